@@ -1,0 +1,43 @@
+// BGP prefix lists: lines `prefix/len,next_hop_id`, as `203.0.113.0/24,64500`; `#` starts a comment.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace dpubench::inputs {
+
+struct Prefix4 {
+  std::uint32_t address = 0;   ///< host byte order, host bits zero
+  std::uint8_t length = 0;     ///< 0..32
+  std::uint32_t next_hop = 0;  ///< dense index 0..PrefixList::next_hops-1, in order of first appearance
+  bool operator==(const Prefix4&) const = default;
+};
+
+struct Prefix6 {
+  std::array<std::uint8_t, 16> address{};  ///< network byte order, host bits zero
+  std::uint8_t length = 0;                 ///< 0..128
+  std::uint32_t next_hop = 0;
+  bool operator==(const Prefix6&) const = default;
+};
+
+template <class P>
+struct PrefixList {
+  std::vector<P> prefixes;      ///< unique, in file order; of duplicates the last one counts
+  std::uint32_t next_hops = 0;  ///< number of distinct next hops
+};
+using PrefixList4 = PrefixList<Prefix4>;
+using PrefixList6 = PrefixList<Prefix6>;
+
+/// @throws Error "file:line: ..." on the first ten bad lines together (address of the wrong family, length out of range, host
+/// bits set, missing or huge next hop), and when there is no prefix at all
+PrefixList4 parse_prefixes4(std::string_view text, const std::string& name);
+PrefixList6 parse_prefixes6(std::string_view text, const std::string& name);
+PrefixList4 read_prefixes4(const std::filesystem::path& path);
+PrefixList6 read_prefixes6(const std::filesystem::path& path);
+
+}  // namespace dpubench::inputs

@@ -1,0 +1,27 @@
+// Regular-expression rule lists: lines `id:/regex/flags` (the format of hsbench); `#` starts a comment line.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace dpubench::inputs {
+
+struct Rule {
+  std::uint32_t id = 0;
+  std::string pattern;
+  std::string flags;  ///< subset of "ismx8WHV..." as in hsbench; engines say which they honour
+  std::uint32_t line = 0;
+};
+
+struct RuleList {
+  std::vector<Rule> rules;           ///< unique ids, in file order
+  std::vector<std::string> skipped;  ///< "file:line: reason" of lines that are no rule
+};
+
+/// @throws Error when no line is a rule
+RuleList parse_rules(std::string_view text, const std::string& name);
+RuleList read_rules(const std::filesystem::path& path);
+
+}  // namespace dpubench::inputs

@@ -1,0 +1,59 @@
+// Seeded traffic models: which flow each packet belongs to, how long it is, and its bytes.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "inputs/random.hpp"
+
+namespace dpubench::inputs {
+
+/// A flow's 5-tuple; addresses in network byte order (IPv4 in the first four bytes).
+struct Flow {
+  std::uint8_t version = 4;
+  std::uint8_t protocol = 6;
+  std::uint16_t source_port = 0;       ///< host byte order
+  std::uint16_t destination_port = 0;  ///< host byte order
+  std::array<std::uint8_t, 16> source{};
+  std::array<std::uint8_t, 16> destination{};
+};
+
+enum class Popularity : std::uint8_t { kUniform, kZipf };
+
+struct TrafficModel {
+  std::uint32_t flows = 10'000;
+  Popularity popularity = Popularity::kZipf;
+  double zipf_exponent = 1.0;
+  std::uint8_t version = 4;
+  /// IP packet length for each weight; imix() is the default.
+  struct SizeShare {
+    std::uint32_t ip_length;
+    double weight;
+  };
+  std::vector<SizeShare> sizes;
+
+  /// Simple IMIX: 7:4:1 of 40, 576 and 1500 byte IP packets (the mix that RFC 6985 section 1 names as the common one).
+  static std::vector<SizeShare> imix();
+};
+
+struct ModelPacket {
+  std::uint32_t flow;       ///< index into Traffic::flows
+  std::uint32_t ip_length;  ///< bytes from the IP header on
+};
+
+struct Traffic {
+  std::vector<Flow> flows;
+  std::vector<ModelPacket> packets;
+};
+
+/// Draws flows and a packet sequence; the same for the same seed on every platform. @throws Error on an impossible model
+Traffic generate_traffic(const TrafficModel& model, std::size_t packets, Random& random);
+
+/// Writes the IP packet of a flow: header with valid checksums, TCP or UDP header, payload drawn from `random`.
+/// @param ip_length total length; raised to the headers' size when shorter
+std::vector<std::byte> make_packet(const Flow& flow, std::uint32_t ip_length, Random& random);
+
+}  // namespace dpubench::inputs

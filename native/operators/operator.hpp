@@ -1,0 +1,160 @@
+// What an operator is: the definition, the work it prepares, and how outputs of two engines are compared.
+// An operator lives in operators/<name>/operator.cpp and registers itself with DPUBENCH_OPERATOR.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "inputs/store.hpp"
+#include "operators/params.hpp"
+
+namespace dpubench {
+
+/// One axis of an operator's configurations.
+struct Parameter {
+  std::string name;  ///< plan key, CLI key and result key
+  std::string summary;
+  std::vector<std::string> values;  ///< the choices; for a number, the published grid
+  std::string default_value;
+  bool is_mode = false;   ///< every value belongs to the `quick` plan (else only the default)
+  std::string unit;       ///< empty for a choice; "B" for bytes, "1" for a count
+  std::uint64_t min = 0;  ///< range of a number, ignored for a choice
+  std::uint64_t max = 0;
+  [[nodiscard]] bool is_number() const { return !unit.empty(); }
+};
+
+/// A quantity that a window yields besides operations and time (a compression ratio, matches per unit).
+struct Metric {
+  std::string name;  ///< ends in its unit or is a ratio
+  std::string unit;
+  std::string summary;
+  bool higher_is_better = true;
+};
+
+/// How outputs of an engine are judged.
+enum class Equivalence : std::uint8_t {
+  kIdentical,  ///< the same bytes, result and status as the reference engine
+  kInverse,    ///< every engine's inverse operation gives back the input (decodes, verifies); a corrupted output does not
+  kChecked,    ///< the operator's own check() decides from input and output (reassembles, checksums valid; same set)
+};
+
+struct OperatorInfo {
+  std::string name;
+  std::vector<std::string> scenarios;  ///< network, storage, security
+  std::string summary;                 ///< one line
+  std::string definition;              ///< what `in`, `aux`, `out`, `result` are, and what counts as one operation
+  std::vector<Parameter> parameters;
+  Equivalence equivalence = Equivalence::kIdentical;
+  std::string equivalence_text;      ///< the rule in words
+  std::string primary_metric;        ///< "gbps" (input bytes), "mops" or "kops" (operations)
+  bool processes_all_bytes = false;  ///< Gb/s is shown only where true
+  std::vector<Metric> metrics;       ///< beyond ops/s, ns per operation and Gb/s
+  std::vector<std::string> inputs;   ///< kinds needed: "routes4", "routes6", "capture", "rules", "corpus" (empty: generated)
+  std::string reference_engine;
+  std::vector<std::string> sources;  ///< RFC section, FIPS, paper and figure
+  std::uint32_t version = 1;         ///< raised when the same parameters begin to mean other work
+  std::uint32_t default_burst = 32;  ///< 1 for operations of tens of microseconds and more
+};
+
+/// One message of a work: what a lane gets.
+struct Item {
+  std::vector<std::byte> in;
+  std::vector<std::byte> aux;
+  std::uint32_t out_room = 0;  ///< bytes of output that any engine may need
+};
+
+/// What an engine made of one item.
+struct Output {
+  std::vector<std::byte> bytes;
+  std::uint64_t result = 0;
+  std::uint8_t status = 0;
+};
+
+/// One prepared configuration, the same for every engine. Operators derive from it to carry tables, keys or rules;
+/// their engines static_cast to the type that the operator's header declares.
+class Work {
+ public:
+  Work() = default;
+  Work(const Work&) = delete;
+  Work& operator=(const Work&) = delete;
+  virtual ~Work() = default;
+
+  Params params;
+  std::vector<Item> items;       ///< distinct messages; the harness lays copies of them out over the footprint
+  std::vector<Output> expected;  ///< known answers, or the reference engine's outputs; empty where equivalence is not kIdentical
+  std::string input_name;        ///< what the items were made from, for the report
+  std::string input_hash;        ///< SHA-256 of that input, hex
+};
+
+struct KnownAnswer {
+  std::string name;            ///< "SP 800-38A F.2.1 CBC-AES128"
+  std::unique_ptr<Work> work;  ///< with `expected` filled in
+};
+
+/// How many distinct items a work should have: enough for the footprint, few enough to verify.
+struct WorkSize {
+  std::uint32_t items = 32;
+};
+
+class Operator {
+ public:
+  virtual ~Operator() = default;
+  [[nodiscard]] virtual const OperatorInfo& info() const = 0;
+
+  /// Why this combination of (individually valid) parameters does not exist; empty if it does.
+  [[nodiscard]] virtual std::string invalid(const Params&) const { return {}; }
+
+  /// Builds the work of a configuration, untimed; deterministic for a seed. @throws Error on unusable input.
+  [[nodiscard]] virtual std::unique_ptr<Work> prepare(const Params& params, inputs::Store& store, WorkSize size) const = 0;
+
+  /// Published vectors that any engine must reproduce before it is timed with these parameters. Whether they apply depends on
+  /// mode, direction and key size, not on `size`. `expected` is filled in; judged by check() against it.
+  [[nodiscard]] virtual std::vector<KnownAnswer> known_answers(const Params& params) const = 0;
+
+  /// Judges one output: empty, or what is wrong with it. `want` is the known answer or the reference engine's output,
+  /// null for kChecked on real input. The default demands the same bytes, result and status as `want`.
+  [[nodiscard]] virtual std::string check(const Work& work, std::size_t item, const Output& got, const Output* want) const;
+
+  /// An answer computed another way (brute force), on which the reference engine itself is checked; nullopt where there is none.
+  [[nodiscard]] virtual std::optional<Output> oracle(const Work&, std::size_t /*item*/) const { return std::nullopt; }
+
+  /// kInverse only: the work that undoes `outputs` (decompress what was compressed, verify what was signed) with `expected` set
+  /// to what must come back. It also holds corrupted copies whose expected status is kStatusRejected where the operation can
+  /// tell.
+  [[nodiscard]] virtual std::unique_ptr<Work> inverse(const Work&, std::span<const std::size_t> /*items*/,
+                                                      std::span<const Output> /*outputs*/) const {
+    return nullptr;
+  }
+
+  /// Values of info().metrics for the items that a window processed, from their inputs and outputs.
+  struct WindowTotals {
+    std::uint64_t operations = 0;
+    std::uint64_t in_bytes = 0;
+    std::uint64_t out_bytes = 0;
+    std::uint64_t result_sum = 0;
+  };
+  [[nodiscard]] virtual std::vector<double> metrics(const Work&, const WindowTotals&) const { return {}; }
+};
+
+/// Every operator linked in, by name.
+std::span<const Operator* const> operators();
+/// nullptr when there is no operator of that name.
+const Operator* find_operator(std::string_view name);
+
+namespace detail {
+struct OperatorRegistrar {
+  explicit OperatorRegistrar(const Operator& op);
+};
+}  // namespace detail
+
+}  // namespace dpubench
+
+/// Registers `Type` (an Operator, default-constructible). Once, at namespace scope of operator.cpp.
+#define DPUBENCH_OPERATOR(Type)                   \
+  static const Type dpubench_operator_instance{}; \
+  static const ::dpubench::detail::OperatorRegistrar dpubench_operator_registrar(dpubench_operator_instance)
