@@ -1,0 +1,128 @@
+"""What an analysed run consists of: the one record type that the terminal, the report, comparison and export are fed from.
+
+Built by :mod:`dpubench.results.summary` from a run directory; consumed by ``cli``, ``studies`` and ``report``. Plain data, no behaviour.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A median-type estimate with its 95 % interval, all in the unit of the quantity; ``low == high == nan`` where fewer than two rounds exist."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Warning_:
+    """One entry of the closed set in :mod:`dpubench.results.warnings`, beside the number it weakens."""
+
+    code: str
+    message: str
+    point: str | None = None
+    group: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What did not work: a point, a group or the run."""
+
+    phase: str
+    message: str
+    point: str | None = None
+    group: str | None = None
+
+
+@dataclass(slots=True)
+class PointSummary:
+    """One configuration on one engine, target and build, with all its windows reduced to intervals."""
+
+    id: str
+    operator: str
+    params: dict[str, str]  #: all parameters, ``size`` in bytes as text
+    threads: int
+    burst: int
+    footprint: str  #: "resident" or "stream"
+    engine: str
+    target: str  #: "local" or the target's name
+    build: str  #: label of the program's build; "" unless two builds are in the run
+    operator_version: int
+    input_name: str
+    input_sha256: str
+    rounds: int = 0
+    windows: int = 0
+    ops_per_s: Interval | None = None  #: None: nothing was measured (see ``failure``/``unavailable``)
+    ns_per_op: Interval | None = None  #: window wall time / operations of all threads
+    gbps: Interval | None = None  #: input bits per ns; only where the operator processes all bytes
+    primary: Interval | None = None  #: in ``primary_unit``
+    primary_unit: str = ""  #: "Gb/s", "Mops/s" or "kops/s"
+    metrics: dict[str, Interval] = field(default_factory=dict)  #: what belongs to the operator (ratio, matches)
+    cycles_per_op: Interval | None = None  #: estimated core cycles
+    canary_ratio: Interval | None = None  #: rate over the core-bound canary's rate, same alternation
+    converged: bool = False
+    precision: float = float("nan")  #: relative half width of the interval reached
+    ratio_to_reference: Interval | None = None  #: pairwise within rounds; 1.0 for the reference itself
+    build_ns: float | None = None  #: time to build tables, median over rounds
+    memory_bytes: int | None = None
+    footprint_bytes: int | None = None
+    path: dict[str, Any] = field(default_factory=dict)  #: isa, detail, library, is_hardware
+    verified: dict[str, Any] = field(default_factory=dict)  #: known_answers, compared, how
+    unavailable: str = ""  #: reason why the engine cannot run here
+    failure: str = ""  #: reason why the point failed
+    warnings: list[Warning_] = field(default_factory=list)
+    round_rates: list[float] = field(default_factory=list)  #: median ops/s of each round, in round order
+
+    @property
+    def configuration(self) -> tuple[str, tuple[tuple[str, str], ...], int, int, str]:
+        """What two points share when they differ in engine, target or build only."""
+        return (self.operator, tuple(sorted(self.params.items())), self.threads, self.burst, self.footprint)
+
+    @property
+    def size_bytes(self) -> int | None:
+        """Message size, where the operator has one."""
+        return int(self.params["size"]) if "size" in self.params else None
+
+
+@dataclass(slots=True)
+class RunSummary:
+    """One analysed run."""
+
+    name: str
+    path: str
+    study: str
+    plan: str
+    status: str  #: running, complete, interrupted, failed
+    started: str  #: ISO 8601, UTC
+    finished: str
+    command: str
+    version: str
+    precision_target: float  #: relative half width asked for
+    machine: dict[str, Any]
+    build_info: dict[str, Any]
+    inputs: dict[str, dict[str, str]]  #: kind -> {name, sha256, date?}
+    operators: dict[str, dict[str, Any]]  #: catalog entries (see docs/architecture.md, hello.catalog) of the operators involved
+    points: list[PointSummary]
+    warnings: list[Warning_]
+    failures: list[Failure]
+    left_out: list[str]  #: what the plan leaves out, in words
+
+
+Verdict = Literal["faster", "slower", "undecided", "same", "not comparable"]
+
+
+@dataclass(slots=True)
+class Comparison:
+    """One row of old against new (or of a run against the baseline run)."""
+
+    configuration: str
+    old: str | None  #: point id
+    new: str | None
+    ratio: Interval | None  #: new rate / old rate
+    verdict: Verdict
+    p_value: float | None
+    reason: str  #: why undecided or not comparable; else ""
