@@ -32,6 +32,8 @@ struct Capture {
 
 /// Parses a whole capture file held in memory. @param name used in messages. @throws Error
 Capture parse_capture(std::span<const std::byte> file, const std::string& name);
+/// @throws Error when the capture holds no IP packet at all
+void require_packets(const Capture& capture, const std::string& name);
 /// @throws Error when it cannot be read, is no capture, or holds no IP packet at all
 Capture read_capture(const std::filesystem::path& path);
 

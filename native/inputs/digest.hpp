@@ -20,7 +20,7 @@ class Sha256 {
   static std::string hex(std::span<const std::byte> data);
 
  private:
-  void block(const std::byte* data);
+  void blocks(const std::byte* data, std::size_t count);  ///< whole blocks, straight from the caller's memory
   std::array<std::uint32_t, 8> state_;
   std::array<std::byte, 64> buffer_;
   std::size_t buffered_ = 0;

@@ -1,4 +1,5 @@
-// BGP prefix lists: lines `prefix/len,next_hop_id`, as `203.0.113.0/24,64500`; `#` starts a comment.
+// BGP prefix lists: lines `prefix/len,next_hop_id`, as `203.0.113.0/24,64500`; `#` starts a comment, and a first line that begins
+// with `prefix,` names the columns. Next hops are any numbers up to 2^32-1 (the origin AS, say), folded into dense indexes.
 #pragma once
 
 #include <array>
@@ -7,6 +8,7 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace dpubench::inputs {
@@ -27,8 +29,9 @@ struct Prefix6 {
 
 template <class P>
 struct PrefixList {
-  std::vector<P> prefixes;      ///< unique, in file order; of duplicates the last one counts
-  std::uint32_t next_hops = 0;  ///< number of distinct next hops
+  std::vector<P> prefixes;       ///< unique, in file order; of duplicates the last one's next hop counts
+  std::uint32_t next_hops = 0;   ///< number of distinct next hops
+  std::uint64_t duplicates = 0;  ///< lines that named a prefix again
 };
 using PrefixList4 = PrefixList<Prefix4>;
 using PrefixList6 = PrefixList<Prefix6>;

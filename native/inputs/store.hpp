@@ -9,6 +9,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "inputs/capture.hpp"
@@ -28,6 +29,7 @@ using Files = std::map<std::string, std::vector<std::filesystem::path>, std::les
 class Store {
  public:
   /// @param cache_dir  where compiled artefacts are kept by content hash; empty: nowhere
+  /// @throws Error on a kind that does not exist, or several files where one is taken
   Store(Files files, std::uint64_t seed, std::filesystem::path cache_dir = {});
 
   [[nodiscard]] std::uint64_t seed() const { return seed_; }
@@ -43,7 +45,8 @@ class Store {
   const Capture& capture();
   const Corpus& corpus();
 
-  /// "name (sha256)" material of an input that was read: name for people, hash for pairing results.
+  /// What identifies an input that was read: the file names for people, and the SHA-256 of the content of all its files, one
+  /// after the other (a corpus: in name order), for pairing results.
   struct Identity {
     std::string name;
     std::string sha256;
@@ -61,6 +64,8 @@ class Store {
 
  private:
   [[nodiscard]] const std::vector<std::filesystem::path>& files(std::string_view kind) const;
+  void note_duplicates(const std::filesystem::path& path, std::uint64_t duplicates);
+  void note_passed_over(const std::filesystem::path& path, const Capture& capture);
 
   Files files_;
   std::uint64_t seed_;

@@ -27,8 +27,9 @@ struct TrafficModel {
   std::uint32_t flows = 10'000;
   Popularity popularity = Popularity::kZipf;
   double zipf_exponent = 1.0;
+  double udp_share = 0.2;  ///< of the flows; the others are TCP
   std::uint8_t version = 4;
-  /// IP packet length for each weight; imix() is the default.
+  /// IP packet length for each weight; empty means imix(). A length below the flow's headers is raised to them.
   struct SizeShare {
     std::uint32_t ip_length;
     double weight;
@@ -49,11 +50,11 @@ struct Traffic {
   std::vector<ModelPacket> packets;
 };
 
-/// Draws flows and a packet sequence; the same for the same seed on every platform. @throws Error on an impossible model
+/// Draws distinct flows and a packet sequence; the same for the same seed on every platform. @throws Error on an impossible model
 Traffic generate_traffic(const TrafficModel& model, std::size_t packets, Random& random);
 
 /// Writes the IP packet of a flow: header with valid checksums, TCP or UDP header, payload drawn from `random`.
-/// @param ip_length total length; raised to the headers' size when shorter
+/// @param ip_length total length; raised to the headers' size when shorter; at most 65535 (IPv4) or 65575 (IPv6)
 std::vector<std::byte> make_packet(const Flow& flow, std::uint32_t ip_length, Random& random);
 
 }  // namespace dpubench::inputs

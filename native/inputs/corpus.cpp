@@ -1,0 +1,87 @@
+#include "inputs/corpus.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "base/error.hpp"
+#include "inputs/file.hpp"
+
+namespace dpubench::inputs {
+
+namespace fs = std::filesystem;
+
+std::uint64_t Corpus::total_bytes() const {
+  std::uint64_t total = 0;
+  for (const CorpusFile& f : files) total += f.bytes.size();
+  return total;
+}
+
+std::vector<std::vector<std::byte>> Corpus::messages(std::size_t count, std::size_t size, Random& random) const {
+  std::vector<std::uint64_t> ends;  // of each file in the concatenation
+  std::uint64_t total = 0;
+  for (const CorpusFile& f : files) ends.push_back(total += f.bytes.size());
+  if (total == 0) throw std::invalid_argument("Corpus::messages: the corpus is empty");
+  std::vector<std::vector<std::byte>> messages(count);
+  for (std::vector<std::byte>& message : messages) {
+    const auto chosen = std::upper_bound(ends.begin(), ends.end(), random.below(total));
+    const std::vector<std::byte>& bytes = files[static_cast<std::size_t>(chosen - ends.begin())].bytes;
+    const std::uint64_t starts = bytes.size() >= size ? bytes.size() - size + 1 : bytes.size();
+    auto at = static_cast<std::size_t>(random.below(starts));
+    message.reserve(size);
+    while (message.size() < size) {
+      const std::size_t take = std::min(size - message.size(), bytes.size() - at);
+      const auto from = bytes.begin() + static_cast<std::ptrdiff_t>(at);
+      message.insert(message.end(), from, from + static_cast<std::ptrdiff_t>(take));
+      at = 0;
+    }
+  }
+  return messages;
+}
+
+namespace {
+
+bool is_hidden(const fs::path& path) {
+  return path.filename().string().starts_with('.');
+}
+
+void read_directory(const fs::path& directory, Corpus& corpus) {
+  std::error_code error;
+  fs::recursive_directory_iterator it(directory, error);
+  for (; !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
+    std::error_code ignored;
+    if (is_hidden(it->path())) {
+      it.disable_recursion_pending();
+    } else if (it->is_regular_file(ignored)) {
+      std::vector<std::byte> bytes = read_file(it->path(), "corpus file");
+      if (!bytes.empty()) corpus.files.push_back({it->path().lexically_relative(directory).generic_string(), std::move(bytes)});
+    }
+  }
+  if (error) throw Error("corpus " + directory.string() + ": " + error.message() + "; check the permissions of what is below it");
+}
+
+}  // namespace
+
+Corpus read_corpus(const std::vector<fs::path>& paths) {
+  Corpus corpus;
+  for (const fs::path& path : paths) {
+    std::error_code ignored;
+    if (fs::is_directory(path, ignored)) {
+      const std::size_t before = corpus.files.size();
+      read_directory(path, corpus);
+      if (corpus.files.size() == before) {
+        throw Error("corpus " + path.string() +
+                    ": no file with content is in this directory (hidden files are left out); name another");
+      }
+    } else {
+      std::vector<std::byte> bytes = read_file(path, "corpus");
+      if (bytes.empty()) throw Error("corpus " + path.string() + ": is empty; name a file with content");
+      corpus.files.push_back({path.filename().string(), std::move(bytes)});
+    }
+  }
+  if (corpus.files.empty()) throw Error("corpus: no file was named; give one with --input corpus=FILE");
+  std::stable_sort(corpus.files.begin(), corpus.files.end(),
+                   [](const CorpusFile& a, const CorpusFile& b) { return a.name < b.name; });
+  return corpus;
+}
+
+}  // namespace dpubench::inputs
