@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "inputs/store.hpp"
-#include "operators/params.hpp"
+#include "base/params.hpp"
 
 namespace dpubench {
 
@@ -43,6 +43,9 @@ enum class Equivalence : std::uint8_t {
   kChecked,    ///< the operator's own check() decides from input and output (reassembles, checksums valid; same set)
 };
 
+/// "identical", "inverse", "checked": as events and catalogs spell it.
+const char* equivalence_name(Equivalence equivalence);
+
 struct OperatorInfo {
   std::string name;
   std::vector<std::string> scenarios;  ///< network, storage, security
@@ -52,12 +55,14 @@ struct OperatorInfo {
   Equivalence equivalence = Equivalence::kIdentical;
   std::string equivalence_text;      ///< the rule in words
   std::string primary_metric;        ///< "gbps" (input bytes), "mops" or "kops" (operations)
+  bool uses_result = false;              ///< Burst::result is part of the output
   bool processes_all_bytes = false;  ///< Gb/s is shown only where true
   std::vector<Metric> metrics;       ///< beyond ops/s, ns per operation and Gb/s
   std::vector<std::string> inputs;   ///< kinds needed: "routes4", "routes6", "capture", "rules", "corpus" (empty: generated)
   std::string reference_engine;
   std::vector<std::string> sources;  ///< RFC section, FIPS, paper and figure
   std::uint32_t version = 1;         ///< raised when the same parameters begin to mean other work
+  std::uint32_t distinct_items = 256;    ///< messages that a work should hold before they repeat over the footprint
   std::uint32_t default_burst = 32;  ///< 1 for operations of tens of microseconds and more
 };
 
@@ -139,6 +144,18 @@ class Operator {
     std::uint64_t result_sum = 0;
   };
   [[nodiscard]] virtual std::vector<double> metrics(const Work&, const WindowTotals&) const { return {}; }
+
+  /// Something a reader of the result must know ("input fits already"), once per point; `code` is one of docs/architecture.md's.
+  struct Remark {
+    std::string code;
+    std::string message;
+  };
+  [[nodiscard]] virtual std::optional<Remark> remark(const Work&, const WindowTotals&) const { return std::nullopt; }
+
+  /// `given` with defaults filled in. @throws Error on an unknown parameter, a value out of its choices or range, or invalid()
+  [[nodiscard]] Params complete(const Params& given) const;
+  /// Every valid combination of all modes, with the other parameters at their defaults.
+  [[nodiscard]] std::vector<Params> configurations() const;
 };
 
 /// Every operator linked in, by name.

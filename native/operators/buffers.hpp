@@ -1,0 +1,66 @@
+// The buffers that a thread's lane works on: copies of a work's items laid out over the footprint.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "operators/lane.hpp"
+#include "operators/operator.hpp"
+
+namespace dpubench {
+
+/// Input, output and bookkeeping arrays of `count` buffers, cut in bursts. Buffer i holds item i % items. Inputs and outputs are
+/// 64-byte aligned; behind every output lies a guard that tells an engine that writes past its room.
+class BufferSet {
+ public:
+  /// @param count    buffers wanted, rounded up to whole bursts
+  /// @param burst    items per burst, 1 to kMaxBurst
+  /// @param seed     moves the arena by a few cache lines, so that rounds differ in layout
+  BufferSet(const Work& work, std::size_t count, std::uint32_t burst, std::uint64_t seed);
+
+  /// Buffers that make the inputs and outputs of a work fill `bytes`, at least `least`.
+  static std::size_t count_for(const Work& work, std::size_t bytes, std::size_t least);
+
+  [[nodiscard]] std::size_t size() const { return in_.size(); }
+  [[nodiscard]] std::size_t footprint_bytes() const { return footprint_bytes_; }
+  [[nodiscard]] std::vector<Burst>& bursts() { return bursts_; }
+  [[nodiscard]] std::size_t item_of(std::size_t buffer) const { return buffer % work_.items.size(); }
+
+  /// Overwrites outputs, results, lengths and states of a burst with values that no engine produces by leaving them alone.
+  void poison(std::size_t burst);
+  /// Whether a buffer's output equals `want`, without copying. @param with_result compare Burst::result too
+  [[nodiscard]] bool equals(std::size_t buffer, const Output& want, bool with_result) const;
+  /// A copy of a buffer's output. @throws Error when the engine left it alone, wrote past its room, or says that it did
+  [[nodiscard]] Output output(std::size_t buffer) const;
+  /// @throws Error when an engine wrote to its input
+  void check_inputs() const;
+  /// Bytes in and out of one burst as it stands.
+  [[nodiscard]] std::uint64_t in_bytes(std::size_t burst) const;
+  [[nodiscard]] std::uint64_t out_bytes(std::size_t burst) const;
+  [[nodiscard]] std::uint64_t result_sum(std::size_t burst) const;
+
+ private:
+  struct Unmap {
+    std::size_t length = 0;
+    void operator()(std::byte* arena) const;
+  };
+  [[nodiscard]] bool guard_intact(std::size_t buffer) const;
+
+  const Work& work_;
+  std::unique_ptr<std::byte[], Unmap> arena_;
+  std::size_t footprint_bytes_ = 0;
+  std::vector<const std::byte*> in_;
+  std::vector<std::uint32_t> in_len_;
+  std::vector<std::byte*> out_;
+  std::vector<std::uint32_t> out_room_;
+  std::vector<std::uint32_t> out_len_;
+  std::vector<const std::byte*> aux_;
+  std::vector<std::uint64_t> result_;
+  std::vector<std::uint8_t> status_;
+  std::vector<Burst> bursts_;
+};
+
+}  // namespace dpubench

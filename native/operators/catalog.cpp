@@ -1,0 +1,71 @@
+#include "operators/catalog.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace dpubench {
+namespace {
+
+using nlohmann::json;
+
+json describe(const Operator& op, const EngineCatalog& engines) {
+  const OperatorInfo& info = op.info();
+  json parameters = json::array();
+  for (const Parameter& p : info.parameters) {
+    json parameter = {{"name", p.name},       {"summary", p.summary}, {"values", p.values}, {"default", p.default_value},
+                      {"is_mode", p.is_mode}, {"unit", p.unit}};
+    if (p.is_number()) {
+      parameter["min"] = p.min;
+      parameter["max"] = p.max;
+    }
+    parameters.push_back(std::move(parameter));
+  }
+  json metrics = json::array();
+  for (const Metric& m : info.metrics) {
+    metrics.push_back({{"name", m.name}, {"unit", m.unit}, {"summary", m.summary}, {"higher_is_better", m.higher_is_better}});
+  }
+  const auto slots = engines.of(op);
+  json engine_list = json::array();
+  for (const EngineSlot* slot : slots) {
+    json entry = {{"name", slot->name}, {"available", slot->reason.empty()}, {"reason", slot->reason}, {"summary", ""}, {"library", ""}};
+    if (slot->engine != nullptr) {
+      entry["summary"] = slot->engine->info().summary;
+      entry["library"] = slot->engine->info().library;
+    }
+    engine_list.push_back(std::move(entry));
+  }
+  json configurations = json::array();
+  for (const Params& params : op.configurations()) {
+    json able = json::object();
+    for (const EngineSlot* slot : slots) {
+      able[slot->name] = !slot->reason.empty() ? slot->reason : slot->engine->unsupported(params);
+    }
+    configurations.push_back({{"params", params.all()}, {"engines", able}});
+  }
+  return {{"name", info.name},
+          {"version", info.version},
+          {"scenarios", info.scenarios},
+          {"summary", info.summary},
+          {"definition", info.definition},
+          {"parameters", parameters},
+          {"equivalence", equivalence_name(info.equivalence)},
+          {"equivalence_text", info.equivalence_text},
+          {"primary_metric", info.primary_metric},
+          {"processes_all_bytes", info.processes_all_bytes},
+          {"metrics", metrics},
+          {"inputs", info.inputs},
+          {"reference_engine", info.reference_engine},
+          {"sources", info.sources},
+          {"default_burst", info.default_burst},
+          {"engines", engine_list},
+          {"configurations", configurations}};
+}
+
+}  // namespace
+
+json catalog(const EngineCatalog& engines) {
+  json operators_here = json::array();
+  for (const Operator* op : operators()) operators_here.push_back(describe(*op, engines));
+  return {{"operators", operators_here}};
+}
+
+}  // namespace dpubench

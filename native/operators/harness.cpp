@@ -1,0 +1,446 @@
+#include "operators/harness.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <istream>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "measure/canary.hpp"
+#include "measure/window.hpp"
+#include "operators/driver.hpp"
+#include "operators/verify.hpp"
+#include "protocol/machine.hpp"
+
+namespace dpubench {
+namespace {
+
+using measure::Clock;
+using nlohmann::json;
+
+constexpr std::size_t kResidentBuffers = 32;
+constexpr std::size_t kStreamFactor = 4;                     // times L2: DESIGN, "stated footprint"
+constexpr std::size_t kDefaultL2 = 1U << 20;                 // where the kernel does not tell
+constexpr std::size_t kMaxFootprint = 512U << 20;            // of one thread
+constexpr double kWarmUpMs = 0.3;
+constexpr double kCanaryMs = 0.5;
+constexpr const char* kCoreCanary = "canary-core";
+constexpr const char* kMemoryCanary = "canary-memory";
+
+std::size_t l2_bytes() {
+  const std::size_t l2 = protocol::caches().l2;
+  return l2 == 0 ? kDefaultL2 : l2;
+}
+
+/// One engine of a group, ready to be timed.
+struct PointRun {
+  const protocol::JobPoint* point = nullptr;
+  std::unique_ptr<Session> session;
+  std::vector<std::unique_ptr<Lane>> lanes;
+  std::vector<std::unique_ptr<LaneStepper>> steppers;
+  std::vector<Output> accepted;  ///< an output of each item that passed verification
+  std::uint64_t chunk = 1;
+  bool alive = true;
+  bool remarked = false;
+};
+
+/// One configuration with everything that its windows need.
+class Group {
+ public:
+  Group(const protocol::Job& job, const protocol::JobGroup& spec, const EngineCatalog& engines, inputs::Store& store,
+        protocol::EventWriter& events, measure::ThreadTeam& alone)
+      : job_(job), spec_(spec), engines_(engines), store_(store), events_(events), alone_(alone) {}
+
+  /// Prepares and verifies every point; each that cannot go on emits its failure and is dropped.
+  void prepare();
+  [[nodiscard]] bool alive() const {
+    return std::any_of(points_.begin(), points_.end(), [](const PointRun& p) { return p.alive; });
+  }
+  [[nodiscard]] PointRun* find(std::string_view id) {
+    const auto it = std::find_if(points_.begin(), points_.end(), [&](const PointRun& p) { return p.point->id == id; });
+    return it == points_.end() ? nullptr : &*it;
+  }
+  [[nodiscard]] std::vector<PointRun>& points() { return points_; }
+  /// Runs a window of a point, checks all that it touched, and reports it unless `warm_up`.
+  void window(PointRun& run, std::uint32_t cycle, int half, bool warm_up);
+  void canary(measure::Stepper& stepper, const char* name, std::uint32_t cycle, int half);
+  /// The checks that need no window: inputs untouched.
+  void finish();
+
+ private:
+  void fail(PointRun& run, std::string_view phase, std::string_view message) {
+    run.alive = false;
+    events_.failure(phase, message, spec_.id, run.point->id);
+  }
+  void prepare_point(PointRun& run);
+  void layout();
+  void open_lanes(PointRun& run);
+  void check_window(PointRun& run, std::span<const std::uint64_t> touched, std::span<const std::size_t> first, Operator::WindowTotals& totals);
+
+  const protocol::Job& job_;
+  const protocol::JobGroup& spec_;
+  const EngineCatalog& engines_;
+  inputs::Store& store_;
+  protocol::EventWriter& events_;
+  measure::ThreadTeam& alone_;  ///< one thread, for the canaries
+  const Operator* op_ = nullptr;
+  std::unique_ptr<Work> work_;
+  std::unique_ptr<Verifier> verifier_;
+  std::vector<std::unique_ptr<BufferSet>> buffers_;  ///< one per thread, shared by the points: what differs is the lane alone
+  std::unique_ptr<measure::ThreadTeam> team_;
+  std::vector<PointRun> points_;
+};
+
+void Group::prepare() {
+  for (const protocol::JobPoint& point : spec_.points) points_.emplace_back().point = &point;
+  const auto fail_all = [this](std::string_view phase, std::string_view message) {
+    for (PointRun& run : points_) fail(run, phase, message);
+  };
+  const auto progress = [this](const char* phase) {
+    events_.write({{"event", "progress"}, {"group", spec_.id}, {"phase", phase}, {"done", 0}, {"of", points_.size()}});
+  };
+  op_ = find_operator(spec_.op);
+  if (op_ == nullptr) return fail_all("job", "there is no operator '" + spec_.op + "'; --list names them");
+  progress("inputs");
+  try {
+    const Params params = op_->complete(spec_.params);
+    work_ = op_->prepare(params, store_, {op_->info().distinct_items});
+    work_->params = params;
+    if (work_->items.empty()) throw Error("the input yields no item for " + params.str());
+  } catch (const std::exception& error) {
+    return fail_all("inputs", error.what());
+  }
+  progress("verify");
+  try {
+    verifier_ = std::make_unique<Verifier>(*op_, *work_, engines_, spec_.burst);
+    layout();
+  } catch (const std::exception& error) {
+    return fail_all("verify", error.what());
+  }
+  for (PointRun& run : points_) prepare_point(run);
+}
+
+void Group::layout() {
+  const std::size_t wanted = kStreamFactor * l2_bytes();
+  std::size_t count = kResidentBuffers;
+  if (spec_.footprint == protocol::Footprint::kStream) count = BufferSet::count_for(*work_, wanted, kResidentBuffers);
+  const std::size_t all = BufferSet::count_for(*work_, kMaxFootprint, spec_.burst);
+  if (count > all) {
+    count = all;
+    events_.warning("footprint-capped", "the buffers of a thread would need more than " + std::to_string(kMaxFootprint >> 20) + " MiB", spec_.id);
+  }
+  team_ = std::make_unique<measure::ThreadTeam>(spec_.threads, job_.cpus);
+  if (!team_->pinned()) events_.warning("not-pinned", "a thread could not be pinned to its CPU: its rate may include migrations", spec_.id);
+  if (team_->size() > team_->cpus()) {
+    events_.warning("oversubscribed", std::to_string(team_->size()) + " threads share " + std::to_string(team_->cpus()) + " CPUs", spec_.id);
+  }
+  buffers_.resize(spec_.threads);
+  // Each thread allocates its own, so that first touch places them on its NUMA node.
+  team_->run([&](unsigned i) {
+    buffers_[i] = std::make_unique<BufferSet>(*work_, count, spec_.burst, job_.seed * 1000003U + job_.round * 101U + i);
+  });
+}
+
+void Group::prepare_point(PointRun& run) {
+  const EngineSlot* slot = engines_.find(spec_.op, run.point->engine);
+  if (slot == nullptr) return fail(run, "prepare", spec_.op + " has no engine '" + run.point->engine + "' in this build");
+  if (!slot->reason.empty()) return fail(run, "prepare", run.point->engine + " cannot run here: " + slot->reason);
+  if (const std::string reason = slot->engine->unsupported(work_->params); !reason.empty()) {
+    return fail(run, "prepare", run.point->engine + " does not do this: " + reason);
+  }
+  const Clock& clock = Clock::instance();
+  std::string_view phase = "prepare";
+  try {
+    const std::uint64_t start = clock.ticks();
+    run.session = slot->engine->prepare(*work_);
+    const double build_ns = clock.to_ns(clock.ticks() - start);
+    const PathInfo path = run.session->path();
+    events_.write({{"event", "prepared"},
+                   {"point", run.point->id},
+                   {"group", spec_.id},
+                   {"build_ns", build_ns},
+                   {"memory_bytes", run.session->memory_bytes()},
+                   {"items", work_->items.size()},
+                   {"buffers", buffers_[0]->size()},
+                   {"footprint_bytes", buffers_[0]->footprint_bytes()},
+                   {"input", {{"name", work_->input_name}, {"sha256", work_->input_hash}}},
+                   {"path",
+                    {{"isa", path.isa},
+                     {"detail", path.detail},
+                     {"library", slot->engine->info().library},
+                     {"is_hardware", path.is_hardware}}}});
+    phase = "verify";
+    const Verifier::Passed passed = verifier_->verify(*slot->engine, *run.session, run.accepted);
+    events_.write({{"event", "verified"},
+                   {"point", run.point->id},
+                   {"group", spec_.id},
+                   {"known_answers", passed.known_answers},
+                   {"compared", passed.compared},
+                   {"how", passed.how}});
+    phase = "prepare";
+    open_lanes(run);
+  } catch (const std::exception& error) {
+    fail(run, phase, error.what());
+  }
+}
+
+void Group::open_lanes(PointRun& run) {
+  run.lanes.resize(spec_.threads);
+  run.steppers.resize(spec_.threads);
+  std::vector<std::uint64_t> chunks(spec_.threads, 1);
+  team_->run([&](unsigned i) {
+    run.lanes[i] = run.session->open();
+    run.steppers[i] = std::make_unique<LaneStepper>(*run.lanes[i], *buffers_[i]);
+    chunks[i] = measure::bursts_per_reading(*run.steppers[i], Clock::instance());
+  });
+  run.chunk = *std::max_element(chunks.begin(), chunks.end());
+  for (auto& buffers : buffers_) {
+    for (std::size_t b = 0; b < buffers->bursts().size(); ++b) buffers->poison(b);
+  }
+  for (auto& stepper : run.steppers) stepper->take_touched();
+}
+
+void Group::window(PointRun& run, std::uint32_t cycle, int half, bool warm_up) {
+  const Clock& clock = Clock::instance();
+  std::vector<measure::Stepper*> steppers;
+  std::vector<std::size_t> first(spec_.threads);
+  for (auto& stepper : run.steppers) steppers.push_back(stepper.get());
+  // Verification and poisoning of the window before left the caches to others: run the lane warm, then take back what that wrote.
+  team_->run([&](unsigned i) {
+    const std::uint64_t until = clock.ticks() + clock.from_ns(kWarmUpMs * 1e6);
+    const std::size_t begin = run.steppers[i]->next();
+    do {
+      run.steppers[i]->step(1);
+    } while (clock.ticks() < until);
+    const std::size_t ring = buffers_[i]->bursts().size();
+    const std::uint64_t touched = std::min<std::uint64_t>(run.steppers[i]->take_touched(), ring);
+    for (std::uint64_t b = 0; b < touched; ++b) buffers_[i]->poison((begin + b) % ring);
+    first[i] = run.steppers[i]->next();
+  });
+  const measure::WindowSpec spec{job_.window.min_ms, job_.window.min_bursts, job_.window.max_ms, job_.window.threaded_min_ms};
+  const measure::Window window = measure::run_window(*team_, steppers, run.chunk, spec, clock);
+
+  std::vector<std::uint64_t> touched;
+  for (auto& stepper : run.steppers) touched.push_back(stepper->take_touched());
+  Operator::WindowTotals totals;
+  totals.operations = window.operations;
+  try {
+    check_window(run, touched, first, totals);
+  } catch (const std::exception& error) {
+    return fail(run, "measure", std::string("after a window: ") + error.what());
+  }
+  if (warm_up) return;
+  json event = {{"event", "window"},           {"point", run.point->id},          {"group", spec_.id},
+                {"round", job_.round},         {"cycle", cycle},                  {"half", half},
+                {"operations", window.operations}, {"elapsed_ns", window.elapsed_ns}, {"in_bytes", totals.in_bytes},
+                {"out_bytes", totals.out_bytes},   {"bursts", window.bursts}};
+  const std::vector<double> values = op_->metrics(*work_, totals);
+  for (std::size_t i = 0; i < values.size(); ++i) event["metrics"][op_->info().metrics[i].name] = values[i];
+  events_.write(event);
+  if (run.remarked) return;
+  run.remarked = true;
+  if (window.least_bursts < job_.window.min_bursts) {
+    events_.warning("few-bursts",
+                    "a window of at most " + std::to_string(job_.window.max_ms) + " ms holds only " + std::to_string(window.least_bursts) +
+                        " bursts of a thread",
+                    spec_.id, run.point->id);
+  }
+  if (const auto remark = op_->remark(*work_, totals)) events_.warning(remark->code, remark->message, spec_.id, run.point->id);
+}
+
+void Group::check_window(PointRun& run, std::span<const std::uint64_t> touched, std::span<const std::size_t> first,
+                         Operator::WindowTotals& totals) {
+  for (unsigned t = 0; t < spec_.threads; ++t) {
+    BufferSet& buffers = *buffers_[t];
+    const std::size_t ring = buffers.bursts().size();
+    std::vector<std::size_t> items;
+    std::vector<Output> outputs;
+    for (std::uint64_t k = 0; k < std::min<std::uint64_t>(touched[t], ring); ++k) {
+      const std::size_t b = (first[t] + k) % ring;
+      const std::uint64_t visits = touched[t] / ring + (k < touched[t] % ring ? 1 : 0);
+      totals.in_bytes += visits * buffers.in_bytes(b);
+      totals.out_bytes += visits * buffers.out_bytes(b);
+      totals.result_sum += visits * buffers.result_sum(b);
+      for (std::size_t i = b * spec_.burst; i < (b + 1) * spec_.burst; ++i) {
+        const std::size_t item = buffers.item_of(i);
+        if (buffers.equals(i, run.accepted[item], op_->info().uses_result)) continue;
+        items.push_back(item);
+        outputs.push_back(buffers.output(i));
+      }
+    }
+    // Other bytes than before are no fault by themselves (a signature with a random nonce): they are judged anew.
+    if (!items.empty()) verifier_->judge(items, outputs);
+    for (std::uint64_t k = 0; k < std::min<std::uint64_t>(touched[t], ring); ++k) buffers.poison((first[t] + k) % ring);
+  }
+}
+
+void Group::canary(measure::Stepper& stepper, const char* name, std::uint32_t cycle, int half) {
+  const Clock& clock = Clock::instance();
+  measure::Stepper* const steppers[] = {&stepper};
+  measure::WindowSpec spec;
+  spec.min_ms = kCanaryMs;
+  spec.min_bursts = 1;
+  const measure::Window window = measure::run_window(alone_, steppers, 64, spec, clock);
+  json event = {{"event", "window"},       {"point", name},
+                {"group", spec_.id},       {"round", job_.round},
+                {"cycle", cycle},          {"half", half},
+                {"operations", window.operations}, {"elapsed_ns", window.elapsed_ns},
+                {"in_bytes", 0},           {"out_bytes", 0},
+                {"bursts", window.bursts}};
+  if (std::string_view(name) == kCoreCanary && measure::CoreCanary::multiply_cycles() != 0) {
+    event["ghz"] = static_cast<double>(window.operations) * measure::CoreCanary::multiply_cycles() / window.elapsed_ns;
+  }
+  events_.write(event);
+}
+
+void Group::finish() {
+  for (const auto& buffers : buffers_) {
+    if (buffers == nullptr) continue;
+    try {
+      buffers->check_inputs();
+    } catch (const std::exception& error) {
+      for (PointRun& run : points_) {
+        if (run.alive) fail(run, "measure", error.what());
+      }
+      return;
+    }
+  }
+}
+
+class JobRun {
+ public:
+  JobRun(const protocol::Job& job, const EngineCatalog& engines, protocol::EventWriter& events)
+      : job_(job),
+        engines_(engines),
+        events_(events),
+        store_(job.inputs, job.seed, job.cache_dir),
+        alone_(1, job.cpus),
+        memory_(kStreamFactor * l2_bytes(), job.seed + job.round) {}
+
+  JobStatus run(std::istream& commands) {
+    if (job_.stepped) {
+      stepped(commands);
+    } else {
+      for (const protocol::JobGroup& spec : job_.groups) measure_group(spec);
+    }
+    if (measured_ == 0) return events_.failures() == 0 ? JobStatus::kDone : JobStatus::kNothingRan;
+    return events_.failures() == 0 ? JobStatus::kDone : JobStatus::kFailed;
+  }
+
+  [[nodiscard]] std::uint64_t windows() const { return measured_; }
+
+ private:
+  void measure_group(const protocol::JobGroup& spec) {
+    Group group(job_, spec, engines_, store_, events_, alone_);
+    group.prepare();
+    tell_notes();
+    for (std::uint32_t cycle = 0; cycle <= job_.cycles && group.alive() && !events_.closed(); ++cycle) {
+      const bool warm_up = cycle == 0;
+      for (PointRun& run : group.points()) window(group, run, cycle, 0, warm_up);
+      if (job_.canaries && !warm_up) {
+        group.canary(core_, kCoreCanary, cycle, 0);
+        group.canary(memory_, kMemoryCanary, cycle, 0);
+        group.canary(memory_, kMemoryCanary, cycle, 1);
+        group.canary(core_, kCoreCanary, cycle, 1);
+      }
+      for (auto it = group.points().rbegin(); it != group.points().rend(); ++it) window(group, *it, cycle, 1, warm_up);
+      events_.write({{"event", "progress"}, {"group", spec.id}, {"phase", "measure"}, {"done", cycle}, {"of", job_.cycles}});
+    }
+    group.finish();
+  }
+
+  void window(Group& group, PointRun& run, std::uint32_t cycle, int half, bool warm_up) {
+    if (!run.alive) return;
+    group.window(run, cycle, half, warm_up);
+    if (!warm_up && run.alive) ++measured_;
+  }
+
+  void stepped(std::istream& commands) {
+    std::vector<std::unique_ptr<Group>> groups;
+    for (const protocol::JobGroup& spec : job_.groups) {
+      groups.push_back(std::make_unique<Group>(job_, spec, engines_, store_, events_, alone_));
+      groups.back()->prepare();
+      for (PointRun& run : groups.back()->points()) {
+        if (run.alive) groups.back()->window(run, 0, 0, true);
+      }
+    }
+    tell_notes();
+    events_.write({{"event", "ready"}});
+    std::map<std::string, std::uint32_t> counts;
+    Group* last = nullptr;
+    for (std::string line; !events_.closed() && std::getline(commands, line);) {
+      if (line.empty()) continue;
+      std::string id;
+      try {
+        id = protocol::parse_command(line).window;
+      } catch (const Error& error) {
+        events_.failure("job", error.what());
+        continue;
+      }
+      if (id.empty()) break;
+      const std::uint32_t count = counts[id]++;
+      const std::uint32_t cycle = count / 2 + 1;
+      const int half = static_cast<int>(count % 2);
+      if (id == kCoreCanary || id == kMemoryCanary) {
+        if (last == nullptr) last = groups.front().get();
+        last->canary(id == kCoreCanary ? static_cast<measure::Stepper&>(core_) : memory_, id == kCoreCanary ? kCoreCanary : kMemoryCanary, cycle,
+                     half);
+        continue;
+      }
+      const auto found = std::find_if(groups.begin(), groups.end(), [&](auto& group) { return group->find(id) != nullptr; });
+      if (found == groups.end()) {
+        events_.failure("job", "there is no point '" + id + "' in this job");
+      } else if (PointRun& run = *(*found)->find(id); !run.alive) {
+        events_.failure("measure", "the point failed before", {}, id);
+      } else {
+        last = found->get();
+        window(**found, run, cycle, half, false);
+      }
+    }
+    for (auto& group : groups) group->finish();
+  }
+
+  void tell_notes() {
+    for (; notes_told_ < store_.notes().size(); ++notes_told_) events_.warning("input-skipped", store_.notes()[notes_told_]);
+  }
+
+  const protocol::Job& job_;
+  const EngineCatalog& engines_;
+  protocol::EventWriter& events_;
+  inputs::Store store_;
+  measure::ThreadTeam alone_;
+  measure::CoreCanary core_;
+  measure::MemoryCanary memory_;
+  std::uint64_t measured_ = 0;
+  std::size_t notes_told_ = 0;
+};
+
+}  // namespace
+
+JobStatus run_job(const protocol::Job& job, const EngineCatalog& engines, protocol::EventWriter& events, std::istream& commands) {
+  const Clock& clock = Clock::instance();
+  const std::uint64_t start = Clock::monotonic_raw_ns();
+  JobRun run(job, engines, events);
+  const JobStatus status = run.run(commands);
+  constexpr double kDriftPpm = 200;
+  if (std::abs(clock.cross_check_ppm()) > kDriftPpm) {
+    events.warning("clock-drift", clock.source_name() + " and CLOCK_MONOTONIC_RAW differ by " + std::to_string(clock.cross_check_ppm()) + " ppm");
+  }
+  events.write({{"event", "done"},
+                {"failures", events.failures()},
+                {"windows", run.windows()},
+                {"elapsed_s", static_cast<double>(Clock::monotonic_raw_ns() - start) * 1e-9},
+                {"clock",
+                 {{"source", clock.source_name()},
+                  {"hz", clock.hz()},
+                  {"overhead_ns", clock.overhead_ns()},
+                  {"resolution_ns", clock.resolution_ns()},
+                  {"cross_check_ppm", clock.cross_check_ppm()}}}});
+  return status;
+}
+
+}  // namespace dpubench

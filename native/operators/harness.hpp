@@ -1,0 +1,19 @@
+// Runs a job: prepares each group, verifies each point, and alternates their windows.
+#pragma once
+
+#include <iosfwd>
+
+#include "inputs/store.hpp"
+#include "operators/engines.hpp"
+#include "protocol/events.hpp"
+#include "protocol/job.hpp"
+
+namespace dpubench {
+
+/// Outcome of a job, as the exit status of the program.
+enum class JobStatus : int { kDone = 0, kFailed = 1, kNothingRan = 4 };
+
+/// @param commands  where a stepped job's lines come from
+JobStatus run_job(const protocol::Job& job, const EngineCatalog& engines, protocol::EventWriter& events, std::istream& commands);
+
+}  // namespace dpubench

@@ -1,0 +1,36 @@
+// Events out: newline-delimited JSON on one stream; see docs/architecture.md for the fields.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <mutex>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+namespace dpubench::protocol {
+
+inline constexpr std::string_view kEventSchema = "dpubench.event/1";
+
+/// Writes one flushed line an event, whole even when threads write at once. A reader that went away is told by closed().
+class EventWriter {
+ public:
+  explicit EventWriter(std::FILE* out) : out_(out) {}
+  /// @param event its "event" field names it
+  void write(const nlohmann::json& event);
+  /// True once a write failed: nobody listens any more, or the disk is full.
+  [[nodiscard]] bool closed() const { return closed_; }
+
+  void warning(std::string_view code, std::string_view message, std::string_view group = {}, std::string_view point = {});
+  void failure(std::string_view phase, std::string_view message, std::string_view group = {}, std::string_view point = {});
+  [[nodiscard]] std::uint64_t failures() const { return failures_; }
+
+ private:
+  std::FILE* out_;
+  std::mutex mutex_;
+  std::atomic<bool> closed_ = false;
+  std::atomic<std::uint64_t> failures_ = 0;
+};
+
+}  // namespace dpubench::protocol

@@ -1,0 +1,68 @@
+// The job: what a native program is asked to measure. Untrusted input; see docs/architecture.md for the format.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/params.hpp"
+
+namespace dpubench::protocol {
+
+inline constexpr std::string_view kJobSchema = "dpubench.job/1";
+
+struct JobPoint {
+  std::string id;
+  std::string engine;
+};
+
+enum class Footprint : std::uint8_t { kResident, kStream };
+
+struct JobGroup {
+  std::string id;
+  std::string op;
+  Params params;
+  std::uint32_t threads = 1;
+  std::uint32_t burst = 32;
+  Footprint footprint = Footprint::kStream;
+  std::vector<JobPoint> points;
+};
+
+struct JobWindow {
+  double min_ms = 3;
+  double max_ms = 50;
+  std::uint64_t min_bursts = 100;
+  double threaded_min_ms = 200;
+};
+
+struct Job {
+  std::uint64_t seed = 1;
+  std::uint32_t round = 0;
+  bool stepped = false;
+  std::map<std::string, std::vector<std::filesystem::path>, std::less<>> inputs;
+  std::filesystem::path cache_dir;
+  std::vector<int> cpus;
+  JobWindow window;
+  std::uint32_t cycles = 6;
+  bool canaries = true;
+  double time_limit_s = 60;
+  std::vector<JobGroup> groups;
+};
+
+/// Largest job that is read, in bytes.
+inline constexpr std::size_t kMaxJobBytes = 64U << 20;
+
+/// @throws Error naming the field (as a JSON pointer), what is wrong and what is right; all faults of a job in one message
+Job parse_job(std::string_view text);
+
+/// A line of a stepped session.
+struct Command {
+  std::string window;  ///< the point to run; empty: end
+};
+/// @throws Error
+Command parse_command(std::string_view line);
+
+}  // namespace dpubench::protocol

@@ -1,0 +1,157 @@
+#include "protocol/machine.hpp"
+
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#if defined(__GLIBC__)
+#include <gnu/libc-version.h>
+#endif
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+
+#include "build_info.hpp"
+#include "revision.hpp"
+
+namespace dpubench::protocol {
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+std::string first_line(const fs::path& path) {
+  std::ifstream in(path);
+  std::string line;
+  std::getline(in, line);
+  return line;
+}
+
+/// "2048K" -> bytes
+std::size_t parse_cache_size(const std::string& text) {
+  std::size_t value = 0;
+  char suffix = 0;
+  std::istringstream in(text);
+  in >> value >> suffix;
+  if (suffix == 'K') value <<= 10;
+  if (suffix == 'M') value <<= 20;
+  return value;
+}
+
+/// Value of the first "key : value" line of a file such as /proc/cpuinfo.
+std::string field(const fs::path& path, std::string_view key) {
+  std::ifstream in(path);
+  for (std::string line; std::getline(in, line);) {
+    const auto colon = line.find(':');
+    if (colon == std::string::npos) continue;
+    std::string name = line.substr(0, colon);
+    name.erase(name.find_last_not_of(" \t") + 1);
+    if (name != key) continue;
+    const auto start = line.find_first_not_of(" \t", colon + 1);
+    return start == std::string::npos ? "" : line.substr(start);
+  }
+  return {};
+}
+
+void put(json& into, const char* key, const std::string& value) {
+  if (!value.empty()) into[key] = value;
+}
+
+json energy() {
+  json found = json::object();
+  json domains = json::array();
+  std::error_code error;
+  std::string reason = "no powercap (RAPL) energy counter";
+  for (fs::directory_iterator it("/sys/class/powercap", error), end; !error && it != end; it.increment(error)) {
+    if (!fs::exists(it->path() / "energy_uj")) continue;
+    if (access((it->path() / "energy_uj").c_str(), R_OK) == 0) {
+      domains.push_back(first_line(it->path() / "name"));
+    } else {
+      reason = "RAPL counters are there but only root may read them";
+    }
+  }
+  if (domains.empty()) {
+    found["unavailable"] = reason;
+  } else {
+    found["domains"] = domains;
+  }
+  return found;
+}
+
+}  // namespace
+
+Caches caches() {
+  Caches found;
+  std::error_code error;
+  for (fs::directory_iterator it("/sys/devices/system/cpu/cpu0/cache", error), end; !error && it != end; it.increment(error)) {
+    const std::string level = first_line(it->path() / "level");
+    const std::string type = first_line(it->path() / "type");
+    const std::size_t size = parse_cache_size(first_line(it->path() / "size"));
+    if (type == "Instruction" || size == 0) continue;
+    if (level == "1") found.l1d = size;
+    if (level == "2") found.l2 = size;
+    if (level == "3") found.l3 = size;
+  }
+  const auto fallback = [](std::size_t& size, int name) {
+    const long value = sysconf(name);
+    if (size == 0 && value > 0) size = static_cast<std::size_t>(value);
+  };
+  fallback(found.l1d, _SC_LEVEL1_DCACHE_SIZE);
+  fallback(found.l2, _SC_LEVEL2_CACHE_SIZE);
+  fallback(found.l3, _SC_LEVEL3_CACHE_SIZE);
+  return found;
+}
+
+json machine() {
+  json m;
+  utsname names{};
+  if (uname(&names) == 0) {
+    m["host"] = names.nodename;
+    m["kernel"] = names.release;
+    m["architecture"] = names.machine;
+  }
+  std::string cpu = field("/proc/cpuinfo", "model name");
+  if (cpu.empty()) {  // Arm kernels give numbers instead of a name
+    const std::string implementer = field("/proc/cpuinfo", "CPU implementer");
+    if (!implementer.empty()) cpu = "implementer " + implementer + " part " + field("/proc/cpuinfo", "CPU part");
+  }
+  put(m, "cpu", cpu);
+  std::string flags = field("/proc/cpuinfo", "flags");
+  if (flags.empty()) flags = field("/proc/cpuinfo", "Features");
+  put(m, "cpu_flags", flags);
+  m["cpus_online"] = sysconf(_SC_NPROCESSORS_ONLN);
+  const Caches c = caches();
+  m["l1d_bytes"] = c.l1d;
+  m["l2_bytes"] = c.l2;
+  m["l3_bytes"] = c.l3;
+  m["page_bytes"] = sysconf(_SC_PAGESIZE);
+  m["memory_bytes"] = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+#if defined(__GLIBC__)
+  m["libc"] = std::string("glibc ") + gnu_get_libc_version();
+#endif
+  put(m, "os", [] {
+    std::ifstream in("/etc/os-release");
+    for (std::string line; std::getline(in, line);) {
+      if (line.rfind("PRETTY_NAME=\"", 0) == 0) return line.substr(13, line.size() - 14);
+    }
+    return std::string();
+  }());
+  put(m, "governor", first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"));
+  put(m, "smt", first_line("/sys/devices/system/cpu/smt/control"));
+  put(m, "isolated_cpus", first_line("/sys/devices/system/cpu/isolated"));
+  put(m, "kernel_clocksource", first_line("/sys/devices/system/clocksource/clocksource0/current_clocksource"));
+  put(m, "microcode", field("/proc/cpuinfo", "microcode"));
+  m["virtual_machine"] = (" " + flags + " ").find(" hypervisor ") != std::string::npos;
+  m["load_average"] = first_line("/proc/loadavg");
+  m["energy"] = energy();
+  return m;
+}
+
+json build() {
+  return {{"compiler", kBuildCompiler}, {"flags", kBuildFlags}, {"type", kBuildType}, {"revision", kBuildRevision}};
+}
+
+}  // namespace dpubench::protocol

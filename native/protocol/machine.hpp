@@ -1,0 +1,23 @@
+// What machine this is, as far as an unprivileged process can read it.
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json_fwd.hpp>
+
+namespace dpubench::protocol {
+
+/// Data cache sizes in bytes of CPU 0; 0 where the kernel does not tell.
+struct Caches {
+  std::size_t l1d = 0;
+  std::size_t l2 = 0;
+  std::size_t l3 = 0;
+};
+Caches caches();
+
+/// host, kernel, architecture, CPU model and flags, cores, caches, memory, page size, libc, governor, SMT, hypervisor, clock source,
+/// energy counters; keys that cannot be read are absent.
+nlohmann::json machine();
+/// Compiler, flags, build type and revision of this program.
+nlohmann::json build();
+
+}  // namespace dpubench::protocol
