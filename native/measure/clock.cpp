@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <tuple>
 
 #if defined(__x86_64__)
 #include <cpuid.h>

@@ -34,14 +34,26 @@ class Clock {
 #endif
     return monotonic_raw_ns();
   }
-  [[nodiscard]] double to_ns(std::uint64_t ticks) const { return static_cast<double>(ticks) * ns_per_tick_; }
-  [[nodiscard]] std::uint64_t from_ns(double ns) const { return static_cast<std::uint64_t>(ns / ns_per_tick_); }
+  [[nodiscard]] double to_ns(std::uint64_t ticks) const {
+    return static_cast<double>(ticks) * ns_per_tick_;
+  }
+  [[nodiscard]] std::uint64_t from_ns(double ns) const {
+    return static_cast<std::uint64_t>(ns / ns_per_tick_);
+  }
 
-  [[nodiscard]] ClockSource source() const { return source_; }
+  [[nodiscard]] ClockSource source() const {
+    return source_;
+  }
   [[nodiscard]] std::string source_name() const;
-  [[nodiscard]] double hz() const { return 1e9 / ns_per_tick_; }
-  [[nodiscard]] double overhead_ns() const { return overhead_ns_; }      ///< of one ticks() call, median
-  [[nodiscard]] double resolution_ns() const { return resolution_ns_; }  ///< smallest step seen
+  [[nodiscard]] double hz() const {
+    return 1e9 / ns_per_tick_;
+  }
+  [[nodiscard]] double overhead_ns() const {
+    return overhead_ns_;
+  }  ///< of one ticks() call, median
+  [[nodiscard]] double resolution_ns() const {
+    return resolution_ns_;
+  }  ///< smallest step seen
   /// Difference of this clock from CLOCK_MONOTONIC_RAW since calibration, in parts per million (0 where it is that clock).
   [[nodiscard]] double cross_check_ppm() const;
 

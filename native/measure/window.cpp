@@ -25,7 +25,8 @@ std::uint64_t bursts_per_reading(Stepper& stepper, const Clock& clock) {
   }
 }
 
-Window run_window(ThreadTeam& team, std::span<Stepper* const> steppers, std::uint64_t chunk, const WindowSpec& spec, const Clock& clock) {
+Window run_window(ThreadTeam& team, std::span<Stepper* const> steppers, std::uint64_t chunk, const WindowSpec& spec,
+                  const Clock& clock) {
   struct alignas(128) Tally {  // two lines: adjacent-line prefetch would share them otherwise
     std::uint64_t start = 0;
     std::uint64_t end = 0;

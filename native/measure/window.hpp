@@ -19,26 +19,27 @@ class Stepper {
 };
 
 struct WindowSpec {
-  double min_ms = 3;             ///< a window is at least this long ...
+  double min_ms = 3;               ///< a window is at least this long ...
   std::uint64_t min_bursts = 100;  ///< ... and holds at least this many bursts of each thread ...
-  double max_ms = 50;            ///< ... unless that would take longer than this
+  double max_ms = 50;              ///< ... unless that would take longer than this
   double threaded_min_ms = 200;  ///< least length with more threads than CPUs: shorter ones would measure the scheduler's slices
 };
 
 struct Window {
   std::uint64_t operations = 0;
-  std::uint64_t bursts = 0;            ///< of all threads
-  std::uint64_t least_bursts = 0;      ///< of the thread that did fewest
-  double elapsed_ns = 0;               ///< first start to last end
+  std::uint64_t bursts = 0;        ///< of all threads
+  std::uint64_t least_bursts = 0;  ///< of the thread that did fewest
+  double elapsed_ns = 0;           ///< first start to last end
 };
 
-/// Bursts between two clock readings, such that the reading costs below 0.1 % (2,000 times its overhead plus resolution), found by
-/// doubling. Runs untimed work on the calling thread.
+/// Bursts between two clock readings, such that the reading costs below 0.1 % (2,000 times its overhead plus resolution), found
+/// by doubling. Runs untimed work on the calling thread.
 std::uint64_t bursts_per_reading(Stepper& stepper, const Clock& clock);
 
 /// Runs one window. Operations of all threads are divided by the common wall time: a thread that starts late or ends late
 /// counts against the rate. @param steppers one per thread of the team @param chunk bursts between clock readings
-Window run_window(ThreadTeam& team, std::span<Stepper* const> steppers, std::uint64_t chunk, const WindowSpec& spec, const Clock& clock);
+Window run_window(ThreadTeam& team, std::span<Stepper* const> steppers, std::uint64_t chunk, const WindowSpec& spec,
+                  const Clock& clock);
 
 /// Keeps a value from being removed by the optimiser at no cost beyond having it in a register.
 template <class T>

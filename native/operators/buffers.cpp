@@ -17,7 +17,9 @@ constexpr std::uint64_t kPoisonResult = 0xEEEEEEEEEEEEEEEEU;
 constexpr std::uint32_t kPoisonLength = std::numeric_limits<std::uint32_t>::max();
 constexpr std::size_t kLayoutLines = 512;  // how far a round's seed may move the arena
 
-std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+std::size_t aligned(std::size_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
 
 struct Slot {
   std::size_t in;
@@ -32,7 +34,9 @@ Slot slot_of(const Item& item) {
 
 }  // namespace
 
-void BufferSet::Unmap::operator()(std::byte* arena) const { munmap(arena, length); }
+void detail::Unmap::operator()(std::byte* arena) const {
+  munmap(arena, length);
+}
 
 std::size_t BufferSet::count_for(const Work& work, std::size_t bytes, std::size_t least) {
   std::size_t all = 0;
@@ -48,7 +52,7 @@ BufferSet::BufferSet(const Work& work, std::size_t count, std::uint32_t burst, s
   void* arena = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (arena == MAP_FAILED) throw std::bad_alloc();
   madvise(arena, length, MADV_HUGEPAGE);  // packet memory of data planes lies on huge pages; without them TLB misses dominate
-  arena_ = std::unique_ptr<std::byte[], Unmap>(static_cast<std::byte*>(arena), Unmap{length});
+  arena_ = std::unique_ptr<std::byte[], detail::Unmap>(static_cast<std::byte*>(arena), detail::Unmap{length});
 
   in_.resize(count);
   in_len_.resize(count);
@@ -103,7 +107,8 @@ bool BufferSet::equals(std::size_t buffer, const Output& want, bool with_result)
   if (status_[buffer] != want.status || (with_result && result_[buffer] != want.result)) return false;
   if (want.status != kStatusOk) return guard_intact(buffer);  // what a rejected item left in its output means nothing
   const std::size_t length = out_room_[buffer] == 0 ? 0 : out_len_[buffer];
-  return length == want.bytes.size() && (length == 0 || std::memcmp(out_[buffer], want.bytes.data(), length) == 0) && guard_intact(buffer);
+  return length == want.bytes.size() && (length == 0 || std::memcmp(out_[buffer], want.bytes.data(), length) == 0) &&
+         guard_intact(buffer);
 }
 
 Output BufferSet::output(std::size_t buffer) const {
@@ -113,11 +118,14 @@ Output BufferSet::output(std::size_t buffer) const {
   out.status = status_[buffer];
   out.result = result_[buffer];
   if (out_room_[buffer] != 0) {
-    if (out_len_[buffer] == kPoisonLength && out.status == kStatusOk) throw Error(where + "the engine did not say how much it wrote");
-    if (!guard_intact(buffer)) throw Error(where + "the engine wrote past its " + std::to_string(out_room_[buffer]) + " bytes of room");
+    if (out_len_[buffer] == kPoisonLength && out.status == kStatusOk)
+      throw Error(where + "the engine did not say how much it wrote");
+    if (!guard_intact(buffer))
+      throw Error(where + "the engine wrote past its " + std::to_string(out_room_[buffer]) + " bytes of room");
     if (out.status == kStatusOk) {
       if (out_len_[buffer] > out_room_[buffer]) {
-        throw Error(where + "the engine claims " + std::to_string(out_len_[buffer]) + " bytes in a room of " + std::to_string(out_room_[buffer]));
+        throw Error(where + "the engine claims " + std::to_string(out_len_[buffer]) + " bytes in a room of " +
+                    std::to_string(out_room_[buffer]));
       }
       out.bytes.assign(out_[buffer], out_[buffer] + out_len_[buffer]);
     }

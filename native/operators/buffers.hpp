@@ -12,6 +12,14 @@
 
 namespace dpubench {
 
+namespace detail {
+/// Gives an arena back to the kernel.
+struct Unmap {
+  std::size_t length = 0;
+  void operator()(std::byte* arena) const;
+};
+}  // namespace detail
+
 /// Input, output and bookkeeping arrays of `count` buffers, cut in bursts. Buffer i holds item i % items. Inputs and outputs are
 /// 64-byte aligned; behind every output lies a guard that tells an engine that writes past its room.
 class BufferSet {
@@ -43,14 +51,10 @@ class BufferSet {
   [[nodiscard]] std::uint64_t result_sum(std::size_t burst) const;
 
  private:
-  struct Unmap {
-    std::size_t length = 0;
-    void operator()(std::byte* arena) const;
-  };
   [[nodiscard]] bool guard_intact(std::size_t buffer) const;
 
   const Work& work_;
-  std::unique_ptr<std::byte[], Unmap> arena_;
+  std::unique_ptr<std::byte[], detail::Unmap> arena_;
   std::size_t footprint_bytes_ = 0;
   std::vector<const std::byte*> in_;
   std::vector<std::uint32_t> in_len_;

@@ -26,7 +26,8 @@ json describe(const Operator& op, const EngineCatalog& engines) {
   const auto slots = engines.of(op);
   json engine_list = json::array();
   for (const EngineSlot* slot : slots) {
-    json entry = {{"name", slot->name}, {"available", slot->reason.empty()}, {"reason", slot->reason}, {"summary", ""}, {"library", ""}};
+    json entry = {
+        {"name", slot->name}, {"available", slot->reason.empty()}, {"reason", slot->reason}, {"summary", ""}, {"library", ""}};
     if (slot->engine != nullptr) {
       entry["summary"] = slot->engine->info().summary;
       entry["library"] = slot->engine->info().library;

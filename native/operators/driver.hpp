@@ -21,7 +21,8 @@ class LaneStepper final : public measure::Stepper {
     std::uint64_t under_way = 0;
     std::uint64_t sink = 0;
     for (std::uint64_t left = bursts; left != 0;) {
-      // A burst of the ring may still be under way when the ring is shorter than the queue: wait for it rather than submit it twice.
+      // A burst of the ring may still be under way when the ring is shorter than the queue: wait for it rather than submit it
+      // twice.
       if (under_way < bursts_.size() && lane_.submit(bursts_[next_])) {
         next_ = next_ + 1 == bursts_.size() ? 0 : next_ + 1;
         ++under_way;

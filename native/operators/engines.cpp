@@ -37,7 +37,8 @@ void EngineCatalog::load(const fs::path& folder) {
   std::error_code error;
   std::vector<fs::path> files;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) files.push_back(it->path());
-  if (error) throw Error("engine folder " + folder.string() + ": " + error.message() + "; build the programs, or name another folder");
+  if (error)
+    throw Error("engine folder " + folder.string() + ": " + error.message() + "; build the programs, or name another folder");
   std::sort(files.begin(), files.end());
   for (const fs::path& file : files) {
     if (file.extension() == ".so") load_module(file);
@@ -60,7 +61,8 @@ void EngineCatalog::load_module(const fs::path& file) {
   if (module == nullptr) return refuse(dlerror());
   const auto abi = reinterpret_cast<std::uint32_t (*)()>(dlsym(module, "dpubench_engine_abi"));
   const auto engines = reinterpret_cast<void (*)(EngineSink&)>(dlsym(module, "dpubench_engines"));
-  if (abi == nullptr || engines == nullptr) return refuse(file.string() + " is no engine module: it does not use DPUBENCH_ENGINES");
+  if (abi == nullptr || engines == nullptr)
+    return refuse(file.string() + " is no engine module: it does not use DPUBENCH_ENGINES");
   if (abi() != kEngineAbi) {
     return refuse(file.string() + " was built for engine interface " + std::to_string(abi()) + ", this program has " +
                   std::to_string(kEngineAbi) + ": rebuild it");
@@ -88,7 +90,8 @@ std::vector<const EngineSlot*> EngineCatalog::of(const Operator& op) const {
 }
 
 const EngineSlot* EngineCatalog::find(std::string_view op, std::string_view name) const {
-  const auto it = std::find_if(slots_.begin(), slots_.end(), [&](const auto& slot) { return slot->op == op && slot->name == name; });
+  const auto it =
+      std::find_if(slots_.begin(), slots_.end(), [&](const auto& slot) { return slot->op == op && slot->name == name; });
   return it == slots_.end() ? nullptr : it->get();
 }
 

@@ -15,15 +15,15 @@ namespace dpubench {
 struct EngineSlot {
   std::string op;
   std::string name;
-  std::string reason;               ///< why it cannot run here; empty if it can
-  const Engine* engine = nullptr;   ///< null where the module could not be loaded
+  std::string reason;              ///< why it cannot run here; empty if it can
+  const Engine* engine = nullptr;  ///< null where the module could not be loaded
 };
 
 /// All engines of a process. Modules stay loaded until the process ends: libraries such as DPDK cannot be unloaded.
 class EngineCatalog {
  public:
-  /// Loads every module `<operator>__<file>.so` of `folder`, and the reasons of modules not built (`.missing`). A module that does
-  /// not load becomes a slot with the loader's message. @throws Error when the folder cannot be read
+  /// Loads every module `<operator>__<file>.so` of `folder`, and the reasons of modules not built (`.missing`). A module that
+  /// does not load becomes a slot with the loader's message. @throws Error when the folder cannot be read
   void load(const std::filesystem::path& folder);
   /// Adds an engine directly (tests).
   void add(std::unique_ptr<const Engine> engine);

@@ -23,11 +23,12 @@ using measure::Clock;
 using nlohmann::json;
 
 constexpr std::size_t kResidentBuffers = 32;
-constexpr std::size_t kStreamFactor = 4;                     // times L2: DESIGN, "stated footprint"
-constexpr std::size_t kDefaultL2 = 1U << 20;                 // where the kernel does not tell
-constexpr std::size_t kMaxFootprint = 512U << 20;            // of one thread
+constexpr std::size_t kStreamFactor = 4;           // times L2: DESIGN, "stated footprint"
+constexpr std::size_t kDefaultL2 = 1U << 20;       // where the kernel does not tell
+constexpr std::size_t kMaxFootprint = 512U << 20;  // of one thread
 constexpr double kWarmUpMs = 0.3;
 constexpr double kCanaryMs = 0.5;
+constexpr std::uint64_t kCanaryChunk = 32;  // 8,192 steps between clock readings: 8 us of multiplications at the least
 constexpr const char* kCoreCanary = "canary-core";
 constexpr const char* kMemoryCanary = "canary-memory";
 
@@ -79,7 +80,8 @@ class Group {
   void prepare_point(PointRun& run);
   void layout();
   void open_lanes(PointRun& run);
-  void check_window(PointRun& run, std::span<const std::uint64_t> touched, std::span<const std::size_t> first, Operator::WindowTotals& totals);
+  void check_window(PointRun& run, std::span<const std::uint64_t> touched, std::span<const std::size_t> first,
+                    Operator::WindowTotals& totals);
 
   const protocol::Job& job_;
   const protocol::JobGroup& spec_;
@@ -131,12 +133,15 @@ void Group::layout() {
   const std::size_t all = BufferSet::count_for(*work_, kMaxFootprint, spec_.burst);
   if (count > all) {
     count = all;
-    events_.warning("footprint-capped", "the buffers of a thread would need more than " + std::to_string(kMaxFootprint >> 20) + " MiB", spec_.id);
+    events_.warning("footprint-capped",
+                    "the buffers of a thread would need more than " + std::to_string(kMaxFootprint >> 20) + " MiB", spec_.id);
   }
   team_ = std::make_unique<measure::ThreadTeam>(spec_.threads, job_.cpus);
-  if (!team_->pinned()) events_.warning("not-pinned", "a thread could not be pinned to its CPU: its rate may include migrations", spec_.id);
+  if (!team_->pinned())
+    events_.warning("not-pinned", "a thread could not be pinned to its CPU: its rate may include migrations", spec_.id);
   if (team_->size() > team_->cpus()) {
-    events_.warning("oversubscribed", std::to_string(team_->size()) + " threads share " + std::to_string(team_->cpus()) + " CPUs", spec_.id);
+    events_.warning("oversubscribed", std::to_string(team_->size()) + " threads share " + std::to_string(team_->cpus()) + " CPUs",
+                    spec_.id);
   }
   buffers_.resize(spec_.threads);
   // Each thread allocates its own, so that first touch places them on its NUMA node.
@@ -234,10 +239,17 @@ void Group::window(PointRun& run, std::uint32_t cycle, int half, bool warm_up) {
     return fail(run, "measure", std::string("after a window: ") + error.what());
   }
   if (warm_up) return;
-  json event = {{"event", "window"},           {"point", run.point->id},          {"group", spec_.id},
-                {"round", job_.round},         {"cycle", cycle},                  {"half", half},
-                {"operations", window.operations}, {"elapsed_ns", window.elapsed_ns}, {"in_bytes", totals.in_bytes},
-                {"out_bytes", totals.out_bytes},   {"bursts", window.bursts}};
+  json event = {{"event", "window"},
+                {"point", run.point->id},
+                {"group", spec_.id},
+                {"round", job_.round},
+                {"cycle", cycle},
+                {"half", half},
+                {"operations", window.operations},
+                {"elapsed_ns", window.elapsed_ns},
+                {"in_bytes", totals.in_bytes},
+                {"out_bytes", totals.out_bytes},
+                {"bursts", window.bursts}};
   const std::vector<double> values = op_->metrics(*work_, totals);
   for (std::size_t i = 0; i < values.size(); ++i) event["metrics"][op_->info().metrics[i].name] = values[i];
   events_.write(event);
@@ -245,8 +257,8 @@ void Group::window(PointRun& run, std::uint32_t cycle, int half, bool warm_up) {
   run.remarked = true;
   if (window.least_bursts < job_.window.min_bursts) {
     events_.warning("few-bursts",
-                    "a window of at most " + std::to_string(job_.window.max_ms) + " ms holds only " + std::to_string(window.least_bursts) +
-                        " bursts of a thread",
+                    "a window of at most " + std::to_string(job_.window.max_ms) + " ms holds only " +
+                        std::to_string(window.least_bursts) + " bursts of a thread",
                     spec_.id, run.point->id);
   }
   if (const auto remark = op_->remark(*work_, totals)) events_.warning(remark->code, remark->message, spec_.id, run.point->id);
@@ -284,12 +296,17 @@ void Group::canary(measure::Stepper& stepper, const char* name, std::uint32_t cy
   measure::WindowSpec spec;
   spec.min_ms = kCanaryMs;
   spec.min_bursts = 1;
-  const measure::Window window = measure::run_window(alone_, steppers, 64, spec, clock);
-  json event = {{"event", "window"},       {"point", name},
-                {"group", spec_.id},       {"round", job_.round},
-                {"cycle", cycle},          {"half", half},
-                {"operations", window.operations}, {"elapsed_ns", window.elapsed_ns},
-                {"in_bytes", 0},           {"out_bytes", 0},
+  const measure::Window window = measure::run_window(alone_, steppers, kCanaryChunk, spec, clock);
+  json event = {{"event", "window"},
+                {"point", name},
+                {"group", spec_.id},
+                {"round", job_.round},
+                {"cycle", cycle},
+                {"half", half},
+                {"operations", window.operations},
+                {"elapsed_ns", window.elapsed_ns},
+                {"in_bytes", 0},
+                {"out_bytes", 0},
                 {"bursts", window.bursts}};
   if (std::string_view(name) == kCoreCanary && measure::CoreCanary::multiply_cycles() != 0) {
     event["ghz"] = static_cast<double>(window.operations) * measure::CoreCanary::multiply_cycles() / window.elapsed_ns;
@@ -387,8 +404,8 @@ class JobRun {
       const int half = static_cast<int>(count % 2);
       if (id == kCoreCanary || id == kMemoryCanary) {
         if (last == nullptr) last = groups.front().get();
-        last->canary(id == kCoreCanary ? static_cast<measure::Stepper&>(core_) : memory_, id == kCoreCanary ? kCoreCanary : kMemoryCanary, cycle,
-                     half);
+        last->canary(id == kCoreCanary ? static_cast<measure::Stepper&>(core_) : memory_,
+                     id == kCoreCanary ? kCoreCanary : kMemoryCanary, cycle, half);
         continue;
       }
       const auto found = std::find_if(groups.begin(), groups.end(), [&](auto& group) { return group->find(id) != nullptr; });
@@ -428,7 +445,8 @@ JobStatus run_job(const protocol::Job& job, const EngineCatalog& engines, protoc
   const JobStatus status = run.run(commands);
   constexpr double kDriftPpm = 200;
   if (std::abs(clock.cross_check_ppm()) > kDriftPpm) {
-    events.warning("clock-drift", clock.source_name() + " and CLOCK_MONOTONIC_RAW differ by " + std::to_string(clock.cross_check_ppm()) + " ppm");
+    events.warning("clock-drift", clock.source_name() + " and CLOCK_MONOTONIC_RAW differ by " +
+                                      std::to_string(clock.cross_check_ppm()) + " ppm");
   }
   events.write({{"event", "done"},
                 {"failures", events.failures()},

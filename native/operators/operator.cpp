@@ -15,7 +15,9 @@ std::vector<const Operator*>& registry() {
 }  // namespace
 
 namespace detail {
-OperatorRegistrar::OperatorRegistrar(const Operator& op) { registry().push_back(&op); }
+OperatorRegistrar::OperatorRegistrar(const Operator& op) {
+  registry().push_back(&op);
+}
 }  // namespace detail
 
 const char* equivalence_name(Equivalence equivalence) {
@@ -32,8 +34,7 @@ const char* equivalence_name(Equivalence equivalence) {
 
 std::span<const Operator* const> operators() {
   std::vector<const Operator*>& all = registry();
-  std::sort(all.begin(), all.end(),
-            [](const Operator* a, const Operator* b) { return a->info().name < b->info().name; });
+  std::sort(all.begin(), all.end(), [](const Operator* a, const Operator* b) { return a->info().name < b->info().name; });
   return all;
 }
 
@@ -58,8 +59,8 @@ Params Operator::complete(const Params& given) const {
     if (it->is_number()) {
       const std::uint64_t number = full.number(name);
       if (number < it->min || number > it->max) {
-        throw Error(info().name + ": " + name + " must be from " + std::to_string(it->min) + " to " + std::to_string(it->max) + ", not " +
-                    value);
+        throw Error(info().name + ": " + name + " must be from " + std::to_string(it->min) + " to " + std::to_string(it->max) +
+                    ", not " + value);
       }
     } else if (std::find(it->values.begin(), it->values.end(), value) == it->values.end()) {
       std::string known;

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "inputs/store.hpp"
 #include "base/params.hpp"
+#include "inputs/store.hpp"
 
 namespace dpubench {
 
@@ -55,15 +55,15 @@ struct OperatorInfo {
   Equivalence equivalence = Equivalence::kIdentical;
   std::string equivalence_text;      ///< the rule in words
   std::string primary_metric;        ///< "gbps" (input bytes), "mops" or "kops" (operations)
-  bool uses_result = false;              ///< Burst::result is part of the output
+  bool uses_result = false;          ///< Burst::result is part of the output
   bool processes_all_bytes = false;  ///< Gb/s is shown only where true
   std::vector<Metric> metrics;       ///< beyond ops/s, ns per operation and Gb/s
   std::vector<std::string> inputs;   ///< kinds needed: "routes4", "routes6", "capture", "rules", "corpus" (empty: generated)
   std::string reference_engine;
-  std::vector<std::string> sources;  ///< RFC section, FIPS, paper and figure
-  std::uint32_t version = 1;         ///< raised when the same parameters begin to mean other work
-  std::uint32_t distinct_items = 256;    ///< messages that a work should hold before they repeat over the footprint
-  std::uint32_t default_burst = 32;  ///< 1 for operations of tens of microseconds and more
+  std::vector<std::string> sources;    ///< RFC section, FIPS, paper and figure
+  std::uint32_t version = 1;           ///< raised when the same parameters begin to mean other work
+  std::uint32_t distinct_items = 256;  ///< messages that a work should hold before they repeat over the footprint
+  std::uint32_t default_burst = 32;    ///< 1 for operations of tens of microseconds and more
 };
 
 /// One message of a work: what a lane gets.

@@ -59,8 +59,8 @@ Verifier::Verifier(const Operator& op, Work& work, const EngineCatalog& engines,
     if (!answer) break;
     const std::string wrong = op.check(work, i, work.expected[i], &*answer);
     if (!wrong.empty()) {
-      throw Error("the reference engine " + engines_here.front()->info().name + " disagrees with brute force on item " + std::to_string(i) +
-                  ": " + wrong);
+      throw Error("the reference engine " + engines_here.front()->info().name + " disagrees with brute force on item " +
+                  std::to_string(i) + ": " + wrong);
     }
   }
 }

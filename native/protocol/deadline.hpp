@@ -9,8 +9,8 @@
 
 namespace dpubench::protocol {
 
-/// While it lives, the process is ended with a failure event and exit status 1 once `limit_s` seconds are over: an engine that hangs in
-/// a library cannot be stopped in any gentler way.
+/// While it lives, the process is ended with a failure event and exit status 1 once `limit_s` seconds are over: an engine that
+/// hangs in a library cannot be stopped in any gentler way.
 class Deadline {
  public:
   Deadline(double limit_s, EventWriter& events);

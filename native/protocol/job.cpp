@@ -149,7 +149,8 @@ void read_inputs(Reader& reader, const json& inputs, Job& job) {
 }
 
 json parse_json(std::string_view text, const char* what) {
-  if (text.size() > kMaxJobBytes) throw Error(std::string(what) + " is larger than " + std::to_string(kMaxJobBytes >> 20) + " MiB");
+  if (text.size() > kMaxJobBytes)
+    throw Error(std::string(what) + " is larger than " + std::to_string(kMaxJobBytes >> 20) + " MiB");
   // The library recurses on nesting: refuse depths that no job has before they become a stack overflow.
   int depth = 0;
   const auto too_deep = [&depth](int, json::parse_event_t event, json&) {
@@ -171,8 +172,9 @@ Job parse_job(std::string_view text) {
   const json value = parse_json(text, "the job");
   Reader reader;
   Job job;
-  if (!reader.object(value, "", {"schema", "seed", "round", "control", "inputs", "cache_dir", "cpus", "window", "cycles", "canaries",
-                                 "time_limit_s", "groups"})) {
+  if (!reader.object(value, "",
+                     {"schema", "seed", "round", "control", "inputs", "cache_dir", "cpus", "window", "cycles", "canaries",
+                      "time_limit_s", "groups"})) {
     reader.finish();
   }
   std::string schema;

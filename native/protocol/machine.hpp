@@ -14,8 +14,8 @@ struct Caches {
 };
 Caches caches();
 
-/// host, kernel, architecture, CPU model and flags, cores, caches, memory, page size, libc, governor, SMT, hypervisor, clock source,
-/// energy counters; keys that cannot be read are absent.
+/// host, kernel, architecture, CPU model and flags, cores, caches, memory, page size, libc, governor, SMT, hypervisor, clock
+/// source, energy counters; keys that cannot be read are absent.
 nlohmann::json machine();
 /// Compiler, flags, build type and revision of this program.
 nlohmann::json build();

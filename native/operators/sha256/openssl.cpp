@@ -45,4 +45,6 @@ class OpenSsl final : public Engine {
 }  // namespace
 }  // namespace dpubench
 
-DPUBENCH_ENGINES(sink) { sink.add(std::make_unique<dpubench::OpenSsl>()); }
+DPUBENCH_ENGINES(sink) {
+  sink.add(std::make_unique<dpubench::OpenSsl>());
+}

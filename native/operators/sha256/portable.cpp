@@ -33,4 +33,6 @@ class Portable final : public Engine {
 }  // namespace
 }  // namespace dpubench
 
-DPUBENCH_ENGINES(sink) { sink.add(std::make_unique<dpubench::Portable>()); }
+DPUBENCH_ENGINES(sink) {
+  sink.add(std::make_unique<dpubench::Portable>());
+}

@@ -24,7 +24,8 @@ std::vector<Item> random_messages(inputs::Store& store, std::string_view purpose
 
 void describe_generated(Work& work, const inputs::Store& store, std::string_view purpose) {
   work.input_name = "random messages, seed " + std::to_string(store.seed());
-  const std::string material = std::string(purpose) + '/' + std::to_string(store.seed()) + '/' + std::to_string(work.items.size()) + '/' +
+  const std::string material = std::string(purpose) + '/' + std::to_string(store.seed()) + '/' +
+                               std::to_string(work.items.size()) + '/' +
                                (work.items.empty() ? "0" : std::to_string(work.items[0].in.size()));
   work.input_hash = inputs::Sha256::hex(inputs::Sha256::of(std::as_bytes(std::span(material))));
 }

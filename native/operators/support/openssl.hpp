@@ -11,7 +11,9 @@
 namespace dpubench::openssl {
 
 /// "OpenSSL 3.0.19 ...": the library that is loaded, not the headers' version.
-inline std::string version() { return OpenSSL_version(OPENSSL_VERSION); }
+inline std::string version() {
+  return OpenSSL_version(OPENSSL_VERSION);
+}
 
 /// @throws Error with OpenSSL's own words when `ok` is false
 inline void require(bool ok, const std::string& what) {
