@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import json
 import struct
 import sys
 from collections.abc import Callable, Iterator
@@ -212,7 +213,37 @@ def rules() -> Seeds:
     yield "gzip", b"BZh9"
 
 
-TARGETS: dict[str, Callable[[], Seeds]] = {"capture": capture, "prefixes": prefixes, "rules": rules}
+def job() -> Seeds:
+    """Jobs with every field, commands, and a few that are wrong in one place."""
+    point = {"id": "p", "engine": "portable"}
+    group = {"id": "g", "operator": "aes", "params": {"mode": "gcm"}, "threads": 2, "burst": 8, "footprint": "resident", "points": [point]}
+    whole = {
+        "schema": "dpubench.job/1",
+        "seed": 3,
+        "round": 1,
+        "control": "stepped",
+        "inputs": {"corpus": ["/a", "/b"]},
+        "cache_dir": "/c",
+        "cpus": [0, 1],
+        "window": {"min_ms": 1.5, "max_ms": 20, "min_bursts": 10, "threaded_min_ms": 100},
+        "cycles": 2,
+        "canaries": False,
+        "time_limit_s": 9.5,
+        "groups": [group],
+    }
+    yield "whole", json.dumps(whole).encode()
+    for key in whole:
+        yield f"without_{key}", json.dumps({name: value for name, value in whole.items() if name != key}).encode()
+        yield f"wrong_{key}", json.dumps(whole | {key: 1 if key not in ("seed", "round", "cycles", "time_limit_s") else "x"}).encode()
+    for key in group:
+        yield f"group_wrong_{key}", json.dumps(whole | {"groups": [group | {key: [] if key != "params" else {"size": 1}}]}).encode()
+    yield "same_id", json.dumps(whole | {"groups": [group, group]}).encode()
+    yield "wrong_lists", json.dumps(whole | {"inputs": {"rules": 1, "corpus": [7]}, "cpus": ["a"], "groups": [3], "speed": 1}).encode()
+    yield "window_command", b'{"window": "p"}'
+    yield "end_command", b'{"end": true}'
+
+
+TARGETS: dict[str, Callable[[], Seeds]] = {"capture": capture, "job": job, "prefixes": prefixes, "rules": rules}
 
 
 def write_seeds(target: str, directory: Path) -> None:
