@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,21 @@ from dpubench.plans.model import Cycles, Exclude, Plan, Rounds, Window
 
 #: Keys whose values are mappings with a fixed set of keys, for the nearest word.
 _PARTS: dict[str, type[BaseModel]] = {"rounds": Rounds, "cycles": Cycles, "window": Window, "exclude": Exclude}
+
+
+@dataclass(frozen=True)
+class Where:
+    """Where a plan's values were written, for messages: a file with lines, or the option that replaced a value."""
+
+    source: str
+    lines: yaml_lines.Lines = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict)  #: plan key -> command line option that set it
+
+    def problem(self, message: str, *path: str | int) -> Problem:
+        """A problem with the value at ``path``."""
+        if path and str(path[0]) in self.options:
+            return Problem(message, self.options[str(path[0])])
+        return Problem(message, ".".join(str(p) for p in path), _line_of(tuple(path), self.lines))
 
 
 def parse_plan(text: str, source: str) -> tuple[Plan, yaml_lines.Lines]:
