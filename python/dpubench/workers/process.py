@@ -114,6 +114,7 @@ class Worker:
         """Queues ``data`` for the program's standard input; after ``last`` that is closed."""
         if not self._stdin_open:
             return
+        self._heard = time.monotonic()  # its answer is awaited from now on
         self._to_send += data
         self._close_after_sending = self._close_after_sending or last
         self._flush()
@@ -143,12 +144,14 @@ class Worker:
     def _wait(self) -> None:
         now = time.monotonic()
         left = min(self._heard + self._silence_s, self._started + self._limit_s) - now
-        if left <= 0:
+        ready = self._selector.select(min(max(left, 0.0), 1.0))
+        # What it said while nobody listened (another worker was being read) counts: silence is judged only when nothing is there to read.
+        if not ready and left <= 0:
             self._process.kill()
             if now >= self._started + self._limit_s:
                 raise WorkerFault(f"it was still running after its limit of {self._limit_s:.0f} s", "limit")
             raise WorkerFault(f"it hung: no event for {self._silence_s:g} s", "hang")
-        for key, _ in self._selector.select(min(left, 1.0)):
+        for key, _ in ready:
             if key.data == "stop":
                 assert self._stop is not None  # registered only then
                 self._stop.check()
