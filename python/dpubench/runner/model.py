@@ -54,7 +54,7 @@ class Point:
     build: str
     operator_version: int
     prepared: dict[str, Any] = field(default_factory=dict)  #: input, path, memory_bytes, footprint_bytes of the last `prepared` event
-    build_ns: list[int] = field(default_factory=list)
+    build_ns: list[float] = field(default_factory=list)
     verified: dict[str, Any] = field(default_factory=dict)
     failure: str = ""
     unavailable: str = ""

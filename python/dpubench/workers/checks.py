@@ -33,7 +33,7 @@ def _window_fault(event: Event) -> str:
     for name in _COUNTS:
         if type(event[name]) is not int or event[name] < 0:
             return f"{name} is no count"
-    if type(event["elapsed_ns"]) is not int or event["elapsed_ns"] < 1:
+    if type(event["elapsed_ns"]) not in (int, float) or not event["elapsed_ns"] > 0:
         return "elapsed_ns is no time"
     if event["half"] not in (0, 1) or isinstance(event["half"], (bool, float)):
         return "half is neither 0 nor 1"
