@@ -17,7 +17,8 @@ def directory() -> Path:
         return Path(named)
     repository = Path(__file__).resolve().parents[2]
     if (repository / "native").is_dir():
-        return repository / "build"
+        build = repository / "build"
+        return next((d for d in (build, build / "native") if (d / OPERATORS).is_file()), build)
     return Path(sys.prefix) / "libexec" / "dpubench"
 
 
@@ -27,10 +28,12 @@ def operators_program(build: Path | None = None) -> Path:
     Raises:
         UserError: naming where it was looked for and how to get it.
     """
-    place = build if build is not None else directory()
-    program = place / OPERATORS if place.is_dir() else place
-    if build is None and not place.is_dir():
-        program = place / OPERATORS
+    if build is None:
+        program = directory() / OPERATORS
+    elif build.is_dir():
+        program = next((p for p in (build / OPERATORS, build / "native" / OPERATORS, build / "build" / OPERATORS) if p.is_file()), build / OPERATORS)
+    else:
+        program = build
     if not program.is_file():
         remedy = "give --against a build folder or a program" if build is not None else "run `make build`, or set DPUBENCH_PROGRAMS to the folder that holds it"
         raise UserError(f"{program}: there is no such program: {remedy}")

@@ -163,7 +163,7 @@ class Run:
 
     def _select(self) -> None:
         """Chooses each configuration's engines; where the plan wants the best one, by measuring all of them briefly once."""
-        chosen_before = {p.configuration.id for p in self.points}
+        chosen_before = {p.configuration.id for p in self.points if not p.unavailable}
         open_ones = [c for c in self._configurations.values() if c.id not in chosen_before]
         contested = [c for c in open_ones if self.record["selection"]["wanted"] and _others(c) > 1]
         rates: dict[str, list[float]] = {}
