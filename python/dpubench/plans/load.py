@@ -26,11 +26,14 @@ class Where:
     lines: yaml_lines.Lines = field(default_factory=dict)
     options: Mapping[str, str] = field(default_factory=dict)  #: plan key -> command line option that set it
 
+    def named(self, problem: Problem) -> Problem:
+        """``problem`` under the name of the option that gave the value, where one did."""
+        option = self.options.get(problem.field.split(".")[0])
+        return problem if option is None else Problem(problem.message, option)
+
     def problem(self, message: str, *path: str | int) -> Problem:
         """A problem with the value at ``path``."""
-        if path and str(path[0]) in self.options:
-            return Problem(message, self.options[str(path[0])])
-        return Problem(message, ".".join(str(p) for p in path), _line_of(tuple(path), self.lines))
+        return self.named(Problem(message, ".".join(str(p) for p in path), _line_of(tuple(path), self.lines)))
 
 
 def parse_plan(text: str, source: str) -> tuple[Plan, yaml_lines.Lines]:
@@ -43,9 +46,12 @@ def parse_plan(text: str, source: str) -> tuple[Plan, yaml_lines.Lines]:
     return _validated(data, lines, source), lines
 
 
-def plan_from_words(words: dict[str, Any], source: str) -> Plan:
-    """A plan from a mapping that has no lines (a command line's options laid over a plan)."""
-    return _validated(words, {}, source)
+def plan_from_words(words: dict[str, Any], where: Where) -> Plan:
+    """A plan from a mapping of values: those of a file with the command line's options laid over them."""
+    try:
+        return _validated(words, where.lines, where.source)
+    except PlanError as error:
+        raise PlanError(where.source, [where.named(p) for p in error.problems]) from None
 
 
 def read_plan(path: Path) -> tuple[Plan, yaml_lines.Lines]:

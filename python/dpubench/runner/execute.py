@@ -511,8 +511,8 @@ class Run:
             if point.failure or point.unavailable or not point.rates:
                 continue
             where = {"point": point.id, "group": point.configuration.id}
-            if len(point.rates) < self.plan.rounds.min:
-                self._warn({"code": "few-rounds", "message": f"{len(point.rates)} of at least {self.plan.rounds.min} rounds", **where})
+            if len(point.rates) < stopping.MINIMUM_ROUNDS:
+                self._warn({"code": "few-rounds", "message": f"{len(point.rates)} of at least {stopping.MINIMUM_ROUNDS} rounds", **where})
             elif not stopping.has_converged(point, self.plan.precision, self.plan.rounds.min):
                 reached = stopping.precision(point)
                 self._warn({"code": "not-converged", "message": f"known to ±{100 * reached:.1f} %, asked for ±{100 * self.plan.precision:g} %", **where})
