@@ -12,9 +12,10 @@ import pkgutil
 from pathlib import Path
 from typing import Any
 
-import click
 import typer
 from typer.core import TyperGroup
+
+from dpubench.errors import UserError, nearest
 
 _ORDER = ("doctor", "list", "describe", "run", "resume", "show", "report", "compare", "export", "query")
 
@@ -32,19 +33,19 @@ def _module_name(command: str) -> str:
 
 
 class _Commands(TyperGroup):
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def list_commands(self, ctx: Any) -> list[str]:
         return command_names()
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in command_names():
-            return None
+            raise UserError(f"unknown command '{cmd_name}'{nearest(cmd_name, command_names())}")
         module = importlib.import_module(f"{__name__}.{_module_name(cmd_name)}")
         function = getattr(module, "command", None) or getattr(module, cmd_name.replace("-", "_"))
         app = typer.Typer(add_completion=False, rich_markup_mode=None)
         app.command(cmd_name, help=(module.__doc__ or "").strip())(function)
         return typer.main.get_command(app)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
         # The first docstring line is read, not imported: help must not wait for the commands' libraries.
         rows = [(name, _first_line(name)) for name in command_names()]
         with formatter.section("Commands"):
@@ -57,7 +58,7 @@ def _first_line(command: str) -> str:
     return text.splitlines()[0] if text else ""
 
 
-def application() -> click.Command:
+def application() -> Any:
     """The whole command line."""
     app = typer.Typer(
         cls=_Commands,
