@@ -111,7 +111,7 @@ def has_converged(round_medians: ArrayLike, target: float, minimum_rounds: int =
 
 
 def palindromic_mean(first_half: ArrayLike, second_half: ArrayLike) -> FloatArray:
-    """Geometric mean of a point's two windows of a cycle (rates, same shape): a drift that is linear over the cycle cancels in ratios of such means."""
+    """Geometric mean of a point's two windows of a cycle (rates, same shape): drift that is linear over the cycle cancels in ratios of such means."""
     return np.sqrt(np.asarray(first_half, dtype=np.float64) * np.asarray(second_half, dtype=np.float64))
 
 
@@ -203,21 +203,26 @@ class Difference:
 
 
 def paired_difference(per_round_pair_ratios: Sequence[ArrayLike]) -> Difference | None:
-    """Difference of two points that alternated, from their ratios within cycles, one array per round; ``None`` below two rounds.
+    """Difference of two points that alternated, from their ratios within cycles, one array per round; ``None`` below two rounds."""
+    rounds = _logs_of_rounds(per_round_pair_ratios)
+    return difference_of_rounds([math.exp(np.median(r)) for r in rounds], [len(r) for r in rounds])
+
+
+def difference_of_rounds(round_ratios: ArrayLike, round_cycles: ArrayLike) -> Difference | None:
+    """As :func:`paired_difference` from each round's median ratio and the number of cycles behind it.
 
     Where the numbers of cycles differ by more than :data:`UNEQUAL` the rounds are weighted as in :func:`bootstrap_interval`.
     """
-    rounds = _logs_of_rounds(per_round_pair_ratios)
-    if len(rounds) < 2:
+    medians = np.log(np.asarray(round_ratios, dtype=np.float64))
+    counts = np.asarray(round_cycles, dtype=np.float64)
+    if medians.size < 2:
         return None
-    medians = np.array([np.median(r) for r in rounds])
-    counts = np.array([len(r) for r in rounds], dtype=np.float64)
-    weights = np.ones(len(rounds)) if counts.max() <= UNEQUAL * counts.min() else np.minimum(counts, np.median(counts))
+    weights = np.ones(medians.size) if counts.max() <= UNEQUAL * counts.min() else np.minimum(counts, np.median(counts))
     weights = weights / weights.sum()
     mean = float(weights @ medians)
     # Unbiased for equal weights; with unequal ones the effective number of rounds takes the place of their number.
     effective = 1 / float(weights @ weights)
-    variance = float(weights @ (medians - mean) ** 2) / (effective - 1) if effective > 1 else math.nan
+    variance = float(weights @ (medians - mean) ** 2) / (effective - 1)
     return Difference(mean, math.sqrt(variance), effective - 1)
 
 
@@ -237,7 +242,7 @@ def unpaired_difference(old_logs: ArrayLike, new_logs: ArrayLike, spread: float 
 
 
 def benjamini_hochberg(p_values: ArrayLike) -> FloatArray:
-    """Adjusted p values (Benjamini and Hochberg 1995): those at most q are findings with a false discovery rate of at most q. ``nan`` stays ``nan``."""
+    """Adjusted p values (Benjamini and Hochberg 1995): those at most q are findings at a false discovery rate of q. ``nan`` stays ``nan``."""
     p = np.asarray(p_values, dtype=np.float64).ravel()
     adjusted = np.full(p.shape, np.nan)
     known = np.flatnonzero(np.isfinite(p))
