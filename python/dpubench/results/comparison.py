@@ -14,7 +14,6 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-
 from dpubench.results import statistics
 from dpubench.results.model import Comparison, Interval, PointSummary, RunSummary
 from dpubench.results.statistics import Difference, FloatArray
@@ -119,11 +118,7 @@ def label_of(point: PointSummary, *, engine: bool = True) -> str:
 
 def machine_identity(run: RunSummary) -> tuple[str, str]:
     """What must agree for two runs to be of the same kind of machine: CPU model and number of CPUs, as far as they are known."""
-    machine = run.machine
-    cpu = machine.get("cpu")
-    model = cpu.get("model", "") if isinstance(cpu, dict) else machine.get("cpu_model", cpu or "")
-    count = cpu.get("cpus", "") if isinstance(cpu, dict) else machine.get("cpus", "")
-    return (str(model), str(len(count) if isinstance(count, list) else count))
+    return (str(run.machine.get("cpu", "")), str(run.machine.get("cpus_online", "")))
 
 
 # --------------------------------------------------------------------------- pairing

@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from dpubench.results.model import Interval, Verdict
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
-
-from dpubench.results.model import Interval, Verdict
 
 FloatArray = NDArray[np.float64]
 
@@ -129,26 +128,25 @@ def ratio_interval(per_round_pair_ratios: Sequence[ArrayLike]) -> Interval:
 
 
 def bootstrap_interval(per_round_ratios: Sequence[ArrayLike], resamples: int = 4000, seed: int = 1) -> Interval:
-    """Hierarchical bootstrap of a ratio: rounds are drawn with replacement, then cycles within each; same answer for the same ``seed``.
+    """Hierarchical bootstrap of a ratio: rounds are drawn with replacement, each with all its cycles; the same answer for the same ``seed``.
 
-    A round weighs as much as its number of cycles up to the median number: a round that was cut short must not count like a whole one, and beyond
-    that what differs between processes dominates. The percentiles are moved outwards to what a t interval of as many rounds would need (expanded
-    percentile, Hesterberg 2015, section 5.3): the plain percentile interval of six rounds holds the truth in less than 90 %.
+    Cycles are not drawn again within the rounds: their noise is in the rounds' medians already, and would be counted twice (Davison and Hinkley 1997,
+    section 3.8). A round weighs as much as its number of cycles, up to the median number: one that was cut short must not count like a whole one, and
+    beyond that what differs between processes dominates. The percentiles are moved outwards to what a t interval of as many rounds would need
+    (expanded percentile, Hesterberg 2015, section 5.3), because the plain percentile interval of six rounds holds the truth in less than 90 %.
     """
     rounds = _logs_of_rounds(per_round_ratios)
     if not rounds:
         return Interval(math.nan, math.nan, math.nan)
+    medians = np.array([np.median(r) for r in rounds])
     counts = np.array([len(r) for r in rounds], dtype=np.float64)
     weights = np.minimum(counts, np.median(counts))
-    centre = float(np.average([np.median(r) for r in rounds], weights=weights))
+    centre = float(np.average(medians, weights=weights))
     number = len(rounds)
     if number < 2:
         return Interval(math.exp(centre), math.nan, math.nan)
-    generator = np.random.default_rng(seed)
-    medians = np.stack([np.median(r[generator.integers(0, len(r), (resamples, len(r)))], axis=1) for r in rounds], axis=1)
-    drawn = generator.integers(0, number, (resamples, number))
-    rows = np.arange(resamples)[:, None]
-    means = np.average(medians[rows, drawn], axis=1, weights=weights[drawn])
+    drawn = np.random.default_rng(seed).integers(0, number, (resamples, number))
+    means = np.average(medians[drawn], axis=1, weights=weights[drawn])
     tail = float(special.ndtr(-math.sqrt(number / (number - 1)) * float(critical_value(number))))
     low, high = np.quantile(means, [tail, 1 - tail])
     return Interval(math.exp(centre), math.exp(min(low, centre)), math.exp(max(high, centre)))
