@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from dpubench.results.store import windows_schema
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
@@ -92,7 +93,7 @@ def write_run(
     changes: dict[str, Any] | None = None,
     unfinished: bool = False,
 ) -> Path:
-    """A run directory of ``points``. All rates are multiplied by ``exp(machine_shift)``, those of each point further by its draw of ``shift_scatter``.
+    """A run directory of ``points``: rates are multiplied by ``exp(machine_shift)``, and each by a draw of its own with ``shift_scatter``.
 
     With ``unfinished`` the last round stays a file of events whose last line is torn, as after a crash. ``changes`` replaces keys of run.json.
     """
@@ -143,14 +144,16 @@ def write_run(
 
 def _write_round(stem: Path, columns: dict[str, Any], as_events: bool) -> None:
     integers = ("round", "cycle", "half", "operations", "elapsed_ns", "in_bytes", "out_bytes", "bursts")
+    events = [
+        {"event": "window"} | {k: int(v[row]) if k in integers else v[row] for k, v in columns.items()} | {"metrics": {}}
+        for row in range(len(columns["point"]) if as_events else 0)
+    ]
     if not as_events:
         arrays = {k: pa.array(v.astype(np.int64) if k in integers else v.tolist() if v.dtype == object else v) for k, v in columns.items()}
-        pq.write_table(pa.table(arrays), stem.with_suffix(".parquet"))
+        arrays["metrics"] = pa.array([[]] * len(columns["point"]), pa.map_(pa.string(), pa.float64()))
+        pq.write_table(pa.table({name: arrays[name] for name in windows_schema().names}).cast(windows_schema()), stem.with_suffix(".parquet"))
         return
-    lines = [json.dumps({"event": "progress", "group": "g", "phase": "measure", "done": 0, "of": 1})]
-    for row in range(len(columns["point"])):
-        event = {"event": "window"} | {k: int(v[row]) if k in integers else v[row] for k, v in columns.items()}
-        lines.append(json.dumps(event | {"metrics": {}}))
+    lines = [json.dumps({"event": "progress", "group": "g", "phase": "measure", "done": 0, "of": 1}), *map(json.dumps, events)]
     stem.with_suffix(".ndjson").write_text("\n".join(lines) + '\n{"event": "window", "poi', encoding="utf-8")
 
 

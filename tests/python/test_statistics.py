@@ -6,12 +6,11 @@ import math
 
 import numpy as np
 import pytest
+from dpubench.results import statistics
+from dpubench.results.model import Interval
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from simulation import FloatArray, Noise, log_rates
-
-from dpubench.results import statistics
-from dpubench.results.model import Interval
 
 EFFECT = 0.03
 ROUNDS_MAX = 24

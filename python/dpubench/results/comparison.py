@@ -21,7 +21,7 @@ from dpubench.results.statistics import Difference, FloatArray
 CANARY_CORE = "canary-core"
 CANARY_MEMORY = "canary-memory"
 #: Other points needed before their common shift says something about the machine.
-MINIMUM_POPULATION = 5
+MINIMUM_POPULATION = 8
 #: Standard deviation of a normal distribution per median absolute deviation.
 _DEVIATION_PER_MAD = 1.4826
 
@@ -33,7 +33,7 @@ class Movement:
     core: float | None
     memory: float | None
     others: float | None  #: median change of the other points
-    scatter: float = 0.0  #: standard deviation of the other points' changes beyond their own errors
+    scatter: float | None  #: standard deviation of the other points' changes beyond their own errors
 
     @property
     def known(self) -> bool:
@@ -42,13 +42,18 @@ class Movement:
 
     @property
     def size(self) -> float:
-        """The largest of the movements: a difference below it cannot be told from the machine's."""
-        return max((abs(m) for m in (self.core, self.memory, self.others) if m is not None), default=0.0)
+        """The largest of the movements: a difference below it cannot be told from the machine's.
+
+        That of the other points is what 95 % of them stayed within: their median change and twice their scatter.
+        """
+        others = None if self.others is None else abs(self.others) + 2 * (self.scatter or 0.0)
+        return max((abs(m) for m in (self.core, self.memory, others) if m is not None), default=0.0)
 
     def describe(self) -> str:
         """The parts in words, for a reason."""
         named = (("core canary", self.core), ("memory canary", self.memory), ("other points", self.others))
-        return ", ".join(f"{name} {_percent(value)}" for name, value in named if value is not None)
+        scatter = f" scattered by {100 * self.scatter:.1f} %" if self.scatter else ""
+        return ", ".join(f"{name} {_percent(value)}" for name, value in named if value is not None) + scatter
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,16 +214,24 @@ def _difference_of_runs(old: PointSummary, new: PointSummary, movement: Movement
     for point, which in ((old, "old"), (new, "new")):
         if point.ops_per_s is None:
             return not_comparable(f"not measured in the {which} run: {point.failure or point.unavailable or 'the run ended before it'}")
-    moved, scatter = (movement.size, movement.scatter) if movement else (0.0, 0.0)
-    plain = statistics.unpaired_difference(_logs(old.round_rates), _logs(new.round_rates), scatter, moved)
+    plain = _unpaired(old.round_rates, new.round_rates, movement)
     if plain is None:
         return not_comparable("fewer than two rounds on a side")
     notes = [f"only {n} rounds in the {which} run" for n, which in ((old.rounds, "old"), (new.rounds, "new")) if n < statistics.MINIMUM_ROUNDS]
     if movement is None:
         return _Tested(label, old.id, new.id, [plain], None, "; ".join(["different machines: the ratio includes the machine", *notes]))
-    against_canary = statistics.unpaired_difference(_logs(old.round_canary_ratios), _logs(new.round_canary_ratios), scatter, moved)
+    against_canary = _unpaired(old.round_canary_ratios, new.round_canary_ratios, movement)
     differences = [plain] if against_canary is None else [against_canary, plain]
     return _Tested(label, old.id, new.id, differences, movement, "; ".join(notes))
+
+
+def _unpaired(old: Sequence[float], new: Sequence[float], movement: Movement | None) -> Difference | None:
+    a, b = _logs(old), _logs(new)
+    if movement is None or min(a.size, b.size) < 2:
+        return statistics.unpaired_difference(a, b)
+    # Where too few other points tell how runs scatter, they are taken to scatter as their rounds do.
+    scatter = math.sqrt(float(a.var(ddof=1) + b.var(ddof=1))) if movement.scatter is None else movement.scatter
+    return statistics.unpaired_difference(a, b, scatter, movement.size)
 
 
 def _movements(old: RunSummary, new: RunSummary, pairs: Sequence[tuple[PointSummary, PointSummary]]) -> list[Movement | None]:
@@ -235,11 +248,11 @@ def _movements(old: RunSummary, new: RunSummary, pairs: Sequence[tuple[PointSumm
         if kind == "round_rates":
             errors = np.array([math.nan if d is None else d.error for d in found], dtype=np.float64)
     owners = np.array([f"{a.operator}\0{a.engine}" for a, _ in pairs])
-    by_owner: dict[str, tuple[float | None, float]] = {}
+    by_owner: dict[str, tuple[float | None, float | None]] = {}
     for owner in np.unique(owners):
         keep = owners != owner
         shift: float | None = None
-        scatter = 0.0
+        scatter: float | None = None
         for values in changes.values():
             others, own_errors = values[keep], errors[keep]
             known = np.isfinite(others)
@@ -250,7 +263,7 @@ def _movements(old: RunSummary, new: RunSummary, pairs: Sequence[tuple[PointSumm
                 shift = centre
             # Their changes scatter by their own errors anyhow; what is beyond that is the machine's doing (an empirical null, Efron 2004).
             deviation = _DEVIATION_PER_MAD * float(np.median(np.abs(others[known] - centre)))
-            scatter = max(scatter, math.sqrt(max(0.0, deviation**2 - float(np.nanmedian(own_errors[known] ** 2)))))
+            scatter = max(scatter or 0.0, math.sqrt(max(0.0, deviation**2 - float(np.nanmedian(own_errors[known] ** 2)))))
         by_owner[str(owner)] = (shift, scatter)
     return [Movement(core, memory, *by_owner[str(owner)]) for owner in owners]
 

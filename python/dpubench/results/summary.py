@@ -7,7 +7,6 @@ engine, to the canary, between builds) are taken cycle by cycle; a round is the 
 
 from __future__ import annotations
 
-import json
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -19,6 +18,7 @@ import numpy as np
 from dpubench.results import statistics
 from dpubench.results.comparison import CANARY_CORE, CANARY_MEMORY
 from dpubench.results.model import BuildPair, Failure, Interval, PointSummary, RunSummary, Warning_
+from dpubench.results.store import RunDirectory
 from dpubench.results.windows import DamagedRunError, FloatArray, IntArray, Windows, read_windows
 
 CANARIES: Final = (CANARY_CORE, CANARY_MEMORY)
@@ -28,8 +28,8 @@ _PRIMARY: Final = {"gbps": ("Gb/s", 1.0), "mops": ("Mops/s", 1e-6), "kops": ("ko
 
 
 def summarize(run_dir: Path) -> RunSummary:
-    """Analyse the run in ``run_dir``, whatever its status; :class:`DamagedRunError` (a user's error) when it is not a readable run directory."""
-    run = read_run_json(run_dir)
+    """Analyse the run in ``run_dir``, whatever its status; a ``UserError`` says why it is not a readable run directory."""
+    run = RunDirectory(run_dir).record()
     try:
         summary = _described_run(run, run_dir)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -60,23 +60,6 @@ def _described_run(run: Mapping[str, Any], run_dir: Path) -> RunSummary:
         failures=[Failure(str(f.get("phase", "")), str(f.get("message", "")), f.get("point"), f.get("group")) for f in run.get("failures", [])],
         left_out=[str(line) for line in run.get("left_out", [])],
     )
-
-
-def read_run_json(run_dir: Path) -> dict[str, Any]:
-    """The content of ``run.json``; :class:`DamagedRunError` says what is wrong with it."""
-    path = run_dir / "run.json"
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise DamagedRunError(f"{run_dir}: no run.json, so this is not a run directory") from None
-    except (OSError, ValueError) as error:
-        raise DamagedRunError(f"{path}: cannot be read ({error})") from error
-    if not isinstance(content, dict):
-        raise DamagedRunError(f"{path}: an object is expected, found {type(content).__name__}")
-    schema = str(content.get("schema", ""))
-    if schema != "dpubench.run/1":
-        raise DamagedRunError(f"{path}: schema is {schema!r}, this version reads 'dpubench.run/1'")
-    return content
 
 
 # --------------------------------------------------------------------------- what run.json says of points

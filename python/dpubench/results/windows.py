@@ -5,17 +5,15 @@ A million windows are a few arrays here, never a million objects.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from dpubench.errors import UserError
+from dpubench.results.store import RunDirectory
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
@@ -50,64 +48,11 @@ class DamagedRunError(UserError):
 
 
 def read_windows(run_dir: Path) -> Windows:
-    """All windows of the run in ``run_dir``; none is an empty set of columns. :class:`DamagedRunError` names a file that cannot be read."""
-    tables = list(_tables(run_dir / "rounds"))
-    if not tables:
-        return _columns(pa.table({"point": pa.array([], pa.string()), "group": pa.array([], pa.string())}))
-    # Columns of different rounds may differ in integer width or in what is absent; by name they are the same.
-    return _columns(pa.concat_tables(tables, promote_options="permissive"))
-
-
-def _tables(rounds: Path) -> Iterator[pa.Table]:
-    finished = set()
-    for path in sorted(rounds.glob("*.parquet")):
-        finished.add(path.stem)
-        try:
-            yield _plain(pq.read_table(path))
-        except (pa.ArrowException, OSError) as error:
-            raise DamagedRunError(f"{path}: not a readable Parquet file ({error}); move it away to go on without its round") from error
-    for path in sorted(rounds.glob("*.ndjson")):
-        # Both exist if the program died between writing the one and removing the other.
-        if path.stem not in finished and (table := _table_of_events(path)) is not None:
-            yield table
-
-
-def _plain(table: pa.Table) -> pa.Table:
-    """Dictionaries decoded, so that tables of different writers concatenate."""
-    for index, field in enumerate(table.schema):
-        if pa.types.is_dictionary(field.type):
-            table = table.set_column(index, field.name, pc.cast(table.column(index), field.type.value_type))
-    return table
-
-
-def _table_of_events(path: Path) -> pa.Table | None:
-    """Windows of an event file. Its last line may be torn: the writer was interrupted there, and only there may a line be unreadable."""
-    rows = []
-    lines = path.read_bytes().split(b"\n")
-    last = len(lines) - 1
-    for number, line in enumerate(lines):
-        if b'"window"' not in line:
-            continue
-        try:
-            event = json.loads(line)
-        except ValueError as error:
-            if number == last:
-                break
-            raise DamagedRunError(f"{path}:{number + 1}: not a JSON object ({error}); the file was damaged after it was written") from error
-        if isinstance(event, dict) and event.get("event") == "window":
-            rows.append(event)
-    if not rows:
-        return None
-    columns: dict[str, Any] = {name: pa.array([_number(row.get(name)) for row in rows], pa.float64()) for name in _NUMBERS}
-    columns["point"] = pa.array([str(row.get("point", "")) for row in rows], pa.string())
-    columns["group"] = pa.array([str(row.get("group", "")) for row in rows], pa.string())
-    metrics = [row.get("metrics") or {} for row in rows]
-    columns["metrics"] = pa.array([list(m.items()) for m in metrics], pa.map_(pa.string(), pa.float64()))
-    return pa.table(columns)
-
-
-def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, (int, float)) else None
+    """All windows of the run in ``run_dir``, of whole and of unfinished rounds; :class:`DamagedRunError` when a file of them cannot be read."""
+    try:
+        return _columns(RunDirectory(run_dir).windows())
+    except (pa.ArrowException, OSError) as error:
+        raise DamagedRunError(f"{run_dir / 'rounds'}: a round cannot be read ({error}); move its file away to go on without it") from error
 
 
 def _columns(table: pa.Table) -> Windows:
@@ -131,17 +76,13 @@ def _columns(table: pa.Table) -> Windows:
 
 
 def _encoded(table: pa.Table, name: str) -> tuple[list[str], IntArray]:
-    if name not in table.column_names:
-        raise DamagedRunError(f"rounds/*.parquet: column {name} is missing: these are not windows of dpubench")
-    encoded = pc.dictionary_encode(pc.fill_null(table.column(name), "")).combine_chunks()
-    if isinstance(encoded, pa.ChunkedArray):
-        encoded = encoded.chunk(0) if encoded.num_chunks else pa.array([], pa.string()).dictionary_encode()
+    encoded = table.column(name).combine_chunks()
+    if isinstance(encoded, pa.ChunkedArray):  # what Arrow before 15 makes of no chunks at all
+        encoded = pa.concat_arrays(encoded.chunks) if encoded.num_chunks else pa.array([], encoded.type)
     return encoded.dictionary.to_pylist(), encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
 
 
 def _floats(table: pa.Table, name: str) -> FloatArray:
-    if name not in table.column_names:
-        return np.full(table.num_rows, np.nan)
     return np.asarray(pc.cast(table.column(name), pa.float64(), safe=False).to_numpy(), dtype=np.float64)
 
 
@@ -150,27 +91,20 @@ def _integers(values: FloatArray) -> IntArray:
 
 
 def _metrics(table: pa.Table) -> dict[str, FloatArray]:
-    """The column ``metrics`` (a map from name to value, or the same as JSON text) as one column per name."""
-    if "metrics" not in table.column_names or not table.num_rows:
-        return {}
-    rows: dict[str, FloatArray] = {}
+    """The column ``metrics`` (a map from name to value) as one column per name."""
+    found: dict[str, FloatArray] = {}
     start = 0
     for chunk in table.column("metrics").chunks:
-        if pa.types.is_map(chunk.type):
-            lengths = np.nan_to_num(pc.list_value_length(chunk).to_numpy(zero_copy_only=False).astype(np.float64)).astype(np.int64)
-            entries = chunk.flatten() if hasattr(chunk, "flatten") else chunk.keys
-            names = pc.dictionary_encode(entries.field(0))
-            values = np.asarray(pc.cast(entries.field(1), pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
-            owners = start + np.repeat(np.arange(len(chunk)), lengths)
-            codes = names.indices.to_numpy(zero_copy_only=False)
-            for code, name in enumerate(names.dictionary.to_pylist()):
-                of_name = codes == code
-                rows.setdefault(name, np.full(table.num_rows, np.nan))[owners[of_name]] = values[of_name]
-        else:
-            for row, text in enumerate(chunk.to_pylist(), start):
-                found: Mapping[str, Any] = text if isinstance(text, dict) else json.loads(text) if text else {}
-                for name, value in found.items():
-                    if isinstance(value, (int, float)):
-                        rows.setdefault(name, np.full(table.num_rows, np.nan))[row] = value
+        # The entries of a slice are those between its first and last offset, whatever else the buffers hold.
+        offsets = chunk.offsets.to_numpy(zero_copy_only=False)
+        entries = slice(int(offsets[0]), int(offsets[-1]))
+        names = pc.dictionary_encode(chunk.keys)
+        codes = names.indices.to_numpy(zero_copy_only=False)[entries]
+        values = np.asarray(pc.cast(chunk.items, pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)[entries]
+        owners = start + np.repeat(np.arange(len(chunk)), np.diff(offsets))
+        for code, name in enumerate(names.dictionary.to_pylist()):
+            of_name = codes == code
+            if of_name.any():
+                found.setdefault(name, np.full(table.num_rows, np.nan))[owners[of_name]] = values[of_name]
         start += len(chunk)
-    return rows
+    return found
