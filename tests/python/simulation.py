@@ -53,7 +53,8 @@ class SimulatedPoint:
 
     @property
     def configuration(self) -> str:
-        return f"{self.operator}/{','.join(f'{k}={v}' for k, v in sorted(self.params.items()))}/t{self.threads}/b32/stream"
+        params = ",".join(f"{k}={v}" for k, v in sorted(self.params.items())) or "-"
+        return f"{self.operator}/{params}/t{self.threads}/b32/stream"
 
     @property
     def id(self) -> str:

@@ -112,6 +112,8 @@ def test_failures_and_warnings_reach_their_points(tmp_path: Path) -> None:
     }
     summary = summarize(write_run(tmp_path / "run", POINTS, changes=changes))
     assert summary.points[0].failure == "verify: item 3 differs"
+    assert summary.points[0].ops_per_s is None and summary.points[1].ops_per_s is not None  # what disagreed has no figure
+    assert summary.points[1].ratio_to_reference is None
     assert "few-bursts" in {w.code for w in summary.points[1].warnings}
 
 

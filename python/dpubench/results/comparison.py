@@ -116,7 +116,7 @@ def compare_builds(run: RunSummary, min_effect: float) -> list[Comparison]:
 
 def label_of(point: PointSummary, *, engine: bool = True) -> str:
     """``operator/param=value,.../t1/b32/stream/engine``: a point without its target and build."""
-    params = ",".join(f"{k}={v}" for k, v in sorted(point.params.items()))
+    params = ",".join(f"{k}={v}" for k, v in sorted(point.params.items())) or "-"
     parts = [point.operator, params, f"t{point.threads}", f"b{point.burst}", point.footprint]
     return "/".join([*parts, point.engine] if engine else parts)
 

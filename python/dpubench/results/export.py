@@ -50,7 +50,7 @@ _KEPT_OF_MACHINE: Final = (
     "smt",
     "virtual_machine",
 )
-_PATH: Final = re.compile(r"(?<![\w/.:])~?/(?:[^\s'\",;:()\[\]{}<>]+)|(?<![\w])[A-Za-z]:\\[^\s'\",;]+")
+_PATH: Final = re.compile(r"(?<![\w/.-])~?/(?:[^\s'\",;:()\[\]{}<>]+)|(?<![\w])[A-Za-z]:\\[^\s'\",;]+")
 _ADDRESS: Final = re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}\b|\b[0-9a-fA-F]{2}(?::[0-9a-fA-F]{2}){5}\b|\b[\w.-]+@[\w.-]+\b")
 
 
@@ -249,10 +249,6 @@ def anonymous(run: RunSummary) -> RunSummary:
     copy.path = ""
     copy.machine = {key: _scrubbed(value, scrub) for key, value in run.machine.items() if key in _KEPT_OF_MACHINE}
     copy.inputs = {kind: {k: scrub(v) for k, v in given.items() if k != "files"} for kind, given in run.inputs.items()}
-    # The catalog is the program's own text: it names units such as "ops/s" that need no scrubbing and nothing of the machine.
-    copy.operators = run.operators
-    for mine, theirs in zip(copy.points, run.points, strict=True):
-        mine.params = {k: scrub(v) for k, v in theirs.params.items()}
     return copy
 
 

@@ -34,8 +34,8 @@ def summarize(run_dir: Path) -> RunSummary:
         summary = _described_run(run, run_dir)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DamagedRunError(f"{run_dir / 'run.json'}: does not follow dpubench.run/1 ({error!r})") from error
-    _fill(summary, read_windows(run_dir))
     _attach(summary)
+    _fill(summary, read_windows(run_dir))
     return summary
 
 
@@ -133,7 +133,9 @@ def _fill(summary: RunSummary, windows: Windows) -> None:
     points = summary.points
     if not len(windows) or not points:
         return
-    index = {point.id: i for i, point in enumerate(points)}
+    # An output that disagreed takes back every figure of its point: what was timed before may have been wrong all along.
+    disagreed = {failure.point for failure in summary.failures if failure.phase == "verify"}
+    index = {point.id: i for i, point in enumerate(points) if point.id not in disagreed}
     groups = len(windows.group_names)
     # Row of every window: its point, or the canary of its group; points that run.json does not know have none.
     of_name = np.array([index.get(name, -1) for name in windows.point_names], dtype=np.int64)
@@ -286,7 +288,7 @@ def _canary_rates(summary: RunSummary, rounds: _Rounds, group_of: IntArray) -> N
 
 
 def _attach(summary: RunSummary) -> None:
-    """The run's warnings and failures that name a point, at that point too; those of a group, at each point of the group."""
+    """The run's warnings and failures that name a point, at that point too."""
     by_id = {point.id: point for point in summary.points}
     for warning in summary.warnings:
         if warning.point in by_id and warning not in (known := by_id[warning.point].warnings):
