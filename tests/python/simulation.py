@@ -101,7 +101,6 @@ def write_run(
     generator = np.random.default_rng(seed)
     noise = noise or Noise()
     (directory / "rounds").mkdir(parents=True)
-    columns: list[dict[str, Any]] = [{} for _ in range(rounds)]
     parts: list[list[dict[str, Any]]] = [[] for _ in range(rounds)]
     groups: dict[str, list[SimulatedPoint]] = {}
     for point in points:
@@ -129,13 +128,13 @@ def write_run(
                     "elapsed_ns": np.full(count, elapsed),
                     "in_bytes": operations * np.array(sizes)[owner],
                     "out_bytes": operations * np.array(sizes)[owner],
+                    "rate_bytes": operations * np.array(sizes)[owner],
                     "bursts": np.ceil(operations / 32),
                     "ghz": np.full(count, 2.7),
                 }
             )
     for number in range(rounds):
         merged = {name: np.concatenate([part[name] for part in parts[number]]) for name in parts[number][0]}
-        columns[number] = merged
         _write_round(directory / "rounds" / f"{number:04}", merged, as_events=unfinished and number == rounds - 1)
     described = _run_json(directory.name, points)
     described.update(changes or {})
@@ -144,7 +143,7 @@ def write_run(
 
 
 def _write_round(stem: Path, columns: dict[str, Any], as_events: bool) -> None:
-    integers = ("round", "cycle", "half", "operations", "elapsed_ns", "in_bytes", "out_bytes", "bursts")
+    integers = ("round", "cycle", "half", "operations", "elapsed_ns", "in_bytes", "out_bytes", "rate_bytes", "bursts")
     events = [
         {"event": "window"} | {k: int(v[row]) if k in integers else v[row] for k, v in columns.items()} | {"metrics": {}}
         for row in range(len(columns["point"]) if as_events else 0)

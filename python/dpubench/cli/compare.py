@@ -1,4 +1,4 @@
-"""``dpubench compare``: old against new."""
+"""Compare two runs point by point: faster, slower, same, undecided, or not comparable and why."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ def compare(
     best_engine: Annotated[bool, typer.Option("--best-engine", help="The fastest engine of each configuration against the fastest.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="One line a pair.")] = False,
-    results: Annotated[Path, typer.Option("--results", help="Directory of runs.")] = Path("results"),
+    results: Annotated[Path | None, typer.Option("--results", help="Directory of runs.")] = None,
 ) -> None:
     """Compare two runs point by point: faster, slower, same, undecided, or not comparable and why."""
     import json
 
+    from dpubench.cli import results_directory
     from dpubench.errors import Exit, UserError
     from dpubench.plans import quantities
     from dpubench.results import comparison, export, text
@@ -35,7 +36,7 @@ def compare(
         effect = quantities.fraction(min_effect)
     except ValueError as error:
         raise UserError(f"--min-effect {min_effect}: {error}") from None
-    before = summarize(find_run(old, results).path)
+    before = summarize(find_run(old, results_directory(results)).path)
     if new is None:
         if best_engine:
             raise UserError("--best-engine: needs two runs")
@@ -43,7 +44,7 @@ def compare(
         if not rows:
             raise UserError(f"{before.path}: only one build is in this run: name a second run, or measure with `dpubench run --against BUILD`")
     else:
-        rows = comparison.compare(before, summarize(find_run(new, results).path), effect, best_engine=best_engine)
+        rows = comparison.compare(before, summarize(find_run(new, results_directory(results)).path), effect, best_engine=best_engine)
     if as_json:
         content = {"schema": "dpubench.comparison/1", "old": old, "new": new, "min_effect": effect, "rows": export.comparison_records(rows)}
         typer.echo(json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False))

@@ -1,4 +1,4 @@
-"""``dpubench export``: a run for other programs."""
+"""Export a run's points with their intervals as CSV, Parquet, JSON or LaTeX."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ def export(
     as_latex: Annotated[bool, typer.Option("--latex", help="A table for a paper (package booktabs).")] = False,
     anonymous: Annotated[bool, typer.Option("--anonymous", help="Without host, user, paths, addresses, serials; the CPU's model stays.")] = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="File to write instead of standard output.")] = None,
-    results: Annotated[Path, typer.Option("--results", help="Directory of runs.")] = Path("results"),
+    results: Annotated[Path | None, typer.Option("--results", help="Directory of runs.")] = None,
 ) -> None:
     """Export a run's points with their intervals as CSV, Parquet, JSON or LaTeX."""
+    from dpubench.cli import results_directory
     from dpubench.errors import UserError
     from dpubench.results import export as formats
     from dpubench.results.store import find_run, writing
@@ -28,7 +29,7 @@ def export(
         raise UserError("choose one of --csv, --parquet, --json, --latex")
     if as_parquet and output is None:
         raise UserError("--parquet: is no text: name a file with --output FILE")
-    summary = summarize(find_run(run, results).path)
+    summary = summarize(find_run(run, results_directory(results)).path)
     if anonymous:
         summary = formats.anonymous(summary)
     if as_parquet and output is not None:

@@ -1,4 +1,4 @@
-"""``dpubench query``: SQL over runs."""
+"""Ask runs a question in SQL; nothing is changed by it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ def query(
     run: Annotated[str | None, typer.Option("--run", help="Only this run: a name, a path, or 'latest'.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="As a JSON array of objects.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="As CSV.")] = False,
-    results: Annotated[Path, typer.Option("--results", help="Directory of runs.")] = Path("results"),
+    results: Annotated[Path | None, typer.Option("--results", help="Directory of runs.")] = None,
 ) -> None:
     """Ask runs a question in SQL; nothing is changed by it."""
     import json
 
+    from dpubench.cli import results_directory
     from dpubench.errors import UserError
     from dpubench.results import export, text
     from dpubench.results import query as queries
@@ -25,7 +26,7 @@ def query(
 
     if as_json and as_csv:
         raise UserError("--json and --csv: choose one")
-    run_dirs = queries.runs_in(results) if run is None else [find_run(run, results).path]
+    run_dirs = queries.runs_in(results_directory(results)) if run is None else [find_run(run, results_directory(results)).path]
     rows = queries.query(run_dirs, sql)
     if as_json:
         typer.echo(json.dumps([export.plain(row) for row in rows], indent=1, allow_nan=False, ensure_ascii=False, default=str))

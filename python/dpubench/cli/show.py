@@ -1,4 +1,4 @@
-"""``dpubench show``: a run on the terminal."""
+"""Show a run: each point with its interval, and what weakens it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ def show(
     operator: Annotated[list[str] | None, typer.Option("--operator", help="Only points of this operator; may be repeated.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The analysed run as JSON.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="One line a point.")] = False,
-    results: Annotated[Path, typer.Option("--results", help="Directory of runs.")] = Path("results"),
+    results: Annotated[Path | None, typer.Option("--results", help="Directory of runs.")] = None,
 ) -> None:
     """Show a run: each point with its interval, and what weakens it."""
     from dataclasses import replace
 
+    from dpubench.cli import results_directory
     from dpubench.errors import UserError, nearest
     from dpubench.results import export, text
     from dpubench.results.store import find_run
@@ -25,7 +26,7 @@ def show(
 
     if as_json and as_csv:
         raise UserError("--json and --csv: choose one")
-    summary = summarize(find_run(run, results).path)
+    summary = summarize(find_run(run, results_directory(results)).path)
     if operator:
         known = {point.operator for point in summary.points}
         for name in operator:

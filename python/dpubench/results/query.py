@@ -25,7 +25,7 @@ _WINDOW_COLUMNS: Final = pa.schema(
         ("half", pa.int64()),
         ("operations", pa.float64()),
         ("elapsed_ns", pa.float64()),
-        ("in_bytes", pa.float64()),
+        ("rate_bytes", pa.float64()),
         ("ghz", pa.float64()),
     ]
 )
@@ -78,7 +78,7 @@ def _windows(run_dirs: Sequence[Path]) -> pa.Table:
             "point": pa.array(found.point_names, pa.string()).take(pa.array(found.point)),
             "group": pa.array(found.group_names, pa.string()).take(pa.array(found.group)),
         }
-        for name in ("round", "cycle", "half", "operations", "elapsed_ns", "in_bytes", "ghz"):
+        for name in ("round", "cycle", "half", "operations", "elapsed_ns", "rate_bytes", "ghz"):
             columns[name] = pa.array(getattr(found, name), from_pandas=True)  # nan to null
         for name, values in found.metrics.items():
             columns[f"metric_{name}"] = pa.array(values, from_pandas=True)

@@ -175,7 +175,7 @@ def _fill(summary: RunSummary, windows: Windows) -> None:
         rate = cycles(np.log(operations / elapsed * 1e9))
         rounds.rate.append(_row_medians(rate))
         with np.errstate(divide="ignore"):
-            rounds.gbps.append(_row_medians(cycles(_finite(np.log(windows.in_bytes[part] * 8 / elapsed)))))
+            rounds.gbps.append(_row_medians(cycles(_finite(np.log(windows.rate_bytes[part] * 8 / elapsed)))))
             rounds.cycles_per_op.append(_row_medians(cycles(_finite(np.log(windows.ghz[part] * elapsed / operations * busy[row[part]])))))
         own = rate[: len(points)]
         rounds.to_reference.append(_row_medians(np.where((reference >= 0)[:, None], own - own[reference], np.nan)))

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-_NUMBERS: Final = ("round", "cycle", "half", "operations", "elapsed_ns", "in_bytes", "ghz")
+_NUMBERS: Final = ("round", "cycle", "half", "operations", "elapsed_ns", "ghz")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Windows:
     half: IntArray
     operations: FloatArray  #: of all threads
     elapsed_ns: FloatArray
-    in_bytes: FloatArray
+    rate_bytes: FloatArray  #: what Gb/s is computed from
     ghz: FloatArray  #: estimated core clock; ``nan`` where absent
     metrics: dict[str, FloatArray]  #: ``nan`` where a window has no such metric
 
@@ -69,7 +69,7 @@ def _columns(table: pa.Table) -> Windows:
         _integers(numbers["half"]),
         numbers["operations"],
         numbers["elapsed_ns"],
-        numbers["in_bytes"],
+        _floats(table, "rate_bytes") if "rate_bytes" in table.column_names else _floats(table, "in_bytes"),
         numbers["ghz"],
         _metrics(table),
     )
