@@ -211,9 +211,10 @@ def make_run(
     return RunSummary(
         name=name, path=f"results/{name}", study="operators", plan=plan, status="complete", started="2026-11-21T09:00:00Z",
         finished="2026-11-21T09:41:12Z", command=f"dpubench run operators --plan {plan}", version="0.1.0", precision_target=0.05,
-        machine={"hostname": "bench-1", "cpu_model": cpu, "architecture": "x86_64", "logical_cpus": 2 * cores, "physical_cores": cores,
-                 "caches": {"L1d": "48 KiB", "L2": "2 MiB", "L3": "105 MiB"}, "kernel": "6.1.0-18-amd64", "governor": "performance",
-                 "memory_bytes": 34359738368, "virtualised": True},
+        machine={"host": "bench-1", "cpu": cpu, "architecture": "x86_64", "cpu_flags": "fpu sse2 avx2 avx512f gfni vaes " * 12,
+                 "cpus_online": 2 * cores, "cores_online": cores, "l1d_bytes": 49152, "l2_bytes": 2097152, "l3_bytes": 110100480,
+                 "memory_bytes": 34359738368, "kernel": "6.1.0-18-amd64", "os": "Debian GNU/Linux 12", "governor": "performance",
+                 "virtual_machine": True, "energy": {"unavailable": "no RAPL domain"}},
         build_info={"compiler": "gcc 12.2.0", "flags": "-O3", "revision": "3d79300", "type": "release"},
         inputs={"routes4": {"name": "RouteViews 2022-12-01", "sha256": "ab" * 32}, "rules": {"name": "modsecurity-crs 3.3.4", "sha256": "cd" * 32}},
         operators={spec.name: catalog(spec) for spec in specs}, points=points, warnings=warnings,

@@ -38,7 +38,7 @@ def write(runs: list[RunSummary], output: Path, baseline: str | None = None) -> 
 
     Raises :class:`ValueError` without runs or with a baseline that is not among them, :class:`OSError` if ``output`` cannot be written.
     """
-    page = model.build(runs, baseline, compare_best, warnings.advice)
+    page = model.build(runs, baseline, compare_best, warnings.advice, compare_builds)
     text = render(page)
     scratch = output.with_name(f".{output.name}.{os.getpid()}")
     try:
@@ -52,6 +52,11 @@ def write(runs: list[RunSummary], output: Path, baseline: str | None = None) -> 
 def compare_best(baseline: RunSummary, run: RunSummary) -> list[Comparison]:
     """The best engine of each configuration in ``run`` against the best in ``baseline``."""
     return comparison.compare(baseline, run, MIN_EFFECT, best_engine=True)
+
+
+def compare_builds(run: RunSummary) -> list[Comparison]:
+    """The two builds that alternated in ``run``; empty for an ordinary run."""
+    return comparison.compare_builds(run, MIN_EFFECT)
 
 
 def render(page: model.Page) -> str:

@@ -11,6 +11,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final
 
 from dpubench.results.model import Comparison, Interval, PointSummary, RunSummary, Warning_
@@ -25,6 +26,7 @@ SEVERITY: Final = (
 )  # fmt: skip
 
 Compare = Callable[[RunSummary, RunSummary], Sequence[Comparison]]  #: (baseline, run) -> rows
+Builds = Callable[[RunSummary], Sequence[Comparison]]  #: run -> rows of two builds that alternated in it
 Advice = Callable[[str], str]  #: warning code -> what to do, empty if unknown
 Configuration = tuple[str, tuple[tuple[str, str], ...], int, int, str]
 
@@ -251,6 +253,7 @@ class Page:
     scenarios: list[str]
     operators: list[OperatorRow]
     heat: list[HeatMap]
+    builds: list[Comparison]  #: two builds that alternated within a run
     ratio_range: tuple[float, float]  #: of the ratios to the reference, for the little plots of the table
     warnings: list[WarningGroup]
     failures: list[Trouble]
@@ -322,19 +325,25 @@ class _Operator:
         return (int(measured == 0), unlike, threads - 1, int(footprint != "stream"), abs(burst - usual_burst), -measured,
                 -int(size) if size.isdigit() else 0)  # fmt: skip
 
+    @cached_property
     def defaults(self) -> list[Configuration]:
         """The default configuration of every family, in the order of the catalog's values."""
-        families: dict[tuple[tuple[str, str], ...], Configuration] = {}
+        families: dict[tuple[tuple[str, str], ...], tuple[tuple[int, ...], Configuration]] = {}
         for configuration in self.configurations:
-            key = self.family(configuration)
-            if key not in families or self.oddness(configuration) < self.oddness(families[key]):
-                families[key] = configuration
+            key, odd = self.family(configuration), self.oddness(configuration)
+            if key not in families or odd < families[key][0]:
+                families[key] = (odd, configuration)
 
         def order(key: tuple[tuple[str, str], ...]) -> list[tuple[int, str]]:
             known = {name: [str(v) for v in p.get("values", [])] for name, p in self.parameters.items()}
             return [(known[k].index(v) if v in known.get(k, []) else 99, v) for k, v in key]
 
-        return [families[key] for key in sorted(families, key=order)]
+        return [families[key][1] for key in sorted(families, key=order)]
+
+    @cached_property
+    def default(self) -> Configuration:
+        """The operator's default configuration."""
+        return min(self.defaults, key=self.oddness)
 
     def label(self, configuration: Configuration) -> str:
         order = {name: i for i, name in enumerate(self.parameters)}
@@ -404,15 +413,18 @@ def core_equivalents(base: Iterable[PointSummary], run: Iterable[PointSummary]) 
 
 
 def _flatten(value: Any, prefix: str = "") -> list[tuple[str, str]]:
+    """Name and text of every fact of a machine description, nested names joined; bytes in readable units."""
     if isinstance(value, dict):
-        return [pair for k, v in value.items() for pair in _flatten(v, f"{prefix}{' ' if prefix else ''}{str(k).replace('_', ' ')}")]
+        return [pair for k, v in value.items() for pair in _flatten(v, f"{prefix}{' ' if prefix else ''}{k}")]
     if isinstance(value, list):
         if any(isinstance(v, dict) for v in value):
             return [pair for i, v in enumerate(value) for pair in _flatten(v, f"{prefix} {i}")]
-        return [(prefix, ", ".join(str(v) for v in value))]
+        return [(prefix.replace("_", " "), ", ".join(str(v) for v in value))]
     if isinstance(value, bool):
-        return [(prefix, "yes" if value else "no")]
-    return [] if value in (None, "") else [(prefix, str(value))]
+        return [(prefix.replace("_", " "), "yes" if value else "no")]
+    if prefix.endswith("_bytes") and isinstance(value, int):
+        return [(prefix.removesuffix("_bytes").replace("_", " "), size_text(value) if value < 1 << 30 else f"{value / (1 << 30):.1f} GiB")]
+    return [] if value in (None, "") else [(prefix.replace("_", " "), str(value))]
 
 
 def _fact(machine: dict[str, Any], *names: str) -> Any:
@@ -442,9 +454,9 @@ def run_info(run: RunSummary) -> RunInfo:
     machine = run.machine
     return RunInfo(
         name=run.name,
-        cpu=str(_fact(machine, "cpu_model", "model_name", "model", "cpu") or _fact(machine, "architecture", "arch") or "unknown CPU"),
-        logical=_count(_fact(machine, "logical_cpus", "cpus", "cpu_count", "online_cpus", "threads")),
-        physical=_count(_fact(machine, "physical_cores", "cores", "core_count")),
+        cpu=str(_fact(machine, "cpu", "cpu_model", "model_name") or _fact(machine, "architecture", "arch") or "unknown CPU"),
+        logical=_count(_fact(machine, "cpus_online", "logical_cpus")),
+        physical=_count(_fact(machine, "cores_online", "physical_cores")),
         started=run.started,
         status=run.status,
         study=run.study,
@@ -475,11 +487,12 @@ def cpu_text(info: RunInfo) -> str:
 
 
 def _rounded(value: float | None) -> float | None:
+    """Six significant digits, so that JSON stays short; ``None`` for what JSON has no number for."""
     return float(f"{value:.6g}") if value is not None and math.isfinite(value) else None
 
 
-def _triple(interval: Interval | None) -> list[float | None]:
-    return [None, None, None] if interval is None else [_rounded(interval.value), _rounded(interval.low), _rounded(interval.high)]
+def _triple(interval: Interval | None) -> tuple[float | None, float | None, float | None]:
+    return (None, None, None) if interval is None else (_rounded(interval.value), _rounded(interval.low), _rounded(interval.high))
 
 
 def chart_data(runs: Sequence[RunSummary], infos: Sequence[RunInfo], baseline: int | None, operators: Sequence[_Operator]) -> dict[str, Any]:
@@ -516,8 +529,7 @@ def chart_data(runs: Sequence[RunSummary], infos: Sequence[RunInfo], baseline: i
                     _rounded(p.cycles_per_op.value if p.cycles_per_op else None), *_triple(p.ratio_to_reference), p.rounds,
                     int(p.converged), text(weakness(p)), text(path), text(checked), [_rounded(p.metrics[m["name"]].value) if m["name"] in p.metrics else None for m in metrics],
                 ])  # fmt: skip
-        defaults = operator.defaults()
-        start = min(defaults, key=operator.oddness, default=None)
+        start = operator.default
         entries.append({
             "name": operator.name, "anchor": anchor("op", operator.name), "summary": operator.catalog.get("summary", ""), "unit": unit,
             "bytes": bool(operator.catalog.get("processes_all_bytes")), "reference": reference, "engines": list(engines),
@@ -525,7 +537,7 @@ def chart_data(runs: Sequence[RunSummary], infos: Sequence[RunInfo], baseline: i
             "metrics": [{"name": m["name"], "unit": m.get("unit", ""), "summary": m.get("summary", "")} for m in metrics],
             "parameters": [{"name": n, "axis": operator.is_axis(n), "unit": p.get("unit", ""), "summary": p.get("summary", "")}
                            for n, p in operator.parameters.items()],
-            "start": None if start is None else {"params": dict(start[1]), "threads": start[2], "burst": start[3], "footprint": start[4]},
+            "start": {"params": dict(start[1]), "threads": start[2], "burst": start[3], "footprint": start[4]},
         })  # fmt: skip
     fields = ["run", "engine", "params", "threads", "burst", "footprint", "value", "low", "high", "ops", "opsLow", "opsHigh", "ns", "nsLow", "nsHigh",
               "cycles", "ratio", "ratioLow", "ratioHigh", "rounds", "converged", "weak", "path", "checked", "metrics"]  # fmt: skip
@@ -639,7 +651,7 @@ def _heat(operators: Sequence[_Operator], run: int, baseline: int, verdicts: _Ve
     sizes: set[int] = set()
     found = []
     for operator in operators:
-        default = min(operator.defaults(), key=operator.oddness)
+        default = operator.default
         params = dict(default[1])
         line: dict[int, HeatCell] = {}
         alone: HeatCell | None = None
@@ -700,7 +712,7 @@ def _trust(runs: Sequence[RunSummary], warnings: Sequence[WarningGroup], failure
     widest = max(loose, key=lambda p: p.precision if math.isfinite(p.precision) else math.inf, default=None)
     rounds = sorted({p.rounds for p in measured})
     worst = warnings[0] if warnings else None
-    example = f"{worst.items[0][2]}" + (f", {worst.items[0][1]}" if worst.items[0][1] else "") if worst else ""
+    example = " ".join(filter(None, (worst.items[0][1], worst.items[0][2]))) if worst else ""
     return Trust(
         points=len(measured),
         windows=sum(p.windows for p in measured),
@@ -740,7 +752,7 @@ def _baseline_index(runs: Sequence[RunSummary], baseline: str | None) -> int | N
     raise ValueError(f"baseline {baseline!r} is not among the runs of this report ({', '.join(r.name for r in runs)}): name one of them with --baseline")
 
 
-def build(runs: Sequence[RunSummary], baseline: str | None, compare: Compare, advice: Advice) -> Page:
+def build(runs: Sequence[RunSummary], baseline: str | None, compare: Compare, advice: Advice, builds: Builds = lambda run: []) -> Page:
     """The page of ``runs``; ``baseline`` is the name of one of them (default with several: the first).
 
     Raises :class:`ValueError` if there is no run or the baseline is not among them.
@@ -756,9 +768,9 @@ def build(runs: Sequence[RunSummary], baseline: str | None, compare: Compare, ad
     operators.sort(key=lambda o: order.get(str(next(iter(o.catalog.get("scenarios", [])), "")), 9))  # stable: the plan's order within a scenario
     rows = []
     for operator in operators:
-        defaults = operator.defaults()
+        defaults = operator.defaults
         families = [_row(operator, c, runs, base, verdicts) for c in defaults]
-        default = families[defaults.index(min(defaults, key=operator.oddness))]
+        default = families[defaults.index(operator.default)]
         nothing = "" if any(_measured(points) for points in operator.by_run) else default.cells[base or 0].why_empty
         rows.append(OperatorRow(operator.name, anchor("op", operator.name), [str(s) for s in operator.catalog.get("scenarios", [])],
                                 str(operator.catalog.get("summary", "")), default, families, str(operator.catalog.get("reference_engine", "")), nothing))  # fmt: skip
@@ -781,6 +793,7 @@ def build(runs: Sequence[RunSummary], baseline: str | None, compare: Compare, ad
         scenarios=sorted({s for r in rows for s in r.scenarios}, key=lambda s: order.get(s, 9)),
         operators=rows,
         heat=heat,
+        builds=[row for run in runs for row in builds(run)],
         ratio_range=(min([*ratios, 1.0]), max([*ratios, 2.0])),
         warnings=warnings,
         failures=failures[:LISTED],

@@ -61,8 +61,8 @@
   };
   const QUANTITIES = {
     value: { label: (op) => op.unit, name: "Rate", of: (p) => [get(p, "value"), get(p, "low"), get(p, "high")] },
-    ns: { label: () => "ns per operation", name: "Time per operation", of: (p) => [get(p, "ns"), get(p, "nsLow"), get(p, "nsHigh")] },
-    cycles: { label: () => "core cycles per operation, estimated", name: "Cycles per operation", of: (p) => [get(p, "cycles"), null, null] },
+    ns: { short: "ns per operation", label: () => "ns per operation", name: "Time per operation", of: (p) => [get(p, "ns"), get(p, "nsLow"), get(p, "nsHigh")] },
+    cycles: { short: "cycles (estimated)", label: () => "core cycles per operation, estimated", name: "Cycles per operation", of: (p) => [get(p, "cycles"), null, null] },
   };
 
   // ------------------------------------------------------------------ selection of what an operator's figures show
@@ -377,7 +377,7 @@
     controls.replaceChildren(
       ...names.map((n) => choice(words(n), distinct(points(op), n), state.at[n], (v) => (n === "size" && numeric(v) ? sizeText(Number(v)) : v), again(n))),
       op.dims.axes.length > 1 ? choice("over", op.dims.axes, state.axis, words, (v) => { state.axis = v; draw(article); }) : null,
-      choice("show", quantities, state.quantity, (q) => QUANTITIES[q].label(op), set("quantity")));
+      choice("show", quantities, state.quantity, (q) => QUANTITIES[q].short || QUANTITIES[q].label(op), set("quantity")));
     controls.replaceChildren(...[...controls.childNodes].filter((n) => n.nodeType === 1));
     const kinds = [];
     const over = state.axis === "" ? dimsVary(op) : true;
@@ -502,7 +502,7 @@
     const size = h("input", { id: "calc-size", type: "number", min: "1", max: "65536", step: "1", value: state.size, "aria-label": "packet size in bytes, with FCS" });
     runs.append(...options(data.runs.map((_, i) => String(i)), String(state.run), (i) => data.runs[i].name));
     ops.append(...options(usable.map((o) => o.name), state.op.name, (n) => n));
-    layers.append(...options(["L1", "L2"], "L1", (l) => (l === "L1" ? "line rate (L1, with preamble and gap)" : "frame rate (L2, with FCS)")));
+    layers.append(...options(["L1", "L2"], "L1", (l) => (l === "L1" ? "line rate (L1)" : "frames (L2)")));
     form.append(gbps, "Gb/s", layers, "of", size, "byte packets (with FCS) through", ops, configs, "on", engines, ...(many ? ["of", runs] : []), "needs");
     form.addEventListener("submit", (e) => e.preventDefault());
     const other = (op, p) => op.dims.names.filter((n) => n !== "size").map((n) => `${n}=${p.params[n] ?? ""}`).join(",");
