@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import jinja2
-
 from dpubench.report import model
 from dpubench.results import comparison, warnings
 from dpubench.results.model import Comparison, RunSummary
@@ -64,14 +63,18 @@ def render(page: model.Page) -> str:
     script = _inlined((HERE / "report.js").read_text(encoding="utf-8"))
     libraries = {name: _library(name) for name in LIBRARIES}
     hashes = " ".join(f"'sha256-{_sha256(text)}'" for text in (script, *libraries.values()))
-    policy = f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:; font-src data:; base-uri 'none'; form-action 'none'"
-    return _environment().get_template("report.html.j2").render(
-        page=page,
-        policy=policy,
-        style=(HERE / "report.css").read_text(encoding="utf-8"),
-        script=script,
-        libraries=libraries,
-        data=embedded_json(page.data),
+    policy = f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
+    return (
+        _environment()
+        .get_template("report.html.j2")
+        .render(
+            page=page,
+            policy=policy,
+            style=(HERE / "report.css").read_text(encoding="utf-8"),
+            script=script,
+            libraries=libraries,
+            data=embedded_json(page.data),
+        )
     )
 
 
@@ -101,7 +104,9 @@ def _sha256(text: str) -> str:
 
 @cache
 def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(loader=jinja2.FileSystemLoader(HERE), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(HERE), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
     environment.filters.update(q=model.quantity, number=model.number, counted=model.count_text, size=model.size_text, cpu=model.cpu_text)
     environment.globals.update(log_position=log_position, ratio_bar=ratio_bar)
     return environment

@@ -1,8 +1,8 @@
 """From analysed runs to what the report's page shows: pure functions and plain data, so that every fact on the page can be tested without a browser.
 
-Vocabulary of the page: a *family* is an operator with its modes fixed (AES in GCM, encrypting, 128 bit); its *default configuration* is the measured one
-that is closest to the catalog's defaults, one thread, the default burst and the `stream` footprint. The first table has one row per operator and, folded
-below it, one per family.
+Vocabulary of the page: a *family* is an operator with its modes fixed (AES in GCM, encrypting, 128 bit); its *default configuration* is the measured
+one that is closest to the catalog's defaults, one thread, the default burst and the `stream` footprint. The first table has one row per operator and,
+folded below it, one per family.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def size_text(size: int) -> str:
 
 def parameter_text(name: str, value: str, unit: str = "") -> str:
     """``size=1024`` as ``1 KiB``; a bare number keeps its name, a word speaks for itself."""
-    if unit == "B" and value.isdigit() or name == "size" and value.isdigit():
+    if (unit == "B" and value.isdigit()) or (name == "size" and value.isdigit()):
         return size_text(int(value)) if name == "size" else f"{name.replace('_', ' ')} {size_text(int(value))}"
     if name.endswith("_bits") and value.isdigit():
         return f"{value} bit"
@@ -334,9 +334,12 @@ class _Operator:
             if key not in families or odd < families[key][0]:
                 families[key] = (odd, configuration)
 
+        place = {name: i for i, name in enumerate(self.parameters)}
+        known = {name: [str(v) for v in p.get("values", [])] for name, p in self.parameters.items()}
+
         def order(key: tuple[tuple[str, str], ...]) -> list[tuple[int, str]]:
-            known = {name: [str(v) for v in p.get("values", [])] for name, p in self.parameters.items()}
-            return [(known[k].index(v) if v in known.get(k, []) else 99, v) for k, v in key]
+            ordered = sorted(key, key=lambda kv: (place.get(kv[0], len(place)), kv[0]))
+            return [(known[k].index(v) if v in known.get(k, []) else len(known.get(k, [])), v) for k, v in ordered]
 
         return [families[key][1] for key in sorted(families, key=order)]
 
@@ -498,7 +501,7 @@ def _triple(interval: Interval | None) -> tuple[float | None, float | None, floa
 def chart_data(runs: Sequence[RunSummary], infos: Sequence[RunInfo], baseline: int | None, operators: Sequence[_Operator]) -> dict[str, Any]:
     """What the figures, the point tables and the calculator are drawn from, as JSON-safe values.
 
-    Points are arrays, texts that repeat are numbers into ``texts``: a page of a hundred thousand points stays small. The order of a point's fields is in
+    Points are arrays, texts that repeat are numbers into ``texts``: a page of many thousand points stays small. The order of a point's fields is in
     ``fields``.
     """
     texts: dict[str, int] = {}
@@ -514,20 +517,27 @@ def chart_data(runs: Sequence[RunSummary], infos: Sequence[RunInfo], baseline: i
         for name in [reference, *(str(e["name"]) for e in operator.catalog.get("engines", []))]:
             if name and any(p.engine == name for points in operator.by_run for p in points):
                 engines.setdefault(name, len(engines))
-        metrics = [m for m in operator.catalog.get("metrics", [])]
+        metrics = list(operator.catalog.get("metrics", []))
         points: list[list[Any]] = []
         unit = ""
         for index, run_points in enumerate(operator.by_run):
             for p in _measured(run_points):
                 unit = unit or p.primary_unit
                 params = tuple(sorted(p.params.items()))
-                path = ", ".join(str(p.path[k]) for k in ("isa", "library", "detail") if p.path.get(k)) + (", hardware" if p.path.get("is_hardware") else "")
-                checked = f"{p.verified.get('known_answers', 0)} known answers, {p.verified.get('compared', 0)} compared ({p.verified.get('how', '')})" if p.verified else ""
+                path = ", ".join(str(p.path[k]) for k in ("isa", "library", "detail") if p.path.get(k)) + (
+                    ", hardware" if p.path.get("is_hardware") else ""
+                )
+                checked = (
+                    f"{p.verified.get('known_answers', 0)} known answers, {p.verified.get('compared', 0)} compared ({p.verified.get('how', '')})"
+                    if p.verified
+                    else ""
+                )
                 points.append([
                     index, engines.setdefault(engine_label(p), len(engines)), param_sets.setdefault(params, len(param_sets)), p.threads, p.burst,
                     text(p.footprint), *_triple(p.primary), *_triple(p.ops_per_s), *_triple(p.ns_per_op),
                     _rounded(p.cycles_per_op.value if p.cycles_per_op else None), *_triple(p.ratio_to_reference), p.rounds,
-                    int(p.converged), text(weakness(p)), text(path), text(checked), [_rounded(p.metrics[m["name"]].value) if m["name"] in p.metrics else None for m in metrics],
+                    int(p.converged), text(weakness(p)), text(path), text(checked),
+                    [_rounded(p.metrics[m["name"]].value) if m["name"] in p.metrics else None for m in metrics],
                 ])  # fmt: skip
         start = operator.default
         entries.append({
@@ -546,7 +556,7 @@ def chart_data(runs: Sequence[RunSummary], infos: Sequence[RunInfo], baseline: i
         "texts": list(texts),
         "baseline": baseline,
         "fewRounds": FEW_ROUNDS,
-        "runs": [{"name": i.name, "cpu": i.cpu, "logical": i.logical, "physical": i.physical, "study": r.study, "plan": r.plan, "precision": r.precision_target}
+        "runs": [{"name": i.name, "cpu": i.cpu, "logical": i.logical, "physical": i.physical, "study": r.study, "plan": r.plan}
                  for i, r in zip(infos, runs, strict=True)],
         "operators": entries,
     }  # fmt: skip
@@ -626,7 +636,9 @@ def _spark(operator: _Operator, configuration: Configuration, run: int) -> tuple
     return coordinates, words
 
 
-def _row(operator: _Operator, configuration: Configuration, runs: Sequence[RunSummary], baseline: int | None, verdicts: Sequence[_Verdicts | None]) -> Row:
+def _row(
+    operator: _Operator, configuration: Configuration, runs: Sequence[RunSummary], baseline: int | None, verdicts: Sequence[_Verdicts | None]
+) -> Row:
     by_run = operator.configurations[configuration]
     tops = [best(points) for points in by_run]
     cells = []
@@ -644,7 +656,9 @@ def _row(operator: _Operator, configuration: Configuration, runs: Sequence[RunSu
     spark, words = _spark(operator, configuration, shown)
     unit = next((t.primary_unit for t in tops if t), "")
     owner = next((r for r, p in zip(runs, by_run, strict=True) if p), runs[0])
-    return Row(operator.name, operator.label(configuration), operator.at(configuration), unit, cells, rerun_command(owner, configuration), spark, words)
+    return Row(
+        operator.name, operator.label(configuration), operator.at(configuration), unit, cells, rerun_command(owner, configuration), spark, words
+    )
 
 
 def _heat(operators: Sequence[_Operator], run: int, baseline: int, verdicts: _Verdicts) -> HeatMap:
@@ -656,7 +670,9 @@ def _heat(operators: Sequence[_Operator], run: int, baseline: int, verdicts: _Ve
         line: dict[int, HeatCell] = {}
         alone: HeatCell | None = None
         for configuration, by_run in operator.configurations.items():
-            if configuration[2:] != default[2:] or {k: v for k, v in configuration[1] if k != "size"} != {k: v for k, v in params.items() if k != "size"}:
+            if configuration[2:] != default[2:] or {k: v for k, v in configuration[1] if k != "size"} != {
+                k: v for k, v in params.items() if k != "size"
+            }:
                 continue
             versus = verdicts.of(best(by_run[baseline]), best(by_run[run]))
             ratio = versus.ratio.value if versus.ratio else math.nan
@@ -702,7 +718,9 @@ def _troubles(runs: Sequence[RunSummary]) -> tuple[list[Trouble], list[Trouble]]
         merged: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
         for (engine, reason, operator), count in reasons.items():
             merged[(engine, reason)][operator] = count
-        unavailable += [Trouble(run.name, f"{engine} ({', '.join(where)})", reason, sum(where.values())) for (engine, reason), where in merged.items()]
+        unavailable += [
+            Trouble(run.name, f"{engine} ({', '.join(where)})", reason, sum(where.values())) for (engine, reason), where in merged.items()
+        ]
     return failures, unavailable
 
 
@@ -712,7 +730,7 @@ def _trust(runs: Sequence[RunSummary], warnings: Sequence[WarningGroup], failure
     widest = max(loose, key=lambda p: p.precision if math.isfinite(p.precision) else math.inf, default=None)
     rounds = sorted({p.rounds for p in measured})
     worst = warnings[0] if warnings else None
-    example = " ".join(filter(None, (worst.items[0][1], worst.items[0][2]))) if worst else ""
+    example = worst.items[0][2] + (f" ({worst.items[0][1].split('/')[0]})" if worst.items[0][1] else "") if worst else ""
     return Trust(
         points=len(measured),
         windows=sum(p.windows for p in measured),
@@ -730,7 +748,7 @@ def _trust(runs: Sequence[RunSummary], warnings: Sequence[WarningGroup], failure
 
 def _bibtex(runs: Sequence[RunSummary], infos: Sequence[RunInfo]) -> str:
     def clean(text: str) -> str:
-        return "".join("\\" + c if c in "#$%&_{}" else c for c in text if c not in "\\~^\"\r\n")
+        return "".join("\\" + c if c in "#$%&_{}" else c for c in text if c not in '\\~^"\r\n')
 
     entries = []
     for run, info in zip(runs, infos, strict=True):
@@ -749,7 +767,9 @@ def _baseline_index(runs: Sequence[RunSummary], baseline: str | None) -> int | N
     for index, run in enumerate(runs):
         if baseline in (run.name, run.path):
             return index if len(runs) > 1 else None
-    raise ValueError(f"baseline {baseline!r} is not among the runs of this report ({', '.join(r.name for r in runs)}): name one of them with --baseline")
+    raise ValueError(
+        f"baseline {baseline!r} is not among the runs of this report ({', '.join(r.name for r in runs)}): name one of them with --baseline"
+    )
 
 
 def build(runs: Sequence[RunSummary], baseline: str | None, compare: Compare, advice: Advice, builds: Builds = lambda run: []) -> Page:
@@ -772,16 +792,17 @@ def build(runs: Sequence[RunSummary], baseline: str | None, compare: Compare, ad
         families = [_row(operator, c, runs, base, verdicts) for c in defaults]
         default = families[defaults.index(operator.default)]
         nothing = "" if any(_measured(points) for points in operator.by_run) else default.cells[base or 0].why_empty
-        rows.append(OperatorRow(operator.name, anchor("op", operator.name), [str(s) for s in operator.catalog.get("scenarios", [])],
-                                str(operator.catalog.get("summary", "")), default, families, str(operator.catalog.get("reference_engine", "")), nothing))  # fmt: skip
+        scenarios = [str(s) for s in operator.catalog.get("scenarios", [])]
+        summary, reference = (str(operator.catalog.get(k, "")) for k in ("summary", "reference_engine"))
+        rows.append(OperatorRow(operator.name, anchor("op", operator.name), scenarios, summary, default, families, reference, nothing))
     ratios = [c.point.ratio_to_reference.value for r in rows for f in r.families for c in f.cells
               if c.point and c.point.ratio_to_reference and c.point.ratio_to_reference.value > 0]  # fmt: skip
     warnings = _warning_groups(runs, advice)
     failures, unavailable = _troubles(runs)
     heat = [_heat(operators, i, base, v) for i, v in enumerate(verdicts) if base is not None and v is not None]
-    engines = {(p.operator, p.engine) for r in runs for p in _measured(r.points)}
+    engines = {p.engine for r in runs for p in _measured(r.points)}
     configurations = {c for o in operators for c, by_run in o.configurations.items() if any(_measured(p) for p in by_run)}
-    what = f"{count_text(len(rows), 'operator')} in {count_text(len(configurations), 'configuration')} on {count_text(len({e for _, e in engines}), 'engine')}"
+    what = f"{count_text(len(rows), 'operator')} in {count_text(len(configurations), 'configuration')} on {count_text(len(engines), 'engine')}"
     devices = cpu_text(infos[0]) if len(runs) == 1 else f"{len(runs)} runs, each against {infos[base or 0].name}"
     return Page(
         title=f"dpubench {runs[0].study}: " + (", ".join(r.name for r in runs)),

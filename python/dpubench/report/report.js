@@ -388,7 +388,7 @@
     if (!kinds.length) figures.append(singleValues(op, state));
     for (const kind of kinds) paint(op, article, kind);
     let rerun = $(".rerun", article);
-    if (!rerun) $(".points", article).before((rerun = h("p", { class: "rerun" })));
+    if (!rerun) $(".all-points", article).before((rerun = h("p", { class: "rerun" })));
     const command = rerunCommand(op, state);
     rerun.replaceChildren("Measure this selection again: ", h("code", {}, command), " ", h("button", { type: "button", class: "copy", "data-copy": command }, "Copy"));
     if (focused) { const back = $$("select, button", article).find((e) => e.getAttribute("aria-label") === focused); if (back) back.focus(); }
@@ -610,7 +610,7 @@
   $("#filter").addEventListener("input", applyFilter);
   $("#expand").addEventListener("click", (e) => { const open = e.target.getAttribute("aria-pressed") !== "true"; e.target.setAttribute("aria-pressed", String(open)); e.target.textContent = open ? "Fold all" : "Expand all"; for (const b of bodies) fold(b, open); applyFilter(); });
   document.addEventListener("keydown", (e) => { if (e.key === "/" && !/^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement.tagName)) { e.preventDefault(); $("#filter").focus(); } });
-  for (const details of $$("details.points")) details.addEventListener("toggle", () => { const box = $(".points-body", details); if (details.open && !box.firstChild) box.append(...pointTable(data.operators[Number(details.closest("article").dataset.index)])); });
+  for (const details of $$("details.all-points")) details.addEventListener("toggle", () => { const box = $(".points-body", details); if (details.open && !box.firstChild) box.append(...pointTable(data.operators[Number(details.closest("article").dataset.index)])); });
   const reveal = () => { const target = location.hash && document.getElementById(location.hash.slice(1)); if (target && target.tagName === "DETAILS") target.open = true; };
   addEventListener("hashchange", reveal); reveal();
 
