@@ -199,14 +199,16 @@ def make_run(
                     point.warnings.append(Warning_("few-rounds", f"{rounds} rounds of 6", point.id))
                 if count > 2 * cores:
                     point.warnings.append(Warning_("oversubscribed", f"{count} threads on {2 * cores} CPUs", point.id))
-    failed = next(p for p in points if p.engine == "openssl" and p.params.get("mode") == "xts")
-    failed.failure = "verify: item 17: output differs from the reference engine at byte 4"
-    failed.ops_per_s = failed.ns_per_op = failed.gbps = failed.primary = failed.cycles_per_op = failed.ratio_to_reference = None
-    failed.rounds = failed.windows = 0
-    failed.warnings = []
-    moved = next(p for p in points if p.operator == "regex")
+    failures: list[Failure] = []
+    for failed in [p for p in points if p.engine == "openssl" and p.params.get("mode") == "xts"][:1]:
+        failed.failure = "verify: item 17: output differs from the reference engine at byte 4"
+        failed.ops_per_s = failed.ns_per_op = failed.gbps = failed.primary = failed.cycles_per_op = failed.ratio_to_reference = None
+        failed.rounds = failed.windows = 0
+        failed.warnings = []
+        failures.append(Failure("verify", failed.failure, failed.id))
     warnings = [w for p in points for w in p.warnings]
-    warnings.append(Warning_("canary-moved", "the core-bound canary moved by 11.8 % within the round", moved.id))
+    for moved in [p for p in points if p.operator == "regex"][:1]:
+        warnings.append(Warning_("canary-moved", "the core-bound canary moved by 11.8 % within the round", moved.id))
     warnings.append(Warning_("input-skipped", "17 of 212 rules do not compile and were passed over", None, "regex"))
     return RunSummary(
         name=name, path=f"results/{name}", study="operators", plan=plan, status="complete", started="2026-11-21T09:00:00Z",
@@ -218,7 +220,7 @@ def make_run(
         build_info={"compiler": "gcc 12.2.0", "flags": "-O3", "revision": "3d79300", "type": "release"},
         inputs={"routes4": {"name": "RouteViews 2022-12-01", "sha256": "ab" * 32}, "rules": {"name": "modsecurity-crs 3.3.4", "sha256": "cd" * 32}},
         operators={spec.name: catalog(spec) for spec in specs}, points=points, warnings=warnings,
-        failures=[Failure("verify", failed.failure, failed.id)], left_out=["filling rte_lpm with 606k prefixes (about a minute)"],
+        failures=failures, left_out=["filling rte_lpm with 606k prefixes (about a minute)"],
     )  # fmt: skip
 
 
