@@ -21,11 +21,11 @@ struct Packet {
 };
 
 struct Capture {
-  std::vector<std::byte> bytes;
-  std::vector<Packet> packets;  ///< in file order
-  std::uint64_t non_ip = 0;     ///< frames that carry no IP (ARP, LLDP, unknown link type)
-  std::uint64_t malformed = 0;  ///< frames whose IP header is cut off or inconsistent
-  bool truncated = false;       ///< the file ends inside a record
+  std::vector<std::byte> bytes;  ///< the packets, one after the other
+  std::vector<Packet> packets;   ///< in file order
+  std::uint64_t non_ip = 0;      ///< frames that carry no IP in plain sight (ARP, encrypted 802.11, unknown link type)
+  std::uint64_t malformed = 0;   ///< frames whose headers are cut off or inconsistent
+  bool truncated = false;        ///< the file ends inside a record
   [[nodiscard]] std::span<const std::byte> ip(const Packet& p) const { return {bytes.data() + p.offset, p.length}; }
   void append(const Capture& other);
 };
