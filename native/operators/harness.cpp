@@ -249,6 +249,7 @@ void Group::window(PointRun& run, std::uint32_t cycle, int half, bool warm_up) {
                 {"elapsed_ns", window.elapsed_ns},
                 {"in_bytes", totals.in_bytes},
                 {"out_bytes", totals.out_bytes},
+                {"rate_bytes", op_->rate_bytes(*work_, totals)},
                 {"bursts", window.bursts}};
   const std::vector<double> values = op_->metrics(*work_, totals);
   for (std::size_t i = 0; i < values.size(); ++i) event["metrics"][op_->info().metrics[i].name] = values[i];
@@ -307,6 +308,7 @@ void Group::canary(measure::Stepper& stepper, const char* name, std::uint32_t cy
                 {"elapsed_ns", window.elapsed_ns},
                 {"in_bytes", 0},
                 {"out_bytes", 0},
+                {"rate_bytes", 0},
                 {"bursts", window.bursts}};
   if (std::string_view(name) == kCoreCanary && measure::CoreCanary::multiply_cycles() != 0) {
     event["ghz"] = static_cast<double>(window.operations) * measure::CoreCanary::multiply_cycles() / window.elapsed_ns;

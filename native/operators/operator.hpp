@@ -54,7 +54,7 @@ struct OperatorInfo {
   std::vector<Parameter> parameters;
   Equivalence equivalence = Equivalence::kIdentical;
   std::string equivalence_text;      ///< the rule in words
-  std::string primary_metric;        ///< "gbps" (input bytes), "mops" or "kops" (operations)
+  std::string primary_metric;        ///< "gbps" (of rate_bytes()), "mops" or "kops" (operations)
   bool uses_result = false;          ///< Burst::result is part of the output
   bool processes_all_bytes = false;  ///< Gb/s is shown only where true
   std::vector<Metric> metrics;       ///< beyond ops/s, ns per operation and Gb/s
@@ -111,6 +111,10 @@ class Operator {
   virtual ~Operator() = default;
   [[nodiscard]] virtual const OperatorInfo& info() const = 0;
 
+  /// How outputs of this configuration are judged: one operator's directions may differ (what compresses need only decode to its
+  /// input, what decompresses must give the same bytes).
+  [[nodiscard]] virtual Equivalence equivalence(const Params&) const { return info().equivalence; }
+
   /// Why this combination of (individually valid) parameters does not exist; empty if it does.
   [[nodiscard]] virtual std::string invalid(const Params&) const { return {}; }
 
@@ -144,6 +148,9 @@ class Operator {
     std::uint64_t result_sum = 0;
   };
   [[nodiscard]] virtual std::vector<double> metrics(const Work&, const WindowTotals&) const { return {}; }
+  /// Bytes on which a window's Gb/s is based: its input, unless the operator says otherwise (decompression: its output, so that
+  /// rates of both directions mean uncompressed bytes).
+  [[nodiscard]] virtual std::uint64_t rate_bytes(const Work&, const WindowTotals& totals) const { return totals.in_bytes; }
 
   /// Something a reader of the result must know ("input fits already"), once per point; `code` is one of docs/architecture.md's.
   struct Remark {

@@ -49,7 +49,7 @@ std::vector<Output> run_once(const Work& work, Session& session, std::uint32_t b
 
 Verifier::Verifier(const Operator& op, Work& work, const EngineCatalog& engines, std::uint32_t burst)
     : op_(op), work_(work), engines_(engines), burst_(burst) {
-  if (op.info().equivalence != Equivalence::kIdentical || !work.expected.empty()) return;
+  if (op.equivalence(work.params) != Equivalence::kIdentical || !work.expected.empty()) return;
   const auto engines_here = able(op, engines, work.params);
   if (engines_here.empty()) return;  // every point of the group fails with its own reason
   const std::unique_ptr<Session> session = engines_here.front()->prepare(work);
@@ -76,12 +76,12 @@ void Verifier::known_answers(const Engine& engine, std::size_t& passed) {
 
 Verifier::Passed Verifier::verify(const Engine& engine, Session& session, std::vector<Output>& outputs) {
   Passed passed;
-  passed.how = equivalence_name(op_.info().equivalence);
+  passed.how = equivalence_name(op_.equivalence(work_.params));
   known_answers(engine, passed.known_answers);
   outputs = run_once(work_, session, burst_);
   std::vector<std::size_t> items(outputs.size());
   std::iota(items.begin(), items.end(), std::size_t{0});
-  if (op_.info().equivalence == Equivalence::kInverse) {
+  if (op_.equivalence(work_.params) == Equivalence::kInverse) {
     judge_inverse(items, outputs, true);
   } else {
     judge(items, outputs);
@@ -91,7 +91,7 @@ Verifier::Passed Verifier::verify(const Engine& engine, Session& session, std::v
 }
 
 void Verifier::judge(std::span<const std::size_t> items, std::span<const Output> outputs) {
-  if (op_.info().equivalence == Equivalence::kInverse) return judge_inverse(items, outputs, false);
+  if (op_.equivalence(work_.params) == Equivalence::kInverse) return judge_inverse(items, outputs, false);
   for (std::size_t i = 0; i < items.size(); ++i) {
     const Output* want = work_.expected.empty() ? nullptr : &work_.expected.at(items[i]);
     const std::string wrong = op_.check(work_, items[i], outputs[i], want);

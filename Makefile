@@ -1,0 +1,58 @@
+# `make run` and `make test` do everything from a clean clone; only `make deps` needs root. `make help` lists the rest.
+PYTHON ?= python3
+BUILD ?= build
+VENV := .venv
+BIN := $(VENV)/bin
+export DPUBENCH_SHARED_DATA ?= $(abspath ../shared/data)
+# Lets builds of several trees share what they compile, where ccache is there.
+CCACHE := $(shell command -v ccache 2>/dev/null)
+export CXX ?= $(if $(filter default,$(origin CXX)),$(strip $(CCACHE) g++),$(CXX))
+SECONDS_PER_FUZZER ?= 600
+
+.PHONY: help run test bench fuzz lint format deps deps-test build build-tests venv clean
+.DEFAULT_GOAL := help
+
+help:  ## this list
+	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+
+run: deps build  ## install what is missing, build, measure every operator with the quick plan, write the report
+	$(BIN)/dpubench run
+
+deps:  ## list and install missing packages (needs root, or sudo)
+	@scripts/deps.sh build engine data
+
+deps-test: deps
+	@scripts/deps.sh test
+
+$(VENV)/stamp: pyproject.toml scripts/constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install -q --disable-pip-version-check -c scripts/constraints.txt 'meson>=1.10' -e '.[test]'
+	touch $@
+
+venv: $(VENV)/stamp
+
+build: venv  ## build the native programs and install the command in .venv/bin
+	@scripts/build.sh $(BUILD)
+
+build-tests: venv
+	@scripts/build.sh $(BUILD) -Dtests=true
+
+test: deps-test build-tests  ## install what is missing, build, run every test
+	@scripts/test.sh $(BUILD)
+
+bench: deps-test build-tests  ## ratios against bare loops, and the instrument measured (long)
+	$(BIN)/python -m benchmarks
+
+fuzz: deps-test build-tests  ## every fuzzer for SECONDS_PER_FUZZER seconds (default 600)
+	@scripts/fuzz.sh $(SECONDS_PER_FUZZER)
+
+lint: deps-test build-tests  ## clang-format, clang-tidy, ruff, mypy
+	@scripts/lint.sh $(BUILD)
+
+format: deps-test venv  ## rewrite the sources in the project's format
+	git ls-files '*.cpp' '*.hpp' | xargs clang-format-14 -i
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:  ## remove everything built
+	rm -rf $(BUILD) $(BUILD)-* $(VENV)
