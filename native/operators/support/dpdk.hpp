@@ -1,0 +1,163 @@
+// What DPDK engines share: the environment abstraction layer (EAL), initialised once per process, and memory for tables.
+// A module's EAL calls belong in Engine::prepare() or Session::open(), never in info() or unavailable(): listing stays fast.
+#pragma once
+
+#include <pthread.h>
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_malloc.h>
+#include <rte_version.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "base/error.hpp"
+
+namespace dpubench::dpdk {
+
+/// "DPDK 22.11.11": the library that is loaded, not the headers' version.
+inline std::string version() {
+  return rte_version();
+}
+
+/// @throws Error with DPDK's own reason (rte_errno) when `ok` is false
+inline void require(bool ok, const std::string& what) {
+  if (!ok) throw Error("DPDK: " + what + ": " + rte_strerror(rte_errno));
+}
+
+namespace detail {
+
+/// Puts the calling thread's CPU affinity back, which rte_eal_init narrows to its main lcore.
+class KeepAffinity {
+ public:
+  KeepAffinity() { known_ = pthread_getaffinity_np(pthread_self(), sizeof cpus_, &cpus_) == 0; }
+  KeepAffinity(const KeepAffinity&) = delete;
+  KeepAffinity& operator=(const KeepAffinity&) = delete;
+  ~KeepAffinity() {
+    if (known_) pthread_setaffinity_np(pthread_self(), sizeof cpus_, &cpus_);
+  }
+  /// A CPU that this thread may run on.
+  [[nodiscard]] std::size_t first_cpu() const {
+    for (std::size_t cpu = 0; known_ && cpu < CPU_SETSIZE; ++cpu) {
+      if (CPU_ISSET(cpu, &cpus_)) return cpu;
+    }
+    return 0;
+  }
+
+ private:
+  cpu_set_t cpus_{};
+  bool known_ = false;
+};
+
+}  // namespace detail
+
+/// Initialises the EAL unless another module of this process has. Needs no root, no huge pages and no device, leaves no file
+/// behind, and keeps the calling thread's affinity. Called while one thread prepares. @throws Error
+inline void require_eal() {
+  static bool ready = false;
+  if (ready) return;
+  const detail::KeepAffinity keep;
+  // lcore 0 on an allowed CPU whatever its number: `-l 200` would exceed RTE_MAX_LCORE. --no-shconf keeps the runtime directory
+  // empty, and a prefix of this process makes it ours to remove. --no-huge takes its -m megabytes as ordinary memory that is only
+  // touched as it is used (tables take Heap, below).
+  // The SIMD limit is raised because the vector paths of fib, acl and net_crc silently fall back at the default of 256 bits.
+  std::vector<std::string> words = {"dpubench",
+                                    "--no-huge",
+                                    "-m",
+                                    "256",
+                                    "--no-pci",
+                                    "--no-telemetry",
+                                    "--no-shconf",
+                                    "--file-prefix",
+                                    "dpubench-" + std::to_string(getpid()),
+                                    "--lcores",
+                                    "0@" + std::to_string(keep.first_cpu()),
+                                    "--force-max-simd-bitwidth=512",
+                                    "--log-level=error"};
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  if (rte_eal_init(static_cast<int>(arguments.size()), arguments.data()) >= 0) {
+    const std::filesystem::path directory = rte_eal_get_runtime_dir();
+    std::error_code in_use;  // its parent may hold other processes' directories: then it stays
+    if (std::filesystem::remove(directory, in_use)) std::filesystem::remove(directory.parent_path(), in_use);
+  } else {
+    require(rte_errno == EALREADY, "rte_eal_init");
+    // EALREADY is also what follows an attempt that failed half way: only working memory tells the difference.
+    void* const probe = rte_malloc(nullptr, 64, 0);
+    if (probe == nullptr) throw Error("DPDK: rte_eal_init failed when another engine of this process called it");
+    rte_free(probe);
+  }
+  ready = true;
+}
+
+/// Memory for one session's tables on transparent huge pages, as a DPDK heap of its own: data planes hold their tables on huge
+/// pages, and those of --no-huge would lie on 4 KiB ones, where every random access also misses the TLB. Pass socket() where DPDK
+/// asks for a NUMA socket; free everything that was allocated there before the heap goes.
+class Heap {
+ public:
+  /// @param bytes  room for everything that will be allocated; memory is used only as it is touched @throws Error
+  explicit Heap(std::size_t bytes) : length_((bytes + kPage - 1) / kPage * kPage + kPage) {
+    require_eal();
+    static std::uint64_t serial = 0;
+    // The address of `serial` keeps modules apart: each has its own copy of it.
+    name_ =
+        "dpubench-" + std::to_string(reinterpret_cast<std::uintptr_t>(&serial) >> 4 & 0xffffffU) + '-' + std::to_string(++serial);
+    mapped_ = length_ + kPage;
+    mapping_ = mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mapping_ == MAP_FAILED) throw Error("DPDK: no " + std::to_string(mapped_ >> 20) + " MiB of address space for tables");
+    const auto start = (reinterpret_cast<std::uintptr_t>(mapping_) + kPage - 1) / kPage * kPage;
+    address_ = static_cast<std::byte*>(mapping_) + (start - reinterpret_cast<std::uintptr_t>(mapping_));
+    madvise(address_, length_, MADV_HUGEPAGE);
+    // No device reads these tables; the addresses serve DPDK's own check that objects do not straddle pages.
+    std::vector<rte_iova_t> iova(length_ / kPage);
+    for (std::size_t i = 0; i < iova.size(); ++i) iova[i] = start + i * kPage;
+    if (rte_malloc_heap_create(name_.c_str()) != 0) fail("rte_malloc_heap_create", false);
+    if (rte_malloc_heap_memory_add(name_.c_str(), address_, length_, iova.data(), static_cast<unsigned>(iova.size()), kPage) !=
+        0) {
+      fail("rte_malloc_heap_memory_add", true);
+    }
+    socket_ = rte_malloc_heap_get_socket(name_.c_str());
+  }
+  Heap(const Heap&) = delete;
+  Heap& operator=(const Heap&) = delete;
+  ~Heap() {
+    // Memory that DPDK still holds must stay mapped.
+    if (rte_malloc_heap_memory_remove(name_.c_str(), address_, length_) != 0) return;
+    rte_malloc_heap_destroy(name_.c_str());
+    munmap(mapping_, mapped_);
+  }
+
+  [[nodiscard]] int socket() const { return socket_; }
+  /// Bytes that are allocated from it now.
+  [[nodiscard]] std::size_t used_bytes() const {
+    rte_malloc_socket_stats stats{};
+    return rte_malloc_get_socket_stats(socket_, &stats) == 0 ? stats.heap_allocsz_bytes : 0;
+  }
+
+ private:
+  static constexpr std::size_t kPage = std::size_t{2} << 20;
+
+  [[noreturn]] void fail(const std::string& what, bool created) {
+    const int reason = rte_errno;
+    if (created) rte_malloc_heap_destroy(name_.c_str());
+    munmap(mapping_, mapped_);
+    throw Error("DPDK: " + what + " of " + std::to_string(length_ >> 20) + " MiB: " + rte_strerror(reason));
+  }
+
+  std::string name_;
+  std::size_t length_;
+  void* mapping_ = nullptr;
+  std::size_t mapped_ = 0;
+  std::byte* address_ = nullptr;
+  int socket_ = -1;
+};
+
+}  // namespace dpubench::dpdk
