@@ -35,7 +35,11 @@ def operators_program(build: Path | None = None) -> Path:
     else:
         program = build
     if not program.is_file():
-        remedy = "give --against a build folder or a program" if build is not None else "run `make build`, or set DPUBENCH_PROGRAMS to the folder that holds it"
+        remedy = (
+            "give --against a build folder or a program"
+            if build is not None
+            else "run `make build`, or set DPUBENCH_PROGRAMS to the folder that holds it"
+        )
         raise UserError(f"{program}: there is no such program: {remedy}")
     if not os.access(program, os.X_OK):
         raise UserError(f"{program}: is not executable: chmod +x it, or build it again")

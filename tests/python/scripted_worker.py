@@ -25,10 +25,25 @@ def parameter(name, values, default, is_mode=False, unit="", low=0, high=0):
 
 def operator(name, scenario, parameters, engines, configurations, primary="gbps", inputs=()):
     return {
-        "name": name, "scenarios": [scenario], "summary": f"scripted {name}", "definition": "one operation is one message", "parameters": parameters,
-        "equivalence": "identical", "equivalence_text": "the same bytes", "primary_metric": primary, "processes_all_bytes": primary == "gbps", "metrics": [],
-        "inputs": list(inputs), "reference_engine": engines[0], "sources": ["scripted"], "version": 1, "default_burst": 32,
-        "engines": [{"name": e, "summary": f"scripted {e}", "library": "", "available": e not in UNAVAILABLE, "reason": UNAVAILABLE.get(e, "")} for e in engines],
+        "name": name,
+        "scenarios": [scenario],
+        "summary": f"scripted {name}",
+        "definition": "one operation is one message",
+        "parameters": parameters,
+        "equivalence": "identical",
+        "equivalence_text": "the same bytes",
+        "primary_metric": primary,
+        "processes_all_bytes": primary == "gbps",
+        "metrics": [],
+        "inputs": list(inputs),
+        "reference_engine": engines[0],
+        "sources": ["scripted"],
+        "version": 1,
+        "default_burst": 32,
+        "engines": [
+            {"name": e, "summary": f"scripted {e}", "library": "", "available": e not in UNAVAILABLE, "reason": UNAVAILABLE.get(e, "")}
+            for e in engines
+        ],
         "configurations": configurations,
     }
 
@@ -37,14 +52,27 @@ SIZE = parameter("size", ["64", "256", "1024"], "1024", unit="B", low=64, high=6
 MODES = parameter("mode", ["gcm", "xts"], "gcm", is_mode=True)
 OPERATORS = [
     operator(
-        "aes", "security", [MODES, SIZE], ["portable", "openssl", "ipsec-mb"],
+        "aes",
+        "security",
+        [MODES, SIZE],
+        ["portable", "openssl", "ipsec-mb"],
         [
             {"params": {"mode": "gcm", "size": "1024"}, "engines": {"portable": "", "openssl": "", "ipsec-mb": ""}},
             {"params": {"mode": "xts", "size": "1024"}, "engines": {"portable": "", "openssl": "", "ipsec-mb": "has no XTS"}},
         ],
     ),
-    operator("crc", "network", [SIZE], ["portable", "isal", "gpu"], [{"params": {"size": "1024"}, "engines": {"portable": "", "isal": "", "gpu": ""}}]),
-    operator("lookup", "network", [], ["portable"], [{"params": {}, "engines": {"portable": ""}}], primary="mops", inputs=("routes4",) if SCRIPT.get("routes") else ()),
+    operator(
+        "crc", "network", [SIZE], ["portable", "isal", "gpu"], [{"params": {"size": "1024"}, "engines": {"portable": "", "isal": "", "gpu": ""}}]
+    ),
+    operator(
+        "lookup",
+        "network",
+        [],
+        ["portable"],
+        [{"params": {}, "engines": {"portable": ""}}],
+        primary="mops",
+        inputs=("routes4",) if SCRIPT.get("routes") else (),
+    ),
 ]
 
 
@@ -55,8 +83,13 @@ def emit(event, **fields):
 
 def hello(**more):
     emit(
-        "hello", schema="dpubench.event/1", program="dpubench-operators", version="0", build={"compiler": "none", "flags": "", "revision": "", "type": "scripted"},
-        machine={"host": "scripted", "cpu_model": "none"}, **more,
+        "hello",
+        schema="dpubench.event/1",
+        program="dpubench-operators",
+        version="0",
+        build={"compiler": "none", "flags": "", "revision": "", "type": "scripted"},
+        machine={"host": "scripted", "cpu_model": "none"},
+        **more,
     )
 
 
@@ -110,7 +143,12 @@ def misbehave(kind):
 
 def strike(phase, point, job, windows=0):
     for fault in FAULTS:
-        if fault["phase"] == phase and fault.get("point", "") in point and fault.get("round", job["round"]) == job["round"] and windows >= fault.get("after", 0):
+        if (
+            fault["phase"] == phase
+            and fault.get("point", "") in point
+            and fault.get("round", job["round"]) == job["round"]
+            and windows >= fault.get("after", 0)
+        ):
             if fault["kind"] == "failure":
                 return True
             misbehave(fault["kind"])
@@ -140,8 +178,16 @@ class Program:
                 continue
             time.sleep(SCRIPT.get("prepare_s", 0))
             emit(
-                "prepared", point=point["id"], group=group["id"], build_ns=1000, memory_bytes=64, items=32, buffers=32, footprint_bytes=32768,
-                input={"name": "scripted", "sha256": "00"}, path={"isa": "none", "detail": "sleep", "library": "", "is_hardware": False},
+                "prepared",
+                point=point["id"],
+                group=group["id"],
+                build_ns=1000,
+                memory_bytes=64,
+                items=32,
+                buffers=32,
+                footprint_bytes=32768,
+                input={"name": "scripted", "sha256": "00"},
+                path={"isa": "none", "detail": "sleep", "library": "", "is_hardware": False},
             )
             if strike("verify", point["id"], self.job):
                 self.fail("verify", group, point)
@@ -154,8 +200,17 @@ class Program:
             return
         rate = 1e9 if engine is None else RATES[engine] * self.factor[name] * self.random.gauss(1, 0.002)
         emit(
-            "window", point=name, group=group["id"], round=self.job["round"], cycle=cycle, half=half, operations=max(1, int(rate * 0.003)), elapsed_ns=3_000_000,
-            in_bytes=0 if engine is None else 1024, out_bytes=0, bursts=100,
+            "window",
+            point=name,
+            group=group["id"],
+            round=self.job["round"],
+            cycle=cycle,
+            half=half,
+            operations=max(1, int(rate * 0.003)),
+            elapsed_ns=3_000_000,
+            in_bytes=0 if engine is None else 1024,
+            out_bytes=0,
+            bursts=100,
         )
         self.windows += engine is not None
 
@@ -217,7 +272,10 @@ def main():
     if job["control"] == "stepped":
         program.stepped()
     emit(
-        "done", windows=program.windows, failures=program.failures, elapsed_s=0.1,
+        "done",
+        windows=program.windows,
+        failures=program.failures,
+        elapsed_s=0.1,
         clock={"source": "scripted", "hz": 1e9, "overhead_ns": 20, "resolution_ns": 1, "cross_check_ppm": 0},
     )
     return 1 if program.failures else 0

@@ -24,7 +24,8 @@ SUMMARY_LINES = 20
 def cpus() -> list[int]:
     """CPUs that may be used, one of each physical core first: threads are pinned to them in this order."""
     usable = sorted(os.sched_getaffinity(0))
-    first, second = [], []
+    first: list[int] = []
+    second: list[int] = []
     seen: set[str] = set()
     for cpu in usable:
         siblings = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
@@ -37,7 +38,9 @@ def cpus() -> list[int]:
     return first + second
 
 
-def carry_out(writer: RunWriter, plan: Plan, record: dict[str, Any], program: Path, inputs: Mapping[str, list[str]], stop: StopRequest, *, as_json: bool) -> int:
+def carry_out(
+    writer: RunWriter, plan: Plan, record: dict[str, Any], program: Path, inputs: Mapping[str, list[str]], stop: StopRequest, *, as_json: bool
+) -> int:
     """Executes the run and tells how it went; its exit status."""
     setting = record["setting"]
     against = Path(setting["against"]) if setting["against"] else None
@@ -55,7 +58,16 @@ def carry_out(writer: RunWriter, plan: Plan, record: dict[str, Any], program: Pa
     report = write_report(writer.path)
     if as_json and isinstance(display, JsonEvents):
         failed = [f for f in record["failures"]]
-        display.emit({"event": "summary", "run": str(writer.path), "report": str(report or ""), "status": int(status), "failures": len(failed), "points": len(run.points)})
+        display.emit(
+            {
+                "event": "summary",
+                "run": str(writer.path),
+                "report": str(report or ""),
+                "status": int(status),
+                "failures": len(failed),
+                "points": len(run.points),
+            }
+        )
     else:
         print("\n".join(summary(run, writer.path, report)))
     return int(status)
@@ -64,7 +76,7 @@ def carry_out(writer: RunWriter, plan: Plan, record: dict[str, Any], program: Pa
 def write_report(path: Path) -> Path | None:
     """The run's HTML report; None where this installation has none."""
     try:
-        from dpubench import report
+        from dpubench import report  # type: ignore[attr-defined, unused-ignore]
     except ImportError:
         return None
     file = path / "report.html"
@@ -130,5 +142,3 @@ def _columns(cells: list[str], room: int) -> list[str]:
     lines = -(-len(cells) // columns)
     width = max(map(len, cells)) + 3
     return ["".join(c.ljust(width) for c in cells[i::lines]).rstrip() for i in range(lines)]
-
-

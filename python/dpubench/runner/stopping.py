@@ -23,13 +23,14 @@ def precision(point: Point) -> float:
     if len(medians) < 2:
         return math.nan
     try:
-        from dpubench.results import statistics as intervals
+        from dpubench.results import statistics as intervals  # type: ignore[attr-defined, unused-ignore]
     except ImportError:  # the statistics come with their own change
         from scipy.special import stdtrit
 
         logs = [math.log(m) for m in medians]
-        return math.expm1(float(stdtrit(len(logs) - 1, 0.975)) * statistics.stdev(logs) / math.sqrt(len(logs)))
-    return intervals.precision(intervals.interval_of_rounds(medians))
+        half: float = float(stdtrit(len(logs) - 1, 0.975)) * statistics.stdev(logs) / math.sqrt(len(logs))
+        return math.expm1(half)
+    return float(intervals.precision(intervals.interval_of_rounds(medians)))
 
 
 def has_converged(point: Point, target: float, minimum_rounds: int) -> bool:
