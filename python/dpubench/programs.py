@@ -12,7 +12,7 @@ OPERATORS = "dpubench-operators"
 
 
 def directory() -> Path:
-    """The folder of the native programs: ``$DPUBENCH_PROGRAMS``, else ``build/`` of the repository this package runs from, else ``libexec`` of the prefix."""
+    """The folder of the native programs: ``$DPUBENCH_PROGRAMS``, else ``build/`` of this package's repository, else ``libexec`` of the prefix."""
     if named := os.environ.get("DPUBENCH_PROGRAMS"):
         return Path(named)
     repository = Path(__file__).resolve().parents[2]

@@ -2,18 +2,19 @@
 """A native program that is not one: speaks the contract of docs/architecture.md with made-up figures, and misbehaves as told.
 
 The environment variable SCRIPT names a JSON file: {"faults": [{"point": SUBSTRING, "phase": "prepare|verify|measure|hello|ready", "kind": KIND,
-"round": N?, "after": WINDOWS?}], "window_s": SECONDS, "rates": {ENGINE: OPS_PER_S}, "spread": SHARE, "unavailable": {ENGINE: REASON}}. Needs nothing but Python,
-so that it starts fast and a failure in the package cannot hide in it.
+"round": N?, "after": WINDOWS?}], "window_s": SECONDS, "rates": {ENGINE: OPS_PER_S}, "spread": SHARE,
+"unavailable": {ENGINE: REASON}}. Needs nothing but Python, so that it starts fast and a failure in the package cannot hide in it.
 """
 
 import json
 import os
+import pathlib
 import random
 import signal
 import sys
 import time
 
-SCRIPT = json.load(open(os.environ["SCRIPT"])) if os.environ.get("SCRIPT") else {}
+SCRIPT = json.loads(pathlib.Path(os.environ["SCRIPT"]).read_text()) if os.environ.get("SCRIPT") else {}
 FAULTS = SCRIPT.get("faults", [])
 RATES = {"portable": 1e6, "openssl": 3e6, "ipsec-mb": 2e6, "isal": 5e6} | SCRIPT.get("rates", {})
 UNAVAILABLE = {"gpu": "no device of this kind"} | SCRIPT.get("unavailable", {})
@@ -260,7 +261,7 @@ def main():
         return 0
     job = json.loads(sys.stdin.readline())
     if os.environ.get("JOBS"):
-        with open(os.environ["JOBS"], "a") as file:
+        with pathlib.Path(os.environ["JOBS"]).open("a") as file:
             file.write(json.dumps(job) + "\n")
     program = Program(job)
     strike("hello", "", job)

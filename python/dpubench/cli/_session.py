@@ -57,7 +57,7 @@ def carry_out(
             raise Interrupted(f"{error}; {kept} windows are kept in {writer.path}; continue with `dpubench resume {_named(writer.path)}`") from None
     report = write_report(writer.path)
     if as_json and isinstance(display, JsonEvents):
-        failed = [f for f in record["failures"]]
+        failed = list(record["failures"])
         display.emit(
             {
                 "event": "summary",

@@ -1,4 +1,4 @@
-"""What a plan may say. Pydantic checks shapes here; what needs the catalog (operators, engines, ranges) is checked in :mod:`dpubench.plans.resolve`."""
+"""What a plan may say. Pydantic checks shapes here; what needs the catalog (operators, engines, ranges) is checked by the study."""
 
 from __future__ import annotations
 
