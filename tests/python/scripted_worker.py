@@ -131,7 +131,8 @@ def misbehave(kind):
         print('{"event":"progress","phase":"measure","done":NaN,"of":1}', flush=True)
         time.sleep(3600)
     elif kind == "foreign-point":
-        emit("window", point="nobody", group="g", round=0, cycle=1, half=0, operations=1, elapsed_ns=1, in_bytes=0, out_bytes=0, bursts=1)
+        counts = dict.fromkeys(("round", "cycle", "half", "in_bytes", "out_bytes", "rate_bytes", "bursts"), 0)
+        emit("window", point="nobody", group="g", operations=1, elapsed_ns=1, **counts)
         time.sleep(3600)
     elif kind == "closed":
         os.close(1)
@@ -211,6 +212,7 @@ class Program:
             elapsed_ns=3_000_000,
             in_bytes=0 if engine is None else 1024,
             out_bytes=0,
+            rate_bytes=0 if engine is None else 1024,
             bursts=100,
         )
         self.windows += engine is not None

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from conftest import Bench
-
 from dpubench import schemas
 from dpubench.results.store import RunDirectory
 
@@ -38,7 +37,7 @@ def windows_per_point(bench: Bench) -> dict[str, int]:
         ("rubbish", "prepare", "a line that is no JSON: 'Segmentation fault (not really)'"),
         ("binary", "verify", "a line that is no JSON"),
         ("gigabyte", "measure", "a line of more than 1 MiB"),
-        ("flood", "prepare", "more than 100000 lines in a second"),
+        ("flood", "prepare", "it printed more than"),
         ("schema", "measure", "a window event that breaks the contract: lacks bursts, cycle"),
         ("unknown-event", "prepare", "an event of unknown kind 'celebration'"),
         ("nan", "prepare", "a line that is no JSON"),

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 from conftest import Bench
-
 from dpubench import schemas
 from dpubench.results.store import RunDirectory, read_ndjson
 

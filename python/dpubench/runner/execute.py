@@ -322,14 +322,17 @@ class Run:
             "inputs": self._inputs,
             "cache_dir": str(programs.cache_directory() / "prepared"),
             "cpus": self.setting.cpus,
-            "window": {"min_ms": window.min * 1e3, "max_ms": window.max * 1e3, "min_bursts": window.min_bursts, "threaded_min_ms": window.threaded_min * 1e3},
+            "window": {
+                "min_ms": window.min * 1e3, "max_ms": window.max * 1e3, "min_bursts": window.min_bursts, "threaded_min_ms": window.threaded_min * 1e3
+            },
             "cycles": cycles,
             "canaries": True,
             "time_limit_s": limit,
             "groups": [
                 {
                     "id": g, "operator": points[0].configuration.operator, "params": points[0].configuration.params,
-                    "threads": points[0].configuration.threads, "burst": points[0].configuration.burst, "footprint": points[0].configuration.footprint,
+                    "threads": points[0].configuration.threads, "burst": points[0].configuration.burst,
+                    "footprint": points[0].configuration.footprint,
                     "points": [{"id": p.id, "engine": p.engine} for p in points],
                 }
                 for g, points in groups.items()
@@ -416,7 +419,7 @@ class Run:
     ) -> None:
         """Keeps an event and what it tells."""
         kind, group, name = event["event"], event.get("group", ""), event.get("point", "")
-        self._costs.see(kind, group, name, event.get("elapsed_ns", 0))
+        self._costs.see("cycle" if event.get("phase") == "measure" else kind, group, name, event.get("elapsed_ns", 0))
         if kind == "window":
             event["round"] = number
             event["cycle"] += self._offset.get(group, 0)

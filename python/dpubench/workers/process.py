@@ -18,6 +18,8 @@ from dpubench.workers.checks import Event, Rubbish, parse_event
 
 MAX_LINE_BYTES: Final = 1 << 20
 MAX_EVENTS_PER_S: Final = 100_000
+#: A flood of events that are checked more slowly than they come never reaches the rate above; nothing honest talks that much between windows.
+MAX_EVENTS_WITHOUT_WINDOW: Final = 20_000
 STDERR_KEPT_BYTES: Final = 8192
 _READ_BYTES: Final = 1 << 18
 
@@ -91,6 +93,7 @@ class Worker:
         self._ended = False
         self._fault: WorkerFault | None = None
         self._second, self._in_second = 0, 0
+        self._without_window = 0
         self._selector = selectors.DefaultSelector()
         for fd in (self._process.stdin_fd, self._process.stdout_fd, self._process.stderr_fd):
             os.set_blocking(fd, False)
@@ -180,7 +183,7 @@ class Worker:
 
     def _take(self, data: bytes) -> None:
         if self._fault is not None or not data:
-            return
+            return None
         *lines, rest = (bytes(self._partial) + data).split(b"\n") if b"\n" in data else [b""]
         self._partial = bytearray(rest) if lines else self._partial + data
         now = time.monotonic()
@@ -193,9 +196,13 @@ class Worker:
             if len(line) > MAX_LINE_BYTES:
                 return self._rubbish(f"a line of more than {MAX_LINE_BYTES >> 20} MiB")
             try:
-                self._events.append(parse_event(line))
+                event = parse_event(line)
             except Rubbish as error:
                 return self._rubbish(str(error))
+            self._without_window = 0 if event["event"] == "window" else self._without_window + 1
+            if self._without_window > MAX_EVENTS_WITHOUT_WINDOW:
+                return self._rubbish(f"more than {MAX_EVENTS_WITHOUT_WINDOW} events without a window")
+            self._events.append(event)
         if lines:  # only whole, valid events count as a sign of life
             self._heard = now
         if len(self._partial) > MAX_LINE_BYTES:
