@@ -89,7 +89,9 @@ def _ask(program: Path, engine_dirs: Sequence[Path]) -> dict[str, Any]:
     if not fault and "catalog" not in hello:
         fault = "it holds no catalog"
     if fault:
-        raise EnvironmentFault(f"{program} --list: its answer breaks the contract {schemas.EVENT}: {fault}: build program and package from one revision")
+        raise EnvironmentFault(
+            f"{program} --list: its answer breaks the contract {schemas.EVENT}: {fault}: build program and package from one revision"
+        )
     return dict(hello)
 
 

@@ -12,7 +12,7 @@ OPERATORS = "dpubench-operators"
 
 
 def directory() -> Path:
-    """The folder of the native programs: ``$DPUBENCH_PROGRAMS``, else ``build/`` of the repository this package runs from, else ``libexec`` of the prefix."""
+    """The folder of the native programs: ``$DPUBENCH_PROGRAMS``, else ``build/`` of this package's repository, else ``libexec`` of the prefix."""
     if named := os.environ.get("DPUBENCH_PROGRAMS"):
         return Path(named)
     repository = Path(__file__).resolve().parents[2]
@@ -35,7 +35,11 @@ def operators_program(build: Path | None = None) -> Path:
     else:
         program = build
     if not program.is_file():
-        remedy = "give --against a build folder or a program" if build is not None else "run `make build`, or set DPUBENCH_PROGRAMS to the folder that holds it"
+        remedy = (
+            "give --against a build folder or a program"
+            if build is not None
+            else "run `make build`, or set DPUBENCH_PROGRAMS to the folder that holds it"
+        )
         raise UserError(f"{program}: there is no such program: {remedy}")
     if not os.access(program, os.X_OK):
         raise UserError(f"{program}: is not executable: chmod +x it, or build it again")

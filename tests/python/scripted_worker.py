@@ -2,33 +2,49 @@
 """A native program that is not one: speaks the contract of docs/architecture.md with made-up figures, and misbehaves as told.
 
 The environment variable SCRIPT names a JSON file: {"faults": [{"point": SUBSTRING, "phase": "prepare|verify|measure|hello|ready", "kind": KIND,
-"round": N?, "after": WINDOWS?}], "window_s": SECONDS, "rates": {ENGINE: OPS_PER_S}, "spread": SHARE, "unavailable": {ENGINE: REASON}}. Needs nothing but Python,
-so that it starts fast and a failure in the package cannot hide in it.
+"round": N?, "after": WINDOWS?}], "window_s": SECONDS, "rates": {ENGINE: OPS_PER_S}, "spread": SHARE,
+"unavailable": {ENGINE: REASON}}. Needs nothing but Python, so that it starts fast and a failure in the package cannot hide in it.
 """
 
 import json
 import os
+import pathlib
 import random
 import signal
 import sys
 import time
 
-SCRIPT = json.load(open(os.environ["SCRIPT"])) if os.environ.get("SCRIPT") else {}
+SCRIPT = json.loads(pathlib.Path(os.environ["SCRIPT"]).read_text()) if os.environ.get("SCRIPT") else {}
 FAULTS = SCRIPT.get("faults", [])
 RATES = {"portable": 1e6, "openssl": 3e6, "ipsec-mb": 2e6, "isal": 5e6} | SCRIPT.get("rates", {})
 UNAVAILABLE = {"gpu": "no device of this kind"} | SCRIPT.get("unavailable", {})
 
 
 def parameter(name, values, default, is_mode=False, unit="", low=0, high=0):
-    return {"name": name, "summary": f"the {name}", "values": values, "default": default, "is_mode": is_mode, "unit": unit, "min": low, "max": high}
+    return {"name": name, "summary": f"the {name}", "values": values, "default": default, "is_mode": is_mode, "unit": unit} | ({"min": low, "max": high} if unit else {})
 
 
 def operator(name, scenario, parameters, engines, configurations, primary="gbps", inputs=()):
     return {
-        "name": name, "scenarios": [scenario], "summary": f"scripted {name}", "definition": "one operation is one message", "parameters": parameters,
-        "equivalence": "identical", "equivalence_text": "the same bytes", "primary_metric": primary, "processes_all_bytes": primary == "gbps", "metrics": [],
-        "inputs": list(inputs), "reference_engine": engines[0], "sources": ["scripted"], "version": 1, "default_burst": 32,
-        "engines": [{"name": e, "summary": f"scripted {e}", "library": "", "available": e not in UNAVAILABLE, "reason": UNAVAILABLE.get(e, "")} for e in engines],
+        "name": name,
+        "scenarios": [scenario],
+        "summary": f"scripted {name}",
+        "definition": "one operation is one message",
+        "parameters": parameters,
+        "equivalence": "identical",
+        "equivalence_text": "the same bytes",
+        "primary_metric": primary,
+        "processes_all_bytes": primary == "gbps",
+        "metrics": [],
+        "inputs": list(inputs),
+        "reference_engine": engines[0],
+        "sources": ["scripted"],
+        "version": 1,
+        "default_burst": 32,
+        "engines": [
+            {"name": e, "summary": f"scripted {e}", "library": "", "available": e not in UNAVAILABLE, "reason": UNAVAILABLE.get(e, "")}
+            for e in engines
+        ],
         "configurations": configurations,
     }
 
@@ -37,14 +53,27 @@ SIZE = parameter("size", ["64", "256", "1024"], "1024", unit="B", low=64, high=6
 MODES = parameter("mode", ["gcm", "xts"], "gcm", is_mode=True)
 OPERATORS = [
     operator(
-        "aes", "security", [MODES, SIZE], ["portable", "openssl", "ipsec-mb"],
+        "aes",
+        "security",
+        [MODES, SIZE],
+        ["portable", "openssl", "ipsec-mb"],
         [
             {"params": {"mode": "gcm", "size": "1024"}, "engines": {"portable": "", "openssl": "", "ipsec-mb": ""}},
             {"params": {"mode": "xts", "size": "1024"}, "engines": {"portable": "", "openssl": "", "ipsec-mb": "has no XTS"}},
         ],
     ),
-    operator("crc", "network", [SIZE], ["portable", "isal", "gpu"], [{"params": {"size": "1024"}, "engines": {"portable": "", "isal": "", "gpu": ""}}]),
-    operator("lookup", "network", [], ["portable"], [{"params": {}, "engines": {"portable": ""}}], primary="mops", inputs=("routes4",) if SCRIPT.get("routes") else ()),
+    operator(
+        "crc", "network", [SIZE], ["portable", "isal", "gpu"], [{"params": {"size": "1024"}, "engines": {"portable": "", "isal": "", "gpu": ""}}]
+    ),
+    operator(
+        "lookup",
+        "network",
+        [],
+        ["portable"],
+        [{"params": {}, "engines": {"portable": ""}}],
+        primary="mops",
+        inputs=("routes4",) if SCRIPT.get("routes") else (),
+    ),
 ]
 
 
@@ -55,8 +84,13 @@ def emit(event, **fields):
 
 def hello(**more):
     emit(
-        "hello", schema="dpubench.event/1", program="dpubench-operators", version="0", build={"compiler": "none", "flags": "", "revision": "", "type": "scripted"},
-        machine={"host": "scripted", "cpu_model": "none"}, **more,
+        "hello",
+        schema="dpubench.event/1",
+        program="dpubench-operators",
+        version="0",
+        build={"compiler": "none", "flags": "", "revision": "", "type": "scripted"},
+        machine={"host": "scripted", "cpu_model": "none"},
+        **more,
     )
 
 
@@ -97,7 +131,8 @@ def misbehave(kind):
         print('{"event":"progress","phase":"measure","done":NaN,"of":1}', flush=True)
         time.sleep(3600)
     elif kind == "foreign-point":
-        emit("window", point="nobody", group="g", round=0, cycle=1, half=0, operations=1, elapsed_ns=1, in_bytes=0, out_bytes=0, bursts=1)
+        counts = dict.fromkeys(("round", "cycle", "half", "in_bytes", "out_bytes", "rate_bytes", "bursts"), 0)
+        emit("window", point="nobody", group="g", operations=1, elapsed_ns=1, **counts)
         time.sleep(3600)
     elif kind == "closed":
         os.close(1)
@@ -110,7 +145,12 @@ def misbehave(kind):
 
 def strike(phase, point, job, windows=0):
     for fault in FAULTS:
-        if fault["phase"] == phase and fault.get("point", "") in point and fault.get("round", job["round"]) == job["round"] and windows >= fault.get("after", 0):
+        if (
+            fault["phase"] == phase
+            and fault.get("point", "") in point
+            and fault.get("round", job["round"]) == job["round"]
+            and windows >= fault.get("after", 0)
+        ):
             if fault["kind"] == "failure":
                 return True
             misbehave(fault["kind"])
@@ -140,8 +180,16 @@ class Program:
                 continue
             time.sleep(SCRIPT.get("prepare_s", 0))
             emit(
-                "prepared", point=point["id"], group=group["id"], build_ns=1000, memory_bytes=64, items=32, buffers=32, footprint_bytes=32768,
-                input={"name": "scripted", "sha256": "00"}, path={"isa": "none", "detail": "sleep", "library": "", "is_hardware": False},
+                "prepared",
+                point=point["id"],
+                group=group["id"],
+                build_ns=1000,
+                memory_bytes=64,
+                items=32,
+                buffers=32,
+                footprint_bytes=32768,
+                input={"name": "scripted", "sha256": "00"},
+                path={"isa": "none", "detail": "sleep", "library": "", "is_hardware": False},
             )
             if strike("verify", point["id"], self.job):
                 self.fail("verify", group, point)
@@ -154,8 +202,18 @@ class Program:
             return
         rate = 1e9 if engine is None else RATES[engine] * self.factor[name] * self.random.gauss(1, 0.002)
         emit(
-            "window", point=name, group=group["id"], round=self.job["round"], cycle=cycle, half=half, operations=max(1, int(rate * 0.003)), elapsed_ns=3_000_000,
-            in_bytes=0 if engine is None else 1024, out_bytes=0, bursts=100,
+            "window",
+            point=name,
+            group=group["id"],
+            round=self.job["round"],
+            cycle=cycle,
+            half=half,
+            operations=max(1, int(rate * 0.003)),
+            elapsed_ns=3_000_000,
+            in_bytes=0 if engine is None else 1024,
+            out_bytes=0,
+            rate_bytes=0 if engine is None else 1024,
+            bursts=100,
         )
         self.windows += engine is not None
 
@@ -205,7 +263,7 @@ def main():
         return 0
     job = json.loads(sys.stdin.readline())
     if os.environ.get("JOBS"):
-        with open(os.environ["JOBS"], "a") as file:
+        with pathlib.Path(os.environ["JOBS"]).open("a") as file:
             file.write(json.dumps(job) + "\n")
     program = Program(job)
     strike("hello", "", job)
@@ -217,7 +275,10 @@ def main():
     if job["control"] == "stepped":
         program.stepped()
     emit(
-        "done", windows=program.windows, failures=program.failures, elapsed_s=0.1,
+        "done",
+        windows=program.windows,
+        failures=program.failures,
+        elapsed_s=0.1,
         clock={"source": "scripted", "hz": 1e9, "overhead_ns": 20, "resolution_ns": 1, "cross_check_ppm": 0},
     )
     return 1 if program.failures else 0

@@ -56,7 +56,8 @@ class Bar(Lines):
         from rich.progress import BarColumn, Progress, TextColumn
 
         self._progress = Progress(
-            TextColumn("{task.description}"), BarColumn(bar_width=30), TextColumn("{task.fields[left]}"), TextColumn("{task.fields[point]}", style="dim"),
+            TextColumn("{task.description}"), BarColumn(bar_width=30), TextColumn("{task.fields[left]}"),
+            TextColumn("{task.fields[point]}", style="dim"),
             console=Console(stderr=True, highlight=False), transient=True,
         )  # fmt: skip
         self._progress.start()

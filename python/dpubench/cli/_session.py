@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
-import statistics
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,10 @@ from dpubench import targets
 from dpubench.cli._progress import JsonEvents, listener
 from dpubench.errors import Interrupted, UserError
 from dpubench.plans.model import Plan
+from dpubench.results.model import PointSummary, RunSummary
 from dpubench.results.store import RunWriter
-from dpubench.runner import stopping
+from dpubench.results.summary import summarize
 from dpubench.runner.execute import Run, Setting
-from dpubench.runner.model import Point
 from dpubench.workers.process import StopRequest
 
 SUMMARY_LINES = 20
@@ -24,7 +25,8 @@ SUMMARY_LINES = 20
 def cpus() -> list[int]:
     """CPUs that may be used, one of each physical core first: threads are pinned to them in this order."""
     usable = sorted(os.sched_getaffinity(0))
-    first, second = [], []
+    first: list[int] = []
+    second: list[int] = []
     seen: set[str] = set()
     for cpu in usable:
         siblings = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
@@ -37,7 +39,9 @@ def cpus() -> list[int]:
     return first + second
 
 
-def carry_out(writer: RunWriter, plan: Plan, record: dict[str, Any], program: Path, inputs: Mapping[str, list[str]], stop: StopRequest, *, as_json: bool) -> int:
+def carry_out(
+    writer: RunWriter, plan: Plan, record: dict[str, Any], program: Path, inputs: Mapping[str, list[str]], stop: StopRequest, *, as_json: bool
+) -> int:
     """Executes the run and tells how it went; its exit status."""
     setting = record["setting"]
     against = Path(setting["against"]) if setting["against"] else None
@@ -52,27 +56,35 @@ def carry_out(writer: RunWriter, plan: Plan, record: dict[str, Any], program: Pa
         except Interrupted as error:
             kept = sum(len(r) for p in run.points for r in p.rates.values())
             raise Interrupted(f"{error}; {kept} windows are kept in {writer.path}; continue with `dpubench resume {_named(writer.path)}`") from None
-    report = write_report(writer.path)
+    analysed = summarize(writer.path)
+    report = write_report(analysed, writer.path)
     if as_json and isinstance(display, JsonEvents):
-        failed = [f for f in record["failures"]]
-        display.emit({"event": "summary", "run": str(writer.path), "report": str(report or ""), "status": int(status), "failures": len(failed), "points": len(run.points)})
+        failed = list(record["failures"])
+        display.emit(
+            {
+                "event": "summary",
+                "run": str(writer.path),
+                "report": str(report or ""),
+                "status": int(status),
+                "failures": len(failed),
+                "points": len(run.points),
+            }
+        )
     else:
-        print("\n".join(summary(run, writer.path, report)))
+        print("\n".join(summary(run, analysed, writer.path, report)))
     return int(status)
 
 
-def write_report(path: Path) -> Path | None:
-    """The run's HTML report; None where this installation has none."""
-    try:
-        from dpubench import report
-    except ImportError:
-        return None
+def write_report(analysed: RunSummary, path: Path) -> Path | None:
+    """The run's HTML report; None, with the reason on standard error, when it cannot be written."""
+    from dpubench import report
+
     file = path / "report.html"
     try:
-        report.write([path], file)
-    except UserError as error:
+        report.write([analysed], file)
+    except (UserError, ValueError, OSError) as error:
         # The measurement is done and kept: a report that cannot be written must not make it look lost.
-        print(f"dpubench: no report: {error}; try `dpubench report {_named(path)}`")
+        print(f"dpubench: no report: {error}; try `dpubench report {_named(path)}`", file=sys.stderr)
         return None
     return file
 
@@ -83,43 +95,39 @@ def _named(path: Path) -> str:
     return path.name if path.parent.resolve() == default.resolve() else str(path)
 
 
-def summary(run: Run, path: Path, report: Path | None) -> list[str]:
+def summary(run: Run, analysed: RunSummary, path: Path, report: Path | None) -> list[str]:
     """At most :data:`SUMMARY_LINES` lines: what was measured, how far to trust it, the best engine of each operator, where to go on."""
-    points = [p for p in run.points if p.rates]
-    known = [p for p in points if stopping.has_converged(p, run.plan.precision, run.plan.rounds.min)]
+    points = [p for p in analysed.points if p.primary is not None]
+    unsure = sum(not p.converged for p in points)
     rounds, failures = run.record["rounds"], run.record["failures"]
-    operators = list(dict.fromkeys(p.configuration.operator for p in points))
+    operators = list(dict.fromkeys(p.operator for p in points))
     head = [
         f"{path.name}: {len(points)} points of {len(operators)} operators, {len(rounds)} rounds, {sum(r['windows'] for r in rounds)} windows",
-        f"{len(points) - len(known)} of {len(points)} points did not reach ±{100 * run.plan.precision:g} %; {len(run.record['warnings'])} warnings; {len(failures)} failures",
+        f"{unsure} of {len(points)} points did not reach ±{100 * run.plan.precision:g} %; "
+        f"{len(run.record['warnings'])} warnings; {len(failures)} failures",
     ]
     head += [f"failed: {f.get('point', 'the run')}: {f['message'].splitlines()[0]}"[:160] for f in failures[:2]]
     tail = [f"left out: {len(run.record['left_out'])} things, listed in the report and in run.json"] if run.record["left_out"] else []
     tail += [f"report: {report}"] if report is not None else [f"results: {path}"]
     tail += [f"next: dpubench show {_named(path)}"]
-    cells = [_cell(run, operator, points) for operator in operators]
-    room = SUMMARY_LINES - len(head) - len(tail)
-    return head + _columns(cells, room) + tail
+    cells = [_cell(analysed, operator, points) for operator in operators]
+    return head + _columns(cells, SUMMARY_LINES - len(head) - len(tail)) + tail
 
 
-def _cell(run: Run, operator: str, points: list[Point]) -> str:
+def _cell(analysed: RunSummary, operator: str, points: list[PointSummary]) -> str:
     """``aes  openssl 24.1 Gb/s ±2 %, 1.31 x portable``: the operator's first configuration, its best engine."""
-    entry = run.record["operators"][operator]
-    own = [p for p in points if p.configuration.operator == operator and not p.build]
-    own = [p for p in own if p.configuration.id == own[0].configuration.id]
-    rates = {p.engine: statistics.median(stopping.round_medians(p)) for p in own}
-    best = max(own, key=lambda p: rates[p.engine])
-    size = best.configuration.params.get("size")
-    rate = rates[best.engine]
-    if entry["primary_metric"] == "gbps" and size:
-        shown = f"{rate * int(size) * 8 / 1e9:.3g} Gb/s"
-    else:
-        shown = f"{rate / 1e6:.3g} Mops/s" if entry["primary_metric"] != "kops" else f"{rate / 1e3:.3g} kops/s"
-    precision = stopping.precision(best)
-    spread = f" ±{100 * precision:.2g} %" if precision == precision else ""
-    reference = entry["reference_engine"]
-    ratio = f", {rate / rates[reference]:.2f} x {reference}" if reference in rates and reference != best.engine else ""
-    return f"{operator:<12} {best.engine} {shown}{spread}{ratio}"
+    own = [p for p in points if p.operator == operator and not p.build]
+    own = [p for p in own if p.configuration == own[0].configuration]
+    best = max(own, key=_rate)
+    spread = f" ±{100 * best.precision:.2g} %" if math.isfinite(best.precision) else ""
+    reference = analysed.operators[operator]["reference_engine"]
+    ratio = best.ratio_to_reference
+    beside = f", {ratio.value:.2f} x {reference}" if ratio is not None and best.engine != reference else ""
+    return f"{operator:<12} {best.engine} {_rate(best):.3g} {best.primary_unit}{spread}{beside}"
+
+
+def _rate(point: PointSummary) -> float:
+    return point.primary.value if point.primary is not None else math.nan
 
 
 def _columns(cells: list[str], room: int) -> list[str]:
@@ -130,5 +138,3 @@ def _columns(cells: list[str], room: int) -> list[str]:
     lines = -(-len(cells) // columns)
     width = max(map(len, cells)) + 3
     return ["".join(c.ljust(width) for c in cells[i::lines]).rstrip() for i in range(lines)]
-
-

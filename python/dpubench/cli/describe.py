@@ -1,5 +1,4 @@
-"""Describe an operator: definition, modes, engines, parameters, equivalence, sources.
-"""
+"""Describe an operator: definition, modes, engines, parameters, equivalence, sources."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""List operators, engines, studies, plans, targets or inputs, with reasons for what cannot run.
-"""
+"""List operators, engines, studies, plans, targets or inputs, with reasons for what cannot run."""
 
 from __future__ import annotations
 
@@ -34,7 +33,9 @@ def _rows(what: str, engine_dirs: list[Path], given: list[str]) -> list[dict[str
     if what == "studies":
         from dpubench import studies
 
-        return [{"study": n, "question": getattr(studies.find(n), "question", ""), "plans": ", ".join(studies.plan_names(n))} for n in studies.names()]
+        return [
+            {"study": n, "question": getattr(studies.find(n), "question", ""), "plans": ", ".join(studies.plan_names(n))} for n in studies.names()
+        ]
     if what == "plans":
         from dpubench import studies
         from dpubench.plans.load import read_plan
@@ -52,7 +53,14 @@ def _rows(what: str, engine_dirs: list[Path], given: list[str]) -> list[dict[str
     known = catalog.read(programs.operators_program(), engine_dirs)
     if what == "engines":
         return [
-            {"operator": o["name"], "engine": e["name"], "library": e["library"], "available": e["available"], "reason": e["reason"], "summary": e["summary"]}
+            {
+                "operator": o["name"],
+                "engine": e["name"],
+                "library": e["library"],
+                "available": e["available"],
+                "reason": e["reason"],
+                "summary": e["summary"],
+            }
             for o, e in known.engines()
         ]
     return [

@@ -95,12 +95,16 @@ def _plan(what: str, plan: str, given: dict[str, tuple[str, Any]], params: list[
         words["inputs"] = words["inputs"] | parse_option(inputs)
         options["inputs"] = "--input"
     # What an option now asks for is no longer left out.
-    words["leaves_out"] = [line for line in words["leaves_out"] if not any(f"{option} " in line or f"{option})" in line for option in options.values())]
+    words["leaves_out"] = [
+        line for line in words["leaves_out"] if not any(f"{option} " in line or f"{option})" in line for option in options.values())
+    ]
     where = Where(str(path), lines, options)
     return plan_from_words(words, where), where
 
 
-def _run(plan: Plan, where: Where, name: str, results: Path | None, engine_dirs: list[Path], against: Path | None, *, dry_run: bool, as_json: bool) -> int:
+def _run(
+    plan: Plan, where: Where, name: str, results: Path | None, engine_dirs: list[Path], against: Path | None, *, dry_run: bool, as_json: bool
+) -> int:
     from dpubench import catalog, inputs, programs, studies, targets
     from dpubench.cli import _session, print_json, results_directory
     from dpubench.errors import NothingRan, PlanError, UserError
@@ -131,7 +135,9 @@ def _run(plan: Plan, where: Where, name: str, results: Path | None, engine_dirs:
             expansion.left_out += [f"{o}: {missing.reason}" for o in dict.fromkeys(c.operator for c in dropped)]
             expansion.configurations = [c for c in expansion.configurations if c not in dropped]
     if not any(c.candidates for c in expansion.configurations) and not expansion.unavailable:
-        raise NothingRan("nothing that was asked for can run here: `dpubench list engines` gives the reasons" + "".join(f"; {t}" for t in expansion.left_out[-2:]))
+        raise NothingRan(
+            "nothing that was asked for can run here: `dpubench list engines` gives the reasons" + "".join(f"; {t}" for t in expansion.left_out[-2:])
+        )
     points, seconds, disk = execute.estimate(plan, expansion, len(usable), 1 if other is None else 2)
     if dry_run:
         if as_json:
@@ -145,7 +151,9 @@ def _run(plan: Plan, where: Where, name: str, results: Path | None, engine_dirs:
     with StopRequest() as stop, RunWriter.create(place, run_name, exact=bool(name)) as writer:
         operators = [known.operator(n) for n in dict.fromkeys(c.operator for c in expansion.configurations)]
         command_line = shlex.join(["dpubench", *sys.argv[1:]])
-        record = execute.new_record(writer.path.name, plan, command_line, expansion, operators, {k: i.record() for k, i in resolved.inputs.items()}, known.hello)
+        record = execute.new_record(
+            writer.path.name, plan, command_line, expansion, operators, {k: i.record() for k, i in resolved.inputs.items()}, known.hello
+        )
         record["setting"] = {"program": str(program), "engine_dirs": [str(d.resolve()) for d in engine_dirs], "against": str(other or "")}
         writer.write_plan(plan_text(plan))
         writer.write_record(record)

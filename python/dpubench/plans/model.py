@@ -1,4 +1,4 @@
-"""What a plan may say. Pydantic checks shapes here; what needs the catalog (operators, engines, ranges) is checked in :mod:`dpubench.plans.resolve`."""
+"""What a plan may say. Pydantic checks shapes here; what needs the catalog (operators, engines, ranges) is checked by the study."""
 
 from __future__ import annotations
 
@@ -97,9 +97,12 @@ class Plan(_Strict):
     operators: Literal["all"] | Annotated[list[Word], BeforeValidator(_listed)] = "all"
     engines: Literal["best-and-reference", "all"] | Annotated[list[Word], BeforeValidator(_listed)] = "best-and-reference"
     sizes: Literal["default", "grid"] | Annotated[list[Size], BeforeValidator(_listed)] = "default"
-    threads: Annotated[list[Threads], BeforeValidator(_listed)] = Field(default_factory=lambda: [1])
-    bursts: Literal["default"] | Annotated[list[Annotated[int, BeforeValidator(lambda v: q.count(v, "items in a burst", MAX_BURST))]], BeforeValidator(_listed)] = "default"
-    footprints: Annotated[list[Literal["stream", "resident"]], BeforeValidator(_listed)] = Field(default_factory=lambda: ["stream"])
+    threads: Annotated[list[Threads], BeforeValidator(_listed)] = Field(default=[1])
+    bursts: (
+        Literal["default"]
+        | Annotated[list[Annotated[int, BeforeValidator(lambda v: q.count(v, "items in a burst", MAX_BURST))]], BeforeValidator(_listed)]
+    ) = "default"
+    footprints: Annotated[list[Literal["stream", "resident"]], BeforeValidator(_listed)] = Field(default=["stream"])
     params: dict[str, Annotated[list[Word], BeforeValidator(_listed)]] = Field(default_factory=dict)
     exclude: list[Exclude] = Field(default_factory=list)
     leaves_out: list[str] = Field(default_factory=list)  #: in words, repeated in every report

@@ -6,11 +6,12 @@ Each parser returns the base unit named in its docstring and raises :class:`Valu
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Final
 
 _BYTES: Final = {"B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
-_SECONDS: Final = {"ns": Decimal("1e-9"), "us": Decimal("1e-6"), "ms": Decimal("1e-3"), "s": 1, "min": 60, "h": 3600}
+_SECONDS: Final[Mapping[str, int | Decimal]] = {"ns": Decimal("1e-9"), "us": Decimal("1e-6"), "ms": Decimal("1e-3"), "s": 1, "min": 60, "h": 3600}
 _BIT_RATES: Final = {
     "b/s": 1, "kb/s": 10**3, "Mb/s": 10**6, "Gb/s": 10**9, "Tb/s": 10**12,
     "bit/s": 1, "kbit/s": 10**3, "Mbit/s": 10**6, "Gbit/s": 10**9, "Tbit/s": 10**12,
@@ -19,7 +20,7 @@ _PACKET_RATES: Final = {"pps": 1, "kpps": 10**3, "Mpps": 10**6, "Gpps": 10**9}
 _SHAPE: Final = re.compile(r"\s*([+-]?[0-9]{1,18}(?:\.[0-9]{1,9})?)\s*([A-Za-z%/]*)\s*", re.ASCII)
 
 
-def _parse(value: object, what: str, units: dict[str, int | Decimal] | dict[str, int], example: str) -> Decimal:
+def _parse(value: object, what: str, units: Mapping[str, int | Decimal], example: str) -> Decimal:
     text = str(value)
     match = _SHAPE.fullmatch(text)
     shown = text if len(text) <= 40 else text[:37] + "..."
@@ -45,7 +46,7 @@ def size_bytes(value: object) -> int:
 
 def duration_s(value: object) -> float:
     """Seconds; above 0."""
-    seconds = _parse(value, "time", _SECONDS | {}, "10s or 20min")
+    seconds = _parse(value, "time", _SECONDS, "10s or 20min")
     if seconds <= 0:
         raise ValueError(f"a time must be above 0, not '{value}'")
     return float(seconds)

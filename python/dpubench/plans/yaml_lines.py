@@ -45,7 +45,7 @@ class _Builder:
             self.problems.append(Problem(f"the YAML tag {node.tag} is not allowed in a plan", _dotted(path), line))
             return None
         try:
-            return self._scalars.construct_object(node)  # type: ignore[no-untyped-call]
+            return self._scalars.construct_object(node)
         except (ValueError, yaml.YAMLError):
             return node.value
 
@@ -60,8 +60,9 @@ class _Builder:
             if key in result:
                 self.problems.append(Problem(f"'{key}' stands here twice", _dotted((*path, key)), line))
                 continue
-            result[key] = self.build(value_node, (*path, key))
-            self.lines[(*path, key)] = line
+            inner = (*path, key)
+            result[key] = self.build(value_node, inner)
+            self.lines[inner] = line
         return result
 
 

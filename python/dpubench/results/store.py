@@ -49,7 +49,7 @@ def windows_schema() -> pa.Schema:
     """Columns of a round's parquet file: those of the window event."""
     import pyarrow as pa
 
-    counts = [(n, pa.int64()) for n in ("round", "cycle", "half", "operations", "in_bytes", "out_bytes", "bursts")]
+    counts = [(n, pa.int64()) for n in ("round", "cycle", "half", "operations", "in_bytes", "out_bytes", "rate_bytes", "bursts")]
     names = [(n, pa.dictionary(pa.int32(), pa.string())) for n in ("point", "group")]
     return pa.schema([*names, *counts, ("elapsed_ns", pa.float64()), ("ghz", pa.float64()), ("metrics", pa.map_(pa.string(), pa.float64()))])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from dpubench.plans.model import Plan
 
@@ -26,7 +26,7 @@ class Costs:
         self._plan = plan
         self._cpus = cpus
         self._prepare: dict[str, list[float]] = defaultdict(list)
-        self._group_prepare: dict[str, list[float]] = defaultdict(list)
+        self._shared: dict[str, list[float]] = defaultdict(list)
         self._pending: dict[str, float] = defaultdict(float)
         self._window: dict[str, list[float]] = defaultdict(list)
         self._canary: list[float] = []
@@ -35,7 +35,7 @@ class Costs:
     def begin_worker(self) -> None:
         self._last = time.monotonic()
 
-    def see(self, kind: str, group: str, point: str, elapsed_ns: int = 0) -> None:
+    def see(self, kind: str, group: str, point: str, elapsed_ns: float = 0) -> None:
         """An event arrived now."""
         now = time.monotonic()
         passed = now - self._last if self._last is not None else 0.0
@@ -48,14 +48,16 @@ class Costs:
             # The pause before a window (poisoning, comparing outputs) belongs to its price.
             (self._canary if point.startswith("canary-") else self._window[point]).append(max(passed, elapsed_ns / 1e9))
         elif kind == "progress" and group:
-            self._group_prepare[group].append(passed)
+            self._pending[group] += passed
+        if kind == "prepared" and group in self._pending:
+            self._shared[group].append(self._pending.pop(group))
 
-    def prepare_s(self, group: str, points: Iterable[str]) -> float:
+    def prepare_s(self, group: str, points: Sequence[str]) -> float:
+        """Seconds to read the inputs of ``group`` and to prepare and verify its points."""
+        shared = statistics.median(self._shared[group]) if group in self._shared else 0.0
         known = [statistics.median(self._prepare[p]) for p in points if p in self._prepare]
-        number = len(list(points)) if not isinstance(points, Sequence) else len(points)
-        missing = number - len(known)
         guess = statistics.mean(known) if known else GUESS_PREPARE_S
-        return sum(known) + missing * guess
+        return shared + sum(known) + (len(points) - len(known)) * guess
 
     def window_s(self, point: str, threads: int) -> float:
         if point in self._window:

@@ -86,7 +86,7 @@ class Run:
         self._costs = Costs(plan, len(setting.cpus))
         self._configurations = {c.id: c for c in map(Configuration.from_record, record["configurations"])}
         self._points: dict[str, Point] = {}
-        self._begun = time.monotonic() - record["spent_s"]
+        self._begun = time.monotonic() - float(record["spent_s"])
         self._budget = plan.budget
         self._warned = {_key(w) for w in record["warnings"]}
         self._dropped: set[str] = set()
@@ -124,7 +124,8 @@ class Run:
         self.writer.write_record(self.record)
 
     def _left(self) -> float:
-        return self._budget * (1 - RESERVE) - (time.monotonic() - self._begun)
+        spent: float = time.monotonic() - self._begun
+        return self._budget * (1 - RESERVE) - spent
 
     # --- the run
 
@@ -152,7 +153,9 @@ class Run:
         measured = any(p.rates for p in self.points)
         self._save("complete" if measured else "failed")
         if not measured:
-            raise NothingRan("nothing could be measured: " + (self.record["failures"][0]["message"] if self.record["failures"] else "no engine can run here"))
+            raise NothingRan(
+                "nothing could be measured: " + (self.record["failures"][0]["message"] if self.record["failures"] else "no engine can run here")
+            )
         return Exit.FAILED if self.record["failures"] else Exit.DONE
 
     def _save_if_possible(self, status: str) -> None:
@@ -170,7 +173,9 @@ class Run:
         failed: dict[str, str] = {}
         if contested:
             groups: Groups = {c.id: [self._point(c, e, "") for e in c.candidates] for c in contested}
-            self.setting.listener.stage(f"choosing the best engine of {len(groups)} configurations", sum(2 * len(p) for p in groups.values()), self._left())
+            self.setting.listener.stage(
+                f"choosing the best engine of {len(groups)} configurations", sum(2 * len(p) for p in groups.values()), self._left()
+            )
             failures = len(self.record["failures"])
             writer = self.writer.begin_selection()
             try:
@@ -239,7 +244,11 @@ class Run:
                 break
             self.setting.stop.check()
             total = number + missing if missing else number + 1
-            self.setting.listener.stage(f"round {number + 1} of at least {total}, {len(groups)} configurations", sum(2 * cycles * len(p) for p in groups.values()), self._left())
+            self.setting.listener.stage(
+                f"round {number + 1} of at least {total}, {len(groups)} configurations",
+                sum(2 * cycles * len(p) for p in groups.values()),
+                self._left(),
+            )
             self._round(number, groups, cycles)
             number += 1
 
@@ -267,7 +276,9 @@ class Run:
             dearest = max(spare, key=lambda g: prices[g])
             del fitting[dearest]
             self._dropped.add(dearest)
-            self.record["left_out"].append(f"{dearest} after {len(groups[dearest][0].rates)} rounds: {prices[dearest]:.1f} s in every round do not fit the budget (--budget)")
+            self.record["left_out"].append(
+                f"{dearest} after {len(groups[dearest][0].rates)} rounds: {prices[dearest]:.1f} s in every round do not fit the budget (--budget)"
+            )
         return fitting
 
     def _round(self, number: int, groups: Groups, cycles: int) -> None:
@@ -311,14 +322,17 @@ class Run:
             "inputs": self._inputs,
             "cache_dir": str(programs.cache_directory() / "prepared"),
             "cpus": self.setting.cpus,
-            "window": {"min_ms": window.min * 1e3, "max_ms": window.max * 1e3, "min_bursts": window.min_bursts, "threaded_min_ms": window.threaded_min * 1e3},
+            "window": {
+                "min_ms": window.min * 1e3, "max_ms": window.max * 1e3, "min_bursts": window.min_bursts, "threaded_min_ms": window.threaded_min * 1e3
+            },
             "cycles": cycles,
             "canaries": True,
             "time_limit_s": limit,
             "groups": [
                 {
                     "id": g, "operator": points[0].configuration.operator, "params": points[0].configuration.params,
-                    "threads": points[0].configuration.threads, "burst": points[0].configuration.burst, "footprint": points[0].configuration.footprint,
+                    "threads": points[0].configuration.threads, "burst": points[0].configuration.burst,
+                    "footprint": points[0].configuration.footprint,
                     "points": [{"id": p.id, "engine": p.engine} for p in points],
                 }
                 for g, points in groups.items()
@@ -333,7 +347,13 @@ class Run:
     def _start(self, program: Path, limit_s: float) -> Worker:
         arguments = [word for d in self.setting.engine_dirs for word in ("--engine-dir", str(d))]
         return Worker(
-            self.setting.target, str(program), arguments, stop=self.setting.stop, silence_s=self.plan.silence, limit_s=limit_s + 10, environment=self.setting.environment
+            self.setting.target,
+            str(program),
+            arguments,
+            stop=self.setting.stop,
+            silence_s=self.plan.silence,
+            limit_s=limit_s + 10,
+            environment=self.setting.environment,
         )
 
     def _run_workers(self, groups: Groups, number: int, cycles: int, seed: int, writer: RoundWriter, rates: dict[str, list[float]]) -> None:
@@ -356,26 +376,50 @@ class Run:
                         raise WorkerFault("it ended without saying that it was done", "crash")
                 return
             except WorkerFault as fault:
-                remaining = self._without_suspect(fault, blame, remaining, points, writer)
+                remaining = self._without_suspect(fault, blame, remaining, points)
                 self._offset = {g: len({r for p in remaining[g] for r in range(len(rates.get(p.id, [])) // 2 + 1)}) for g in remaining}
 
-    def _without_suspect(self, fault: WorkerFault, blame: Blame, remaining: Groups, points: Mapping[str, Point], writer: RoundWriter) -> Groups:
-        suspect = points.get(blame.suspect() or "")
-        if suspect is None:
+    def _without_suspect(self, fault: WorkerFault, blame: Blame, remaining: Groups, points: Mapping[str, Point]) -> Groups:
+        """What is left to measure after ``fault``, without the point that caused it."""
+        suspects = [points[name] for name in blame.suspects() if name in points]
+        if not suspects:
             left = [g for g in remaining if not blame.finished(g)]
             if left and not blame.started:
                 raise EnvironmentFault(f"{self.setting.program}: {fault.reason}, before it measured anything: run `dpubench doctor`")
             self._note_failure("measure", f"the worker: {fault.reason}")
             return {}
-        self._fail(suspect, "measure" if suspect.verified else "prepare", fault.reason)
-        self._warn({"code": "restarted", "message": f"the worker broke at this point ({fault.reason}); the rest went on without it", "point": suspect.id, "group": suspect.configuration.id})
+        guilty = suspects[0]
+        if len(suspects) > 1:
+            guilty, fault = self._probe(suspects, fault)
+        self._blame(guilty, "measure" if guilty.verified else "prepare", fault)
         rest = {g: [p for p in members if not p.failure] for g, members in remaining.items() if not blame.finished(g)}
         return {g: members for g, members in rest.items() if members}
 
-    def _take(self, event: Event, points: Mapping[str, Point], number: int, writer: RoundWriter, rates: dict[str, list[float]], build: str = "") -> None:
+    def _probe(self, suspects: Sequence[Point], fault: WorkerFault) -> tuple[Point, WorkerFault]:
+        """Which of ``suspects`` breaks a worker by itself; the first, with the fault that was seen, when none does."""
+        for point in suspects:
+            program = self.setting.program if not point.build else self.setting.against or self.setting.program
+            alone = {point.configuration.id: [point]}
+            try:
+                with self._start(program, self._limit(alone, 1)) as worker:
+                    worker.send(self._job(alone, 0, 1, 0, "auto"), last=True)
+                    while worker.next_event() is not None:
+                        pass
+            except WorkerFault as own:
+                return point, own
+        return suspects[0], fault
+
+    def _blame(self, point: Point, phase: str, fault: WorkerFault) -> None:
+        self._fail(point, phase, fault.reason)
+        message = f"the worker broke at this point ({fault.reason}); the rest went on without it"
+        self._warn({"code": "restarted", "message": message, "point": point.id, "group": point.configuration.id})
+
+    def _take(
+        self, event: Event, points: Mapping[str, Point], number: int, writer: RoundWriter, rates: dict[str, list[float]], build: str = ""
+    ) -> None:
         """Keeps an event and what it tells."""
         kind, group, name = event["event"], event.get("group", ""), event.get("point", "")
-        self._costs.see(kind, group, name, event.get("elapsed_ns", 0))
+        self._costs.see("cycle" if event.get("phase") == "measure" else kind, group, name, event.get("elapsed_ns", 0))
         if kind == "window":
             event["round"] = number
             event["cycle"] += self._offset.get(group, 0)
@@ -452,9 +496,9 @@ class Run:
         side, done = "", set[str]()
         limit = 4 * self._limit(chunk, cycles)
         try:
-            for side, own in halves.items():
+            for side, mine in halves.items():
                 workers[side] = self._start(sides[side], limit)
-                workers[side].send(self._job(own, number, cycles, number, "stepped"))
+                workers[side].send(self._job(mine, number, cycles, number, "stepped"))
             for side in halves:
                 self._costs.begin_worker()
                 self._listen(workers[side], "ready", blames[side], points, number, writer, rates, side)
@@ -477,11 +521,10 @@ class Run:
             return {}
         except WorkerFault as fault:
             if asked is not None:
-                self._fail(asked, "measure", fault.reason)
-                self._warn({"code": "restarted", "message": f"the worker broke at this point ({fault.reason}); the rest went on without it", "point": asked.id, "group": asked.configuration.id})
+                self._blame(asked, "measure", fault)
                 rest = {g: [p for p in members if not p.failure] for g, members in chunk.items()}
             else:
-                rest = self._without_suspect(fault, blames[side], chunk, points, writer)
+                rest = self._without_suspect(fault, blames[side], chunk, points)
             # Windows of a group that was cut short are taken again, behind those that are kept.
             self._offset |= {g: cycles for g in rest if any(p.id in rates for p in rest[g])}
             return {g: members for g, members in rest.items() if members and g not in done}
@@ -515,7 +558,9 @@ class Run:
                 self._warn({"code": "few-rounds", "message": f"{len(point.rates)} of at least {stopping.MINIMUM_ROUNDS} rounds", **where})
             elif not stopping.has_converged(point, self.plan.precision, self.plan.rounds.min):
                 reached = stopping.precision(point)
-                self._warn({"code": "not-converged", "message": f"known to ±{100 * reached:.1f} %, asked for ±{100 * self.plan.precision:g} %", **where})
+                self._warn(
+                    {"code": "not-converged", "message": f"known to ±{100 * reached:.1f} %, asked for ±{100 * self.plan.precision:g} %", **where}
+                )
 
 
 def _others(configuration: Configuration) -> int:
@@ -530,7 +575,9 @@ def _key(warning: Mapping[str, str]) -> tuple[str, ...]:
     return (warning["code"], warning.get("group", ""), warning["message"])
 
 
-def new_record(name: str, plan: Plan, command: str, expansion: Expansion, operators: Iterable[Mapping[str, Any]], inputs: Mapping[str, Any], hello: Event) -> dict[str, Any]:
+def new_record(
+    name: str, plan: Plan, command: str, expansion: Expansion, operators: Iterable[Mapping[str, Any]], inputs: Mapping[str, Any], hello: Event
+) -> dict[str, Any]:
     """``run.json`` of a run that has not measured anything yet."""
     record: dict[str, Any] = {
         "schema": schemas.RUN, "name": name, "study": plan.study, "plan": plan.plan, "status": "running", "started": now_utc(), "finished": "",
@@ -544,7 +591,9 @@ def new_record(name: str, plan: Plan, command: str, expansion: Expansion, operat
         version = int(record["operators"][configuration.operator]["version"])
         point = Point(configuration, engine, plan.target, "", version, unavailable=reason)
         record["points"].append(point.record())
-        record["failures"].append({"phase": "prepare", "message": f"{engine} was asked for and cannot run here: {reason}", "point": point.id, "group": configuration.id})
+        record["failures"].append(
+            {"phase": "prepare", "message": f"{engine} was asked for and cannot run here: {reason}", "point": point.id, "group": configuration.id}
+        )
     return record
 
 
@@ -568,5 +617,3 @@ def estimate(plan: Plan, expansion: Expansion, cpus: int, builds: int) -> tuple[
 def describe_time(seconds: float, plan: Plan) -> str:
     """``about 2 min 50 s (budget 3 min 00 s)``."""
     return f"about {spoken(seconds)} (budget {spoken(plan.budget)})"
-
-

@@ -31,7 +31,7 @@ def validator(name: str, definition: str = "") -> Validator:
     return cast("Validator", Draft202012Validator(part))
 
 
-def fault(name: str, value: object, definition: str = "") -> str:
+def fault(name: str, value: Any, definition: str = "") -> str:
     """What is wrong with ``value``, with the path to it; empty when it is valid."""
     from jsonschema.exceptions import best_match
 

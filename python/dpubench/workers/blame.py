@@ -44,30 +44,30 @@ class Blame:
         """Whether any group was begun."""
         return bool(self._current)
 
-    def suspect(self) -> str | None:
-        """The point that was being prepared, verified or measured; None when no group had been begun."""
+    def suspects(self) -> list[str]:
+        """The point that was being prepared, verified or measured; several where the events do not tell which; none when no group had been begun.
+
+        They do not tell in the warm-up cycle, whose windows are not reported.
+        """
         if not self._current:
-            return None
+            return []
         group = self._current
         if self.finished(group):  # it died between two groups: on the way into the next
             names = list(self._groups)
             group = next((g for g in names[names.index(group) + 1 :] if not self.finished(g)), "")
             if not group:
-                return None
+                return []
         points = [p for p in self._groups[group] if p not in self._failed]
         for point in points:
             if point in self._prepared and point not in self._verified:
-                return point
+                return [point]
         for point in points:
             if point not in self._prepared:
-                return point
-        return self._next_window(points)
-
-    def _next_window(self, points: list[str]) -> str:
-        """Windows go p1..pk, pk..p1: whose turn came after the last one."""
+                return [point]
         if self._last_window not in points:
-            return points[0]
+            return points
+        # Windows go p1..pk, pk..p1: whose turn came after the last one.
         index, done = points.index(self._last_window), self._windows[self._last_window]
         going_up = done % 2 == 1  # first of its two windows of this cycle
         step = index + 1 if going_up else index - 1
-        return points[min(max(step, 0), len(points) - 1)]
+        return [points[min(max(step, 0), len(points) - 1)]]

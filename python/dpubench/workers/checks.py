@@ -9,7 +9,7 @@ from dpubench import schemas
 
 Event = dict[str, Any]
 
-_COUNTS = ("round", "cycle", "operations", "in_bytes", "out_bytes", "bursts")
+_COUNTS = ("round", "cycle", "operations", "in_bytes", "out_bytes", "rate_bytes", "bursts")
 _WINDOW = frozenset({"event", "point", "group", "half", "elapsed_ns", *_COUNTS})
 _WINDOW_ALL = _WINDOW | {"ghz", "metrics"}
 

@@ -18,6 +18,8 @@ from dpubench.workers.checks import Event, Rubbish, parse_event
 
 MAX_LINE_BYTES: Final = 1 << 20
 MAX_EVENTS_PER_S: Final = 100_000
+#: A flood of events that are checked more slowly than they come never reaches the rate above; nothing honest talks that much between windows.
+MAX_EVENTS_WITHOUT_WINDOW: Final = 20_000
 STDERR_KEPT_BYTES: Final = 8192
 _READ_BYTES: Final = 1 << 18
 
@@ -89,7 +91,9 @@ class Worker:
         self._events: deque[Event] = deque()
         self._stderr = bytearray()
         self._ended = False
+        self._fault: WorkerFault | None = None
         self._second, self._in_second = 0, 0
+        self._without_window = 0
         self._selector = selectors.DefaultSelector()
         for fd in (self._process.stdin_fd, self._process.stdout_fd, self._process.stderr_fd):
             os.set_blocking(fd, False)
@@ -127,6 +131,8 @@ class Worker:
             Interrupted: a stop was asked for.
         """
         while not self._events:
+            if self._fault is not None:
+                raise self._fault
             if self._ended:
                 return self._finish()
             self._wait()
@@ -176,36 +182,37 @@ class Worker:
         return data
 
     def _take(self, data: bytes) -> None:
-        if not data:
-            return
-        if b"\n" not in data:
-            self._partial += data
-            if len(self._partial) > MAX_LINE_BYTES:
-                self._rubbish(f"a line of more than {MAX_LINE_BYTES >> 20} MiB")
-            return
+        if self._fault is not None or not data:
+            return None
+        *lines, rest = (bytes(self._partial) + data).split(b"\n") if b"\n" in data else [b""]
+        self._partial = bytearray(rest) if lines else self._partial + data
         now = time.monotonic()
-        lines = (bytes(self._partial) + data).split(b"\n")
-        self._partial = bytearray(lines.pop())
         if int(now) != self._second:
             self._second, self._in_second = int(now), 0
         self._in_second += len(lines)
         if self._in_second > MAX_EVENTS_PER_S:
-            self._rubbish(f"more than {MAX_EVENTS_PER_S} lines in a second")
+            return self._rubbish(f"more than {MAX_EVENTS_PER_S} lines in a second")
         for line in lines:
             if len(line) > MAX_LINE_BYTES:
-                self._rubbish(f"a line of more than {MAX_LINE_BYTES >> 20} MiB")
+                return self._rubbish(f"a line of more than {MAX_LINE_BYTES >> 20} MiB")
             try:
-                self._events.append(parse_event(line))
+                event = parse_event(line)
             except Rubbish as error:
-                self._rubbish(str(error))
-        # Only a whole, valid event counts as a sign of life.
-        self._heard = now
+                return self._rubbish(str(error))
+            self._without_window = 0 if event["event"] == "window" else self._without_window + 1
+            if self._without_window > MAX_EVENTS_WITHOUT_WINDOW:
+                return self._rubbish(f"more than {MAX_EVENTS_WITHOUT_WINDOW} events without a window")
+            self._events.append(event)
+        if lines:  # only whole, valid events count as a sign of life
+            self._heard = now
         if len(self._partial) > MAX_LINE_BYTES:
             self._rubbish(f"a line of more than {MAX_LINE_BYTES >> 20} MiB")
+        return None
 
     def _rubbish(self, what: str) -> None:
+        """Ends the program; the events before the rubbish are handed out first, so that it is known where it happened."""
         self._process.kill()
-        raise WorkerFault(f"it printed {what}", "rubbish")
+        self._fault = WorkerFault(f"it printed {what}", "rubbish")
 
     def _flush(self) -> None:
         try:
@@ -227,6 +234,8 @@ class Worker:
     def _finish(self) -> Event | None:
         if self._partial:
             self._rubbish("a line without an end")
+            assert self._fault is not None  # just set
+            raise self._fault
         deadline = time.monotonic() + min(10.0, self._silence_s)
         while (status := self._process.wait(0.1)) is None:
             if self._stop is not None:

@@ -67,11 +67,15 @@ def check(plan: Plan, catalog: Catalog, where: Where) -> Iterable[Problem]:
             fitting = [o for o, p in sized if p["min"] <= size <= p["max"]]
             if sized and not fitting:
                 low, high = min(p["min"] for _, p in sized), max(p["max"] for _, p in sized)
-                yield where.problem(f"{format_bytes(size)} is outside the sizes of every chosen operator: {format_bytes(low)} to {format_bytes(high)}", "sizes", i)
+                yield where.problem(
+                    f"{format_bytes(size)} is outside the sizes of every chosen operator: {format_bytes(low)} to {format_bytes(high)}", "sizes", i
+                )
     for key, values in plan.params.items():
         owners = [p for o in chosen for p in o["parameters"] if p["name"] == key]
         if chosen and not owners:
-            yield where.problem(f"unknown parameter '{key}'{nearest(key, dict.fromkeys(p['name'] for o in chosen for p in o['parameters']))}", "params", key)
+            yield where.problem(
+                f"unknown parameter '{key}'{nearest(key, dict.fromkeys(p['name'] for o in chosen for p in o['parameters']))}", "params", key
+            )
             continue
         for i, value in enumerate(values):
             faults = [fault for p in owners if (fault := _value_fault(p, value))]
@@ -176,9 +180,9 @@ def _configuration(
 
 
 def _excludes(rule: Any, operator: str, engine: str, params: dict[str, str]) -> bool:
-    return bool(rule.operator == operator and (rule.engine is None or rule.engine == engine) and all(params.get(k) == v for k, v in rule.params.items()))
-
-
+    return bool(
+        rule.operator == operator and (rule.engine is None or rule.engine == engine) and all(params.get(k) == v for k, v in rule.params.items())
+    )
 
 
 STUDY = Operators()
