@@ -108,13 +108,17 @@ def test_a_run_without_windows_is_a_summary_without_figures(tmp_path: Path) -> N
 def test_failures_and_warnings_reach_their_points(tmp_path: Path) -> None:
     changes = {
         "failures": [{"phase": "verify", "message": "item 3 differs", "point": POINTS[0].id}],
-        "warnings": [{"code": "few-bursts", "message": "12 bursts", "point": POINTS[1].id}],
+        "warnings": [
+            {"code": "few-bursts", "message": "12 bursts", "point": POINTS[1].id},
+            {"code": "few-rounds", "message": "said when there were two", "point": POINTS[1].id},
+        ],
     }
     summary = summarize(write_run(tmp_path / "run", POINTS, changes=changes))
     assert summary.points[0].failure == "verify: item 3 differs"
     assert summary.points[0].ops_per_s is None and summary.points[1].ops_per_s is not None  # what disagreed has no figure
     assert summary.points[1].ratio_to_reference is None
     assert "few-bursts" in {w.code for w in summary.points[1].warnings}
+    assert "few-rounds" not in {w.code for w in [*summary.points[1].warnings, *summary.warnings]}  # eight rounds are there
 
 
 @pytest.mark.parametrize(

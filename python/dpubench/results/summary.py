@@ -24,6 +24,7 @@ from dpubench.results.windows import DamagedRunError, FloatArray, IntArray, Wind
 CANARIES: Final = (CANARY_CORE, CANARY_MEMORY)
 #: A canary that moves by more than this share within a point's windows marks the point.
 CANARY_LIMIT: Final = 0.05
+_DECIDED_HERE: Final = ("canary-moved", "few-rounds", "not-converged")
 _PRIMARY: Final = {"gbps": ("Gb/s", 1.0), "mops": ("Mops/s", 1e-6), "kops": ("kops/s", 1e-3)}
 
 
@@ -34,6 +35,8 @@ def summarize(run_dir: Path) -> RunSummary:
         summary = _described_run(run, run_dir)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DamagedRunError(f"{run_dir / 'run.json'}: does not follow dpubench.run/1 ({error!r})") from error
+    # What this analysis decides itself is decided once, from all windows: a runner's earlier word on it may be of a part of them.
+    summary.warnings = [w for w in summary.warnings if not (w.point and w.code in _DECIDED_HERE)]
     _attach(summary)
     _fill(summary, read_windows(run_dir))
     return summary
