@@ -197,7 +197,7 @@
     const labels = shown.map((l) => ({ l, at: fraction(l.items[l.items.length - 1].v) * room })).sort((a, b) => a.at - b.at);
     const gap = small + 3;
     for (let pass = 0; pass < 60; pass++) for (let i = 1; i < labels.length; i++) { const short = gap - (labels[i].at - labels[i - 1].at); if (short > 0.01) { labels[i].at += short / 2; labels[i - 1].at -= short / 2; } }
-    const over = Math.max(0, ...labels.map((s) => s.at - room));
+    const over = Math.max(0, ...labels.map((s) => s.at - room)) || Math.min(0, ...labels.map((s) => s.at));
     const longest = Math.floor((margin.r - 12) / (small * 0.56));
     for (const s of labels) {
       const label = s.l.label.length > longest ? s.l.label.slice(0, longest - 1) + "…" : s.l.label;
