@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import jinja2
+
 from dpubench.report import model
 from dpubench.results import comparison, warnings
 from dpubench.results.model import Comparison, RunSummary
