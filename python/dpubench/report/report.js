@@ -399,8 +399,9 @@
     const state = op.state;
     const over = kind === "threads" ? "threads" : state.axis === "" ? "mode" : state.axis === "size" ? "size" : words(state.axis);
     const threads = distinct(points(op), "threads");
+    const engines = over === "mode" && !op.dims.names.some((n) => distinct(points(op), n).length > 1);
     return h("figure", { class: "plot", "data-kind": kind },
-      h("figcaption", {}, `${QUANTITIES[state.quantity].name} over ${over}`,
+      h("figcaption", {}, engines ? `${QUANTITIES[state.quantity].name} of each engine` : `${QUANTITIES[state.quantity].name} over ${over}`,
         kind === "axis" && threads.length > 1 ? choice("threads", threads, state.at.threads, (v) => v, again("threads")) : null,
         kind === "threads" && state.axis ? choice(`at ${over === "threads" ? words(state.axis) : over}`, distinct(points(op), state.axis), state.at[state.axis], (v) => paramText(op, state.axis, v), again(state.axis)) : null,
         kind === "axis" ? h("span", { class: "seg", role: "group", "aria-label": "Scale" }, ...[["log", true], ["linear", false]].map(([label, v]) => h("button", { type: "button", "aria-label": `${label} scale`, "aria-pressed": String(state.log === v), click: () => { state.log = v; draw(article); } }, label))) : null,
