@@ -20,10 +20,9 @@ for folder in (HERE, HERE.parent / "python", HERE.parents[1] / "python"):
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="the browser tests need selenium (pip install selenium)")
 
-from report_fixtures import SPECS, make_run, three_devices  # noqa: E402
-from screenshot import CHROMIUM, CHROMEDRIVER, start  # noqa: E402
-
 from dpubench import report  # noqa: E402
+from report_fixtures import SPECS, make_run, three_devices  # noqa: E402
+from screenshot import CHROMEDRIVER, CHROMIUM, start  # noqa: E402
 
 Driver = Any
 SIZES = (64, 256, 1024, 4096, 65536)
@@ -39,7 +38,10 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "one": [make_run(sizes=SIZES, threads=(1, 2, 4, 8, 16))],
         "three": three_devices(),
         "evil": [poison(make_run("evil", sizes=(64, 1024, 4096), threads=(1, 2, 4)))],
-        "crowd": [make_run(f"run{i}", sizes=SIZES, threads=(1,), seed=i, cpu=f"CPU {i}", specs=tuple(s for s in SPECS if s.name == "sha256")) for i in range(5)],
+        "crowd": [
+            make_run(f"run{i}", sizes=SIZES, threads=(1,), seed=i, cpu=f"CPU {i}", specs=tuple(s for s in SPECS if s.name == "sha256"))
+            for i in range(5)
+        ],
         "quick": [make_run("quick", sizes=(1024,), threads=(1,), plan="quick")],
     }
     for name, runs in made.items():

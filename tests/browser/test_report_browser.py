@@ -179,7 +179,9 @@ def test_one_thread_count_draws_no_scaling(page: Open) -> None:
 def test_no_figure_has_more_than_eight_lines(page: Open) -> None:
     driver = page("crowd")  # five runs of three engines
     article = bring(driver, "sha256")
-    names = driver.execute_script("return arguments[0].data.filter((t) => t.name).map((t) => t.name)", article.find_element(By.CSS_SELECTOR, ".canvas"))
+    names = driver.execute_script(
+        "return arguments[0].data.filter((t) => t.name).map((t) => t.name)", article.find_element(By.CSS_SELECTOR, ".canvas")
+    )
     assert len(set(names)) == len(names) == 8
     assert {n.split(":")[0] for n in names} == {f"run{i}" for i in range(5)}, "every run has its best engine"
     left = article.find_element(By.CSS_SELECTOR, ".under").text.split("beyond 8 lines: ")[1].rstrip(".").split(", ")
@@ -220,7 +222,7 @@ def test_table_downloads(page: Open, downloads: Path) -> None:
     for kind in ("csv", "tex"):
         click(driver, one(driver, f"[data-table='results'][data-format='{kind}']"))
     rows = list(csv.DictReader(io.StringIO(arrived(downloads, ".csv").read_text(encoding="utf-8"))))
-    assert len(rows) == sum(1 for _ in all_of(driver, "#results-table tr.mode")) + len([b for b in all_of(driver, ".nofold")])
+    assert len(rows) == sum(1 for _ in all_of(driver, "#results-table tr.mode")) + len(all_of(driver, ".nofold"))
     aes = next(r for r in rows if r["operator"] == "aes" and r["default"] == "1")
     assert aes["engine"] == "ipsec-mb" and float(aes["low95"]) < float(aes["value"]) < float(aes["high95"])
     text = arrived(downloads, ".tex").read_text(encoding="utf-8")
@@ -256,7 +258,9 @@ def answer(driver: Any, operator: str, gbps: str, size: str, layer: str = "L2") 
     Select(one(driver, "#calc-operator")).select_by_visible_text(operator)
     Select(one(driver, "#calc-layer")).select_by_value(layer)
     for box, value in (("#calc-gbps", gbps), ("#calc-size", size)):
-        driver.execute_script("arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('input', {bubbles: true}))", one(driver, box), value)
+        driver.execute_script(
+            "arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('input', {bubbles: true}))", one(driver, box), value
+        )
     return one(driver, "#calc-out")
 
 

@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from report_fixtures import SPECS, cost_ns, make_run, three_devices
-
 from dpubench import report
 from dpubench.report import model
 from dpubench.results.model import Comparison, Interval, PointSummary, RunSummary, Warning_
+from report_fixtures import SPECS, cost_ns, make_run, three_devices
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&</style>\u2028]]>"
 ONE_THREAD = (1,)
@@ -155,10 +154,16 @@ def test_a_modelled_target_is_called_modelled() -> None:
 
 def verdict_rows(verdict: Any, ratio: Interval | None, reason: str) -> model.Compare:
     def compare(old: RunSummary, new: RunSummary) -> Sequence[Comparison]:
-        best_old = {p.configuration: model.best(q for q in old.points if q.configuration == p.configuration) for p in old.points if p.operator == "memcpy"}
-        best_new = {p.configuration: model.best(q for q in new.points if q.configuration == p.configuration) for p in new.points if p.operator == "memcpy"}
+        best_old = {
+            p.configuration: model.best(q for q in old.points if q.configuration == p.configuration) for p in old.points if p.operator == "memcpy"
+        }
+        best_new = {
+            p.configuration: model.best(q for q in new.points if q.configuration == p.configuration) for p in new.points if p.operator == "memcpy"
+        }
         return [
-            Comparison("c", a.id, b.id, ratio, verdict, 0.01, reason) for c, a in best_old.items() if a is not None and (b := best_new.get(c)) is not None
+            Comparison("c", a.id, b.id, ratio, verdict, 0.01, reason)
+            for c, a in best_old.items()
+            if a is not None and (b := best_new.get(c)) is not None
         ]
 
     return compare
@@ -209,7 +214,7 @@ def test_the_real_comparison_judges_a_device_of_half_the_speed(tmp_path: Path) -
 
 
 def test_a_baseline_that_is_not_there_is_an_error_that_names_the_runs(run: RunSummary) -> None:
-    with pytest.raises(ValueError, match="'nowhere' is not among the runs of this report .operators-paper"):
+    with pytest.raises(ValueError, match=r"'nowhere' is not among the runs of this report .operators-paper"):
         page_of(run, baseline="nowhere")
     with pytest.raises(ValueError, match="at least one run"):
         model.build([], None, lambda a, b: [], no_advice)
@@ -235,7 +240,9 @@ def test_value_and_interval_have_the_same_places(interval: Interval, value: str,
     assert (text.value, text.range) == (value, shown)
 
 
-@pytest.mark.parametrize(("size", "text"), [(64, "64 B"), (1024, "1 KiB"), (1500, "1,500 B"), (65536, "64 KiB"), (1 << 20, "1 MiB"), (9000, "9,000 B")])
+@pytest.mark.parametrize(
+    ("size", "text"), [(64, "64 B"), (1024, "1 KiB"), (1500, "1,500 B"), (65536, "64 KiB"), (1 << 20, "1 MiB"), (9000, "9,000 B")]
+)
 def test_sizes(size: int, text: str) -> None:
     assert model.size_text(size) == text
 

@@ -12,9 +12,7 @@ import typer
 
 
 def command(
-    runs: Annotated[
-        list[str] | None, typer.Argument(metavar="[RUN]...", help="Runs: paths, names, or 'latest' (default).", show_default=False)
-    ] = None,
+    runs: Annotated[list[str] | None, typer.Argument(metavar="RUN", help="Runs: paths, names, or 'latest' (default).", show_default=False)] = None,
     baseline: Annotated[
         str | None, typer.Option("--baseline", metavar="RUN", help="The run that others are set against (default: the first).")
     ] = None,

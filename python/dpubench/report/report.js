@@ -197,7 +197,7 @@
     const labels = shown.map((l) => ({ l, at: fraction(l.items[l.items.length - 1].v) * room })).sort((a, b) => a.at - b.at);
     const gap = small + 3;
     for (let pass = 0; pass < 60; pass++) for (let i = 1; i < labels.length; i++) { const short = gap - (labels[i].at - labels[i - 1].at); if (short > 0.01) { labels[i].at += short / 2; labels[i - 1].at -= short / 2; } }
-    const over = Math.max(0, ...labels.map((s) => s.at - room));
+    const over = Math.max(0, ...labels.map((s) => s.at - room)) || Math.min(0, ...labels.map((s) => s.at));
     const longest = Math.floor((margin.r - 12) / (small * 0.56));
     for (const s of labels) {
       const label = s.l.label.length > longest ? s.l.label.slice(0, longest - 1) + "…" : s.l.label;
@@ -399,8 +399,9 @@
     const state = op.state;
     const over = kind === "threads" ? "threads" : state.axis === "" ? "mode" : state.axis === "size" ? "size" : words(state.axis);
     const threads = distinct(points(op), "threads");
+    const engines = over === "mode" && !op.dims.names.some((n) => distinct(points(op), n).length > 1);
     return h("figure", { class: "plot", "data-kind": kind },
-      h("figcaption", {}, `${QUANTITIES[state.quantity].name} over ${over}`,
+      h("figcaption", {}, engines ? `${QUANTITIES[state.quantity].name} of each engine` : `${QUANTITIES[state.quantity].name} over ${over}`,
         kind === "axis" && threads.length > 1 ? choice("threads", threads, state.at.threads, (v) => v, again("threads")) : null,
         kind === "threads" && state.axis ? choice(`at ${over === "threads" ? words(state.axis) : over}`, distinct(points(op), state.axis), state.at[state.axis], (v) => paramText(op, state.axis, v), again(state.axis)) : null,
         kind === "axis" ? h("span", { class: "seg", role: "group", "aria-label": "Scale" }, ...[["log", true], ["linear", false]].map(([label, v]) => h("button", { type: "button", "aria-label": `${label} scale`, "aria-pressed": String(state.log === v), click: () => { state.log = v; draw(article); } }, label))) : null,
