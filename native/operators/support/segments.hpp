@@ -1,0 +1,173 @@
+// What operators share that make several packets of one: the two forms of their output, and the fields of IP and TCP headers.
+//
+// copy: records one behind the other, each a u32 length and that many bytes of packet: what a device without scatter-gather
+// sends. zero_copy: records one behind the other, each a Descriptor and the packet's header bytes; the payload stays in the input
+// and is named by its place there, as a transmit descriptor with an inline header does. Places are offsets, not addresses, so
+// that equal work gives equal output. Records are not padded; their numbers are in the machine's byte order.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "operators/support/internet_checksum.hpp"
+
+namespace dpubench::segments {
+
+enum class Variant : std::uint8_t { kCopy, kZeroCopy };
+
+struct Descriptor {
+  std::uint32_t payload_offset;  ///< from the start of the input
+  std::uint32_t payload_length;
+  std::uint16_t header_length;
+  std::uint16_t reserved;  ///< zero
+};
+inline constexpr std::size_t kDescriptorBytes = 12;
+static_assert(sizeof(Descriptor) == kDescriptorBytes);
+
+/// Bytes of `packets` records whose headers have `header` bytes each and whose payloads add up to `payload`.
+inline constexpr std::size_t record_bytes(Variant variant, std::size_t packets, std::size_t header, std::size_t payload) {
+  return variant == Variant::kCopy ? packets * (sizeof(std::uint32_t) + header) + payload : packets * (kDescriptorBytes + header);
+}
+
+/// Begins a record at `at`; returns where its header goes.
+template <Variant V>
+inline std::byte* begin_record(std::byte* at, std::size_t header, std::size_t payload_offset, std::size_t payload) {
+  if constexpr (V == Variant::kCopy) {
+    const auto length = static_cast<std::uint32_t>(header + payload);
+    std::memcpy(at, &length, sizeof length);
+    return at + sizeof length;
+  } else {
+    const Descriptor d{static_cast<std::uint32_t>(payload_offset), static_cast<std::uint32_t>(payload),
+                       static_cast<std::uint16_t>(header), 0};
+    std::memcpy(at, &d, sizeof d);
+    return at + sizeof d;
+  }
+}
+
+/// One packet of an output, as parse() found it.
+struct Packet {
+  std::vector<std::byte> bytes;
+};
+
+/// Takes an output apart. @returns what is wrong with its form, empty when nothing is
+inline std::string parse(Variant variant, std::span<const std::byte> input, std::span<const std::byte> output,
+                         std::vector<Packet>& packets) {
+  const auto cut_off = [&] { return "the output ends inside record " + std::to_string(packets.size()); };
+  while (!output.empty()) {
+    if (variant == Variant::kCopy) {
+      std::uint32_t length = 0;
+      if (output.size() < sizeof length) return cut_off();
+      std::memcpy(&length, output.data(), sizeof length);
+      output = output.subspan(sizeof length);
+      if (output.size() < length) return cut_off();
+      packets.push_back({{output.begin(), output.begin() + length}});
+      output = output.subspan(length);
+      continue;
+    }
+    Descriptor d{};
+    if (output.size() < sizeof d) return cut_off();
+    std::memcpy(&d, output.data(), sizeof d);
+    output = output.subspan(sizeof d);
+    if (output.size() < d.header_length) return cut_off();
+    if (d.payload_offset > input.size() || d.payload_length > input.size() - d.payload_offset) {
+      return "the payload of record " + std::to_string(packets.size()) + " does not lie in the input";
+    }
+    Packet packet{{output.begin(), output.begin() + d.header_length}};
+    const auto payload = input.subspan(d.payload_offset, d.payload_length);
+    packet.bytes.insert(packet.bytes.end(), payload.begin(), payload.end());
+    packets.push_back(std::move(packet));
+    output = output.subspan(d.header_length);
+  }
+  return {};
+}
+
+/// A packet that a known answer expects: its header, and where in the input its payload lies.
+struct Expected {
+  std::vector<std::byte> header;
+  std::size_t payload_offset;
+  std::size_t payload_length;
+};
+
+/// The output that consists of these packets.
+inline std::vector<std::byte> encode(Variant variant, std::span<const std::byte> input, std::span<const Expected> packets) {
+  std::vector<std::byte> out;
+  for (const Expected& p : packets) {
+    const std::size_t start = out.size();
+    out.resize(start + record_bytes(variant, 1, p.header.size(), p.payload_length));
+    std::byte* const at = out.data() + start;
+    std::byte* const header = variant == Variant::kCopy
+                                  ? begin_record<Variant::kCopy>(at, p.header.size(), p.payload_offset, p.payload_length)
+                                  : begin_record<Variant::kZeroCopy>(at, p.header.size(), p.payload_offset, p.payload_length);
+    std::memcpy(header, p.header.data(), p.header.size());
+    if (variant == Variant::kCopy) {
+      std::memcpy(header + p.header.size(), input.data() + p.payload_offset, p.payload_length);
+    }
+  }
+  return out;
+}
+
+// Fields of the headers, as offsets from the IP header or from the TCP header.
+namespace ip4 {  // RFC 791 section 3.1
+inline constexpr std::size_t kHeader = 20;
+inline constexpr std::size_t kTotalLength = 2;
+inline constexpr std::size_t kIdentification = 4;
+inline constexpr std::size_t kFragment = 6;  ///< flags and offset
+inline constexpr std::size_t kProtocol = 9;
+inline constexpr std::size_t kChecksum = 10;
+inline constexpr std::size_t kAddresses = 12;
+inline constexpr std::size_t kAddressBytes = 8;
+inline constexpr std::uint32_t kDontFragment = 0x4000;
+inline constexpr std::uint32_t kMoreFragments = 0x2000;
+inline constexpr std::uint32_t kOffsetMask = 0x1fff;  ///< in units of 8 bytes
+}  // namespace ip4
+namespace ip6 {  // RFC 8200 section 3
+inline constexpr std::size_t kHeader = 40;
+inline constexpr std::size_t kPayloadLength = 4;
+inline constexpr std::size_t kNextHeader = 6;
+inline constexpr std::size_t kAddresses = 8;
+inline constexpr std::size_t kAddressBytes = 32;
+inline constexpr std::size_t kFragmentHeader = 8;  ///< section 4.5
+inline constexpr std::byte kFragmentProtocol{44};
+}  // namespace ip6
+namespace tcp {  // RFC 9293 section 3.1
+inline constexpr std::size_t kHeader = 20;
+inline constexpr std::size_t kSequence = 4;
+inline constexpr std::size_t kDataOffset = 12;
+inline constexpr std::size_t kFlags = 13;
+inline constexpr std::size_t kChecksum = 16;
+inline constexpr std::byte kProtocol{6};
+inline constexpr std::byte kFin{0x01};
+inline constexpr std::byte kPsh{0x08};
+inline constexpr std::byte kCwr{0x80};
+}  // namespace tcp
+
+/// A number of the packet, which is in network byte order.
+inline std::uint32_t get16(const std::byte* at) {
+  return checksum::network16(checksum::load16(at));
+}
+inline std::uint32_t get32(const std::byte* at) {
+  return checksum::network32(checksum::load32(at));
+}
+inline void put16(std::byte* at, std::uint32_t value) {
+  checksum::store16(at, checksum::network16(value));
+}
+inline void put32(std::byte* at, std::uint32_t value) {
+  const std::uint32_t word = checksum::network32(value);
+  std::memcpy(at, &word, sizeof word);
+}
+
+/// One's complement sum over bytes in network order, byte by byte: what check() judges checksums by, apart from any engine's
+/// code.
+inline std::uint32_t plain_sum(std::uint32_t sum, std::span<const std::byte> bytes) {
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    sum += std::to_integer<std::uint32_t>(bytes[i]) << (i % 2 == 0 ? 8 : 0);
+    sum = (sum & 0xffffU) + (sum >> 16);
+  }
+  return sum;
+}
+
+}  // namespace dpubench::segments
