@@ -20,8 +20,8 @@ struct Sha1Function {
         return w[t % 16] = std::rotl(w[(t + 13) % 16] ^ w[(t + 8) % 16] ^ w[(t + 2) % 16] ^ w[t % 16], 1);
       };
       // Five steps: instead of moving the five variables along, each names them one place further.
-      const auto five = [&](auto mix, Word k, auto word, std::size_t t) {
-        const auto step = [&](Word va, Word& vb, Word vc, Word vd, Word& ve, std::size_t at) {
+      const auto five = [&](auto mix, Word k, auto word, std::size_t t) __attribute__((always_inline)) {
+        const auto step = [&](Word va, Word & vb, Word vc, Word vd, Word & ve, std::size_t at) __attribute__((always_inline)) {
           ve += std::rotl(va, 5) + mix(vb, vc, vd) + k + word(at);
           vb = std::rotl(vb, 30);
         };
