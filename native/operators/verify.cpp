@@ -29,6 +29,8 @@ void judge_all(const Operator& op, const Work& work, std::span<const Output> out
 }  // namespace
 
 std::vector<Output> run_once(const Work& work, Session& session, std::uint32_t burst) {
+  // A burst wider than the work would only repeat items: known answers can be long.
+  burst = std::min(burst, static_cast<std::uint32_t>(work.items.size()));
   BufferSet buffers(work, work.items.size(), burst, 0);
   const std::unique_ptr<Lane> lane = session.open();
   for (Burst& b : buffers.bursts()) {

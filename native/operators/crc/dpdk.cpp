@@ -1,0 +1,145 @@
+// crc, engines dpdk-sse and dpdk-avx512 (on Arm dpdk-neon): rte_net_crc_calc, one engine for each of its vector routines.
+// requires: libdpdk >= 21.11, libdpdk < 24.11
+//
+// 24.11 replaced the process-wide choice of a routine by a context, and with it this interface.
+
+#include <rte_cpuflags.h>
+#include <rte_log.h>
+#include <rte_net_crc.h>
+
+#include <array>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <utility>
+
+#include "operators/crc/algorithms.hpp"
+#include "operators/engine.hpp"
+#include "operators/support/dpdk.hpp"
+
+namespace dpubench {
+namespace {
+
+std::mutex selecting;
+/// The routine that the library uses now, for the whole process; -1 before this module has chosen one.
+std::atomic<int> selected{-1};
+
+/// rte_net_crc_set_alg changes the process, and leaves the library without any routine for a moment. The harness has lanes of
+/// both engines open and lets one of them run at a time, so each burst begins with a look at what is selected (one load and a
+/// compare that is always predicted) and only the first burst after a change takes the lock. Lanes of two of these engines must
+/// not run at the same moment.
+inline void select(rte_net_crc_alg wanted) noexcept {
+  if (selected.load(std::memory_order_acquire) == static_cast<int>(wanted)) [[likely]]
+    return;
+  const std::lock_guard lock(selecting);
+  if (selected.load(std::memory_order_relaxed) == static_cast<int>(wanted)) return;
+  rte_net_crc_set_alg(wanted);
+  selected.store(static_cast<int>(wanted), std::memory_order_release);
+}
+
+/// Selects a routine with the library's log switched on and returns what it said: it falls back to another routine without any
+/// other sign ("Requirements not met, can't use AVX512").
+std::string objection_to(rte_net_crc_alg wanted) {
+  const std::lock_guard lock(selecting);
+  // The name of librte_net's log type begins with "lib." since 23.11.
+  std::array<std::pair<int, int>, 2> levels{};
+  int number = 0;
+  for (auto& [type, level] : levels) {
+    type = rte_log_register(number++ == 0 ? "lib.net" : "net");
+    level = type < 0 ? 0 : rte_log_get_level(static_cast<std::uint32_t>(type));
+    if (type >= 0) rte_log_set_level(static_cast<std::uint32_t>(type), RTE_LOG_DEBUG);
+  }
+  const std::uint32_t global = rte_log_get_global_level();
+  rte_log_set_global_level(RTE_LOG_DEBUG);
+  char* text = nullptr;
+  std::size_t length = 0;
+  std::FILE* const log = open_memstream(&text, &length);
+  if (log == nullptr) throw Error("DPDK: no memory for the library's log");
+  std::FILE* const before = rte_log_get_stream();
+  rte_openlog_stream(log);
+  rte_net_crc_set_alg(wanted);
+  rte_openlog_stream(before == stderr ? nullptr : before);
+  rte_log_set_global_level(global);
+  for (const auto& [type, level] : levels) {
+    if (type >= 0) rte_log_set_level(static_cast<std::uint32_t>(type), static_cast<std::uint32_t>(level));
+  }
+  std::fclose(log);
+  std::string said(text, length);
+  std::free(text);
+  selected.store(static_cast<int>(wanted), std::memory_order_release);
+  while (!said.empty() && said.back() == '\n') said.pop_back();
+  return said;
+}
+
+template <rte_net_crc_alg Alg, rte_net_crc_type Type>
+struct Kernel {
+  void operator()(Burst& b) noexcept {
+    select(Alg);
+    for (std::uint32_t i = 0; i < b.n; ++i) {
+      b.result[i] = rte_net_crc_calc(b.in[i], b.in_len[i], Type);
+      b.out_len[i] = 0;
+      b.status[i] = kStatusOk;
+    }
+  }
+};
+
+template <rte_net_crc_alg Alg>
+class Dpdk final : public Engine {
+ public:
+  Dpdk(std::string name, std::string isa, std::vector<std::pair<rte_cpu_flag_t, std::string>> flags)
+      : isa_(std::move(isa)), flags_(std::move(flags)) {
+    info_ = {"crc", std::move(name), "rte_net_crc_calc, " + isa_ + " routine", dpdk::version()};
+  }
+  [[nodiscard]] const EngineInfo& info() const override { return info_; }
+
+  [[nodiscard]] std::string unavailable() const override {
+    for (const auto& [flag, flag_name] : flags_) {
+      if (rte_cpu_get_flag_enabled(flag) <= 0) return "the CPU has no " + flag_name;
+    }
+    return {};
+  }
+  [[nodiscard]] std::string unsupported(const Params& params) const override {
+    if (params.is("algorithm", "CRC-32/ISO-HDLC") || params.is("algorithm", "CRC-16/IBM-SDLC")) return {};
+    return "rte_net_crc has two CRCs: 32-bit Ethernet (CRC-32/ISO-HDLC) and 16-bit CCITT (CRC-16/IBM-SDLC)";
+  }
+
+  [[nodiscard]] std::unique_ptr<Session> prepare(const Work& work) const override {
+    dpdk::require_eal();  // its --force-max-simd-bitwidth is read by the library's first selection
+    if (const std::string said = objection_to(Alg); !said.empty()) {
+      throw Error("DPDK did not select its " + isa_ + " CRC routine: " + said);
+    }
+    PathInfo path{isa_, "rte_net_crc_calc", false};
+    if (work.params.is("algorithm", "CRC-32/ISO-HDLC")) {
+      return kernel_session([] { return Kernel<Alg, RTE_NET_CRC32_ETH>{}; }, std::move(path));
+    }
+    return kernel_session([] { return Kernel<Alg, RTE_NET_CRC16_CCITT>{}; }, std::move(path));
+  }
+
+ private:
+  EngineInfo info_;
+  std::string isa_;
+  std::vector<std::pair<rte_cpu_flag_t, std::string>> flags_;
+};
+
+}  // namespace
+}  // namespace dpubench
+
+DPUBENCH_ENGINES(sink) {
+  using dpubench::Dpdk;
+#if defined(RTE_ARCH_X86_64)
+  sink.add(std::make_unique<Dpdk<RTE_NET_CRC_SSE42>>(
+      "dpdk-sse", "sse4.2", std::vector<std::pair<rte_cpu_flag_t, std::string>>{{RTE_CPUFLAG_PCLMULQDQ, "PCLMULQDQ"}}));
+  sink.add(std::make_unique<Dpdk<RTE_NET_CRC_AVX512>>(
+      "dpdk-avx512", "avx512",
+      std::vector<std::pair<rte_cpu_flag_t, std::string>>{{RTE_CPUFLAG_AVX512F, "AVX512F"},
+                                                          {RTE_CPUFLAG_AVX512BW, "AVX512BW"},
+                                                          {RTE_CPUFLAG_AVX512DQ, "AVX512DQ"},
+                                                          {RTE_CPUFLAG_AVX512VL, "AVX512VL"},
+                                                          {RTE_CPUFLAG_PCLMULQDQ, "PCLMULQDQ"},
+                                                          {RTE_CPUFLAG_VPCLMULQDQ, "VPCLMULQDQ"}}));
+#elif defined(RTE_ARCH_ARM64)
+  sink.add(std::make_unique<Dpdk<RTE_NET_CRC_NEON>>(
+      "dpdk-neon", "neon", std::vector<std::pair<rte_cpu_flag_t, std::string>>{{RTE_CPUFLAG_PMULL, "PMULL"}}));
+#endif
+}

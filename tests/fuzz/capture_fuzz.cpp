@@ -1,0 +1,54 @@
+// Any bytes: a capture or an Error, and of a capture every packet lies within its bytes and is an IP packet.
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/error.hpp"
+#include "check.hpp"
+#include "inputs/capture.hpp"
+
+using dpubench::inputs::Capture;
+using dpubench::inputs::Packet;
+
+namespace {
+
+void check(const Capture& capture, std::size_t file_size) {
+  FUZZ_CHECK(capture.bytes.size() <= file_size);
+  std::size_t end = 0;
+  for (const Packet& packet : capture.packets) {
+    FUZZ_CHECK(packet.offset == end);
+    FUZZ_CHECK(packet.length <= capture.bytes.size() - packet.offset);
+    end += packet.length;
+    const auto ip = capture.ip(packet);
+    FUZZ_CHECK(packet.version == 4 || packet.version == 6);
+    FUZZ_CHECK(ip.size() >= (packet.version == 4 ? 20U : 40U));
+    FUZZ_CHECK(std::to_integer<unsigned>(ip[0]) >> 4 == packet.version);
+    dpubench::inputs::Transport transport;
+    if (!dpubench::inputs::find_transport(ip, transport)) continue;
+    FUZZ_CHECK(transport.header >= (packet.version == 4 ? 20U : 40U));
+    FUZZ_CHECK(transport.payload >= transport.header + 8);
+    FUZZ_CHECK(transport.payload <= transport.end);
+    FUZZ_CHECK(transport.end <= packet.length);
+  }
+  FUZZ_CHECK(end == capture.bytes.size());
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const auto file = std::as_bytes(std::span(data, size));
+  try {
+    const Capture capture = dpubench::inputs::parse_capture(file, "fuzz");
+    check(capture, size);
+    Capture twice = capture;
+    twice.append(capture);
+    check(twice, 2 * size);
+    dpubench::inputs::require_packets(capture, "fuzz");
+  } catch (const dpubench::Error&) {
+    // refused with a message: as it should be
+  }
+  // The bytes as an IP packet of their own reach what a capture's framing makes improbable.
+  dpubench::inputs::Transport transport;
+  if (dpubench::inputs::find_transport(file, transport)) FUZZ_CHECK(transport.payload <= transport.end && transport.end <= size);
+  return 0;
+}

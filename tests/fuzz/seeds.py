@@ -1,0 +1,266 @@
+#!/usr/bin/env python3
+"""Writes the inputs that a fuzzer starts from: small, well-formed files of every variant that a parser knows.
+
+    python3 tests/fuzz/seeds.py TARGET DIRECTORY
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+Seeds = Iterator[tuple[str, bytes]]
+
+
+def ipv4(protocol: int, payload: bytes, options: bytes = b"", fragment: int = 0) -> bytes:
+    """An IPv4 packet; checksums are left zero, because parsers do not look at them."""
+    first = 0x40 | (20 + len(options)) // 4
+    total = 20 + len(options) + len(payload)
+    header = struct.pack(">BBHHHBBH", first, 0, total, 1, fragment, 64, protocol, 0)
+    return header + bytes([198, 18, 0, 1, 198, 19, 0, 1]) + options + payload
+
+
+def ipv6(next_header: int, payload: bytes, length: int | None = None) -> bytes:
+    """An IPv6 packet; `length` overrides the payload length."""
+    length = len(payload) if length is None else length
+    return struct.pack(">IHBB", 6 << 28, length, next_header, 64) + bytes(range(32)) + payload
+
+
+TCP = struct.pack(">HHIIBBHHH", 1024, 80, 1, 2, 0x60, 0x10, 65535, 0, 0) + b"\1\1\1\0" + b"data"
+UDP = struct.pack(">HHHH", 1024, 53, 12, 0) + b"data"
+SCTP = struct.pack(">HHII", 1024, 9, 1, 2) + b"data"
+V4 = ipv4(6, TCP)
+V6 = ipv6(17, UDP)
+
+IP_PACKETS: dict[str, bytes] = {
+    "tcp4": V4,
+    "udp6": V6,
+    "sctp4": ipv4(132, SCTP),
+    "options4": ipv4(17, UDP, options=b"\1\1\1\0"),
+    "fragment4": ipv4(17, b"later", fragment=0x2001),
+    "segmentation4": V4[:2] + b"\0\0" + V4[4:],
+    "esp6": ipv6(50, b"12345678"),
+    "none6": ipv6(59, b""),
+    "segmentation6": ipv6(6, TCP, length=0),
+    "jumbo6": ipv6(0, bytes([17, 0, 0xC2, 4, 0, 1, 0, 8]) + UDP, length=0),
+    "padded_jumbo6": ipv6(0, bytes([17, 1, 0, 1, 2, 0, 0, 0xC2, 4, 0, 1, 0, 8, 0, 0, 0]) + UDP, length=0),
+    "extensions6": ipv6(
+        0,
+        bytes([43, 0, 1, 4, 0, 0, 0, 0])
+        + bytes([60, 0, 0, 0, 0, 0, 0, 0])
+        + bytes([51, 0, 1, 4, 0, 0, 0, 0])
+        + bytes([44, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
+        + bytes([6, 0, 0, 1, 0, 0, 0, 9])
+        + TCP,
+    ),
+    "fragment6": ipv6(44, bytes([6, 0, 0, 9, 0, 0, 0, 9]) + b"later"),
+}
+
+MACS = bytes(12)
+LLC = b"\xaa\xaa\x03\0\0\0"
+BEACON = b"\x80\0" + bytes(22)
+DATA = b"\x08\0" + bytes(22)
+
+FRAMES: list[tuple[str, int, bytes]] = [
+    ("null_little", 0, b"\2\0\0\0" + V4),
+    ("null_big", 0, b"\0\0\0\x1e" + V6),
+    ("null_other", 0, b"\7\0\0\0" + V4),
+    ("loop", 108, b"\0\0\0\2" + V4),
+    ("ethernet_padded", 1, MACS + b"\x08\0" + ipv4(17, UDP) + bytes(20)),
+    ("arp", 1, MACS + b"\x08\x06" + bytes(28)),
+    ("qinq", 1, MACS + b"\x88\xa8\0\1\x91\0\0\2\x81\0\0\3\x86\xdd" + V6),
+    ("vlan_llc", 1, MACS + b"\x81\0\0\1\0\x80" + LLC + b"\x08\0" + V4),
+    ("mpls", 1, MACS + b"\x88\x47\0\1\0\x40\0\2\1\x40" + V4),
+    ("pseudowire", 1, MACS + b"\x88\x48\0\2\1\x40" + bytes(18)),
+    ("pppoe", 1, MACS + b"\x88\x64\x11\0\0\1\0\x60\0\x21" + V4),
+    ("pppoe_padi", 1, MACS + b"\x88\x64\x11\x09\0\1\0\0"),
+    ("length_illegal", 1, MACS + b"\x05\xf0" + V4),
+    ("llc_ip", 1, MACS + b"\0\x80\6\6\3" + V4),
+    ("llc_stp", 1, MACS + b"\0\x80\x42\x42\3" + bytes(35)),
+    ("llc_numbered", 1, MACS + b"\0\x80\6\6\0" + V4),
+    ("snap_cisco", 1, MACS + b"\0\x80\xaa\xaa\3\0\0\x0c\x20\0" + bytes(9)),
+    ("token_ring", 6, b"\x10\x40" + bytes(6) + b"\x80" + bytes(5) + b"\4\0\0\0" + LLC + b"\x08\0" + V4),
+    ("slip", 8, bytes(16) + V4),
+    ("ppp", 9, b"\xff\3\0\x57" + V6),
+    ("ppp_short", 9, b"\x21" + V4),
+    ("ppp_mpls", 9, b"\2\x81\0\2\1\x40" + V6),
+    ("ppp_lcp", 9, b"\xff\3\xc0\x21" + bytes(8)),
+    ("fddi", 10, b"\x50" + MACS + LLC + b"\x08\0" + V4),
+    ("hdlc_ppp", 50, b"\xff\3\0\x21" + V4),
+    ("hdlc_cisco", 50, b"\x0f\0\x08\0" + V4),
+    ("pppoe_link", 51, b"\x11\0\0\1\0\x60\0\x21" + V4),
+    ("chdlc", 104, b"\x0f\0\x86\xdd" + V6),
+    ("wlan", 105, DATA + LLC + b"\x08\0" + V4),
+    ("wlan_qos_wds", 105, b"\x88\x83" + bytes(28) + b"\0\0" + bytes(4) + LLC + b"\x08\0" + V4),
+    ("wlan_beacon", 105, BEACON),
+    ("wlan_amsdu", 105, b"\x88\1" + bytes(22) + b"\x80\0" + bytes(20)),
+    ("radiotap", 127, b"\0\0\x0c\0\0\0\0\x80\0\0\0\0" + DATA + LLC + b"\x08\0" + V4),
+    (
+        "radiotap_padded",
+        127,
+        b"\0\0\x11\0\3\0\0\0" + bytes(8) + b"\x20" + b"\x88\0" + bytes(24) + b"\0\0" + LLC + b"\x08\0" + V4,
+    ),
+    ("relay", 107, b"\x18\x41\3\xcc" + V4),
+    ("relay_snap", 107, b"\x18\x41\3\0\x80\0\0\0\x08\0" + V4),
+    ("relay_v6", 107, b"\x18\x40\x40\x01\3\x8e" + V6),
+    ("relay_lmi", 107, b"\0\1\3\x08" + bytes(5)),
+    ("relay_cisco", 107, b"\x18\x41\x08\0" + V4),
+    ("sll", 113, bytes(14) + b"\x08\0" + V4),
+    ("sll_llc", 113, bytes(14) + b"\0\4" + LLC + b"\x08\0" + V4),
+    ("sll2", 276, b"\x86\xdd" + bytes(18) + V6),
+    ("sll2_llc", 276, b"\0\4" + bytes(18) + LLC + b"\x08\0" + V4),
+    ("ppi", 192, b"\0\0\x08\0\x69\0\0\0" + DATA + LLC + b"\x08\0" + V4),
+    ("mpls_link", 219, b"\0\2\1\x40" + V4),
+    ("raw4", 228, V4),
+    ("raw6", 229, V6),
+    ("raw4_lies", 228, V6),
+    ("unknown", 147, V4),
+]
+
+
+def pcap(frames: list[bytes], link: int, order: str = "<", magic: int = 0xA1B2C3D4) -> bytes:
+    """A classic capture."""
+    out = struct.pack(order + "IHHiIII", magic, 2, 4, 0, 0, 65535, link)
+    for i, frame in enumerate(frames):
+        out += struct.pack(order + "IIII", 1_000_000_000 + i, 5, len(frame), len(frame))
+        out += bytes(8) if magic == 0xA1B2CD34 else b""
+        out += frame
+    return out
+
+
+def block(order: str, kind: int, body: bytes) -> bytes:
+    """A pcapng block."""
+    body += bytes(-len(body) % 4)
+    length = len(body) + 12
+    return struct.pack(order + "II", kind, length) + body + struct.pack(order + "I", length)
+
+
+def option(order: str, code: int, value: bytes) -> bytes:
+    """A pcapng option."""
+    return struct.pack(order + "HH", code, len(value)) + value + bytes(-len(value) % 4)
+
+
+def section(order: str, link: int, frames: list[bytes], resolution: int) -> bytes:
+    """A pcapng section with every kind of packet block."""
+    out = block(order, 0x0A0D0D0A, struct.pack(order + "IHHq", 0x1A2B3C4D, 1, 0, -1))
+    options = option(order, 9, bytes([resolution])) + option(order, 13, b"\4")
+    options += option(order, 14, struct.pack(order + "q", -1)) + option(order, 0, b"")
+    out += block(order, 1, struct.pack(order + "HHI", link, 0, 96) + options)
+    out += block(order, 1, b"")
+    out += block(order, 5, bytes(12))
+    for frame in frames:
+        lengths = struct.pack(order + "II", len(frame), len(frame) + 4)
+        out += block(order, 6, struct.pack(order + "III", 0, 1, 2) + lengths + frame)
+        out += block(order, 2, struct.pack(order + "HHII", 0, 0, 1, 2) + lengths + frame)
+        out += block(order, 3, struct.pack(order + "I", len(frame)) + frame)
+        out += block(order, 6, struct.pack(order + "III", 9, 1, 2) + lengths + frame)
+        out += block(order, 2, b"")
+        out += block(order, 6, b"")
+        out += block(order, 3, b"")
+    return out
+
+
+def capture() -> Seeds:
+    """Captures."""
+    for name, link, frame in FRAMES:
+        yield name, pcap([frame], link)
+    for name, packet in IP_PACKETS.items():
+        yield "ip_" + name, pcap([packet], 101)
+        yield "bare_" + name, packet
+    yield "big_nano", pcap([V4, V6], 12, ">", 0xA1B23C4D)
+    yield "kuznetzov", pcap([V4], 14, "<", 0xA1B2CD34)
+    yield "fcs", pcap([MACS + b"\x08\0" + V4], 0x24000001, ">")
+    yield "cut_header", pcap([], 1)[:20]
+    yield "cut_record", pcap([V4], 101)[:30]
+    yield "cut_frame", pcap([V4], 101)[:-3]
+    yield "endless_record", pcap([], 101) + b"\0" * 8 + b"\xff" * 8
+    yield "version", b"\xd4\xc3\xb2\xa1\3\0\4\0" + bytes(16)
+    sections = section("<", 101, [V4], 9) + section(">", 1, [MACS + b"\x86\xdd" + V6], 0x94)
+    yield "sections", sections + section("<", 101, [V4], 12)
+    yield "ng_cut", sections[:-5]
+    yield "ng_cut_header", sections[:20]
+    yield "ng_version", sections[:12] + b"\2\0" + sections[14:]
+    yield "ng_magic", sections[:8] + b"\0\0\0\0" + sections[12:]
+    yield "ng_length", sections[:28] + b"\1\0\0\0\xfe\xff\xff\xff" + sections[36:]
+    yield "ng_trailer", sections[:24] + b"\xff" + sections[25:]
+    yield "gzip", b"\x1f\x8b\x08\0" + bytes(20)
+    yield "text", b"not a capture at all"
+
+
+def prefixes() -> Seeds:
+    """Prefix lists."""
+    yield "list4", b"prefix,next_hop_id\n# comment\n0.0.0.0/0,0\n10.0.0.0/8,7\n10.128.0.0/9,4294967295 # default\r\n10.0.0.0/8,8\n"
+    yield "list6", b"\xef\xbb\xbf::/0,1\n2001:db8::/32,64500\n::ffff:192.0.2.1/128,3\n2001:db8::/32,5\n"
+    yield "bad4", b"\n".join(
+        [b"1.2.3/8,1", b"1.2.3.4/8,1", b"1.2.3.4,1", b"1.2.3.4/33,1", b"::/0,1", b"256.0.0.0/8,1", b"01.0.0.0/8,1", b"1.0.0.0/8", b"1.0.0.0/8,-1"]
+        + [b"1.0.0.0/8,4294967296", b"x"] * 3
+    )
+    yield "bad6", b"2001:db8::1/32,1\n2001::/129,1\n1.2.3.4/8,1\n2001:zz::/32,1\n2001:db8::/32,\n" + b"1" * 70 + b"/3,4\n"
+    yield "sorted4", b"1.0.0.0/24,1\n1.0.1.0/24,2\n"
+    yield "comments", b"# nothing\n\n"
+    yield "gzip", b"\x1f\x8b\x08\0"
+
+
+def rules() -> Seeds:
+    """Rule lists."""
+    yield "list", b"# comment\n1:/abc/\n2:/a\\/b/c/is\r\n3:/x{2}/HV8{min_offset=4,max_offset=9}\n  4://user/[0-9]+/edit$/  \n4:/again/\n"
+    yield "bad", b"\xef\xbb\xbf1:/ok/\n:/x/\nx:/x/\n99999999999:/x/\n5:x\n6:/\n7://\n8:/a/zz\n9:/a/i{open\n10:/a\0b/\n11:/a/i{}{}\nplain\n12"
+    yield "none", b"one\ntwo\nthree\nfour\n"
+    yield "empty", b"# comment only\n"
+    yield "gzip", b"BZh9"
+
+
+def job() -> Seeds:
+    """Jobs with every field, commands, and a few that are wrong in one place."""
+    point = {"id": "p", "engine": "portable"}
+    group = {"id": "g", "operator": "aes", "params": {"mode": "gcm"}, "threads": 2, "burst": 8, "footprint": "resident", "points": [point]}
+    whole = {
+        "schema": "dpubench.job/1",
+        "seed": 3,
+        "round": 1,
+        "control": "stepped",
+        "inputs": {"corpus": ["/a", "/b"]},
+        "cache_dir": "/c",
+        "cpus": [0, 1],
+        "window": {"min_ms": 1.5, "max_ms": 20, "min_bursts": 10, "threaded_min_ms": 100},
+        "cycles": 2,
+        "canaries": False,
+        "time_limit_s": 9.5,
+        "groups": [group],
+    }
+    yield "whole", json.dumps(whole).encode()
+    for key in whole:
+        yield f"without_{key}", json.dumps({name: value for name, value in whole.items() if name != key}).encode()
+        yield f"wrong_{key}", json.dumps(whole | {key: 1 if key not in ("seed", "round", "cycles", "time_limit_s") else "x"}).encode()
+    for key in group:
+        yield f"group_wrong_{key}", json.dumps(whole | {"groups": [group | {key: [] if key != "params" else {"size": 1}}]}).encode()
+    yield "same_id", json.dumps(whole | {"groups": [group, group]}).encode()
+    yield "wrong_lists", json.dumps(whole | {"inputs": {"rules": 1, "corpus": [7]}, "cpus": ["a"], "groups": [3], "speed": 1}).encode()
+    yield "window_command", b'{"window": "p"}'
+    yield "end_command", b'{"end": true}'
+
+
+TARGETS: dict[str, Callable[[], Seeds]] = {"capture": capture, "job": job, "prefixes": prefixes, "rules": rules}
+
+
+def write_seeds(target: str, directory: Path) -> None:
+    """Writes one file per seed; a target without seeds of its own starts from its corpus alone."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, content in TARGETS.get(target, lambda: iter(()))():
+        (directory / name).write_bytes(content)
+
+
+def main() -> int:
+    """Writes the seeds of one target."""
+    if len(sys.argv) != 3 or sys.argv[1] not in TARGETS:
+        print(f"usage: seeds.py {{{','.join(TARGETS)}}} DIRECTORY", file=sys.stderr)
+        return 2
+    write_seeds(sys.argv[1], Path(sys.argv[2]))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,210 @@
+// The harness: what it reports, the order of windows, and that no misbehaving engine gets past it.
+
+#include "operators/harness.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace dpubench {
+namespace {
+
+using nlohmann::json;
+
+std::filesystem::path folder(const char* variable) {
+  const char* value = std::getenv(variable);
+  if (value == nullptr) throw Error(std::string(variable) + " is not set: run the tests through `make test` or `meson test`");
+  return value;
+}
+
+const EngineCatalog& engines() {
+  static const EngineCatalog& catalog = *[] {
+    auto* c = new EngineCatalog;  // engines live as long as their modules: until the process ends
+    c->load(folder("DPUBENCH_ENGINE_DIR"));
+    c->load(folder("DPUBENCH_FIXTURE_DIR"));
+    return c;
+  }();
+  return catalog;
+}
+
+struct Ran {
+  JobStatus status;
+  std::vector<json> events;
+  [[nodiscard]] std::vector<json> of(const std::string& kind) const {
+    std::vector<json> found;
+    for (const json& event : events) {
+      if (event["event"] == kind) found.push_back(event);
+    }
+    return found;
+  }
+};
+
+Ran run(const std::string& text, const std::string& commands = "") {
+  char* buffer = nullptr;
+  std::size_t size = 0;
+  std::FILE* out = open_memstream(&buffer, &size);
+  protocol::EventWriter events(out);
+  std::istringstream in(commands);
+  Ran ran;
+  ran.status = run_job(protocol::parse_job(text), engines(), events, in);
+  std::fclose(out);
+  std::istringstream lines(std::string(buffer, size));
+  std::free(buffer);  // NOLINT: open_memstream allocates with malloc
+  for (std::string line; std::getline(lines, line);) ran.events.push_back(json::parse(line));
+  return ran;
+}
+
+std::string job(const std::vector<std::string>& names, const std::string& more = "", const std::string& group = "") {
+  std::string points;
+  for (const std::string& name : names)
+    points += (points.empty() ? "" : ",") + ("{\"id\":\"" + name + "\",\"engine\":\"" + name + "\"}");
+  return R"({"schema":"dpubench.job/1","window":{"min_ms":0.2,"max_ms":5,"min_bursts":100,"threaded_min_ms":5},"cycles":2)" +
+         more + R"(,"groups":[{"id":"g","operator":"sha256","params":{"size":"64"})" + group + R"(,"points":[)" + points + "]}]}";
+}
+
+TEST(Harness, AlternatesPointsPalindromically) {
+  const Ran ran = run(job({"portable", "honest"}));
+  EXPECT_EQ(ran.status, JobStatus::kDone);
+  std::string order;
+  for (const json& window : ran.of("window")) {
+    const std::string point = window["point"];
+    order += point == "canary-core" ? 'c' : point == "canary-memory" ? 'm' : point == "portable" ? 'p' : 'h';
+  }
+  EXPECT_EQ(order, "phcmmchpphcmmchp");
+}
+
+TEST(Harness, ReportsWhatWindowsConsistOf) {
+  const Ran ran = run(job({"portable"}, R"(,"canaries":false,"round":4)", R"(,"threads":2,"burst":8,"footprint":"resident")"));
+  const auto windows = ran.of("window");
+  ASSERT_EQ(windows.size(), 4U);
+  for (const json& w : windows) {
+    EXPECT_EQ(w["round"], 4);
+    EXPECT_EQ(w["operations"].get<std::uint64_t>(), w["bursts"].get<std::uint64_t>() * 8);
+    EXPECT_EQ(w["in_bytes"].get<std::uint64_t>(), w["operations"].get<std::uint64_t>() * 64);
+    EXPECT_EQ(w["out_bytes"].get<std::uint64_t>(), w["operations"].get<std::uint64_t>() * 32);
+    EXPECT_GT(w["elapsed_ns"].get<double>(), 0);
+  }
+  const auto prepared = ran.of("prepared");
+  ASSERT_EQ(prepared.size(), 1U);
+  EXPECT_EQ(prepared[0]["buffers"], 32);
+  EXPECT_EQ(prepared[0]["input"]["sha256"].get<std::string>().size(), 64U);
+  const auto verified = ran.of("verified");
+  ASSERT_EQ(verified.size(), 1U);
+  EXPECT_GE(verified[0]["known_answers"].get<int>(), 1);
+  EXPECT_EQ(ran.events.back()["event"], "done");
+  EXPECT_EQ(ran.events.back()["windows"], 4);
+}
+
+TEST(Harness, SameSeedSameInput) {
+  const auto hash = [](const std::string& more) { return run(job({"portable"}, more)).of("prepared")[0]["input"]["sha256"]; };
+  EXPECT_EQ(hash(R"(,"seed":5)"), hash(R"(,"seed":5)"));
+  EXPECT_NE(hash(R"(,"seed":5)"), hash(R"(,"seed":6)"));
+}
+
+TEST(Harness, StreamsThroughFourTimesL2) {
+  const Ran ran = run(job({"portable"}));
+  EXPECT_GE(ran.of("prepared")[0]["footprint_bytes"].get<std::size_t>(), std::size_t{1} << 20);
+}
+
+struct FaultCase {
+  const char* engine;
+  const char* phase;
+  const char* says;
+};
+
+class Faults : public testing::TestWithParam<FaultCase> {};
+
+TEST_P(Faults, AreRecordedAndTheRestGoesOn) {
+  const FaultCase& fault = GetParam();
+  const Ran ran = run(job({fault.engine, "honest"}, R"(,"canaries":false)"));
+  EXPECT_EQ(ran.status, JobStatus::kFailed);
+  const auto failures = ran.of("failure");
+  ASSERT_GE(failures.size(), 1U);
+  EXPECT_EQ(failures[0]["point"], fault.engine);
+  EXPECT_EQ(failures[0]["phase"], fault.phase);
+  EXPECT_NE(failures[0]["message"].get<std::string>().find(fault.says), std::string::npos) << failures[0];
+  std::size_t honest = 0;
+  for (const json& window : ran.of("window")) honest += window["point"] == "honest" ? 1 : 0;
+  EXPECT_EQ(honest, 4U) << "the other point lost windows";
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Table, Faults,
+    testing::Values(FaultCase{"wrong", "verify", "output differs"}, FaultCase{"wrong-later", "measure", "output differs"},
+                    FaultCase{"idle", "verify", "left it unprocessed"}, FaultCase{"idle-later", "measure", "left it unprocessed"},
+                    FaultCase{"overruns", "verify", "past its 32 bytes"}, FaultCase{"boasts", "verify", "claims 33 bytes"},
+                    FaultCase{"mute", "verify", "did not say"}, FaultCase{"scribbles", "verify", "wrote to its input"},
+                    FaultCase{"rejects", "verify", "status 1"}, FaultCase{"throws", "prepare", "no key of that name"},
+                    FaultCase{"nonesuch", "prepare", "no engine 'nonesuch'"}),
+    [](const auto& test) {
+      std::string name = test.param.engine;
+      std::erase(name, '-');
+      return name;
+    });
+
+TEST(Harness, SaysWhenNothingRan) {
+  const Ran ran = run(job({"wrong"}));
+  EXPECT_EQ(ran.status, JobStatus::kNothingRan);
+}
+
+TEST(Harness, RefusesBadParameters) {
+  const auto message = [](const std::string& params) {
+    std::string text = job({"portable"});
+    const std::string old = R"({"size":"64"})";
+    text.replace(text.find(old), old.size(), params);
+    const auto failures = run(text).of("failure");
+    return failures.empty() ? std::string() : failures[0]["message"].get<std::string>();
+  };
+  EXPECT_NE(message(R"({"size":"0"})").find("must be from 1 to"), std::string::npos);
+  EXPECT_NE(message(R"({"size":"-5"})").find("whole number"), std::string::npos);
+  EXPECT_NE(message(R"({"size":"10000000000"})").find("must be from 1 to"), std::string::npos);
+  EXPECT_NE(message(R"({"sizes":"64"})").find("has no parameter 'sizes'; it has: size"), std::string::npos);
+}
+
+TEST(Harness, StepsOnCommand) {
+  const Ran ran =
+      run(job({"portable", "honest"}, R"(,"control":"stepped")"),
+          "{\"window\":\"honest\"}\n{\"window\":\"portable\"}\n{\"window\":\"canary-core\"}\nrubbish\n{\"window\":\"x\"}\n"
+          "{\"window\":\"honest\"}\n{\"end\":true}\n{\"window\":\"honest\"}\n");
+  const auto windows = ran.of("window");
+  ASSERT_EQ(windows.size(), 4U);
+  EXPECT_EQ(windows[0]["point"], "honest");
+  EXPECT_EQ(windows[1]["point"], "portable");
+  EXPECT_EQ(windows[2]["point"], "canary-core");
+  EXPECT_EQ(windows[3]["point"], "honest");
+  EXPECT_EQ(windows[3]["cycle"], 1);
+  EXPECT_EQ(windows[3]["half"], 1);
+  EXPECT_EQ(ran.of("ready").size(), 1U);
+  EXPECT_EQ(ran.of("failure").size(), 2U);
+}
+
+TEST(Engines, ReferenceComesFirst) {
+  const auto slots = engines().of(*find_operator("sha256"));
+  ASSERT_FALSE(slots.empty());
+  EXPECT_EQ(slots[0]->name, "portable");
+}
+
+TEST(Engines, AFolderThatIsNotThereIsAnError) {
+  EngineCatalog catalog;
+  EXPECT_THROW(catalog.load("/nonexistent/engines"), Error);
+}
+
+TEST(Engines, ModulesThatCannotBeLoadedAreListedWithTheReason) {
+  const auto dir = std::filesystem::temp_directory_path() / ("dpubench-engines-" + std::to_string(getpid()));
+  std::filesystem::create_directory(dir);
+  std::ofstream(dir / "sha256__broken_one.so") << "not a library";
+  std::ofstream(dir / "sha256__absent.missing") << "not built: libabsent was not found\n";
+  EngineCatalog catalog;
+  catalog.load(dir);
+  std::filesystem::remove_all(dir);
+  ASSERT_NE(catalog.find("sha256", "broken-one"), nullptr);
+  EXPECT_NE(catalog.find("sha256", "broken-one")->reason, "");
+  EXPECT_EQ(catalog.find("sha256", "absent")->reason, "not built: libabsent was not found");
+}
+
+}  // namespace
+}  // namespace dpubench

@@ -1,0 +1,156 @@
+// Every operator, configuration and engine of this build: known answers, real input, equivalence, at edge sizes and bursts.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "operators/engines.hpp"
+#include "operators/verify.hpp"
+
+namespace dpubench {
+namespace {
+
+namespace fs = std::filesystem;
+
+const EngineCatalog& engines() {
+  static const EngineCatalog& catalog = *[] {
+    auto* c = new EngineCatalog;
+    const char* dir = std::getenv("DPUBENCH_ENGINE_DIR");
+    if (dir == nullptr) throw Error("DPUBENCH_ENGINE_DIR is not set: run the tests through `make test` or `meson test`");
+    c->load(dir);
+    return c;
+  }();
+  return catalog;
+}
+
+/// Inputs made here, so that the test needs no file: what real data adds is tested by the parsers' and the study's tests.
+inputs::Files generated_inputs() {
+  const fs::path dir = fs::temp_directory_path() / ("dpubench-operators-test-" + std::to_string(getpid()));
+  fs::create_directories(dir / "corpus");
+  inputs::Random random(7);
+  std::ofstream routes4(dir / "routes4");
+  std::ofstream routes6(dir / "routes6");
+  for (std::uint64_t i = 0; i < 2000; ++i) {
+    // Lengths 9 to 32 with the host bits cleared; many prefixes nest.
+    const auto length = static_cast<unsigned>(9 + random.below(24));
+    const auto address = static_cast<std::uint32_t>(random.below(1U << 20) << 12) & (~0U << (32 - length));
+    routes4 << (address >> 24) << '.' << (address >> 16 & 255) << '.' << (address >> 8 & 255) << '.' << (address & 255) << '/'
+            << length << ',' << random.below(500) << '\n';
+    const auto length6 = static_cast<unsigned>(17 + random.below(32));
+    const auto high = static_cast<std::uint32_t>(random.below(1U << 24) << 8 | 0x20000000U);
+    const std::uint64_t top = (std::uint64_t{high} << 32 | random.below(1U << 16) << 16) & (~std::uint64_t{0} << (64 - length6));
+    routes6 << std::hex << (top >> 48) << ':' << (top >> 32 & 0xFFFF) << ':' << (top >> 16 & 0xFFFF) << ':' << (top & 0xFFFF)
+            << "::/" << std::dec << length6 << ',' << random.below(500) << '\n';
+  }
+  std::ofstream(dir / "rules") << "1:/attack/\n2:/[0-9]{4}-[0-9]{2}/\n3:/select.{1,20}from/i\n4:/^GET /\n5:/(foo|bar)+baz/\n";
+  std::ofstream text(dir / "corpus" / "text");
+  const char* words[] = {"select ", "route ", "GET ", "attack ", "packet 2021-04 ", "from table ", "foobarbaz ", "the ", "and "};
+  for (int i = 0; i < 30'000; ++i) text << words[random.below(std::size(words))];
+  std::ofstream noise(dir / "corpus" / "noise", std::ios::binary);
+  for (int i = 0; i < 100'000; ++i) noise.put(static_cast<char>(random.below(256)));
+  return {
+      {"routes4", {dir / "routes4"}}, {"routes6", {dir / "routes6"}}, {"rules", {dir / "rules"}}, {"corpus", {dir / "corpus"}}};
+}
+
+inputs::Store& store() {
+  static inputs::Store store(generated_inputs(), 11);
+  return store;
+}
+
+struct Case {
+  const Operator* op;
+  Params params;
+};
+
+/// Each mode, and around its defaults every value of each other choice and the edges of each number's range.
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const Operator* op : operators()) {
+    for (const Params& base : op->configurations()) {
+      all.push_back({op, base});
+      for (const Parameter& parameter : op->info().parameters) {
+        std::vector<std::string> values = parameter.values;
+        if (parameter.is_number()) {
+          for (const std::uint64_t value :
+               {std::uint64_t{1}, std::uint64_t{15}, std::uint64_t{16}, std::uint64_t{17}, std::uint64_t{1500}, parameter.max}) {
+            if (parameter.name == "size" && value >= parameter.min && value <= parameter.max)
+              values.push_back(std::to_string(value));
+          }
+        }
+        for (const std::string& value : values) {
+          if (parameter.is_mode || value == parameter.default_value) continue;
+          Params params = base;
+          params.set(parameter.name, value);
+          if (op->invalid(params).empty()) all.push_back({op, params});
+        }
+      }
+    }
+  }
+  return all;
+}
+
+class Configurations : public testing::TestWithParam<Case> {};
+
+TEST_P(Configurations, EveryEngineIsVerified) {
+  const auto& [op, params] = GetParam();
+  for (const std::string& kind : op->info().inputs) {
+    if (kind == "capture" && !store().has(kind) && params.is("stream", "capture"))
+      GTEST_SKIP() << "needs a capture: the study's tests give one";
+  }
+  constexpr std::uint32_t kFew = 40;  // not a whole number of bursts
+  const std::unique_ptr<Work> work = op->prepare(op->complete(params), store(), {kFew});
+  work->params = op->complete(params);
+  ASSERT_FALSE(work->items.empty());
+  bool verified = false;
+  for (const std::uint32_t burst : {1U, 32U, 256U}) {
+    Verifier verifier(*op, *work, engines(), burst);
+    for (const EngineSlot* slot : engines().of(*op)) {
+      if (!slot->reason.empty() || !slot->engine->unsupported(work->params).empty()) continue;
+      SCOPED_TRACE(slot->name + " burst " + std::to_string(burst));
+      const std::unique_ptr<Session> session = slot->engine->prepare(*work);
+      std::vector<Output> outputs;
+      try {
+        EXPECT_EQ(verifier.verify(*slot->engine, *session, outputs).compared, work->items.size());
+        EXPECT_FALSE(session->path().isa.empty());
+        verified = true;
+      } catch (const Error& error) {
+        ADD_FAILURE() << error.what();
+      }
+    }
+  }
+  if (!verified) GTEST_SKIP() << "no engine of " << op->info().name << " here does " << params.str();
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Configurations, testing::ValuesIn(cases()), [](const auto& test) {
+  std::string name = test.param.op->info().name + "_" + test.param.params.str();
+  std::replace_if(
+      name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+  return name;
+});
+
+TEST(Catalog, DescribesEveryOperatorCompletely) {
+  for (const Operator* op : operators()) {
+    const OperatorInfo& info = op->info();
+    SCOPED_TRACE(info.name);
+    EXPECT_FALSE(info.summary.empty());
+    EXPECT_FALSE(info.definition.empty());
+    EXPECT_FALSE(info.equivalence_text.empty());
+    EXPECT_FALSE(info.sources.empty());
+    EXPECT_FALSE(info.scenarios.empty());
+    EXPECT_TRUE(info.primary_metric == "gbps" || info.primary_metric == "mops" || info.primary_metric == "kops")
+        << info.primary_metric;
+    EXPECT_TRUE(info.primary_metric != "gbps" || info.processes_all_bytes);
+    EXPECT_NE(engines().find(info.name, info.reference_engine), nullptr) << "no reference engine";
+    for (const Parameter& p : info.parameters) {
+      EXPECT_FALSE(p.summary.empty()) << p.name;
+      EXPECT_TRUE(p.is_number() || std::find(p.values.begin(), p.values.end(), p.default_value) != p.values.end()) << p.name;
+    }
+    for (const Params& params : op->configurations()) EXPECT_EQ(op->complete(params), params);
+  }
+}
+
+}  // namespace
+}  // namespace dpubench
