@@ -76,7 +76,7 @@ _KINDS: Final = (
     WarningKind(
         "few-rounds",
         "fewer rounds than inference needs: the interval is a rough one",
-        "let the run go on (dpubench run --resume) or raise rounds in the plan",
+        "let the run go on (dpubench resume) or raise rounds in the plan",
     ),
     WarningKind(
         "restarted",
