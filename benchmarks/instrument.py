@@ -33,6 +33,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PROGRAM = "dpubench-operators"
 EFFECT_SOUGHT = 0.01  #: a planted 3 % is sought with a minimum effect below it: at 3 % half of all cases lie below by definition
 SLOWED = 0.03  #: tests/fixtures/sha256/slowed.cpp
+CYCLES = 24  #: of a power check in a round: enough for the median to see past stalls
 SIZES = (64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
 
 Event = dict[str, Any]
@@ -172,7 +173,7 @@ def against_itself(bench: Bench) -> Result:
 def planted_slowdown(bench: Bench) -> Result:
     """Power: an engine with 3 % more work beside the one without."""
     groups = [group(f"p{s}", {f"p{s}.plain": "portable", f"p{s}.slowed": "slowed"}, s) for s in SIZES[: 3 if bench.quick else None]]
-    rates = measure(bench, groups, bench.rounds, cycles=8, engine_dir=bench.programs / "fixtures")
+    rates = measure(bench, groups, bench.rounds, cycles=CYCLES, engine_dir=bench.programs / "fixtures")
     return _power("power: planted 3 % found", [ratios(rates, f"{g['id']}.plain", f"{g['id']}.slowed") for g in groups])
 
 
@@ -229,7 +230,7 @@ def live_slowdown(bench: Bench) -> Result:
             plain = both.enter_context(stepped(bench.programs / PROGRAM, line, dict(os.environ)))
             slow = both.enter_context(stepped(other / PROGRAM, line, dict(os.environ) | {"DPUBENCH_FIXTURE_NAME": "portable"}))
             for size in sizes:
-                for cycle in range(9):
+                for cycle in range(CYCLES + 1):
                     for half, order in ((0, ((plain, ""), (slow, " slow"))), (1, ((slow, " slow"), (plain, "")))):
                         for window, suffix in order:
                             event = window(f"p{size}")
