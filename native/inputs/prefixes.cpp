@@ -107,7 +107,7 @@ struct Family6 {
   static bool mask(Prefix& p) {
     bool changed = false;
     for (unsigned i = 0; i < 16; ++i) {
-      const unsigned kept = std::clamp(static_cast<int>(p.length) - static_cast<int>(8 * i), 0, 8);
+      const unsigned kept = p.length > 8 * i ? std::min(p.length - 8 * i, 8U) : 0;
       const auto value = static_cast<std::uint8_t>(p.address[i] & (0xff00U >> kept));
       changed |= std::exchange(p.address[i], value) != value;
     }

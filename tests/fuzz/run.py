@@ -23,7 +23,7 @@ from seeds import write_seeds
 ROOT = Path(__file__).resolve().parents[2]
 FUZZ = ROOT / "tests" / "fuzz"
 REQUIRED_PERCENT = 90.0
-CORPUS_FILES = 199
+CORPUS_FILES = 600
 CORPUS_BYTES = 300 * 1024
 
 
@@ -46,6 +46,7 @@ class Target:
 TARGETS: dict[str, Target] = {
     "capture": Target(covered=("native/inputs/capture.cpp",), sources=("native/inputs/file.cpp",)),
     "prefixes": Target(covered=("native/inputs/prefixes.cpp",), sources=("native/inputs/file.cpp",)),
+    "job": Target(covered=("native/protocol/job.cpp",), sources=("native/base/params.cpp",)),
     "rules": Target(covered=("native/inputs/rules.cpp",), sources=("native/inputs/file.cpp",), max_length=1024),
 }
 

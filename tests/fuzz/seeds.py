@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Writes the inputs that a fuzzer starts from: small, well-formed files of every variant that a parser knows.
 
-    python3 tests/fuzz/seeds.py TARGET DIRECTORY
+python3 tests/fuzz/seeds.py TARGET DIRECTORY
 """
 
 from __future__ import annotations
 
+import json
 import struct
 import sys
 from collections.abc import Callable, Iterator
@@ -193,9 +194,22 @@ def prefixes() -> Seeds:
     """Prefix lists."""
     yield "list4", b"prefix,next_hop_id\n# comment\n0.0.0.0/0,0\n10.0.0.0/8,7\n10.128.0.0/9,4294967295 # default\r\n10.0.0.0/8,8\n"
     yield "list6", b"\xef\xbb\xbf::/0,1\n2001:db8::/32,64500\n::ffff:192.0.2.1/128,3\n2001:db8::/32,5\n"
-    yield "bad4", b"\n".join(
-        [b"1.2.3/8,1", b"1.2.3.4/8,1", b"1.2.3.4,1", b"1.2.3.4/33,1", b"::/0,1", b"256.0.0.0/8,1", b"01.0.0.0/8,1", b"1.0.0.0/8", b"1.0.0.0/8,-1"]
-        + [b"1.0.0.0/8,4294967296", b"x"] * 3
+    yield (
+        "bad4",
+        b"\n".join(
+            [
+                b"1.2.3/8,1",
+                b"1.2.3.4/8,1",
+                b"1.2.3.4,1",
+                b"1.2.3.4/33,1",
+                b"::/0,1",
+                b"256.0.0.0/8,1",
+                b"01.0.0.0/8,1",
+                b"1.0.0.0/8",
+                b"1.0.0.0/8,-1",
+            ]
+            + [b"1.0.0.0/8,4294967296", b"x"] * 3
+        ),
     )
     yield "bad6", b"2001:db8::1/32,1\n2001::/129,1\n1.2.3.4/8,1\n2001:zz::/32,1\n2001:db8::/32,\n" + b"1" * 70 + b"/3,4\n"
     yield "sorted4", b"1.0.0.0/24,1\n1.0.1.0/24,2\n"
@@ -206,13 +220,46 @@ def prefixes() -> Seeds:
 def rules() -> Seeds:
     """Rule lists."""
     yield "list", b"# comment\n1:/abc/\n2:/a\\/b/c/is\r\n3:/x{2}/HV8{min_offset=4,max_offset=9}\n  4://user/[0-9]+/edit$/  \n4:/again/\n"
-    yield "bad", b"\xef\xbb\xbf1:/ok/\n:/x/\nx:/x/\n99999999999:/x/\n5:x\n6:/\n7://\n8:/a/zz\n9:/a/i{open\n10:/a\0b/\n11:/a/i{}{}\nplain\n12"
+    yield (
+        "bad",
+        b"\xef\xbb\xbf1:/ok/\n:/x/\nx:/x/\n99999999999:/x/\n5:x\n6:/\n7://\n8:/a/zz\n9:/a/i{open\n10:/a\0b/\n11:/a/i{}{}\nplain\n12",
+    )
     yield "none", b"one\ntwo\nthree\nfour\n"
     yield "empty", b"# comment only\n"
     yield "gzip", b"BZh9"
 
 
-TARGETS: dict[str, Callable[[], Seeds]] = {"capture": capture, "prefixes": prefixes, "rules": rules}
+def job() -> Seeds:
+    """Jobs with every field, commands, and a few that are wrong in one place."""
+    point = {"id": "p", "engine": "portable"}
+    group = {"id": "g", "operator": "aes", "params": {"mode": "gcm"}, "threads": 2, "burst": 8, "footprint": "resident", "points": [point]}
+    whole = {
+        "schema": "dpubench.job/1",
+        "seed": 3,
+        "round": 1,
+        "control": "stepped",
+        "inputs": {"corpus": ["/a", "/b"]},
+        "cache_dir": "/c",
+        "cpus": [0, 1],
+        "window": {"min_ms": 1.5, "max_ms": 20, "min_bursts": 10, "threaded_min_ms": 100},
+        "cycles": 2,
+        "canaries": False,
+        "time_limit_s": 9.5,
+        "groups": [group],
+    }
+    yield "whole", json.dumps(whole).encode()
+    for key in whole:
+        yield f"without_{key}", json.dumps({name: value for name, value in whole.items() if name != key}).encode()
+        yield f"wrong_{key}", json.dumps(whole | {key: 1 if key not in ("seed", "round", "cycles", "time_limit_s") else "x"}).encode()
+    for key in group:
+        yield f"group_wrong_{key}", json.dumps(whole | {"groups": [group | {key: [] if key != "params" else {"size": 1}}]}).encode()
+    yield "same_id", json.dumps(whole | {"groups": [group, group]}).encode()
+    yield "wrong_lists", json.dumps(whole | {"inputs": {"rules": 1, "corpus": [7]}, "cpus": ["a"], "groups": [3], "speed": 1}).encode()
+    yield "window_command", b'{"window": "p"}'
+    yield "end_command", b'{"end": true}'
+
+
+TARGETS: dict[str, Callable[[], Seeds]] = {"capture": capture, "job": job, "prefixes": prefixes, "rules": rules}
 
 
 def write_seeds(target: str, directory: Path) -> None:

@@ -76,6 +76,7 @@ class PointSummary:
     failure: str = ""  #: reason why the point failed
     warnings: list[Warning_] = field(default_factory=list)
     round_rates: list[float] = field(default_factory=list)  #: median ops/s of each round, in round order
+    round_canary_ratios: list[float] = field(default_factory=list)  #: median of rate / core canary of each round that has both
 
     @property
     def configuration(self) -> tuple[str, tuple[tuple[str, str], ...], int, int, str]:
@@ -86,6 +87,16 @@ class PointSummary:
     def size_bytes(self) -> int | None:
         """Message size, where the operator has one."""
         return int(self.params["size"]) if "size" in self.params else None
+
+
+@dataclass(frozen=True, slots=True)
+class BuildPair:
+    """The same point in two builds that alternated within one run (``run --against``), reduced to one ratio per round."""
+
+    old: str  #: point id
+    new: str  #: point id
+    round_ratios: list[float]  #: median over the round's cycles of new rate / old rate
+    round_cycles: list[int]  #: cycles behind each of them
 
 
 @dataclass(slots=True)
@@ -110,6 +121,8 @@ class RunSummary:
     warnings: list[Warning_]
     failures: list[Failure]
     left_out: list[str]  #: what the plan leaves out, in words
+    canaries: dict[str, list[float]] = field(default_factory=dict)  #: canary-core, canary-memory -> median steps/s of each round
+    build_pairs: list[BuildPair] = field(default_factory=list)  #: only where two builds are in the run
 
 
 Verdict = Literal["faster", "slower", "undecided", "same", "not comparable"]

@@ -1,0 +1,52 @@
+// memcpy, engine dpdk: rte_memcpy, inlined as DPDK's applications get it from the distribution's compiler flags.
+// requires: libdpdk >= 20.11
+
+#include <rte_memcpy.h>
+#include <rte_version.h>
+
+#include "operators/engine.hpp"
+
+namespace dpubench {
+namespace {
+
+/// The routine that rte_memcpy.h chose when this module was compiled.
+constexpr const char* kIsa =
+#if defined __AVX512F__ && defined RTE_MEMCPY_AVX512
+    "avx512";
+#elif defined __AVX2__
+    "avx2";
+#elif defined __SSE2__
+    "sse";
+#elif defined __ARM_NEON && defined RTE_ARCH_ARM64_MEMCPY
+    "neon";
+#else
+    "chosen by library";  // rte_memcpy is the C library's here
+#endif
+
+struct Kernel {
+  void operator()(Burst& b) noexcept {
+    for (std::uint32_t i = 0; i < b.n; ++i) {
+      rte_memcpy(b.out[i], b.in[i], b.in_len[i]);
+      b.out_len[i] = b.in_len[i];
+      b.status[i] = kStatusOk;
+    }
+  }
+};
+
+class Dpdk final : public Engine {
+ public:
+  [[nodiscard]] const EngineInfo& info() const override {
+    static const EngineInfo info{"memcpy", "dpdk", "rte_memcpy", rte_version()};
+    return info;
+  }
+  [[nodiscard]] std::unique_ptr<Session> prepare(const Work&) const override {
+    return kernel_session([] { return Kernel{}; }, {kIsa, "rte_memcpy", false});
+  }
+};
+
+}  // namespace
+}  // namespace dpubench
+
+DPUBENCH_ENGINES(sink) {
+  sink.add(std::make_unique<dpubench::Dpdk>());
+}

@@ -1,0 +1,52 @@
+"""``dpubench``: every command, and the one place that maps what happened to an exit status."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Runs a command and exits; see :class:`dpubench.errors.Exit`."""
+    sys.exit(status(sys.argv[1:] if arguments is None else arguments))
+
+
+def status(arguments: list[str]) -> int:
+    """Runs a command; its exit status."""
+    try:
+        import typer
+
+        from dpubench.cli import application
+        from dpubench.errors import Exit, UserError
+    except KeyboardInterrupt:
+        return 130
+    try:
+        result = application().main(arguments, prog_name="dpubench", standalone_mode=False)
+        sys.stdout.flush()
+        return int(result) if isinstance(result, int) else Exit.DONE
+    except typer.Exit as error:
+        return error.exit_code
+    except UserError as error:
+        print(f"dpubench: {error}", file=sys.stderr)
+        return error.exit_status
+    except (KeyboardInterrupt, typer.Abort):
+        print("dpubench: interrupted", file=sys.stderr)
+        return Exit.INTERRUPTED
+    except BrokenPipeError:
+        # The reader of a pipe went away (`dpubench list | head`): no fault. Python would complain again when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.DONE
+    except Exception as error:
+        # Usage errors of the command line library: Typer brings its own Click since 0.20 and uses the package `click` before, so that
+        # their class cannot be imported from one place; what they share is that they can show themselves.
+        if callable(show := getattr(error, "show", None)):
+            show()
+            return Exit.USAGE
+        traceback.print_exc()
+        print("dpubench: this is a bug in dpubench; please report it with the lines above", file=sys.stderr)
+        return Exit.FAILED
+
+
+if __name__ == "__main__":
+    main()

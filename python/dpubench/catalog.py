@@ -1,0 +1,116 @@
+"""What the native program can measure here: operators, engines with the reasons of those that cannot run, valid configurations."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dpubench import __version__, programs, schemas
+from dpubench.errors import EnvironmentFault, UserError, nearest
+
+LIST_LIMIT_S = 60.0
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """The ``hello`` event of ``dpubench-operators --list``."""
+
+    program: Path
+    hello: dict[str, Any]
+
+    @property
+    def operators(self) -> list[dict[str, Any]]:
+        return list(self.hello["catalog"]["operators"])
+
+    @property
+    def names(self) -> list[str]:
+        return [str(o["name"]) for o in self.operators]
+
+    def operator(self, name: str, where: str = "") -> dict[str, Any]:
+        """The entry of an operator. @raises UserError with the nearest name."""
+        for entry in self.operators:
+            if entry["name"] == name:
+                return dict(entry)
+        raise UserError(f"{where}unknown operator '{name}'{nearest(name, self.names)}")
+
+    def engines(self) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+        """Every (operator, engine)."""
+        for operator in self.operators:
+            for engine in operator["engines"]:
+                yield operator, engine
+
+
+def read(program: Path, engine_dirs: Sequence[Path] = (), *, use_cache: bool = True) -> Catalog:
+    """Asks ``program`` what it has; kept until the program, its modules or the installed packages change.
+
+    Raises:
+        UserError: when the program cannot be run or does not speak the contract.
+    """
+    key = _key(program, engine_dirs)
+    kept = programs.cache_directory() / "catalogs" / f"{key}.json"
+    if use_cache:
+        with contextlib.suppress(OSError, ValueError, KeyError):
+            hello = json.loads(kept.read_text(encoding="utf-8"))
+            if not schemas.fault("event", hello, "hello") and "catalog" in hello:
+                return Catalog(program, hello)
+    hello = _ask(program, engine_dirs)
+    with contextlib.suppress(OSError):
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, name = tempfile.mkstemp(dir=kept.parent)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            json.dump(hello, file)
+        Path(name).replace(kept)
+    return Catalog(program, hello)
+
+
+def _ask(program: Path, engine_dirs: Sequence[Path]) -> dict[str, Any]:
+    arguments = [str(program), "--list", *(word for d in engine_dirs for word in ("--engine-dir", str(d)))]
+    try:
+        answer = subprocess.run(arguments, stdin=subprocess.DEVNULL, capture_output=True, timeout=LIST_LIMIT_S, check=False)
+    except OSError as error:
+        raise EnvironmentFault(f"{program}: cannot be started: {error.strerror or error}; build it with `make build`") from None
+    except subprocess.TimeoutExpired:
+        raise EnvironmentFault(f"{program} --list: no answer within {LIST_LIMIT_S:.0f} s: run it by hand to see where it hangs") from None
+    said = answer.stderr.decode("utf-8", "replace").strip().splitlines()[-3:]
+    try:
+        hello = json.loads(answer.stdout)
+    except ValueError:
+        told = f"; it said: {' / '.join(said)}" if said else ""
+        raise EnvironmentFault(f"{program} --list: ended with status {answer.returncode} and without a catalog{told}") from None
+    fault = schemas.fault("event", hello, "hello")
+    if not fault and "catalog" not in hello:
+        fault = "it holds no catalog"
+    if fault:
+        raise EnvironmentFault(
+            f"{program} --list: its answer breaks the contract {schemas.EVENT}: {fault}: build program and package from one revision"
+        )
+    return dict(hello)
+
+
+def _key(program: Path, engine_dirs: Sequence[Path]) -> str:
+    """Whatever may change the answer: the program, its modules, and the packages that modules load at run time."""
+    digest = hashlib.sha256(__version__.encode())
+    places = [program, *sorted((program.parent / "engines").glob("*")), Path("/var/lib/dpkg/status"), Path("/proc/cpuinfo")]
+    for directory in engine_dirs:
+        places += [directory, *sorted(directory.glob("*"))]
+    for place in places:
+        with contextlib.suppress(OSError):
+            status = place.stat()
+            # cpuinfo stands for the machine: its times change, its content is what a cache on a shared home must not mix up.
+            mark = _cpu_flags(place) if place.parts[1:2] == ("proc",) else f"{status.st_mtime_ns}/{status.st_size}"
+            digest.update(f"{place}\0{mark}\n".encode())
+    digest.update(repr(sorted((k, v) for k, v in os.environ.items() if k.startswith(("DPUBENCH_", "LD_")))).encode())
+    return digest.hexdigest()[:32]
+
+
+def _cpu_flags(cpuinfo: Path) -> str:
+    lines = cpuinfo.read_text(encoding="ascii", errors="replace").splitlines()
+    return "|".join(sorted({line for line in lines if line.lower().startswith(("flags", "features", "model name"))}))

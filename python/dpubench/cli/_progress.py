@@ -1,0 +1,95 @@
+"""What a person sees while a run goes on: a bar with the time left, plain lines where there is no terminal, or events with ``--json``."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from types import TracebackType
+from typing import Any
+
+from dpubench.plans.quantities import spoken
+from dpubench.results.store import Event
+from dpubench.runner.execute import Listener
+
+
+class Lines(Listener):
+    """Plain lines on standard error, for logs and pipes."""
+
+    def __enter__(self) -> Lines:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        pass
+
+    def stage(self, text: str, windows: int, seconds_left: float) -> None:
+        self._say(f"{text}; at most {spoken(seconds_left)} left")
+
+    def note(self, text: str) -> None:
+        self._say(text)
+
+    def _say(self, text: str) -> None:
+        print(f"dpubench: {text}", file=sys.stderr, flush=True)
+
+
+class JsonEvents(Lines):
+    """Every event of the contract as a line on standard output; ``stage`` and ``note`` are events too."""
+
+    def event(self, event: Event) -> None:
+        self.emit({k: v for k, v in event.items() if k != "catalog"})
+
+    def stage(self, text: str, windows: int, seconds_left: float) -> None:
+        self.emit({"event": "stage", "text": text, "windows": windows, "seconds_left": round(seconds_left, 1)})
+
+    def note(self, text: str) -> None:
+        self.emit({"event": "note", "text": text})
+
+    def emit(self, event: dict[str, Any]) -> None:
+        print(json.dumps(event, separators=(",", ":"), ensure_ascii=False), flush=True)
+
+
+class Bar(Lines):
+    """A live bar on the terminal."""
+
+    def __enter__(self) -> Bar:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn
+
+        self._progress = Progress(
+            TextColumn("{task.description}"), BarColumn(bar_width=30), TextColumn("{task.fields[left]}"),
+            TextColumn("{task.fields[point]}", style="dim"),
+            console=Console(stderr=True, highlight=False), transient=True,
+        )  # fmt: skip
+        self._progress.start()
+        self._task = self._progress.add_task("starting", total=None, left="", point="")
+        self._until = time.monotonic()
+        self._shown = 0.0
+        self._windows = 0
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        self._progress.stop()
+
+    def stage(self, text: str, windows: int, seconds_left: float) -> None:
+        self._until = time.monotonic() + seconds_left
+        self._windows = 0
+        self._progress.update(self._task, description=text, completed=0, total=windows)
+
+    def event(self, event: Event) -> None:
+        if event["event"] == "window" and not event["point"].startswith("canary-"):
+            self._windows += 1
+        now = time.monotonic()
+        if now - self._shown >= 0.2:  # the display must not compete with what is measured
+            self._shown = now
+            where = str(event.get("group", ""))[:60]
+            self._progress.update(self._task, completed=self._windows, left=f"at most {spoken(self._until - now)} left", point=where)
+
+    def note(self, text: str) -> None:
+        self._progress.console.print(text, markup=False)
+
+
+def listener(as_json: bool) -> Lines:
+    """The display that fits where the output goes."""
+    if as_json:
+        return JsonEvents()
+    return Bar() if sys.stderr.isatty() else Lines()

@@ -1,0 +1,32 @@
+"""What here helps or harms a measurement, and what to do about it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+
+def command(
+    json: bool = typer.Option(False, "--json", help="Print JSON."),
+    results: Path | None = typer.Option(None, "--results", help="Folder of the runs, whose disk is looked at."),
+) -> int:
+    from dataclasses import asdict
+
+    from dpubench.cli import print_json, results_directory
+    from dpubench.machine import examine
+
+    findings = examine(results_directory(results))
+    if json:
+        print_json([asdict(f) for f in findings])
+        return 0
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("", "what", "found", "harm", "remedy"):
+        table.add_column(column, overflow="fold")
+    for f in findings:
+        table.add_row({"good": "ok", "harm": "!!", "note": "--"}[f.verdict], f.what, f.found, f.harm, f.remedy)
+    Console(highlight=False, markup=False).print(table)
+    return 0

@@ -1,0 +1,101 @@
+"""List operators, engines, studies, plans, targets or inputs, with reasons for what cannot run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import typer
+
+WHAT = ("operators", "engines", "studies", "plans", "targets", "inputs")
+
+
+def command(
+    what: str = typer.Argument("operators", help="operators, engines, studies, plans, targets or inputs"),
+    json: bool = typer.Option(False, "--json", help="Print JSON."),
+    engine_dir: list[Path] = typer.Option([], "--engine-dir", help="Folder with further engine modules (repeatable)."),
+    input: list[str] = typer.Option([], "--input", help="KIND=PATH: with `list inputs`, what would be used instead (repeatable)."),
+) -> int:
+    from dpubench.cli import print_json
+    from dpubench.errors import UserError, nearest
+
+    if what not in WHAT:
+        raise UserError(f"list: unknown '{what}'{nearest(what, WHAT)}")
+    rows = _rows(what, engine_dir, input)
+    if json:
+        print_json(rows)
+    else:
+        _print_table(rows)
+    return 0
+
+
+def _rows(what: str, engine_dirs: list[Path], given: list[str]) -> list[dict[str, Any]]:
+    if what == "studies":
+        from dpubench import studies
+
+        return [
+            {"study": n, "question": getattr(studies.find(n), "question", ""), "plans": ", ".join(studies.plan_names(n))} for n in studies.names()
+        ]
+    if what == "plans":
+        from dpubench import studies
+        from dpubench.plans.load import read_plan
+
+        found = [(s, p, read_plan(studies.plan_path(s, p))[0]) for s in studies.names() for p in studies.plan_names(s)]
+        return [{"study": s, "plan": p, "summary": plan.summary} for s, p, plan in found]
+    if what == "targets":
+        from dpubench import targets
+
+        return [{"target": n, "summary": targets.find(n).summary, "unavailable": targets.find(n).unavailable()} for n in targets.names()]
+    if what == "inputs":
+        return _inputs(given)
+    from dpubench import catalog, programs
+
+    known = catalog.read(programs.operators_program(), engine_dirs)
+    if what == "engines":
+        return [
+            {
+                "operator": o["name"],
+                "engine": e["name"],
+                "library": e["library"],
+                "available": e["available"],
+                "reason": e["reason"],
+                "summary": e["summary"],
+            }
+            for o, e in known.engines()
+        ]
+    return [
+        {
+            "operator": o["name"], "scenarios": ", ".join(o["scenarios"]), "summary": o["summary"],
+            "engines": ", ".join(e["name"] + ("" if e["available"] else " (cannot run)") for e in o["engines"]), "reference": o["reference_engine"],
+        }
+        for o in known.operators
+    ]  # fmt: skip
+
+
+def _inputs(given: list[str]) -> list[dict[str, Any]]:
+    from dpubench import inputs
+
+    resolved = inputs.resolve(inputs.KINDS, inputs.parse_option(given))
+    rows = []
+    for kind, summary in inputs.KINDS.items():
+        found, missing = resolved.inputs.get(kind), resolved.missing.get(kind)
+        rows.append(
+            {
+                "kind": kind, "what": summary, "name": found.name if found else "", "sha256": found.sha256 if found else "",
+                "note": found.note if found else (missing.reason if missing else ""), "files": [str(f) for f in found.files] if found else [],
+            }
+        )  # fmt: skip
+    return rows
+
+
+def _print_table(rows: list[dict[str, Any]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    keys = [k for k in (rows[0] if rows else {}) if k not in ("sha256", "files", "available")]
+    for key in keys:
+        table.add_column(key, overflow="fold")
+    for row in rows:
+        table.add_row(*(str(row[k]) for k in keys))
+    Console(highlight=False, markup=False).print(table)

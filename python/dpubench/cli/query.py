@@ -1,0 +1,34 @@
+"""Ask runs a question in SQL; nothing is changed by it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def query(
+    sql: Annotated[str, typer.Argument(help="One SELECT over the views windows, points and runs, each with a column 'run'.")],
+    run: Annotated[str | None, typer.Option("--run", help="Only this run: a name, a path, or 'latest'.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="As a JSON array of objects.")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="As CSV.")] = False,
+    results: Annotated[Path | None, typer.Option("--results", help="Directory of runs.")] = None,
+) -> None:
+    """Ask runs a question in SQL; nothing is changed by it."""
+    import json
+
+    from dpubench.cli import results_directory
+    from dpubench.errors import UserError
+    from dpubench.results import export, text
+    from dpubench.results import query as queries
+    from dpubench.results.store import find_run
+
+    if as_json and as_csv:
+        raise UserError("--json and --csv: choose one")
+    run_dirs = queries.runs_in(results_directory(results)) if run is None else [find_run(run, results_directory(results)).path]
+    rows = queries.query(run_dirs, sql)
+    if as_json:
+        typer.echo(json.dumps([export.plain(row) for row in rows], indent=1, allow_nan=False, ensure_ascii=False, default=str))
+    else:
+        typer.echo(export.csv_of(rows) if as_csv else text.rows(rows), nl=False)

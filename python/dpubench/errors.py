@@ -1,0 +1,75 @@
+"""What can go wrong in words, and the one table of exit statuses."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+
+
+class Exit(IntEnum):
+    """Exit statuses of every ``dpubench`` command."""
+
+    DONE = 0
+    FAILED = 1  #: something failed or disagreed
+    USAGE = 2
+    REGRESSION = 3
+    NOTHING_RAN = 4
+    INTERRUPTED = 130  #: and resumable
+
+
+class UserError(Exception):
+    """Something the user can put right: shown as it is, without a traceback. Every other exception is a bug."""
+
+    exit_status = Exit.USAGE
+
+
+class EnvironmentFault(UserError):
+    """The machine refuses: disk full, read-only, a program that cannot be started."""
+
+    exit_status = Exit.FAILED
+
+
+class NothingRan(UserError):
+    """Nothing that was asked for can run here."""
+
+    exit_status = Exit.NOTHING_RAN
+
+
+class Interrupted(UserError):
+    """Ctrl-C or SIGTERM; what was measured is kept."""
+
+    exit_status = Exit.INTERRUPTED
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong with a plan or a command line."""
+
+    message: str
+    field: str = ""
+    line: int | None = None  #: counted from 1
+
+    def text(self, source: str) -> str:
+        """``file:line: field: message``, as far as each is known."""
+        where = f"{source}:{self.line}" if self.line is not None else source
+        return ": ".join(part for part in (where, self.field, self.message) if part)
+
+
+class PlanError(UserError):
+    """All problems of a plan together."""
+
+    def __init__(self, source: str, problems: Iterable[Problem]) -> None:
+        self.source = source
+        self.problems = sorted(problems, key=lambda p: (p.line or 0, p.field))
+        super().__init__("\n".join(p.text(source) for p in self.problems))
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """``"; did you mean 'aes'?"`` when a known word is close, else the list of known words, or nothing where there are none."""
+    words = [str(k) for k in known]
+    close = difflib.get_close_matches(word, words, n=1, cutoff=0.6)
+    if close:
+        return f"; did you mean '{close[0]}'?"
+    return f"; known: {', '.join(words)}" if words else ""

@@ -1,0 +1,359 @@
+"""What is measured on: default inputs by kind, and what ``--input KIND=PATH`` puts in their place. Every input is named, dated and hashed.
+
+Defaults come from Debian packages, so that anyone can measure on the same: the route table of ``python3-pyasn``, the rules of ``modsecurity-crs``,
+files of ``ieee-data``, ``wamerican`` and ``libc6``. Captures have no default: where none is given, operators draw packets from traffic models.
+What must be converted is converted once and kept in the cache directory by the hash of its content.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import random
+import re
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final
+
+from dpubench import programs
+from dpubench.errors import EnvironmentFault, UserError, nearest
+
+KINDS: Final = {
+    "routes4": "IPv4 prefixes, lines `prefix/len,next_hop` (one file, may be gzip)",
+    "routes6": "IPv6 prefixes, lines `prefix/len,next_hop` (one file, may be gzip)",
+    "rules": "regular expressions, lines `id:/regex/flags` (one file), or one of the words `selective`, `crs`",
+    "corpus": "files or directories from which messages are cut",
+    "capture": "packets, pcap or pcapng (no default: traffic models)",
+}
+_ONE_FILE: Final = ("routes4", "routes6", "rules")
+_RULE_WORDS: Final = ("selective", "crs")
+
+PYASN_TABLE: Final = "ipasn6_20151101.dat.gz"
+CRS_RULES: Final = Path("/usr/share/modsecurity-crs/rules")
+_CONVERTER: Final = 1  #: raised when converted files would come out otherwise
+
+#: A rule that matches more than this share of :func:`crs_sample` says nothing about searching: it hits at once.
+CRS_MOST_MATCHES: Final = 0.10
+_CRS_SAMPLE: Final = 120
+_CRS_PAYLOAD_BYTES: Final = 192
+_CRS_RULE_LIMIT_S: Final = 0.5
+
+
+@dataclass(frozen=True)
+class Input:
+    """One resolved kind."""
+
+    kind: str
+    files: tuple[Path, ...]
+    name: str
+    sha256: str
+    date: str = ""
+    note: str = ""
+
+    def record(self) -> dict[str, Any]:
+        """For ``run.json``."""
+        return {"name": self.name, "sha256": self.sha256, "date": self.date, "note": self.note, "files": [str(f) for f in self.files]}
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A kind that has no default here."""
+
+    kind: str
+    reason: str
+
+
+@dataclass
+class Resolved:
+    """Inputs of a run."""
+
+    inputs: dict[str, Input] = field(default_factory=dict)
+    missing: dict[str, Missing] = field(default_factory=dict)
+
+    def for_job(self) -> dict[str, list[str]]:
+        return {kind: [str(f) for f in given.files] for kind, given in self.inputs.items()}
+
+
+def parse_option(options: Sequence[str]) -> dict[str, list[str]]:
+    """``KIND=PATH`` options, each kind possibly several times. @raises UserError naming the option."""
+    given: dict[str, list[str]] = {}
+    for option in options:
+        kind, equals, path = option.partition("=")
+        if not equals or not path:
+            raise UserError(f"--input {option}: write KIND=PATH, as --input rules=my.rules (kinds: {', '.join(KINDS)})")
+        if kind not in KINDS:
+            raise UserError(f"--input {option}: unknown kind '{kind}'{nearest(kind, KINDS)}")
+        given.setdefault(kind, []).append(path)
+    return given
+
+
+def resolve(kinds: Iterable[str], given: Mapping[str, Sequence[str]]) -> Resolved:
+    """Inputs for ``kinds``: those given, else the defaults; what has neither is listed as missing with its remedy.
+
+    Raises:
+        UserError: a given file cannot be used.
+    """
+    resolved = Resolved()
+    for kind in sorted(set(kinds) | {k for k in given if k == "capture"}):
+        try:
+            found = _given(kind, list(given[kind])) if given.get(kind) else _DEFAULTS[kind]()
+        except _NoDefault as error:
+            resolved.missing[kind] = Missing(kind, str(error))
+        else:
+            resolved.inputs[kind] = found
+    return resolved
+
+
+class _NoDefault(Exception):
+    pass
+
+
+def _given(kind: str, paths: list[str]) -> Input:
+    if kind == "rules" and len(paths) == 1 and paths[0] in _RULE_WORDS and not Path(paths[0]).exists():
+        try:
+            return _selective() if paths[0] == "selective" else _crs()
+        except _NoDefault as error:
+            raise UserError(f"--input rules={paths[0]}: {error}") from None
+    if kind in _ONE_FILE and len(paths) > 1:
+        raise UserError(f"--input {kind}: given {len(paths)} times, but it is one file: join them first")
+    files: list[Path] = []
+    for text in paths:
+        path = Path(text).expanduser()
+        if not path.exists():
+            raise UserError(f"--input {kind}={text}: there is no such file")
+        if path.is_dir() and kind != "corpus":
+            raise UserError(f"--input {kind}={text}: is a directory; give a file")
+        if not os.access(path, os.R_OK):
+            raise UserError(f"--input {kind}={text}: cannot be read: check its permissions")
+        if path.is_file() and path.stat().st_size == 0:
+            raise UserError(f"--input {kind}={text}: is empty")
+        files.append(path.resolve())
+    name = ", ".join(f.name for f in files)
+    digest = _digest(files)
+    date = time.strftime("%Y-%m-%d", time.gmtime(max(f.stat().st_mtime for f in files)))
+    if kind in ("routes4", "routes6"):
+        family = 4 if kind == "routes4" else 6
+        original = files[0]
+        files = [_converted(original, digest, f"{kind}.csv", lambda: convert_routes(_text(original, f"--input {kind}"), family))]
+    return Input(kind, tuple(files), name, digest, date)
+
+
+# --- routes
+
+
+def convert_routes(text: str, family: int) -> str:
+    """Lines ``prefix/len,next_hop`` from pyasn's ``prefix<TAB>as`` with ``;`` comments, or from a CSV with a header line.
+
+    What is neither is passed on: the native reader names bad lines. Prefixes of the other address family are left out.
+    """
+    lines: list[str] = []
+    colon_wanted = family == 6
+    for line in text.splitlines():
+        stripped = line.strip()
+        if not stripped or stripped[0] in ";#" or stripped.startswith("prefix"):
+            continue
+        prefix, separator, hop = stripped.replace("\t", ",", 1).partition(",")
+        if separator and "/" in prefix and (":" in prefix) != colon_wanted:
+            continue
+        lines.append(f"{prefix.strip()}{separator}{hop.strip()}")
+    return "\n".join(lines) + "\n"
+
+
+def _pyasn(family: int) -> Input:
+    for place in (Path("/usr/lib/python3/dist-packages/data"), Path("/usr/share/python3-pyasn")):
+        table = place / PYASN_TABLE
+        if table.is_file():
+            break
+    else:
+        raise _NoDefault(f"no route table: install python3-pyasn, or give --input routes{family}=FILE")
+    digest = _digest([table])
+    kind = f"routes{family}"
+    file = _converted(table, digest, f"{kind}.csv", lambda: convert_routes(_text(table, kind), family))
+    name = f"RouteViews 2015-11-01 IPv{family} (python3-pyasn {_version('python3-pyasn')}, {PYASN_TABLE})"
+    return Input(kind, (file,), name, digest, "2015-11-01")
+
+
+# --- rules
+
+
+def _selective() -> Input:
+    file = Path(str(resources.files("dpubench").joinpath("data/selective.rules")))
+    return Input("rules", (file,), "selective (dpubench)", _digest([file]), note="literals and expressions that rarely match")
+
+
+def crs_operands(texts: Iterable[str]) -> list[str]:
+    """Unique operands of ``@rx`` and ``!@rx`` of SecRule lines, without those that hold ``%{macros}``, in order of appearance.
+
+    The operand is a quoted argument of Apache's configuration language, in which ``\\\\`` and ``\\"`` stand for the second character
+    (Apache httpd, server/util.c, ``substring_conf``); a backslash before anything else stays.
+    """
+    found: dict[str, None] = {}
+    for text in texts:
+        joined = re.sub(r"\\\n\s*", " ", text)
+        for line in joined.splitlines():
+            if not line.lstrip().startswith("SecRule "):
+                continue
+            match = re.search(r'\s"!?@rx\s+((?:[^"\\]|\\.)*)"', line)
+            if match and "%{" not in match[1]:
+                found[re.sub(r'\\([\\"])', r"\1", match[1])] = None
+    return list(found)
+
+
+def crs_sample(seed: int = 1) -> list[str]:
+    """Payloads by which rules are judged: half random bytes (as Latin-1), half words, numbers and punctuation as in forms and logs."""
+    generator = random.Random(seed)
+    text = "the of and to in is was for on with as at by from that it be are this have not or an which you one all user name date"
+    words = text.split()
+    payloads = []
+    for i in range(_CRS_SAMPLE):
+        if i % 2:
+            payloads.append(generator.randbytes(_CRS_PAYLOAD_BYTES).decode("latin-1"))
+        else:
+            text = ""
+            while len(text) < _CRS_PAYLOAD_BYTES:
+                text += generator.choice(words) if generator.random() < 0.85 else str(generator.randrange(10_000))
+                text += generator.choice("     ,.\n")
+            payloads.append(text[:_CRS_PAYLOAD_BYTES])
+    return payloads
+
+
+def select_rules(operands: Sequence[str], sample: Sequence[str]) -> tuple[list[str], int]:
+    """The operands that match at most :data:`CRS_MOST_MATCHES` of ``sample``, and how many were left out.
+
+    An operand that Python's ``re`` cannot compile, or that it has not judged within half a second (nested repeats), is kept.
+    """
+    kept, left_out = [], 0
+    most = CRS_MOST_MATCHES * len(sample)
+    for operand in operands:
+        try:
+            rule = re.compile(operand)
+        except (re.error, OverflowError, RecursionError):
+            kept.append(operand)
+            continue
+        matches, deadline = 0, time.monotonic() + _CRS_RULE_LIMIT_S
+        for payload in sample:
+            matches += rule.search(payload) is not None
+            if matches > most or time.monotonic() > deadline:
+                break
+        if matches > most:
+            left_out += 1
+        else:
+            kept.append(operand)
+    return kept, left_out
+
+
+def _crs() -> Input:
+    files = sorted(CRS_RULES.glob("*.conf"))
+    if not files:
+        raise _NoDefault("no rules: install modsecurity-crs, or give --input rules=FILE")
+    digest = _digest(files)
+
+    def convert() -> str:
+        operands = crs_operands(f.read_text(encoding="utf-8", errors="replace") for f in files)
+        kept, left_out = select_rules(operands, crs_sample())
+        reason = f"left out because they match more than {CRS_MOST_MATCHES:.0%} of a sample"
+        head = f"# modsecurity-crs, operands of @rx; {len(kept)} of {len(operands)}, {left_out} {reason}\n"
+        return head + "".join(f"{number}:/{operand}/\n" for number, operand in enumerate(kept, 1))
+
+    file = _converted(CRS_RULES, digest, "crs.rules", convert)
+    with file.open(encoding="utf-8") as opened:
+        note = opened.readline().lstrip("# ").strip()
+    return Input("rules", (file,), f"modsecurity-crs {_version('modsecurity-crs')}", _digest([file]), note=note)
+
+
+# --- corpus, capture
+
+
+def _corpus() -> Input:
+    candidates: list[tuple[str, list[Path]]] = [
+        ("ieee-data", [Path("/usr/share/ieee-data/oui36.csv")]),
+        ("wamerican", [Path("/usr/share/dict/american-english")]),
+        ("libc6", sorted(Path("/usr/lib").glob("*-linux-gnu/libc.so.6"))[:1]),
+        ("modsecurity-crs", sorted(CRS_RULES.glob("*.data"))),
+    ]
+    files: list[Path] = []
+    names: list[str] = []
+    for package, paths in candidates:
+        present = [p.resolve() for p in paths if p.is_file()]
+        if present:
+            files += present
+            names.append(f"{package} {_version(package)}")
+    if not files:
+        raise _NoDefault("no corpus: install ieee-data, wamerican or modsecurity-crs, or give --input corpus=PATH")
+    return Input("corpus", tuple(files), ", ".join(names), _digest(files))
+
+
+def _capture() -> Input:
+    raise _NoDefault("no capture given (traffic models are used): give --input capture=FILE.pcap to measure on real packets")
+
+
+_DEFAULTS: Final[dict[str, Callable[[], Input]]] = {
+    "routes4": lambda: _pyasn(4),
+    "routes6": lambda: _pyasn(6),
+    "rules": _selective,
+    "corpus": _corpus,
+    "capture": _capture,
+}
+
+
+# --- files
+
+
+def _text(path: Path, what: str) -> str:
+    try:
+        data = path.read_bytes()
+        if data[:2] == b"\x1f\x8b":
+            data = gzip.decompress(data)
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UserError(f"{what}: {path}: not text at byte {error.start}") from None
+    except (OSError, EOFError) as error:
+        raise UserError(f"{what}: {path}: cannot be read: {error}") from None
+
+
+def _converted(source: Path, digest: str, suffix: str, convert: Callable[[], str]) -> Path:
+    """The converted file, made once per content of ``source``; in a folder that goes with the process where the cache cannot be written."""
+    place = programs.cache_directory() / "inputs"
+    file = place / f"{digest[:32]}-{_CONVERTER}-{suffix}"
+    if file.is_file():
+        return file
+    text = convert()
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        descriptor, name = tempfile.mkstemp(dir=place)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as opened:
+            opened.write(text)
+        Path(name).replace(file)
+    except OSError as error:
+        raise EnvironmentFault(f"{place}: cannot keep {source.name} converted: {error.strerror}: set XDG_CACHE_HOME to a folder with room") from None
+    return file
+
+
+def _digest(paths: Sequence[Path]) -> str:
+    """SHA-256 of one file; of several, and of directories, of their contents in name order, each preceded by name and length."""
+    files = [p for path in paths for p in (sorted(f for f in path.rglob("*") if f.is_file()) if path.is_dir() else [path])]
+    digest = hashlib.sha256()
+    for file in files:
+        try:
+            data = file.read_bytes()
+        except OSError as error:
+            raise UserError(f"{file}: cannot be read: {error.strerror}") from None
+        if len(files) > 1:
+            digest.update(f"{file.name}\0{len(data)}\0".encode())
+        digest.update(data)
+    return digest.hexdigest()
+
+
+def _version(package: str) -> str:
+    """Version of a Debian package; empty where there is no dpkg."""
+    try:
+        answer = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", package], capture_output=True, text=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return answer.stdout.strip() if answer.returncode == 0 else ""

@@ -1,0 +1,256 @@
+"""What ``dpubench doctor`` looks at: each finding says what was found, what harm it does, and what to do about it.
+
+Reads files of the kernel only; ``root`` stands for ``/`` so that tests can show it another machine.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from dpubench.errors import UserError
+
+#: Stolen or busy time above these shares of a CPU shows in results.
+STEAL_LIMIT: Final = 0.01
+LOAD_LIMIT: Final = 0.25
+DISK_BYTES: Final = 1 << 30
+_SAMPLE_S: Final = 0.5
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing about this machine; ``good`` helps, ``harm`` should be changed where possible, ``note`` is worth knowing."""
+
+    what: str
+    verdict: Literal["good", "harm", "note"]
+    found: str
+    harm: str = ""
+    remedy: str = ""
+
+
+def examine(results: Path, root: Path = Path("/")) -> list[Finding]:
+    """All findings, in a fixed order."""
+    checks = (_governor, _turbo, _smt, _isolated, _steal, _load, _huge_pages, _perf, _energy, _virtual, _clock)
+    return [finding for check in checks for finding in check(root)] + [_disk(results), *_engines()]
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return None
+
+
+def _governor(root: Path) -> Iterator[Finding]:
+    files = sorted((root / "sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_governor"))
+    found = sorted({t for f in files if (t := _text(f)) is not None})
+    if not found:
+        yield Finding(
+            "CPU governor", "note", "no frequency control here", "the clock may change unseen; cycles per operation are estimates", "none from inside"
+        )
+    elif found == ["performance"]:
+        yield Finding("CPU governor", "good", "performance")
+    else:
+        yield Finding(
+            "CPU governor",
+            "harm",
+            ", ".join(found),
+            "the clock follows the load, so that short windows run slower",
+            "cpupower frequency-set -g performance",
+        )
+
+
+def _turbo(root: Path) -> Iterator[Finding]:
+    cpu = root / "sys/devices/system/cpu"
+    no_turbo, boost = _text(cpu / "intel_pstate/no_turbo"), _text(cpu / "cpufreq/boost")
+    state = {"0": True, "1": False}.get(no_turbo or "") if no_turbo is not None else {"1": True, "0": False}.get(boost or "")
+    if state is None:
+        yield Finding(
+            "turbo",
+            "note",
+            "not visible",
+            "the clock may rise and fall with heat and with neighbours",
+            "switch it off in the firmware for steady rates",
+        )
+    elif state:
+        remedy = (
+            "echo 1 > /sys/devices/system/cpu/intel_pstate/no_turbo" if no_turbo is not None else "echo 0 > /sys/devices/system/cpu/cpufreq/boost"
+        )
+        yield Finding("turbo", "harm", "on", "one thread runs at a higher clock than many: thread scaling looks worse than it is", remedy)
+    else:
+        yield Finding("turbo", "good", "off")
+
+
+def _smt(root: Path) -> Iterator[Finding]:
+    active = _text(root / "sys/devices/system/cpu/smt/active")
+    if active == "1":
+        yield Finding(
+            "SMT", "note", "on", "two threads share a core: thread counts above the cores are no cores",
+            "threads take one CPU of each core first; echo off > /sys/devices/system/cpu/smt/control to be sure",
+        )  # fmt: skip
+    else:
+        yield Finding("SMT", "good", "off" if active == "0" else "not visible")
+
+
+def _isolated(root: Path) -> Iterator[Finding]:
+    isolated = _text(root / "sys/devices/system/cpu/isolated")
+    if isolated:
+        yield Finding("isolated CPUs", "good", isolated, remedy="use them: taskset -c " + isolated + " dpubench run")
+    else:
+        yield Finding(
+            "isolated CPUs", "note", "none", "other programs interrupt the windows (medians bear with a few)", "boot with isolcpus=1-N nohz_full=1-N"
+        )
+
+
+def _ticks(root: Path) -> list[int] | None:
+    text = _text(root / "proc/stat")
+    return [int(n) for n in text.splitlines()[0].split()[1:]] if text and text.startswith("cpu ") else None
+
+
+def _steal(root: Path) -> Iterator[Finding]:
+    before = _ticks(root)
+    time.sleep(_SAMPLE_S)
+    after = _ticks(root)
+    if before is None or after is None or len(after) < 8:
+        return
+    total = max(sum(after) - sum(before), 1)
+    share = (after[7] - before[7]) / total
+    boot = after[7] / max(sum(after), 1)
+    if max(share, boot) > STEAL_LIMIT:
+        yield Finding(
+            "steal time",
+            "harm",
+            f"{share:.1%} now, {boot:.1%} since boot",
+            "the host takes the CPU away: rates swing",
+            "measure on a dedicated machine or at a quieter time",
+        )
+    else:
+        yield Finding("steal time", "good", f"{share:.1%} now, {boot:.1%} since boot")
+
+
+def _load(root: Path) -> Iterator[Finding]:
+    text = _text(root / "proc/loadavg")
+    cpus = os.cpu_count() or 1
+    if text is None:
+        return
+    load = float(text.split()[0])
+    if load / cpus > LOAD_LIMIT:
+        yield Finding("load", "harm", f"{load:.2f} on {cpus} CPUs", "other work competes for cores, caches and memory", "stop it, or measure later")
+    else:
+        yield Finding("load", "good", f"{load:.2f} on {cpus} CPUs")
+
+
+def _huge_pages(root: Path) -> Iterator[Finding]:
+    text = _text(root / "proc/meminfo") or ""
+    values = {k: v.split()[0] for k, _, v in (line.partition(":") for line in text.splitlines()) if v}
+    number = int(values.get("HugePages_Total", "0"))
+    if number:
+        yield Finding("huge pages", "good", f"{number} of {values.get('Hugepagesize', '?')} kB")
+    else:
+        yield Finding(
+            "huge pages", "note", "none", "large tables pay for address translation; DPDK engines run without", "sysctl vm.nr_hugepages=256"
+        )
+
+
+def _perf(root: Path) -> Iterator[Finding]:
+    level = _text(root / "proc/sys/kernel/perf_event_paranoid")
+    if level is None:
+        yield Finding(
+            "hardware counters",
+            "note",
+            "no perf events in this kernel",
+            "cycles are estimated from a multiply chain",
+            "a kernel with CONFIG_PERF_EVENTS",
+        )
+    elif int(level) > 2 and os.geteuid() != 0:
+        yield Finding(
+            "hardware counters",
+            "note",
+            f"perf_event_paranoid = {level}",
+            "cycles are estimated from a multiply chain",
+            "sysctl kernel.perf_event_paranoid=2",
+        )
+    else:
+        yield Finding("hardware counters", "good", f"perf_event_paranoid = {level}")
+
+
+def _energy(root: Path) -> Iterator[Finding]:
+    domains = sorted((root / "sys/class/powercap").glob("intel-rapl:*/energy_uj"))
+    sensors = sorted((root / "sys/class/hwmon").glob("hwmon*/power*_input"))
+    if not domains and not sensors:
+        yield Finding("energy", "note", "no counter (RAPL, hwmon)", "energy per operation will be absent", "measure on the bare machine")
+    elif domains and not os.access(domains[0], os.R_OK):
+        yield Finding("energy", "note", "RAPL is not readable", "energy per operation will be absent", f"chmod a+r {domains[0]}")
+    else:
+        yield Finding("energy", "good", f"{len(domains)} RAPL domains, {len(sensors)} power sensors")
+
+
+def _virtual(root: Path) -> Iterator[Finding]:
+    info = _text(root / "proc/cpuinfo") or ""
+    if " hypervisor" in info:
+        vendor = _text(root / "sys/class/dmi/id/sys_vendor") or "unknown"
+        yield Finding(
+            "virtualisation",
+            "harm",
+            f"a virtual machine ({vendor})",
+            "neighbours share caches, memory and clock",
+            "trust ratios more than rates; measure on bare metal for rates",
+        )
+    else:
+        yield Finding("virtualisation", "good", "none seen")
+
+
+def _clock(root: Path) -> Iterator[Finding]:
+    source = _text(root / "sys/devices/system/clocksource/clocksource0/current_clocksource")
+    if source in ("tsc", "arch_sys_counter", "kvm-clock"):
+        yield Finding("clock source", "good", source)
+    else:
+        yield Finding(
+            "clock source",
+            "harm",
+            source or "not visible",
+            "reading the time costs microseconds",
+            "boot with clocksource=tsc where the TSC is invariant",
+        )
+
+
+def _disk(results: Path) -> Finding:
+    place = results.absolute()
+    while not place.exists():
+        place = place.parent
+    free = shutil.disk_usage(place).free
+    if not os.access(place, os.W_OK):
+        return Finding("results", "harm", f"{place} cannot be written", "no run can be kept", "choose another place with --results DIR")
+    if free < DISK_BYTES:
+        return Finding(
+            "results",
+            "harm",
+            f"{free >> 20} MiB free at {place}",
+            "a long run may not fit",
+            "free some space, or choose another place with --results DIR",
+        )
+    return Finding("results", "good", f"{free >> 30} GiB free at {place}")
+
+
+def _engines() -> Iterator[Finding]:
+    from dpubench import catalog, programs
+
+    try:
+        known = catalog.read(programs.operators_program())
+    except UserError as error:
+        yield Finding("native program", "harm", str(error), "nothing can be measured", "make build")
+        return
+    yield Finding("native program", "good", f"{known.program}, {len(known.operators)} operators")
+    reasons: dict[str, list[str]] = {}
+    for operator, engine in known.engines():
+        if not engine["available"]:
+            reasons.setdefault(engine["reason"], []).append(f"{operator['name']}/{engine['name']}")
+    for reason, names in reasons.items():
+        yield Finding(
+            "engines", "note", ", ".join(names), f"cannot run: {reason}", "install what is missing and `make build`, if it can run here at all"
+        )

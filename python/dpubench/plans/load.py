@@ -1,0 +1,129 @@
+"""From text to a :class:`Plan`: every problem at once, each with its line and the nearest valid word."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from dpubench.errors import PlanError, Problem, UserError, nearest
+from dpubench.plans import yaml_lines
+from dpubench.plans.model import Cycles, Exclude, Plan, Rounds, Window
+
+#: Keys whose values are mappings with a fixed set of keys, for the nearest word.
+_PARTS: dict[str, type[BaseModel]] = {"rounds": Rounds, "cycles": Cycles, "window": Window, "exclude": Exclude}
+
+
+@dataclass(frozen=True)
+class Where:
+    """Where a plan's values were written, for messages: a file with lines, or the option that replaced a value."""
+
+    source: str
+    lines: yaml_lines.Lines = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict)  #: plan key -> command line option that set it
+
+    def named(self, problem: Problem) -> Problem:
+        """``problem`` under the name of the option that gave the value, where one did."""
+        option = self.options.get(problem.field.split(".")[0])
+        return problem if option is None else Problem(problem.message, option)
+
+    def problem(self, message: str, *path: str | int) -> Problem:
+        """A problem with the value at ``path``."""
+        return self.named(Problem(message, ".".join(str(p) for p in path), _line_of(tuple(path), self.lines)))
+
+
+def parse_plan(text: str, source: str) -> tuple[Plan, yaml_lines.Lines]:
+    """The plan in ``text`` and the line of every value.
+
+    Raises:
+        PlanError: with all problems.
+    """
+    data, lines = yaml_lines.parse(text, source)
+    return _validated(data, lines, source), lines
+
+
+def plan_from_words(words: dict[str, Any], where: Where) -> Plan:
+    """A plan from a mapping of values: those of a file with the command line's options laid over them."""
+    try:
+        return _validated(words, where.lines, where.source)
+    except PlanError as error:
+        raise PlanError(where.source, [where.named(p) for p in error.problems]) from None
+
+
+def read_plan(path: Path) -> tuple[Plan, yaml_lines.Lines]:
+    """The plan in a file. Raises :class:`UserError` when it cannot be read, :class:`PlanError` when it is wrong."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise PlanError(str(path), [Problem(f"not UTF-8 at byte {error.start}: save the plan as UTF-8 text")]) from None
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror or error}: check the path of the plan") from None
+    return parse_plan(text, str(path))
+
+
+def plan_text(plan: Plan) -> str:
+    """The complete plan as YAML; :func:`parse_plan` gives the same plan back."""
+    return yaml.safe_dump(plan.words(), sort_keys=False, allow_unicode=True, width=140)
+
+
+def _validated(data: dict[str, Any], lines: yaml_lines.Lines, source: str) -> Plan:
+    try:
+        return Plan.model_validate(data)
+    except ValidationError as error:
+        raise PlanError(source, _problems(error, data, lines)) from None
+
+
+def _problems(error: ValidationError, data: dict[str, Any], lines: yaml_lines.Lines) -> list[Problem]:
+    seen: dict[tuple[str, int | None], Problem] = {}
+    for item in error.errors(include_url=False):
+        path = _path_in(data, item["loc"])
+        field = ".".join(str(p) for p in path)
+        problem = Problem(_message(dict(item), path), field, _line_of(path, lines))
+        # A union reports each of its alternatives: what its list form says is what the user meant to write.
+        known = seen.get((field, problem.line))
+        if known is None or known.message.startswith("must be"):
+            seen[(field, problem.line)] = problem
+    deepest = {field: problem for (field, _), problem in seen.items()}
+    return [p for (field, _), p in seen.items() if not any(other.startswith(field + ".") and p.message.startswith("must be") for other in deepest)]
+
+
+def _path_in(data: Any, loc: tuple[str | int, ...]) -> tuple[str | int, ...]:
+    """Pydantic's location without the names of union branches and validators, which are no keys of the plan."""
+    path: list[str | int] = []
+    at = data
+    for step in loc:
+        if isinstance(at, dict) and isinstance(step, str) and (step in at or not path):
+            path.append(step)
+            at = at.get(step)
+        elif isinstance(at, list) and isinstance(step, int) and step < len(at):
+            path.append(step)
+            at = at[step]
+        elif isinstance(at, dict) and step == loc[-1] and isinstance(step, str):
+            path.append(step)
+    return tuple(path)
+
+
+def _line_of(path: tuple[str | int, ...], lines: yaml_lines.Lines) -> int | None:
+    while path not in lines and path:
+        path = path[:-1]
+    return lines.get(path)
+
+
+def _message(item: dict[str, Any], path: tuple[str | int, ...]) -> str:
+    kind = item["type"]
+    if kind == "extra_forbidden":
+        part = _PARTS.get(str(path[0])) if len(path) > 1 else Plan
+        return f"unknown key '{path[-1]}'" + nearest(str(path[-1]), part.model_fields if part else [])
+    if kind == "missing":
+        return "is missing"
+    if kind == "value_error":
+        return str(item["ctx"]["error"])
+    value = str(item.get("input"))
+    if kind == "literal_error":
+        expected = str(item["ctx"]["expected"])
+        return f"must be {expected}, not '{value[:40]}'" + nearest(value, [w.strip(" '") for w in expected.replace(" or ", ",").split(",")])
+    return f"must be otherwise: {item['msg'][0].lower()}{item['msg'][1:]} (found '{value[:40]}')"

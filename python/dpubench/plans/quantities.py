@@ -1,0 +1,114 @@
+"""Quantities with units, as people write them: ``1500B``, ``64KiB``, ``25Gb/s``, ``2Mpps``, ``10s``, ``5%``.
+
+Each parser returns the base unit named in its docstring and raises :class:`ValueError` whose message names the remedy. A unit is never guessed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Final
+
+_BYTES: Final = {"B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+_SECONDS: Final[Mapping[str, int | Decimal]] = {"ns": Decimal("1e-9"), "us": Decimal("1e-6"), "ms": Decimal("1e-3"), "s": 1, "min": 60, "h": 3600}
+_BIT_RATES: Final = {
+    "b/s": 1, "kb/s": 10**3, "Mb/s": 10**6, "Gb/s": 10**9, "Tb/s": 10**12,
+    "bit/s": 1, "kbit/s": 10**3, "Mbit/s": 10**6, "Gbit/s": 10**9, "Tbit/s": 10**12,
+}  # fmt: skip
+_PACKET_RATES: Final = {"pps": 1, "kpps": 10**3, "Mpps": 10**6, "Gpps": 10**9}
+_SHAPE: Final = re.compile(r"\s*([+-]?[0-9]{1,18}(?:\.[0-9]{1,9})?)\s*([A-Za-z%/]*)\s*", re.ASCII)
+
+
+def _parse(value: object, what: str, units: Mapping[str, int | Decimal], example: str) -> Decimal:
+    text = str(value)
+    match = _SHAPE.fullmatch(text)
+    shown = text if len(text) <= 40 else text[:37] + "..."
+    if isinstance(value, bool) or match is None:
+        raise ValueError(f"'{shown}' is no {what}: write a number with its unit, as {example}")
+    number, unit = match.groups()
+    if not unit:
+        raise ValueError(f"'{shown}' has no unit: write {number}{next(iter(units))} (units: {', '.join(units)})")
+    if unit not in units:
+        raise ValueError(f"'{unit}' is no unit of a {what}: use one of {', '.join(units)}, as {example}")
+    return Decimal(number) * units[unit]
+
+
+def size_bytes(value: object) -> int:
+    """Bytes; at least 1 and a whole number."""
+    size = _parse(value, "size", _BYTES, "1500B or 64KiB")
+    if size <= 0:
+        raise ValueError(f"a size must be at least 1 byte, not '{value}'")
+    if size != int(size):
+        raise ValueError(f"'{value}' is no whole number of bytes")
+    return int(size)
+
+
+def duration_s(value: object) -> float:
+    """Seconds; above 0."""
+    seconds = _parse(value, "time", _SECONDS, "10s or 20min")
+    if seconds <= 0:
+        raise ValueError(f"a time must be above 0, not '{value}'")
+    return float(seconds)
+
+
+def rate_bps(value: object) -> float:
+    """Bits per second; above 0."""
+    rate = _parse(value, "bit rate", _BIT_RATES, "25Gb/s")
+    if rate <= 0:
+        raise ValueError(f"a rate must be above 0, not '{value}'")
+    return float(rate)
+
+
+def rate_pps(value: object) -> float:
+    """Packets per second; above 0."""
+    rate = _parse(value, "packet rate", _PACKET_RATES, "2Mpps")
+    if rate <= 0:
+        raise ValueError(f"a rate must be above 0, not '{value}'")
+    return float(rate)
+
+
+def fraction(value: object) -> float:
+    """A share as a number between 0 and 1, both excluded; written in percent."""
+    share = _parse(value, "share", {"%": 1}, "5%") / 100
+    if not 0 < share < 1:
+        raise ValueError(f"a share must lie between 0% and 100%, not '{value}'")
+    return float(share)
+
+
+def count(value: object, what: str, most: int) -> int:
+    """A whole number from 1 to ``most``."""
+    text = str(value).strip()
+    if isinstance(value, bool) or not re.fullmatch(r"[+-]?[0-9]{1,18}", text, re.ASCII):
+        raise ValueError(f"'{text[:40]}' is no number of {what}: write a whole number from 1 to {most}")
+    number = int(text)
+    if not 1 <= number <= most:
+        raise ValueError(f"the number of {what} must lie between 1 and {most}, not {number}")
+    return number
+
+
+def format_bytes(size: int) -> str:
+    """``1500B``, ``64KiB``: exact, readable by :func:`size_bytes`."""
+    for unit in ("GiB", "MiB", "KiB"):
+        if size >= _BYTES[unit] and size % _BYTES[unit] == 0:
+            return f"{size // _BYTES[unit]}{unit}"
+    return f"{size}B"
+
+
+def format_duration(seconds: float) -> str:
+    """``3min``, ``90s``, ``3ms``: readable by :func:`duration_s`; ``1min 05s`` style is for people (:func:`spoken`)."""
+    if seconds >= 60 and seconds % 60 == 0:
+        return f"{int(seconds // 60)}min"
+    if seconds >= 1 or seconds == 0:
+        return f"{seconds:g}s"
+    return f"{seconds * 1e3:g}ms" if seconds >= 1e-3 else f"{seconds * 1e6:g}us"
+
+
+def spoken(seconds: float) -> str:
+    """A time for people: ``45 s``, ``3 min 05 s``, ``2 h 10 min``."""
+    whole = max(0, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"

@@ -1,0 +1,102 @@
+"""YAML with the line of every value, and no surprises: no tags that build objects, no alias bombs, no key twice."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import yaml
+from yaml.constructor import SafeConstructor
+
+from dpubench.errors import PlanError, Problem
+
+#: A plan larger than this is a mistake (or an attack), not a plan.
+MAX_CHARACTERS: Final = 256 * 1024
+MAX_NODES: Final = 20_000
+MAX_DEPTH: Final = 32
+
+Path = tuple[str | int, ...]
+Lines = dict[Path, int]
+
+#: A plan is text, numbers, lists and mappings; timestamps and binary data have no meaning in it.
+_SCALARS: Final = {f"tag:yaml.org,2002:{t}" for t in ("str", "int", "float", "bool", "null")}
+
+
+class _Builder:
+    def __init__(self) -> None:
+        self.problems: list[Problem] = []
+        self.lines: Lines = {}
+        self.nodes = 0
+        self._scalars = SafeConstructor()
+
+    def build(self, node: yaml.Node, path: Path) -> Any:
+        self.nodes += 1
+        line = node.start_mark.line + 1
+        self.lines[path] = line
+        if self.nodes > MAX_NODES or len(path) > MAX_DEPTH:
+            raise PlanError("", [Problem("too many or too deeply nested values (is an alias repeated?)", line=line)])
+        if isinstance(node, yaml.MappingNode):
+            return self._mapping(node, path)
+        if isinstance(node, yaml.SequenceNode):
+            return [self.build(child, (*path, i)) for i, child in enumerate(node.value)]
+        if node.tag not in _SCALARS:
+            # A date or a base-60 number is meant as text where it stands; a foreign tag is refused.
+            if node.tag.startswith("tag:yaml.org,2002:timestamp"):
+                return node.value
+            self.problems.append(Problem(f"the YAML tag {node.tag} is not allowed in a plan", _dotted(path), line))
+            return None
+        try:
+            return self._scalars.construct_object(node)
+        except (ValueError, yaml.YAMLError):
+            return node.value
+
+    def _mapping(self, node: yaml.MappingNode, path: Path) -> dict[str, Any]:
+        result: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            line = key_node.start_mark.line + 1
+            if not isinstance(key_node, yaml.ScalarNode):
+                self.problems.append(Problem("a key must be a word", _dotted(path), line))
+                continue
+            key = str(key_node.value)
+            if key in result:
+                self.problems.append(Problem(f"'{key}' stands here twice", _dotted((*path, key)), line))
+                continue
+            inner = (*path, key)
+            result[key] = self.build(value_node, inner)
+            self.lines[inner] = line
+        return result
+
+
+def _dotted(path: Path) -> str:
+    return ".".join(str(p) for p in path)
+
+
+def parse(text: str, source: str) -> tuple[dict[str, Any], Lines]:
+    """The mapping that ``text`` holds and the line (from 1) of every value in it.
+
+    Raises:
+        PlanError: all that is wrong with it as YAML, with ``source`` and lines.
+    """
+    if len(text) > MAX_CHARACTERS:
+        raise PlanError(source, [Problem(f"larger than {MAX_CHARACTERS // 1024} KiB: this is no plan")])
+    builder = _Builder()
+    try:
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        if root is None:
+            raise PlanError(source, [Problem("empty: a plan needs at least `study: operators`", line=1)])
+        if not isinstance(root, yaml.MappingNode):
+            raise PlanError(source, [Problem("a plan is a mapping of keys to values, as `study: operators`", line=root.start_mark.line + 1)])
+        data = builder.build(root, ())
+    except PlanError as error:
+        raise PlanError(source, error.problems) from None
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        message = " ".join(str(part) for part in (error.context, error.problem) if part)
+        raise PlanError(source, [Problem(f"not YAML: {message}", line=mark.line + 1 if mark else None)]) from None
+    except (yaml.YAMLError, ValueError) as error:  # ReaderError (control characters), a bad escape in a character code
+        raise PlanError(source, [Problem(f"not YAML: {str(error).splitlines()[0]}")]) from None
+    except RecursionError:
+        raise PlanError(source, [Problem("nested too deeply")]) from None
+    if builder.problems:
+        raise PlanError(source, builder.problems)
+    assert isinstance(data, dict)  # a MappingNode builds one
+    return data, builder.lines

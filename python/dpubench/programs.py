@@ -1,0 +1,52 @@
+"""Where the native programs are."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from dpubench.errors import UserError
+
+OPERATORS = "dpubench-operators"
+
+
+def directory() -> Path:
+    """The folder of the native programs: ``$DPUBENCH_PROGRAMS``, else ``build/`` of this package's repository, else ``libexec`` of the prefix."""
+    if named := os.environ.get("DPUBENCH_PROGRAMS"):
+        return Path(named)
+    repository = Path(__file__).resolve().parents[2]
+    if (repository / "native").is_dir():
+        build = repository / "build"
+        return next((d for d in (build, build / "native") if (d / OPERATORS).is_file()), build)
+    return Path(sys.prefix) / "libexec" / "dpubench"
+
+
+def operators_program(build: Path | None = None) -> Path:
+    """The program ``dpubench-operators`` of ``build`` (a folder or the program itself); of this installation when None.
+
+    Raises:
+        UserError: naming where it was looked for and how to get it.
+    """
+    if build is None:
+        program = directory() / OPERATORS
+    elif build.is_dir():
+        program = next((p for p in (build / OPERATORS, build / "native" / OPERATORS, build / "build" / OPERATORS) if p.is_file()), build / OPERATORS)
+    else:
+        program = build
+    if not program.is_file():
+        remedy = (
+            "give --against a build folder or a program"
+            if build is not None
+            else "run `make build`, or set DPUBENCH_PROGRAMS to the folder that holds it"
+        )
+        raise UserError(f"{program}: there is no such program: {remedy}")
+    if not os.access(program, os.X_OK):
+        raise UserError(f"{program}: is not executable: chmod +x it, or build it again")
+    return program.resolve()
+
+
+def cache_directory() -> Path:
+    """Where converted inputs and compiled artefacts are kept: ``$XDG_CACHE_HOME/dpubench`` or ``~/.cache/dpubench``."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "dpubench"

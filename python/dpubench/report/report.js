@@ -1,0 +1,628 @@
+// The report's behaviour: filter, figures, point tables, calculator, downloads. Everything from a run is set as text, never as markup.
+"use strict";
+(() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const F = Object.fromEntries(data.fields.map((name, i) => [name, i]));
+  const many = data.runs.length > 1;
+  const MAX_LINES = 8;
+  const $ = (selector, root = document) => root.querySelector(selector);
+  const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
+
+  /** An element with attributes (functions become listeners) and children. */
+  function h(tag, attributes = {}, ...children) {
+    const element = document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes)) {
+      if (typeof value === "function") element.addEventListener(name, value);
+      else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, value === true ? "" : value);
+    }
+    element.append(...children.flat().filter((c) => c !== null && c !== undefined && c !== false));
+    return element;
+  }
+
+  // ------------------------------------------------------------------ numbers as text (the same rules as model.py)
+  const grouped = (v, places) => v.toLocaleString("en-US", { minimumFractionDigits: places, maximumFractionDigits: places });
+  function places(value, half) {
+    if (!Number.isFinite(value) || value === 0) return 2;
+    let n = 2 - Math.floor(Math.log10(Math.abs(value)));
+    if (Number.isFinite(half) && half > 0) n = Math.max(n, Math.min(n + 1, -Math.floor(Math.log10(half))));
+    return Math.min(20, Math.max(n, 0));
+  }
+  const num = (v) => (v === null ? "–" : grouped(v, places(v, NaN)));
+  function span(v, low, high) {
+    if (v === null) return { value: "–", range: "" };
+    if (low === null || high === null) return { value: num(v), range: "no interval" };
+    const n = places(v, (high - low) / 2);
+    return { value: grouped(v, n), range: `${grouped(low, n)}–${grouped(high, n)}` };
+  }
+  const sizeText = (b) => (b >= 1048576 && b % 1048576 === 0 ? `${b / 1048576} MiB` : b >= 1024 && b % 1024 === 0 ? `${b / 1024} KiB` : `${grouped(b, 0)} B`);
+  const words = (name) => name.replace(/_/g, " ");
+  const numeric = (text) => text !== "" && Number.isFinite(Number(text));
+  function paramText(op, name, value) {
+    const unit = (op.parameters.find((p) => p.name === name) || {}).unit;
+    if (name === "size" && numeric(value)) return sizeText(Number(value));
+    if (/_bits$/.test(name) && numeric(value)) return `${value} bit`;
+    if (unit === "B" && numeric(value)) return `${words(name)} ${sizeText(Number(value))}`;
+    return numeric(value) ? `${words(name)} ${value}` : value;
+  }
+  const plural = (n, noun) => `${grouped(n, 0)} ${noun}${n === 1 ? "" : "s"}`;
+
+  // ------------------------------------------------------------------ points
+  const text = (i) => data.texts[i];
+  function points(op) {
+    if (!op.list) op.list = op.points.map((raw) => ({ raw, run: raw[F.run], engine: op.engines[raw[F.engine]], params: op.params[raw[F.params]], threads: raw[F.threads], burst: raw[F.burst], footprint: text(raw[F.footprint]) }));
+    return op.list;
+  }
+  const get = (p, name) => p.raw[F[name]];
+  const key = (p, name) => (name === "threads" || name === "burst" || name === "footprint" ? String(p[name]) : p.params[name] ?? "");
+  const hollow = (p) => !get(p, "converged") || get(p, "rounds") < data.fewRounds;
+  const distinct = (list, name) => {
+    const values = [...new Set(list.map((p) => key(p, name)))];
+    return values.every(numeric) ? values.sort((a, b) => a - b) : values;
+  };
+  const QUANTITIES = {
+    value: { label: (op) => op.unit, name: "Rate", of: (p) => [get(p, "value"), get(p, "low"), get(p, "high")] },
+    ns: { short: "ns per operation", label: () => "ns per operation", name: "Time per operation", of: (p) => [get(p, "ns"), get(p, "nsLow"), get(p, "nsHigh")] },
+    cycles: { short: "cycles (estimated)", label: () => "core cycles per operation, estimated", name: "Cycles per operation", of: (p) => [get(p, "cycles"), null, null] },
+  };
+
+  // ------------------------------------------------------------------ selection of what an operator's figures show
+  function dimensions(op) {
+    const names = [...new Set(op.params.flatMap((p) => Object.keys(p)))];
+    const order = (n) => { const i = op.parameters.findIndex((p) => p.name === n); return i < 0 ? 99 : i; };
+    names.sort((a, b) => order(a) - order(b));
+    const axes = names.filter((n) => {
+      const entry = op.parameters.find((p) => p.name === n);
+      const values = distinct(points(op), n);
+      return values.length > 1 && values.every(numeric) && (entry ? entry.axis || /_bits$/.test(n) : n === "size");
+    }).sort((a, b) => (b === "size") - (a === "size"));
+    return { names, axes, all: [...names, "threads", "burst", "footprint"] };
+  }
+  function startState(op) {
+    const d = dimensions(op);
+    const state = { axis: d.axes[0] || "", quantity: "value", log: true, at: {} };
+    const wanted = { ...op.start.params, threads: String(op.start.threads), burst: String(op.start.burst), footprint: op.start.footprint };
+    for (const n of d.all) state.at[n] = wanted[n] ?? "";
+    return settle(op, state, null);
+  }
+  /** Moves the selection to the nearest one that was measured, keeping `kept` as it is. */
+  function settle(op, state, kept) {
+    const d = dimensions(op);
+    let top = null, score = -1;
+    for (const p of points(op)) {
+      if (kept && key(p, kept) !== state.at[kept]) continue;
+      const s = d.all.reduce((sum, n) => sum + (key(p, n) === state.at[n] ? 1 : 0), 0);
+      if (s > score) [top, score] = [p, s];
+    }
+    if (top) for (const n of d.all) state.at[n] = key(top, n);
+    return state;
+  }
+  function matching(op, state, free) {
+    return points(op).filter((p) => dimensions_all(op).every((n) => free.includes(n) || key(p, n) === state.at[n]));
+  }
+  function dimensions_all(op) { return (op.dims ||= dimensions(op)).all; }
+
+  /** Lines of a figure: one per engine (and run), at most eight; of every run its fastest first. */
+  function lines(op, list, x, quantity) {
+    const groups = new Map();
+    for (const p of list) {
+      const [v, low, high] = QUANTITIES[quantity].of(p);
+      if (v === null || !(v > 0)) continue;
+      const id = `${p.run}/${p.engine}`;
+      if (!groups.has(id)) groups.set(id, { run: p.run, engine: p.engine, label: many ? `${data.runs[p.run].name}: ${p.engine}` : p.engine, items: [] });
+      groups.get(id).items.push({ x: x(p), v, low, high, p });
+    }
+    const all = [...groups.values()];
+    for (const g of all) { g.items.sort((a, b) => (a.x > b.x) - (a.x < b.x)); g.best = Math.max(...g.items.map((i) => get(i.p, "ops"))); }
+    all.sort((a, b) => b.best - a.best);
+    const first = [], rest = [], seen = new Set();
+    for (const g of all) (seen.has(g.run) ? rest : (seen.add(g.run), first)).push(g);
+    const shown = [...first, ...rest].slice(0, MAX_LINES);
+    return { shown, left: all.filter((g) => !shown.includes(g)) };
+  }
+
+  // ------------------------------------------------------------------ appearance of figures
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  let printing = false;
+  const LIGHT = { ink: "#16191d", soft: "#515a66", grid: "#e6e9ed", paper: "#ffffff", lines: ["#0062aa", "#c45400", "#00785a", "#a8467f", "#8a6a00", "#4a53b8", "#3a8fb7", "#7d3f1d"] };
+  const DARK = { ink: "#e7eaee", soft: "#b3bbc6", grid: "#2c333c", paper: "#14181d", lines: ["#5fb0f0", "#f0904a", "#3ecfa4", "#e08cc0", "#d8b640", "#a3a9f5", "#8fd0ea", "#d39a78"] };
+  const theme = () => (dark.matches && !printing ? DARK : LIGHT);
+  const SYMBOLS = ["circle", "square", "diamond", "triangle-up", "triangle-down", "pentagon", "hexagon", "star"];
+  const DASHES = ["solid", "dash", "dot", "dashdot"];
+  // Plotly reads a little markup in its texts; names come from runs.
+  const plain = (s) => String(s).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+  const alpha = (hex, a) => `rgba(${parseInt(hex.slice(1, 3), 16)},${parseInt(hex.slice(3, 5), 16)},${parseInt(hex.slice(5, 7), 16)},${a})`;
+  function look(op, line, th) {
+    const e = op.engines.indexOf(line.engine);
+    if (many) return { color: th.lines[line.run % 8], symbol: SYMBOLS[e % 8], dash: DASHES[e % 4] };
+    if (line.engine === op.reference) return { color: th.ink, symbol: "circle", dash: "solid" };
+    const i = op.engines.filter((x) => x !== op.reference).indexOf(line.engine);
+    return { color: th.lines[i % 8], symbol: SYMBOLS[(i + 1) % 8], dash: "solid" };
+  }
+
+  function ticks(low, high) {
+    const found = [];
+    const decades = Math.log10(high / low);
+    const steps = decades > 3.2 ? [1] : decades > 1.6 ? [1, 3] : decades > 0.8 ? [1, 2, 5] : [1, 1.5, 2, 3, 4, 5, 6, 8];
+    for (let e = Math.floor(Math.log10(low)) - 1; e <= Math.ceil(Math.log10(high)); e++) for (const s of steps) { const t = Number((s * 10 ** e).toPrecision(3)); if (t >= low * 0.999 && t <= high * 1.001) found.push(t); }
+    return found;
+  }
+  const tickText = (v) => (v >= 1e6 ? `${+(v / 1e6).toPrecision(3)}M` : v >= 1e4 ? `${+(v / 1e3).toPrecision(3)}k` : String(+v.toPrecision(3)));
+
+  /** A figure as Plotly data and layout. kind: "axis" or "threads". `paper` draws it for download. */
+  function figure(op, state, kind, width, height, paper) {
+    const th = paper ? LIGHT : theme();
+    const overThreads = kind === "threads";
+    const category = !overThreads && state.axis === "";
+    const modes = op.dims.names.filter((n) => distinct(points(op), n).length > 1);
+    const free = overThreads ? ["threads"] : category ? modes : [state.axis];
+    const list = matching(op, state, free);
+    const name = (p) => modes.map((n) => paramText(op, n, p.params[n] ?? "")).join(", ") || op.name;
+    const categories = category ? [...new Set(list.map(name))].slice(0, 12) : [];
+    const x = overThreads ? (p) => p.threads : category ? (p) => categories.indexOf(name(p)) : (p) => Number(p.params[state.axis]);
+    const { shown, left } = lines(op, category ? list.filter((p) => x(p) >= 0) : list, x, state.quantity);
+    if (!shown.length) return null;
+    const items = shown.flatMap((l) => l.items);
+    const xs = [...new Set(items.map((i) => i.x))].sort((a, b) => a - b);
+    const log = !overThreads && state.log;
+    const xlog = !overThreads && !category;
+    let low = Math.min(...items.map((i) => i.low ?? i.v)), high = Math.max(...items.map((i) => i.high ?? i.v));
+    if (log) { low /= 1.12; high *= 1.12; if (high / low < 3) { const m = Math.sqrt(3 / (high / low)); low /= m; high *= m; } } else { low = 0; high *= 1.06; }
+    const fraction = (v) => (log ? Math.log(v / low) / Math.log(high / low) : (v - low) / (high - low));
+
+    const small = paper ? 12 : 11;
+    const font = { family: paper ? "Helvetica, Arial, sans-serif" : getComputedStyle(document.body).fontFamily, size: small, color: th.soft };
+    const traces = [], annotations = [], shapes = [];
+    const dodge = (k) => (category ? (k - (shown.length - 1) / 2) * Math.min(0.18, 0.7 / shown.length) : 0);
+    shown.forEach((line, k) => {
+      const { color, symbol, dash } = look(op, line, th);
+      const px = line.items.map((i) => i.x + dodge(k));
+      const known = line.items.every((i) => i.low !== null && i.high !== null);
+      if (known && !category && line.items.length > 1)
+        traces.push({ x: [...px, ...[...px].reverse()], y: [...line.items.map((i) => i.high), ...line.items.map((i) => i.low).reverse()], fill: "toself", fillcolor: alpha(color, 0.16), line: { width: 0, color: alpha(color, 0) }, mode: "lines", hoverinfo: "skip" });
+      traces.push({
+        x: px, y: line.items.map((i) => i.v), mode: category ? "markers" : "lines+markers", name: plain(line.label),
+        line: { color, width: 1.6, dash }, hoverinfo: "text",
+        marker: { symbol, size: 7, color: line.items.map((i) => (hollow(i.p) ? th.paper : color)), line: { color, width: 1.4 }, opacity: 1 },
+        error_y: { type: "data", symmetric: false, color, thickness: 1.1, width: 3, array: line.items.map((i) => (i.high === null ? 0 : i.high - i.v)), arrayminus: line.items.map((i) => (i.low === null ? 0 : i.v - i.low)) },
+        hovertext: line.items.map((i) => {
+          const s = span(i.v, i.low, i.high);
+          const where = overThreads ? plural(i.x, "thread") : category ? name(i.p) : paramText(op, state.axis, String(i.x));
+          return `<b>${plain(line.label)}</b>, ${plain(where)}<br>${s.value} ${plain(QUANTITIES[state.quantity].label(op))}  [${s.range || "no interval"}]<br>measured, ${plural(get(i.p, "rounds"), "round")}${text(get(i.p, "weak")) ? "<br>" + plain(text(get(i.p, "weak"))) : ""}`;
+        }),
+      });
+    });
+    // Labels stand beside the lines' ends, pushed apart until none covers another.
+    const margin = { l: 52, t: paper ? 30 : 14, b: paper ? 66 : 42, r: 16 + Math.min(width * 0.34, Math.max(...shown.map((l) => l.label.length)) * (small * 0.58)) };
+    const room = height - margin.t - margin.b;
+    const labels = shown.map((l) => ({ l, at: fraction(l.items[l.items.length - 1].v) * room })).sort((a, b) => a.at - b.at);
+    const gap = small + 3;
+    for (let pass = 0; pass < 60; pass++) for (let i = 1; i < labels.length; i++) { const short = gap - (labels[i].at - labels[i - 1].at); if (short > 0.01) { labels[i].at += short / 2; labels[i - 1].at -= short / 2; } }
+    const over = Math.max(0, ...labels.map((s) => s.at - room)) || Math.min(0, ...labels.map((s) => s.at));
+    const longest = Math.floor((margin.r - 12) / (small * 0.56));
+    for (const s of labels) {
+      const label = s.l.label.length > longest ? s.l.label.slice(0, longest - 1) + "…" : s.l.label;
+      annotations.push({ xref: "paper", yref: "paper", x: 1, xshift: 7, y: (s.at - over) / room, xanchor: "left", yanchor: "middle", showarrow: false, text: plain(label), font: { size: small, color: look(op, s.l, th).color } });
+    }
+    let last = xs[xs.length - 1];
+    if (overThreads) {
+      const marks = new Map();
+      data.runs.forEach((r, i) => {
+        if (!shown.some((l) => l.run === i)) return;
+        for (const [n, what] of [[r.physical, "core"], [r.logical, "CPU"]]) if (n && !(what === "CPU" && n === r.physical)) { const t = marks.get(n) || new Set(); t.add(plural(n, what)); marks.set(n, t); }
+      });
+      for (const [n, what] of marks) if (n <= last * 1.02) {
+        shapes.push({ type: "line", x0: n, x1: n, y0: 0, y1: 1, yref: "paper", line: { color: th.soft, width: 1, dash: "dot" } });
+        annotations.push({ x: n, y: 1, yref: "paper", yanchor: "bottom", xanchor: n > last * 0.85 ? "right" : "center", showarrow: false, text: [...what].join(" / "), font: { size: small - 1, color: th.soft } });
+      }
+      const top = shown[0].items;
+      if (top[0].x === 1 && top.length > 1) {
+        const reach = Math.min(last, high / top[0].v);
+        traces.unshift({ x: [1, reach], y: [top[0].v, top[0].v * reach], mode: "lines", hoverinfo: "skip", line: { color: th.soft, width: 1, dash: "dash" } });
+        annotations.push({ x: reach * 0.62, y: top[0].v * reach * 0.62, xanchor: "right", yanchor: "bottom", showarrow: false, text: "linear", font: { size: small - 1, color: th.soft } });
+      }
+    }
+    const crowded = xs.length > 9 ? xs.filter((_, i) => i % Math.ceil(xs.length / 9) === 0) : xs;
+    const axis = { gridcolor: th.grid, linecolor: th.soft, tickcolor: th.soft, ticks: "outside", ticklen: 3, zeroline: false, showline: true, automargin: false };
+    const xaxis = overThreads
+      ? { ...axis, range: [0, last * 1.03], tickvals: xs, title: { text: "threads", standoff: 6 } }
+      : category
+        ? { ...axis, range: [-0.5, categories.length - 0.5], tickvals: categories.map((_, i) => i), ticktext: categories.map((c) => plain(categories.length > 4 ? c.replace(/, /g, "<br>") : c).replace(/&lt;br&gt;/g, "<br>")), showgrid: false, tickfont: { size: small - 1 } }
+        : { ...axis, type: "log", range: [Math.log10(xs[0]) - 0.05 * (Math.log10(last / xs[0]) || 1), Math.log10(last) + 0.03 * (Math.log10(last / xs[0]) || 1)], tickvals: crowded, ticktext: crowded.map((v) => plain(state.axis === "size" ? sizeText(v) : String(v))), title: { text: plain(state.axis === "size" ? "size of a message" : words(state.axis)), standoff: 6 } };
+    const yt = log ? ticks(low, high) : null;
+    const layout = {
+      width, height, margin, font, paper_bgcolor: th.paper, plot_bgcolor: th.paper, showlegend: false, hovermode: "closest", annotations, shapes,
+      hoverlabel: { bgcolor: th.paper, bordercolor: th.soft, font: { color: th.ink, size: 12 }, align: "left" }, xaxis,
+      yaxis: { ...axis, type: log ? "log" : "linear", range: log ? [Math.log10(low), Math.log10(high)] : [low, high], ...(log ? { tickvals: yt, ticktext: yt.map(tickText) } : { nticks: 7 }), title: { text: plain(QUANTITIES[state.quantity].label(op)), standoff: 4 }, showline: false },
+    };
+    const title = `${op.name}${describe(op, state, free) ? ": " + describe(op, state, free) : ""}`;
+    if (paper) {
+      annotations.push({ xref: "paper", yref: "paper", x: 0, y: 1, yshift: 8, xanchor: "left", yanchor: "bottom", showarrow: false, text: `<b>${plain(title)}</b>`, font: { size: 13, color: th.ink } });
+      const origin = many ? plural(data.runs.length, "run") : `run ${data.runs[0].name}`;
+      annotations.push({ xref: "paper", yref: "paper", x: 0, y: 0, yshift: -46, xanchor: "left", yanchor: "top", showarrow: false, text: plain(`Measured; dpubench ${data.runs[0].study}, ${origin}. 95 % intervals; hollow: not converged or few rounds.`), font: { size: 9, color: th.soft } });
+    }
+    return { data: traces, layout, left, title, weak: items.filter((i) => hollow(i.p)).length, total: items.length, rounds: [...new Set(items.map((i) => get(i.p, "rounds")))].sort((a, b) => a - b) };
+  }
+  function describe(op, state, free) {
+    const d = op.dims;
+    const parts = d.names.filter((n) => !free.includes(n) && state.at[n] !== "").map((n) => paramText(op, n, state.at[n]));
+    if (!free.includes("threads")) parts.push(plural(Number(state.at.threads), "thread"));
+    parts.push(`burst ${state.at.burst}`, state.at.footprint);
+    return parts.join(", ");
+  }
+
+  // ------------------------------------------------------------------ libraries, loaded when first needed
+  function library(id) {
+    const holder = document.getElementById(id);
+    if (holder.dataset.loaded) return;
+    const script = document.createElement("script"); // allowed by its hash in the page's policy
+    script.textContent = holder.textContent;
+    document.head.append(script);
+    holder.dataset.loaded = "1";
+  }
+  const CONFIG = { displayModeBar: false, responsive: false, doubleClick: false, scrollZoom: false };
+
+  // ------------------------------------------------------------------ downloads
+  function save(name, content, type) {
+    const url = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }));
+    const link = h("a", { href: url, download: name.replace(/[^A-Za-z0-9._-]+/g, "-") });
+    document.body.append(link); link.click(); link.remove();
+    setTimeout(() => URL.revokeObjectURL(url), 10000);
+  }
+  function toast(message) { const t = $("#toast"); t.textContent = message; t.classList.add("on"); clearTimeout(toast.timer); toast.timer = setTimeout(() => t.classList.remove("on"), 2200); }
+  async function saveSvg(svg, width, height, name, format) {
+    if (format === "svg") return save(`${name}.svg`, svg, "image/svg+xml");
+    if (format === "png") {
+      const image = new Image();
+      image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(svg);
+      await image.decode();
+      const canvas = h("canvas", { width: width * 3, height: height * 3 });
+      canvas.getContext("2d").drawImage(image, 0, 0, width * 3, height * 3);
+      return save(`${name}.png`, await new Promise((done) => canvas.toBlob(done, "image/png")));
+    }
+    library("lib-pdf");
+    const element = new DOMParser().parseFromString(svg, "image/svg+xml").documentElement;
+    const points = 0.75; // a CSS pixel in PostScript points
+    const pdf = new window.jspdf.jsPDF({ unit: "pt", format: [width * points, height * points], orientation: width >= height ? "landscape" : "portrait" });
+    pdf.setProperties({ title: name, creator: "dpubench" });
+    const holder = h("div", { style: "position:absolute;left:-9999px;top:0", "aria-hidden": "true" });
+    holder.append(document.importNode(element, true));
+    document.body.append(holder); // svg2pdf measures text in the document
+    try { await window.svg2pdf.svg2pdf(holder.firstChild, pdf, { x: 0, y: 0, width: width * points, height: height * points }); } finally { holder.remove(); }
+    save(`${name}.pdf`, pdf.output("blob"));
+  }
+  const failing = (what) => (error) => { toast(`${what} failed: ${error.message}`); throw error; };
+  async function saveFigure(op, state, kind, format) {
+    library("lib-plotly");
+    const [width, height] = [640, 420];
+    const f = figure(op, state, kind, width, height, true);
+    const url = await window.Plotly.toImage({ data: f.data, layout: f.layout }, { format: "svg", width, height });
+    const svg = decodeURIComponent(url.slice(url.indexOf(",") + 1));
+    await saveSvg(svg, width, height, `dpubench-${f.title}-${kind === "threads" ? "threads" : "rate"}`, format);
+  }
+  const csvCell = (v) => {
+    if (v === null || v === undefined) return "";
+    if (typeof v === "number") return String(v);
+    const s = /^[=+\-@\t\r]/.test(v) ? "'" + v : v; // a spreadsheet must not take a name for a formula
+    return /[",\n\r]/.test(s) ? `"${s.replace(/"/g, '""')}"` : s;
+  };
+  const csv = (columns, rows) => [columns, ...rows].map((r) => r.map(csvCell).join(",")).join("\r\n") + "\r\n";
+  const TEX = { "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}", "×": "$\\times$", "–": "--", "·": "$\\cdot$", "±": "$\\pm$" };
+  const tex = (v) => String(v ?? "").replace(/[\\~^×–·±]|[#$%&_{}]/g, (c) => TEX[c] || "\\" + c);
+  const latex = (align, columns, rows, caption) => `% needs \\usepackage{booktabs}\n\\begin{table}\n  \\centering\n  \\caption{${tex(caption)}}\n  \\begin{tabular}{${align}}\n    \\toprule\n    ${columns.map(tex).join(" & ")} \\\\\n    \\midrule\n${rows.map((r) => `    ${r.map(tex).join(" & ")} \\\\`).join("\n")}\n    \\bottomrule\n  \\end{tabular}\n\\end{table}\n`;
+  const bracket = (v, low, high) => { const s = span(v, low, high); return v === null ? "" : `${s.value} [${s.range}]`; };
+  const origin = () => `Measured with dpubench, ${data.runs.map((r) => r.name).join(", ")}; 95 % intervals in brackets.`;
+
+  function saveResults(format) {
+    const { columns, rows } = data.table;
+    if (format === "csv") return save("dpubench-results.csv", csv(columns, rows), "text/csv");
+    const c = Object.fromEntries(columns.map((n, i) => [n, i]));
+    const body = rows.filter((r) => r[c.value] !== null).map((r) => [
+      r[c.operator], r[c.configuration], ...(many ? [r[c.run]] : []), r[c.engine], `${bracket(r[c.value], r[c.low95], r[c.high95])} ${r[c.unit]}`, bracket(r[c.ratio_to_reference], r[c.ratio_low95], r[c.ratio_high95]),
+      ...(many ? [bracket(r[c.ratio_to_baseline], r[c.baseline_low95], r[c.baseline_high95]), r[c.verdict]] : [])]);
+    save("dpubench-results.tex", latex(many ? "lllllrrl" : "lllrr", ["operator", "configuration", ...(many ? ["run"] : []), "best engine", "rate", "ratio to reference", ...(many ? ["ratio to baseline", "verdict"] : [])].slice(0, many ? 8 : 5), body, origin()), "application/x-tex");
+  }
+  function saveHeat(index, format) {
+    const m = data.heat[index], heads = [...m.sizes, "no size"];
+    if (format === "csv") {
+      const rows = m.rows.flatMap((r) => r.cells.map((c, i) => c && [r.operator, r.modes, heads[i], c[0], c[1], c[2], c[3]]).filter(Boolean));
+      return save(`dpubench-heat-${m.run}.csv`, csv(["operator", "modes", "size", "ratio", "low95", "high95", "verdict"], rows), "text/csv");
+    }
+    save(`dpubench-heat-${m.run}.tex`, latex("l" + "r".repeat(heads.length), ["operator", ...heads], m.rows.map((r) => [r.operator, ...r.cells.map((c) => (c && c[0] !== null ? num(c[0]) : ""))]), `Ratio of ${m.run} to ${data.runs[data.baseline].name}. ` + origin()), "application/x-tex");
+  }
+  function heatSvg(index) {
+    const m = data.heat[index], heads = [...m.sizes, "no size"];
+    const [left, top, w, row] = [190, 48, 74, 30];
+    const width = left + heads.length * w + 10, height = top + m.rows.length * row + 26;
+    const NS = "http://www.w3.org/2000/svg";
+    const svg = document.createElementNS(NS, "svg");
+    const add = (tag, attributes, content) => { const e = document.createElementNS(NS, tag); for (const [k, v] of Object.entries(attributes)) e.setAttribute(k, v); if (content !== undefined) e.textContent = content; svg.append(e); };
+    svg.setAttribute("viewBox", `0 0 ${width} ${height}`); svg.setAttribute("width", width); svg.setAttribute("height", height); svg.setAttribute("font-family", "Helvetica, Arial, sans-serif");
+    add("rect", { width, height, fill: "#ffffff" });
+    add("text", { x: 8, y: 18, "font-size": 13, "font-weight": "bold", fill: LIGHT.ink }, `${m.run} against ${data.runs[data.baseline].name}`);
+    heads.forEach((t, i) => add("text", { x: left + i * w + w / 2, y: 40, "font-size": 11, "text-anchor": "middle", fill: LIGHT.soft }, t));
+    m.rows.forEach((r, j) => {
+      add("text", { x: 8, y: top + j * row + 18, "font-size": 11, fill: LIGHT.ink }, r.operator);
+      r.cells.forEach((c, i) => {
+        if (!c || c[0] === null) return;
+        const base = c[4] > 0 ? [0, 98, 170] : [196, 84, 0], a = c[4] === 0 ? 0 : 0.08 + 0.42 * Math.abs(c[4]);
+        const fill = c[4] === 0 ? "#eceff2" : `rgb(${base.map((v) => Math.round(255 - a * (255 - v))).join(",")})`;
+        add("rect", { x: left + i * w + 1, y: top + j * row + 1, width: w - 2, height: row - 2, fill });
+        add("text", { x: left + i * w + w / 2, y: top + j * row + 14, "font-size": 10.5, "font-weight": "bold", "text-anchor": "middle", fill: LIGHT.ink }, `${span(c[0], c[1], c[2]).value}×`);
+        add("text", { x: left + i * w + w / 2, y: top + j * row + 24, "font-size": 7.5, "text-anchor": "middle", fill: LIGHT.ink }, span(c[0], c[1], c[2]).range);
+      });
+    });
+    add("text", { x: 8, y: height - 9, "font-size": 9, fill: LIGHT.soft }, "Ratio of best engine's rate to the baseline's, measured, 95 % intervals; grey: undecided or the same.");
+    return { svg: new XMLSerializer().serializeToString(svg), width, height };
+  }
+
+  // ------------------------------------------------------------------ an operator's section
+  const articles = $$("article.operator");
+  const options = (values, chosen, label) => values.map((v) => h("option", { value: v, selected: v === chosen }, label(v)));
+  function choice(label, values, chosen, show, change) {
+    return h("label", {}, label, h("select", { change: (e) => change(e.target.value), "aria-label": label || "selection" }, options(values, chosen, show)));
+  }
+  function draw(article) {
+    const op = data.operators[Number(article.dataset.index)];
+    if (!op.start || !op.points.length) return;
+    op.dims ||= dimensions(op);
+    op.state ||= startState(op);
+    article.dataset.drawn = "1";
+    const state = op.state;
+    const again = (name) => (value) => { state.at[name] = value; settle(op, state, name); draw(article); };
+    const set = (name) => (value) => { state[name] = value; draw(article); };
+    const controls = $(".controls", article), figures = $(".figures", article);
+    const focused = document.activeElement && article.contains(document.activeElement) ? document.activeElement.getAttribute("aria-label") : null;
+    const names = op.dims.all.filter((n) => n !== "threads" && n !== state.axis && !(state.axis === "" && op.dims.names.includes(n) && !hasThreads(op)) && distinct(points(op), n).length > 1);
+    const quantities = ["value", "ns", ...(points(op).some((p) => get(p, "cycles") !== null) ? ["cycles"] : [])];
+    controls.replaceChildren(
+      ...names.map((n) => choice(words(n), distinct(points(op), n), state.at[n], (v) => (n === "size" && numeric(v) ? sizeText(Number(v)) : v), again(n))),
+      op.dims.axes.length > 1 ? choice("over", op.dims.axes, state.axis, words, (v) => { state.axis = v; draw(article); }) : null,
+      choice("show", quantities, state.quantity, (q) => QUANTITIES[q].short || QUANTITIES[q].label(op), set("quantity")));
+    controls.replaceChildren(...[...controls.childNodes].filter((n) => n.nodeType === 1));
+    const kinds = [];
+    const over = state.axis === "" ? dimsVary(op) : true;
+    if (over) kinds.push("axis");
+    if (distinct(matching(op, state, ["threads"]), "threads").length >= 3) kinds.push("threads");
+    figures.className = `figures ${kinds.length === 1 ? "single" : kinds.length === 0 ? "none" : ""}`;
+    figures.replaceChildren(...kinds.map((kind) => plot(op, article, kind, again)));
+    if (!kinds.length) figures.append(singleValues(op, state));
+    for (const kind of kinds) paint(op, article, kind);
+    let rerun = $(".rerun", article);
+    if (!rerun) $(".all-points", article).before((rerun = h("p", { class: "rerun" })));
+    const command = rerunCommand(op, state);
+    rerun.replaceChildren("Measure this selection again: ", h("code", {}, command), " ", h("button", { type: "button", class: "copy", "data-copy": command }, "Copy"));
+    if (focused) { const back = $$("select, button", article).find((e) => e.getAttribute("aria-label") === focused); if (back) back.focus(); }
+  }
+  const hasThreads = (op) => distinct(points(op), "threads").length >= 3;
+  const dimsVary = (op) => op.dims.names.some((n) => distinct(points(op), n).length > 1) || new Set(points(op).map((p) => p.engine)).size > 1;
+  function plot(op, article, kind, again) {
+    const state = op.state;
+    const over = kind === "threads" ? "threads" : state.axis === "" ? "mode" : state.axis === "size" ? "size" : words(state.axis);
+    const threads = distinct(points(op), "threads");
+    const engines = over === "mode" && !op.dims.names.some((n) => distinct(points(op), n).length > 1);
+    return h("figure", { class: "plot", "data-kind": kind },
+      h("figcaption", {}, engines ? `${QUANTITIES[state.quantity].name} of each engine` : `${QUANTITIES[state.quantity].name} over ${over}`,
+        kind === "axis" && threads.length > 1 ? choice("threads", threads, state.at.threads, (v) => v, again("threads")) : null,
+        kind === "threads" && state.axis ? choice(`at ${over === "threads" ? words(state.axis) : over}`, distinct(points(op), state.axis), state.at[state.axis], (v) => paramText(op, state.axis, v), again(state.axis)) : null,
+        kind === "axis" ? h("span", { class: "seg", role: "group", "aria-label": "Scale" }, ...[["log", true], ["linear", false]].map(([label, v]) => h("button", { type: "button", "aria-label": `${label} scale`, "aria-pressed": String(state.log === v), click: () => { state.log = v; draw(article); } }, label))) : null,
+        h("span", { class: "downloads" }, ...["svg", "png", "pdf"].map((f) => h("button", { type: "button", "data-figure-format": f, "aria-label": `Download figure over ${over} as ${f.toUpperCase()}`, click: () => saveFigure(op, state, kind, f).catch(failing("Download")) }, f.toUpperCase())))),
+      h("div", { class: "canvas", role: "img" }), h("p", { class: "under" }));
+  }
+  function paint(op, article, kind) {
+    const box = $(`.plot[data-kind="${kind}"]`, article), canvas = $(".canvas", box);
+    const width = printing ? 490 : Math.max(280, canvas.clientWidth), height = printing ? 230 : 300;
+    canvas.style.height = `${height}px`;
+    const f = figure(op, op.state, kind, width, height, false);
+    if (!f) return;
+    library("lib-plotly");
+    canvas.setAttribute("aria-label", `${f.title}: ${f.total} measured points; the numbers are in the table of all points below`);
+    window.Plotly.newPlot(canvas, f.data, f.layout, CONFIG);
+    const rounds = f.rounds.length === 1 ? plural(f.rounds[0], "round") : `${f.rounds[0]} to ${f.rounds[f.rounds.length - 1]} rounds`;
+    const free = kind === "threads" ? ["threads"] : op.state.axis === "" ? op.dims.names.filter((n) => distinct(points(op), n).length > 1) : [op.state.axis];
+    $(".under", box).replaceChildren(`Measured, ${rounds}; ${describe(op, op.state, free)}.`,
+      f.weak ? h("b", {}, ` ${f.weak} of ${f.total} points hollow.`) : "",
+      f.left.length ? ` Not drawn, beyond ${MAX_LINES} lines: ${f.left.map((l) => l.label).join(", ")}.` : "");
+  }
+  function singleValues(op, state) {
+    const list = matching(op, state, []);
+    return h("div", { class: "single-value" }, h("table", {}, h("tbody", {}, ...list.map((p) => { const s = span(get(p, "value"), get(p, "low"), get(p, "high")); return h("tr", {}, h("th", { scope: "row" }, many ? `${data.runs[p.run].name}: ${p.engine}` : p.engine), h("td", {}, h("b", {}, `${hollow(p) ? "○ " : ""}${s.value} ${op.unit}`)), h("td", { class: "ci" }, s.range), h("td", { class: "dim" }, `measured, ${plural(get(p, "rounds"), "round")}`)); }))));
+  }
+  const shellSafe = (w) => (/^[\w\-./=:,@%+]+$/.test(w) ? w : `'${w.replace(/'/g, "'\\''")}'`);
+  function rerunCommand(op, state) {
+    const r = data.runs[data.baseline ?? 0];
+    const list = ["dpubench", "run", r.study, "--plan", r.plan, "--operator", op.name];
+    for (const n of [...op.dims.names].sort()) if (state.at[n] !== "") list.push(...(n === "size" ? ["--size", `${state.at[n]}B`] : ["--param", `${n}=${state.at[n]}`]));
+    list.push("--threads", state.at.threads, "--burst", state.at.burst, "--footprint", state.at.footprint);
+    return list.map(shellSafe).join(" ");
+  }
+
+  // ------------------------------------------------------------------ all points of an operator
+  function pointTable(op) {
+    op.dims ||= dimensions(op);
+    const shownParams = op.dims.names;
+    const columns = [...(many ? ["run"] : []), ...shownParams, "threads", "burst", "footprint", "engine"];
+    const header = [...columns, op.unit, "95 % interval", "ns per operation", "cycles (est.)", "× reference", "95 % interval", "rounds", ...op.metrics.map((m) => words(m.name)), "path", "verified", "note"];
+    const cell = (p, n) => (n === "run" ? data.runs[p.run].name : n === "engine" ? p.engine : key(p, n));
+    const list = [...points(op)].sort((a, b) => { for (const n of columns) { const [u, v] = [cell(a, n), cell(b, n)]; if (u !== v) return numeric(u) && numeric(v) ? u - v : u < v ? -1 : 1; } return 0; });
+    const row = (p) => {
+      const v = span(get(p, "value"), get(p, "low"), get(p, "high")), r = span(get(p, "ratio"), get(p, "ratioLow"), get(p, "ratioHigh"));
+      return [...columns.map((n) => (n === "size" ? sizeText(Number(cell(p, n))) : cell(p, n))), (hollow(p) ? "○ " : "") + v.value, v.range, num(get(p, "ns")), num(get(p, "cycles")), r.value, r.range, String(get(p, "rounds")), ...get(p, "metrics").map((m) => num(m)), text(get(p, "path")), text(get(p, "checked")), text(get(p, "weak"))];
+    };
+    const full = () => {
+      const heads = [...columns, "unit", "value", "low95", "high95", "ops_per_s", "ops_low95", "ops_high95", "ns_per_op", "ns_low95", "ns_high95", "cycles_per_op_estimated", "ratio_to_reference", "ratio_low95", "ratio_high95", "rounds", "converged", ...op.metrics.map((m) => m.name), "path", "verified", "note"];
+      const rows = list.map((p) => [...columns.map((n) => { const v = cell(p, n); return numeric(String(v)) ? Number(v) : v; }), op.unit, ...["value", "low", "high", "ops", "opsLow", "opsHigh", "ns", "nsLow", "nsHigh", "cycles", "ratio", "ratioLow", "ratioHigh", "rounds", "converged"].map((n) => get(p, n)), ...get(p, "metrics"), text(get(p, "path")), text(get(p, "checked")), text(get(p, "weak"))]);
+      return csv(heads, rows);
+    };
+    const first = columns.length;
+    const numericColumn = (i) => i >= first && i < first + 7;
+    const table = () => latex([...header.slice(0, first + 7)].map((_, i) => (numericColumn(i) ? "r" : "l")).join(""), header.slice(0, first + 7), list.map((p) => row(p).slice(0, first + 7).map((v) => v.replace("○ ", ""))), `${op.name}. ${origin()}`);
+    const body = h("tbody");
+    const CHUNK = 400;
+    let done = 0;
+    const more = h("button", { type: "button", click: () => fill() });
+    const fill = () => {
+      for (const p of list.slice(done, done + CHUNK)) body.append(h("tr", {}, ...row(p).map((v, i) => h("td", { class: numericColumn(i) ? "num" : false }, v))));
+      done = Math.min(list.length, done + CHUNK);
+      more.hidden = done >= list.length;
+      more.textContent = `Show ${Math.min(CHUNK, list.length - done)} more of ${list.length - done}`;
+    };
+    fill();
+    return [
+      h("div", { class: "points-tools downloads" }, `${plural(list.length, "point")}, measured`, h("button", { type: "button", "data-points-format": "csv", click: () => save(`dpubench-${op.name}.csv`, full(), "text/csv") }, "CSV"), h("button", { type: "button", "data-points-format": "tex", click: () => save(`dpubench-${op.name}.tex`, table(), "application/x-tex") }, "LaTeX")),
+      h("table", { class: "values" }, h("thead", {}, h("tr", {}, ...header.map((t, i) => h("th", { scope: "col", class: numericColumn(i) ? "num" : false }, words(t))))), body), more];
+  }
+
+  // ------------------------------------------------------------------ calculator
+  /** Cores for `gbps` of `size`-byte packets. curve: [{size, ns, low, high}] of one core; size null: one operation per packet. */
+  function cores(gbps, size, layer, curve) {
+    const packets = (gbps * 1e9) / (8 * (size + (layer === "L1" ? 20 : 0)));
+    let cost, note = "";
+    if (curve[0].size === null) cost = curve[0];
+    else {
+      const i = curve.findIndex((c) => c.size >= size);
+      if (i < 0 || (i === 0 && curve[0].size > size)) return { packets, outside: true };
+      if (curve[i].size === size) cost = curve[i];
+      else {
+        const [a, b] = [curve[i - 1], curve[i]], t = (size - a.size) / (b.size - a.size);
+        const mix = (n) => (a[n] === null || b[n] === null ? null : a[n] + t * (b[n] - a[n]));
+        cost = { ns: mix("ns"), low: mix("low"), high: mix("high"), weak: a.weak || b.weak, rounds: Math.min(a.rounds, b.rounds) };
+        note = `Interpolated: time per operation taken as linear in size between ${sizeText(a.size)} and ${sizeText(b.size)}; nothing was measured at ${size} B.`;
+      }
+    }
+    const of = (ns) => (ns === null ? null : packets * ns * 1e-9);
+    return { packets, cores: of(cost.ns), low: of(cost.low), high: of(cost.high), note, cost };
+  }
+  function setUpCalculator() {
+    const form = $("#calc"), out = $("#calc-out");
+    const usable = data.operators.filter((o) => o.points.length && o.start);
+    if (!usable.length) { form.replaceWith(h("p", {}, "No operator was measured.")); return; }
+    const state = { op: usable.find((o) => o.bytes) || usable[0], run: data.baseline ?? 0, gbps: "100", size: "1500", layer: "L1", config: "", engine: "" };
+    const select = (id) => h("select", { id, "aria-label": id.replace("calc-", "") });
+    const [runs, ops, configs, engines, layers] = ["calc-run", "calc-operator", "calc-configuration", "calc-engine", "calc-layer"].map(select);
+    const gbps = h("input", { id: "calc-gbps", type: "number", min: "0", step: "any", value: state.gbps, "aria-label": "Gb/s" });
+    const size = h("input", { id: "calc-size", type: "number", min: "1", max: "65536", step: "1", value: state.size, "aria-label": "packet size in bytes, with FCS" });
+    runs.append(...options(data.runs.map((_, i) => String(i)), String(state.run), (i) => data.runs[i].name));
+    ops.append(...options(usable.map((o) => o.name), state.op.name, (n) => n));
+    layers.append(...options(["L1", "L2"], "L1", (l) => (l === "L1" ? "line rate (L1)" : "frames (L2)")));
+    form.append(gbps, "Gb/s", layers, "of", size, "byte packets (with FCS) through", ops, configs, "on", engines, ...(many ? ["of", runs] : []), "needs");
+    form.addEventListener("submit", (e) => e.preventDefault());
+    const other = (op, p) => op.dims.names.filter((n) => n !== "size").map((n) => `${n}=${p.params[n] ?? ""}`).join(",");
+    const otherText = (op, p) => op.dims.names.filter((n) => n !== "size" && p.params[n]).map((n) => paramText(op, n, p.params[n])).join(" · ") || "default";
+    const here = () => points(state.op).filter((p) => p.run === state.run);
+    function refill() {
+      const op = state.op;
+      op.dims ||= dimensions(op);
+      const byConfig = new Map(here().map((p) => [other(op, p), otherText(op, p)]));
+      const wanted = op.dims.names.filter((n) => n !== "size").map((n) => `${n}=${op.start.params[n] ?? ""}`).join(",");
+      if (!byConfig.has(state.config)) state.config = byConfig.has(wanted) ? wanted : [...byConfig.keys()][0] ?? "";
+      configs.replaceChildren(...options([...byConfig.keys()], state.config, (k) => byConfig.get(k)));
+      configs.hidden = byConfig.size < 2;
+      const rate = new Map();
+      for (const p of here()) if (other(op, p) === state.config) rate.set(p.engine, Math.max(rate.get(p.engine) || 0, get(p, "ops") / p.threads));
+      const ranked = [...rate.keys()].sort((a, b) => rate.get(b) - rate.get(a));
+      if (!rate.has(state.engine)) state.engine = ranked[0] ?? "";
+      engines.replaceChildren(...options(ranked, state.engine, (e) => e));
+    }
+    function answer() {
+      const op = state.op, N = Number(gbps.value), S = Number(size.value);
+      delete out.dataset.cores;
+      if (!(N > 0) || !(S >= 1) || !Number.isFinite(N * S)) { out.replaceChildren(h("p", { class: "empty" }, "A rate above 0 Gb/s and a packet size of at least 1 byte are needed.")); return; }
+      let list = here().filter((p) => p.engine === state.engine && other(op, p) === state.config && get(p, "ns") !== null);
+      if (!list.length) { out.replaceChildren(h("p", { class: "empty" }, `${op.name} was not measured in this run.`)); return; }
+      const pick = (name, usual) => { const values = distinct(list, name); const v = values.includes(String(usual)) ? String(usual) : values[0]; list = list.filter((p) => key(p, name) === v); return v; };
+      const threads = Number(pick("threads", 1)), burst = pick("burst", op.start.burst), footprint = pick("footprint", op.start.footprint);
+      const sized = op.dims.names.includes("size") && list.every((p) => numeric(p.params.size ?? ""));
+      const curve = list.map((p) => ({ size: sized ? Number(p.params.size) : null, ns: get(p, "ns") * threads, low: get(p, "nsLow") === null ? null : get(p, "nsLow") * threads, high: get(p, "nsHigh") === null ? null : get(p, "nsHigh") * threads, weak: hollow(p), rounds: get(p, "rounds") })).sort((a, b) => a.size - b.size);
+      const c = cores(N, S, state.layer, curve), r = data.runs[state.run];
+      const rate = `${num(c.packets / 1e6)} Mpps at ${N} Gb/s ${state.layer === "L1" ? "L1 (20 B of preamble and gap per frame)" : "L2"}, ${S} B frames with FCS`;
+      if (c.outside) { out.replaceChildren(h("p", { class: "empty" }, `No rate for ${S} B: ${op.name} was measured from ${sizeText(curve[0].size)} to ${sizeText(curve[curve.length - 1].size)}, and nothing is extrapolated.`)); return; }
+      const s = span(c.cores, c.low, c.high), whole = Math.ceil((c.high ?? c.cores) - 1e-9);
+      out.dataset.cores = c.cores; out.dataset.low = c.low ?? ""; out.dataset.high = c.high ?? "";
+      out.replaceChildren(
+        h("div", { class: "answer" }, `${c.cost.weak ? "○ " : ""}${s.value} cores `, h("span", { class: "ci" }, s.range === "no interval" ? "no interval" : `95 % interval ${s.range}; ${plural(whole, "whole core")}`)),
+        h("ul", {},
+          h("li", {}, `${rate}; ${num(c.cost.ns)} ns per operation on one core of ${r.cpu}, ${state.engine}, burst ${burst}, ${footprint}${threads > 1 ? `, from a measurement of ${threads} threads` : ""}.`),
+          h("li", {}, sized ? `Each packet is one operation on ${S} B: an upper bound, since headers and FCS are not taken off.` : "Each packet is one operation, whatever its size."),
+          c.note ? h("li", {}, h("b", {}, c.note)) : "",
+          h("li", {}, `Computed from measured rates, assuming that cores add up linearly${r.physical ? `; this machine has ${plural(r.physical, "core")}` : ""}. The operator alone: no data movement, no packet input or output.${scaling(op, state, list, threads)}`),
+          c.cost.weak ? h("li", {}, `The rate behind it did not converge or rests on few rounds (${c.cost.rounds}).`) : ""));
+      for (const li of $$("li:empty", out)) li.remove();
+    }
+    /** What the run knows about how well cores add up. */
+    function scaling(op, st, list, threads) {
+      const one = list[list.length >> 1];
+      const same = here().filter((p) => p.engine === st.engine && p.raw[F.params] === one.raw[F.params] && p.burst === one.burst && p.footprint === one.footprint && p.threads > threads);
+      if (!same.length) return "";
+      const top = same.reduce((a, b) => (b.threads > a.threads ? b : a));
+      return ` Measured here: ${top.threads} threads reach ${num(get(top, "ops") / (get(one, "ops") / threads))} times one.`;
+    }
+    form.addEventListener("input", () => {
+      state.op = usable.find((o) => o.name === ops.value); state.run = Number(runs.value); state.layer = layers.value; state.config = configs.value; state.engine = engines.value;
+      refill(); answer();
+    });
+    refill(); answer();
+  }
+
+  // ------------------------------------------------------------------ the first table
+  const bodies = $$("#results-table tbody");
+  let scenario = "";
+  const content = new Map(bodies.map((b) => [b, { head: `${b.dataset.operator} ${b.dataset.scenarios} ${$("tr.head", b).textContent}`.toLowerCase(), modes: $$("tr.mode", b).map((r) => [r, `${b.dataset.operator} ${b.dataset.scenarios} ${r.textContent}`.toLowerCase()]) }]));
+  function fold(body, open) {
+    const button = $(".fold", body);
+    if (!button) return;
+    button.setAttribute("aria-expanded", String(open));
+    $("tr.head", body).classList.toggle("open", open);
+    for (const r of $$("tr.mode", body)) r.hidden = !open;
+  }
+  function applyFilter() {
+    const terms = $("#filter").value.toLowerCase().split(/\s+/).filter(Boolean);
+    const hit = (t) => terms.every((w) => t.includes(w));
+    let shown = 0;
+    for (const body of bodies) {
+      const c = content.get(body), inScenario = !scenario || body.dataset.scenarios.split(" ").includes(scenario);
+      const head = hit(c.head), modes = terms.length ? c.modes.filter(([, t]) => hit(t)) : [];
+      body.hidden = !(inScenario && (head || modes.length));
+      if (!body.hidden) shown++;
+      const open = $(".fold", body)?.getAttribute("aria-expanded") === "true";
+      for (const [r] of c.modes) r.hidden = !open;
+      if (!head) for (const [r] of modes) r.hidden = false;
+      const article = articles.find((a) => data.operators[Number(a.dataset.index)].name === body.dataset.operator);
+      if (article) article.hidden = body.hidden;
+    }
+    $("#shown").textContent = shown === bodies.length ? "" : `${shown} of ${plural(bodies.length, "operator")}`;
+  }
+
+  // ------------------------------------------------------------------ events
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("button");
+    if (!button) return;
+    if (button.classList.contains("fold")) fold(button.closest("tbody"), button.getAttribute("aria-expanded") !== "true");
+    else if (button.classList.contains("chip")) { scenario = button.dataset.scenario; for (const c of $$(".chip")) c.setAttribute("aria-pressed", String(c === button)); applyFilter(); }
+    else if (button.classList.contains("copy")) copy(button.dataset.copy);
+    else if (button.dataset.table) (button.dataset.table === "results" ? saveResults(button.dataset.format) : saveHeat(Number(button.dataset.table.slice(4)), button.dataset.format));
+    else if (button.dataset.heatFormat) { const index = Number(button.closest(".heatmap").dataset.heat), s = heatSvg(index); saveSvg(s.svg, s.width, s.height, `dpubench-heat-${data.heat[index].run}`, button.dataset.heatFormat).catch(failing("Download")); }
+  });
+  async function copy(value) {
+    try { await navigator.clipboard.writeText(value); } catch { // a file:// page may lack the clipboard API
+      const area = h("textarea", { style: "position:fixed;left:-999px" }); area.value = value; document.body.append(area); area.select(); document.execCommand("copy"); area.remove();
+    }
+    toast("Copied");
+  }
+  $("#filter").addEventListener("input", applyFilter);
+  $("#expand").addEventListener("click", (e) => { const open = e.target.getAttribute("aria-pressed") !== "true"; e.target.setAttribute("aria-pressed", String(open)); e.target.textContent = open ? "Fold all" : "Expand all"; for (const b of bodies) fold(b, open); applyFilter(); });
+  document.addEventListener("keydown", (e) => { if (e.key === "/" && !/^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement.tagName)) { e.preventDefault(); $("#filter").focus(); } });
+  for (const details of $$("details.all-points")) details.addEventListener("toggle", () => { const box = $(".points-body", details); if (details.open && !box.firstChild) box.append(...pointTable(data.operators[Number(details.closest("article").dataset.index)])); });
+  const reveal = () => { const target = location.hash && document.getElementById(location.hash.slice(1)); if (target && target.tagName === "DETAILS") target.open = true; };
+  addEventListener("hashchange", reveal); reveal();
+
+  const seen = new IntersectionObserver((entries) => { for (const e of entries) if (e.isIntersecting && !e.target.dataset.drawn) draw(e.target); }, { rootMargin: "500px" });
+  for (const a of articles) seen.observe(a);
+  const redraw = () => { for (const a of articles) if (a.dataset.drawn) draw(a); };
+  dark.addEventListener("change", redraw);
+  let timer, width = innerWidth;
+  addEventListener("resize", () => { clearTimeout(timer); timer = setTimeout(() => { if (innerWidth !== width && !printing) { width = innerWidth; redraw(); } }, 150); });
+  addEventListener("beforeprint", () => { printing = true; for (const a of articles) draw(a); });
+  addEventListener("afterprint", () => { printing = false; redraw(); });
+  setUpCalculator();
+  document.documentElement.dataset.ready = "1";
+})();

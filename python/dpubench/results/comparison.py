@@ -1,0 +1,317 @@
+"""Old against new: which points may be paired, by how much they differ, and what may be said about it.
+
+Two builds that alternated within one run (``run --against``) are compared pair by pair (:func:`compare_builds`): what the machine does to both
+cancels. Runs of different times are compared through their canaries (:func:`compare`): a difference counts as one only if the plain ratio and the
+ratio of rates over the canary both show it, and only beyond what the machine itself moved, as seen by both canaries and by all other points. The
+reasoning is in ``docs/methodology.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from dpubench.results import statistics
+from dpubench.results.model import Comparison, Interval, PointSummary, RunSummary
+from dpubench.results.statistics import Difference, FloatArray
+
+CANARY_CORE = "canary-core"
+CANARY_MEMORY = "canary-memory"
+#: Other points needed before their common shift says something about the machine.
+MINIMUM_POPULATION = 8
+#: Standard deviation of a normal distribution per median absolute deviation.
+_DEVIATION_PER_MAD = 1.4826
+
+
+@dataclass(frozen=True, slots=True)
+class Movement:
+    """What the machine did between two runs, on logarithms (new minus old); ``None``: not known."""
+
+    core: float | None
+    memory: float | None
+    others: float | None  #: median change of the other points
+    scatter: float | None  #: standard deviation of the other points' changes beyond their own errors
+
+    @property
+    def known(self) -> bool:
+        """Whether anything watched the machine."""
+        return self.core is not None or self.memory is not None
+
+    @property
+    def size(self) -> float:
+        """The largest of the movements: a difference below it cannot be told from the machine's.
+
+        That of the other points is what 95 % of them stayed within: their median change and twice their scatter.
+        """
+        others = None if self.others is None else abs(self.others) + 2 * (self.scatter or 0.0)
+        return max((abs(m) for m in (self.core, self.memory, others) if m is not None), default=0.0)
+
+    def describe(self) -> str:
+        """The parts in words, for a reason."""
+        named = (("core canary", self.core), ("memory canary", self.memory), ("other points", self.others))
+        scatter = f" scattered by {100 * self.scatter:.1f} %" if self.scatter else ""
+        return ", ".join(f"{name} {_percent(value)}" for name, value in named if value is not None) + scatter
+
+
+@dataclass(frozen=True, slots=True)
+class _Tested:
+    """A pair with its differences, of which all have to show the same."""
+
+    label: str
+    old: str
+    new: str
+    differences: list[Difference]
+    movement: Movement | None
+    note: str = ""
+
+    @property
+    def p_value(self) -> float:
+        return max(d.p_value for d in self.differences)
+
+
+def compare(old: RunSummary, new: RunSummary, min_effect: float, *, best_engine: bool = False) -> list[Comparison]:
+    """Every point of ``old`` against its partner in ``new``; those without a partner are *not comparable*, with the reason.
+
+    ``min_effect`` is a share (0.03: 3 %). With ``best_engine`` the fastest engine of each configuration in ``old`` meets the fastest in ``new``,
+    whichever they are. Rows come in the order of ``old``, then what only ``new`` has. Ratios are new rate / old rate: above one is faster.
+    """
+    if not (min_effect >= 0 and math.isfinite(min_effect)):
+        raise ValueError(f"min_effect is {min_effect}: a share of at least 0, such as 0.03 for 3 %, is needed")
+    old_points, new_points = (_best_engines(run.points) if best_engine else run.points for run in (old, new))
+    pairs, unpaired = _pair(old_points, new_points, best_engine)
+    same_machine = machine_identity(old) == machine_identity(new)
+    movements = _movements(old, new, pairs) if same_machine else [None] * len(pairs)
+    tested: list[_Tested] = []
+    rows: list[Comparison | _Tested] = []
+    for (a, b), movement in zip(pairs, movements, strict=True):
+        row = _difference_of_runs(a, b, movement, best_engine)
+        rows.append(row)
+        if isinstance(row, _Tested):
+            tested.append(row)
+    judged = dict(zip(map(id, tested), _judge(tested, min_effect), strict=True))
+    return [judged[id(row)] if isinstance(row, _Tested) else row for row in rows] + unpaired
+
+
+def compare_builds(run: RunSummary, min_effect: float) -> list[Comparison]:
+    """The two builds that alternated in ``run``, point by point; no canary is needed, because both met the same machine. Empty without such pairs."""
+    points = {point.id: point for point in run.points}
+    rows: list[Comparison | _Tested] = []
+    tested: list[_Tested] = []
+    for pair in run.build_pairs:
+        label = label_of(points[pair.new]) if pair.new in points else pair.new
+        difference = statistics.difference_of_rounds(pair.round_ratios, pair.round_cycles)
+        if difference is None:
+            rows.append(Comparison(label, pair.old, pair.new, None, "not comparable", None, "fewer than two rounds hold both builds"))
+            continue
+        few = len(pair.round_ratios) < statistics.MINIMUM_ROUNDS
+        row = _Tested(label, pair.old, pair.new, [difference], None, f"only {len(pair.round_ratios)} rounds" if few else "")
+        rows.append(row)
+        tested.append(row)
+    judged = dict(zip(map(id, tested), _judge(tested, min_effect), strict=True))
+    return [judged[id(row)] if isinstance(row, _Tested) else row for row in rows]
+
+
+def label_of(point: PointSummary, *, engine: bool = True) -> str:
+    """``operator/param=value,.../t1/b32/stream/engine``: a point without its target and build."""
+    params = ",".join(f"{k}={v}" for k, v in sorted(point.params.items())) or "-"
+    parts = [point.operator, params, f"t{point.threads}", f"b{point.burst}", point.footprint]
+    return "/".join([*parts, point.engine] if engine else parts)
+
+
+def machine_identity(run: RunSummary) -> tuple[str, str]:
+    """What must agree for two runs to be of the same kind of machine: CPU model and number of CPUs, as far as they are known."""
+    return (str(run.machine.get("cpu", "")), str(run.machine.get("cpus_online", "")))
+
+
+# --------------------------------------------------------------------------- pairing
+
+
+def _key(point: PointSummary, best_engine: bool) -> Hashable:
+    """Everything that must agree for two figures to be of the same work."""
+    return (*point.configuration, point.operator_version, point.input_sha256, "" if best_engine else point.engine)
+
+
+def _best_engines(points: Sequence[PointSummary]) -> list[PointSummary]:
+    best: dict[Hashable, PointSummary] = {}
+    for point in points:
+        key = (point.configuration, point.target, point.build)
+        if point.ops_per_s is None:
+            best.setdefault(key, point)
+            continue
+        rival = best.get(key)
+        if rival is None or rival.ops_per_s is None or rival.ops_per_s.value < point.ops_per_s.value:
+            best[key] = point
+    return list(best.values())
+
+
+def _pair(
+    old: Sequence[PointSummary], new: Sequence[PointSummary], best_engine: bool
+) -> tuple[list[tuple[PointSummary, PointSummary]], list[Comparison]]:
+    """Partners by key, target and build first; then by key alone where one on each side is left (a host's run against a device's)."""
+    waiting: dict[Hashable, list[PointSummary]] = defaultdict(list)
+    for point in new:
+        waiting[_key(point, best_engine)].append(point)
+    partners: dict[int, PointSummary] = {}
+    for exact in (True, False):
+        left: dict[Hashable, list[PointSummary]] = defaultdict(list)
+        for point in old:
+            if id(point) not in partners:
+                left[_key(point, best_engine)].append(point)
+        for key, mine in left.items():
+            for point in mine:
+                same = [p for p in waiting[key] if (p.target, p.build) == (point.target, point.build)]
+                alone = waiting[key] if len(mine) == 1 and len(waiting[key]) == 1 else []
+                for partner in same if exact else alone:
+                    partners[id(point)] = partner
+                    waiting[key] = [p for p in waiting[key] if p is not partner]
+                    break
+    pairs = [(point, partners[id(point)]) for point in old if id(point) in partners]
+    unpaired = [
+        Comparison(label_of(p, engine=not best_engine), p.id, None, None, "not comparable", None, _why_alone(p, new, "new run", best_engine))
+        for p in old
+        if id(p) not in partners
+    ]
+    paired_new = {id(p) for p in partners.values()}
+    unpaired += [
+        Comparison(label_of(p, engine=not best_engine), None, p.id, None, "not comparable", None, _why_alone(p, old, "old run", best_engine))
+        for p in new
+        if id(p) not in paired_new
+    ]
+    return pairs, unpaired
+
+
+def _why_alone(point: PointSummary, others: Sequence[PointSummary], where: str, best_engine: bool) -> str:
+    alike = [p for p in others if p.configuration == point.configuration and (best_engine or p.engine == point.engine)]
+    for other in alike:
+        if other.operator_version != point.operator_version:
+            versions = f"{point.operator_version}, in the {where} {other.operator_version}"
+            return f"the operator's version differs ({versions}): the same parameters mean other work"
+        if other.input_sha256 != point.input_sha256:
+            return f"the input differs ({point.input_name} {point.input_sha256[:12]}, in the {where} {other.input_name} {other.input_sha256[:12]})"
+    if alike:
+        return f"several targets or builds in the {where} have this point, none of them {point.target}{'#' + point.build if point.build else ''}"
+    if any(p.configuration == point.configuration for p in others):
+        return f"engine {point.engine} is not in the {where} for this configuration"
+    if any(p.operator == point.operator for p in others):
+        return f"this configuration is not in the {where}"
+    return f"operator {point.operator} is not in the {where}"
+
+
+# --------------------------------------------------------------------------- differences
+
+
+def _difference_of_runs(old: PointSummary, new: PointSummary, movement: Movement | None, best_engine: bool) -> Comparison | _Tested:
+    label = label_of(new, engine=not best_engine)
+    if best_engine:
+        label += f"/{old.engine}" if old.engine == new.engine else f"/{old.engine} -> {new.engine}"
+
+    def not_comparable(reason: str) -> Comparison:
+        return Comparison(label, old.id, new.id, None, "not comparable", None, reason)
+
+    for point, which in ((old, "old"), (new, "new")):
+        if point.ops_per_s is None:
+            return not_comparable(f"not measured in the {which} run: {point.failure or point.unavailable or 'the run ended before it'}")
+    plain = _unpaired(old.round_rates, new.round_rates, movement)
+    if plain is None:
+        return not_comparable("fewer than two rounds on a side")
+    notes = [f"only {n} rounds in the {which} run" for n, which in ((old.rounds, "old"), (new.rounds, "new")) if n < statistics.MINIMUM_ROUNDS]
+    if movement is None:
+        return _Tested(label, old.id, new.id, [plain], None, "; ".join(["different machines: the ratio includes the machine", *notes]))
+    against_canary = _unpaired(old.round_canary_ratios, new.round_canary_ratios, movement)
+    differences = [plain] if against_canary is None else [against_canary, plain]
+    return _Tested(label, old.id, new.id, differences, movement, "; ".join(notes))
+
+
+def _unpaired(old: Sequence[float], new: Sequence[float], movement: Movement | None) -> Difference | None:
+    a, b = _logs(old), _logs(new)
+    if movement is None or min(a.size, b.size) < 2:
+        return statistics.unpaired_difference(a, b)
+    # Where too few other points tell how runs scatter, they are taken to scatter as their rounds do.
+    scatter = math.sqrt(float(a.var(ddof=1) + b.var(ddof=1))) if movement.scatter is None else movement.scatter
+    return statistics.unpaired_difference(a, b, scatter, movement.size)
+
+
+def _movements(old: RunSummary, new: RunSummary, pairs: Sequence[tuple[PointSummary, PointSummary]]) -> list[Movement | None]:
+    """What the machine did, as seen by each pair: both canaries, and the change of all points of other operators or engines.
+
+    The pair's own operator and engine is left out, so that a slowdown of one engine at all its sizes is not taken for the machine's.
+    """
+    core, memory = (_canary_change(old, new, name) for name in (CANARY_CORE, CANARY_MEMORY))
+    changes: dict[str, FloatArray] = {}
+    errors: FloatArray = np.full(len(pairs), np.nan)
+    for kind in ("round_rates", "round_canary_ratios"):
+        found = [statistics.unpaired_difference(_logs(getattr(a, kind)), _logs(getattr(b, kind))) for a, b in pairs]
+        changes[kind] = np.array([math.nan if d is None else d.log_ratio for d in found], dtype=np.float64)
+        if kind == "round_rates":
+            errors = np.array([math.nan if d is None else d.error for d in found], dtype=np.float64)
+    owners = np.array([f"{a.operator}\0{a.engine}" for a, _ in pairs])
+    by_owner: dict[str, tuple[float | None, float | None]] = {}
+    for owner in np.unique(owners):
+        keep = owners != owner
+        shift: float | None = None
+        scatter: float | None = None
+        for values in changes.values():
+            others, own_errors = values[keep], errors[keep]
+            known = np.isfinite(others)
+            if np.count_nonzero(known) < MINIMUM_POPULATION:
+                continue
+            centre = float(np.median(others[known]))
+            if values is changes["round_rates"]:
+                shift = centre
+            # Their changes scatter by their own errors anyhow; what is beyond that is the machine's doing (an empirical null, Efron 2004).
+            deviation = _DEVIATION_PER_MAD * float(np.median(np.abs(others[known] - centre)))
+            scatter = max(scatter or 0.0, math.sqrt(max(0.0, deviation**2 - float(np.nanmedian(own_errors[known] ** 2)))))
+        by_owner[str(owner)] = (shift, scatter)
+    return [Movement(core, memory, *by_owner[str(owner)]) for owner in owners]
+
+
+def _canary_change(old: RunSummary, new: RunSummary, name: str) -> float | None:
+    a, b = _logs(old.canaries.get(name, [])), _logs(new.canaries.get(name, []))
+    return float(np.median(b) - np.median(a)) if a.size and b.size else None
+
+
+def _logs(values: Sequence[float]) -> FloatArray:
+    rates = np.asarray(values, dtype=np.float64)
+    return np.log(rates[np.isfinite(rates) & (rates > 0)])
+
+
+# --------------------------------------------------------------------------- verdicts
+
+
+def _judge(tested: Sequence[_Tested], min_effect: float) -> list[Comparison]:
+    adjusted = statistics.benjamini_hochberg([t.p_value for t in tested])
+    return [_row(t, float(q), min_effect) for t, q in zip(tested, adjusted, strict=True)]
+
+
+def _row(tested: _Tested, adjusted_p: float, min_effect: float) -> Comparison:
+    """All differences have to give the same verdict; the interval covers all of them, around the first (through the canary where there is one)."""
+    intervals = [d.interval for d in tested.differences]
+    ratio = Interval(intervals[0].value, min(i.low for i in intervals), max(i.high for i in intervals))
+    verdicts = {statistics.verdict(d, adjusted_p, min_effect) for d in tested.differences}
+    unwatched = tested.movement is not None and not tested.movement.known
+    verdict = verdicts.pop() if len(verdicts) == 1 and not unwatched else "undecided"
+    reason = tested.note
+    if verdict == "undecided":
+        why = "no canary watched the machine between the two runs" if unwatched else _why_undecided(tested, adjusted_p, min_effect)
+        reason = "; ".join(filter(None, [why, tested.note]))
+    return Comparison(tested.label, tested.old, tested.new, ratio, verdict, adjusted_p, reason)
+
+
+def _why_undecided(tested: _Tested, adjusted_p: float, min_effect: float) -> str:
+    limit = math.log1p(min_effect)
+    sizes = [d.log_ratio for d in tested.differences]
+    if tested.movement is not None:
+        if min(abs(s) for s in sizes) <= tested.movement.size and max(abs(s) for s in sizes) > limit:
+            return f"the difference is within what the machine itself moved ({tested.movement.describe()})"
+        if min(sizes) < 0 < max(sizes) and max(abs(s) for s in sizes) > limit:
+            return f"the plain ratio ({_percent(sizes[-1])}) and the one over the canary ({_percent(sizes[0])}) disagree"
+    if min(abs(s) for s in sizes) > limit and adjusted_p > statistics.FALSE_DISCOVERY_RATE:
+        return f"a difference this large arises by chance too often (p = {adjusted_p:.2g} after false-discovery control)"
+    return f"the interval reaches beyond the minimum effect of {100 * min_effect:g} %"
+
+
+def _percent(log_ratio: float) -> str:
+    return f"{100 * math.expm1(log_ratio):+.1f} %"

@@ -1,0 +1,288 @@
+"""An analysed run for other programs: CSV, Parquet, JSON, LaTeX; one record a point, and the same record in each.
+
+Every figure carries its unit in its name and its interval in two further columns. Anonymous exports keep what explains a figure (CPU model, caches,
+kernel, flags) and drop what tells whose machine it was.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import dataclasses
+import getpass
+import io
+import json
+import math
+import re
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from dpubench.results.model import Comparison, Interval, PointSummary, RunSummary
+
+SCHEMA: Final = "dpubench.export/1"
+_INTERVALS: Final = ("ops_per_s", "ns_per_op", "gbps", "primary", "cycles_per_op", "canary_ratio", "ratio_to_reference")
+_TEXT: Final = ("id", "operator", "engine", "target", "build", "footprint", "input_name", "input_sha256", "primary_unit", "unavailable", "failure")
+_INTEGERS: Final = ("operator_version", "threads", "burst", "rounds", "windows", "memory_bytes", "footprint_bytes")
+
+#: What of a machine's description an anonymous export keeps. An allow-list: a field that a later version adds is dropped until it is named here.
+_KEPT_OF_MACHINE: Final = (
+    "architecture",
+    "cpu",
+    "cpu_flags",
+    "cpus_online",
+    "energy",
+    "governor",
+    "isolated_cpus",
+    "kernel",
+    "kernel_clocksource",
+    "l1d_bytes",
+    "l2_bytes",
+    "l3_bytes",
+    "libc",
+    "memory_bytes",
+    "microcode",
+    "os",
+    "page_bytes",
+    "smt",
+    "virtual_machine",
+)
+_PATH: Final = re.compile(r"(?<![\w/.-])~?/(?:[^\s'\",;:()\[\]{}<>]+)|(?<![\w])[A-Za-z]:\\[^\s'\",;]+")
+_ADDRESS: Final = re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}\b|\b[0-9a-fA-F]{2}(?::[0-9a-fA-F]{2}){5}\b|\b[\w.-]+@[\w.-]+\b")
+
+
+# --------------------------------------------------------------------------- records
+
+
+def record(point: PointSummary) -> dict[str, Any]:
+    """One flat record of ``point``: text, integers and floats, ``None`` where there is nothing; its metrics as ``metric_<name>``."""
+    row: dict[str, Any] = {
+        "id": point.id,
+        "operator": point.operator,
+        "operator_version": point.operator_version,
+        "params": ",".join(f"{k}={v}" for k, v in sorted(point.params.items())),
+        "size_bytes": point.size_bytes,
+        "threads": point.threads,
+        "burst": point.burst,
+        "footprint": point.footprint,
+        "engine": point.engine,
+        "target": point.target,
+        "build": point.build,
+        "input_name": point.input_name,
+        "input_sha256": point.input_sha256,
+        "rounds": point.rounds,
+        "windows": point.windows,
+    }
+    for name in _INTERVALS:
+        row |= _spread(name, getattr(point, name))
+    row |= {
+        "primary_unit": point.primary_unit,
+        "precision": _number(point.precision),
+        "converged": point.converged,
+        "build_ns": point.build_ns,
+        "memory_bytes": point.memory_bytes,
+        "footprint_bytes": point.footprint_bytes,
+        "isa": str(point.path.get("isa", "")),
+        "library": str(point.path.get("library", "")),
+        "is_hardware": bool(point.path.get("is_hardware", False)),
+        "verified_how": str(point.verified.get("how", "")),
+        "unavailable": point.unavailable,
+        "failure": point.failure,
+        "warnings": " ".join(sorted({w.code for w in point.warnings})),
+    }
+    for name, interval in sorted(point.metrics.items()):
+        row |= _spread(f"metric_{name}", interval)
+    return row
+
+
+def records(run: RunSummary) -> list[dict[str, Any]]:
+    """The records of all points; every record has every column, in the same order."""
+    rows = [record(point) for point in run.points]
+    columns: dict[str, None] = {name: None for row in rows for name in row}
+    return [{name: row.get(name) for name in columns} for row in rows]
+
+
+def _spread(name: str, interval: Interval | None) -> dict[str, float | None]:
+    values = (interval.value, interval.low, interval.high) if interval else (None, None, None)
+    return {key: _number(value) for key, value in zip((name, f"{name}_low", f"{name}_high"), values, strict=True)}
+
+
+def _number(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+# --------------------------------------------------------------------------- formats
+
+
+def to_csv(run: RunSummary) -> str:
+    """CSV with a header line (RFC 4180, ``\\r\\n`` line ends); empty fields where there is nothing."""
+    return csv_of(records(run))
+
+
+def csv_of(rows: Sequence[Mapping[str, Any]]) -> str:
+    """``rows`` (all with the same keys) as CSV; floats in the shortest form that reads back to the same number."""
+    if not rows:
+        return ""
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow(rows[0].keys())
+    for row in rows:
+        writer.writerow(["" if v is None else str(v).lower() if isinstance(v, bool) else v for v in row.values()])
+    return out.getvalue()
+
+
+def to_json(run: RunSummary) -> str:
+    """The whole analysed run as JSON (schema ``dpubench.export/1``); what is not a number is ``null``."""
+    content = {"schema": SCHEMA, "run": {f.name: plain(getattr(run, f.name)) for f in dataclasses.fields(run)}}
+    return json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def comparison_records(rows: Sequence[Comparison]) -> list[dict[str, Any]]:
+    """One flat record per comparison."""
+    return [
+        {"configuration": c.configuration, "old": c.old, "new": c.new, **_spread("ratio", c.ratio)}
+        | {"verdict": c.verdict, "p_value": _number(c.p_value), "reason": c.reason}
+        for c in rows
+    ]
+
+
+def plain(value: Any) -> Any:
+    """``value`` of dataclasses, mappings and sequences as JSON knows it."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(v) for v in value]
+    if isinstance(value, float):
+        return _number(value)
+    return value
+
+
+def to_table(run: RunSummary) -> pa.Table:
+    """The records as an Arrow table whose types do not depend on what the run holds; metadata carries the run."""
+    rows = records(run)
+    metrics = [name for name in (rows[0] if rows else {}) if name.startswith("metric_")]
+    columns = list(record_columns()) + metrics
+    arrays = [pa.array([row.get(name) for row in rows], _type_of(name)) for name in columns]
+    described = {f.name: plain(getattr(run, f.name)) for f in dataclasses.fields(run) if f.name != "points"}
+    return pa.table(dict(zip(columns, arrays, strict=True))).replace_schema_metadata({SCHEMA: json.dumps(described, allow_nan=False)})
+
+
+def record_columns() -> tuple[str, ...]:
+    """Names of the columns that every record has."""
+    return tuple(record(PointSummary("", "", {}, 1, 1, "", "", "", "", 1, "", "")))
+
+
+def _type_of(column: str) -> pa.DataType:
+    if column in (*_TEXT, "params", "isa", "library", "verified_how", "warnings"):
+        return pa.string()
+    if column in (*_INTEGERS, "size_bytes"):
+        return pa.int64()
+    return pa.bool_() if column in ("converged", "is_hardware") else pa.float64()
+
+
+def to_parquet(run: RunSummary, path: Path) -> None:
+    """Write the records to ``path``."""
+    pq.write_table(to_table(run), path)
+
+
+def to_latex(run: RunSummary) -> str:
+    """A ``longtable``-free ``tabular`` (needs the package booktabs): what was measured, in each operator's primary unit, with its interval."""
+    lines = [
+        f"% dpubench run {run.name.replace(chr(10), ' ')}, version {run.version}; 95 % intervals",
+        r"\begin{tabular}{lllrrlrl}",
+        r"\toprule",
+        r"Operator & Parameters & Engine & Threads & Value & Unit & 95\,\% interval & Ratio to reference \\",
+        r"\midrule",
+    ]
+    for point in run.points:
+        head = [_latex(point.operator), _latex(record(point)["params"]), _latex(_engine(point)), str(point.threads)]
+        if point.primary is None:
+            reason = point.failure or point.unavailable or "not measured"
+            lines.append(" & ".join([*head, rf"\multicolumn{{4}}{{l}}{{{_latex(reason)}}}"]) + r" \\")
+            continue
+        value = point.primary
+        ratio = "" if point.ratio_to_reference is None else f"{point.ratio_to_reference.value:.3g}"
+        lines.append(" & ".join([*head, significant(value.value), _latex(point.primary_unit), _range(value), ratio]) + r" \\")
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+
+
+def significant(value: float, digits: int = 4) -> str:
+    """``value`` with so many significant digits, never in exponent form; ``-`` for what is not a number."""
+    if not math.isfinite(value):
+        return "-"
+    if value == 0:
+        return "0"
+    return f"{value:.{max(0, digits - 1 - math.floor(math.log10(abs(value))))}f}"
+
+
+def _range(interval: Interval) -> str:
+    return f"{significant(interval.low)}--{significant(interval.high)}" if math.isfinite(interval.low) else "-"
+
+
+def _engine(point: PointSummary) -> str:
+    return point.engine + (f"@{point.target}" if point.target != "local" else "") + (f"#{point.build}" if point.build else "")
+
+
+_LATEX: Final = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\n": " "} | {c: f"\\{c}" for c in "&%$#_{}"}
+
+
+def _latex(text: str) -> str:
+    return "".join(_LATEX.get(c, c) for c in text)
+
+
+# --------------------------------------------------------------------------- anonymous
+
+
+def anonymous(run: RunSummary) -> RunSummary:
+    """A copy of ``run`` without host and user names, paths, addresses and serials; the CPU's model stays, since figures mean nothing without it.
+
+    Targets other than ``local`` become ``target-1``, ``target-2``, ... in order of appearance.
+    """
+    targets = list(dict.fromkeys(p.target for p in run.points if p.target != "local"))
+    scrub = _scrubber(run, {name: f"target-{i}" for i, name in enumerate(targets, 1)})
+    copy: RunSummary = _scrubbed(run, scrub)
+    copy.path = ""
+    copy.machine = {key: _scrubbed(value, scrub) for key, value in run.machine.items() if key in _KEPT_OF_MACHINE}
+    copy.inputs = {kind: {k: scrub(v) for k, v in given.items() if k != "files"} for kind, given in run.inputs.items()}
+    return copy
+
+
+def _scrubber(run: RunSummary, targets: Mapping[str, str]) -> Callable[[str], str]:
+    names: dict[str, str] = dict(targets)
+    for key in ("host", "hostname", "domain"):
+        if run.machine.get(key):
+            names[str(run.machine[key])] = "host"
+    for key in ("user", "login"):
+        if run.machine.get(key):
+            names[str(run.machine[key])] = "user"
+    names.setdefault(socket.gethostname(), "host")
+    with contextlib.suppress(OSError, KeyError):  # a container's user may have no name
+        names.setdefault(getpass.getuser(), "user")
+    # "root" says nothing about anyone, and is a word of file systems; "local" and the like are words of this program.
+    for word in ("root", "local", "localhost", ""):
+        names.pop(word, None)
+    known = re.compile("|".join(rf"(?<![A-Za-z0-9]){re.escape(n)}(?![A-Za-z0-9])" for n in sorted(names, key=len, reverse=True))) if names else None
+
+    def scrub(text: str) -> str:
+        text = _PATH.sub("<path>", text)
+        text = _ADDRESS.sub("<address>", text)
+        return known.sub(lambda match: names[match.group()], text) if known else text
+
+    return scrub
+
+
+def _scrubbed(value: Any, scrub: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return scrub(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return dataclasses.replace(value, **{f.name: _scrubbed(getattr(value, f.name), scrub) for f in dataclasses.fields(value)})
+    if isinstance(value, Mapping):
+        return {k: _scrubbed(v, scrub) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(_scrubbed(v, scrub) for v in value)
+    return value

@@ -1,0 +1,107 @@
+"""SQL over runs: views ``windows``, ``points`` and ``runs`` in an in-memory DuckDB that can neither write a file nor reach one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import duckdb
+import pyarrow as pa
+from dpubench.errors import UserError
+from dpubench.results import export, windows
+from dpubench.results.store import RunDirectory
+from dpubench.results.summary import summarize
+
+VIEWS: Final = ("windows", "points", "runs")
+_WINDOW_COLUMNS: Final = pa.schema(
+    [
+        ("run", pa.string()),
+        ("point", pa.string()),
+        ("group", pa.string()),
+        ("round", pa.int64()),
+        ("cycle", pa.int64()),
+        ("half", pa.int64()),
+        ("operations", pa.float64()),
+        ("elapsed_ns", pa.float64()),
+        ("rate_bytes", pa.float64()),
+        ("ghz", pa.float64()),
+    ]
+)
+
+
+class QueryError(UserError):
+    """The SQL is wrong or asks for more than reading."""
+
+
+def runs_in(results: Path) -> list[Path]:
+    """The run directories in ``results`` (or ``results`` itself where it is one), by name; symbolic links such as ``latest`` are left out."""
+    if (results / "run.json").is_file():
+        return [results]
+    if not results.is_dir():
+        raise UserError(f"{results}: no such directory: name a run or a directory of runs")
+    return sorted(p for p in results.iterdir() if (p / "run.json").is_file() and not p.is_symlink())
+
+
+def query(run_dirs: Sequence[Path], sql: str) -> list[dict[str, Any]]:
+    """The rows of ``sql`` over the runs in ``run_dirs``; :class:`QueryError` with DuckDB's message when it cannot be answered."""
+    connection = duckdb.connect(":memory:")
+    try:
+        # Only the views that the text names: analysing every run of a large directory takes a while.
+        for view in VIEWS:
+            if re.search(rf"\b{view}\b", sql, re.IGNORECASE):
+                table = {"windows": _windows, "points": _points, "runs": _runs}[view](run_dirs)
+                connection.register(f"_{view}", table)
+                connection.execute(f"CREATE VIEW {view} AS SELECT * FROM _{view}")
+        connection.execute("SET enable_external_access = false")
+        connection.execute("SET lock_configuration = true")
+        statements = connection.extract_statements(sql)
+        kinds = [statement.type for statement in statements]
+        if len(kinds) != 1 or kinds[0] not in (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN):
+            raise QueryError("exactly one SELECT is expected: runs are only read here")
+        result = connection.execute(statements[0])
+        names = [column[0] for column in result.description or []]
+        return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+    except duckdb.Error as error:
+        raise QueryError(f"SQL: {error}\nviews: {', '.join(VIEWS)}; their columns: SELECT * FROM points LIMIT 0") from error
+    finally:
+        connection.close()
+
+
+def _windows(run_dirs: Sequence[Path]) -> pa.Table:
+    tables = [_WINDOW_COLUMNS.empty_table()]
+    for run_dir in run_dirs:
+        found = windows.read_windows(run_dir)
+        columns = {
+            "run": pa.repeat(run_dir.name, len(found)),
+            "point": pa.array(found.point_names, pa.string()).take(pa.array(found.point)),
+            "group": pa.array(found.group_names, pa.string()).take(pa.array(found.group)),
+        }
+        for name in ("round", "cycle", "half", "operations", "elapsed_ns", "rate_bytes", "ghz"):
+            columns[name] = pa.array(getattr(found, name), from_pandas=True)  # nan to null
+        for name, values in found.metrics.items():
+            columns[f"metric_{name}"] = pa.array(values, from_pandas=True)
+        tables.append(pa.table(columns))
+    return pa.concat_tables(tables, promote_options="default")
+
+
+def _points(run_dirs: Sequence[Path]) -> pa.Table:
+    tables = []
+    for run_dir in run_dirs:
+        table = export.to_table(summarize(run_dir)).replace_schema_metadata(None)
+        tables.append(table.add_column(0, "run", pa.array([run_dir.name] * table.num_rows, pa.string())))
+    return pa.concat_tables(tables, promote_options="default") if tables else pa.table({"run": pa.array([], pa.string())})
+
+
+def _runs(run_dirs: Sequence[Path]) -> pa.Table:
+    names = ("study", "plan", "status", "started", "finished", "command", "version")
+    found = [RunDirectory(run_dir).record() for run_dir in run_dirs]
+    columns: dict[str, pa.Array] = {"run": pa.array([d.name for d in run_dirs], pa.string())}
+    columns |= {name: pa.array([str(run.get(name, "")) for run in found], pa.string()) for name in names}
+    for name in ("host", "cpu", "kernel", "architecture"):
+        columns[name] = pa.array([str(run.get("machine", {}).get(name, "")) for run in found], pa.string())
+    columns["points"] = pa.array([len(run.get("points", [])) for run in found], pa.int64())
+    columns["failures"] = pa.array([len(run.get("failures", [])) for run in found], pa.int64())
+    columns["spent_s"] = pa.array([run.get("spent_s") for run in found], pa.float64())
+    return pa.table(columns)

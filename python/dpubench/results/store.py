@@ -1,0 +1,290 @@
+"""Run directories: written so that nothing measured is lost whatever happens, read back from anywhere they were copied to.
+
+A round under way is ``rounds/NNNN.ndjson``, appended event by event; a whole one is ``rounds/NNNN.parquet``, written beside and renamed into place
+before the text is removed. ``run.json`` is always a whole file. One writer at a time holds the lock.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final
+
+from dpubench.errors import EnvironmentFault, UserError, nearest
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Event = dict[str, Any]
+LATEST: Final = "latest"
+SELECTION: Final = "selection"  #: windows by which the best engine was chosen; never part of an interval
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turns what the file system refuses into words with a remedy."""
+    try:
+        yield
+    except OSError as error:
+        remedy = {
+            errno.ENOSPC: "the disk is full: free some space; what was measured is kept, continue with `dpubench resume`",
+            errno.EDQUOT: "the disk quota is used up: free some space; what was measured is kept, continue with `dpubench resume`",
+            errno.EROFS: "the file system is read-only: choose another place with --results DIR",
+            errno.EACCES: "no permission to write there: choose another place with --results DIR",
+            errno.EPERM: "no permission to write there: choose another place with --results DIR",
+            errno.ENOTDIR: "a part of the path is no directory: choose another place with --results DIR",
+        }.get(error.errno or 0)
+        if remedy is None:
+            remedy = f"cannot be written: {error.strerror or error}"
+        raise EnvironmentFault(f"{path}: {remedy}") from error
+
+
+def windows_schema() -> pa.Schema:
+    """Columns of a round's parquet file: those of the window event."""
+    import pyarrow as pa
+
+    counts = [(n, pa.int64()) for n in ("round", "cycle", "half", "operations", "in_bytes", "out_bytes", "rate_bytes", "bursts")]
+    names = [(n, pa.dictionary(pa.int32(), pa.string())) for n in ("point", "group")]
+    return pa.schema([*names, *counts, ("elapsed_ns", pa.float64()), ("ghz", pa.float64()), ("metrics", pa.map_(pa.string(), pa.float64()))])
+
+
+def windows_table(events: list[Event]) -> pa.Table:
+    """Window events as a table of :func:`windows_schema`."""
+    import pyarrow as pa
+
+    windows = [e for e in events if e.get("event") == "window"]
+    columns: dict[str, list[Any]] = {}
+    schema = windows_schema()
+    for name in schema.names:
+        columns[name] = [list(w.get("metrics", {}).items()) for w in windows] if name == "metrics" else [w.get(name) for w in windows]
+    return pa.Table.from_pydict(columns, schema=schema)
+
+
+def read_ndjson(path: Path) -> list[Event]:
+    """Events of a round under way or interrupted. A last line that was cut short is no event; it is left out."""
+    events: list[Event] = []
+    for line in path.read_bytes().split(b"\n"):
+        if line:
+            with contextlib.suppress(ValueError):
+                event = json.loads(line)
+                if isinstance(event, dict):
+                    events.append(event)
+    return events
+
+
+class RoundWriter:
+    """Events of one round, kept line by line."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with writing(path):
+            # Unbuffered: each event is in the kernel's hands before the next is looked at.
+            self._file = path.open("ab", buffering=0)
+
+    def write(self, event: Event) -> None:
+        line = json.dumps(event, separators=(",", ":")).encode() + b"\n"
+        with writing(self.path):
+            written = self._file.write(line)
+            while written < len(line):  # a disk that fills up takes a part first, and refuses the rest
+                written += self._file.write(line[written:])
+
+    def close(self) -> None:
+        self._file.close()
+
+    def finish(self) -> int:
+        """Turns the round to parquet; the number of windows. An empty round leaves no file."""
+        self.close()
+        return to_parquet(self.path)
+
+
+def to_parquet(ndjson: Path) -> int:
+    """``NNNN.ndjson`` to ``NNNN.parquet``, atomically; the number of windows."""
+    import pyarrow.parquet as pq
+
+    table = windows_table(read_ndjson(ndjson))
+    if table.num_rows:
+        final, draft = ndjson.with_suffix(".parquet"), ndjson.with_suffix(".parquet.new")
+        with writing(final):
+            try:
+                pq.write_table(table, draft, compression="zstd")
+                with draft.open("rb") as file:
+                    os.fsync(file.fileno())
+                draft.replace(final)
+            except BaseException:
+                draft.unlink(missing_ok=True)
+                raise
+    with writing(ndjson):
+        ndjson.unlink()
+    return int(table.num_rows)
+
+
+class RunDirectory:
+    """A run on disk, for reading."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def run_file(self) -> Path:
+        return self.path / "run.json"
+
+    @property
+    def plan_file(self) -> Path:
+        return self.path / "plan.yaml"
+
+    @property
+    def rounds_dir(self) -> Path:
+        return self.path / "rounds"
+
+    def record(self) -> dict[str, Any]:
+        """``run.json``. @raises UserError when it is missing or damaged."""
+        try:
+            record = json.loads(self.run_file.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise UserError(f"{self.run_file}: cannot be read: {error.strerror}: is {self.path} a run directory?") from None
+        except ValueError as error:
+            raise UserError(f"{self.run_file}: is damaged: {error}") from None
+        if not isinstance(record, dict) or record.get("schema") != "dpubench.run/1":
+            raise UserError(f"{self.run_file}: is no dpubench.run/1: it was written by another version")
+        return record
+
+    def whole_rounds(self) -> list[Path]:
+        return sorted(self.rounds_dir.glob("[0-9]*.parquet"))
+
+    def open_rounds(self) -> list[Path]:
+        return sorted(self.rounds_dir.glob("[0-9]*.ndjson"))
+
+    def windows(self) -> pa.Table:
+        """Every window of every round, whole or not; without those of the selection."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        tables = [pq.read_table(p, schema=windows_schema()) for p in self.whole_rounds()]
+        # A crash between rename and removal leaves both: the parquet file is the whole round.
+        tables += [windows_table(read_ndjson(p)) for p in self.open_rounds() if not p.with_suffix(".parquet").exists()]
+        return pa.concat_tables(tables).unify_dictionaries() if tables else windows_schema().empty_table()
+
+
+class RunWriter(RunDirectory):
+    """The one writer of a run directory. A context manager: leaving it gives the lock back."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        lock = path / "lock"
+        with writing(lock):
+            self._lock = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            holder = os.pread(self._lock, 32, 0).decode("ascii", "replace").strip()
+            os.close(self._lock)
+            raise UserError(
+                f"{path}: another dpubench{f' (process {holder})' if holder else ''} is writing this run: wait for it, or choose another --name"
+            ) from None
+        with writing(lock):
+            os.ftruncate(self._lock, 0)
+            os.pwrite(self._lock, f"{os.getpid()}\n".encode(), 0)
+
+    @classmethod
+    def create(cls, results: Path, name: str, *, exact: bool) -> RunWriter:
+        """A new run directory; where ``name`` was not asked for by the user (``exact``), a number is appended if it exists."""
+        with writing(results):
+            results.mkdir(parents=True, exist_ok=True)
+        for suffix in range(1, 1000):
+            path = results / (name if suffix == 1 else f"{name}-{suffix}")
+            try:
+                with writing(path):
+                    path.mkdir()
+            except EnvironmentFault as error:
+                if not isinstance(error.__cause__, FileExistsError):
+                    raise
+                if exact:
+                    if (path / "lock").exists():
+                        cls(path).close()  # raises with a clear message while another process writes it
+                    raise UserError(f"{path}: exists already: choose another --name, or continue it with `dpubench resume {name}`") from None
+                continue
+            writer = cls(path)
+            with writing(writer.rounds_dir):
+                writer.rounds_dir.mkdir()
+            return writer
+        raise UserError(f"{results}: a thousand runs are called {name}: choose a --name")
+
+    def __enter__(self) -> RunWriter:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+    def write_record(self, record: dict[str, Any]) -> None:
+        """``run.json``, atomically: the file is always whole, the former or the new one."""
+        self._write_atomically(self.run_file, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+
+    def write_plan(self, text: str) -> None:
+        self._write_atomically(self.plan_file, text)
+
+    def begin_round(self, number: int) -> RoundWriter:
+        return RoundWriter(self.rounds_dir / f"{number:04d}.ndjson")
+
+    def begin_selection(self) -> RoundWriter:
+        return RoundWriter(self.path / f"{SELECTION}.ndjson")
+
+    def settle(self) -> None:
+        """Turns what an interrupted process left into whole rounds: its windows count, for the points that have them."""
+        for left in self.rounds_dir.glob("*.new"):
+            with writing(left):
+                left.unlink()
+        for ndjson in self.open_rounds():
+            if ndjson.with_suffix(".parquet").exists():
+                with writing(ndjson):
+                    ndjson.unlink()
+            else:
+                to_parquet(ndjson)
+
+    def mark_latest(self) -> None:
+        """Points ``latest`` beside the run at it. A file system without symbolic links is no fault."""
+        link, draft = self.path.parent / LATEST, self.path.parent / f".{LATEST}.{os.getpid()}"
+        if link.exists() and not link.is_symlink():
+            return
+        with contextlib.suppress(OSError):
+            draft.symlink_to(self.path.name)
+            draft.replace(link)
+
+    def _write_atomically(self, file: Path, text: str) -> None:
+        draft = file.with_name(f".{file.name}.new")
+        with writing(file):
+            try:
+                with draft.open("w", encoding="utf-8") as opened:
+                    opened.write(text)
+                    opened.flush()
+                    os.fsync(opened.fileno())
+                draft.replace(file)
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    draft.unlink(missing_ok=True)
+                raise
+
+
+def find_run(run: str, results: Path) -> RunDirectory:
+    """The run called ``run``: a path, a name in ``results``, or ``latest``.
+
+    Raises:
+        UserError: with the nearest name.
+    """
+    for path in (Path(run), results / run):
+        if (path / "run.json").is_file() and (path != Path(run) or os.sep in run or path.is_dir()):
+            return RunDirectory(path.resolve())
+    known = sorted(p.parent.name for p in results.glob("*/run.json") if not p.parent.is_symlink())
+    if run == LATEST:
+        raise UserError(f"{results}: there is no run yet: start one with `dpubench run`")
+    raise UserError(f"unknown run '{run}' (looked for it as a path and in {results}){nearest(run, known)}")

@@ -1,0 +1,301 @@
+"""From a run directory to a :class:`~dpubench.results.model.RunSummary`: windows to cycles, cycles to rounds, rounds to intervals.
+
+Works round by round on matrices of points by cycles. A point's two windows of a cycle are joined by their geometric mean; ratios (to the reference
+engine, to the canary, between builds) are taken cycle by cycle; a round is the median of its cycles; and intervals are over rounds
+(:mod:`dpubench.results.statistics`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from dpubench.results import statistics
+from dpubench.results.comparison import CANARY_CORE, CANARY_MEMORY
+from dpubench.results.model import BuildPair, Failure, Interval, PointSummary, RunSummary, Warning_
+from dpubench.results.store import RunDirectory
+from dpubench.results.windows import DamagedRunError, FloatArray, IntArray, Windows, read_windows
+
+CANARIES: Final = (CANARY_CORE, CANARY_MEMORY)
+#: A canary that moves by more than this share within a point's windows marks the point.
+CANARY_LIMIT: Final = 0.05
+_DECIDED_HERE: Final = ("canary-moved", "few-rounds", "not-converged")
+_PRIMARY: Final = {"gbps": ("Gb/s", 1.0), "mops": ("Mops/s", 1e-6), "kops": ("kops/s", 1e-3)}
+
+
+def summarize(run_dir: Path) -> RunSummary:
+    """Analyse the run in ``run_dir``, whatever its status; a ``UserError`` says why it is not a readable run directory."""
+    run = RunDirectory(run_dir).record()
+    try:
+        summary = _described_run(run, run_dir)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise DamagedRunError(f"{run_dir / 'run.json'}: does not follow dpubench.run/1 ({error!r})") from error
+    # What this analysis decides itself is decided once, from all windows: a runner's earlier word on it may be of a part of them.
+    summary.warnings = [w for w in summary.warnings if not (w.point and w.code in _DECIDED_HERE)]
+    _attach(summary)
+    _fill(summary, read_windows(run_dir))
+    return summary
+
+
+def _described_run(run: Mapping[str, Any], run_dir: Path) -> RunSummary:
+    return RunSummary(
+        name=str(run.get("name", run_dir.name)),
+        path=str(run_dir),
+        study=str(run.get("study", "")),
+        plan=str(run.get("plan", "")),
+        status=str(run.get("status", "")),
+        started=str(run.get("started", "")),
+        finished=str(run.get("finished", "")),
+        command=str(run.get("command", "")),
+        version=str(run.get("version", "")),
+        precision_target=float(run.get("precision_target", math.nan)),
+        machine=dict(_mapping(run, "machine")),
+        build_info=dict(_mapping(run, "build")),
+        inputs={str(kind): _words(_mapping(_mapping(run, "inputs"), kind)) for kind in _mapping(run, "inputs")},
+        operators={str(name): dict(info) for name, info in _mapping(run, "operators").items()},
+        points=[_described(entry) for entry in run.get("points", [])],
+        warnings=[Warning_(str(w["code"]), str(w.get("message", "")), w.get("point"), w.get("group")) for w in run.get("warnings", [])],
+        failures=[Failure(str(f.get("phase", "")), str(f.get("message", "")), f.get("point"), f.get("group")) for f in run.get("failures", [])],
+        left_out=[str(line) for line in run.get("left_out", [])],
+    )
+
+
+# --------------------------------------------------------------------------- what run.json says of points
+
+
+def _mapping(of: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = of.get(key)
+    return value if isinstance(value, Mapping) else {}
+
+
+def _words(of: Mapping[str, Any]) -> dict[str, str]:
+    return {str(key): ", ".join(map(str, value)) if isinstance(value, list) else str(value) for key, value in of.items()}
+
+
+def _described(entry: Mapping[str, Any]) -> PointSummary:
+    source = _mapping(entry, "input")
+    builds = entry.get("build_ns") or []
+    return PointSummary(
+        id=str(entry["id"]),
+        operator=str(entry["operator"]),
+        params=_words(_mapping(entry, "params")),
+        threads=int(entry["threads"]),
+        burst=int(entry["burst"]),
+        footprint=str(entry["footprint"]),
+        engine=str(entry["engine"]),
+        target=str(entry["target"]),
+        build=str(entry["build"]),
+        operator_version=int(entry["operator_version"]),
+        input_name=str(source.get("name", "")),
+        input_sha256=str(source.get("sha256", "")),
+        build_ns=float(np.median(builds)) if builds else None,
+        memory_bytes=entry.get("memory_bytes"),
+        footprint_bytes=entry.get("footprint_bytes"),
+        path=dict(_mapping(entry, "path")),
+        verified=dict(_mapping(entry, "verified")),
+        unavailable=str(entry["unavailable"]),
+        failure=str(entry["failure"]),
+    )
+
+
+# --------------------------------------------------------------------------- windows to rounds
+
+
+@dataclass(slots=True)
+class _Rounds:
+    """Per round one column; rows as in ``_fill``: points, then two canaries per group. Logs, ``nan`` where missing."""
+
+    rate: list[FloatArray] = field(default_factory=list)
+    gbps: list[FloatArray] = field(default_factory=list)
+    cycles_per_op: list[FloatArray] = field(default_factory=list)
+    to_reference: list[FloatArray] = field(default_factory=list)
+    to_canary: list[FloatArray] = field(default_factory=list)
+    pairs: list[FloatArray] = field(default_factory=list)
+    pair_cycles: list[IntArray] = field(default_factory=list)
+    metrics: dict[str, list[FloatArray]] = field(default_factory=lambda: defaultdict(list))  #: not logs
+    canaries: list[FloatArray] = field(default_factory=list)  #: cycles of the canary rows, for their movement
+
+
+def _row_medians(matrix: FloatArray) -> FloatArray:
+    """Median of each row without its ``nan``; ``nan`` for a row of nothing else. Sorting is several times faster than ``nanmedian``."""
+    if matrix.shape[1] == 0:
+        return np.full(matrix.shape[0], np.nan)
+    ordered = np.sort(matrix, axis=1)  # nan goes last
+    count = np.isfinite(ordered).sum(axis=1)
+    rows = np.arange(matrix.shape[0])
+    median = (ordered[rows, np.maximum(count - 1, 0) // 2] + ordered[rows, np.minimum(count // 2, matrix.shape[1] - 1)]) / 2
+    return np.where(count > 0, median, np.nan)
+
+
+def _fill(summary: RunSummary, windows: Windows) -> None:
+    points = summary.points
+    if not len(windows) or not points:
+        return
+    # An output that disagreed takes back every figure of its point: what was timed before may have been wrong all along.
+    disagreed = {failure.point for failure in summary.failures if failure.phase == "verify"}
+    index = {point.id: i for i, point in enumerate(points) if point.id not in disagreed}
+    groups = len(windows.group_names)
+    # Row of every window: its point, or the canary of its group; points that run.json does not know have none.
+    of_name = np.array([index.get(name, -1) for name in windows.point_names], dtype=np.int64)
+    row = of_name[windows.point]
+    for kind, name in enumerate(CANARIES):
+        if name in windows.point_names:
+            of_canary = windows.point == windows.point_names.index(name)
+            row = np.where(of_canary, len(points) + 2 * windows.group + kind, row)
+    usable = (row >= 0) & (windows.operations > 0) & (windows.elapsed_ns > 0)
+    group_of = np.full(len(points), -1, dtype=np.int64)
+    measured = usable & (row < len(points))
+    group_of[row[measured]] = windows.group[measured]
+    canary_of = np.where(group_of >= 0, len(points) + 2 * group_of, -1)
+
+    reference = _references(summary)
+    old, new = _build_pairs(points)
+    cpus = int(summary.machine.get("cpus_online") or 0)
+    busy = np.array([min(p.threads, cpus) if cpus else p.threads for p in points] + [1] * (2 * groups), dtype=np.float64)
+
+    chosen = np.flatnonzero(usable)
+    chosen = chosen[np.argsort(windows.round[chosen], kind="stable")]
+    numbers, starts = np.unique(windows.round[chosen], return_index=True)
+    rounds = _Rounds()
+    for part in np.split(chosen, starts[1:]):
+        columns, column = np.unique(windows.cycle[part], return_inverse=True)
+        shape = (2, len(points) + 2 * groups, len(columns))
+        place = (np.minimum(windows.half[part], 1), row[part], column)
+
+        def cycles(values: FloatArray, shape: tuple[int, ...] = shape, place: tuple[IntArray, ...] = place) -> FloatArray:
+            """Both halves of every cycle joined; ``nan`` where one is missing."""
+            halves = np.full(shape, np.nan)
+            halves[place] = values
+            joined: FloatArray = halves.mean(axis=0)
+            return joined
+
+        elapsed, operations = windows.elapsed_ns[part], windows.operations[part]
+        rate = cycles(np.log(operations / elapsed * 1e9))
+        rounds.rate.append(_row_medians(rate))
+        with np.errstate(divide="ignore"):
+            rounds.gbps.append(_row_medians(cycles(_finite(np.log(windows.rate_bytes[part] * 8 / elapsed)))))
+            rounds.cycles_per_op.append(_row_medians(cycles(_finite(np.log(windows.ghz[part] * elapsed / operations * busy[row[part]])))))
+        own = rate[: len(points)]
+        rounds.to_reference.append(_row_medians(np.where((reference >= 0)[:, None], own - own[reference], np.nan)))
+        rounds.to_canary.append(_row_medians(np.where((canary_of >= 0)[:, None], own - rate[canary_of], np.nan)))
+        paired = own[new] - own[old]
+        rounds.pairs.append(_row_medians(paired))
+        rounds.pair_cycles.append(np.isfinite(paired).sum(axis=1))
+        rounds.canaries.append(rate[len(points) :])
+        for name, values in windows.metrics.items():
+            rounds.metrics[name].append(_row_medians(cycles(values[part])[: len(points)]))
+    counts = np.bincount(row[measured], minlength=len(points))
+    _intervals(summary, rounds, counts, len(numbers))
+    _canary_rates(summary, rounds, group_of)
+    for pair, (a, b) in enumerate(zip(old, new, strict=True)):
+        logs = np.array([values[pair] for values in rounds.pairs])
+        known = np.isfinite(logs)
+        cycles_of = np.array([values[pair] for values in rounds.pair_cycles])[known]
+        summary.build_pairs.append(BuildPair(points[a].id, points[b].id, np.exp(logs[known]).tolist(), cycles_of.tolist()))
+
+
+def _finite(values: FloatArray) -> FloatArray:
+    return np.where(np.isfinite(values), values, np.nan)
+
+
+def _references(summary: RunSummary) -> IntArray:
+    """Index of the point that each point's ratio is taken to: the operator's reference engine on the same target and build; -1: none."""
+    engine = {name: str(info.get("reference_engine", "")) for name, info in summary.operators.items()}
+    found = {(p.configuration, p.target, p.build): i for i, p in enumerate(summary.points) if p.engine == engine.get(p.operator)}
+    return np.array([found.get((p.configuration, p.target, p.build), -1) for p in summary.points], dtype=np.int64)
+
+
+def _build_pairs(points: Iterable[PointSummary]) -> tuple[IntArray, IntArray]:
+    """Indices (old, new) of points that differ in build only: the unnamed build is the new one, a named one is what it runs against."""
+    alike: dict[tuple[Any, ...], dict[str, int]] = defaultdict(dict)
+    for i, point in enumerate(points):
+        alike[(point.configuration, point.engine, point.target)][point.build] = i
+    found = [(builds[name], builds[""]) for builds in alike.values() if "" in builds for name in sorted(builds) if name]
+    return np.array([a for a, _ in found], dtype=np.int64), np.array([b for _, b in found], dtype=np.int64)
+
+
+# --------------------------------------------------------------------------- rounds to intervals
+
+
+def _intervals(summary: RunSummary, rounds: _Rounds, counts: IntArray, number: int) -> None:
+    points = summary.points
+    rate = np.stack(rounds.rate, axis=1)[: len(points)]
+    rates = statistics.intervals_of_logs(rate)
+    gbps = statistics.intervals_of_logs(np.stack(rounds.gbps, axis=1)[: len(points)])
+    clock = statistics.intervals_of_logs(np.stack(rounds.cycles_per_op, axis=1)[: len(points)])
+    to_canary_logs = np.stack(rounds.to_canary, axis=1)
+    to_canary = statistics.intervals_of_logs(to_canary_logs)
+    to_reference = statistics.intervals_of_logs(np.stack(rounds.to_reference, axis=1))
+    metrics = {name: np.stack(values, axis=1) for name, values in rounds.metrics.items()}
+    for i, point in enumerate(points):
+        point.windows = int(counts[i])
+        known = np.isfinite(rate[i])
+        point.rounds = int(known.sum())
+        if not point.rounds:
+            continue
+        info = summary.operators.get(point.operator, {})
+        measured = rates[i]
+        point.ops_per_s = measured
+        point.ns_per_op = Interval(1e9 / measured.value, 1e9 / measured.high, 1e9 / measured.low)
+        if info.get("processes_all_bytes"):
+            point.gbps = _known(gbps[i])
+        unit, factor = _PRIMARY.get(str(info.get("primary_metric", "mops")), _PRIMARY["mops"])
+        point.primary_unit = unit
+        point.primary = _known(gbps[i]) if unit == "Gb/s" else Interval(measured.value * factor, measured.low * factor, measured.high * factor)
+        point.cycles_per_op = _known(clock[i])
+        point.canary_ratio = _known(to_canary[i])
+        point.ratio_to_reference = _known(to_reference[i])
+        point.round_rates = np.exp(rate[i][known]).tolist()
+        ratios = to_canary_logs[i]
+        point.round_canary_ratios = np.exp(ratios[np.isfinite(ratios)]).tolist()
+        point.metrics = {name: statistics.linear_interval_of_rounds(values[i]) for name, values in metrics.items() if np.isfinite(values[i]).any()}
+        point.precision = statistics.precision(measured)
+        point.converged = point.rounds >= statistics.MINIMUM_ROUNDS and point.precision <= summary.precision_target
+        if point.rounds < statistics.MINIMUM_ROUNDS:
+            message = f"{point.rounds} of at least {statistics.MINIMUM_ROUNDS} rounds ({number} in the run)"
+            point.warnings.append(Warning_("few-rounds", message, point.id))
+        elif not point.converged and math.isfinite(summary.precision_target):
+            message = f"known to ±{100 * point.precision:.1f} %, asked for ±{100 * summary.precision_target:g} %"
+            point.warnings.append(Warning_("not-converged", message, point.id))
+
+
+def _known(interval: Interval) -> Interval | None:
+    return interval if math.isfinite(interval.value) else None
+
+
+def _canary_rates(summary: RunSummary, rounds: _Rounds, group_of: IntArray) -> None:
+    """The run's canary rates, and a warning at every point during whose windows a canary moved (10th to 90th percentile of its cycles)."""
+    offset = len(summary.points)
+    per_round = np.stack(rounds.rate, axis=1)[offset:]
+    cycles = np.concatenate(rounds.canaries, axis=1)
+    moved = np.zeros((len(cycles) // 2, 2))
+    for kind, name in enumerate(CANARIES):
+        medians = _row_medians(per_round[kind::2].T)
+        if np.isfinite(medians).any():
+            summary.canaries[name] = np.exp(medians[np.isfinite(medians)]).tolist()
+        for group, series in enumerate(cycles[kind::2]):
+            known = series[np.isfinite(series)]
+            if known.size >= 2:
+                low, high = np.quantile(known, [0.1, 0.9])
+                moved[group, kind] = math.expm1(high - low)
+    for point, group in zip(summary.points, group_of, strict=True):
+        if group >= 0 and point.rounds and moved[group].max() > CANARY_LIMIT:
+            worst = int(moved[group].argmax())
+            message = f"{CANARIES[worst]} moved by {100 * moved[group, worst]:.0f} % during its windows"
+            point.warnings.append(Warning_("canary-moved", message, point.id))
+
+
+def _attach(summary: RunSummary) -> None:
+    """The run's warnings and failures that name a point, at that point too."""
+    by_id = {point.id: point for point in summary.points}
+    for warning in summary.warnings:
+        if warning.point in by_id and warning not in (known := by_id[warning.point].warnings):
+            known.append(warning)
+    for failure in summary.failures:
+        if failure.point in by_id and not by_id[failure.point].failure:
+            by_id[failure.point].failure = f"{failure.phase}: {failure.message}"

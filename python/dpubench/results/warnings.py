@@ -1,0 +1,107 @@
+"""The closed set of warning codes: what each means for the number beside it, and what to do. A code outside it is an error of the program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from dpubench.results.model import Warning_
+
+
+@dataclass(frozen=True, slots=True)
+class WarningKind:
+    """One code of the set."""
+
+    code: str
+    meaning: str  #: one clause: what it does to the number
+    advice: str  #: what the reader can do
+
+
+_KINDS: Final = (
+    WarningKind(
+        "few-bursts",
+        "a burst is so slow that a window holds fewer of them than asked for, so single stalls weigh more",
+        "raise window.max_ms or lower the burst in the plan",
+    ),
+    WarningKind(
+        "clock-coarse",
+        "reading the clock costs more than 0.1 % of a window",
+        "raise window.min_ms, or make the kernel use a finer clock source (tsc on x86)",
+    ),
+    WarningKind(
+        "clock-drift",
+        "the cycle counter and the kernel's clock disagree by more than the allowed share",
+        "check the kernel's clock source; on a virtual machine ask for an invariant TSC",
+    ),
+    WarningKind(
+        "not-pinned",
+        "threads could not be bound to CPUs and may have migrated",
+        "run where sched_setaffinity is allowed, or name CPUs of your cpuset with --cpus",
+    ),
+    WarningKind(
+        "input-skipped",
+        "part of the input could not be used and was passed over",
+        "read the message for how much; give another input with --input if it is a large share",
+    ),
+    WarningKind(
+        "expansion",
+        "the output is larger than the input",
+        "compare at a size or with an input that compresses",
+    ),
+    WarningKind(
+        "passthrough",
+        "the input already fits, so the operator had nothing to do",
+        "choose a size above the limit that the operator cuts at",
+    ),
+    WarningKind(
+        "footprint-capped",
+        "less memory than the footprint asks for was used, so caches may hold more of it",
+        "free memory, or read the point as resident",
+    ),
+    WarningKind(
+        "oversubscribed",
+        "more threads than CPUs: the scheduler is part of the measurement",
+        "lower threads, or read the point as a statement about oversubscription",
+    ),
+    WarningKind(
+        "canary-moved",
+        "the machine's own speed moved by more than 5 % while the point was measured",
+        "trust ratios more than absolute rates here; quieten the machine or fix its frequency",
+    ),
+    WarningKind(
+        "not-converged",
+        "the interval is wider than the precision asked for",
+        "raise the time budget or the number of rounds, or ask for less precision",
+    ),
+    WarningKind(
+        "few-rounds",
+        "fewer rounds than inference needs: the interval is a rough one",
+        "let the run go on (dpubench resume) or raise rounds in the plan",
+    ),
+    WarningKind(
+        "restarted",
+        "a worker ended before its round did, and the rest was measured by another process",
+        "look at the run's failures for what ended it",
+    ),
+)
+
+KINDS: Final[dict[str, WarningKind]] = {kind.code: kind for kind in _KINDS}
+
+
+class UnknownWarningError(ValueError):
+    """A program emitted a warning code that is not in the set."""
+
+
+def kind_of(warning: Warning_) -> WarningKind:
+    """The kind of ``warning``; :class:`UnknownWarningError` for a code that is not in the set."""
+    try:
+        return KINDS[warning.code]
+    except KeyError:
+        raise UnknownWarningError(
+            f"warning code {warning.code!r} ({warning.message}) is not one of {', '.join(KINDS)}: the program that wrote this run is newer or broken"
+        ) from None
+
+
+def advice(code: str) -> str:
+    """What to do about ``code``; empty for a code that this version does not know, so that an old reader still shows the message."""
+    return KINDS[code].advice if code in KINDS else ""

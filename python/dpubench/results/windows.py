@@ -1,0 +1,110 @@
+"""The windows of a run as columns: finished rounds from Parquet, a round under way or interrupted from its events.
+
+A million windows are a few arrays here, never a million objects.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from dpubench.errors import UserError
+from dpubench.results.store import RunDirectory
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+_NUMBERS: Final = ("round", "cycle", "half", "operations", "elapsed_ns", "ghz")
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """Columns of equal length, one row a window; canaries are among them, as the points ``canary-core`` and ``canary-memory`` of their group."""
+
+    point_names: list[str]
+    group_names: list[str]
+    point: IntArray  #: index into ``point_names``
+    group: IntArray  #: index into ``group_names``
+    round: IntArray
+    cycle: IntArray
+    half: IntArray
+    operations: FloatArray  #: of all threads
+    elapsed_ns: FloatArray
+    rate_bytes: FloatArray  #: what Gb/s is computed from
+    ghz: FloatArray  #: estimated core clock; ``nan`` where absent
+    metrics: dict[str, FloatArray]  #: ``nan`` where a window has no such metric
+
+    def __len__(self) -> int:
+        return len(self.point)
+
+
+class DamagedRunError(UserError):
+    """A file of a run directory cannot be read as what its name says."""
+
+
+def read_windows(run_dir: Path) -> Windows:
+    """All windows of the run in ``run_dir``, of whole and of unfinished rounds; :class:`DamagedRunError` when a file of them cannot be read."""
+    try:
+        return _columns(RunDirectory(run_dir).windows())
+    except (pa.ArrowException, OSError) as error:
+        raise DamagedRunError(f"{run_dir / 'rounds'}: a round cannot be read ({error}); move its file away to go on without it") from error
+
+
+def _columns(table: pa.Table) -> Windows:
+    point_names, point = _encoded(table, "point")
+    group_names, group = _encoded(table, "group")
+    numbers = {name: _floats(table, name) for name in _NUMBERS}
+    return Windows(
+        point_names,
+        group_names,
+        point,
+        group,
+        _integers(numbers["round"]),
+        _integers(numbers["cycle"]),
+        _integers(numbers["half"]),
+        numbers["operations"],
+        numbers["elapsed_ns"],
+        _floats(table, "rate_bytes") if "rate_bytes" in table.column_names else _floats(table, "in_bytes"),
+        numbers["ghz"],
+        _metrics(table),
+    )
+
+
+def _encoded(table: pa.Table, name: str) -> tuple[list[str], IntArray]:
+    encoded = table.column(name).combine_chunks()
+    if isinstance(encoded, pa.ChunkedArray):  # what Arrow before 15 makes of no chunks at all
+        encoded = pa.concat_arrays(encoded.chunks) if encoded.num_chunks else pa.array([], encoded.type)
+    return encoded.dictionary.to_pylist(), encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def _floats(table: pa.Table, name: str) -> FloatArray:
+    return np.asarray(pc.cast(table.column(name), pa.float64(), safe=False).to_numpy(), dtype=np.float64)
+
+
+def _integers(values: FloatArray) -> IntArray:
+    return np.nan_to_num(values).astype(np.int64)
+
+
+def _metrics(table: pa.Table) -> dict[str, FloatArray]:
+    """The column ``metrics`` (a map from name to value) as one column per name."""
+    found: dict[str, FloatArray] = {}
+    start = 0
+    for chunk in table.column("metrics").chunks:
+        # The entries of a slice are those between its first and last offset, whatever else the buffers hold.
+        offsets = chunk.offsets.to_numpy(zero_copy_only=False)
+        entries = slice(int(offsets[0]), int(offsets[-1]))
+        names = pc.dictionary_encode(chunk.keys)
+        codes = names.indices.to_numpy(zero_copy_only=False)[entries]
+        values = np.asarray(pc.cast(chunk.items, pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)[entries]
+        owners = start + np.repeat(np.arange(len(chunk)), np.diff(offsets))
+        for code, name in enumerate(names.dictionary.to_pylist()):
+            of_name = codes == code
+            if of_name.any():
+                found.setdefault(name, np.full(table.num_rows, np.nan))[owners[of_name]] = values[of_name]
+        start += len(chunk)
+    return found

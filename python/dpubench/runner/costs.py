@@ -1,0 +1,80 @@
+"""What a round takes, learnt from the times at which events arrived, and how many cycles fit a budget."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from dpubench.plans.model import Plan
+
+#: Guesses until measured: preparing and verifying a point, starting a process, seconds.
+GUESS_PREPARE_S = 0.25
+START_S = 0.3
+CANARY_S = 0.003
+
+
+class Costs:
+    """Seconds of preparation per point and of a window per point.
+
+    The time between two events of a worker is put down to the later one: what led to it. The harness prepares, verifies and measures one after
+    another, so nothing is counted twice.
+    """
+
+    def __init__(self, plan: Plan, cpus: int) -> None:
+        self._plan = plan
+        self._cpus = cpus
+        self._prepare: dict[str, list[float]] = defaultdict(list)
+        self._shared: dict[str, list[float]] = defaultdict(list)
+        self._pending: dict[str, float] = defaultdict(float)
+        self._window: dict[str, list[float]] = defaultdict(list)
+        self._canary: list[float] = []
+        self._last: float | None = None
+
+    def begin_worker(self) -> None:
+        self._last = time.monotonic()
+
+    def see(self, kind: str, group: str, point: str, elapsed_ns: float = 0) -> None:
+        """An event arrived now."""
+        now = time.monotonic()
+        passed = now - self._last if self._last is not None else 0.0
+        self._last = now
+        if kind in ("prepared", "verified"):
+            self._pending[point] += passed
+            if kind == "verified":
+                self._prepare[point].append(self._pending.pop(point))
+        elif kind == "window":
+            # The pause before a window (poisoning, comparing outputs) belongs to its price.
+            (self._canary if point.startswith("canary-") else self._window[point]).append(max(passed, elapsed_ns / 1e9))
+        elif kind == "progress" and group:
+            self._pending[group] += passed
+        if kind == "prepared" and group in self._pending:
+            self._shared[group].append(self._pending.pop(group))
+
+    def prepare_s(self, group: str, points: Sequence[str]) -> float:
+        """Seconds to read the inputs of ``group`` and to prepare and verify its points."""
+        shared = statistics.median(self._shared[group]) if group in self._shared else 0.0
+        known = [statistics.median(self._prepare[p]) for p in points if p in self._prepare]
+        guess = statistics.mean(known) if known else GUESS_PREPARE_S
+        return shared + sum(known) + (len(points) - len(known)) * guess
+
+    def window_s(self, point: str, threads: int) -> float:
+        if point in self._window:
+            return statistics.median(self._window[point])
+        return self._plan.window.threaded_min if threads > self._cpus else self._plan.window.min * 1.5
+
+    def cycle_s(self, points: Sequence[str], threads: int) -> float:
+        canary = statistics.median(self._canary) if self._canary else CANARY_S
+        return 2 * sum(self.window_s(p, threads) for p in points) + 4 * canary
+
+    def round_s(self, groups: Mapping[str, tuple[int, Sequence[str]]], cycles: int) -> float:
+        """A whole round of ``groups`` (id -> threads, points); the warm-up cycle included."""
+        return START_S + sum(self.prepare_s(g, points) + (cycles + 1) * self.cycle_s(points, threads) for g, (threads, points) in groups.items())
+
+    def cycles_for(self, groups: Mapping[str, tuple[int, Sequence[str]]], seconds: float) -> int:
+        """As many cycles as fit a round of ``seconds``, within the plan's limits."""
+        fixed = self.round_s(groups, -1)
+        per_cycle = sum(self.cycle_s(points, threads) for threads, points in groups.values())
+        fitting = int((seconds - fixed) / per_cycle) - 1 if per_cycle > 0 else self._plan.cycles.max
+        return min(max(fitting, self._plan.cycles.min), self._plan.cycles.max)

@@ -1,0 +1,89 @@
+"""What a run measures: configurations and points."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+def configuration_id(operator: str, params: Mapping[str, str], threads: int, burst: int, footprint: str) -> str:
+    """``aes/mode=gcm,size=1024/t1/b32/stream``; parameters in name order; ``-`` where an operator has none."""
+    words = ",".join(f"{k}={params[k]}" for k in sorted(params)) or "-"
+    return f"{operator}/{words}/t{threads}/b{burst}/{footprint}"
+
+
+@dataclass
+class Configuration:
+    """Operator, parameters, threads, burst, footprint, and the engines that can carry it out here."""
+
+    operator: str
+    params: dict[str, str]
+    threads: int
+    burst: int
+    footprint: str
+    reference: str
+    candidates: list[str]  #: engines to measure, in catalog order
+    not_measured: dict[str, str] = field(default_factory=dict)  #: engine -> reason
+
+    @property
+    def id(self) -> str:
+        return configuration_id(self.operator, self.params, self.threads, self.burst, self.footprint)
+
+    def record(self) -> dict[str, Any]:
+        return {
+            "id": self.id, "operator": self.operator, "params": self.params, "threads": self.threads, "burst": self.burst,
+            "footprint": self.footprint, "reference": self.reference, "candidates": self.candidates, "not_measured": self.not_measured,
+        }  # fmt: skip
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Configuration:
+        return cls(
+            record["operator"], dict(record["params"]), record["threads"], record["burst"], record["footprint"],
+            record["reference"], list(record["candidates"]), dict(record["not_measured"]),
+        )  # fmt: skip
+
+
+@dataclass
+class Point:
+    """A configuration on one engine, target and build, and what became known of it."""
+
+    configuration: Configuration
+    engine: str
+    target: str
+    build: str
+    operator_version: int
+    prepared: dict[str, Any] = field(default_factory=dict)  #: input, path, memory_bytes, footprint_bytes of the last `prepared` event
+    build_ns: list[float] = field(default_factory=list)
+    verified: dict[str, Any] = field(default_factory=dict)
+    failure: str = ""
+    unavailable: str = ""
+    rates: dict[int, list[float]] = field(default_factory=dict)  #: round -> operations per second of its windows
+
+    @property
+    def id(self) -> str:
+        return point_id(self.configuration.id, self.engine, self.target, self.build)
+
+    def record(self) -> dict[str, Any]:
+        c = self.configuration
+        return {
+            "id": self.id, "configuration": c.id, "operator": c.operator, "operator_version": self.operator_version, "params": c.params,
+            "threads": c.threads, "burst": c.burst, "footprint": c.footprint, "engine": self.engine, "target": self.target, "build": self.build,
+            **self.prepared, "build_ns": self.build_ns, "verified": self.verified, "failure": self.failure, "unavailable": self.unavailable,
+        }  # fmt: skip
+
+
+def point_id(configuration: str, engine: str, target: str, build: str) -> str:
+    """``<configuration>/<engine>[@target][#build]``."""
+    return f"{configuration}/{engine}" + (f"@{target}" if target != "local" else "") + (f"#{build}" if build else "")
+
+
+@dataclass
+class Expansion:
+    """What a plan comes to on this machine."""
+
+    configurations: list[Configuration]
+    select_best: bool  #: of each configuration, only the reference engine and the best of the others are measured beyond the selection round
+    kinds: set[str]  #: input kinds that the operators need
+    unavailable: list[tuple[Configuration, str, str]] = field(default_factory=list)  #: (configuration, engine, reason) that was named but cannot run
+    left_out: list[str] = field(default_factory=list)

@@ -1,0 +1,43 @@
+"""The contract as JSON Schema: job, event, run. Written once; both halves are tested against it."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from jsonschema.protocols import Validator
+
+JOB = "dpubench.job/1"
+EVENT = "dpubench.event/1"
+RUN = "dpubench.run/1"
+
+
+@cache
+def schema(name: str) -> dict[str, Any]:
+    """The schema ``job``, ``event`` or ``run``."""
+    return cast("dict[str, Any]", json.loads(resources.files(__package__).joinpath(f"{name}.schema.json").read_text(encoding="utf-8")))
+
+
+@cache
+def validator(name: str, definition: str = "") -> Validator:
+    """A validator of a whole schema or of one of its definitions (``validator("event", "window")``)."""
+    from jsonschema import Draft202012Validator
+
+    whole = schema(name)
+    part = whole if not definition else {"$schema": whole["$schema"], "$defs": whole["$defs"], **whole["$defs"][definition]}
+    return cast("Validator", Draft202012Validator(part))
+
+
+def fault(name: str, value: Any, definition: str = "") -> str:
+    """What is wrong with ``value``, with the path to it; empty when it is valid."""
+    from jsonschema.exceptions import best_match
+
+    error = best_match(validator(name, definition).iter_errors(value))
+    if error is None:
+        return ""
+    where = ".".join(str(p) for p in error.absolute_path)
+    message = error.message if len(error.message) < 300 else error.message[:297] + "..."
+    return f"{where}: {message}" if where else message

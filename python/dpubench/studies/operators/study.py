@@ -1,0 +1,188 @@
+"""Expands a plan of study ``operators`` to configurations, by the catalog of the native program."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from typing import Any
+
+from dpubench.catalog import Catalog
+from dpubench.errors import PlanError, Problem, nearest
+from dpubench.plans.load import Where
+from dpubench.plans.model import Plan
+from dpubench.plans.quantities import format_bytes, size_bytes
+from dpubench.runner.model import Configuration, Expansion
+
+SIZE = "size"
+
+
+class Operators:
+    """How fast each basic operator is on each engine."""
+
+    name = "operators"
+    question = "how fast is each basic operator, at which packet size and thread count"
+
+    def expand(self, plan: Plan, catalog: Catalog, cpus: int, where: Where) -> Expansion:
+        problems = list(check(plan, catalog, where))
+        if problems:
+            raise PlanError(where.source, problems)
+        operators = catalog.operators if plan.operators == "all" else [catalog.operator(n) for n in dict.fromkeys(plan.operators)]
+        expansion = Expansion([], plan.engines == "best-and-reference", set(), left_out=list(plan.leaves_out))
+        seen: set[str] = set()
+        reasons: dict[str, None] = {}
+        for operator in operators:
+            for params, supported in _parameter_sets(plan, operator):
+                for threads, burst, footprint in itertools.product(_threads(plan, cpus), _bursts(plan, operator), dict.fromkeys(plan.footprints)):
+                    configuration = _configuration(plan, operator, params, supported, threads, burst, footprint, reasons, expansion)
+                    if configuration.id not in seen and (configuration.candidates or configuration.not_measured):
+                        seen.add(configuration.id)
+                        expansion.configurations.append(configuration)
+            expansion.kinds.update(operator["inputs"])
+        if plan.params:
+            unused = {name for name in plan.params if not any(name == p["name"] for o in operators for p in o["parameters"])}
+            if unused:
+                raise PlanError(where.source, [where.problem(f"no chosen operator has the parameter '{n}'", "params", n) for n in sorted(unused)])
+        expansion.left_out += reasons
+        return expansion
+
+
+def check(plan: Plan, catalog: Catalog, where: Where) -> Iterable[Problem]:
+    """Problems that only the catalog shows: unknown names, values outside a parameter's range."""
+    known = catalog.names
+    if plan.operators != "all":
+        for i, name in enumerate(plan.operators):
+            if name not in known:
+                yield where.problem(f"unknown operator '{name}'{nearest(name, known)}", "operators", i)
+    chosen = [o for o in catalog.operators if plan.operators == "all" or o["name"] in plan.operators]
+    if isinstance(plan.engines, list):
+        engines = list(dict.fromkeys(e["name"] for o in chosen for e in o["engines"]))
+        for i, name in enumerate(plan.engines):
+            if chosen and name not in engines:
+                yield where.problem(f"unknown engine '{name}'{nearest(name, engines)}", "engines", i)
+    if isinstance(plan.sizes, list):
+        sized = [(o, p) for o in chosen for p in o["parameters"] if p["name"] == SIZE]
+        if chosen and not sized:
+            yield where.problem("none of the chosen operators has a size", "sizes")
+        for i, size in enumerate(plan.sizes):
+            fitting = [o for o, p in sized if p["min"] <= size <= p["max"]]
+            if sized and not fitting:
+                low, high = min(p["min"] for _, p in sized), max(p["max"] for _, p in sized)
+                yield where.problem(
+                    f"{format_bytes(size)} is outside the sizes of every chosen operator: {format_bytes(low)} to {format_bytes(high)}", "sizes", i
+                )
+    for key, values in plan.params.items():
+        owners = [p for o in chosen for p in o["parameters"] if p["name"] == key]
+        if chosen and not owners:
+            yield where.problem(
+                f"unknown parameter '{key}'{nearest(key, dict.fromkeys(p['name'] for o in chosen for p in o['parameters']))}", "params", key
+            )
+            continue
+        for i, value in enumerate(values):
+            faults = [fault for p in owners if (fault := _value_fault(p, value))]
+            if owners and len(faults) == len(owners):
+                yield where.problem(faults[0], "params", key, i)
+    for i, rule in enumerate(plan.exclude):
+        if rule.operator not in known and plan.plan == "custom":
+            yield where.problem(f"unknown operator '{rule.operator}'{nearest(rule.operator, known)}", "exclude", i, "operator")
+
+
+def _value_fault(parameter: dict[str, Any], value: str) -> str:
+    if not parameter["unit"]:
+        return "" if value in parameter["values"] else f"'{value}' is no {parameter['name']}{nearest(value, parameter['values'])}"
+    try:
+        number = _number(parameter, value)
+    except ValueError as error:
+        return str(error)
+    if not parameter["min"] <= number <= parameter["max"]:
+        return f"{parameter['name']} must lie between {parameter['min']} and {parameter['max']}, not {number}"
+    return ""
+
+
+def _number(parameter: dict[str, Any], value: str) -> int:
+    if parameter["unit"] == "B":
+        return size_bytes(value)
+    if not value.isascii() or not value.isdigit():
+        raise ValueError(f"'{value}' is no whole number: {parameter['name']} lies between {parameter['min']} and {parameter['max']}")
+    return int(value)
+
+
+def _written(parameter: dict[str, Any], value: str) -> str:
+    return str(_number(parameter, value)) if parameter["unit"] else value
+
+
+def _parameter_sets(plan: Plan, operator: dict[str, Any]) -> Iterable[tuple[dict[str, str], dict[str, str]]]:
+    """Parameters of each configuration of ``operator`` under ``plan``, with which engines support them ("" or the reason).
+
+    The catalog lists the valid combinations of modes. A value that the plan gives for a mode picks among them; one that it gives for another
+    parameter takes the default's place.
+    """
+    parameters = {p["name"]: p for p in operator["parameters"]}
+    choices: dict[str, list[str]] = {}
+    for name, values in plan.params.items():
+        if name in parameters:
+            choices[name] = [_written(parameters[name], v) for v in values if not _value_fault(parameters[name], v)]
+    if SIZE in parameters and SIZE not in choices and plan.sizes != "default":
+        size = parameters[SIZE]
+        wanted = [str(s) for s in plan.sizes] if isinstance(plan.sizes, list) else list(size["values"])
+        choices[SIZE] = [s for s in wanted if size["min"] <= int(s) <= size["max"]]
+    seen: set[tuple[tuple[str, str], ...]] = set()
+    for entry in operator["configurations"]:
+        base = dict(entry["params"])
+        if any(parameters[n]["is_mode"] and base.get(n) not in values for n, values in choices.items()):
+            continue
+        free = {n: values for n, values in choices.items() if not parameters[n]["is_mode"] and n in base}
+        for combination in itertools.product(*free.values()):
+            params = base | dict(zip(free, combination, strict=True))
+            key = tuple(sorted(params.items()))
+            if key not in seen:
+                seen.add(key)
+                yield params, dict(entry["engines"])
+
+
+def _threads(plan: Plan, cpus: int) -> list[int]:
+    return sorted({cpus if t == "all" else int(t) for t in plan.threads})
+
+
+def _bursts(plan: Plan, operator: dict[str, Any]) -> list[int]:
+    return [int(operator["default_burst"])] if plan.bursts == "default" else sorted({int(b) for b in plan.bursts})
+
+
+def _configuration(
+    plan: Plan,
+    operator: dict[str, Any],
+    params: dict[str, str],
+    supported: dict[str, str],
+    threads: int,
+    burst: int,
+    footprint: str,
+    reasons: dict[str, None],
+    expansion: Expansion,
+) -> Configuration:
+    configuration = Configuration(operator["name"], params, threads, burst, footprint, operator["reference_engine"], [])
+    for engine in operator["engines"]:
+        name = engine["name"]
+        named = isinstance(plan.engines, list) and name in plan.engines
+        if isinstance(plan.engines, list) and not named:
+            continue
+        reason = engine["reason"] if not engine["available"] else supported.get(name, "")
+        excluded = next((x for x in plan.exclude if _excludes(x, operator["name"], name, params)), None)
+        if excluded is not None and not named:
+            configuration.not_measured[name] = excluded.reason
+            reasons[f"{operator['name']} on {name}: {excluded.reason}"] = None
+        elif reason:
+            configuration.not_measured[name] = reason
+            # An engine that does not do this configuration is no fault; one that was named and cannot run at all is.
+            if named and not engine["available"]:
+                expansion.unavailable.append((configuration, name, reason))
+        else:
+            configuration.candidates.append(name)
+    return configuration
+
+
+def _excludes(rule: Any, operator: str, engine: str, params: dict[str, str]) -> bool:
+    return bool(
+        rule.operator == operator and (rule.engine is None or rule.engine == engine) and all(params.get(k) == v for k, v in rule.params.items())
+    )
+
+
+STUDY = Operators()

@@ -1,0 +1,1 @@
+"""A native program under control: job in, events out, limits."""

@@ -1,0 +1,75 @@
+"""Is a line that a worker printed an event of the contract? Windows come by the thousand and get a fast check, all others the full schema."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from dpubench import schemas
+
+Event = dict[str, Any]
+
+_COUNTS = ("round", "cycle", "operations", "in_bytes", "out_bytes", "rate_bytes", "bursts")
+_WINDOW = frozenset({"event", "point", "group", "half", "elapsed_ns", *_COUNTS})
+_WINDOW_ALL = _WINDOW | {"ghz", "metrics"}
+
+
+class Rubbish(Exception):
+    """A worker printed what is no event."""
+
+
+def _shown(line: bytes) -> str:
+    text = line[:60].decode("utf-8", "replace")
+    return repr(text + ("..." if len(line) > 60 else ""))
+
+
+def _window_fault(event: Event) -> str:
+    """As the schema's ``window``; ``tests/python/test_workers.py`` holds both against each other."""
+    keys = event.keys()
+    if not keys >= _WINDOW:
+        return f"lacks {', '.join(sorted(_WINDOW - keys))}"
+    if not keys <= _WINDOW_ALL:
+        return f"has the unknown {', '.join(sorted(keys - _WINDOW_ALL))}"
+    for name in _COUNTS:
+        if type(event[name]) is not int or event[name] < 0:
+            return f"{name} is no count"
+    if type(event["elapsed_ns"]) not in (int, float) or not event["elapsed_ns"] > 0:
+        return "elapsed_ns is no time"
+    if event["half"] not in (0, 1) or isinstance(event["half"], (bool, float)):
+        return "half is neither 0 nor 1"
+    if type(event["point"]) is not str or type(event["group"]) is not str or not event["point"] or not event["group"]:
+        return "point or group is no name"
+    if "ghz" in event and not (type(event["ghz"]) in (int, float) and event["ghz"] > 0):
+        return "ghz is no frequency"
+    metrics = event.get("metrics", {})
+    if type(metrics) is not dict or any(type(v) not in (int, float) for v in metrics.values()):
+        return "metrics are no numbers"
+    return ""
+
+
+def parse_event(line: bytes) -> Event:
+    """The event in a line.
+
+    Raises:
+        Rubbish: saying what is wrong with it.
+    """
+    try:
+        event = json.loads(line, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        raise Rubbish(f"a line that is no JSON: {_shown(line)}") from None
+    if type(event) is not dict or type(event.get("event")) is not str:
+        raise Rubbish(f"a line that is no event: {_shown(line)}")
+    kind = event["event"]
+    if kind == "window":
+        fault = _window_fault(event)
+    elif kind in schemas.schema("event")["$defs"] and kind != "operator":
+        fault = schemas.fault("event", event, kind)
+    else:
+        raise Rubbish(f"an event of unknown kind {kind[:40]!r}")
+    if fault:
+        raise Rubbish(f"a {kind} event that breaks the contract: {fault}")
+    return event
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is no JSON")

@@ -1,0 +1,264 @@
+"""One native program at work: feeds its standard input, reads its events line by line, and ends it when it breaks a limit."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import signal
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Final
+
+from dpubench.errors import Interrupted
+from dpubench.targets import Target
+from dpubench.workers.checks import Event, Rubbish, parse_event
+
+MAX_LINE_BYTES: Final = 1 << 20
+MAX_EVENTS_PER_S: Final = 100_000
+#: A flood of events that are checked more slowly than they come never reaches the rate above; nothing honest talks that much between windows.
+MAX_EVENTS_WITHOUT_WINDOW: Final = 20_000
+STDERR_KEPT_BYTES: Final = 8192
+_READ_BYTES: Final = 1 << 18
+
+
+class WorkerFault(Exception):
+    """A worker that died, hung or printed rubbish. ``reason`` is for people."""
+
+    def __init__(self, reason: str, kind: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.kind = kind  #: "crash", "hang", "rubbish", "limit"
+
+
+class StopRequest:
+    """Set by SIGINT and SIGTERM; readable as a file descriptor, so that waiting for events ends at once."""
+
+    def __init__(self) -> None:
+        self._read, self._write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self.signal_number = 0
+
+    def fileno(self) -> int:
+        return self._read
+
+    def set(self, signal_number: int) -> None:
+        self.signal_number = signal_number
+        with contextlib.suppress(OSError):
+            os.write(self._write, b"x")
+
+    def check(self) -> None:
+        """@raises Interrupted when a stop was asked for."""
+        if self.signal_number:
+            raise Interrupted(f"stopped by {signal.Signals(self.signal_number).name}")
+
+    def __enter__(self) -> StopRequest:
+        self._former = {n: signal.signal(n, lambda number, _frame: self.set(number)) for n in (signal.SIGINT, signal.SIGTERM)}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._former.items():
+            signal.signal(number, handler)
+        os.close(self._read)
+        os.close(self._write)
+
+
+class Worker:
+    """A started program. A context manager: leaving it kills the program's process group, whatever happened."""
+
+    def __init__(
+        self,
+        target: Target,
+        program: str,
+        arguments: Sequence[str],
+        *,
+        stop: StopRequest | None = None,
+        silence_s: float,
+        limit_s: float,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self._process = target.start(program, arguments, environment)
+        self._program = program
+        self._stop = stop
+        self._silence_s = silence_s
+        self._limit_s = limit_s
+        self._started = self._heard = time.monotonic()
+        self._to_send = bytearray()
+        self._close_after_sending = False
+        self._stdin_open = True
+        self._partial = bytearray()
+        self._events: deque[Event] = deque()
+        self._stderr = bytearray()
+        self._ended = False
+        self._fault: WorkerFault | None = None
+        self._second, self._in_second = 0, 0
+        self._without_window = 0
+        self._selector = selectors.DefaultSelector()
+        for fd in (self._process.stdin_fd, self._process.stdout_fd, self._process.stderr_fd):
+            os.set_blocking(fd, False)
+        self._selector.register(self._process.stdout_fd, selectors.EVENT_READ, "stdout")
+        self._selector.register(self._process.stderr_fd, selectors.EVENT_READ, "stderr")
+        if stop is not None:
+            self._selector.register(stop.fileno(), selectors.EVENT_READ, "stop")
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        self._process.kill()
+        self._selector.close()
+        self._process.close()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def send(self, data: bytes, *, last: bool = False) -> None:
+        """Queues ``data`` for the program's standard input; after ``last`` that is closed."""
+        if not self._stdin_open:
+            return
+        self._heard = time.monotonic()  # its answer is awaited from now on
+        self._to_send += data
+        self._close_after_sending = self._close_after_sending or last
+        self._flush()
+
+    def next_event(self) -> Event | None:
+        """The next event; None once the program ended its output and exited with 0 or 1 (a failure is an event, not a fault).
+
+        Raises:
+            WorkerFault: it died, hung, or printed rubbish.
+            Interrupted: a stop was asked for.
+        """
+        while not self._events:
+            if self._fault is not None:
+                raise self._fault
+            if self._ended:
+                return self._finish()
+            self._wait()
+        if self._stop is not None:
+            self._stop.check()
+        return self._events.popleft()
+
+    def stderr_tail(self) -> str:
+        """The end of what the program wrote to standard error."""
+        lines = self._stderr.decode("utf-8", "replace").strip().splitlines()
+        return "\n".join(lines[-5:])
+
+    # --- below: the loop
+
+    def _wait(self) -> None:
+        now = time.monotonic()
+        left = min(self._heard + self._silence_s, self._started + self._limit_s) - now
+        ready = self._selector.select(min(max(left, 0.0), 1.0))
+        # What it said while nobody listened (another worker was being read) counts: silence is judged only when nothing is there to read.
+        if not ready and left <= 0:
+            self._process.kill()
+            if now >= self._started + self._limit_s:
+                raise WorkerFault(f"it was still running after its limit of {self._limit_s:.0f} s", "limit")
+            raise WorkerFault(f"it hung: no event for {self._silence_s:g} s", "hang")
+        for key, _ in ready:
+            if key.data == "stop":
+                assert self._stop is not None  # registered only then
+                self._stop.check()
+            elif key.data == "stdin":
+                self._flush()
+            elif key.data == "stderr":
+                data = self._read(key.fd)
+                self._stderr += data
+                del self._stderr[:-STDERR_KEPT_BYTES]
+            else:
+                self._take(self._read(key.fd))
+
+    def _read(self, fd: int) -> bytes:
+        try:
+            data = os.read(fd, _READ_BYTES)
+        except BlockingIOError:
+            return b""
+        if not data:
+            self._selector.unregister(fd)
+            if fd == self._process.stdout_fd:
+                self._ended = True
+        return data
+
+    def _take(self, data: bytes) -> None:
+        if self._fault is not None or not data:
+            return None
+        *lines, rest = (bytes(self._partial) + data).split(b"\n") if b"\n" in data else [b""]
+        self._partial = bytearray(rest) if lines else self._partial + data
+        now = time.monotonic()
+        if int(now) != self._second:
+            self._second, self._in_second = int(now), 0
+        self._in_second += len(lines)
+        if self._in_second > MAX_EVENTS_PER_S:
+            return self._rubbish(f"more than {MAX_EVENTS_PER_S} lines in a second")
+        for line in lines:
+            if len(line) > MAX_LINE_BYTES:
+                return self._rubbish(f"a line of more than {MAX_LINE_BYTES >> 20} MiB")
+            try:
+                event = parse_event(line)
+            except Rubbish as error:
+                return self._rubbish(str(error))
+            self._without_window = 0 if event["event"] == "window" else self._without_window + 1
+            if self._without_window > MAX_EVENTS_WITHOUT_WINDOW:
+                return self._rubbish(f"more than {MAX_EVENTS_WITHOUT_WINDOW} events without a window")
+            self._events.append(event)
+        if lines:  # only whole, valid events count as a sign of life
+            self._heard = now
+        if len(self._partial) > MAX_LINE_BYTES:
+            self._rubbish(f"a line of more than {MAX_LINE_BYTES >> 20} MiB")
+        return None
+
+    def _rubbish(self, what: str) -> None:
+        """Ends the program; the events before the rubbish are handed out first, so that it is known where it happened."""
+        self._process.kill()
+        self._fault = WorkerFault(f"it printed {what}", "rubbish")
+
+    def _flush(self) -> None:
+        try:
+            while self._to_send:
+                del self._to_send[: os.write(self._process.stdin_fd, self._to_send)]
+        except BlockingIOError:
+            with contextlib.suppress(KeyError):
+                self._selector.register(self._process.stdin_fd, selectors.EVENT_WRITE, "stdin")
+            return
+        except OSError:  # it closed its input or died: its events or its exit status say more
+            self._to_send.clear()
+            self._close_after_sending = True
+        with contextlib.suppress(KeyError, ValueError):
+            self._selector.unregister(self._process.stdin_fd)
+        if self._close_after_sending and self._stdin_open:
+            self._stdin_open = False
+            self._process.close_stdin()
+
+    def _finish(self) -> Event | None:
+        if self._partial:
+            self._rubbish("a line without an end")
+            assert self._fault is not None  # just set
+            raise self._fault
+        deadline = time.monotonic() + min(10.0, self._silence_s)
+        while (status := self._process.wait(0.1)) is None:
+            if self._stop is not None:
+                self._stop.check()
+            if time.monotonic() > deadline:
+                self._process.kill()
+                raise WorkerFault("it closed its output and did not end", "hang")
+        with contextlib.suppress(OSError, KeyError):
+            self._stderr += os.read(self._process.stderr_fd, _READ_BYTES)
+        if status in (0, 1, 4):
+            return None
+        raise WorkerFault(describe_status(status) + self._said(), "crash")
+
+    def _said(self) -> str:
+        tail = self.stderr_tail()
+        return f"; it said: {tail}" if tail else ""
+
+
+def describe_status(status: int) -> str:
+    """``it was killed by SIGSEGV``, ``it ended with status 2``."""
+    if status < 0:
+        try:
+            return f"it was killed by {signal.Signals(-status).name}"
+        except ValueError:
+            return f"it was killed by signal {-status}"
+    return f"it ended with status {status}"

@@ -1,0 +1,14 @@
+#!/bin/sh
+# Format and static checks. Usage: lint.sh BUILD_FOLDER (configured, with tests: its compile_commands.json is read).
+set -eu
+build=$1
+echo "== clang-format"
+git ls-files '*.cpp' '*.hpp' | xargs clang-format-14 --dry-run --Werror
+echo "== clang-tidy"
+git ls-files 'native/*.cpp' 'tests/native/*.cpp' | xargs -P "$(nproc)" -n 4 clang-tidy-14 -p "$build" --quiet --warnings-as-errors='*' 2>&1 |
+    grep -vE '^[0-9]+ warnings? (generated|treated)|^$' && { echo "lint: clang-tidy found faults" >&2; exit 1; }
+echo "== ruff"
+.venv/bin/ruff format --check .
+.venv/bin/ruff check .
+echo "== mypy"
+.venv/bin/mypy

@@ -1,0 +1,102 @@
+"""A headless Chromium and reports of synthetic runs for it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).parent
+for folder in (HERE, HERE.parent / "python", HERE.parents[1] / "python"):
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+
+webdriver = pytest.importorskip("selenium.webdriver", reason="the browser tests need selenium (pip install selenium)")
+
+from dpubench import report  # noqa: E402
+from report_fixtures import SPECS, make_run, three_devices  # noqa: E402
+from screenshot import CHROMEDRIVER, CHROMIUM, start  # noqa: E402
+
+Driver = Any
+SIZES = (64, 256, 1024, 4096, 65536)
+
+
+@pytest.fixture(scope="session")
+def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Report files: of one run, of three devices, and of a run whose names try to become markup."""
+    from test_report import poison
+
+    folder = tmp_path_factory.mktemp("reports")
+    made = {
+        "one": [make_run(sizes=SIZES, threads=(1, 2, 4, 8, 16))],
+        "three": three_devices(),
+        "evil": [poison(make_run("evil", sizes=(64, 1024, 4096), threads=(1, 2, 4)))],
+        "crowd": [
+            make_run(f"run{i}", sizes=SIZES, threads=(1,), seed=i, cpu=f"CPU {i}", specs=tuple(s for s in SPECS if s.name == "sha256"))
+            for i in range(5)
+        ],
+        "quick": [make_run("quick", sizes=(1024,), threads=(1,), plan="quick")],
+    }
+    for name, runs in made.items():
+        report.write(runs, folder / f"{name}.html")
+    return {name: folder / f"{name}.html" for name in made}
+
+
+@pytest.fixture(scope="session")
+def _browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Driver, Path]]:
+    if not (shutil.which(CHROMIUM) and shutil.which(CHROMEDRIVER)):
+        pytest.skip(f"{CHROMIUM} or {CHROMEDRIVER} is not here (apt install chromium chromium-driver, or set CHROMIUM and CHROMEDRIVER)")
+    driver = start(tmp_path_factory.mktemp("profile"), performance=True)
+    downloads = tmp_path_factory.mktemp("downloads")
+    driver.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": os.fspath(downloads)})
+    yield driver, downloads
+    driver.quit()
+
+
+@pytest.fixture
+def downloads(_browser: tuple[Driver, Path]) -> Path:
+    """Where files arrive, empty at the start of a test."""
+    for file in _browser[1].iterdir():
+        file.unlink()
+    return _browser[1]
+
+
+@pytest.fixture
+def page(_browser: tuple[Driver, Path], reports: dict[str, Path]) -> Iterator[Callable[[str], Driver]]:
+    """Opens a report at 1280 x 800. Afterwards: no console message, and no request but for the file itself."""
+    driver = _browser[0]
+    driver.get_log("browser")
+    driver.get_log("performance")
+
+    def open_report(name: str) -> Driver:
+        driver.get("about:blank")
+        driver.get(reports[name].as_uri())
+        assert driver.find_element("css selector", "html").get_attribute("data-ready") == "1", driver.get_log("browser")
+        return driver
+
+    yield open_report
+    said = [entry["message"] for entry in driver.get_log("browser")]
+    assert not said
+    asked = [json.loads(entry["message"])["message"] for entry in driver.get_log("performance")]
+    urls = {m["params"]["request"]["url"] for m in asked if m["method"] == "Network.requestWillBeSent"}
+    own = {path.as_uri() for path in reports.values()}
+    assert urls and not {u for u in urls if u.split("#")[0] not in own and not u.startswith(("data:", "blob:", "about:"))}
+
+
+def arrived(folder: Path, suffix: str, seconds: float = 20) -> Path:
+    """The one finished download with this suffix."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        found = [f for f in folder.iterdir() if f.suffix == suffix and f.stat().st_size]
+        if found and not list(folder.glob("*.crdownload")):
+            assert len(found) == 1, found
+            return found[0]
+        time.sleep(0.05)
+    raise AssertionError(f"no {suffix} file arrived within {seconds} s: {list(folder.iterdir())}")

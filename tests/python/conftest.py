@@ -1,0 +1,113 @@
+"""A scripted native program in a folder of its own, and ``dpubench`` as a real subprocess beside it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPTED = Path(__file__).with_name("scripted_worker.py")
+
+sys.path.insert(0, str(ROOT / "python"))
+
+
+@dataclass
+class Bench:
+    """Runs ``dpubench`` in a folder, against a scripted program."""
+
+    folder: Path
+    environment: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def results(self) -> Path:
+        return self.folder / "results"
+
+    @property
+    def programs(self) -> Path:
+        return self.folder / "programs"
+
+    def script(self, **script: Any) -> None:
+        """What the program does from now on (see scripted_worker.py)."""
+        (self.folder / "script.json").write_text(json.dumps(script))
+
+    def start(self, *arguments: str, **more: Any) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "dpubench", *arguments],
+            cwd=self.folder,
+            env=self.environment,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            **more,
+        )
+
+    def __call__(self, *arguments: str, timeout: float = 90) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "dpubench", *arguments],
+            cwd=self.folder,
+            env=self.environment,
+            text=True,
+            capture_output=True,
+            timeout=timeout,
+            check=False,
+        )
+
+    def record(self, run: str = "latest") -> dict[str, Any]:
+        return dict(json.loads((self.results / run / "run.json").read_text()))
+
+    def workers(self) -> list[int]:
+        """Processes of this folder's program that are still there."""
+        found = []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                try:
+                    if (
+                        f"SCRIPT={self.folder / 'script.json'}".encode() in (entry / "environ").read_bytes().split(b"\0")
+                        and b"scripted_worker" in (entry / "cmdline").read_bytes()
+                    ):
+                        found.append(int(entry.name))
+                except OSError:
+                    continue
+        return found
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    bench = Bench(tmp_path)
+    make_program(bench.programs)
+    bench.script()
+    bench.environment = {
+        **{k: v for k, v in os.environ.items() if not k.startswith("DPUBENCH_")},
+        "PYTHONPATH": str(ROOT / "python"), "DPUBENCH_PROGRAMS": str(bench.programs), "XDG_CACHE_HOME": str(tmp_path / "cache"),
+        "SCRIPT": str(tmp_path / "script.json"), "COLUMNS": "160", "TERM": "dumb",
+    }  # fmt: skip
+    return bench
+
+
+def make_program(folder: Path) -> None:
+    folder.mkdir(parents=True)
+    program = folder / "dpubench-operators"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S -E "{SCRIPTED}" "$@"\n')
+    program.chmod(0o755)
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """Compares text with ``golden/NAME``; ``DPUBENCH_GOLDEN=write`` writes it anew (look at the difference before committing it)."""
+
+    def check(name: str, text: str) -> None:
+        file = Path(__file__).with_name("golden") / name
+        if os.environ.get("DPUBENCH_GOLDEN") == "write":
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(text)
+        assert text == file.read_text(), f"{name} differs; if it should, run the tests with DPUBENCH_GOLDEN=write"
+
+    return check

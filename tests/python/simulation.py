@@ -1,0 +1,210 @@
+"""Runs with a known truth: windows as a noisy machine would have given them, written as a run directory.
+
+The noise is that of shared virtual machines: between processes (rounds) a lasting factor per point; within a round drift that all points share,
+slow (a random walk) and correlated (AR(1)) noise per window; and stalls with a heavy tail that lower a window now and then.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from dpubench.results.store import windows_schema
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+CATALOG: dict[str, dict[str, Any]] = {
+    "aes": {"name": "aes", "processes_all_bytes": True, "primary_metric": "gbps", "reference_engine": "portable", "version": 1},
+    "lpm": {"name": "lpm", "processes_all_bytes": False, "primary_metric": "mops", "reference_engine": "portable", "version": 1},
+    "sha256": {"name": "sha256", "processes_all_bytes": True, "primary_metric": "gbps", "reference_engine": "portable", "version": 1},
+}
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Standard deviations are of logarithms."""
+
+    process: float = 0.006  #: lasting for a round, of each point alone: memory layout
+    machine: float = 0.08  #: lasting for a round, shared by all points
+    drift: float = 0.01  #: step of the shared random walk from window to window
+    window: float = 0.02  #: of each window, correlated with its neighbours by ``correlation``
+    correlation: float = 0.5
+    stall_share: float = 0.03  #: windows that a stall hits
+    stall: float = 0.1  #: scale of what a stall costs (exponential)
+
+
+@dataclass(frozen=True)
+class SimulatedPoint:
+    """A point and its true rate in operations per second."""
+
+    operator: str
+    engine: str
+    rate: float
+    params: dict[str, str] = field(default_factory=dict)
+    build: str = ""
+    threads: int = 1
+    unavailable: str = ""
+
+    @property
+    def configuration(self) -> str:
+        params = ",".join(f"{k}={v}" for k, v in sorted(self.params.items())) or "-"
+        return f"{self.operator}/{params}/t{self.threads}/b32/stream"
+
+    @property
+    def id(self) -> str:
+        return f"{self.configuration}/{self.engine}" + (f"#{self.build}" if self.build else "")
+
+
+def log_rates(generator: np.random.Generator, truths: FloatArray, experiments: int, rounds: int, cycles: int, noise: Noise) -> FloatArray:
+    """Logs of windows' rates, shape ``(experiments, rounds, points, cycles, 2)``; the points alternate in palindromic order."""
+    points = len(truths)
+    shape = (experiments, rounds, cycles * 2 * points)
+    shared = noise.machine * generator.standard_normal((experiments, rounds, 1)) + np.cumsum(noise.drift * generator.standard_normal(shape), axis=2)
+    white = generator.standard_normal(shape) * noise.window * np.sqrt(1 - noise.correlation**2)
+    correlated = white
+    correlated[..., 0] /= np.sqrt(1 - noise.correlation**2)
+    for i in range(1, shape[2]):
+        correlated[..., i] += noise.correlation * correlated[..., i - 1]
+    stalls = (generator.random(shape) < noise.stall_share) * generator.exponential(noise.stall, shape)
+    in_time = (shared + correlated - stalls).reshape(experiments, rounds, cycles, 2, points)
+    in_time[..., 1, :] = in_time[..., 1, ::-1]
+    lasting = noise.process * generator.standard_normal((experiments, rounds, 1, 1, points))
+    by_point: FloatArray = np.moveaxis(in_time + lasting + np.log(truths), 4, 2)
+    return by_point
+
+
+def write_run(
+    directory: Path,
+    points: list[SimulatedPoint],
+    *,
+    rounds: int = 8,
+    cycles: int = 6,
+    seed: int = 1,
+    noise: Noise | None = None,
+    machine_shift: float = 0.0,
+    memory_shift: float = 0.0,
+    shift_scatter: float = 0.0,
+    canaries: bool = True,
+    changes: dict[str, Any] | None = None,
+    unfinished: bool = False,
+) -> Path:
+    """A run directory of ``points``: rates are multiplied by ``exp(machine_shift)``, and each by a draw of its own with ``shift_scatter``.
+
+    With ``unfinished`` the last round stays a file of events whose last line is torn, as after a crash. ``changes`` replaces keys of run.json.
+    """
+    generator = np.random.default_rng(seed)
+    noise = noise or Noise()
+    (directory / "rounds").mkdir(parents=True)
+    parts: list[list[dict[str, Any]]] = [[] for _ in range(rounds)]
+    groups: dict[str, list[SimulatedPoint]] = {}
+    for point in points:
+        if not point.unavailable:
+            groups.setdefault(point.configuration, []).append(point)
+    for group, members in groups.items():
+        names = [p.id for p in members] + (["canary-core", "canary-memory"] if canaries else [])
+        sizes = [float(p.params.get("size", "64")) for p in members] + ([0.0, 0.0] if canaries else [])
+        truths = [p.rate * np.exp(machine_shift + shift_scatter * generator.standard_normal()) for p in members]
+        truths += [4e8 * np.exp(machine_shift), 1e7 * np.exp(memory_shift)] if canaries else []
+        logs = log_rates(generator, np.array(truths), 1, rounds, cycles, noise)[0]
+        elapsed = 4_000_000.0
+        for number in range(rounds):
+            count = logs[number].size
+            owner, cycle, half = (a.ravel() for a in np.indices(logs[number].shape))
+            operations = np.maximum(1, np.round(np.exp(logs[number]).ravel() * elapsed / 1e9))
+            parts[number].append(
+                {
+                    "point": np.array(names, dtype=object)[owner],
+                    "group": np.full(count, group, dtype=object),
+                    "round": np.full(count, number),
+                    "cycle": cycle,
+                    "half": half,
+                    "operations": operations,
+                    "elapsed_ns": np.full(count, elapsed),
+                    "in_bytes": operations * np.array(sizes)[owner],
+                    "out_bytes": operations * np.array(sizes)[owner],
+                    "rate_bytes": operations * np.array(sizes)[owner],
+                    "bursts": np.ceil(operations / 32),
+                    "ghz": np.full(count, 2.7),
+                }
+            )
+    for number in range(rounds):
+        merged = {name: np.concatenate([part[name] for part in parts[number]]) for name in parts[number][0]}
+        _write_round(directory / "rounds" / f"{number:04}", merged, as_events=unfinished and number == rounds - 1)
+    described = _run_json(directory.name, points)
+    described.update(changes or {})
+    (directory / "run.json").write_text(json.dumps(described, indent=1), encoding="utf-8")
+    return directory
+
+
+def _write_round(stem: Path, columns: dict[str, Any], as_events: bool) -> None:
+    integers = ("round", "cycle", "half", "operations", "elapsed_ns", "in_bytes", "out_bytes", "rate_bytes", "bursts")
+    events = [
+        {"event": "window"} | {k: int(v[row]) if k in integers else v[row] for k, v in columns.items()} | {"metrics": {}}
+        for row in range(len(columns["point"]) if as_events else 0)
+    ]
+    if not as_events:
+        arrays = {k: pa.array(v.astype(np.int64) if k in integers else v.tolist() if v.dtype == object else v) for k, v in columns.items()}
+        arrays["metrics"] = pa.array([[]] * len(columns["point"]), pa.map_(pa.string(), pa.float64()))
+        pq.write_table(pa.table({name: arrays[name] for name in windows_schema().names}).cast(windows_schema()), stem.with_suffix(".parquet"))
+        return
+    lines = [json.dumps({"event": "progress", "group": "g", "phase": "measure", "done": 0, "of": 1}), *map(json.dumps, events)]
+    stem.with_suffix(".ndjson").write_text("\n".join(lines) + '\n{"event": "window", "poi', encoding="utf-8")
+
+
+def _run_json(name: str, points: list[SimulatedPoint]) -> dict[str, Any]:
+    machine = {"host": "measuring-host", "cpu": "Simulated CPU 3000", "cpus_online": 2, "kernel": "6.1", "architecture": "x86_64", "os": "Linux"}
+    return {
+        "schema": "dpubench.run/1",
+        "name": name,
+        "study": "operators",
+        "plan": "quick",
+        "status": "complete",
+        "started": "2026-01-01T10:00:00Z",
+        "finished": "2026-01-01T10:03:00Z",
+        "command": "dpubench run quick --program /home/alice/build",
+        "version": "0.1.0",
+        "precision_target": 0.05,
+        "seed": 1,
+        "target": "local",
+        "spent_s": 180.0,
+        "machine": machine,
+        "build": {"compiler": "GCC 12", "flags": "-O3", "type": "release", "revision": "simulated"},
+        "builds": {"": {"program": "dpubench-operators", "version": "0.1.0", "path": "/home/alice/build/dpubench-operators", "build": {}}},
+        "inputs": {"corpus": {"name": "text", "sha256": "ab" * 32, "files": ["/home/alice/text"]}},
+        "operators": CATALOG,
+        "configurations": [],
+        "points": [
+            {
+                "id": p.id,
+                "configuration": p.configuration,
+                "operator": p.operator,
+                "operator_version": 1,
+                "params": p.params,
+                "threads": p.threads,
+                "burst": 32,
+                "footprint": "stream",
+                "engine": p.engine,
+                "target": "local",
+                "build": p.build,
+                "input": {"name": "text", "sha256": "ab" * 32},
+                "path": {"isa": "avx2", "detail": "", "library": "", "is_hardware": False},
+                "verified": {"known_answers": 4, "compared": 256, "how": "identical"},
+                "build_ns": [1000, 3000, 2000],
+                "memory_bytes": 4096,
+                "footprint_bytes": 1 << 23,
+                "failure": "",
+                "unavailable": p.unavailable,
+            }
+            for p in points
+        ],
+        "rounds": [],
+        "failures": [],
+        "warnings": [],
+        "left_out": ["multi-threaded points"],
+    }

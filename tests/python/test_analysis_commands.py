@@ -1,0 +1,241 @@
+"""``show``, ``compare``, ``export`` and ``query`` as a person calls them; their output against files in ``golden/``.
+
+``DPUBENCH_UPDATE_GOLDEN=1 pytest`` writes those files anew: look at the difference before committing it.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+import typer
+from dpubench.cli.compare import compare
+from dpubench.cli.export import export
+from dpubench.cli.query import query
+from dpubench.cli.show import show
+from dpubench.errors import Exit, UserError
+from simulation import Noise, SimulatedPoint, write_run
+from typer.testing import CliRunner
+
+GOLDEN = Path(__file__).parent / "golden"
+QUIET = Noise(process=0.003, machine=0.004, drift=0.0005, window=0.01, stall_share=0.01)
+POINTS = [
+    SimulatedPoint("aes", "portable", 1e6, {"mode": "gcm", "size": "1024"}),
+    SimulatedPoint("aes", "openssl", 4e6, {"mode": "gcm", "size": "1024"}),
+    SimulatedPoint("lpm", "portable", 2e7),
+    SimulatedPoint("lpm", "dpdk", 1e7, unavailable="libdpdk is missing"),
+    *(
+        SimulatedPoint("sha256", engine, rate, {"size": str(s)})
+        for s in (64, 256, 1024, 4096)
+        for engine, rate in (("portable", 3e5), ("openssl", 1e6))
+    ),
+]
+WARNINGS = [{"code": "few-bursts", "message": "12 bursts", "point": POINTS[1].id}]
+FAILURES = [{"phase": "verify", "message": "item 3 differs from the reference", "point": POINTS[4].id}]
+
+app = typer.Typer()
+for command in (show, compare, export, query):
+    app.command(command.__name__)(command)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three runs: ``old``; ``new``, in which openssl's sha256 is slower; and ``live``, two builds of which the new one is faster."""
+    folder = tmp_path_factory.mktemp("results")
+    changes = {"warnings": WARNINGS, "failures": FAILURES}
+    write_run(folder / "old", POINTS, seed=1, noise=QUIET, changes=changes)
+    slower = [
+        SimulatedPoint(p.operator, p.engine, p.rate * (0.8 if p.engine == "openssl" and p.operator == "sha256" else 1), p.params) for p in POINTS
+    ]
+    write_run(folder / "new", [*slower[:3], SimulatedPoint("lpm", "fib", 3e7), *slower[4:]], seed=2, noise=QUIET)
+    before = [replace(p, rate=p.rate / 1.05, build="against") for p in POINTS[:3]]
+    write_run(folder / "live", POINTS[:3] + before, seed=3, noise=QUIET)
+    (folder / "latest").symlink_to("new")
+    return folder
+
+
+def call(results: Path, *arguments: str, status: int = 0) -> str:
+    outcome = CliRunner().invoke(app, [*arguments, "--results", str(results)])
+    if isinstance(outcome.exception, Exception):
+        raise outcome.exception
+    assert outcome.exit_code == status, outcome.output
+    return outcome.stdout_bytes.decode()
+
+
+def refused(results: Path, *arguments: str) -> str:
+    with pytest.raises(UserError) as caught:
+        call(results, *arguments)
+    assert caught.value.exit_status is Exit.USAGE
+    return str(caught.value)
+
+
+def golden(name: str, text: str, results: Path) -> None:
+    """Compares with ``golden/name``; floats to five digits, since the last ones depend on the processor's exp and log."""
+    text = text.replace(str(results), "RESULTS").replace("\r\n", "\n")
+    text = re.sub(r"(?<![\w.])-?\d+\.\d{5,}(?:e[+-]?\d+)?", lambda m: f"{float(m.group()):.5g}", text)
+    path = GOLDEN / name
+    if os.environ.get("DPUBENCH_UPDATE_GOLDEN") == "1":
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
+
+
+# --------------------------------------------------------------------------- golden
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("show.txt", ["show", "old"]),
+        ("show.csv", ["show", "old", "--csv"]),
+        ("show.json", ["show", "old", "--json", "--operator", "lpm"]),
+        ("compare.txt", ["compare", "old", "new"]),
+        ("compare.csv", ["compare", "old", "new", "--csv"]),
+        ("compare.json", ["compare", "old", "new", "--json"]),
+        ("compare-best.txt", ["compare", "old", "new", "--best-engine"]),
+        ("compare-live.txt", ["compare", "live", "--min-effect", "2%"]),
+        ("export.csv", ["export", "old", "--csv"]),
+        ("export.json", ["export", "live", "--json"]),
+        ("export.tex", ["export", "old", "--latex"]),
+        ("export-anonymous.json", ["export", "live", "--json", "--anonymous"]),
+        ("query.txt", ["query", "SELECT run, operator, engine, rounds FROM points WHERE primary_unit = 'Mops/s' ORDER BY ALL"]),
+    ],
+)
+def test_output(results: Path, name: str, arguments: list[str]) -> None:
+    golden(name, call(results, *arguments), results)
+
+
+# --------------------------------------------------------------------------- show
+
+
+def test_show_is_of_the_latest_run_by_default(results: Path) -> None:
+    assert call(results, "show") == call(results, "show", "new")
+
+
+def test_show_names_the_nearest_operator(results: Path) -> None:
+    assert "did you mean 'lpm'" in refused(results, "show", "old", "--operator", "lpn")
+
+
+# --------------------------------------------------------------------------- compare
+
+
+def test_fail_on_regression(results: Path) -> None:
+    call(results, "compare", "old", "new", "--fail-on", "regression", status=Exit.REGRESSION)
+    call(results, "compare", "new", "old", "--fail-on", "regression")
+    call(results, "compare", "old", "new", "--fail-on", "regression", "--min-effect", "50%")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["compare", "old", "new", "--min-effect", "3"], "--min-effect 3"),
+        (["compare", "old", "new", "--min-effect", "300%"], "--min-effect 300%"),
+        (["compare", "old", "new", "--fail-on", "change"], "--fail-on change: only 'regression' is known"),
+        (["compare", "old", "new", "--json", "--csv"], "choose one"),
+        (["compare", "old"], "only one build is in this run"),
+        (["compare", "live", "--best-engine"], "needs two runs"),
+        (["compare", "old", "nwe"], "did you mean 'new'"),
+        (["export", "old"], "choose one of --csv"),
+        (["export", "old", "--csv", "--json"], "choose one of --csv"),
+        (["export", "old", "--parquet"], "--output FILE"),
+        (["query", "SELECT nothing FROM points"], 'column "nothing" not found'),
+        (["query", "SELEC 1"], "syntax error"),
+        (["query", "DROP VIEW points"], "exactly one SELECT"),
+        (["query", "COPY points TO 'stolen.csv'"], "exactly one SELECT"),
+        (["query", "SELECT 1; SELECT 2"], "exactly one SELECT"),
+        (["query", ""], "exactly one SELECT"),
+        (["query", "SELECT * FROM read_text('/etc/hostname')"], "disabled"),
+    ],
+)
+def test_mistakes_are_named(results: Path, arguments: list[str], message: str) -> None:
+    assert message in refused(results, *arguments)
+
+
+# --------------------------------------------------------------------------- export
+
+
+def test_formats_agree(results: Path, tmp_path: Path) -> None:
+    file = tmp_path / "points.parquet"
+    assert call(results, "export", "old", "--parquet", "-o", str(file)) == ""
+    rows = pq.read_table(file).to_pylist()
+    lines = list(csv.DictReader(io.StringIO(call(results, "export", "old", "--csv"))))
+    points = json.loads(call(results, "export", "old", "--json"))["run"]["points"]
+    assert len(rows) == len(lines) == len(points) == len(POINTS)
+    for row, line, point in zip(rows, lines, points, strict=True):
+        assert row["id"] == line["id"] == point["id"]
+        if row["ops_per_s"] is None:
+            assert line["ops_per_s"] == "" and point["ops_per_s"] is None
+        else:
+            assert row["ops_per_s"] == float(line["ops_per_s"]) == point["ops_per_s"]["value"]
+            assert row["ops_per_s_low"] <= row["ops_per_s"] <= row["ops_per_s_high"]
+
+
+def test_output_goes_to_the_file(results: Path, tmp_path: Path) -> None:
+    call(results, "export", "old", "--csv", "-o", str(tmp_path / "a.csv"))
+    assert (tmp_path / "a.csv").read_bytes().decode() == call(results, "export", "old", "--csv")
+
+
+def test_latex_is_escaped(results: Path) -> None:
+    text = call(results, "export", "old", "--latex")
+    body = [line for line in text.splitlines() if line.startswith(("aes", "lpm", "sha256"))]
+    assert len(body) == len(POINTS)
+    assert all(re.search(r"(?<!\\)[_%#$]", line) is None for line in body)
+
+
+IDENTIFYING: dict[str, Any] = {
+    "machine": {"host": "lab-7", "cpu": "Simulated CPU 3000", "cpus_online": 2, "serial": "SN123456", "user": "alice", "product_uuid": "4c4c"},
+    "command": "dpubench run quick --results /home/alice/results --target bob@10.1.2.3",
+    "warnings": [{"code": "restarted", "message": "the worker on lab-7 (/opt/x/bin) ended; mac 00:11:22:aa:bb:cc"}],
+    "failures": [{"phase": "inputs", "message": "~/secret/rules.txt: not there, asked alice@lab-7.example.org"}],
+    "left_out": ["what alice left out"],
+}
+
+
+@pytest.mark.parametrize("form", ["--json", "--csv", "--latex"])
+def test_anonymous_exports_name_nobody(tmp_path: Path, form: str) -> None:
+    write_run(tmp_path / "run-of-alice-on-lab-7", POINTS, rounds=2, changes=IDENTIFYING)
+    text = call(tmp_path, "export", "run-of-alice-on-lab-7", form, "--anonymous")
+    for secret in ("alice", "lab-7", "SN123456", "10.1.2.3", "bob", "secret", "/home", "/opt", "00:11:22", "4c4c", str(tmp_path)):
+        assert secret not in text
+    assert "aes" in text and "openssl" in text
+    if form == "--json":
+        run = json.loads(text)["run"]
+        assert run["machine"] == {"cpu": "Simulated CPU 3000", "cpus_online": 2}
+        named = json.loads(call(tmp_path, "export", "run-of-alice-on-lab-7", form))["run"]
+        assert [p["ops_per_s"] for p in run["points"]] == [p["ops_per_s"] for p in named["points"]]
+        assert [p["id"] for p in run["points"]] == [p["id"] for p in named["points"]]
+
+
+def test_an_anonymous_parquet_names_nobody_either(tmp_path: Path) -> None:
+    write_run(tmp_path / "run", POINTS, rounds=2, changes=IDENTIFYING)
+    call(tmp_path, "export", "run", "--parquet", "--anonymous", "-o", str(tmp_path / "x.parquet"))
+    table = pq.read_table(tmp_path / "x.parquet")
+    told = str(table.schema.metadata) + str(table.to_pylist())
+    assert "alice" not in told and "lab-7" not in told and str(tmp_path) not in told
+
+
+# --------------------------------------------------------------------------- query
+
+
+def test_views_agree_with_each_other(results: Path) -> None:
+    by_point = "SELECT w.run, w.point, count(*) AS n, any_value(p.windows) AS told FROM windows w JOIN points p ON w.run = p.run AND w.point = p.id"
+    rows = json.loads(call(results, "query", by_point + " GROUP BY ALL", "--json"))
+    assert len(rows) == 11 + 12 + 6
+    assert [row["point"] for row in rows if row["n"] != row["told"]] == [POINTS[4].id]  # whose figures were taken back
+    assert call(results, "query", "SELECT count(*) AS runs FROM runs", "--csv") == "runs\r\n3\r\n"
+
+
+def test_one_run_can_be_asked(results: Path) -> None:
+    assert json.loads(call(results, "query", "SELECT DISTINCT run FROM points", "--json", "--run", "latest")) == [{"run": "new"}]
+
+
+def test_no_rows_is_an_answer(results: Path) -> None:
+    assert call(results, "query", "SELECT * FROM points WHERE false") == "no rows\n"

@@ -1,0 +1,189 @@
+"""Ctrl-C and SIGTERM at any moment; two runs at once; disks that are full or read-only. Nothing measured is lost."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from conftest import Bench
+from dpubench import schemas
+from dpubench.results.store import RunDirectory, read_ndjson
+
+SLOW = {"window_s": 0.002}
+RUN = ("run", "--name", "r", "--rounds", "6")
+
+
+@pytest.mark.parametrize("delay_s", [0.05, 0.2, 0.4, 0.6, 0.8, 1.0, 1.3, 1.7, 2.2, 3.0])
+def test_ctrl_c_keeps_every_window_and_resume_completes(bench: Bench, delay_s: float) -> None:
+    bench.script(**SLOW)
+    process = bench.start(*RUN)
+    time.sleep(delay_s)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+    assert process.returncode in (130, -signal.SIGINT), (out, err)
+    assert bench.workers() == []
+    if not (bench.results / "r" / "run.json").exists():
+        return  # it had not begun yet: nothing to keep
+    assert process.returncode == 130
+    assert "Traceback" not in err
+    assert "dpubench resume r" in err
+    record = bench.record("r")
+    assert record["status"] == "interrupted"
+    assert not schemas.fault("run", record)
+    before = RunDirectory(bench.results / "r").windows().to_pylist()
+    bench.script()
+    resumed = bench("resume", "r")
+    assert resumed.returncode == 0, resumed.stderr
+    after = RunDirectory(bench.results / "r").windows().to_pylist()
+    key = [(w["point"], w["group"], w["round"], w["cycle"], w["half"], w["operations"]) for w in after]
+    assert len(key) == len(set(key))
+    assert {(w["point"], w["round"], w["cycle"], w["half"], w["operations"]) for w in before} <= {(k[0], *k[2:]) for k in key}
+    record = bench.record("r")
+    assert record["status"] == "complete"
+    for point in record["points"]:
+        assert len({w["round"] for w in after if w["point"] == point["id"]}) >= 6, point["id"]
+
+
+def test_sigterm_is_the_same(bench: Bench) -> None:
+    bench.script(window_s=0.01)
+    process = bench.start(*RUN)
+    wait_for(lambda: list((bench.results / "r" / "rounds").glob("*.ndjson")))
+    time.sleep(0.3)
+    process.terminate()
+    _, err = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert "stopped by SIGTERM" in err
+    kept = [e for p in (bench.results / "r" / "rounds").glob("*.ndjson") for e in read_ndjson(p)]
+    assert any(e["event"] == "window" for e in kept)
+
+
+def test_a_killed_dpubench_leaves_a_run_that_resumes(bench: Bench) -> None:
+    bench.script(window_s=0.01)
+    process = bench.start(*RUN)
+    wait_for(lambda: [p for p in (bench.results / "r" / "rounds").glob("*.ndjson") if p.stat().st_size > 5000])
+    process.kill()
+    process.communicate(timeout=20)
+    ndjson = next((bench.results / "r" / "rounds").glob("*.ndjson"))
+    with ndjson.open("ab") as file:
+        file.write(b'{"event":"window","point":"cut sho')
+    bench.script()
+    resumed = bench("resume")
+    assert resumed.returncode == 0, resumed.stderr
+    assert bench.record("r")["status"] == "complete"
+
+
+def test_interrupting_two_builds(bench: Bench) -> None:
+    bench.script(window_s=0.005)
+    process = bench.start(*RUN, "--against", str(bench.programs))
+    wait_for(lambda: [p for p in (bench.results / "r" / "rounds").glob("*.ndjson") if p.stat().st_size > 9000])
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=20)
+    assert process.returncode == 130, err
+    assert bench.workers() == []
+    bench.script()
+    assert bench("resume", "r").returncode == 0
+    assert {p["build"] for p in bench.record("r")["points"]} == {"", "against"}
+
+
+def test_a_hanging_worker_can_be_interrupted(bench: Bench) -> None:
+    bench.script(faults=[{"kind": "fork-hang", "phase": "prepare", "point": ""}])
+    process = bench.start(*RUN)
+    wait_for(lambda: len(bench.workers()) >= 2)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=10)
+    assert process.returncode == 130
+    assert bench.workers() == []
+
+
+def test_two_runs_at_once_in_one_directory(bench: Bench) -> None:
+    bench.script(window_s=0.01)
+    first = bench.start(*RUN)
+    wait_for(lambda: (bench.results / "r" / "run.json").exists())
+    second = bench(*RUN)
+    assert second.returncode == 2
+    assert f"another dpubench (process {first.pid}) is writing this run" in second.stderr
+    third = bench("resume", "r")
+    assert third.returncode == 2
+    assert "is writing this run" in third.stderr
+    first.send_signal(signal.SIGINT)
+    first.communicate(timeout=20)
+    fourth = bench(*RUN)
+    assert fourth.returncode == 2
+    assert "exists already" in fourth.stderr and "dpubench resume r" in fourth.stderr
+
+
+def test_a_complete_run_is_not_resumed(bench: Bench) -> None:
+    assert bench("run", "--name", "r", "--rounds", "1", "--operator", "crc").returncode == 0
+    done = bench("resume")
+    assert done.returncode == 2
+    assert "is complete" in done.stderr
+    assert "did you mean 'r2'" in resume_error(bench, "r22") or "known: r" in resume_error(bench, "r22")
+
+
+def resume_error(bench: Bench, run: str) -> str:
+    return bench("resume", run).stderr
+
+
+def test_a_results_directory_that_cannot_be_written(bench: Bench) -> None:
+    target = bench.folder / "results"
+    if os.geteuid() == 0:
+        # Permissions do not stop root; a file in the place of the directory, and a file system that never takes writes, do.
+        target.write_text("")
+        words = ("no directory", "cannot be written", "File exists")
+        done = bench("run", "--results", "/proc/dpubench", "--rounds", "1")
+        assert done.returncode == 1, done.stderr
+        assert "/proc/dpubench" in done.stderr and "Traceback" not in done.stderr
+    else:
+        target.mkdir(mode=0o555)
+        words = ("no permission",)
+    done = bench("run", "--rounds", "1")
+    assert done.returncode == 1
+    assert any(w in done.stderr for w in words) and "Traceback" not in done.stderr
+
+
+def test_a_full_disk_keeps_what_was_measured(bench: Bench) -> None:
+    place = bench.folder / "small"
+    place.mkdir()
+    mount = shutil.which("mount")
+    mounted = (
+        mount is not None
+        and os.geteuid() == 0
+        and subprocess.run([mount, "-t", "tmpfs", "-o", "size=192k", "tmpfs", str(place)], capture_output=True, check=False).returncode == 0
+    )
+    if not mounted:
+        pytest.skip("needs the right to mount a small tmpfs")
+    try:
+        done = bench("run", "--results", str(place), "--name", "r", "--rounds", "40")
+        assert done.returncode == 1, done.stderr
+        assert "the disk is full" in done.stderr and "dpubench resume" in done.stderr and "Traceback" not in done.stderr
+        assert bench.workers() == []
+        before = RunDirectory(place / "r").windows().num_rows
+        assert before > 0
+        RunDirectory(place / "r").record()  # whole, although the disk is full
+        subprocess.run([mount or "mount", "-o", "remount,size=8m", str(place)], check=True)
+        resumed = bench("resume", str(place / "r"))
+        assert resumed.returncode == 0, resumed.stderr
+        assert RunDirectory(place / "r").windows().num_rows >= before
+    finally:
+        subprocess.run(["umount", str(place)], check=False)
+
+
+def wait_for(condition: object, limit_s: float = 15) -> None:
+    assert callable(condition)
+    until = time.monotonic() + limit_s
+    while not condition():
+        assert time.monotonic() < until, "did not happen in time"
+        time.sleep(0.02)
+
+
+def test_the_run_directory_can_be_copied_elsewhere(bench: Bench, tmp_path: Path) -> None:
+    assert bench("run", "--name", "r", "--rounds", "2", "--operator", "crc").returncode == 0
+    moved = tmp_path / "elsewhere" / "copy"
+    shutil.copytree(bench.results / "r", moved)
+    shutil.rmtree(bench.results)
+    assert RunDirectory(moved).windows().num_rows > 0

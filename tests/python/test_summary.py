@@ -1,0 +1,151 @@
+"""A run directory to its summary: values, units, what damaged and unfinished runs give, and how long a large one takes."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from dpubench.errors import UserError
+from dpubench.results.summary import summarize
+from dpubench.results.windows import read_windows
+from simulation import Noise, SimulatedPoint, write_run
+
+STILL = Noise(process=0, machine=0, drift=0, window=0, stall_share=0)
+POINTS = [
+    SimulatedPoint("aes", "portable", 1e6, {"size": "1000"}),
+    SimulatedPoint("aes", "openssl", 4e6, {"size": "1000"}),
+    SimulatedPoint("lpm", "portable", 2e7),
+    SimulatedPoint("lpm", "dpdk", 1e7, unavailable="libdpdk is missing"),
+]
+
+
+def test_values_and_units_without_noise(tmp_path: Path) -> None:
+    summary = summarize(write_run(tmp_path / "run", POINTS, noise=STILL, rounds=6, cycles=3))
+    portable, openssl, lpm, dpdk = summary.points
+    assert openssl.ops_per_s is not None and openssl.ops_per_s.value == pytest.approx(4e6)
+    assert openssl.ns_per_op is not None and openssl.ns_per_op.value == pytest.approx(250)
+    assert openssl.gbps is not None and openssl.gbps.value == pytest.approx(32)
+    assert openssl.primary is not None and (openssl.primary.value, openssl.primary_unit) == (pytest.approx(32), "Gb/s")
+    assert openssl.cycles_per_op is not None and openssl.cycles_per_op.value == pytest.approx(675)
+    assert openssl.canary_ratio is not None and openssl.canary_ratio.value == pytest.approx(0.01)
+    assert openssl.ratio_to_reference is not None and openssl.ratio_to_reference.value == pytest.approx(4)
+    assert portable.ratio_to_reference is not None and portable.ratio_to_reference.value == pytest.approx(1)
+    assert lpm.gbps is None and lpm.primary is not None
+    assert (lpm.primary.value, lpm.primary_unit) == (pytest.approx(20), "Mops/s")
+    assert (openssl.rounds, openssl.windows, openssl.converged) == (6, 36, True)
+    assert openssl.precision == pytest.approx(0, abs=1e-9)
+    assert openssl.build_ns == 2000
+    assert summary.canaries["canary-core"] == pytest.approx([4e8] * 6)
+    assert dpdk.ops_per_s is None and dpdk.unavailable == "libdpdk is missing" and dpdk.windows == 0
+    assert [w.code for p in summary.points for w in p.warnings] == []
+
+
+def test_intervals_hold_the_truth_under_noise(tmp_path: Path) -> None:
+    many = [
+        SimulatedPoint("aes", engine, rate, {"size": str(size)}) for size in range(64, 164) for engine, rate in (("portable", 1e6), ("openssl", 3e6))
+    ]
+    summary = summarize(write_run(tmp_path / "run", many, seed=5))
+    ratios = [p.ratio_to_reference for p in summary.points if p.engine == "openssl"]
+    inside = sum(r is not None and r.low <= 3 <= r.high for r in ratios)
+    assert 90 <= inside <= 99
+
+
+def test_warnings_of_the_analysis(tmp_path: Path) -> None:
+    few = summarize(write_run(tmp_path / "few", POINTS, rounds=3))
+    assert {w.code for w in few.points[0].warnings} >= {"few-rounds", "canary-moved"}
+    assert not few.points[0].converged
+    wide = summarize(write_run(tmp_path / "wide", POINTS, rounds=6, noise=Noise(machine=0.2)))
+    assert {w.code for w in wide.points[0].warnings} >= {"not-converged", "canary-moved"}
+    calm = summarize(write_run(tmp_path / "calm", POINTS, rounds=6, noise=Noise(machine=0.001, drift=0.0005, window=0.005, stall_share=0)))
+    assert [w.code for w in calm.points[0].warnings] == []
+
+
+def test_one_round_has_values_but_no_interval(tmp_path: Path) -> None:
+    point = summarize(write_run(tmp_path / "run", POINTS, rounds=1)).points[0]
+    assert point.ops_per_s is not None and point.ops_per_s.value > 0
+    assert math.isnan(point.ops_per_s.low) and math.isnan(point.precision)
+
+
+def test_an_unfinished_round_counts(tmp_path: Path) -> None:
+    whole = summarize(write_run(tmp_path / "whole", POINTS, seed=3))
+    torn = summarize(write_run(tmp_path / "torn", POINTS, seed=3, unfinished=True))
+    assert (tmp_path / "torn/rounds/0007.ndjson").is_file()
+    for a, b in zip(whole.points, torn.points, strict=True):
+        assert a == b
+
+
+def test_a_round_kept_twice_counts_once(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", POINTS, unfinished=True)
+    before = len(read_windows(run))
+    (run / "rounds/0000.ndjson").write_text((run / "rounds/0007.ndjson").read_text(encoding="utf-8"), encoding="utf-8")
+    assert len(read_windows(run)) == before
+
+
+def test_metrics_are_read_from_maps(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", POINTS, unfinished=True, noise=STILL)
+    events = run / "rounds/0007.ndjson"
+    lines = events.read_text(encoding="utf-8").split("\n")
+    rows = [json.loads(line) for line in lines[:-1]]
+    for row in rows:
+        if row.get("point") == POINTS[1].id:
+            row["metrics"] = {"ratio": 2.5, "matches": 0}
+    events.write_text("\n".join(map(json.dumps, rows)) + "\n", encoding="utf-8")
+    metrics = summarize(run).points[1].metrics
+    assert metrics["ratio"].value == 2.5 and metrics["matches"].value == 0
+    assert summarize(run).points[0].metrics == {}
+
+
+def test_a_run_without_windows_is_a_summary_without_figures(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", POINTS, rounds=1)
+    (run / "rounds/0000.parquet").unlink()
+    assert all(p.ops_per_s is None and p.rounds == 0 for p in summarize(run).points)
+
+
+def test_failures_and_warnings_reach_their_points(tmp_path: Path) -> None:
+    changes = {
+        "failures": [{"phase": "verify", "message": "item 3 differs", "point": POINTS[0].id}],
+        "warnings": [
+            {"code": "few-bursts", "message": "12 bursts", "point": POINTS[1].id},
+            {"code": "few-rounds", "message": "said when there were two", "point": POINTS[1].id},
+        ],
+    }
+    summary = summarize(write_run(tmp_path / "run", POINTS, changes=changes))
+    assert summary.points[0].failure == "verify: item 3 differs"
+    assert summary.points[0].ops_per_s is None and summary.points[1].ops_per_s is not None  # what disagreed has no figure
+    assert summary.points[1].ratio_to_reference is None
+    assert "few-bursts" in {w.code for w in summary.points[1].warnings}
+    assert "few-rounds" not in {w.code for w in [*summary.points[1].warnings, *summary.warnings]}  # eight rounds are there
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda run: (run / "run.json").unlink(), "is .* a run directory"),
+        (lambda run: (run / "run.json").write_text("{"), "is damaged"),
+        (lambda run: (run / "run.json").write_text("[]"), "is no dpubench.run/1"),
+        (lambda run: (run / "run.json").write_text('{"schema": "dpubench.run/9"}'), "is no dpubench.run/1: it was written by another version"),
+        (lambda run: (run / "run.json").write_text('{"schema": "dpubench.run/1", "points": [{}]}'), "does not follow dpubench.run/1"),
+        (lambda run: (run / "rounds/0001.parquet").write_bytes(b"PAR1"), "rounds: a round cannot be read .*move its file away"),
+    ],
+)
+def test_damage_is_named(tmp_path: Path, damage: object, message: str) -> None:
+    run = write_run(tmp_path / "run", POINTS, rounds=2)
+    damage(run)  # type: ignore[operator]
+    with pytest.raises(UserError, match=message):
+        summarize(run)
+
+
+def test_a_million_windows_are_summarized_in_seconds(tmp_path: Path) -> None:
+    sizes = range(64, 64 + 66)
+    many = [SimulatedPoint(o, e, 1e6, {"size": str(s)}) for o in ("aes", "lpm", "sha256") for s in sizes for e in ("portable", "openssl")]
+    run = write_run(tmp_path / "run", many, rounds=30, cycles=21)
+    windows = sum(pq.read_metadata(path).num_rows for path in run.glob("rounds/*.parquet"))
+    begin = time.process_time()
+    summary = summarize(run)
+    elapsed = time.process_time() - begin
+    assert windows > 990_000 and len(summary.points) == 396
+    assert elapsed < 6  # about 1 s of CPU time; room for machines that are slower and shared
