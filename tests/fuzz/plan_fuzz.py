@@ -3,8 +3,8 @@
 
     plan_fuzz.py [--seconds 60] [--corpus DIR]
 
-Runs the fuzzer in a child process on a working copy of the corpus (``corpus/plan`` beside this file, as the fuzzer generated it), then replays all that it
-kept under coverage.py, prints the line coverage of ``dpubench/plans`` and ends with 1 when that is below 90 % or when an input broke the parser.
+Runs the fuzzer in a child process from the corpus (``corpus/plan`` beside this file, as the fuzzer generated it), then replays all that it kept under
+coverage.py, prints the line coverage of ``dpubench/plans`` and ends with 1 when that is below 90 % or when an input broke the parser.
 ``--keep`` adds what the fuzzer found to the corpus. Needs Python below 3.12 for atheris.
 """
 
@@ -32,9 +32,8 @@ sys.path.insert(0, str(PACKAGE))
 def parse(data: bytes) -> None:
     """One input: a plan in a file, the same values as if options had given them, and quantities."""
     from dpubench.errors import PlanError, UserError
-    from dpubench.plans import load
+    from dpubench.plans import load, yaml_lines
     from dpubench.plans import quantities as q
-    from dpubench.plans import yaml_lines
 
     text = data.decode("utf-8", "replace")
     try:
@@ -113,7 +112,14 @@ def main() -> int:
         words = Path(folder) / "words"
         words.write_text("".join(f'"{w}"\n' for w in dictionary()))
         corpora = [str(found), *([str(chosen.corpus)] if chosen.corpus.is_dir() else [])]
-        limits = [f"-max_total_time={chosen.seconds}", "-timeout=10", "-max_len=2048", f"-dict={words}", f"-seed_inputs={seeds()}", f"-artifact_prefix={folder}/"]
+        limits = [
+            f"-max_total_time={chosen.seconds}",
+            "-timeout=10",
+            "-max_len=2048",
+            f"-dict={words}",
+            f"-seed_inputs={seeds()}",
+            f"-artifact_prefix={folder}/",
+        ]
         child = [sys.executable, str(Path(__file__).resolve()), "--child", *limits, *corpora]
         status = subprocess.run(child, env={**os.environ, "PYTHONPATH": str(PACKAGE)}, check=False).returncode
         if status != 0:
@@ -148,8 +154,50 @@ def dictionary() -> list[str]:
     from dpubench.plans.model import Cycles, Exclude, Plan, Rounds, Window
 
     keys = {f"{name}:" for part in (Plan, Rounds, Cycles, Window, Exclude) for name in part.model_fields}
-    values = {"operators", "all", "default", "grid", "best-and-reference", "stream", "resident", "1500B", "64KiB", "3min", "5%", "200ms", "25Gb/s", "2Mpps"}
-    return sorted(keys | values | {"{", "}", "[", "]", "- ", "&a ", "*a", "!!int ", "<<", "1", "0", "-1", "!!python/name:x", "!!set", "2026-11-21", "? ", "!!float", "90s", "2h", "1us", "params: {mode: gcm}", "rounds: {min: 9, max: 3}"})
+    values = {
+        "operators",
+        "all",
+        "default",
+        "grid",
+        "best-and-reference",
+        "stream",
+        "resident",
+        "1500B",
+        "64KiB",
+        "3min",
+        "5%",
+        "200ms",
+        "25Gb/s",
+        "2Mpps",
+    }
+    return sorted(
+        keys
+        | values
+        | {
+            "{",
+            "}",
+            "[",
+            "]",
+            "- ",
+            "&a ",
+            "*a",
+            "!!int ",
+            "<<",
+            "1",
+            "0",
+            "-1",
+            "!!python/name:x",
+            "!!set",
+            "2026-11-21",
+            "? ",
+            "!!float",
+            "90s",
+            "2h",
+            "1us",
+            "params: {mode: gcm}",
+            "rounds: {min: 9, max: 3}",
+        }
+    )
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from conftest import Bench
-
 from dpubench import studies
 from dpubench.errors import PlanError
 from dpubench.plans import quantities as q
@@ -51,7 +50,7 @@ def test_quantities(parse: object, text: str, value: float) -> None:
 )
 def test_quantities_that_are_none_name_the_remedy(parse: object, text: object, words: str) -> None:
     assert callable(parse)
-    with pytest.raises(ValueError, match="."):
+    with pytest.raises(ValueError, match=r"."):
         parse(text)
     try:
         parse(text)
@@ -86,7 +85,10 @@ def problems(text: str) -> list[str]:
         ("a: b: c", "p.yaml:1: not YAML: mapping values are not allowed here"),
         ("", "p.yaml:1: empty: a plan needs at least `study: operators`"),
         ("- 1", "p.yaml:1: a plan is a mapping of keys to values, as `study: operators`"),
-        ("study: !!python/object/apply:os.system [ls]", "p.yaml:1: study: the YAML tag tag:yaml.org,2002:python/object/apply:os.system is not allowed in a plan"),
+        (
+            "study: !!python/object/apply:os.system [ls]",
+            "p.yaml:1: study: the YAML tag tag:yaml.org,2002:python/object/apply:os.system is not allowed in a plan",
+        ),
         ("study: !!python/name:os.system", "p.yaml:1: study: the YAML tag tag:yaml.org,2002:python/name:os.system is not allowed in a plan"),
         ("? [a]\n: b", "p.yaml:1: a key must be a word"),
         ("study: operators\nseed: -1", "p.yaml:2: seed: must be otherwise: input should be greater than or equal to 0 (found '-1')"),
