@@ -17,7 +17,8 @@ from dpubench.plans.load import parse_plan, plan_text, read_plan
     [
         (q.size_bytes, "1500B", 1500), (q.size_bytes, "64KiB", 65536), (q.size_bytes, "1.5 kB", 1500), (q.size_bytes, "1GB", 10**9),
         (q.duration_s, "10s", 10), (q.duration_s, "20min", 1200), (q.duration_s, "3ms", 0.003), (q.duration_s, "2h", 7200),
-        (q.rate_bps, "25Gb/s", 25e9), (q.rate_bps, "10Gbit/s", 1e10), (q.rate_pps, "2Mpps", 2e6), (q.fraction, "5%", 0.05), (q.fraction, "0.5%", 0.005),
+        (q.rate_bps, "25Gb/s", 25e9), (q.rate_bps, "10Gbit/s", 1e10),
+        (q.rate_pps, "2Mpps", 2e6), (q.fraction, "5%", 0.05), (q.fraction, "0.5%", 0.005),
     ],
 )  # fmt: skip
 def test_quantities(parse: object, text: str, value: float) -> None:
