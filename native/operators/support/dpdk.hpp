@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <filesystem>
 #include <string>
 #include <system_error>
@@ -106,10 +107,13 @@ class Heap {
   /// @param bytes  room for everything that will be allocated; memory is used only as it is touched @throws Error
   explicit Heap(std::size_t bytes) : length_((bytes + kPage - 1) / kPage * kPage + kPage) {
     require_eal();
-    static std::uint64_t serial = 0;
-    // The address of `serial` keeps modules apart: each has its own copy of it.
-    name_ =
-        "dpubench-" + std::to_string(reinterpret_cast<std::uintptr_t>(&serial) >> 4 & 0xffffffU) + '-' + std::to_string(++serial);
+    static unsigned serial = 0;
+    // The address of `serial` keeps modules apart: each has its own copy of it. Short: DPDK's own prefixes leave about 20
+    // characters.
+    char name[24];
+    std::snprintf(name, sizeof name, "dpu%06x-%u",
+                  static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(&serial) >> 3 & 0xffffffU), ++serial);
+    name_ = name;
     mapped_ = length_ + kPage;
     mapping_ = mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapping_ == MAP_FAILED) throw Error("DPDK: no " + std::to_string(mapped_ >> 20) + " MiB of address space for tables");
@@ -136,6 +140,8 @@ class Heap {
   }
 
   [[nodiscard]] int socket() const { return socket_; }
+  /// Unique in the process: a name for what is created on the heap, since DPDK's tables, pools and rings must not share one.
+  [[nodiscard]] const char* name() const { return name_.c_str(); }
   /// Bytes that are allocated from it now.
   [[nodiscard]] std::size_t used_bytes() const {
     rte_malloc_socket_stats stats{};
