@@ -125,7 +125,9 @@ class FibSession final : public Session {
   }
 
   void fill6(const LpmWork& work, rte_fib6_lookup_type look) {
-    const std::uint32_t extensions = extension_tables(work.routes6) + 2;
+    // The trie shares tables between routes but sets them aside for each route by itself, and refuses a route when none is left.
+    std::uint32_t extensions = 2;
+    for (const Prefix6& r : work.routes6) extensions += r.length <= 24 ? 0U : (r.length - 17U) / 8U;
     reserve(work.routes6.size(), extensions);
     rte_fib6_conf conf{};
     conf.type = RTE_FIB6_TRIE;

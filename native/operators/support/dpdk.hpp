@@ -5,13 +5,13 @@
 #include <pthread.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
+#include <rte_lcore.h>
 #include <rte_malloc.h>
 #include <rte_version.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -65,6 +65,13 @@ class KeepAffinity {
 inline void require_eal() {
   static bool ready = false;
   if (ready) return;
+  if (rte_lcore_count() != 0) {  // another module called it; working memory tells whether it went well
+    void* const probe = rte_malloc(nullptr, 64, 0);
+    if (probe == nullptr) throw Error("DPDK: rte_eal_init failed when another engine of this process called it");
+    rte_free(probe);
+    ready = true;
+    return;
+  }
   const detail::KeepAffinity keep;
   // lcore 0 on an allowed CPU whatever its number: `-l 200` would exceed RTE_MAX_LCORE. --no-shconf keeps the runtime directory
   // empty, and a prefix of this process makes it ours to remove. --no-huge takes its -m megabytes as ordinary memory that is only
@@ -85,17 +92,10 @@ inline void require_eal() {
                                     "--log-level=error"};
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
-  if (rte_eal_init(static_cast<int>(arguments.size()), arguments.data()) >= 0) {
-    const std::filesystem::path directory = rte_eal_get_runtime_dir();
-    std::error_code in_use;  // its parent may hold other processes' directories: then it stays
-    if (std::filesystem::remove(directory, in_use)) std::filesystem::remove(directory.parent_path(), in_use);
-  } else {
-    require(rte_errno == EALREADY, "rte_eal_init");
-    // EALREADY is also what follows an attempt that failed half way: only working memory tells the difference.
-    void* const probe = rte_malloc(nullptr, 64, 0);
-    if (probe == nullptr) throw Error("DPDK: rte_eal_init failed when another engine of this process called it");
-    rte_free(probe);
-  }
+  require(rte_eal_init(static_cast<int>(arguments.size()), arguments.data()) >= 0, "rte_eal_init");
+  const std::filesystem::path directory = rte_eal_get_runtime_dir();
+  std::error_code in_use;  // its parent may hold other processes' directories: then it stays
+  if (std::filesystem::remove(directory, in_use)) std::filesystem::remove(directory.parent_path(), in_use);
   ready = true;
 }
 
