@@ -64,8 +64,8 @@ struct FibSingle6 {
 
   void operator()(Burst& b) noexcept {
     for (std::uint32_t i = 0; i < b.n; ++i) {
-      std::uint8_t address[1][16];
-      std::memcpy(address[0], destination6(b.in[i]), 16);
+      // The function only reads the address; its signature does not say so.
+      auto* address = reinterpret_cast<std::uint8_t(*)[16]>(const_cast<std::uint8_t*>(destination6(b.in[i])));
       std::uint64_t next_hop = 0;
       rte_fib6_lookup_bulk(fib, address, &next_hop, 1);
       b.result[i] = static_cast<std::uint32_t>(next_hop - 1);
@@ -75,24 +75,15 @@ struct FibSingle6 {
 };
 
 /// A filled FIB of the work's IP version. Its tables, and the RIB that it is filled from, lie on a heap of their own.
-class FibSession final : public Session {
+class FibTable {
  public:
-  /// @param look4, look6  the look-up function wanted; @param isa what that is called in a result @throws Error
-  FibSession(const LpmWork& work, rte_fib_lookup_type look4, rte_fib6_lookup_type look6, std::string isa)
-      : v6_(work.v6()), bulk_(work.bulk()), isa_(std::move(isa)) {
-    v6_ ? fill6(work, look6) : fill4(work, look4);
+  /// @param look4, look6  the look-up function wanted @throws Error
+  FibTable(const LpmWork& work, rte_fib_lookup_type look4, rte_fib6_lookup_type look6) {
+    work.v6() ? fill6(work, look6) : fill4(work, look4);
   }
-
-  std::unique_ptr<Lane> open() override {
-    if (v6_ && bulk_) return std::make_unique<SyncLane<FibBulk6>>(FibBulk6{fib6_.get()});
-    if (v6_) return std::make_unique<SyncLane<FibSingle6>>(FibSingle6{fib6_.get()});
-    if (bulk_) return std::make_unique<SyncLane<FibBulk4>>(FibBulk4{fib4_.get()});
-    return std::make_unique<SyncLane<FibSingle4>>(FibSingle4{fib4_.get()});
-  }
-  [[nodiscard]] PathInfo path() const override {
-    return {isa_, v6_ ? "rte_fib6_lookup_bulk, TRIE 4B" : "rte_fib_lookup_bulk, DIR24_8 4B", false};
-  }
-  [[nodiscard]] std::size_t memory_bytes() const override { return heap_->used_bytes(); }
+  [[nodiscard]] rte_fib* v4() const { return fib4_.get(); }
+  [[nodiscard]] rte_fib6* v6() const { return fib6_.get(); }
+  [[nodiscard]] std::size_t bytes() const { return heap_->used_bytes(); }
 
  private:
   static constexpr std::size_t kRootBytes = std::size_t{64} << 20;  // 2^24 entries of 4 bytes
@@ -142,12 +133,33 @@ class FibSession final : public Session {
     require_added(rte_fib6_select_lookup(fib6_.get(), look), "rte_fib6_select_lookup");
   }
 
-  bool v6_;
-  bool bulk_;
-  std::string isa_;
   std::unique_ptr<dpdk::Heap> heap_;  // before the tables: it must outlive them
   Fib4 fib4_{nullptr, &rte_fib_free};
   Fib6 fib6_{nullptr, &rte_fib6_free};
+};
+
+class FibSession final : public Session {
+ public:
+  /// @param isa  what the look-up function is called in a result
+  FibSession(const LpmWork& work, rte_fib_lookup_type look4, rte_fib6_lookup_type look6, std::string isa)
+      : v6_(work.v6()), bulk_(work.bulk()), isa_(std::move(isa)), table_(work, look4, look6) {}
+
+  std::unique_ptr<Lane> open() override {
+    if (v6_ && bulk_) return std::make_unique<SyncLane<FibBulk6>>(FibBulk6{table_.v6()});
+    if (v6_) return std::make_unique<SyncLane<FibSingle6>>(FibSingle6{table_.v6()});
+    if (bulk_) return std::make_unique<SyncLane<FibBulk4>>(FibBulk4{table_.v4()});
+    return std::make_unique<SyncLane<FibSingle4>>(FibSingle4{table_.v4()});
+  }
+  [[nodiscard]] PathInfo path() const override {
+    return {isa_, v6_ ? "rte_fib6_lookup_bulk, TRIE 4B" : "rte_fib_lookup_bulk, DIR24_8 4B", false};
+  }
+  [[nodiscard]] std::size_t memory_bytes() const override { return table_.bytes(); }
+
+ private:
+  bool v6_;
+  bool bulk_;
+  std::string isa_;
+  FibTable table_;
 };
 
 }  // namespace dpubench::lpm
