@@ -22,22 +22,41 @@ struct Kernel {
   std::shared_ptr<const Keys> keys;
 
   void operator()(Burst& b) noexcept {
+    constexpr std::uint32_t kHead = ipsec_mb::kMaxLaneBytes;
     for (std::uint32_t i = 0; i < b.n; ++i) b.out_len[i] = b.in_len[i];
     ipsec_mb::run_jobs(manager.get(), b, [&](IMB_JOB& job, std::uint32_t i) {
-      job.cipher_mode = IMB_CIPHER_DES3;
-      job.cipher_direction = Dir;
-      job.chain_order = Dir == IMB_DIR_ENCRYPT ? IMB_ORDER_CIPHER_HASH : IMB_ORDER_HASH_CIPHER;
-      job.hash_alg = IMB_AUTH_NULL;
-      job.enc_keys = keys->pointers.data();
-      job.dec_keys = keys->pointers.data();
-      job.key_len_in_bytes = kKeyBytes;
-      job.iv = bytes(b.aux[i]);
-      job.iv_len_in_bytes = kBlockBytes;
-      job.src = bytes(b.in[i]);
-      job.dst = bytes(b.out[i]);
-      job.cipher_start_src_offset_in_bytes = 0;
-      job.msg_len_to_cipher_in_bytes = b.in_len[i];
+      describe(job, b.in[i], b.out[i], b.aux[i], std::min(b.in_len[i], kHead));
     });
+    for (std::uint32_t i = 0; i < b.n; ++i) {
+      if (b.in_len[i] <= kHead) [[likely]]
+        continue;
+      // The rest of a message too long for a lane; the last ciphertext block so far is its IV.
+      const std::byte* const iv = (Dir == IMB_DIR_ENCRYPT ? b.out[i] : b.in[i]) + kHead - kBlockBytes;
+      const std::uint8_t before = b.status[i];
+      Burst rest;
+      rest.n = 1;
+      rest.status = &b.status[i];
+      ipsec_mb::run_jobs(manager.get(), rest, [&](IMB_JOB& job, std::uint32_t) {
+        describe(job, b.in[i] + kHead, b.out[i] + kHead, iv, b.in_len[i] - kHead);
+      });
+      if (before != kStatusOk) b.status[i] = before;
+    }
+  }
+
+  void describe(IMB_JOB& job, const std::byte* in, std::byte* out, const std::byte* iv, std::uint32_t length) const noexcept {
+    job.cipher_mode = IMB_CIPHER_DES3;
+    job.cipher_direction = Dir;
+    job.chain_order = Dir == IMB_DIR_ENCRYPT ? IMB_ORDER_CIPHER_HASH : IMB_ORDER_HASH_CIPHER;
+    job.hash_alg = IMB_AUTH_NULL;
+    job.enc_keys = keys->pointers.data();
+    job.dec_keys = keys->pointers.data();
+    job.key_len_in_bytes = kKeyBytes;
+    job.iv = bytes(iv);
+    job.iv_len_in_bytes = kBlockBytes;
+    job.src = bytes(in);
+    job.dst = bytes(out);
+    job.cipher_start_src_offset_in_bytes = 0;
+    job.msg_len_to_cipher_in_bytes = length;
   }
 };
 
