@@ -8,6 +8,7 @@
 
 #include "operators/lpm/lpm.hpp"
 #include "operators/support/dpdk.hpp"
+#include "operators/support/status.hpp"
 
 namespace dpubench::lpm {
 
@@ -25,8 +26,8 @@ struct FibBulk4 {
     rte_fib_lookup_bulk(fib, addresses, b.result, static_cast<int>(b.n));
     for (std::uint32_t i = 0; i < b.n; ++i) {
       b.result[i] = static_cast<std::uint32_t>(b.result[i] - 1);
-      b.status[i] = kStatusOk;
     }
+    accept_all(b);
   }
 };
 
@@ -40,8 +41,8 @@ struct FibSingle4 {
       std::uint64_t next_hop = 0;
       rte_fib_lookup_bulk(fib, &address, &next_hop, 1);
       b.result[i] = static_cast<std::uint32_t>(next_hop - 1);
-      b.status[i] = kStatusOk;
     }
+    accept_all(b);
   }
 };
 
@@ -54,8 +55,8 @@ struct FibBulk6 {
     rte_fib6_lookup_bulk(fib, addresses, b.result, static_cast<int>(b.n));
     for (std::uint32_t i = 0; i < b.n; ++i) {
       b.result[i] = static_cast<std::uint32_t>(b.result[i] - 1);
-      b.status[i] = kStatusOk;
     }
+    accept_all(b);
   }
 };
 
@@ -69,8 +70,8 @@ struct FibSingle6 {
       std::uint64_t next_hop = 0;
       rte_fib6_lookup_bulk(fib, address, &next_hop, 1);
       b.result[i] = static_cast<std::uint32_t>(next_hop - 1);
-      b.status[i] = kStatusOk;
     }
+    accept_all(b);
   }
 };
 
