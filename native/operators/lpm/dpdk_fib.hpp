@@ -38,10 +38,9 @@ struct FibSingle4 {
   void operator()(Burst& b) noexcept {
     for (std::uint32_t i = 0; i < b.n; ++i) {
       std::uint32_t address = destination4(b.in[i]);
-      std::uint64_t next_hop = 0;
-      rte_fib_lookup_bulk(fib, &address, &next_hop, 1);
-      b.result[i] = static_cast<std::uint32_t>(next_hop - 1);
+      rte_fib_lookup_bulk(fib, &address, &b.result[i], 1);
     }
+    for (std::uint32_t i = 0; i < b.n; ++i) b.result[i] = static_cast<std::uint32_t>(b.result[i] - 1);
     accept_all(b);
   }
 };
@@ -67,10 +66,9 @@ struct FibSingle6 {
     for (std::uint32_t i = 0; i < b.n; ++i) {
       // The function only reads the address; its signature does not say so.
       auto* address = reinterpret_cast<std::uint8_t(*)[16]>(const_cast<std::uint8_t*>(destination6(b.in[i])));
-      std::uint64_t next_hop = 0;
-      rte_fib6_lookup_bulk(fib, address, &next_hop, 1);
-      b.result[i] = static_cast<std::uint32_t>(next_hop - 1);
+      rte_fib6_lookup_bulk(fib, address, &b.result[i], 1);
     }
+    for (std::uint32_t i = 0; i < b.n; ++i) b.result[i] = static_cast<std::uint32_t>(b.result[i] - 1);
     accept_all(b);
   }
 };
