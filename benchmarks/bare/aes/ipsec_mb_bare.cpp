@@ -86,7 +86,8 @@ struct Loops {
     for (std::uint32_t i = 0; i < b.n; ++i) {
       std::uint8_t counter[16];
       std::memcpy(counter, b.aux[i], 16);
-      const std::uint64_t start = std::uint64_t{counter[12]} << 24 | counter[13] << 16 | counter[14] << 8 | counter[15];
+      const std::uint64_t start =
+          std::uint64_t{counter[12]} << 24 | std::uint64_t{counter[13]} << 16 | std::uint64_t{counter[14]} << 8 | counter[15];
       if (start + (b.in_len[i] + 15) / 16 <= std::uint64_t{1} << 32) continue;
       for (std::uint32_t at = 0; at < b.in_len[i]; at += 16) {
         IMB_JOB j = s->jobs[0];

@@ -35,8 +35,9 @@ std::shared_ptr<const Keys> expand(const AesWork& work) {
   return keys;
 }
 
-/// CBC and CTR through the synchronous cipher burst, which of the library's calls took least time for both at every burst size.
-/// What all messages have in common stands in the jobs from the start.
+/// CBC and CTR through the synchronous cipher burst: of the library's calls the one with the least overhead for CTR and CBC
+/// decryption; for CBC encryption it and the job calls are about equal. What all messages have in common stands in the jobs from
+/// the start.
 template <IMB_CIPHER_MODE Cipher, IMB_CIPHER_DIRECTION Dir>
 class BurstKernel {
  public:

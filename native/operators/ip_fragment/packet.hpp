@@ -37,7 +37,7 @@ inline Layout layout(bool v4, std::size_t mtu, const std::byte* in, std::size_t 
   l.header = v4 ? ip4::kHeader : ip6::kHeader;
   if (length < l.header) return l;
   const bool whole = v4 ? in[0] == std::byte{0x45} && get16(in + ip4::kTotalLength) == length
-                        : in[0] >> 4 == std::byte{6} && get16(in + ip6::kPayloadLength) == length - l.header &&
+                        : (in[0] >> 4) == std::byte{6} && get16(in + ip6::kPayloadLength) == length - l.header &&
                               !stays_with_header(in[ip6::kNextHeader]);
   l.payload = length - l.header;
   l.out = l.header;

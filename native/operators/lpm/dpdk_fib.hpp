@@ -8,6 +8,7 @@
 
 #include "operators/lpm/lpm.hpp"
 #include "operators/support/dpdk.hpp"
+#include "operators/support/status.hpp"
 
 namespace dpubench::lpm {
 
@@ -25,8 +26,8 @@ struct FibBulk4 {
     rte_fib_lookup_bulk(fib, addresses, b.result, static_cast<int>(b.n));
     for (std::uint32_t i = 0; i < b.n; ++i) {
       b.result[i] = static_cast<std::uint32_t>(b.result[i] - 1);
-      b.status[i] = kStatusOk;
     }
+    accept_all(b);
   }
 };
 
@@ -37,11 +38,10 @@ struct FibSingle4 {
   void operator()(Burst& b) noexcept {
     for (std::uint32_t i = 0; i < b.n; ++i) {
       std::uint32_t address = destination4(b.in[i]);
-      std::uint64_t next_hop = 0;
-      rte_fib_lookup_bulk(fib, &address, &next_hop, 1);
-      b.result[i] = static_cast<std::uint32_t>(next_hop - 1);
-      b.status[i] = kStatusOk;
+      rte_fib_lookup_bulk(fib, &address, &b.result[i], 1);
     }
+    for (std::uint32_t i = 0; i < b.n; ++i) b.result[i] = static_cast<std::uint32_t>(b.result[i] - 1);
+    accept_all(b);
   }
 };
 
@@ -54,8 +54,8 @@ struct FibBulk6 {
     rte_fib6_lookup_bulk(fib, addresses, b.result, static_cast<int>(b.n));
     for (std::uint32_t i = 0; i < b.n; ++i) {
       b.result[i] = static_cast<std::uint32_t>(b.result[i] - 1);
-      b.status[i] = kStatusOk;
     }
+    accept_all(b);
   }
 };
 
@@ -66,11 +66,10 @@ struct FibSingle6 {
     for (std::uint32_t i = 0; i < b.n; ++i) {
       // The function only reads the address; its signature does not say so.
       auto* address = reinterpret_cast<std::uint8_t(*)[16]>(const_cast<std::uint8_t*>(destination6(b.in[i])));
-      std::uint64_t next_hop = 0;
-      rte_fib6_lookup_bulk(fib, address, &next_hop, 1);
-      b.result[i] = static_cast<std::uint32_t>(next_hop - 1);
-      b.status[i] = kStatusOk;
+      rte_fib6_lookup_bulk(fib, address, &b.result[i], 1);
     }
+    for (std::uint32_t i = 0; i < b.n; ++i) b.result[i] = static_cast<std::uint32_t>(b.result[i] - 1);
+    accept_all(b);
   }
 };
 

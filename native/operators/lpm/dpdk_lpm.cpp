@@ -2,6 +2,7 @@
 // requires: libdpdk >= 20.11
 
 #include "operators/lpm/dpdk_lpm.hpp"
+#include "operators/support/status.hpp"
 
 namespace dpubench {
 namespace {
@@ -20,8 +21,8 @@ struct Single4 {
     for (std::uint32_t i = 0; i < b.n; ++i) {
       std::uint32_t next_hop = 0;
       b.result[i] = rte_lpm_lookup(table, lpm::destination4(b.in[i]), &next_hop) == 0 ? next_hop : kNoRoute;
-      b.status[i] = kStatusOk;
     }
+    accept_all(b);
   }
 };
 
@@ -35,8 +36,8 @@ struct Bulk4 {
     rte_lpm_lookup_bulk(table, addresses, entries, b.n);
     for (std::uint32_t i = 0; i < b.n; ++i) {
       b.result[i] = (entries[i] & RTE_LPM_LOOKUP_SUCCESS) != 0 ? entries[i] & kNextHopMask : kNoRoute;
-      b.status[i] = kStatusOk;
     }
+    accept_all(b);
   }
 };
 
@@ -47,8 +48,8 @@ struct Single6 {
     for (std::uint32_t i = 0; i < b.n; ++i) {
       std::uint32_t next_hop = 0;
       b.result[i] = rte_lpm6_lookup(table, lpm::destination6(b.in[i]), &next_hop) == 0 ? next_hop : kNoRoute;
-      b.status[i] = kStatusOk;
     }
+    accept_all(b);
   }
 };
 
@@ -62,8 +63,8 @@ struct Bulk6 {
     rte_lpm6_lookup_bulk_func(table, addresses, next_hops, b.n);
     for (std::uint32_t i = 0; i < b.n; ++i) {
       b.result[i] = static_cast<std::uint32_t>(next_hops[i]);  // a miss is -1, all ones: kNoRoute
-      b.status[i] = kStatusOk;
     }
+    accept_all(b);
   }
 };
 
