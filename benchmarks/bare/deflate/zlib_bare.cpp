@@ -1,5 +1,5 @@
-// deflate, engine zlib-bare: what the zlib engine is measured against, a plain loop over the same library calls, with memory from
-// malloc. requires: zlib
+// deflate, engine zlib-bare: what the zlib engine is measured against, a plain loop over the same library calls.
+// requires: zlib
 
 #include <zlib.h>
 
