@@ -58,23 +58,23 @@ struct Rejected {
 /// A compiled database in the form that is cached: rejected rules (count; index, length, reason), then the serialised database.
 std::vector<std::byte> serialise(const std::vector<Rejected>& rejected, const hs_database_t* database) {
   std::vector<std::byte> bytes;
-  const auto number = [&](std::uint32_t value) {
-    const auto raw = std::as_bytes(std::span(&value, 1));
-    bytes.insert(bytes.end(), raw.begin(), raw.end());
+  const auto append = [&](const void* data, std::size_t length) {
+    const std::size_t at = bytes.size();
+    bytes.resize(at + length);
+    if (length > 0) std::memcpy(bytes.data() + at, data, length);
   };
+  const auto number = [&](std::uint32_t value) { append(&value, sizeof value); };
   number(static_cast<std::uint32_t>(rejected.size()));
   for (const Rejected& r : rejected) {
     number(r.rule);
     number(static_cast<std::uint32_t>(r.reason.size()));
-    const auto raw = std::as_bytes(std::span(r.reason));
-    bytes.insert(bytes.end(), raw.begin(), raw.end());
+    append(r.reason.data(), r.reason.size());
   }
   if (database == nullptr) return bytes;
   char* content = nullptr;
   std::size_t length = 0;
   require(hs_serialize_database(database, &content, &length), "hs_serialize_database");
-  const auto raw = std::as_bytes(std::span(content, length));
-  bytes.insert(bytes.end(), raw.begin(), raw.end());
+  append(content, length);
   std::free(content);  // no allocator was set: Hyperscan's default is malloc
   return bytes;
 }

@@ -395,7 +395,7 @@ std::vector<KnownAnswer> RegexOperator::known_answers(const Params& params) cons
   static const Vector kBinary[] = {
       {"z\x00\xff\x80z"sv, {11, 14}},
       {"z\x00\xff\x90z"sv, {14}},
-      {"z\xff foo\x00\n"sv, {0, 2, 4, 5, 6, 14}},
+      {"z\xff foo\x00\n"sv, {0, 4, 5, 6, 14}},
   };
   const auto answer = [&](std::string name, std::size_t count, std::span<const Vector> vectors) {
     auto work = std::make_unique<RegexWork>();
