@@ -136,7 +136,7 @@ Output BufferSet::output(std::size_t buffer) const {
 void BufferSet::check_inputs() const {
   for (std::size_t i = 0; i < size(); ++i) {
     const Item& item = work_.items[item_of(i)];
-    if (std::memcmp(in_[i], item.in.data(), item.in.size()) != 0 || std::memcmp(aux_[i], item.aux.data(), item.aux.size()) != 0) {
+    if (!std::equal(item.in.begin(), item.in.end(), in_[i]) || !std::equal(item.aux.begin(), item.aux.end(), aux_[i])) {
       throw Error("item " + std::to_string(item_of(i)) + ": the engine wrote to its input");
     }
   }
