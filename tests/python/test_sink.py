@@ -1,4 +1,4 @@
-"""What keeps a timed loop from being removed at -O3: looked at in the assembly, with ``keep()`` and with an emptied one, so that this test can fail."""
+"""What keeps a timed loop from being removed at -O3: seen in the assembly, with ``keep()`` and with an emptied one, so that this can fail."""
 
 from __future__ import annotations
 
