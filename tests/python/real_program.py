@@ -16,8 +16,8 @@ BUILD = Path(os.environ.get("DPUBENCH_PROGRAMS", ROOT / "build/native"))
 PROGRAM = BUILD / "dpubench-operators"
 FIXTURES = BUILD / "fixtures"
 
-#: Windows so short that a run of two engines takes about a second; a fault is at most this long unseen.
-PLAN = "study: operators\nsilence: {silence}\nwindow: {{min: 1ms, max: 5ms, min_bursts: 2, threaded_min: 5ms}}\n"
+#: Windows so short that a run of two engines takes about a second, and yet of enough bursts for the faults of tests/fixtures, which begin after 250.
+PLAN = "study: operators\nsilence: {silence}\nwindow: {{min: 1ms, max: 20ms, min_bursts: 60, threaded_min: 5ms}}\n"
 
 
 class RealBench(Bench):
@@ -25,7 +25,7 @@ class RealBench(Bench):
 
     def plan(self, name: str = "p.yaml", silence: str = "20s", **more: Any) -> str:
         """Writes a plan of short windows, two rounds; its name."""
-        lines = {"cycles": {"min": 2, "max": 2}, "rounds": {"min": 2, "max": 2}, "budget": "60s", "engines": "all"} | more
+        lines = {"cycles": {"min": 3, "max": 3}, "rounds": {"min": 2, "max": 2}, "budget": "60s", "engines": "all"} | more
         text = PLAN.format(silence=silence) + "".join(f"{key}: {json.dumps(value)}\n" for key, value in lines.items())
         (self.folder / name).write_text(text)
         return name
@@ -53,7 +53,7 @@ def job(*engines: str, operator: str = "sha256", params: dict[str, str] | None =
     }  # fmt: skip
     return {
         "schema": "dpubench.job/1", "seed": 1, "round": 0, "control": "auto", "inputs": {}, "cpus": sorted(os.sched_getaffinity(0)),
-        "window": {"min_ms": 1, "max_ms": 5, "min_bursts": 2, "threaded_min_ms": 5}, "cycles": 2, "canaries": True, "time_limit_s": 60,
+        "window": {"min_ms": 1, "max_ms": 20, "min_bursts": 60, "threaded_min_ms": 5}, "cycles": 2, "canaries": True, "time_limit_s": 60,
         "groups": [group],
     } | more  # fmt: skip
 

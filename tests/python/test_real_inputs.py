@@ -115,7 +115,7 @@ def test_what_does_not_need_the_bad_input_is_measured(real: RealBench) -> None:
 
 
 def test_bad_lines_of_a_prefix_list_are_named_as_the_user_wrote_them(real: RealBench) -> None:
-    text = "; a comment\nprefix,next_hop\n10.0.0.0/8,1\n\n10.1.1.1/8,2\n10.0.0.0/33,3\n2001:db8::/32,4\nrubbish\n10.2.0.0/16,many\n"
+    text = "# a comment\nprefix,next_hop\n10.0.0.0/8,1\n\n10.1.1.1/8,2\n10.0.0.0/33,3\n10.3.0.0/16,4\nrubbish\n10.2.0.0/16,many\n"
     path = write(real, "bad4.csv", text)
     done = lpm(real, routes4=path)
     assert done.returncode == 4, done.stderr
