@@ -51,7 +51,7 @@ def measure(bench: Bench) -> Iterator[Claim]:
     """A line per operator and engine, with its worst configuration."""
     groups, by_engine, alone = pairs(bench)
     directory = [bench.programs / "bare"]
-    cycles = 4 if bench.quick else 12
+    cycles = 8 if bench.quick else 12
     measured = common.measure(bench, groups, range(bench.rounds), cycles, directory)
 
     def ratio(key: str) -> Interval:

@@ -46,7 +46,7 @@ def measure(bench: Bench) -> Iterator[Claim]:
             continue
         key, (engine, least) = min(ratios.items(), key=lambda item: item[1][1].value)
         stated = REASON in summary
-        verdict: common.Verdict = "pass" if least.high >= LIMIT or stated else "MISSED"
+        verdict = "pass" if stated else common.at_least(least, LIMIT)
         text = f"{least.value:.3g} ({least.low:.3g} to {least.high:.3g}) of {engine}"
         if len(ratios) > 1:
             text += f", least of {len(ratios)}: {key.split('/')[1]}"
