@@ -21,6 +21,7 @@ from pathlib import Path
 
 NATIVE = Path(__file__).resolve().parent
 DIRECTIVE = re.compile(r"^// (requires|cxxflags|arch): *(.*)$", re.MULTILINE)
+SWALLOWED = re.compile(r"^// (?!requires:|cxxflags:|arch:).*\b(requires|cxxflags|arch): ", re.MULTILINE)
 MARKER = "DPUBENCH_ENGINES("
 FOLDERS = {NATIVE / "operators": "engines", NATIVE.parent / "benchmarks/bare": "bare", NATIVE.parent / "tests/fixtures": "fixtures"}
 
@@ -34,6 +35,9 @@ def describe(operator: str, path: Path, folder: str) -> str:
     if MARKER not in text:
         return f"operator|{operator}|{name}"
     directives = dict(DIRECTIVE.findall(text))
+    if swallowed := SWALLOWED.search(text):
+        # A formatter may fold a directive into the comment line before it, and the module would silently be built without it.
+        sys.exit(f"{path}: '{swallowed[1]}:' must stand at the beginning of its own comment line")
     fields = [directives.get(key, "").strip() for key in ("requires", "cxxflags", "arch")]
     return "|".join(["module", operator, name, *fields, folder])
 

@@ -4,4 +4,4 @@ set -eu
 for target in capture job prefixes rules; do
     .venv/bin/python tests/fuzz/run.py "$target" "$1"
 done
-.venv/bin/python tests/fuzz/plan_fuzz.py "$1"
+.venv/bin/python tests/fuzz/plan_fuzz.py --seconds "$1"

@@ -28,7 +28,7 @@ fuzz_all() {
     # Two at a time: each is one thread.
     printf '%s\n' capture job prefixes rules plan | xargs -P 2 -I{} sh -c '
         log="'"$build"'/fuzz-{}.log"
-        if [ {} = plan ]; then set -- tests/fuzz/plan_fuzz.py "'"$seconds"'"; else set -- tests/fuzz/run.py {} "'"$seconds"'"; fi
+        if [ {} = plan ]; then set -- tests/fuzz/plan_fuzz.py --seconds "'"$seconds"'"; else set -- tests/fuzz/run.py {} "'"$seconds"'"; fi
         if .venv/bin/python "$@" >"$log" 2>&1; then tail -n 2 "$log"; else tail -n 40 "$log"; exit 1; fi' || status=1
     return $status
 }

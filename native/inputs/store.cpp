@@ -167,6 +167,10 @@ const Corpus& Store::corpus() {
   return *corpus_;
 }
 
+void Store::note(const std::string& text) {
+  if (std::find(notes_.begin(), notes_.end(), text) == notes_.end()) notes_.push_back(text);
+}
+
 void Store::note_duplicates(const fs::path& path, std::uint64_t duplicates) {
   if (duplicates == 0) return;
   notes_.push_back(path.string() + ": " + count_of(duplicates, "line names", "lines name") +

@@ -57,6 +57,8 @@ class Store {
 
   /// What was passed over and why ("rule 12 of crs.regex does not compile: ..."), for the run's warnings.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
+  /// Adds to notes() what an operator passes over, once: the same input is prepared for many configurations.
+  void note(const std::string& text);
 
   /// Bytes cached under `key` (which must name content and version of what is cached), else build() and keep. Written atomically;
   /// a cache that cannot be written is no fault.

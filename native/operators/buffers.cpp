@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 #include <new>
+#include <numeric>
 
 namespace dpubench {
 namespace {
@@ -46,7 +47,10 @@ std::size_t BufferSet::count_for(const Work& work, std::size_t bytes, std::size_
 }
 
 BufferSet::BufferSet(const Work& work, std::size_t count, std::uint32_t burst, std::uint64_t seed) : work_(work) {
-  count = (count + burst - 1) / burst * burst;
+  const std::size_t repeat = std::lcm(work.items.size(), static_cast<std::size_t>(burst));
+  const std::size_t whole = count < repeat ? burst : repeat;
+  count = (count + whole - 1) / whole * whole;
+  cycle_ = std::min(repeat, count) / burst;
   for (std::size_t i = 0; i < count; ++i) footprint_bytes_ += slot_of(work.items[item_of(i)]).total();
   const std::size_t length = footprint_bytes_ + kLayoutLines * kAlignment;
   void* arena = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -136,7 +140,7 @@ Output BufferSet::output(std::size_t buffer) const {
 void BufferSet::check_inputs() const {
   for (std::size_t i = 0; i < size(); ++i) {
     const Item& item = work_.items[item_of(i)];
-    if (std::memcmp(in_[i], item.in.data(), item.in.size()) != 0 || std::memcmp(aux_[i], item.aux.data(), item.aux.size()) != 0) {
+    if (!std::equal(item.in.begin(), item.in.end(), in_[i]) || !std::equal(item.aux.begin(), item.aux.end(), aux_[i])) {
       throw Error("item " + std::to_string(item_of(i)) + ": the engine wrote to its input");
     }
   }

@@ -24,7 +24,7 @@ struct Unmap {
 /// 64-byte aligned; behind every output lies a guard that tells an engine that writes past its room.
 class BufferSet {
  public:
-  /// @param count    buffers wanted, rounded up to whole bursts
+  /// @param count    buffers wanted, rounded up to whole bursts; from one cycle() on, to whole cycles
   /// @param burst    items per burst, 1 to kMaxBurst
   /// @param seed     moves the arena by a few cache lines, so that rounds differ in layout
   BufferSet(const Work& work, std::size_t count, std::uint32_t burst, std::uint64_t seed);
@@ -33,6 +33,9 @@ class BufferSet {
   static std::size_t count_for(const Work& work, std::size_t bytes, std::size_t least);
 
   [[nodiscard]] std::size_t size() const { return in_.size(); }
+  /// Bursts after which buffers hold the same items again: what any run of so many bursts processes is every item, equally often.
+  /// The ring is a whole number of cycles, unless it is shorter than one.
+  [[nodiscard]] std::size_t cycle() const { return cycle_; }
   [[nodiscard]] std::size_t footprint_bytes() const { return footprint_bytes_; }
   [[nodiscard]] std::vector<Burst>& bursts() { return bursts_; }
   [[nodiscard]] std::size_t item_of(std::size_t buffer) const { return buffer % work_.items.size(); }
@@ -56,6 +59,7 @@ class BufferSet {
   const Work& work_;
   std::unique_ptr<std::byte[], detail::Unmap> arena_;
   std::size_t footprint_bytes_ = 0;
+  std::size_t cycle_ = 1;
   std::vector<const std::byte*> in_;
   std::vector<std::uint32_t> in_len_;
   std::vector<std::byte*> out_;

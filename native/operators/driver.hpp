@@ -38,6 +38,8 @@ class LaneStepper final : public measure::Stepper {
 
   /// Index of the burst that the next step begins with.
   [[nodiscard]] std::size_t next() const { return next_; }
+  /// Makes the next step begin with this burst.
+  void seek(std::size_t burst) { next_ = burst; }
   /// Bursts run since the last call.
   std::uint64_t take_touched() { return std::exchange(touched_, 0); }
 

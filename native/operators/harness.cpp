@@ -27,6 +27,9 @@ constexpr std::size_t kStreamFactor = 4;           // times L2: DESIGN, "stated 
 constexpr std::size_t kDefaultL2 = 1U << 20;       // where the kernel does not tell
 constexpr std::size_t kMaxFootprint = 512U << 20;  // of one thread
 constexpr double kWarmUpMs = 0.3;
+constexpr std::size_t kStartStride = 1'000'003;     // a prime: starts of successive cycles spread over the ring
+constexpr std::size_t kDistinctBytes = 512U << 10;  // of large messages, fewer differ: a cycle through all should fit a window
+constexpr std::uint32_t kLeastDistinct = 16;
 constexpr double kCanaryMs = 0.5;
 constexpr std::uint64_t kCanaryChunk = 32;  // 8,192 steps between clock readings: 8 us of multiplications at the least
 constexpr const char* kCoreCanary = "canary-core";
@@ -35,6 +38,14 @@ constexpr const char* kMemoryCanary = "canary-memory";
 std::size_t l2_bytes() {
   const std::size_t l2 = protocol::caches().l2;
   return l2 == 0 ? kDefaultL2 : l2;
+}
+
+/// Messages that a work should hold: as many as the operator asks for, fewer where they are large.
+std::uint32_t distinct_items(const Operator& op, const Params& params) {
+  const std::uint32_t wanted = op.info().distinct_items;
+  if (!params.has("size") || params.number("size") == 0) return wanted;
+  const std::uint64_t fitting = std::max<std::uint64_t>(kLeastDistinct, kDistinctBytes / params.number("size"));
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(wanted, fitting));
 }
 
 /// One engine of a group, ready to be timed.
@@ -110,7 +121,7 @@ void Group::prepare() {
   progress("inputs");
   try {
     const Params params = op_->complete(spec_.params);
-    work_ = op_->prepare(params, store_, {op_->info().distinct_items});
+    work_ = op_->prepare(params, store_, {distinct_items(*op_, params)});
     work_->params = params;
     if (work_->items.empty()) throw Error("the input yields no item for " + params.str());
   } catch (const std::exception& error) {
@@ -194,13 +205,22 @@ void Group::prepare_point(PointRun& run) {
 }
 
 void Group::open_lanes(PointRun& run) {
+  const Clock& clock = Clock::instance();
   run.lanes.resize(spec_.threads);
   run.steppers.resize(spec_.threads);
   std::vector<std::uint64_t> chunks(spec_.threads, 1);
   team_->run([&](unsigned i) {
     run.lanes[i] = run.session->open();
     run.steppers[i] = std::make_unique<LaneStepper>(*run.lanes[i], *buffers_[i]);
-    chunks[i] = measure::bursts_per_reading(*run.steppers[i], Clock::instance());
+    const std::uint64_t least = measure::bursts_per_reading(*run.steppers[i], clock);
+    const std::uint64_t start = clock.ticks();
+    run.steppers[i]->step(least);
+    const double burst_ns = clock.to_ns(clock.ticks() - start) / static_cast<double>(least);
+    // Messages differ in cost: windows of whole cycles process every item equally often, however fast the engine is. Where a
+    // cycle outlasts a window, engines are compared on the same first part of it, as far as each gets.
+    const std::uint64_t cycle = buffers_[i]->cycle();
+    const bool whole = static_cast<double>(cycle) * burst_ns <= job_.window.max_ms * 1e6;
+    chunks[i] = whole ? (least + cycle - 1) / cycle * cycle : least;
   });
   run.chunk = *std::max_element(chunks.begin(), chunks.end());
   for (auto& buffers : buffers_) {
@@ -214,17 +234,22 @@ void Group::window(PointRun& run, std::uint32_t cycle, int half, bool warm_up) {
   std::vector<measure::Stepper*> steppers;
   std::vector<std::size_t> first(spec_.threads);
   for (auto& stepper : run.steppers) steppers.push_back(stepper.get());
-  // Verification and poisoning of the window before left the caches to others: run the lane warm, then take back what that wrote.
   team_->run([&](unsigned i) {
+    const std::size_t ring = buffers_[i]->bursts().size();
+    const std::size_t cycles = ring / buffers_[i]->cycle();
+    // All points of a group begin a cycle's windows at the same buffer, which moves through the ring from cycle to cycle.
+    first[i] = (cycle * kStartStride) % cycles * buffers_[i]->cycle();
+    // Verification and poisoning of the window before left the caches to others: run the lane warm half a ring away (where the
+    // footprint is larger than the caches, not on what will be timed), then take back what that wrote.
+    const std::size_t begin = (first[i] + ring / 2) % ring;
+    run.steppers[i]->seek(begin);
     const std::uint64_t until = clock.ticks() + clock.from_ns(kWarmUpMs * 1e6);
-    const std::size_t begin = run.steppers[i]->next();
     do {
       run.steppers[i]->step(1);
     } while (clock.ticks() < until);
-    const std::size_t ring = buffers_[i]->bursts().size();
     const std::uint64_t touched = std::min<std::uint64_t>(run.steppers[i]->take_touched(), ring);
     for (std::uint64_t b = 0; b < touched; ++b) buffers_[i]->poison((begin + b) % ring);
-    first[i] = run.steppers[i]->next();
+    run.steppers[i]->seek(first[i]);
   });
   const measure::WindowSpec spec{job_.window.min_ms, job_.window.min_bursts, job_.window.max_ms, job_.window.threaded_min_ms};
   const measure::Window window = measure::run_window(*team_, steppers, run.chunk, spec, clock);

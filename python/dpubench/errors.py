@@ -53,6 +53,8 @@ class Problem:
 
     def text(self, source: str) -> str:
         """``file:line: field: message``, as far as each is known."""
+        if self.field.startswith("--"):  # given on the command line: no file is at fault
+            return f"{self.field}: {self.message}"
         where = f"{source}:{self.line}" if self.line is not None else source
         return ": ".join(part for part in (where, self.field, self.message) if part)
 

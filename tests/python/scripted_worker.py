@@ -21,7 +21,8 @@ UNAVAILABLE = {"gpu": "no device of this kind"} | SCRIPT.get("unavailable", {})
 
 
 def parameter(name, values, default, is_mode=False, unit="", low=0, high=0):
-    return {"name": name, "summary": f"the {name}", "values": values, "default": default, "is_mode": is_mode, "unit": unit} | ({"min": low, "max": high} if unit else {})
+    entry = {"name": name, "summary": f"the {name}", "values": values, "default": default, "is_mode": is_mode, "unit": unit}
+    return entry | ({"min": low, "max": high} if unit else {})
 
 
 def operator(name, scenario, parameters, engines, configurations, primary="gbps", inputs=()):

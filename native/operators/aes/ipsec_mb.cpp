@@ -35,8 +35,9 @@ std::shared_ptr<const Keys> expand(const AesWork& work) {
   return keys;
 }
 
-/// CBC and CTR through the synchronous cipher burst, which of the library's calls took least time for both at every burst size.
-/// What all messages have in common stands in the jobs from the start.
+/// CBC and CTR through the synchronous cipher burst: of the library's calls the one with the least overhead for CTR and CBC
+/// decryption; for CBC encryption it and the job calls are about equal. What all messages have in common stands in the jobs from
+/// the start.
 template <IMB_CIPHER_MODE Cipher, IMB_CIPHER_DIRECTION Dir>
 class BurstKernel {
  public:
@@ -57,15 +58,21 @@ class BurstKernel {
   void operator()(Burst& b) noexcept {
     ipsec_mb::in_parts(b.n, [&](std::uint32_t first, std::uint32_t count) {
       IMB_JOB* const jobs = jobs_->data();
+      bool too_long = false;
       for (std::uint32_t i = 0; i < count; ++i) {
         const std::uint32_t item = first + i;
         jobs[i].src = bytes(b.in[item]);
         jobs[i].dst = bytes(b.out[item]);
         jobs[i].iv = bytes(b.aux[item]);
         jobs[i].msg_len_to_cipher_in_bytes = b.in_len[item];
+        too_long |= b.in_len[item] > ipsec_mb::kMaxLaneBytes;
         b.out_len[item] = b.in_len[item];
       }
-      IMB_SUBMIT_CIPHER_BURST_NOCHECK(manager_.get(), jobs, count, Cipher, Dir, keys_->size);
+      if (kInLanes && too_long) [[unlikely]] {
+        chain(jobs, count);
+      } else {
+        submit(jobs, count);
+      }
       for (std::uint32_t i = 0; i < count; ++i) {
         b.status[first + i] = jobs[i].status == IMB_STATUS_COMPLETED ? kStatusOk : kStatusRejected;
       }
@@ -76,6 +83,36 @@ class BurstKernel {
   }
 
  private:
+  /// Each message is a lane of its own, and as long as a lane can be; the others work on many blocks of one message.
+  static constexpr bool kInLanes = Cipher == IMB_CIPHER_CBC && Dir == IMB_DIR_ENCRYPT;
+
+  void submit(IMB_JOB* jobs, std::uint32_t count) noexcept {
+    IMB_SUBMIT_CIPHER_BURST_NOCHECK(manager_.get(), jobs, count, Cipher, Dir, keys_->size);
+  }
+
+  /// Messages too long for a lane, in two pieces; the last ciphertext block of the first is the IV of the second.
+  void chain(IMB_JOB* jobs, std::uint32_t count) noexcept {
+    constexpr std::uint64_t kHead = ipsec_mb::kMaxLaneBytes;
+    std::array<std::uint64_t, ipsec_mb::kMaxJobs> rest;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      std::uint64_t& length = jobs[i].msg_len_to_cipher_in_bytes;
+      rest[i] = length > kHead ? length - kHead : 0;
+      length -= rest[i];
+    }
+    submit(jobs, count);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      if (rest[i] == 0) continue;
+      jobs[i].src += kHead;
+      jobs[i].dst += kHead;
+      jobs[i].iv = jobs[i].dst - kBlockBytes;
+      jobs[i].msg_len_to_cipher_in_bytes = rest[i];
+      IMB_STATUS& status = jobs[i].status;
+      const IMB_STATUS before = status;
+      submit(&jobs[i], 1);
+      if (before != IMB_STATUS_COMPLETED) status = before;
+    }
+  }
+
   /// The library counts in the last 32 bits of the counter block only. A message in which they overflow (one in 2^32 divided by
   /// its blocks) is done again from there on, with the carry that SP 800-38A asks for.
   void after_carry(const std::byte* counter, const std::byte* in, std::uint32_t length, std::byte* out) noexcept {
@@ -97,7 +134,7 @@ class BurstKernel {
     job.dst = bytes(out + skip);
     job.iv = bytes(next.data());
     job.msg_len_to_cipher_in_bytes = length - skip;
-    IMB_SUBMIT_CIPHER_BURST_NOCHECK(manager_.get(), &job, 1, Cipher, Dir, keys_->size);
+    submit(&job, 1);
   }
 
   ManagerPtr manager_;

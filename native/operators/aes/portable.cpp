@@ -15,6 +15,8 @@ void each(Burst& b, Message message) noexcept {
   }
 }
 
+constexpr auto kTag = static_cast<std::uint32_t>(kTagBytes);
+
 template <Mode M, Direction D>
 struct Kernel {
   const Cipher* cipher;
@@ -30,9 +32,9 @@ struct Kernel {
         cipher->cbc_decrypt(b.aux[i], b.in[i], b.in_len[i], b.out[i]);
       } else if constexpr (D == Direction::kEncrypt) {
         cipher->gcm_seal(b.aux[i], {b.aux[i] + kGcmIvBytes, aad_bytes}, {b.in[i], b.in_len[i]}, b.out[i]);
-        b.out_len[i] = b.in_len[i] + kTagBytes;
+        b.out_len[i] = b.in_len[i] + kTag;
       } else {
-        b.out_len[i] = b.in_len[i] - kTagBytes;
+        b.out_len[i] = b.in_len[i] - kTag;
         if (!cipher->gcm_open(b.aux[i], {b.aux[i] + kGcmIvBytes, aad_bytes}, {b.in[i], b.in_len[i]}, b.out[i])) {
           return kStatusRejected;
         }

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "operators/lpm/lpm.hpp"
+#include "operators/support/status.hpp"
 
 namespace dpubench {
 namespace {
@@ -115,8 +116,8 @@ struct Single {
   void operator()(Burst& b) noexcept {
     for (std::uint32_t i = 0; i < b.n; ++i) {
       b.result[i] = lookup.rest(b.in[i], lookup.first(b.in[i]));
-      b.status[i] = kStatusOk;
     }
+    accept_all(b);
   }
 };
 
@@ -130,8 +131,8 @@ struct Bulk {
     for (std::uint32_t i = 0; i < b.n; ++i) entries[i] = lookup.first(b.in[i]);
     for (std::uint32_t i = 0; i < b.n; ++i) {
       b.result[i] = lookup.rest(b.in[i], entries[i]);
-      b.status[i] = kStatusOk;
     }
+    accept_all(b);
   }
 };
 

@@ -11,7 +11,7 @@ struct Sha1Function {
   static constexpr State kInitial = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0};  // section 5.3.1
 
   static void blocks(State& state, const std::byte* data, std::size_t count) {
-    auto [a, b, c, d, e] = state;
+    Word a = state[0], b = state[1], c = state[2], d = state[3], e = state[4];
     for (; count > 0; --count, data += 64) {
       const State before = {a, b, c, d, e};
       std::array<Word, 16> w;  // the last 16 words of the schedule are all that section 6.1.2 ever looks back to

@@ -5,15 +5,16 @@
 #include <pthread.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
+#include <rte_lcore.h>
 #include <rte_malloc.h>
 #include <rte_version.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <filesystem>
 #include <string>
 #include <system_error>
@@ -64,6 +65,13 @@ class KeepAffinity {
 inline void require_eal() {
   static bool ready = false;
   if (ready) return;
+  if (rte_lcore_count() != 0) {  // another module called it; working memory tells whether it went well
+    void* const probe = rte_malloc(nullptr, 64, 0);
+    if (probe == nullptr) throw Error("DPDK: rte_eal_init failed when another engine of this process called it");
+    rte_free(probe);
+    ready = true;
+    return;
+  }
   const detail::KeepAffinity keep;
   // lcore 0 on an allowed CPU whatever its number: `-l 200` would exceed RTE_MAX_LCORE. --no-shconf keeps the runtime directory
   // empty, and a prefix of this process makes it ours to remove. --no-huge takes its -m megabytes as ordinary memory that is only
@@ -84,17 +92,10 @@ inline void require_eal() {
                                     "--log-level=error"};
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
-  if (rte_eal_init(static_cast<int>(arguments.size()), arguments.data()) >= 0) {
-    const std::filesystem::path directory = rte_eal_get_runtime_dir();
-    std::error_code in_use;  // its parent may hold other processes' directories: then it stays
-    if (std::filesystem::remove(directory, in_use)) std::filesystem::remove(directory.parent_path(), in_use);
-  } else {
-    require(rte_errno == EALREADY, "rte_eal_init");
-    // EALREADY is also what follows an attempt that failed half way: only working memory tells the difference.
-    void* const probe = rte_malloc(nullptr, 64, 0);
-    if (probe == nullptr) throw Error("DPDK: rte_eal_init failed when another engine of this process called it");
-    rte_free(probe);
-  }
+  require(rte_eal_init(static_cast<int>(arguments.size()), arguments.data()) >= 0, "rte_eal_init");
+  const std::filesystem::path directory = rte_eal_get_runtime_dir();
+  std::error_code in_use;  // its parent may hold other processes' directories: then it stays
+  if (std::filesystem::remove(directory, in_use)) std::filesystem::remove(directory.parent_path(), in_use);
   ready = true;
 }
 
@@ -106,10 +107,13 @@ class Heap {
   /// @param bytes  room for everything that will be allocated; memory is used only as it is touched @throws Error
   explicit Heap(std::size_t bytes) : length_((bytes + kPage - 1) / kPage * kPage + kPage) {
     require_eal();
-    static std::uint64_t serial = 0;
-    // The address of `serial` keeps modules apart: each has its own copy of it.
-    name_ =
-        "dpubench-" + std::to_string(reinterpret_cast<std::uintptr_t>(&serial) >> 4 & 0xffffffU) + '-' + std::to_string(++serial);
+    static unsigned serial = 0;
+    // The address of `serial` keeps modules apart: each has its own copy of it. Short: DPDK's own prefixes leave about 20
+    // characters.
+    char name[24];
+    std::snprintf(name, sizeof name, "dpu%06x-%u",
+                  static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(&serial) >> 3 & 0xffffffU), ++serial);
+    name_ = name;
     mapped_ = length_ + kPage;
     mapping_ = mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapping_ == MAP_FAILED) throw Error("DPDK: no " + std::to_string(mapped_ >> 20) + " MiB of address space for tables");
@@ -136,6 +140,8 @@ class Heap {
   }
 
   [[nodiscard]] int socket() const { return socket_; }
+  /// Unique in the process: a name for what is created on the heap, since DPDK's tables, pools and rings must not share one.
+  [[nodiscard]] const char* name() const { return name_.c_str(); }
   /// Bytes that are allocated from it now.
   [[nodiscard]] std::size_t used_bytes() const {
     rte_malloc_socket_stats stats{};

@@ -73,6 +73,10 @@ inline void in_parts(std::uint32_t n, Part part) {
   for (std::uint32_t first = 0; first < n; first += kMaxJobs) part(first, std::min(kMaxJobs, n - first));
 }
 
+/// Longest piece of a message that a lane of AES-CBC encryption or of triple DES is given, in whole blocks of both: lanes keep
+/// their length in 16 bits, so that a message of 65536 bytes comes out wrong, and without an error. Hashes count blocks.
+inline constexpr std::uint32_t kMaxLaneBytes = 65520;
+
 /// Runs a burst through the manager's job ring: all submitted, then flushed, so that no lane holds a message back.
 /// @param fill  fill(job, i) describes message i; jobs come from a ring, so it sets every field that its algorithm reads
 template <class Fill>

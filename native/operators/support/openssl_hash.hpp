@@ -40,11 +40,9 @@ class Hash final : public Engine {
 
     void operator()(Burst& b) noexcept {
       for (std::uint32_t i = 0; i < b.n; ++i) {
-        unsigned length = 0;
         const bool ok = EVP_DigestInit_ex2(context.get(), digest.get(), nullptr) == 1 &&
                         EVP_DigestUpdate(context.get(), b.in[i], b.in_len[i]) == 1 &&
-                        EVP_DigestFinal_ex(context.get(), reinterpret_cast<unsigned char*>(b.out[i]), &length) == 1;
-        b.out_len[i] = length;
+                        EVP_DigestFinal_ex(context.get(), reinterpret_cast<unsigned char*>(b.out[i]), &b.out_len[i]) == 1;
         b.status[i] = ok ? kStatusOk : kStatusRejected;
       }
     }

@@ -72,6 +72,7 @@ inline std::string parse(Variant variant, std::span<const std::byte> input, std:
     if (output.size() < sizeof d) return cut_off();
     std::memcpy(&d, output.data(), sizeof d);
     output = output.subspan(sizeof d);
+    if (d.reserved != 0) return "the reserved field of record " + std::to_string(packets.size()) + " is not zero";
     if (output.size() < d.header_length) return cut_off();
     if (d.payload_offset > input.size() || d.payload_length > input.size() - d.payload_offset) {
       return "the payload of record " + std::to_string(packets.size()) + " does not lie in the input";

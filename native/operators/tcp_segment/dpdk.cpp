@@ -74,6 +74,8 @@ struct Kernel {
     const auto count = static_cast<unsigned>(made);
     for (unsigned k = 0; k < count; ++k) {
       rte_mbuf* const packet = packets[k];
+      // The library copies the input's flags to the new header mbuf, which is no external buffer and must not be freed as one.
+      packet->ol_flags &= ~RTE_MBUF_F_EXTERNAL;
       auto* const ip = rte_pktmbuf_mtod(packet, rte_ipv4_hdr*);
       auto* const tcp = reinterpret_cast<rte_tcp_hdr*>(ip + 1);
       if (k != 0) tcp->tcp_flags = static_cast<std::uint8_t>(tcp->tcp_flags & ~RTE_TCP_CWR_FLAG);

@@ -29,7 +29,7 @@ inline Layout layout(bool v4, std::size_t mtu, const std::byte* in, std::size_t 
   const bool whole = v4 ? in[0] == std::byte{0x45} && in[ip4::kProtocol] == tcp::kProtocol &&
                               get16(in + ip4::kTotalLength) == length &&
                               (get16(in + ip4::kFragment) & (ip4::kMoreFragments | ip4::kOffsetMask)) == 0
-                        : in[0] >> 4 == std::byte{6} && in[ip6::kNextHeader] == tcp::kProtocol &&
+                        : (in[0] >> 4) == std::byte{6} && in[ip6::kNextHeader] == tcp::kProtocol &&
                               get16(in + ip6::kPayloadLength) == length - l.ip;
   l.header = l.ip + 4 * std::to_integer<std::size_t>(in[l.ip + tcp::kDataOffset] >> 4);
   if (!whole || l.header < l.ip + tcp::kHeader || l.header > length || l.header >= mtu) return l;

@@ -89,10 +89,8 @@ def count(value: object, what: str, most: int) -> int:
 
 def format_bytes(size: int) -> str:
     """``1500B``, ``64KiB``: exact, readable by :func:`size_bytes`."""
-    for unit in ("GiB", "MiB", "KiB"):
-        if size >= _BYTES[unit] and size % _BYTES[unit] == 0:
-            return f"{size // _BYTES[unit]}{unit}"
-    return f"{size}B"
+    forms = [f"{size // factor}{unit}" for unit, factor in _BYTES.items() if size >= factor and size % factor == 0 and unit not in ("kB", "KB")]
+    return min(forms, key=len)
 
 
 def format_duration(seconds: float) -> str:

@@ -17,8 +17,8 @@ MAX_DEPTH: Final = 32
 Path = tuple[str | int, ...]
 Lines = dict[Path, int]
 
-#: A plan is text, numbers, lists and mappings; timestamps and binary data have no meaning in it.
-_SCALARS: Final = {f"tag:yaml.org,2002:{t}" for t in ("str", "int", "float", "bool", "null")}
+#: A plan is text, numbers, lists and mappings; sets, binary data and objects have no meaning in it.
+_TAGS: Final = {f"tag:yaml.org,2002:{t}" for t in ("str", "int", "float", "bool", "null", "timestamp", "merge", "value", "map", "seq")}
 
 
 class _Builder:
@@ -34,16 +34,15 @@ class _Builder:
         self.lines[path] = line
         if self.nodes > MAX_NODES or len(path) > MAX_DEPTH:
             raise PlanError("", [Problem("too many or too deeply nested values (is an alias repeated?)", line=line)])
+        if node.tag not in _TAGS:
+            self.problems.append(Problem(f"the YAML tag {node.tag} is not allowed in a plan", _dotted(path), line))
+            return None
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, path)
         if isinstance(node, yaml.SequenceNode):
             return [self.build(child, (*path, i)) for i, child in enumerate(node.value)]
-        if node.tag not in _SCALARS:
-            # A date or a base-60 number is meant as text where it stands; a foreign tag is refused.
-            if node.tag.startswith("tag:yaml.org,2002:timestamp"):
-                return node.value
-            self.problems.append(Problem(f"the YAML tag {node.tag} is not allowed in a plan", _dotted(path), line))
-            return None
+        if node.tag.endswith(("timestamp", "merge", "value")):  # `2026-11-21`, `<<`, `=`: text where they stand
+            return node.value
         try:
             return self._scalars.construct_object(node)
         except (ValueError, yaml.YAMLError):

@@ -32,8 +32,6 @@ from dpubench.workers.process import StopRequest, Worker, WorkerFault
 CANARIES: Final = ("canary-core", "canary-memory")
 #: Of the budget, kept for the report and for what the estimate missed.
 RESERVE: Final = 0.04
-#: Windows of the selection round come from another stretch of seeds than those of measured rounds.
-SELECTION_SEED: Final = 1_000_003
 #: Configurations that two builds hold prepared at once when they alternate.
 STEPPED_GROUPS: Final = 8
 MAX_WARNINGS: Final = 1000
@@ -179,7 +177,7 @@ class Run:
             failures = len(self.record["failures"])
             writer = self.writer.begin_selection()
             try:
-                self._run_workers(groups, 0, 1, SELECTION_SEED, writer, rates)
+                self._run_workers(groups, 0, 1, writer, rates)
             finally:
                 writer.close()
             failed = {p.id: p.failure for points in groups.values() for p in points if p.failure}
@@ -243,9 +241,10 @@ class Run:
             elif missing and number > 0 and self._costs.round_s(sizes, self.plan.cycles.min) > self._left():
                 break
             self.setting.stop.check()
-            total = number + missing if missing else number + 1
             self.setting.listener.stage(
-                f"round {number + 1} of at least {total}, {len(groups)} configurations",
+                f"round {number + 1} of at least {number + missing}, {len(groups)} configurations"
+                if missing
+                else f"round {number + 1} for {len(groups)} configurations that are not yet precise enough",
                 sum(2 * cycles * len(p) for p in groups.values()),
                 self._left(),
             )
@@ -291,7 +290,7 @@ class Run:
         whole = False
         try:
             if self.setting.against is None:
-                self._run_workers(shuffled, number, cycles, number, writer, rates)
+                self._run_workers(shuffled, number, cycles, writer, rates)
             else:
                 self._run_alternating(shuffled, number, cycles, writer, rates)
             whole = True
@@ -311,12 +310,14 @@ class Run:
 
     # --- one process at a time
 
-    def _job(self, groups: Groups, number: int, cycles: int, seed: int, control: str) -> bytes:
+    def _job(self, groups: Groups, number: int, cycles: int, control: str) -> bytes:
         window = self.plan.window
         limit = self._limit(groups, cycles)
         job = {
             "schema": schemas.JOB,
-            "seed": (self.plan.seed + seed) % 2**63,
+            # The same in every round: the input of a run is one, and its hash tells whether another run had the same. Rounds differ in
+            # memory layout, which the program derives from "round".
+            "seed": self.plan.seed,
             "round": number,
             "control": control,
             "inputs": self._inputs,
@@ -356,7 +357,7 @@ class Run:
             environment=self.setting.environment,
         )
 
-    def _run_workers(self, groups: Groups, number: int, cycles: int, seed: int, writer: RoundWriter, rates: dict[str, list[float]]) -> None:
+    def _run_workers(self, groups: Groups, number: int, cycles: int, writer: RoundWriter, rates: dict[str, list[float]]) -> None:
         """Measures ``groups``; when a worker breaks, the point at work is recorded as failed and a fresh worker goes on without it."""
         self._offset = {}
         points = {p.id: p for members in groups.values() for p in members}
@@ -366,7 +367,7 @@ class Run:
             try:
                 with self._start(self.setting.program, self._limit(remaining, cycles)) as worker:
                     self._costs.begin_worker()
-                    worker.send(self._job(remaining, number, cycles, seed, "auto"), last=True)
+                    worker.send(self._job(remaining, number, cycles, "auto"), last=True)
                     ended = False
                     while (event := worker.next_event()) is not None:
                         blame.see(event)
@@ -402,7 +403,7 @@ class Run:
             alone = {point.configuration.id: [point]}
             try:
                 with self._start(program, self._limit(alone, 1)) as worker:
-                    worker.send(self._job(alone, 0, 1, 0, "auto"), last=True)
+                    worker.send(self._job(alone, 0, 1, "auto"), last=True)
                     while worker.next_event() is not None:
                         pass
             except WorkerFault as own:
@@ -498,7 +499,7 @@ class Run:
         try:
             for side, mine in halves.items():
                 workers[side] = self._start(sides[side], limit)
-                workers[side].send(self._job(mine, number, cycles, number, "stepped"))
+                workers[side].send(self._job(mine, number, cycles, "stepped"))
             for side in halves:
                 self._costs.begin_worker()
                 self._listen(workers[side], "ready", blames[side], points, number, writer, rates, side)

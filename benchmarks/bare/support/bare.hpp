@@ -1,0 +1,35 @@
+// Frame of the bare loops: the most direct way to call a library on a burst, to measure the engines against. A bare loop checks
+// nothing that it need not check for its output to be right, and shares no code with the engine that it is compared with.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "operators/engine.hpp"
+
+namespace dpubench::bare {
+
+/// An engine whose session is made by a function.
+class Loop final : public Engine {
+ public:
+  using Prepare = std::function<std::unique_ptr<Session>(const Work&)>;
+  Loop(std::string op, std::string name, Prepare prepare, std::string without = {})
+      : info_{std::move(op), std::move(name), "bare loop over the library's calls", ""},
+        prepare_(std::move(prepare)),
+        without_(std::move(without)) {}
+
+  [[nodiscard]] const EngineInfo& info() const override { return info_; }
+  [[nodiscard]] std::string unsupported(const Params& params) const override {
+    return !without_.empty() && params.is("mode", without_) ? "the library has no " + without_ : "";
+  }
+  [[nodiscard]] std::unique_ptr<Session> prepare(const Work& work) const override { return prepare_(work); }
+
+ private:
+  EngineInfo info_;
+  Prepare prepare_;
+  std::string without_;
+};
+
+}  // namespace dpubench::bare

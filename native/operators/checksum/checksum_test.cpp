@@ -1,0 +1,54 @@
+// checksum: the word-wise sum at every length and alignment against the byte-wise one, and RFC 1071's invariances.
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "inputs/random.hpp"
+#include "operators/operator.hpp"
+#include "operators/support/internet_checksum.hpp"
+#include "operators/support/segments.hpp"
+
+namespace dpubench {
+namespace {
+
+TEST(Checksum, EveryLengthAndAlignment) {
+  std::vector<std::byte> bytes(300);
+  inputs::Random random(3);
+  random.fill(bytes);
+  for (std::size_t start = 0; start < 8; ++start) {
+    for (std::size_t length = 0; start + length <= bytes.size(); ++length) {
+      const std::span<const std::byte> message = std::span(bytes).subspan(start, length);
+      const std::uint32_t plain = ~segments::plain_sum(0, message) & 0xffffU;
+      ASSERT_EQ(checksum::network16(checksum::finish(checksum::add(0, message.data(), length))), plain) << start << '+' << length;
+      std::vector<std::byte> copy(length + 1, std::byte{0x5a});
+      const checksum::Sum sum = checksum::copy_and_add(0, copy.data(), message.data(), length);
+      ASSERT_EQ(checksum::network16(checksum::finish(sum)), plain) << "copied, " << start << '+' << length;
+      ASSERT_TRUE(std::equal(message.begin(), message.end(), copy.begin()));
+      ASSERT_EQ(copy.back(), std::byte{0x5a}) << "one byte too many copied";
+    }
+  }
+}
+
+TEST(Checksum, FoldsTheLargestSums) {
+  EXPECT_EQ(checksum::fold(0), 0);
+  EXPECT_EQ(checksum::fold(0xffff), 0xffff);
+  EXPECT_EQ(checksum::fold(0x10000), 1);
+  EXPECT_EQ(checksum::fold(0xffffffff), 0xffff);
+  EXPECT_EQ(checksum::fold(0xffffffffffffffff), 0xffff);
+  EXPECT_EQ(checksum::fold(0xfffffffffffffffe), 0xfffe);
+  EXPECT_EQ(checksum::fold(0xffff0001ffff), 0x0001);
+}
+
+TEST(Checksum, IncrementalNeedsAPacket) {
+  const Operator* const op = find_operator("checksum");
+  ASSERT_NE(op, nullptr);
+  for (const char* size : {"1", "39", "65536"}) {
+    EXPECT_THROW(static_cast<void>(op->complete({{"mode", "incremental"}, {"size", size}})), Error) << size;
+    EXPECT_NO_THROW(static_cast<void>(op->complete({{"mode", "full"}, {"size", size}}))) << size;
+  }
+  EXPECT_NO_THROW(static_cast<void>(op->complete({{"mode", "incremental"}, {"size", "40"}})));
+}
+
+}  // namespace
+}  // namespace dpubench

@@ -1,0 +1,77 @@
+// The parameters of deflate as its engines need them: how `level` maps to levels of one library, and room for output.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "operators/support/codec.hpp"
+
+namespace dpubench {
+
+/// Levels of a library: numbers `min` to `max`, of which three stand for the common words.
+struct LevelRange {
+  std::string_view library;
+  int min;
+  int max;
+  int fast;
+  int middle;
+  int best;
+};
+
+/// zlib: Z_BEST_SPEED, what Z_DEFAULT_COMPRESSION stands for, Z_BEST_COMPRESSION. isal: igzip's lowest, what the igzip program
+/// uses unless told otherwise, ISAL_DEF_MAX_LEVEL. libdeflate: as libdeflate.h describes them. portable: its own three.
+inline constexpr std::array<LevelRange, 4> kLevelRanges = {{
+    {"zlib", 1, 9, 1, 6, 9},
+    {"isal", 0, 3, 0, 2, 3},
+    {"libdeflate", 1, 12, 1, 6, 12},
+    {"portable", 1, 3, 1, 2, 3},
+}};
+
+/// All values of the parameter: fast, default, best, and LIBRARY-N.
+inline std::vector<std::string> level_names() {
+  std::vector<std::string> names = {"fast", "default", "best"};
+  for (const LevelRange& range : kLevelRanges) {
+    for (int level = range.min; level <= range.max; ++level)
+      names.push_back(std::string(range.library) + '-' + std::to_string(level));
+  }
+  return names;
+}
+
+/// The number that `params` mean for a library; nothing where it is another library's level.
+inline std::optional<int> level_of(const Params& params, std::string_view library) {
+  const std::string& name = params.text("level");
+  for (const LevelRange& range : kLevelRanges) {
+    if (range.library != library) continue;
+    if (name == "fast") return range.fast;
+    if (name == "default") return range.middle;
+    if (name == "best") return range.best;
+    for (int level = range.min; level <= range.max; ++level) {
+      if (name == std::string(library) + '-' + std::to_string(level)) return level;
+    }
+  }
+  return std::nullopt;
+}
+
+/// Why an engine cannot take the level that `params` name; empty if it can.
+inline std::string level_unsupported(const Params& params, std::string_view library) {
+  if (!CodecOperator::packs(params) || level_of(params, library)) return {};
+  return params.text("level") + " is a level of another library";
+}
+
+inline bool reuses_stream(const Params& params) {
+  return params.is("stream", "reused");
+}
+
+/// Bytes of output that any engine may need for `size` bytes of input.
+inline std::size_t compressed_room(const Params& params, std::size_t size) {
+  // A stream of igzip's lowest level has one built-in code of up to 15 bits a literal, a header of up to ISAL_DEF_MAX_HDR_SIZE
+  // (328) bytes, and no way to stored blocks.
+  if (reuses_stream(params)) return 2 * size + 512;
+  // zlib's deflateBound for parameters other than its defaults allows an eighth, a 64th and 5 bytes more than the input.
+  return size + size / 8 + size / 64 + 64;
+}
+
+}  // namespace dpubench

@@ -1,0 +1,27 @@
+// What engines of the operator hmac get.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "operators/operator.hpp"
+
+namespace dpubench::hmac {
+
+enum class Hash : std::uint8_t { kMd5, kSha1, kSha256 };
+
+inline constexpr std::size_t kBlockBytes = 64;  ///< of all three hashes: B of RFC 2104
+
+inline std::uint32_t tag_bytes(Hash hash) {
+  return hash == Hash::kMd5 ? 16 : hash == Hash::kSha1 ? 20 : 32;
+}
+
+class HmacWork final : public Work {
+ public:
+  Hash hash = Hash::kSha256;
+  std::vector<std::byte> key;  ///< one for the whole work, of any length
+  std::vector<std::byte>
+      block_key;  ///< the same as RFC 2104 uses it: hashed if longer than a block, then padded with zeros to one
+};
+
+}  // namespace dpubench::hmac

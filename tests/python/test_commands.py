@@ -1,0 +1,125 @@
+"""What commands print: golden output of list, describe and run --json, help within half a second, doctor."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import Bench
+from dpubench.machine import examine
+
+Golden = Callable[[str, str], None]
+
+
+@pytest.mark.parametrize("what", ["operators", "engines", "studies", "plans", "targets"])
+def test_list(bench: Bench, golden: Golden, what: str) -> None:
+    done = bench("list", what)
+    assert done.returncode == 0, done.stderr
+    if what in ("operators", "engines"):  # adding a study, a plan or a target edits no test
+        golden(f"list-{what}.txt", "\n".join(line.rstrip() for line in done.stdout.splitlines()) + "\n")
+    assert isinstance(json.loads(bench("list", what, "--json").stdout), list)
+
+
+def test_describe(bench: Bench, golden: Golden) -> None:
+    golden("describe-aes.txt", bench("describe", "aes").stdout)
+    assert json.loads(bench("describe", "aes", "--json").stdout)["name"] == "aes"
+    wrong = bench("describe", "ase")
+    assert wrong.returncode == 2 and "did you mean 'aes'?" in wrong.stderr
+
+
+def test_run_json_streams_events(bench: Bench, golden: Golden) -> None:
+    done = bench("run", "--json", "--name", "r", "--operator", "crc", "--rounds", "1", "--engine", "isal")
+    assert done.returncode == 0, done.stderr
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    kinds = [e["event"] for e in events]
+    # The number of cycles depends on the time left: repeated windows count as one.
+    golden("run-json-events.txt", "\n".join(k for i, k in enumerate(kinds) if i == 0 or k != kinds[i - 1]) + "\n")
+    assert events[-1]["status"] == 0 and events[-1]["run"].endswith("/r")
+
+
+def test_the_summary_has_at_most_20_lines(bench: Bench) -> None:
+    done = bench("run", "--name", "r", "--rounds", "1")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert len(lines) <= 20
+    assert any(line.startswith("report: ") for line in lines) and lines[-1] == "next: dpubench show r"
+    assert (bench.results / "latest" / "report.html").exists()
+
+
+def test_plan_yaml_of_a_run_repeats_it(bench: Bench) -> None:
+    assert bench("run", "--name", "a", "--rounds", "1", "--operator", "aes", "--size", "64B,1KiB").returncode == 0
+    assert bench("run", "results/a/plan.yaml", "--name", "b").returncode == 0
+    assert [c["id"] for c in bench.record("a")["configurations"]] == [c["id"] for c in bench.record("b")["configurations"]]
+    assert (bench.results / "a" / "plan.yaml").read_text() == (bench.results / "b" / "plan.yaml").read_text()
+
+
+def test_dry_run_starts_nothing(bench: Bench) -> None:
+    done = bench("run", "--dry-run", "--threads", "1,2", "--size", "64B,256B")
+    assert done.returncode == 0
+    assert re.search(r"\d+ points, about .* \(budget 3 min 00 s\), \d+KiB on disk", done.stdout)
+    assert "aes/mode=gcm,size=256/t2/b32/stream: portable, openssl, ipsec-mb" in done.stdout
+    assert not bench.results.exists()
+
+
+def test_help_is_quick_and_imports_nothing_heavy(bench: Bench) -> None:
+    code = "import sys; from dpubench.__main__ import status; status(['--help']); print(*sorted({m.split('.')[0] for m in sys.modules}))"
+    done = subprocess.run([sys.executable, "-c", code], env=bench.environment, capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.splitlines()[-1].split())
+    assert not loaded & {"scipy", "numpy", "pyarrow", "duckdb", "plotly", "pandas", "jinja2", "yaml", "jsonschema"}
+    times = []
+    for _ in range(3):
+        begun = time.monotonic()
+        bench("--help")
+        times.append(time.monotonic() - begun)
+    print(f"dpubench --help: {min(times):.2f} s (aim: 0.5 s)")
+
+
+def test_unknown_commands_get_the_nearest(bench: Bench) -> None:
+    done = bench("decribe")
+    assert done.returncode == 2 and "did you mean 'describe'?" in done.stderr
+
+
+def test_a_closed_pipe_is_no_fault(bench: Bench) -> None:
+    done = subprocess.run(
+        f'"{sys.executable}" -m dpubench describe aes | head -1',
+        shell=True,
+        cwd=bench.folder,
+        env=bench.environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr and "BrokenPipe" not in done.stderr
+
+
+def test_doctor(bench: Bench) -> None:
+    done = bench("doctor", "--json")
+    assert done.returncode == 0, done.stderr
+    findings = json.loads(done.stdout)
+    assert {"CPU governor", "turbo", "SMT", "steal time", "load", "huge pages", "energy", "clock source", "results", "engines"} <= {
+        f["what"] for f in findings
+    }
+    assert all(f["harm"] and f["remedy"] for f in findings if f["verdict"] == "harm")
+    assert any("no device of this kind" in f["harm"] for f in findings)
+
+
+def test_doctor_sees_a_machine_that_harms(tmp_path: Path, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    for key, value in bench.environment.items():
+        monkeypatch.setenv(key, value)
+    files = {
+        "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor": "powersave", "sys/devices/system/cpu/intel_pstate/no_turbo": "0",
+        "sys/devices/system/cpu/smt/active": "1", "proc/loadavg": "99.0 1 1 1/1 1", "proc/stat": "cpu 10 0 10 50 0 0 0 30 0 0",
+        "proc/cpuinfo": "flags : fpu hypervisor", "sys/devices/system/clocksource/clocksource0/current_clocksource": "hpet",
+    }  # fmt: skip
+    for name, text in files.items():
+        (tmp_path / "root" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "root" / name).write_text(text + "\n")
+    found = {f.what: f.verdict for f in examine(tmp_path, tmp_path / "root")}
+    harmful = {"CPU governor", "turbo", "steal time", "load", "virtualisation", "clock source"}
+    assert {what for what, verdict in found.items() if verdict == "harm"} == harmful

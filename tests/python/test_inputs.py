@@ -1,0 +1,98 @@
+"""Default inputs and what replaces them."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+from pathlib import Path
+
+import pytest
+from dpubench import inputs
+from dpubench.errors import UserError
+
+SHARED = Path(os.environ.get("DPUBENCH_SHARED_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
+PYASN = "; IP-ASN32-DAT file\n; Prefixes-v4   : 2\n1.0.0.0/24\t15169\n2001:db8::/32\t64500\n1.0.4.0/22\t56203\n"
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def test_routes_of_both_forms_become_prefix_and_next_hop() -> None:
+    assert inputs.convert_routes(PYASN, 4) == "1.0.0.0/24,15169\n1.0.4.0/22,56203\n"
+    assert inputs.convert_routes(PYASN, 6) == "2001:db8::/32,64500\n"
+    assert inputs.convert_routes("prefix,next_hop_id\n10.0.0.0/8,7\n", 4) == "10.0.0.0/8,7\n"
+    assert inputs.convert_routes("10.0.0.0/8;7\n", 4) == "10.0.0.0/8;7\n", "a bad line is the native reader's to name"
+
+
+def test_a_gzipped_table_is_converted_once(tmp_path: Path) -> None:
+    file = tmp_path / "table.gz"
+    file.write_bytes(gzip.compress(PYASN.encode()))
+    first = inputs.resolve(["routes4"], {"routes4": [str(file)]}).inputs["routes4"]
+    assert first.files[0].read_text() == "1.0.0.0/24,15169\n1.0.4.0/22,56203\n"
+    assert first.name == "table.gz"
+    stamp = first.files[0].stat().st_mtime_ns
+    assert inputs.resolve(["routes4"], {"routes4": [str(file)]}).inputs["routes4"].files[0].stat().st_mtime_ns == stamp
+
+
+@pytest.mark.parametrize("damage", [b"\x1f\x8bnot gzip", gzip.compress(b"1.0.0.0/8,1\n")[:-6], b"\xff\xfe\x00"])
+def test_damaged_tables_are_named(tmp_path: Path, damage: bytes) -> None:
+    file = tmp_path / "table"
+    file.write_bytes(damage)
+    with pytest.raises(UserError, match=r"--input routes4: .*table: "):
+        inputs.resolve(["routes4"], {"routes4": [str(file)]})
+
+
+def test_what_is_given_must_be_there_and_not_empty(tmp_path: Path) -> None:
+    (tmp_path / "empty").write_bytes(b"")
+    for kind, path, words in (
+        ("rules", "missing", "no such file"), ("rules", str(tmp_path), "is a directory"), ("corpus", str(tmp_path / "empty"), "is empty"),
+    ):  # fmt: skip
+        with pytest.raises(UserError, match=words):
+            inputs.resolve([kind], {kind: [path]})
+    with pytest.raises(UserError, match="one file"):
+        inputs.resolve(["rules"], {"rules": ["a", "b"]})
+
+
+def test_operands_are_unescaped_joined_unique_and_without_macros() -> None:
+    text = (
+        'SecRule ARGS "@rx a\\"b\\\\\\\\c" \\\n    "id:1"\nSecRule ARGS "@rx %{tx.x}" "id:2"\n# SecRule ARGS "@rx comment" "id:3"\n'
+        'SecRule ARGS \\\n  "!@rx ^GET$" "id:4"\nSecRule ARGS "@rx ^GET$" "id:5"\nSecRule ARGS "@pm x" "id:6"\n'
+    )
+    assert inputs.crs_operands([text]) == ['a"b\\\\c', "^GET$"]
+
+
+def test_rules_that_match_almost_anything_are_left_out_and_counted() -> None:
+    kept, left_out = inputs.select_rules(["^.*$", r"\d", "union select", "(?<name", "e"], inputs.crs_sample())
+    assert kept == ["union select", "(?<name"]
+    assert left_out == 3
+    assert inputs.crs_sample() == inputs.crs_sample()
+
+
+def test_the_selective_set_compiles_is_unique_and_rarely_matches() -> None:
+    found = inputs.resolve(["rules"], {}).inputs["rules"]
+    lines = [line for line in found.files[0].read_text().splitlines() if not line.startswith("#")]
+    rules = [re.fullmatch(r"(\d+):/(.*)/([is]*)", line) for line in lines]
+    assert all(rules) and len(rules) >= 40
+    assert len({r[1] for r in rules if r}) == len({r[2] for r in rules if r}) == len(rules)
+    compiled = [re.compile(r[2], (re.I if "i" in r[3] else 0) | (re.S if "s" in r[3] else 0)) for r in rules if r]
+    assert not [c.pattern for c in compiled if any(c.search(p) for p in inputs.crs_sample())]
+
+
+@pytest.mark.skipif(not inputs.CRS_RULES.is_dir(), reason="modsecurity-crs is not installed")
+def test_the_crs_set_says_how_many_rules_it_leaves_out() -> None:
+    found = inputs.resolve(["rules"], {"rules": ["crs"]}).inputs["rules"]
+    match = re.search(r"(\d+) of (\d+), (\d+) left out", found.note)
+    assert match is not None
+    kept, all_, left = map(int, match.groups())
+    assert kept + left == all_ and kept > 100
+    assert len([line for line in found.files[0].read_text().splitlines() if line[0] != "#"]) == kept
+
+
+@pytest.mark.skipif(not (SHARED / "rules").is_dir() or not inputs.CRS_RULES.is_dir(), reason="no developer data, or no modsecurity-crs")
+def test_the_extraction_finds_as_many_operands_as_the_developer_data() -> None:
+    lines = [line for line in (SHARED / "rules" / "modsecurity_crs_rx.regex").read_text().splitlines() if line and line[0] != "#"]
+    operands = inputs.crs_operands(f.read_text() for f in sorted(inputs.CRS_RULES.glob("*.conf")))
+    assert len(operands) == len(lines)

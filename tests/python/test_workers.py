@@ -1,0 +1,70 @@
+"""The fast check of window events agrees with the schema; every schema is a valid one; blame follows the order of the contract."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from dpubench import schemas
+from dpubench.workers.blame import Blame
+from dpubench.workers.checks import Rubbish, parse_event
+from jsonschema import Draft202012Validator
+
+WINDOW: dict[str, Any] = {
+    "event": "window", "point": "p", "group": "g", "round": 0, "cycle": 1, "half": 0, "operations": 10, "elapsed_ns": 3e6,
+    "in_bytes": 1, "out_bytes": 1, "rate_bytes": 1, "bursts": 3, "ghz": 2.5, "metrics": {"ratio": 2.0},
+}  # fmt: skip
+BAD = (None, -1, 0, 1, 1.5, True, "", "x", [], {}, {"a": "b"}, {"a": 1})
+
+
+@pytest.mark.parametrize("name", ["job", "event", "run"])
+def test_schemas_are_schemas(name: str) -> None:
+    Draft202012Validator.check_schema(schemas.schema(name))
+
+
+def accepted(event: dict[str, Any]) -> bool:
+    try:
+        parse_event(json.dumps(event).encode())
+    except Rubbish:
+        return False
+    return True
+
+
+def test_the_fast_check_of_windows_agrees_with_the_schema() -> None:
+    assert accepted(WINDOW)
+    cases = [{k: v for k, v in WINDOW.items() if k != gone} for gone in WINDOW if gone != "event"]
+    cases += [WINDOW | {key: value} for key in WINDOW if key != "event" for value in BAD] + [WINDOW | {"more": 1}]
+    for case in cases:
+        # JSON Schema counts 1.0 as an integer; the fast check is stricter there, and only there.
+        strict = any(isinstance(v, float) and v.is_integer() for k, v in case.items() if k not in ("elapsed_ns", "ghz"))
+        if not strict:
+            assert accepted(case) == (not schemas.fault("event", case, "window")), case
+
+
+@pytest.mark.parametrize(
+    ("events", "suspects"),
+    [
+        ([], []),
+        ([{"event": "progress", "group": "g"}], ["a"]),
+        ([{"event": "prepared", "group": "g", "point": "a"}], ["a"]),
+        ([{"event": "prepared", "group": "g", "point": "a"}, {"event": "verified", "group": "g", "point": "a"}], ["b"]),
+        ([{"event": "failure", "group": "g", "point": "a"}], ["b"]),
+        ([{"event": e, "group": "g", "point": p} for p in "ab" for e in ("prepared", "verified")], ["a", "b"]),
+        (
+            [{"event": e, "group": "g", "point": p} for p in "ab" for e in ("prepared", "verified")]
+            + [{"event": "window", "group": "g", "point": "a"}],
+            ["b"],
+        ),
+        (
+            [{"event": e, "group": "g", "point": p} for p in "ab" for e in ("prepared", "verified")]
+            + [{"event": "window", "group": "g", "point": p} for p in "abba"],
+            ["c"],  # g is done: it died on the way into h
+        ),
+    ],
+)
+def test_blame(events: list[dict[str, Any]], suspects: list[str]) -> None:
+    blame = Blame({"g": ["a", "b"], "h": ["c"]}, cycles=1)
+    for event in events:
+        blame.see(event)
+    assert blame.suspects() == suspects
