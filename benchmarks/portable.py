@@ -19,11 +19,12 @@ REASON = "slower"
 
 def measure(bench: Bench) -> Iterator[Claim]:
     """A line per operator, with its worst configuration."""
-    groups, summaries = [], {}
+    groups, summaries, params_of = [], dict[str, str](), dict[str, str]()
     for one in bench.configurations:
         engines = [e for e in one.candidates if not e.endswith(SUFFIX)]
         if PORTABLE in engines and len(engines) > 1:
             points = {f"{one.id}/{e}": e for e in engines}
+            params_of[one.id] = common.label(one.params)
             groups.append(common.group(one.operator, one.params, points, name=one.id, burst=one.burst, footprint=one.footprint))
             engine = next(e for e in bench.catalog.operator(one.operator)["engines"] if e["name"] == PORTABLE)
             summaries[one.operator] = engine["summary"]
@@ -49,7 +50,7 @@ def measure(bench: Bench) -> Iterator[Claim]:
         verdict = "pass" if stated else common.at_least(least, LIMIT)
         text = f"{least.value:.3g} ({least.low:.3g} to {least.high:.3g}) of {engine}"
         if len(ratios) > 1:
-            text += f", least of {len(ratios)}: {key.split('/')[1]}"
+            text += f", least of {len(ratios)}: {params_of[key]}"
         limit = f"at least {LIMIT:g}, or a stated reason" + (" (stated)" if stated and least.high < LIMIT else "")
         details = {"ratios": {k: {"of": e, "ratio": i.value, "low": i.low, "high": i.high} for k, (e, i) in ratios.items()}, "summary": summary}
         yield Claim("portable", claim, text, limit, verdict, details)
