@@ -1,0 +1,147 @@
+"""What the harness costs and what the instrument can see, as a table of claims. docs/benchmarks.md tells how to read it.
+
+Figures are ratios of things measured side by side; exit status 1 when a claim is missed or could not be measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict
+from datetime import datetime, timezone
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from dpubench.errors import UserError
+from dpubench.results import text
+from dpubench.workers.process import WorkerFault
+
+from benchmarks import bare, instrument, orientation, overhead, portable, startup
+from benchmarks.apart import Apart
+from benchmarks.common import ROOT, Bench, Claim
+
+Part = Callable[[Bench], Iterable[Claim]]
+PARTS: dict[str, Part] = {
+    "overhead": overhead.measure,
+    "startup": startup.measure,
+    "bare": bare.measure,
+    "portable": portable.measure,
+    "instrument": instrument.measure,
+    "orientation": orientation.measure,
+}
+APART = "apart"  # around all others
+HEADER = ("part", "claim", "measured (95 % interval)", "limit", "verdict")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the parts; 0 if every claim holds."""
+    given = _arguments(arguments)
+    started = time.monotonic()
+    when = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    load = os.getloadavg()[0]
+    claims: list[Claim] = []
+    try:
+        with tempfile.TemporaryDirectory(prefix="dpubench-bench-") as scratch:
+            bench = Bench(given.build.resolve(), given.quick, Path(scratch))
+            machine = bench.catalog.hello["machine"]
+            for claim in _claims(bench, given.only or [*PARTS, APART], given.gap * 60):
+                claims.append(claim)
+                print(
+                    f"[{time.monotonic() - started:5.0f} s] {claim.part}: {claim.claim}: {claim.measured} {claim.verdict}",
+                    file=sys.stderr,
+                    flush=True,
+                )
+    except UserError as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return 2
+    head = {
+        "schema": "dpubench.bench/1", "when": when, "quick": given.quick, "elapsed_s": round(time.monotonic() - started),
+        "load_before": load, "machine": machine, "build": bench.catalog.hello["build"],
+    }  # fmt: skip
+    given.output.mkdir(parents=True, exist_ok=True)
+    (given.output / "bench.json").write_text(json.dumps(head | {"claims": [asdict(c) for c in claims]}, indent=1) + "\n", encoding="utf-8")
+    (given.output / "bench.md").write_text(markdown(head, claims), encoding="utf-8")
+    print(text.table(HEADER, [_row(c) for c in claims]))
+    missed = [c for c in claims if c.verdict in ("MISSED", "not run")]
+    undecided = sum(c.verdict == "undecided" for c in claims)
+    judged = sum(bool(c.verdict) for c in claims)
+    print(f"\n{len(missed)} of {judged} claims missed or not measured, {undecided} undecided; details: {given.output / 'bench.md'}")
+    if load > 0.5:
+        print(f"the machine was not idle when this began (load {load:.1f}): absolute times and power suffer from it")
+    return 1 if missed else 0
+
+
+def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument(
+        "--only", action="append", metavar="NAME", choices=[*PARTS, APART], help=f"this part ({', '.join([*PARTS, APART])}); may be repeated"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="fewer points and repeats, about five minutes: that everything works, with rougher figures"
+    )
+    parser.add_argument("--output", type=Path, default=ROOT / "benchmarks-out", help="folder for bench.json and bench.md (default: benchmarks-out)")
+    parser.add_argument("--build", type=Path, default=ROOT / "build", help="build folder, configured with -Dtests=true (default: build)")
+    parser.add_argument(
+        "--gap", type=float, default=0, metavar="MINUTES", help="least time between the two runs of part apart (default: what the rest takes)"
+    )
+    return parser.parse_args(arguments)
+
+
+def _claims(bench: Bench, names: Sequence[str], gap_s: float) -> Iterator[Claim]:
+    apart = Apart(bench) if APART in names else None
+    broken: list[Claim] = []
+
+    def first() -> Iterator[Claim]:
+        if apart is not None:
+            apart.first()
+        return iter(())
+
+    for claim in _guarded(APART, first):
+        broken.append(claim)
+        yield claim
+    for name, part in PARTS.items():
+        if name in names:
+            yield from _guarded(name, partial(part, bench))
+    if apart is not None and not broken:
+        yield from _guarded(APART, lambda: [apart.second(gap_s)])
+
+
+def _guarded(name: str, part: Callable[[], Iterable[Claim]]) -> Iterator[Claim]:
+    """The claims of a part; where it breaks, a line that says so, and the other parts go on."""
+    try:
+        yield from part()
+    except (UserError, WorkerFault) as error:
+        yield Claim(name, "the part could be measured", str(error), "", "not run")
+
+
+def _row(claim: Claim) -> tuple[str, ...]:
+    return (claim.part, claim.claim, claim.measured, claim.limit, claim.verdict)
+
+
+def markdown(head: dict[str, Any], claims: Sequence[Claim]) -> str:
+    """The table, and what each ratio of it stands on."""
+    lines = [
+        f"# make bench, {head['when']}{' (--quick)' if head['quick'] else ''}", "",
+        f"{head['machine'].get('cpu', '')}, {head['build'].get('compiler', '')}, revision {head['build'].get('revision', '')}; "
+        f"{head['elapsed_s']} s; load {head['load_before']:.1f} before it began.", "",
+        "| " + " | ".join(HEADER) + " |", "|" + "---|" * len(HEADER),
+    ]  # fmt: skip
+    lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in _row(c)) + " |" for c in claims]
+    for claim in claims:
+        found = claim.details.get("ratios")
+        if isinstance(found, dict) and len(found) > 1:
+            lines += ["", f"## {claim.claim}", "", "| configuration | ratio | 95 % interval |", "|---|---|---|"]
+            lines += [
+                f"| {key} | {r['ratio']:.3g}{' of ' + r['of'] if 'of' in r else ''} | {r['low']:.3g} to {r['high']:.3g} |" for key, r in found.items()
+            ]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,90 @@
+"""Each library engine against a bare loop over the same library calls, on the same messages and buffers (``benchmarks/bare``)."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator
+
+from dpubench.results import statistics
+from dpubench.results.model import Interval
+from dpubench.runner.model import Configuration
+
+from benchmarks import common
+from benchmarks.common import Bench, Claim, Group
+
+LIMIT = 0.97
+SUFFIX = "-bare"
+#: Rounds added for pairs whose interval lies on both sides of the limit.
+MORE_ROUNDS = 6
+#: How the program words that an engine lacks a configuration; a bare loop need not have every size.
+LACKS = "does not do this"
+
+
+def _variants(bench: Bench, configuration: Configuration) -> Iterator[dict[str, str]]:
+    """The configuration's parameters, and the same with the smallest published size: what an engine adds per message shows most there."""
+    yield configuration.params
+    parameters = bench.catalog.operator(configuration.operator)["parameters"]
+    least = next((p["values"][0] for p in parameters if p["name"] == "size" and p["values"]), None)
+    if least is not None and not bench.quick and configuration.params["size"] != least:
+        yield configuration.params | {"size": least}
+
+
+def pairs(bench: Bench) -> tuple[list[Group], dict[tuple[str, str], list[str]], list[str]]:
+    """Groups of an engine and its bare loop; the groups' names by (operator, engine); and engines that no bare loop stands beside."""
+    groups, by_engine, libraries = [], defaultdict[tuple[str, str], list[str]](list), dict[tuple[str, str], None]()
+    for one in bench.configurations:
+        made_of = {e["name"]: e["library"] for e in bench.catalog.operator(one.operator)["engines"]}
+        for engine in (e for e in one.candidates if not e.endswith(SUFFIX)):
+            if made_of[engine]:
+                libraries[one.operator, engine] = None
+            if engine + SUFFIX not in one.candidates:
+                continue
+            for params in _variants(bench, one):
+                key = f"{one.operator}/{common.label(params)}/{engine}"
+                groups.append(common.group(one.operator, params, {key: engine, key + SUFFIX: engine + SUFFIX}, name=key, burst=one.burst))
+                by_engine[one.operator, engine].append(key)
+    return groups, by_engine, [f"{operator} {engine}" for operator, engine in libraries if (operator, engine) not in by_engine]
+
+
+def _params_of(key: str) -> str:
+    """Parameters in a group's name; their values may hold slashes (CRC-32/ISCSI)."""
+    return key.split("/", 1)[1].rsplit("/", 1)[0]
+
+
+def measure(bench: Bench) -> Iterator[Claim]:
+    """A line per operator and engine, with its worst configuration."""
+    groups, by_engine, alone = pairs(bench)
+    directory = [bench.programs / "bare"]
+    cycles = 4 if bench.quick else 12
+    measured = common.measure(bench, groups, range(bench.rounds), cycles, directory)
+
+    def ratio(key: str) -> Interval:
+        return statistics.ratio_interval(common.ratios(measured.rates, key + SUFFIX, key))
+
+    open_ones = [g for g in groups if common.at_least(ratio(g["id"]), LIMIT) == "undecided"]
+    if open_ones and not bench.quick:
+        common.measure(bench, open_ones, range(bench.rounds, bench.rounds + MORE_ROUNDS), cycles, directory, measured)
+
+    for (operator, engine), keys in by_engine.items():
+        broken = {
+            k: reason
+            for k in keys
+            if (reason := measured.failures.get(k) or measured.failures.get(k + SUFFIX) or measured.failures.get(operator)) and LACKS not in reason
+        }
+        seen = {k: interval for k in keys if k not in broken and math.isfinite((interval := ratio(k)).value)}
+        details = {k: {"ratio": i.value, "low": i.low, "high": i.high} for k, i in seen.items()}
+        claim = f"{operator}: {engine} over its bare loop"
+        if broken or not seen:
+            key, reason = next(iter(broken.items()), ("", "no window was measured"))
+            yield Claim("bare", claim, f"{key} {reason}".strip(), f"at least {LIMIT}", "not run", {"ratios": details, "failures": broken})
+            continue
+        verdicts = {k: common.at_least(i, LIMIT) for k, i in seen.items()}
+        row = common.worst(verdicts.values())
+        least = min((k for k in seen if verdicts[k] == row), key=lambda k: seen[k].value)
+        where = f", least of {len(seen)}: {_params_of(least)}" if len(seen) > 1 else ""
+        yield Claim("bare", claim, common.span(seen[least]) + where, f"at least {LIMIT}", row, {"ratios": details})
+    for (operator, engine), reason in bench.excluded.items():
+        yield Claim("bare", f"{operator}: {engine} over its bare loop", f"left out: {reason}", f"at least {LIMIT}", "")
+    if alone:
+        yield Claim("bare", "library engines without a bare loop", ", ".join(alone), "none", "not run", {"engines": alone})

@@ -1,0 +1,247 @@
+"""What the parts of `make bench` share: claims, jobs driven through dpubench's own workers, ratios of points that alternated."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import numpy as np
+from dpubench import catalog, inputs, programs, studies, targets
+from dpubench.plans.load import Where, read_plan
+from dpubench.results import statistics
+from dpubench.results.model import Interval
+from dpubench.results.statistics import FloatArray
+from dpubench.runner.model import Configuration
+from dpubench.workers.process import Worker, WorkerFault
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+#: Constant over rounds: the same messages in each, so that rounds differ in process and memory layout alone (the job's ``round`` moves the buffers).
+SEED: Final = 1
+#: Shorter than a run's where bursts are slow: a ratio needs many windows rather than long ones.
+WINDOW: Final = {"min_ms": 3, "max_ms": 20, "min_bursts": 20, "threaded_min_ms": 200}
+SILENCE_S: Final = 120.0
+LIMIT_S: Final = 600.0
+
+Event = dict[str, Any]
+Group = dict[str, Any]
+#: Per point and round: rate of each (cycle, half), in operations per second.
+Rates = defaultdict[str, dict[int, dict[tuple[int, int], float]]]
+Verdict = Literal["pass", "undecided", "MISSED", "not run", ""]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One line of the table. Only ``MISSED`` is a failure; an empty verdict is a figure for orientation."""
+
+    part: str
+    claim: str
+    measured: str
+    limit: str
+    verdict: Verdict
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What every part needs."""
+
+    build: Path  #: build folder, configured with -Dtests=true
+    quick: bool  #: fewer points, cycles and repeats, to see within minutes that everything works; the figures are rougher
+    scratch: Path  #: gone when the bench ends
+
+    @property
+    def program(self) -> Path:
+        return programs.operators_program(self.build)
+
+    @property
+    def programs(self) -> Path:
+        """Folder of ``dpubench-operators``, with ``engines``, ``bare`` and ``fixtures`` beside it."""
+        return self.program.parent
+
+    @property
+    def rounds(self) -> int:
+        return statistics.MINIMUM_ROUNDS
+
+    @cached_property
+    def catalog(self) -> catalog.Catalog:
+        """Operators and engines of the build, bare loops included."""
+        bare = self.programs / "bare"
+        return catalog.read(self.program, [bare] if bare.is_dir() else [], use_cache=False)
+
+    @cached_property
+    def inputs(self) -> inputs.Resolved:
+        """Default inputs of every operator: what ``dpubench run`` measures on."""
+        return inputs.resolve({kind for operator in self.catalog.operators for kind in operator["inputs"]}, {})
+
+    @cached_property
+    def configurations(self) -> list[Configuration]:
+        """What the quick plan of study ``operators`` measures here, with every engine that can run it, bare loops included."""
+        path = studies.plan_path("operators", "quick")
+        plan, lines = read_plan(path)
+        cpus = len(os.sched_getaffinity(0))
+        found = studies.find("operators").expand(plan, self.catalog, cpus, Where(str(path), lines)).configurations
+        lacking = {k for k in self.inputs.missing if k != "capture"}  # traffic models take the place of captures
+        return [c for c in found if c.candidates and not lacking & set(self.catalog.operator(c.operator)["inputs"])]
+
+    @cached_property
+    def excluded(self) -> dict[tuple[str, str], str]:
+        """Engines that the quick plan leaves out, by operator and name, with the reason."""
+        plan, _ = read_plan(studies.plan_path("operators", "quick"))
+        return {(rule.operator, rule.engine): rule.reason for rule in plan.exclude if rule.engine}
+
+    def command(self, *arguments: str | Path) -> list[str]:
+        """A ``dpubench`` command line of this Python."""
+        return [sys.executable, "-m", "dpubench", *map(str, arguments)]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """For :meth:`command`: finds this build's programs."""
+        return {**os.environ, "DPUBENCH_PROGRAMS": str(self.programs)}
+
+    def dpubench(self, *arguments: str | Path, environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+        """Runs a ``dpubench`` command to its end."""
+        return subprocess.run(
+            self.command(*arguments), env={**self.environment, **(environment or {})}, capture_output=True, text=True, check=False, cwd=self.scratch
+        )
+
+
+# --------------------------------------------------------------------------- jobs
+
+
+def group(
+    operator: str,
+    params: Mapping[str, str],
+    engines: Mapping[str, str],
+    *,
+    name: str = "",
+    burst: int = 32,
+    footprint: str = "resident",
+    threads: int = 1,
+) -> Group:
+    """A group of a job, named after its operator and parameters unless ``name`` is given; ``engines`` maps point ids to engines."""
+    points = [{"id": point, "engine": engine} for point, engine in engines.items()]
+    head = {"id": name or f"{operator}/{label(params)}", "operator": operator, "params": dict(params)}
+    return head | {"threads": threads, "burst": burst, "footprint": footprint, "points": points}
+
+
+def job(bench: Bench, groups: Sequence[Group], number: int, cycles: int, cpus: Sequence[int] | None = None) -> bytes:
+    """Round ``number`` of ``groups`` as a job."""
+    content = {
+        "schema": "dpubench.job/1",
+        "seed": SEED,
+        "round": number,
+        "control": "auto",
+        "inputs": bench.inputs.for_job(),
+        "cache_dir": str(programs.cache_directory() / "prepared"),
+        "cpus": list(cpus if cpus is not None else sorted(os.sched_getaffinity(0))),
+        "window": WINDOW,
+        "cycles": cycles,
+        "canaries": False,
+        "time_limit_s": LIMIT_S,
+        "groups": list(groups),
+    }
+    return json.dumps(content).encode() + b"\n"
+
+
+def run(bench: Bench, line: bytes, engine_dirs: Iterable[Path] = ()) -> list[Event]:
+    """Events of one job. @raises WorkerFault when the program died, hung or broke the contract."""
+    arguments = [word for directory in engine_dirs for word in ("--engine-dir", str(directory))]
+    with Worker(targets.find("local"), str(bench.program), arguments, silence_s=SILENCE_S, limit_s=LIMIT_S) as worker:
+        worker.send(line, last=True)
+        events = []
+        while (event := worker.next_event()) is not None:
+            events.append(event)
+    return events
+
+
+@dataclass
+class Measured:
+    """Windows of several rounds, and what did not work."""
+
+    rates: Rates = field(default_factory=lambda: defaultdict(lambda: defaultdict(dict)))
+    failures: dict[str, str] = field(default_factory=dict)  #: point -> reason
+    prepared: dict[str, Event] = field(default_factory=dict)  #: point -> its event
+
+    def take(self, events: Iterable[Event], number: int) -> None:
+        """Adds the events of round ``number``."""
+        for event in events:
+            if event["event"] == "window" and event["operations"]:
+                self.rates[event["point"]][number][(event["cycle"], event["half"])] = event["operations"] / event["elapsed_ns"] * 1e9
+            elif event["event"] == "failure":
+                self.failures.setdefault(event.get("point") or event.get("group") or "job", f"{event['phase']}: {event['message']}")
+            elif event["event"] == "prepared":
+                self.prepared[event["point"]] = event
+
+
+def measure(
+    bench: Bench, groups: Sequence[Group], rounds: Iterable[int], cycles: int, engine_dirs: Sequence[Path] = (), into: Measured | None = None
+) -> Measured:
+    """Rounds of ``groups``, each operator in fresh processes of its own, so that one that breaks takes no other with it."""
+    measured = into or Measured()
+    by_operator: dict[str, list[Group]] = defaultdict(list)
+    for one in groups:
+        by_operator[one["operator"]].append(one)
+    for number in rounds:
+        for operator, own in by_operator.items():
+            if operator in measured.failures:
+                continue
+            try:
+                measured.take(run(bench, job(bench, own, number, cycles), engine_dirs), number)
+            except WorkerFault as fault:
+                measured.failures[operator] = fault.reason
+    return measured
+
+
+# --------------------------------------------------------------------------- ratios
+
+
+def ratios(rates: Rates, old: str, new: str) -> list[FloatArray]:
+    """Per round the ratios new / old of the cycles that both have whole."""
+    found = []
+    for number in sorted(rates[old].keys() & rates[new].keys()):
+        a, b = rates[old][number], rates[new][number]
+        whole = sorted({c for c, _ in a} & {c for c, _ in b})
+        keep = [c for c in whole if all((c, h) in side for side in (a, b) for h in (0, 1))]
+        mean = [statistics.palindromic_mean([s[c, 0] for c in keep], [s[c, 1] for c in keep]) for s in (a, b)]
+        found.append(mean[1] / mean[0])
+    return [r for r in found if r.size]
+
+
+def rate(rates: Rates, point: str) -> Interval:
+    """Operations per second over the rounds' medians."""
+    return statistics.interval_of_rounds([float(np.median(list(windows.values()))) for windows in rates[point].values()])
+
+
+def at_least(interval: Interval, limit: float) -> Verdict:
+    """*MISSED* only where the whole interval lies below ``limit``; *undecided* where it lies on both sides and its value below."""
+    if not math.isfinite(interval.value):
+        return "not run"
+    if interval.value >= limit:
+        return "pass"
+    return "MISSED" if interval.high < limit else "undecided"
+
+
+def worst(verdicts: Iterable[Verdict]) -> Verdict:
+    """The verdict of a line that stands for several measurements."""
+    order: tuple[Verdict, ...] = ("MISSED", "not run", "undecided", "pass")
+    found = set(verdicts)
+    return next((v for v in order if v in found), "not run")
+
+
+def span(interval: Interval) -> str:
+    """``0.994 (0.988 to 1.001)``."""
+    return f"{interval.value:.3f} ({interval.low:.3f} to {interval.high:.3f})"
+
+
+def label(params: Mapping[str, str]) -> str:
+    """``mode=gcm,size=1024``."""
+    return ",".join(f"{k}={v}" for k, v in sorted(params.items())) or "-"
