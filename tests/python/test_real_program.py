@@ -32,7 +32,7 @@ def check_events(events: list[dict[str, Any]]) -> None:
 
 
 def test_every_event_of_a_job_keeps_the_contract() -> None:
-    more = {"window": {"min_ms": 1, "max_ms": 5, "min_bursts": 10**6, "threaded_min_ms": 5}}  # too much for 5 ms: a warning is due
+    more: dict[str, Any] = {"window": {"min_ms": 1, "max_ms": 5, "min_bursts": 10**6, "threaded_min_ms": 5}}  # too much for 5 ms: a warning is due
     given = job(*HONEST, "no-such-engine", **more)
     assert not schemas.fault("job", given)
     status, events, _ = by_hand(given)
