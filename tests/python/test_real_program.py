@@ -219,8 +219,9 @@ def test_engines_that_lie_fail_with_the_reason_and_the_rest_is_measured(real: Re
     for engine, words in LIARS.items():
         assert words in failures[engine], failures
     table = RunDirectory(real.results / "r").windows().to_pylist()
-    counts = Counter(w["point"].rsplit("/", 1)[1] for w in table)
-    assert counts["portable"] == counts["honest"] == 2 * 3 * 2  # rounds, cycles, halves
+    counts = Counter(w["point"].rsplit("/", 1)[-1] for w in table)
+    # Rounds, cycles, halves; more where a crash cut a round short and it was begun anew.
+    assert min(counts["portable"], counts["honest"]) >= 2 * 3 * 2
     assert not counts.keys() & {e for e, words in LIARS.items() if words in ("verify", "no key of that name")}
     shown = real("show", "r")
     assert shown.returncode == 0 and "wrong-later" in shown.stdout
