@@ -241,7 +241,7 @@ def test_an_engine_that_hangs_is_ended_and_the_rest_is_measured(real: RealBench)
 
 
 def test_a_killed_worker_is_a_failure_and_the_rest_goes_on(real: RealBench) -> None:
-    real.plan(cycles={"min": 200, "max": 200})
+    real.plan(cycles={"min": 60, "max": 60})
     process = real.start("run", "p.yaml", "--name", "r", "--operator", "sha256", "--engine", "portable,openssl", "--size", "256B,64B")
     until = time.monotonic() + 30
     while not (found := real.workers()) or not any(f.stat().st_size > 2_500 for f in (real.results / "r/rounds").glob("*.ndjson")):
