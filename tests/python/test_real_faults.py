@@ -19,7 +19,7 @@ from real_program import FIXTURES, RealBench
 
 pytestmark = pytest.mark.usefixtures("real")
 
-HASHES = ("--operator", "sha256,md5", "--engine", "portable,openssl", "--footprint", "resident")
+HASHES = ("--operator", "sha256,md5", "--engine", "portable,openssl", "--size", "64B", "--footprint", "resident")
 
 
 def wait_for(condition: Callable[[], object], process: subprocess.Popen[str], limit_s: float = 40) -> None:
@@ -41,7 +41,7 @@ def measuring(real: RealBench, number: int = 0, least_bytes: int = 20_000) -> Ca
 
 
 def long_plan(real: RealBench, rounds: int = 3) -> str:
-    return real.plan(cycles={"min": 60, "max": 60}, rounds={"min": rounds, "max": rounds})
+    return real.plan(cycles={"min": 40, "max": 40}, rounds={"min": rounds, "max": rounds})
 
 
 def places(real: RealBench) -> list[tuple[object, ...]]:

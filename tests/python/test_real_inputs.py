@@ -48,7 +48,7 @@ def lpm(real: RealBench, *arguments: str, routes4: Path | None = None) -> subpro
     """One lpm configuration on small tables."""
     four = routes4 if routes4 is not None else write(real, "good4.csv", ROUTES4)
     six = write(real, "good6.csv", ROUTES6)
-    more = {"params": {"ip_version": ["4"], "lookup": ["bulk"]}}
+    more: dict[str, Any] = {"params": {"ip_version": ["4"], "lookup": ["bulk"]}}
     done = real("run", real.plan(**more), "--name", "r", "--operator", "lpm", "--engine", "portable", "--footprint", "resident",
                 "--input", f"routes4={four}", "--input", f"routes6={six}", *arguments)  # fmt: skip
     assert "Traceback" not in done.stderr, done.stderr

@@ -32,7 +32,7 @@ def check_events(events: list[dict[str, Any]]) -> None:
 
 
 def test_every_event_of_a_job_keeps_the_contract() -> None:
-    more = {"window": {"min_ms": 1, "max_ms": 5, "min_bursts": 10**6, "threaded_min_ms": 5}}  # too much for 5 ms: a warning is due
+    more: dict[str, Any] = {"window": {"min_ms": 1, "max_ms": 5, "min_bursts": 10**6, "threaded_min_ms": 5}}  # too much for 5 ms: a warning is due
     given = job(*HONEST, "no-such-engine", **more)
     assert not schemas.fault("job", given)
     status, events, _ = by_hand(given)
@@ -219,8 +219,9 @@ def test_engines_that_lie_fail_with_the_reason_and_the_rest_is_measured(real: Re
     for engine, words in LIARS.items():
         assert words in failures[engine], failures
     table = RunDirectory(real.results / "r").windows().to_pylist()
-    counts = Counter(w["point"].rsplit("/", 1)[1] for w in table)
-    assert counts["portable"] == counts["honest"] == 2 * 3 * 2  # rounds, cycles, halves
+    counts = Counter(w["point"].rsplit("/", 1)[-1] for w in table)
+    # Rounds, cycles, halves; more where a crash cut a round short and it was begun anew.
+    assert min(counts["portable"], counts["honest"]) >= 2 * 3 * 2
     assert not counts.keys() & {e for e, words in LIARS.items() if words in ("verify", "no key of that name")}
     shown = real("show", "r")
     assert shown.returncode == 0 and "wrong-later" in shown.stdout
@@ -240,7 +241,7 @@ def test_an_engine_that_hangs_is_ended_and_the_rest_is_measured(real: RealBench)
 
 
 def test_a_killed_worker_is_a_failure_and_the_rest_goes_on(real: RealBench) -> None:
-    real.plan(cycles={"min": 200, "max": 200})
+    real.plan(cycles={"min": 60, "max": 60})
     process = real.start("run", "p.yaml", "--name", "r", "--operator", "sha256", "--engine", "portable,openssl", "--size", "256B,64B")
     until = time.monotonic() + 30
     while not (found := real.workers()) or not any(f.stat().st_size > 2_500 for f in (real.results / "r/rounds").glob("*.ndjson")):
