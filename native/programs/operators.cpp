@@ -42,7 +42,7 @@ std::string read_job(std::istream& in) {
   return text + '\n' + rest;
 }
 
-int run(const EngineCatalog& engines, dpubench::protocol::EventWriter& events) {
+int run(const EngineCatalog& engines, dpubench::protocol::EventWriter& events, int out_fd) {
   dpubench::protocol::Job job;
   try {
     job = dpubench::protocol::parse_job(read_job(std::cin));
@@ -51,7 +51,7 @@ int run(const EngineCatalog& engines, dpubench::protocol::EventWriter& events) {
     std::cerr << "dpubench-operators: " << error.what() << '\n';
     return kUsage;
   }
-  const dpubench::protocol::Deadline deadline(job.time_limit_s, events);
+  const dpubench::protocol::Deadline deadline(job.time_limit_s, events, out_fd);
   return static_cast<int>(dpubench::run_job(job, engines, events, std::cin));
 }
 
@@ -81,7 +81,7 @@ int main(int argc, char** argv) {
     json first = hello();
     if (list) first["catalog"] = dpubench::catalog(engines);
     events.write(first);
-    const int status = list ? 0 : run(engines, events);
+    const int status = list ? 0 : run(engines, events, fileno(out));
     return events.closed() ? 1 : status;
   } catch (const std::exception& error) {
     events.failure("job", error.what());

@@ -1,26 +1,67 @@
 #include "protocol/deadline.hpp"
 
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string>
+
+#include "base/error.hpp"
 
 namespace dpubench::protocol {
 
-Deadline::Deadline(double limit_s, EventWriter& events)
-    : thread_([this, limit_s, &events] {
-        std::unique_lock lock(mutex_);
-        if (over_.wait_for(lock, std::chrono::duration<double>(limit_s), [this] { return done_; })) return;
-        events.failure("job", "the time limit of " + std::to_string(limit_s) + " s is over; raise time_limit_s or ask for less");
-        std::_Exit(1);
-      }) {}
+namespace {
+
+using Seconds = std::chrono::duration<double>;
+
+constexpr double kLongestPollS = 1e6;  // poll counts milliseconds in an int
+constexpr int kExitFailed = 1;
+
+std::string seconds_text(double seconds) {
+  char text[32];
+  (void)std::snprintf(text, sizeof text, "%g", seconds);
+  return text;
+}
+
+int make_eventfd() {
+  const int fd = eventfd(0, EFD_CLOEXEC);
+  if (fd < 0) throw Error(std::string("cannot watch the time limit: eventfd: ") + std::strerror(errno));
+  return fd;
+}
+
+void watch(double limit_s, EventWriter& events, int out_fd, int over) {
+  const auto start = std::chrono::steady_clock::now();
+  for (;;) {
+    const double left_s = limit_s - Seconds(std::chrono::steady_clock::now() - start).count();
+    if (left_s <= 0) break;
+    // Of a writing end, POLLERR and POLLHUP (which need not be asked for) say that nobody reads any more: pipe(7), poll(2).
+    pollfd watched[] = {{over, POLLIN, 0}, {out_fd, 0, 0}};
+    const int ready = poll(watched, 2, static_cast<int>(std::min(left_s, kLongestPollS) * 1e3) + 1);
+    if (ready < 0 && errno != EINTR) return;
+    if (ready <= 0) continue;
+    if (watched[0].revents != 0) return;
+    if ((watched[1].revents & (POLLERR | POLLHUP)) != 0) std::_Exit(kExitFailed);
+    if (watched[1].revents != 0) out_fd = -1;  // POLLNVAL: nothing to watch
+  }
+  events.failure("job", "the time limit of " + seconds_text(limit_s) + " s is over; raise time_limit_s or ask for less");
+  std::_Exit(kExitFailed);
+}
+
+}  // namespace
+
+Deadline::Deadline(double limit_s, EventWriter& events, int out_fd)
+    : over_(make_eventfd()), thread_([limit_s, out_fd, over = over_, &events] { watch(limit_s, events, out_fd, over); }) {}
 
 Deadline::~Deadline() {
-  {
-    const std::lock_guard lock(mutex_);
-    done_ = true;
-  }
-  over_.notify_one();
+  (void)eventfd_write(over_, 1);
   thread_.join();
+  (void)close(over_);
 }
 
 }  // namespace dpubench::protocol

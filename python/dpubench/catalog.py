@@ -98,7 +98,9 @@ def _ask(program: Path, engine_dirs: Sequence[Path]) -> dict[str, Any]:
 def _key(program: Path, engine_dirs: Sequence[Path]) -> str:
     """Whatever may change the answer: the program, its modules, and the packages that modules load at run time."""
     digest = hashlib.sha256(__version__.encode())
-    places = [program, *sorted((program.parent / "engines").glob("*")), Path("/var/lib/dpkg/status"), Path("/proc/cpuinfo")]
+    # Operators live in the library beside the program, which is linked anew without it.
+    beside = [*sorted(program.parent.glob("*.so*")), *sorted((program.parent / "engines").glob("*"))]
+    places = [program, *beside, Path("/var/lib/dpkg/status"), Path("/proc/cpuinfo")]
     for directory in engine_dirs:
         places += [directory, *sorted(directory.glob("*"))]
     for place in places:

@@ -36,7 +36,7 @@ _RULE_WORDS: Final = ("selective", "crs")
 
 PYASN_TABLE: Final = "ipasn6_20151101.dat.gz"
 CRS_RULES: Final = Path("/usr/share/modsecurity-crs/rules")
-_CONVERTER: Final = 1  #: raised when converted files would come out otherwise
+_CONVERTER: Final = 2  #: raised when converted files would come out otherwise
 
 #: A rule that matches more than this share of :func:`crs_sample` says nothing about searching: it hits at once.
 CRS_MOST_MATCHES: Final = 0.10
@@ -140,7 +140,10 @@ def _given(kind: str, paths: list[str]) -> Input:
     if kind in ("routes4", "routes6"):
         family = 4 if kind == "routes4" else 6
         original = files[0]
-        files = [_converted(original, digest, f"{kind}.csv", lambda: convert_routes(_text(original, f"--input {kind}"), family))]
+        text = _text(original, f"--input {kind}")
+        if _needs_conversion(original, text, family):
+            # In a folder of its own under its own name: messages of the native reader name file and line as the user knows them.
+            files = [_converted(original, digest, f"{kind}/{original.name}", lambda: convert_routes(text, family))]
     return Input(kind, tuple(files), name, digest, date)
 
 
@@ -150,19 +153,27 @@ def _given(kind: str, paths: list[str]) -> Input:
 def convert_routes(text: str, family: int) -> str:
     """Lines ``prefix/len,next_hop`` from pyasn's ``prefix<TAB>as`` with ``;`` comments, or from a CSV with a header line.
 
-    What is neither is passed on: the native reader names bad lines. Prefixes of the other address family are left out.
+    What is neither is passed on: the native reader names bad lines, and by their number in ``text``, for each line stays where it is. Comments and
+    prefixes of the other address family become empty lines.
     """
     lines: list[str] = []
     colon_wanted = family == 6
-    for line in text.splitlines():
+    for line in text.split("\n"):
         stripped = line.strip()
-        if not stripped or stripped[0] in ";#" or stripped.startswith("prefix"):
-            continue
         prefix, separator, hop = stripped.replace("\t", ",", 1).partition(",")
-        if separator and "/" in prefix and (":" in prefix) != colon_wanted:
-            continue
-        lines.append(f"{prefix.strip()}{separator}{hop.strip()}")
-    return "\n".join(lines) + "\n"
+        if not stripped or stripped[0] in ";#" or stripped.startswith("prefix") or (separator and "/" in prefix and (":" in prefix) != colon_wanted):
+            lines.append("")
+        else:
+            lines.append(f"{prefix.strip()}{separator}{hop.strip()}")
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _needs_conversion(file: Path, text: str, family: int) -> bool:
+    """Whether the native reader would stumble over ``file``, whose content is ``text``, where :func:`convert_routes` helps."""
+    other = ":" in text if family == 4 else re.search(r"^\s*\d+\.\d+\.\d+\.\d+/", text, re.MULTILINE) is not None
+    foreign = "\t" in text or ";" in text or re.search(r"^\s*prefix(?!,)", text, re.MULTILINE) is not None
+    with file.open("rb") as opened:
+        return other or foreign or opened.read(2) == b"\x1f\x8b"
 
 
 def _pyasn(family: int) -> Input:
@@ -319,8 +330,8 @@ def _text(path: Path, what: str) -> str:
 
 def _converted(source: Path, digest: str, suffix: str, convert: Callable[[], str]) -> Path:
     """The converted file, made once per content of ``source``; in a folder that goes with the process where the cache cannot be written."""
-    place = programs.cache_directory() / "inputs"
-    file = place / f"{digest[:32]}-{_CONVERTER}-{suffix}"
+    file = programs.cache_directory() / "inputs" / f"{digest[:32]}-{_CONVERTER}-{suffix}"
+    place = file.parent
     if file.is_file():
         return file
     text = convert()

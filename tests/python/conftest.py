@@ -9,9 +9,12 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from real_program import RealBench
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTED = Path(__file__).with_name("scripted_worker.py")
@@ -88,6 +91,22 @@ def bench(tmp_path: Path) -> Bench:
         **{k: v for k, v in os.environ.items() if not k.startswith("DPUBENCH_")},
         "PYTHONPATH": str(ROOT / "python"), "DPUBENCH_PROGRAMS": str(bench.programs), "XDG_CACHE_HOME": str(tmp_path / "cache"),
         "SCRIPT": str(tmp_path / "script.json"), "COLUMNS": "160", "TERM": "dumb",
+    }  # fmt: skip
+    return bench
+
+
+@pytest.fixture
+def real(tmp_path: Path) -> RealBench:
+    """``dpubench`` with the native program of this build."""
+    from real_program import BUILD, PROGRAM, RealBench
+
+    if not PROGRAM.is_file():
+        pytest.fail(f"{PROGRAM}: there is no such program: run `make build-tests`, or set DPUBENCH_PROGRAMS")
+    bench = RealBench(tmp_path)
+    bench.environment = {
+        **{k: v for k, v in os.environ.items() if not k.startswith("DPUBENCH_")},
+        "PYTHONPATH": str(ROOT / "python"), "DPUBENCH_PROGRAMS": str(BUILD), "XDG_CACHE_HOME": str(tmp_path / "cache"),
+        "COLUMNS": "160", "TERM": "dumb",
     }  # fmt: skip
     return bench
 

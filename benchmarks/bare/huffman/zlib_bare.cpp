@@ -1,5 +1,6 @@
 // huffman, engine zlib-bare: what the zlib engine is measured against, a plain loop over the same library calls, with memory from
-// malloc. requires: zlib
+// malloc.
+// requires: zlib
 
 #include <zlib.h>
 

@@ -1,0 +1,145 @@
+// Modular arithmetic on integers of any length, by which operators make and check inputs of public-key operations without a
+// library. Not for secrets: its time depends on the values. Montgomery multiplication: Menezes, van Oorschot, Vanstone, "Handbook
+// of Applied Cryptography", algorithm 14.36.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace dpubench {
+
+using Limbs = std::vector<std::uint64_t>;  // least significant first
+
+inline Limbs limbs_of(std::span<const std::byte> big_endian) {
+  Limbs limbs((big_endian.size() + 7) / 8);
+  for (std::size_t i = 0; i < big_endian.size(); ++i)
+    limbs[i / 8] |= std::to_integer<std::uint64_t>(big_endian[big_endian.size() - 1 - i]) << i % 8 * 8;
+  return limbs;
+}
+
+/// The lowest `size` bytes, most significant first (I2OSP of RFC 8017 where the value fits).
+inline std::vector<std::byte> bytes_of_limbs(const Limbs& limbs, std::size_t size) {
+  std::vector<std::byte> bytes(size);
+  for (std::size_t i = 0; i < size && i / 8 < limbs.size(); ++i)
+    bytes[size - 1 - i] = static_cast<std::byte>(limbs[i / 8] >> i % 8 * 8 & 0xFFU);
+  return bytes;
+}
+
+/// Arithmetic modulo an odd number. Values have modulus().size() limbs and are below it.
+class Modular {
+ public:
+  explicit Modular(Limbs modulus) : m_(std::move(modulus)) {
+    while (m_.size() > 1 && m_.back() == 0) m_.pop_back();
+    inverse_ = 1;
+    for (int i = 0; i < 6; ++i) inverse_ *= 2 - m_[0] * inverse_;  // Newton: doubles the correct bits
+    inverse_ = ~inverse_ + 1;
+    square_ = value(1);
+    for (std::size_t i = 0; i < m_.size() * 128; ++i) square_ = add(square_, square_);
+  }
+  [[nodiscard]] const Limbs& modulus() const { return m_; }
+
+  [[nodiscard]] Limbs value(std::uint64_t small) const {
+    Limbs v(m_.size());
+    v[0] = small;
+    return v;
+  }
+  /// Any integer modulo this.
+  [[nodiscard]] Limbs reduce(const Limbs& wide) const {
+    Limbs v(m_.size());
+    for (std::size_t i = wide.size() * 64; i-- > 0;) {
+      v = add(v, v);
+      if ((wide[i / 64] >> i % 64 & 1U) != 0) v = add(v, value(1));
+    }
+    return v;
+  }
+  [[nodiscard]] Limbs add(const Limbs& a, const Limbs& b) const {
+    Limbs sum(m_.size());
+    std::uint64_t carry = 0;
+    for (std::size_t i = 0; i < m_.size(); ++i) {
+      const Wide t = static_cast<Wide>(a[i]) + b[i] + carry;
+      sum[i] = static_cast<std::uint64_t>(t);
+      carry = static_cast<std::uint64_t>(t >> 64);
+    }
+    if (carry != 0 || !below(sum)) subtract(sum, m_);
+    return sum;
+  }
+  [[nodiscard]] Limbs sub(const Limbs& a, const Limbs& b) const {
+    Limbs minus(m_);
+    subtract(minus, b);
+    return add(a, minus == m_ ? Limbs(m_.size()) : minus);
+  }
+  /// a * b / 2^(64 limbs)
+  [[nodiscard]] Limbs montgomery(const Limbs& a, const Limbs& b) const {
+    const std::size_t n = m_.size();
+    Limbs t(n + 2);
+    for (std::size_t i = 0; i < n; ++i) {
+      Wide c = 0;
+      for (std::size_t j = 0; j < n; ++j) {
+        c += static_cast<Wide>(a[j]) * b[i] + t[j];
+        t[j] = static_cast<std::uint64_t>(c);
+        c >>= 64;
+      }
+      c += t[n];
+      t[n] = static_cast<std::uint64_t>(c);
+      t[n + 1] = static_cast<std::uint64_t>(c >> 64);
+      const std::uint64_t q = t[0] * inverse_;
+      c = static_cast<Wide>(q) * m_[0] + t[0];
+      c >>= 64;
+      for (std::size_t j = 1; j < n; ++j) {
+        c += static_cast<Wide>(q) * m_[j] + t[j];
+        t[j - 1] = static_cast<std::uint64_t>(c);
+        c >>= 64;
+      }
+      c += t[n];
+      t[n - 1] = static_cast<std::uint64_t>(c);
+      t[n] = t[n + 1] + static_cast<std::uint64_t>(c >> 64);
+    }
+    const bool over = t[n] != 0;
+    t.resize(n);
+    if (over || !below(t)) subtract(t, m_);
+    return t;
+  }
+  [[nodiscard]] Limbs mul(const Limbs& a, const Limbs& b) const { return montgomery(montgomery(a, b), square_); }
+  [[nodiscard]] Limbs pow(const Limbs& base, const Limbs& exponent) const {
+    const Limbs b = montgomery(base, square_);
+    Limbs result = montgomery(value(1), square_);
+    for (std::size_t i = exponent.size() * 64; i-- > 0;) {
+      result = montgomery(result, result);
+      if ((exponent[i / 64] >> i % 64 & 1U) != 0) result = montgomery(result, b);
+    }
+    return montgomery(result, value(1));
+  }
+  /// Of a prime modulus (Fermat).
+  [[nodiscard]] Limbs inverse(const Limbs& a) const {
+    Limbs exponent = m_;
+    subtract(exponent, value(2));
+    return pow(a, exponent);
+  }
+  [[nodiscard]] static bool is_zero(const Limbs& a) {
+    return std::all_of(a.begin(), a.end(), [](std::uint64_t l) { return l == 0; });
+  }
+
+ private:
+  __extension__ using Wide = unsigned __int128;
+
+  [[nodiscard]] bool below(const Limbs& a) const {
+    return std::lexicographical_compare(a.rbegin(), a.rend(), m_.rbegin(), m_.rend());
+  }
+  static void subtract(Limbs& a, const Limbs& b) {
+    std::uint64_t borrow = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      const Wide t = static_cast<Wide>(a[i]) - b[i] - borrow;
+      a[i] = static_cast<std::uint64_t>(t);
+      borrow = static_cast<std::uint64_t>(t >> 64) & 1U;
+    }
+  }
+
+  Limbs m_;
+  Limbs square_;
+  std::uint64_t inverse_ = 0;
+};
+
+}  // namespace dpubench

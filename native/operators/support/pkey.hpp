@@ -1,0 +1,217 @@
+// What the operators rsa, dsa and ecdsa share: their work, DER (ITU-T X.690), and the frame of signing and verifying.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "inputs/digest.hpp"
+#include "operators/lane.hpp"
+#include "operators/support/bignum.hpp"
+#include "operators/support/messages.hpp"
+
+namespace dpubench {
+
+/// aux of an item to verify: length of the signature (32-bit, native order), then the signature.
+class PkeyWork final : public Work {
+ public:
+  enum class Operation : std::uint8_t { kSign, kVerify, kEncrypt, kDecrypt };
+  enum class Padding : std::uint8_t { kNone, kPkcs1, kPss, kOaep };
+  Operation operation = Operation::kSign;
+  Padding padding = Padding::kNone;
+  bool hashes = false;   ///< `in` is a message to hash with SHA-256 first
+  std::string key_type;  ///< "RSA", "DSA", "EC"
+  std::vector<std::byte>
+      key;  ///< DER: RSAPrivateKey or RSAPublicKey (RFC 8017), DSAPrivateKey (OpenSSL), ECPrivateKey (RFC 5915)
+  bool key_is_public = false;
+  std::uint32_t out_bytes = 0;  ///< most bytes that an operation yields
+};
+
+namespace der {
+
+using Bytes = std::vector<std::byte>;
+
+inline Bytes value(unsigned tag, const Bytes& content) {
+  Bytes out;
+  out.reserve(content.size() + 4);
+  const auto put = [&out](std::size_t byte) { out.push_back(static_cast<std::byte>(byte & 0xFFU)); };
+  const std::size_t n = content.size();
+  put(tag);
+  if (n >= 128) put(n >= 256 ? 0x82 : 0x81);  // the long form: how many bytes of length follow
+  if (n >= 256) put(n >> 8);
+  put(n);
+  out.insert(out.end(), content.begin(), content.end());
+  return out;
+}
+inline Bytes join(std::initializer_list<Bytes> parts) {
+  Bytes out;
+  for (const Bytes& part : parts) out.insert(out.end(), part.begin(), part.end());
+  return out;
+}
+/// A non-negative INTEGER from big-endian bytes.
+inline Bytes integer(Bytes number) {
+  number.erase(number.begin(), std::find_if(number.begin(), number.end(), [](std::byte b) { return b != std::byte{}; }));
+  if (number.empty() || (number[0] & std::byte{0x80}) != std::byte{}) number.insert(number.begin(), std::byte{});
+  return value(0x02, number);
+}
+inline Bytes sequence(std::initializer_list<Bytes> parts) {
+  return value(0x30, join(parts));
+}
+
+}  // namespace der
+
+constexpr std::uint32_t kDigestBytes = 32;
+
+inline std::vector<std::byte> sha256(std::span<const std::byte> data) {
+  const auto digest = inputs::Sha256::of(data);
+  return {digest.begin(), digest.end()};
+}
+
+inline std::vector<std::byte> random_bytes(inputs::Random& random, std::size_t size) {
+  std::vector<std::byte> bytes(size);
+  random.fill(bytes);
+  return bytes;
+}
+
+/// Adds what is to be verified. @param status  what must come out
+inline void add_verification(PkeyWork& work, std::vector<std::byte> in, std::span<const std::byte> signature,
+                             std::uint8_t status) {
+  Item item;
+  item.in = std::move(in);
+  const auto length = static_cast<std::uint32_t>(signature.size());
+  item.aux.resize(sizeof length + signature.size());
+  std::memcpy(item.aux.data(), &length, sizeof length);
+  std::copy(signature.begin(), signature.end(), item.aux.begin() + sizeof length);
+  work.items.push_back(std::move(item));
+  work.expected.push_back({{}, 0, status});
+}
+
+inline std::vector<std::byte> flipped(std::vector<std::byte> bytes, std::size_t at) {
+  bytes[at] ^= std::byte{1};
+  return bytes;
+}
+
+/// A signature that holds, and copies with a bit flipped in the signature and in what was signed, which must not.
+inline void add_verification_and_copies(PkeyWork& work, const std::vector<std::byte>& in,
+                                        const std::vector<std::byte>& signature) {
+  add_verification(work, in, signature, kStatusOk);
+  add_verification(work, in, flipped(signature, signature.size() - 1), kStatusRejected);
+  add_verification(work, in, flipped(signature, signature.size() / 2), kStatusRejected);
+  add_verification(work, flipped(in, in.size() / 2), signature, kStatusRejected);
+}
+
+/// A signature scheme: parameters `operation` and `input`, and what it does with them.
+class SignatureOperator : public Operator {
+ public:
+  [[nodiscard]] std::string invalid(const Params& params) const override {
+    return params.is("input", "digest") && params.has("size") && !params.is("size", "1024")
+               ? "a digest always has 32 bytes: size belongs to input=message"
+               : "";
+  }
+
+  [[nodiscard]] Equivalence equivalence(const Params& params) const override {
+    return params.is("operation", "sign") ? Equivalence::kInverse : Equivalence::kIdentical;
+  }
+
+  [[nodiscard]] std::unique_ptr<Work> prepare(const Params& params, inputs::Store& store, WorkSize size) const override {
+    std::unique_ptr<PkeyWork> work = frame(params);
+    inputs::Random random = store.random(info().name);
+    const std::size_t bytes = work->hashes ? params.number("size") : kDigestBytes;
+    for (std::uint32_t i = 0; i < size.items; ++i) {
+      std::vector<std::byte> in = random_bytes(random, bytes);
+      if (work->operation == PkeyWork::Operation::kVerify) {
+        add_verification(*work, in, sign(params, work->hashes ? sha256(in) : in, random), kStatusOk);
+      } else {
+        work->items.push_back({std::move(in), {}, work->out_bytes});
+      }
+    }
+    describe_generated(*work, store, info().name);
+    return work;
+  }
+
+  [[nodiscard]] std::unique_ptr<Work> inverse(const Work& base, std::span<const std::size_t> items,
+                                              std::span<const Output> outputs) const override {
+    const auto& made = static_cast<const PkeyWork&>(base);
+    Params params = made.params;
+    params.set("operation", std::string("verify"));
+    std::unique_ptr<PkeyWork> work = frame(params);
+    work->key = made.key;
+    work->key_is_public = made.key_is_public;
+    constexpr std::size_t kCorrupted = 4;  // every output is verified; a few corrupted copies show that verifying can fail
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const std::vector<std::byte>& in = made.items.at(items[i]).in;
+      if (outputs[i].bytes.empty()) throw Error("an empty signature");
+      if (i < kCorrupted) {
+        add_verification_and_copies(*work, in, outputs[i].bytes);
+      } else {
+        add_verification(*work, in, outputs[i].bytes, kStatusOk);
+      }
+    }
+    return work;
+  }
+
+ protected:
+  /// A work of a configuration without items.
+  [[nodiscard]] virtual std::unique_ptr<PkeyWork> frame(const Params& params) const = 0;
+  /// Signs a digest with the operator's own arithmetic.
+  [[nodiscard]] virtual std::vector<std::byte> sign(const Params& params, const std::vector<std::byte>& digest,
+                                                    inputs::Random& random) const = 0;
+
+  static OperatorInfo signature_info(std::string name) {
+    OperatorInfo i;
+    i.name = std::move(name);
+    i.scenarios = {"security"};
+    i.primary_metric = "kops";
+    i.equivalence = Equivalence::kIdentical;
+    i.reference_engine = "openssl";
+    i.distinct_items = 32;
+    i.default_burst = 1;
+    return i;
+  }
+  static Parameter operation_parameter(std::vector<std::string> values) {
+    return {"operation", "what the key is used for", std::move(values), "sign", true, "", 0, 0};
+  }
+  static Parameter input_parameter() {
+    return {"input",
+            "digest: 32 bytes, as they are; message: `size` bytes, hashed with SHA-256 as part of the operation",
+            {"digest", "message"},
+            "digest",
+            true,
+            "",
+            0,
+            0};
+  }
+  static void set_common(PkeyWork& work, const Params& params) {
+    work.params = params;
+    const std::string& operation = params.text("operation");
+    work.operation = operation == "sign"      ? PkeyWork::Operation::kSign
+                     : operation == "verify"  ? PkeyWork::Operation::kVerify
+                     : operation == "encrypt" ? PkeyWork::Operation::kEncrypt
+                                              : PkeyWork::Operation::kDecrypt;
+    work.hashes = params.is("input", "message");
+  }
+  /// Known answers of verification: (message, signature) pairs with copies that must be rejected.
+  struct Signed {
+    std::vector<std::byte> message;
+    std::vector<std::byte> signature;
+  };
+  [[nodiscard]] KnownAnswer verification(const Params& params, std::string name, std::span<const Signed> pairs) const {
+    Params verify = params;
+    verify.set("operation", std::string("verify"));
+    std::unique_ptr<PkeyWork> work = frame(verify);
+    for (const Signed& pair : pairs) {
+      add_verification_and_copies(*work, work->hashes ? pair.message : sha256(pair.message), pair.signature);
+    }
+    return {std::move(name), std::move(work)};
+  }
+};
+
+/// SEQUENCE { r, s } of DSA and ECDSA (RFC 3279 section 2.2.2).
+inline std::vector<std::byte> dss_signature(const std::vector<std::byte>& r, const std::vector<std::byte>& s) {
+  return der::sequence({der::integer(r), der::integer(s)});
+}
+
+}  // namespace dpubench

@@ -1,0 +1,84 @@
+"""``dpubench`` as a real subprocess with the real native program, in a folder of its own; and that program by hand."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from conftest import ROOT, Bench
+
+BUILD = Path(os.environ.get("DPUBENCH_PROGRAMS", ROOT / "build/native"))
+PROGRAM = BUILD / "dpubench-operators"
+FIXTURES = BUILD / "fixtures"
+
+#: Windows so short that a run of two engines takes about a second, and yet of enough bursts for the faults of tests/fixtures, which begin after 250.
+PLAN = "study: operators\nsilence: {silence}\nwindow: {{min: 1ms, max: 20ms, min_bursts: 60, threaded_min: 5ms}}\n"
+
+
+class RealBench(Bench):
+    """A folder in which the real program is run, and in which its processes can be told from those of others."""
+
+    def plan(self, name: str = "p.yaml", silence: str = "20s", **more: Any) -> str:
+        """Writes a plan of short windows, two rounds; its name."""
+        lines = {"cycles": {"min": 3, "max": 3}, "rounds": {"min": 2, "max": 2}, "budget": "60s", "engines": "all"} | more
+        text = PLAN.format(silence=silence) + "".join(f"{key}: {json.dumps(value)}\n" for key, value in lines.items())
+        (self.folder / name).write_text(text)
+        return name
+
+    def workers(self) -> list[int]:
+        """Native programs started from this folder that are still there (not those that ended and wait for their parent)."""
+        mark = f"XDG_CACHE_HOME={self.environment['XDG_CACHE_HOME']}".encode()
+        found = []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                try:
+                    named = b"dpubench-operators" in (entry / "cmdline").read_bytes().split(b"\0")[0]
+                    if named and mark in (entry / "environ").read_bytes().split(b"\0"):
+                        found.append(int(entry.name))
+                except OSError:
+                    continue
+        return found
+
+
+def job(*engines: str, operator: str = "sha256", params: dict[str, str] | None = None, **more: Any) -> dict[str, Any]:
+    """A job of one group; its points are called as their engines."""
+    group = {
+        "id": "g", "operator": operator, "params": params if params is not None else {"size": "256"}, "threads": 1, "burst": 32,
+        "footprint": "resident", "points": [{"id": e, "engine": e} for e in engines],
+    }  # fmt: skip
+    return {
+        "schema": "dpubench.job/1", "seed": 1, "round": 0, "control": "auto", "inputs": {}, "cpus": sorted(os.sched_getaffinity(0)),
+        "window": {"min_ms": 1, "max_ms": 20, "min_bursts": 60, "threaded_min_ms": 5}, "cycles": 2, "canaries": True, "time_limit_s": 60,
+        "groups": [group],
+    } | more  # fmt: skip
+
+
+def by_hand(given: str | bytes | dict[str, Any], *arguments: str, timeout: float = 60) -> tuple[int, list[dict[str, Any]], str]:
+    """Runs the program on a job; its exit status, its events, what it wrote to standard error."""
+    text = json.dumps(given) if isinstance(given, dict) else given
+    data = text.encode() if isinstance(text, str) else text
+    done = subprocess.run([PROGRAM, *arguments], input=data, capture_output=True, timeout=timeout, check=False)
+    return done.returncode, [json.loads(line) for line in done.stdout.splitlines()], done.stderr.decode("utf-8", "replace")
+
+
+def kinds(events: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
+    """The events of a kind."""
+    return [e for e in events if e["event"] == kind]
+
+
+@contextmanager
+def session(given: dict[str, Any], *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    """The program with its pipes open; killed on leaving."""
+    with subprocess.Popen([PROGRAM, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        process.stdin.write(json.dumps(given).encode() + b"\n")
+        process.stdin.flush()
+        try:
+            yield process
+        finally:
+            process.kill()
