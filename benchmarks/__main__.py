@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from dpubench.errors import UserError
+from dpubench.programs import OPERATORS
 from dpubench.results import text
 from dpubench.workers.process import WorkerFault
 
@@ -90,7 +91,10 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--gap", type=float, default=0, metavar="MINUTES", help="least time between the two runs of part apart (default: what the rest takes)"
     )
-    return parser.parse_args(arguments)
+    given = parser.parse_args(arguments)
+    if not any((given.build / folder / OPERATORS).is_file() for folder in ("", "native")):
+        parser.error(f"--build {given.build}: holds no {OPERATORS}; run `make build-tests`")
+    return given
 
 
 def _claims(bench: Bench, names: Sequence[str], gap_s: float) -> Iterator[Claim]:

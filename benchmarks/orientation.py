@@ -18,7 +18,7 @@ SIZES = (64, 1024)
 LIMIT_S = 60
 AES = {"mode": "gcm", "direction": "encrypt", "key_bits": "128"}
 AES_PERF = "--optype aead --aead-algo aes-gcm --aead-op encrypt --aead-key-sz 16 --aead-iv-sz 12 --aead-aad-sz 16 --digest-sz 16"
-SHA256_PERF = "--optype auth-only --auth-algo sha2-256 --auth-op generate --digest-sz 32"
+SHA256_PERF = "--optype auth-only --auth-algo sha2-256 --auth-op generate --auth-key-sz 0 --digest-sz 32"
 
 
 @dataclass(frozen=True)
