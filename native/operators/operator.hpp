@@ -129,6 +129,13 @@ class Operator {
   /// null for kChecked on real input. The default demands the same bytes, result and status as `want`.
   [[nodiscard]] virtual std::string check(const Work& work, std::size_t item, const Output& got, const Output* want) const;
 
+  /// Judges all outputs of a pass over real input together, after each passed check(): empty, or what is wrong with them. For
+  /// what no single output shows, such as an engine that leaves most of its work undecided.
+  [[nodiscard]] virtual std::string check_all(const Work&, std::span<const std::size_t> /*items*/,
+                                              std::span<const Output> /*outputs*/) const {
+    return {};
+  }
+
   /// An answer computed another way (brute force), on which the reference engine itself is checked; nullopt where there is none.
   [[nodiscard]] virtual std::optional<Output> oracle(const Work&, std::size_t /*item*/) const { return std::nullopt; }
 

@@ -99,6 +99,7 @@ void Verifier::judge(std::span<const std::size_t> items, std::span<const Output>
     const std::string wrong = op_.check(work_, items[i], outputs[i], want);
     if (!wrong.empty()) throw Error("item " + std::to_string(items[i]) + ": " + wrong);
   }
+  if (const std::string wrong = op_.check_all(work_, items, outputs); !wrong.empty()) throw Error(wrong);
 }
 
 void Verifier::judge_inverse(std::span<const std::size_t> items, std::span<const Output> outputs, bool every_engine) {

@@ -1,5 +1,7 @@
 // ecdsa: signatures of FIPS 186-4 over the curves P-256 and P-384.
 
+#include <map>
+
 #include "operators/ecdsa/vectors.hpp"
 #include "operators/support/pkey.hpp"
 
@@ -11,7 +13,20 @@ const ecdsa::Curve& curve_of(const Params& params) {
                        [&](const ecdsa::Curve& c) { return params.is("curve", c.name); });
 }
 
-/// A point in Jacobian coordinates (x = X / Z^2, y = Y / Z^3); Z = 0 is the point at infinity.
+struct Moduli {
+  Modular field, order;
+};
+/// Made once: a signature costs little more than setting them up.
+const Moduli& moduli_of(const ecdsa::Curve& curve) {
+  static std::map<std::string_view, Moduli> made;
+  const auto it = made.find(curve.name);
+  if (it != made.end()) return it->second;
+  return made.emplace(curve.name, Moduli{Modular(limbs_of(from_hex(curve.p))), Modular(limbs_of(from_hex(curve.n)))})
+      .first->second;
+}
+
+/// A point in Jacobian coordinates (x = X / Z^2, y = Y / Z^3); Z = 0 is the point at infinity. Coordinates are in Montgomery's
+/// form.
 struct Point {
   Limbs x, y, z;
 };
@@ -22,43 +37,45 @@ class Group {
   explicit Group(const Modular& field) : f_(field) {}
 
   [[nodiscard]] Point twice(const Point& p) const {
-    const Limbs delta = f_.mul(p.z, p.z);
-    const Limbs gamma = f_.mul(p.y, p.y);
-    const Limbs beta = f_.mul(p.x, gamma);
-    const Limbs third = f_.mul(f_.sub(p.x, delta), f_.add(p.x, delta));
+    const Limbs delta = f_.montgomery(p.z, p.z);
+    const Limbs gamma = f_.montgomery(p.y, p.y);
+    const Limbs beta = f_.montgomery(p.x, gamma);
+    const Limbs third = f_.montgomery(f_.sub(p.x, delta), f_.add(p.x, delta));
     const Limbs alpha = f_.add(third, f_.add(third, third));
     const Limbs beta4 = times(beta, 2);
-    const Limbs x = f_.sub(f_.mul(alpha, alpha), f_.add(beta4, beta4));
+    const Limbs x = f_.sub(f_.montgomery(alpha, alpha), f_.add(beta4, beta4));
     const Limbs yz = f_.add(p.y, p.z);
-    const Limbs z = f_.sub(f_.sub(f_.mul(yz, yz), gamma), delta);
-    return {x, f_.sub(f_.mul(alpha, f_.sub(beta4, x)), times(f_.mul(gamma, gamma), 3)), z};
+    const Limbs z = f_.sub(f_.sub(f_.montgomery(yz, yz), gamma), delta);
+    return {x, f_.sub(f_.montgomery(alpha, f_.sub(beta4, x)), times(f_.montgomery(gamma, gamma), 3)), z};
   }
   [[nodiscard]] Point add(const Point& a, const Point& b) const {
     if (Modular::is_zero(a.z)) return b;
     if (Modular::is_zero(b.z)) return a;
-    const Limbs aa = f_.mul(a.z, a.z);
-    const Limbs bb = f_.mul(b.z, b.z);
-    const Limbs u1 = f_.mul(a.x, bb);
-    const Limbs s1 = f_.mul(f_.mul(a.y, b.z), bb);
-    const Limbs h = f_.sub(f_.mul(b.x, aa), u1);
-    const Limbs half_r = f_.sub(f_.mul(f_.mul(b.y, a.z), aa), s1);
+    const Limbs aa = f_.montgomery(a.z, a.z);
+    const Limbs bb = f_.montgomery(b.z, b.z);
+    const Limbs u1 = f_.montgomery(a.x, bb);
+    const Limbs s1 = f_.montgomery(f_.montgomery(a.y, b.z), bb);
+    const Limbs h = f_.sub(f_.montgomery(b.x, aa), u1);
+    const Limbs half_r = f_.sub(f_.montgomery(f_.montgomery(b.y, a.z), aa), s1);
     if (Modular::is_zero(h)) return Modular::is_zero(half_r) ? twice(a) : Point{a.x, a.y, f_.value(0)};
-    const Limbs i = times(f_.mul(h, h), 2);
-    const Limbs j = f_.mul(h, i);
+    const Limbs i = times(f_.montgomery(h, h), 2);
+    const Limbs j = f_.montgomery(h, i);
     const Limbs r = times(half_r, 1);
-    const Limbs v = f_.mul(u1, i);
-    const Limbs x = f_.sub(f_.sub(f_.mul(r, r), j), times(v, 1));
-    return {x, f_.sub(f_.mul(r, f_.sub(v, x)), times(f_.mul(s1, j), 1)), times(f_.mul(f_.mul(a.z, b.z), h), 1)};
+    const Limbs v = f_.montgomery(u1, i);
+    const Limbs x = f_.sub(f_.sub(f_.montgomery(r, r), j), times(v, 1));
+    return {x, f_.sub(f_.montgomery(r, f_.sub(v, x)), times(f_.montgomery(s1, j), 1)),
+            times(f_.montgomery(f_.montgomery(a.z, b.z), h), 1)};
   }
-  /// The affine x of k times a point.
-  [[nodiscard]] Limbs x_of_multiple(const Limbs& k, const Point& p) const {
+  /// The affine x of k times the point (x, y); here coordinates are plain numbers.
+  [[nodiscard]] Limbs x_of_multiple(const Limbs& k, const Limbs& x, const Limbs& y) const {
+    const Point p{f_.enter(x), f_.enter(y), f_.enter(f_.value(1))};
     Point sum{p.x, p.y, f_.value(0)};
     for (std::size_t i = k.size() * 64; i-- > 0;) {
       sum = twice(sum);
       if ((k[i / 64] >> i % 64 & 1U) != 0) sum = add(sum, p);
     }
-    const Limbs inverse = f_.inverse(sum.z);
-    return f_.mul(sum.x, f_.mul(inverse, inverse));
+    const Limbs inverse = f_.inverse(f_.leave(sum.z));
+    return f_.mul(f_.leave(sum.x), f_.mul(inverse, inverse));
   }
 
  private:
@@ -123,14 +140,14 @@ class EcdsaOperator final : public SignatureOperator {
   [[nodiscard]] std::vector<std::byte> sign(const Params& params, const std::vector<std::byte>& digest,
                                             inputs::Random& random) const override {
     const ecdsa::Curve& curve = curve_of(params);
-    const Modular field(limbs_of(from_hex(curve.p)));
-    const Modular order(limbs_of(from_hex(curve.n)));
+    const auto& [field, order] = moduli_of(curve);
     const std::size_t bytes = curve.n.size() / 2;
-    const Point base{limbs_of(from_hex(curve.gx)), limbs_of(from_hex(curve.gy)), field.value(1)};
+    const Limbs gx = limbs_of(from_hex(curve.gx));
+    const Limbs gy = limbs_of(from_hex(curve.gy));
     for (;;) {
       const Limbs k = order.reduce(limbs_of(random_bytes(random, bytes + 8)));
       if (Modular::is_zero(k)) continue;
-      const Limbs r = order.reduce(Group(field).x_of_multiple(k, base));
+      const Limbs r = order.reduce(Group(field).x_of_multiple(k, gx, gy));
       const Limbs rd = order.mul(r, limbs_of(from_hex(curve.d)));
       const Limbs s = order.mul(order.inverse(k), order.add(order.reduce(limbs_of(digest)), rd));
       if (!Modular::is_zero(r) && !Modular::is_zero(s)) return dss_signature(bytes_of_limbs(r, bytes), bytes_of_limbs(s, bytes));

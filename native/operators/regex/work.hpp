@@ -27,12 +27,9 @@ class RegexWork final : public Work {
   std::uint64_t payload_bytes = 0;  ///< of all items, without the room between segments
   std::uint64_t item_bytes = 0;     ///< of all items
 
-  /// Pairs that check() met: how many it compared, and how many an engine left undecided.
-  struct Tally {
-    std::uint64_t pairs = 0;
-    std::uint64_t undecided = 0;
-  };
-  mutable Tally tally;
+  /// One bit per item and rule, set by check() for what one of the engines left undecided: however often a pair is judged, it
+  /// counts once, and the reference's comparison with itself adds nothing to that with others. Empty where there is none.
+  mutable std::vector<bool> undecided;
 };
 
 /// Bytes of a bitmap with one bit per rule; bit i % 8 of byte i / 8 stands for rule i.

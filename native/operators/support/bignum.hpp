@@ -4,9 +4,12 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace dpubench {
@@ -28,7 +31,8 @@ inline std::vector<std::byte> bytes_of_limbs(const Limbs& limbs, std::size_t siz
   return bytes;
 }
 
-/// Arithmetic modulo an odd number. Values have modulus().size() limbs and are below it.
+/// Arithmetic modulo an odd number above 1. Values have modulus().size() limbs and are below it. Those of long chains of products
+/// stay in Montgomery's form (enter, montgomery, leave), which saves half of the multiplications.
 class Modular {
  public:
   explicit Modular(Limbs modulus) : m_(std::move(modulus)) {
@@ -36,8 +40,15 @@ class Modular {
     inverse_ = 1;
     for (int i = 0; i < 6; ++i) inverse_ *= 2 - m_[0] * inverse_;  // Newton: doubles the correct bits
     inverse_ = ~inverse_ + 1;
-    square_ = value(1);
-    for (std::size_t i = 0; i < m_.size() * 128; ++i) square_ = add(square_, square_);
+    const std::size_t bits = m_.size() * 64;
+    one_ = value(1);
+    for (std::size_t i = 0; i < bits; ++i) one_ = add(one_, one_);
+    // 2^bits in Montgomery's form is the square of the radix: by squaring and doubling instead of as many doublings again.
+    square_ = one_;
+    for (std::size_t bit = std::bit_floor(bits); bit != 0; bit >>= 1) {
+      square_ = montgomery(square_, square_);
+      if ((bits & bit) != 0) square_ = add(square_, square_);
+    }
   }
   [[nodiscard]] const Limbs& modulus() const { return m_; }
 
@@ -46,12 +57,14 @@ class Modular {
     v[0] = small;
     return v;
   }
-  /// Any integer modulo this.
+  /// Any integer modulo this: Horner's rule over pieces as long as the modulus.
   [[nodiscard]] Limbs reduce(const Limbs& wide) const {
-    Limbs v(m_.size());
-    for (std::size_t i = wide.size() * 64; i-- > 0;) {
-      v = add(v, v);
-      if ((wide[i / 64] >> i % 64 & 1U) != 0) v = add(v, value(1));
+    const std::size_t n = m_.size();
+    Limbs v(n);
+    for (std::size_t piece = (wide.size() + n - 1) / n; piece-- > 0;) {
+      Limbs part(n);
+      for (std::size_t i = 0; i < n && piece * n + i < wide.size(); ++i) part[i] = wide[piece * n + i];
+      v = add(enter(v), leave(enter(part)));  // entering multiplies by the radix, which is what a piece is worth
     }
     return v;
   }
@@ -71,10 +84,56 @@ class Modular {
     subtract(minus, b);
     return add(a, minus == m_ ? Limbs(m_.size()) : minus);
   }
-  /// a * b / 2^(64 limbs)
+  /// a * b / 2^(64 limbs). One factor may be any number of as many limbs.
   [[nodiscard]] Limbs montgomery(const Limbs& a, const Limbs& b) const {
+    Limbs product;
+    montgomery(product, a, b);
+    return product;
+  }
+  /// To and from Montgomery's form, a * 2^(64 limbs).
+  [[nodiscard]] Limbs enter(const Limbs& a) const { return montgomery(a, square_); }
+  [[nodiscard]] Limbs leave(const Limbs& a) const { return montgomery(a, value(1)); }
+  [[nodiscard]] Limbs mul(const Limbs& a, const Limbs& b) const { return montgomery(enter(a), b); }
+  /// By windows of four bits ("Handbook of Applied Cryptography", algorithm 14.82).
+  [[nodiscard]] Limbs pow(const Limbs& base, const Limbs& exponent) const {
+    constexpr std::size_t kWindow = 4;
+    Limbs powers[1U << kWindow];
+    powers[0] = one_;
+    powers[1] = enter(base);
+    for (std::size_t i = 2; i < std::size(powers); ++i) montgomery(powers[i], powers[i - 1], powers[1]);
+    Limbs result = one_;
+    Limbs next;  // room that the products take turns in
+    const auto times = [&](const Limbs& factor) {
+      montgomery(next, result, factor);
+      std::swap(next, result);
+    };
+    std::size_t used = exponent.size();
+    while (used > 0 && exponent[used - 1] == 0) --used;
+    for (std::size_t at = used * 64; at > 0;) {
+      at -= kWindow;
+      for (std::size_t i = 0; i < kWindow; ++i) times(result);
+      const std::size_t digit = exponent[at / 64] >> at % 64 & (std::size(powers) - 1);
+      if (digit != 0) times(powers[digit]);
+    }
+    return leave(result);
+  }
+  /// Of a prime modulus (Fermat).
+  [[nodiscard]] Limbs inverse(const Limbs& a) const {
+    Limbs exponent = m_;
+    subtract(exponent, value(2));
+    return pow(a, exponent);
+  }
+  [[nodiscard]] static bool is_zero(const Limbs& a) {
+    return std::all_of(a.begin(), a.end(), [](std::uint64_t l) { return l == 0; });
+  }
+
+ private:
+  __extension__ using Wide = unsigned __int128;
+
+  /// Neither factor may be `t`.
+  void montgomery(Limbs& t, const Limbs& a, const Limbs& b) const {
     const std::size_t n = m_.size();
-    Limbs t(n + 2);
+    t.assign(n + 2, 0);
     for (std::size_t i = 0; i < n; ++i) {
       Wide c = 0;
       for (std::size_t j = 0; j < n; ++j) {
@@ -100,31 +159,7 @@ class Modular {
     const bool over = t[n] != 0;
     t.resize(n);
     if (over || !below(t)) subtract(t, m_);
-    return t;
   }
-  [[nodiscard]] Limbs mul(const Limbs& a, const Limbs& b) const { return montgomery(montgomery(a, b), square_); }
-  [[nodiscard]] Limbs pow(const Limbs& base, const Limbs& exponent) const {
-    const Limbs b = montgomery(base, square_);
-    Limbs result = montgomery(value(1), square_);
-    for (std::size_t i = exponent.size() * 64; i-- > 0;) {
-      result = montgomery(result, result);
-      if ((exponent[i / 64] >> i % 64 & 1U) != 0) result = montgomery(result, b);
-    }
-    return montgomery(result, value(1));
-  }
-  /// Of a prime modulus (Fermat).
-  [[nodiscard]] Limbs inverse(const Limbs& a) const {
-    Limbs exponent = m_;
-    subtract(exponent, value(2));
-    return pow(a, exponent);
-  }
-  [[nodiscard]] static bool is_zero(const Limbs& a) {
-    return std::all_of(a.begin(), a.end(), [](std::uint64_t l) { return l == 0; });
-  }
-
- private:
-  __extension__ using Wide = unsigned __int128;
-
   [[nodiscard]] bool below(const Limbs& a) const {
     return std::lexicographical_compare(a.rbegin(), a.rend(), m_.rbegin(), m_.rend());
   }
@@ -138,7 +173,8 @@ class Modular {
   }
 
   Limbs m_;
-  Limbs square_;
+  Limbs one_;     ///< in Montgomery's form: the radix 2^(64 limbs) modulo m_
+  Limbs square_;  ///< of the radix
   std::uint64_t inverse_ = 0;
 };
 

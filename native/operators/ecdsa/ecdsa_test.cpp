@@ -1,0 +1,43 @@
+// ecdsa: signatures hold, forgeries do not.
+
+#include "operators/support/pkey_test.hpp"
+
+namespace dpubench {
+namespace {
+
+TEST(Ecdsa, ForgeriesAreRejected) {
+  for (const char* curve : {"P-256", "P-384"}) {
+    pkey_test::expect_forgeries_rejected("ecdsa", {{"operation", "verify"}, {"curve", curve}});
+    pkey_test::expect_forgeries_rejected("ecdsa",
+                                         {{"operation", "verify"}, {"curve", curve}, {"input", "message"}, {"size", "64"}});
+  }
+}
+
+TEST(Ecdsa, SignaturesVerify) {
+  for (const char* curve : {"P-256", "P-384"}) pkey_test::expect_signatures_verify("ecdsa", {{"curve", curve}});
+}
+
+// A value that both orders exceed, and the neutral element: r = 0 and s = 0 must be refused whatever was signed (FIPS 186-4
+// section 6.4.2, step 1 of the verification), as must r and s of the order or more.
+TEST(Ecdsa, NumbersOutOfRangeAreRejected) {
+  const Operator* const op = find_operator("ecdsa");
+  ASSERT_NE(op, nullptr);
+  for (const char* curve : {"P-256", "P-384"}) {
+    SCOPED_TRACE(curve);
+    inputs::Store store({}, 3);
+    const Params params = op->complete({{"operation", "verify"}, {"curve", curve}});
+    const std::unique_ptr<Work> base = op->prepare(params, store, {1});
+    auto& work = static_cast<PkeyWork&>(*base);
+    const std::size_t bytes = std::string_view(curve) == "P-256" ? 32 : 48;
+    const std::vector<std::byte> none;
+    const std::vector<std::byte> one = {std::byte{1}};
+    const std::vector<std::byte> most(bytes, std::byte{0xFF});
+    const std::vector<std::byte> in = work.items[0].in;
+    for (const auto& [r, s] : {std::pair(none, one), {one, none}, {none, none}, {most, one}, {one, most}})
+      add_verification(work, in, dss_signature(r, s), kStatusRejected);
+    EXPECT_GE(pkey_test::expect_statuses(*op, work), 1U);
+  }
+}
+
+}  // namespace
+}  // namespace dpubench

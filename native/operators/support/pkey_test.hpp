@@ -1,0 +1,87 @@
+// What the tests of rsa, dsa and ecdsa share: signatures of the operator's own arithmetic are accepted, and with any bit flipped
+// refused.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "operators/engines.hpp"
+#include "operators/support/pkey.hpp"
+#include "operators/verify.hpp"
+
+namespace dpubench::pkey_test {
+
+inline const EngineCatalog& engines() {
+  static const EngineCatalog catalog = [] {
+    EngineCatalog c;
+    const char* const folder = std::getenv("DPUBENCH_ENGINE_DIR");
+    c.load(folder != nullptr ? std::filesystem::path(folder) : default_engine_folder());
+    return c;
+  }();
+  return catalog;
+}
+
+/// The status of every item, with each engine that is here. @returns how many engines that were
+inline std::size_t expect_statuses(const Operator& op, const PkeyWork& work) {
+  std::size_t judged = 0;
+  for (const EngineSlot* slot : engines().of(op)) {
+    if (!slot->reason.empty()) continue;
+    SCOPED_TRACE(slot->name);
+    const auto outputs = run_once(work, *slot->engine->prepare(work), 1);
+    for (std::size_t i = 0; i < outputs.size(); ++i) EXPECT_EQ(outputs[i].status, work.expected[i].status) << "item " << i;
+    ++judged;
+  }
+  return judged;
+}
+
+/// Items to verify of a configuration, and copies of the first that must not hold: every byte of the signature and of what was
+/// signed with one bit flipped, signatures that are too short, too long and empty.
+inline void expect_forgeries_rejected(const std::string& name, const Params& given) {
+  SCOPED_TRACE(name + ' ' + given.str());
+  const Operator* const op = find_operator(name);
+  ASSERT_NE(op, nullptr);
+  inputs::Store store({}, 3);
+  const Params params = op->complete(given);
+  const std::unique_ptr<Work> base = op->prepare(params, store, {2});
+  auto& work = static_cast<PkeyWork&>(*base);
+  work.params = params;
+  const std::vector<std::byte> in = work.items[0].in;
+  const std::vector<std::byte> signature(work.items[0].aux.begin() + 4, work.items[0].aux.end());
+  const auto reject = [&](const std::vector<std::byte>& message, const std::vector<std::byte>& claimed) {
+    add_verification(work, message, claimed, kStatusRejected);
+  };
+  for (std::size_t at = 0; at < signature.size(); at += 3) reject(in, flipped(signature, at));
+  for (std::size_t at = 0; at < in.size(); at += 5) reject(flipped(in, at), signature);
+  reject(in, {signature.begin(), signature.end() - 1});
+  reject(in, der::join({signature, {std::byte{0}}}));
+  reject(in, {});
+  reject(work.items[1].in, signature);
+  EXPECT_GE(expect_statuses(*op, work), 1U) << "no engine of " << name << " is here";
+}
+
+/// Signs, then verifies what came out: as it is, and flipped.
+inline void expect_signatures_verify(const std::string& name, const Params& given) {
+  SCOPED_TRACE(name + ' ' + given.str());
+  const Operator* const op = find_operator(name);
+  ASSERT_NE(op, nullptr);
+  inputs::Store store({}, 4);
+  const Params params = op->complete(given);
+  const std::unique_ptr<Work> work = op->prepare(params, store, {3});
+  work->params = params;
+  for (const EngineSlot* slot : engines().of(*op)) {
+    if (!slot->reason.empty()) continue;
+    SCOPED_TRACE(slot->name);
+    const auto outputs = run_once(*work, *slot->engine->prepare(*work), 2);
+    const std::size_t items[] = {0, 1, 2};
+    const std::unique_ptr<Work> inverse = op->inverse(*work, items, outputs);
+    const auto rejected = [](const Output& o) { return o.status == kStatusRejected; };
+    ASSERT_GE(std::count_if(inverse->expected.begin(), inverse->expected.end(), rejected), 3) << "verifying must be able to fail";
+    EXPECT_GE(expect_statuses(*op, static_cast<const PkeyWork&>(*inverse)), 1U);
+  }
+}
+
+}  // namespace dpubench::pkey_test
