@@ -79,9 +79,10 @@ void plant(Bytes& text, const std::vector<regex::Rule>& rules, std::size_t borde
     if (planted.size() > text.size()) continue;
     const std::size_t room = text.size() - planted.size();
     std::size_t at = sample->at_start ? 0 : sample->at_end ? room : static_cast<std::size_t>(random.below(room + 1));
-    if (border != 0 && !sample->at_start && !sample->at_end && planted.size() >= 2) {
+    if (border != 0 && !sample->at_start && !sample->at_end && sample->text.size() >= 2) {
       const std::size_t which = border * (1 + static_cast<std::size_t>(random.below(kSegments - 1)));
-      const std::size_t before = std::min(which, 1 + static_cast<std::size_t>(random.below(planted.size() - 1)));
+      // The blank, and at least the first byte, but not the last of what matches.
+      const std::size_t before = std::min(which, 2 + static_cast<std::size_t>(random.below(sample->text.size() - 1)));
       at = std::min(which - before, room);
     }
     const Bytes bytes = bytes_of(planted);

@@ -245,6 +245,42 @@ TEST(RegexUtf8, Utf8RulesAreUndecidedOnOtherBytesInEveryEngine) {
   }
 }
 
+TEST(RegexRules, StringsDrawnFromARuleMatchIt) {
+  ASSERT_FALSE(here().empty());
+  const std::vector<std::pair<std::string, std::string>> rules = {
+      {"plain", ""},
+      {"a.c", ""},
+      {R"(\d{3}-\w+\s[^a-y]x)", ""},
+      {R"((?:ab|cd){2,5}e?f*)", ""},
+      {R"([[:upper:]][[:digit:]]{4})", ""},
+      {R"(\x00\xff[\x80-\x8f]{3})", ""},
+      {R"(^GET \/[a-z]{2,9}\.php\?)", ""},
+      {R"(end\.$)", ""},
+      {R"(\QA+B\E\t\.)", ""},
+      {R"(a b [ ]c)", "x"},
+      {R"((?i)Mixed(?-i:Case))", ""},
+      {R"(\bword\b)", ""},
+      {R"((?P<name>q[0-9A-F]{8}))", ""},
+      {R"([]\-x]{4}[^]]z)", ""},
+  };
+  inputs::Random random(11);
+  for (const auto& one : rules) {
+    SCOPED_TRACE(one.first);
+    const Rule compiled = work_of({one}, {}, false)->rules.at(0);
+    std::vector<Lists> payloads;
+    for (int i = 0; i < 20; ++i) {
+      const auto sample = draw(compiled, random);
+      ASSERT_TRUE(sample.has_value());
+      payloads.push_back({(sample->at_start ? "" : "- ") + sample->text + (sample->at_end ? "" : " -")});
+    }
+    for (const Engine* engine : here())
+      EXPECT_EQ(run(*work_of({one}, payloads, false), *engine), Lists(20, "y")) << engine->info().name;
+  }
+  // What is beyond it is not drawn, rather than drawn wrongly.
+  for (const char* pattern : {"\\p{L}", "\\x{1234}", "(unclosed", "[unclosed", "a{2000}{3}"})
+    EXPECT_EQ(draw({1, pattern, false, false, false, false, false, false}, random), std::nullopt) << pattern;
+}
+
 TEST(Regex, PlantedMatchesAcrossSegmentBordersAreFoundInFlows) {
   ASSERT_FALSE(here().empty());
   const RuleFile file("1:/qx[0-9]{6}zj/\n2:/VW(?:kk|pp){3}XQ/\n3:/zq\\x01\\x02\\x03jz/\n");
@@ -305,7 +341,9 @@ TEST(Regex, MatchLimitOfPcre2LeavesAPairUndecided) {
   ASSERT_TRUE(remark.has_value());
   EXPECT_EQ(remark->code, "input-skipped");
   EXPECT_EQ(remark->message.rfind("1 of 6 pairs", 0), 0U) << remark->message;
-  if (const Engine* hyperscan = find("hyperscan")) EXPECT_EQ(run(*work, *hyperscan), (Lists{"nyn", "ynn"}));
+  if (const Engine* hyperscan = find("hyperscan"); hyperscan != nullptr) {
+    EXPECT_EQ(run(*work, *hyperscan), (Lists{"nyn", "ynn"}));
+  }
   // Where answers may be known, giving up is a failure.
   work->all_decided = true;
   EXPECT_NE(op().check(*work, 0, outputs[0], &decided[0]), "");

@@ -326,7 +326,7 @@ class Drawer {
         sample_.at_end = true;
         return {};
       case '.':
-        return {1, static_cast<char>('a' + random_.below(26))};
+        return std::string(1, static_cast<char>('a' + random_.below(26)));
       case '(':
         return group(depth);
       case '[':
@@ -369,7 +369,7 @@ class Drawer {
     }
     const std::string& from = printable.empty() ? others : printable;
     if (from.empty()) return fail();
-    return {1, from[random_.below(from.size())]};
+    return std::string(1, from[random_.below(from.size())]);
   }
 
   static std::optional<Set> shorthand(char c) {
