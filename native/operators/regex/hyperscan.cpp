@@ -124,8 +124,8 @@ std::vector<std::byte> compile(const RegexWork& work) {
 
 struct RuleSet {
   Database database;
-  std::vector<std::byte> rejected;  ///< bitmap
-  std::vector<std::byte> utf8;      ///< bitmap of UTF-8 rules
+  std::vector<std::byte> blank;  ///< output before a payload: no rule matches, rejected ones are undecided
+  std::vector<std::byte> utf8;   ///< bitmap of UTF-8 rules
   std::size_t not_compiled = 0;
   std::string first_reason;
   std::size_t rule_count = 0;
@@ -148,7 +148,8 @@ std::shared_ptr<const RuleSet> build(const RegexWork& work) {
   auto set = std::make_shared<RuleSet>();
   set->stream = work.stream;
   set->rule_count = work.rules.size();
-  set->rejected.resize(regex::bitmap_bytes(work.rules.size()));
+  const std::size_t bytes_of_bitmap = regex::bitmap_bytes(work.rules.size());
+  set->blank.resize(2 * bytes_of_bitmap);
   set->utf8.resize(regex::bitmap_bytes(work.rules.size()));
   for (std::size_t i = 0; i < work.rules.size(); ++i) {
     if (!work.rules[i].utf8) continue;
@@ -173,7 +174,7 @@ std::shared_ptr<const RuleSet> build(const RegexWork& work) {
       set->first_reason =
           "id " + std::to_string(work.rules[rule].id) + ": " + std::string(reinterpret_cast<const char*>(rest.data()), length);
     }
-    regex::set_bit(set->rejected.data(), rule);
+    regex::set_bit(set->blank.data() + bytes_of_bitmap, rule);
     rest = rest.subspan(length);
   }
   if (rest.empty()) return set;  // nothing compiled: the caller says so
@@ -198,9 +199,7 @@ class Kernel {
 
   void operator()(Burst& b) noexcept {
     for (std::uint32_t i = 0; i < b.n; ++i) {
-      std::byte* const undecided = b.out[i] + bytes_;
-      std::memset(b.out[i], 0, bytes_);
-      std::memcpy(undecided, set_->rejected.data(), bytes_);
+      std::memcpy(b.out[i], set_->blank.data(), 2 * bytes_);
       Hits hits{b.out[i], 0};
       const hs_error_t error = set_->stream ? scan_flow(b.in[i], b.aux[i], hits)
                                             : hs_scan(set_->database.get(), reinterpret_cast<const char*>(b.in[i]), b.in_len[i],

@@ -277,7 +277,7 @@ TEST(RegexRules, StringsDrawnFromARuleMatchIt) {
       EXPECT_EQ(run(*work_of({one}, payloads, false), *engine), Lists(20, "y")) << engine->info().name;
   }
   // What is beyond it is not drawn, rather than drawn wrongly.
-  for (const char* pattern : {"\\p{L}", "\\x{1234}", "(unclosed", "[unclosed", "a{2000}{3}"})
+  for (const char* pattern : {"\\p{L}", "\\x{1234}", "(unclosed", "[unclosed", "a{2}{3}", "(?:ab){2000}", "*a"})
     EXPECT_EQ(draw({1, pattern, false, false, false, false, false, false}, random), std::nullopt) << pattern;
 }
 

@@ -333,8 +333,14 @@ class Drawer {
         return from_class();
       case '\\':
         return escape();
-      default:
-        return c == '#' && extended_ ? fail() : std::string(1, c);
+      case '*':
+      case '+':
+      case '?':
+        return fail();  // a repeat of a repeat, or of nothing
+      default: {
+        const bool repeats = c == '{' && repeat_length(p_.substr(at_ - 1)) != 0;
+        return repeats || (c == '#' && extended_) ? fail() : std::string(1, c);
+      }
     }
   }
 
