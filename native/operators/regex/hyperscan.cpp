@@ -198,15 +198,23 @@ class Kernel {
   }
 
   void operator()(Burst& b) noexcept {
+    // Read once: behind a pointer, anything could have changed after each call of the library.
+    const hs_database_t* const database = set_->database.get();
+    hs_scratch_t* const scratch = scratch_.get();
+    const std::byte* const blank = set_->blank.data();
+    const std::size_t bytes = 2 * bytes_;
+    const bool stream = set_->stream;
+    const bool any_utf8 = set_->any_utf8;
     for (std::uint32_t i = 0; i < b.n; ++i) {
-      std::memcpy(b.out[i], set_->blank.data(), 2 * bytes_);
-      Hits hits{b.out[i], 0};
-      const hs_error_t error = set_->stream ? scan_flow(b.in[i], b.aux[i], hits)
-                                            : hs_scan(set_->database.get(), reinterpret_cast<const char*>(b.in[i]), b.in_len[i],
-                                                      0, scratch_.get(), &on_match, &hits);
-      if (set_->any_utf8 && !is_utf8(b.in[i], b.in_len[i], b.aux[i])) leave_utf8_undecided(b.out[i], hits);
+      std::byte* const out = b.out[i];
+      std::memcpy(out, blank, bytes);
+      Hits hits{out, 0};
+      const hs_error_t error =
+          stream ? scan_flow(b.in[i], b.aux[i], hits)
+                 : hs_scan(database, reinterpret_cast<const char*>(b.in[i]), b.in_len[i], 0, scratch, &on_match, &hits);
+      if (any_utf8 && !is_utf8(b.in[i], b.in_len[i], b.aux[i])) leave_utf8_undecided(out, hits);
       b.result[i] = hits.count;
-      b.out_len[i] = static_cast<std::uint32_t>(2 * bytes_);
+      b.out_len[i] = static_cast<std::uint32_t>(bytes);
       b.status[i] = error == HS_SUCCESS ? kStatusOk : kStatusRejected;
     }
   }
