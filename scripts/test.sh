@@ -13,13 +13,15 @@ step() {
 }
 
 native_tests() {
-    .venv/bin/meson test -C "$1" --no-rebuild --print-errorlogs --num-processes 1
+    .venv/bin/meson test -C "$1" --no-rebuild --num-processes 2 || { grep -E "^\[  FAILED|Failure|ERROR: |SUMMARY: |runtime error" "$1/meson-logs/testlog.txt" >&2; return 1; }
 }
 
-# Sanitizers see every operator and engine; -O1 keeps them quick. Libraries are not instrumented.
+# -O1 keeps sanitizers quick. Libraries are not instrumented, their calls are.
 sanitized() {
     kind=$1
-    scripts/build.sh "$build-$2" -Dtests=true -Db_sanitize="$kind" -Db_lundef=false -Doptimization=1 -Dbuildtype=custom && native_tests "$build-$2"
+    folder=$build-$2
+    shift 2
+    scripts/build.sh "$folder" -Dtests=true -Db_sanitize="$kind" -Db_lundef=false -Doptimization=1 "$@" && native_tests "$folder"
 }
 
 fuzz_all() {
@@ -37,7 +39,8 @@ step "native tests" native_tests "$build"
 step "python and browser tests" .venv/bin/python -m pytest -q tests
 step "fuzzing" fuzz_all "${SECONDS_PER_FUZZER:-60}"
 step "native tests, address and undefined behaviour sanitizers" sanitized address,undefined asan
-step "native tests, thread sanitizer" sanitized thread tsan
+# What threads share is the harness and the engines' sessions: a few operators of different make show that.
+step "native tests, thread sanitizer" sanitized thread tsan -Donly=sha256,crc,lpm,aes,memcpy
 if [ -n "$failed" ]; then
     echo "test: failed:$failed" >&2
     exit 1

@@ -62,7 +62,7 @@ std::string job(const std::vector<std::string>& names, const std::string& more =
   std::string points;
   for (const std::string& name : names)
     points += (points.empty() ? "" : ",") + ("{\"id\":\"" + name + "\",\"engine\":\"" + name + "\"}");
-  return R"({"schema":"dpubench.job/1","window":{"min_ms":0.2,"max_ms":5,"min_bursts":100,"threaded_min_ms":5},"cycles":2)" +
+  return R"({"schema":"dpubench.job/1","window":{"min_ms":0.2,"max_ms":1000,"min_bursts":100,"threaded_min_ms":5},"cycles":2)" +
          more + R"(,"groups":[{"id":"g","operator":"sha256","params":{"size":"64"})" + group + R"(,"points":[)" + points + "]}]}";
 }
 
