@@ -114,11 +114,11 @@ def summary(run: Run, analysed: RunSummary, path: Path, report: Path | None) -> 
     tail += [f"report: {report}"] if report is not None else [f"results: {path}"]
     tail += [f"next: dpubench show {_named(path)}"]
     cells = [_cell(analysed, operator, points) for operator in operators]
-    head += _failure_lines(failures[:2], SUMMARY_LINES - len(head) - len(tail) - min(len(cells), TABLE_LINES), path)
+    head += failure_lines(failures[:2], SUMMARY_LINES - len(head) - len(tail) - min(len(cells), TABLE_LINES), path)
     return head + _columns(cells, SUMMARY_LINES - len(head) - len(tail)) + tail
 
 
-def _failure_lines(failures: list[dict[str, Any]], room: int, path: Path) -> list[str]:
+def failure_lines(failures: list[dict[str, Any]], room: int, path: Path) -> list[str]:
     """What failed and why, wrapped to the terminal; where even ``room`` lines do not hold it, where the rest is."""
     width = max(shutil.get_terminal_size((120, 24)).columns, 60)
     lines: list[str] = []
