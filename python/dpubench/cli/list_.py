@@ -104,5 +104,6 @@ def _print_table(rows: list[dict[str, Any]]) -> None:
     for key in keys:
         table.add_column(key, overflow="fold")
     for row in rows:
-        table.add_row(*(str(row[k]) for k in keys))
+        # A whole path would squeeze the other columns; --json has it.
+        table.add_row(*(Path(row[k]).name if k == "program" else str(row[k]) for k in keys))
     Console(highlight=False, markup=False).print(table)
