@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dpubench import __version__, programs, schemas
+from dpubench import __version__, contract_programs, programs, schemas
+from dpubench.contract_programs import ContractProgram
 from dpubench.errors import EnvironmentFault, UserError, nearest
 
 LIST_LIMIT_S = 60.0
@@ -21,10 +22,11 @@ LIST_LIMIT_S = 60.0
 
 @dataclass(frozen=True)
 class Catalog:
-    """The ``hello`` event of ``dpubench-operators --list``."""
+    """The ``hello`` event of ``dpubench-operators --list``, with the engines of other programs in it."""
 
     program: Path
     hello: dict[str, Any]
+    others: tuple[ContractProgram, ...] = ()  #: programs found in ``--engine-dir``
 
     @property
     def operators(self) -> list[dict[str, Any]]:
@@ -41,6 +43,15 @@ class Catalog:
                 return dict(entry)
         raise UserError(f"{where}unknown operator '{name}'{nearest(name, self.names)}")
 
+    def refused(self) -> Iterator[tuple[ContractProgram, str, str, str]]:
+        """(program, operator, engine, reason) of what other programs have and :meth:`engines` does not; one without a name for a whole program."""
+        for other in self.others:
+            if other.reason:
+                yield other, "", "", other.reason
+            for operator, engine, reason in other.refused:
+                if operator not in self.names:
+                    yield other, operator, engine, reason
+
     def engines(self) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
         """Every (operator, engine)."""
         for operator in self.operators:
@@ -49,18 +60,25 @@ class Catalog:
 
 
 def read(program: Path, engine_dirs: Sequence[Path] = (), *, use_cache: bool = True) -> Catalog:
-    """Asks ``program`` what it has; kept until the program, its modules or the installed packages change.
+    """Asks ``program`` what it has (kept until the program, its modules or the installed packages change), and those in ``engine_dirs``.
 
     Raises:
-        UserError: when the program cannot be run or does not speak the contract.
+        UserError: when the program cannot be run or does not speak the contract. The others cannot make this fail.
     """
+    hello = _read_own(program, engine_dirs, use_cache)
+    # Asked anew each time: nobody knows what a program of somebody else depends on.
+    others = [contract_programs.ask(path) for path in contract_programs.find(engine_dirs)]
+    return Catalog(program, contract_programs.join(hello, others) if others else hello, tuple(others))
+
+
+def _read_own(program: Path, engine_dirs: Sequence[Path], use_cache: bool) -> dict[str, Any]:
     key = _key(program, engine_dirs)
     kept = programs.cache_directory() / "catalogs" / f"{key}.json"
     if use_cache:
         with contextlib.suppress(OSError, ValueError, KeyError):
             hello = json.loads(kept.read_text(encoding="utf-8"))
             if not schemas.fault("event", hello, "hello") and "catalog" in hello:
-                return Catalog(program, hello)
+                return dict(hello)
     hello = _ask(program, engine_dirs)
     with contextlib.suppress(OSError):
         kept.parent.mkdir(parents=True, exist_ok=True)
@@ -68,7 +86,7 @@ def read(program: Path, engine_dirs: Sequence[Path] = (), *, use_cache: bool = T
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             json.dump(hello, file)
         Path(name).replace(kept)
-    return Catalog(program, hello)
+    return hello
 
 
 def _ask(program: Path, engine_dirs: Sequence[Path]) -> dict[str, Any]:

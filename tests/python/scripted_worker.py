@@ -3,7 +3,8 @@
 
 The environment variable SCRIPT names a JSON file: {"faults": [{"point": SUBSTRING, "phase": "prepare|verify|measure|hello|ready", "kind": KIND,
 "round": N?, "after": WINDOWS?}], "window_s": SECONDS, "rates": {ENGINE: OPS_PER_S}, "spread": SHARE,
-"unavailable": {ENGINE: REASON}}. Needs nothing but Python, so that it starts fast and a failure in the package cannot hide in it.
+"unavailable": {ENGINE: REASON}, "list": "rubbish|hang|silent|fork-hang", "engines": {OPERATOR: [ENGINE]}, "versions": {OPERATOR: N},
+"foreign": [NAME of an operator more]}. Needs nothing but Python, so that it starts fast and a failure in the package cannot hide in it.
 """
 
 import json
@@ -76,6 +77,16 @@ OPERATORS = [
         inputs=("routes4",) if SCRIPT.get("routes") else (),
     ),
 ]
+
+
+for known in OPERATORS:
+    known["version"] = SCRIPT.get("versions", {}).get(known["name"], known["version"])
+    if known["name"] in SCRIPT.get("engines", {}):
+        names = SCRIPT["engines"][known["name"]]
+        known["reference_engine"] = names[0]
+        known["engines"] = [{"name": e, "summary": f"scripted {e}", "library": "", "available": True, "reason": ""} for e in names]
+        known["configurations"] = [{"params": c["params"], "engines": dict.fromkeys(names, "")} for c in known["configurations"]]
+OPERATORS += [operator(name, "network", [], ["portable"], [{"params": {}, "engines": {"portable": ""}}]) for name in SCRIPT.get("foreign", [])]
 
 
 def emit(event, **fields):
@@ -201,7 +212,7 @@ class Program:
         time.sleep(SCRIPT.get("window_s", 0))
         if not report:
             return
-        rate = 1e9 if engine is None else RATES[engine] * self.factor[name] * self.random.gauss(1, 0.002)
+        rate = 1e9 if engine is None else RATES.get(engine, 1e6) * self.factor[name] * self.random.gauss(1, 0.002)
         emit(
             "window",
             point=name,
@@ -260,6 +271,10 @@ def main():
         if SCRIPT.get("list") == "rubbish":
             print("no catalog today")
             return 0
+        if SCRIPT.get("list") == "silent":
+            return 0
+        if SCRIPT.get("list") in ("hang", "fork-hang"):
+            misbehave(SCRIPT["list"])
         hello(catalog={"operators": OPERATORS})
         return 0
     job = json.loads(sys.stdin.readline())

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Bench
+from dpubench.cli._session import failure_lines
 from dpubench.machine import examine
 
 Golden = Callable[[str, str], None]
@@ -50,6 +51,26 @@ def test_the_summary_has_at_most_20_lines(bench: Bench) -> None:
     assert len(lines) <= 20
     assert any(line.startswith("report: ") for line in lines) and lines[-1] == "next: dpubench show r"
     assert (bench.results / "latest" / "report.html").exists()
+
+
+def test_the_reason_of_a_failure_is_wrapped_and_not_cut(bench: Bench) -> None:
+    bench.script(faults=[{"point": "openssl", "phase": "verify", "kind": "exit3"}])
+    bench.environment["COLUMNS"] = "60"
+    done = bench("run", "--name", "r", "--rounds", "1", "--engine", "all")
+    assert done.returncode == 1, done.stderr
+    assert len(done.stdout.splitlines()) <= 20
+    failures = bench.record("r")["failures"]
+    assert len(failures) == 2
+    for failure in failures:
+        text = f"failed: {failure['point']}: {failure['message']}"
+        assert len(text) > 60 and text in " ".join(done.stdout.split())
+
+
+def test_reasons_that_do_not_fit_say_where_they_are() -> None:
+    failures = [{"point": "p", "message": "word " * 500}, {"message": "short"}]
+    lines = failure_lines(failures, 5, Path("elsewhere/r"))
+    assert len(lines) == 5 and lines[0].startswith("failed: p: word") and lines[-1].endswith("dpubench show elsewhere/r")
+    assert failure_lines(failures[1:], 5, Path("r")) == ["failed: the run: short"]
 
 
 def test_plan_yaml_of_a_run_repeats_it(bench: Bench) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import os
+import shutil
 import sys
+import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,8 @@ from dpubench.runner.execute import Run, Setting
 from dpubench.workers.process import StopRequest
 
 SUMMARY_LINES = 20
+#: Lines that the table of operators keeps, however long the reasons of failures are.
+TABLE_LINES = 6
 
 
 def cpus() -> list[int]:
@@ -106,12 +110,25 @@ def summary(run: Run, analysed: RunSummary, path: Path, report: Path | None) -> 
         f"{unsure} of {len(points)} points did not reach ±{100 * run.plan.precision:g} %; "
         f"{len(run.record['warnings'])} warnings; {len(failures)} failures",
     ]
-    head += [f"failed: {f.get('point', 'the run')}: {f['message'].splitlines()[0]}"[:160] for f in failures[:2]]
     tail = [f"left out: {len(run.record['left_out'])} things, listed in the report and in run.json"] if run.record["left_out"] else []
     tail += [f"report: {report}"] if report is not None else [f"results: {path}"]
     tail += [f"next: dpubench show {_named(path)}"]
     cells = [_cell(analysed, operator, points) for operator in operators]
+    head += failure_lines(failures[:2], SUMMARY_LINES - len(head) - len(tail) - min(len(cells), TABLE_LINES), path)
     return head + _columns(cells, SUMMARY_LINES - len(head) - len(tail)) + tail
+
+
+def failure_lines(failures: list[dict[str, Any]], room: int, path: Path) -> list[str]:
+    """What failed and why, wrapped to the terminal; where even ``room`` lines do not hold it, where the rest is."""
+    width = max(shutil.get_terminal_size((120, 24)).columns, 60)
+    lines: list[str] = []
+    for failure in failures:
+        text = f"failed: {failure.get('point', 'the run')}: {failure['message']}"
+        # A point's name and paths are copied from here: they are not broken.
+        lines += textwrap.wrap(" ".join(text.split()), width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    if len(lines) <= room:
+        return lines
+    return [*lines[: room - 1], f"  ... the rest of the reasons: dpubench show {_named(path)}"]
 
 
 def _cell(analysed: RunSummary, operator: str, points: list[PointSummary]) -> str:

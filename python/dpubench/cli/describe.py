@@ -12,7 +12,7 @@ import typer
 def command(
     operator: str = typer.Argument(help="Name of an operator (`dpubench list`)."),
     json: bool = typer.Option(False, "--json", help="Print JSON."),
-    engine_dir: list[Path] = typer.Option([], "--engine-dir", help="Folder with further engine modules (repeatable)."),
+    engine_dir: list[Path] = typer.Option([], "--engine-dir", help="Folder with further engine modules or contract programs (repeatable)."),
 ) -> int:
     from dpubench import catalog, programs
     from dpubench.cli import print_json
@@ -40,6 +40,8 @@ def _lines(entry: dict[str, Any]) -> list[str]:
     lines += ["", "engines"]
     for e in entry["engines"]:
         reference = " (reference)" if e["name"] == entry["reference_engine"] else ""
+        if "program" in e:
+            reference = f" ({e['name_in_program']} of {e['program']})"
         lines += _wrapped(f"  {e['name']}", f"{e['summary']}{reference}" + ("" if e["available"] else f"; cannot run here: {e['reason']}"))
     lines += ["", f"configurations ({len(entry['configurations'])})"]
     for c in entry["configurations"]:

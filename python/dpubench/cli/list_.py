@@ -13,7 +13,7 @@ WHAT = ("operators", "engines", "studies", "plans", "targets", "inputs")
 def command(
     what: str = typer.Argument("operators", help="operators, engines, studies, plans, targets or inputs"),
     json: bool = typer.Option(False, "--json", help="Print JSON."),
-    engine_dir: list[Path] = typer.Option([], "--engine-dir", help="Folder with further engine modules (repeatable)."),
+    engine_dir: list[Path] = typer.Option([], "--engine-dir", help="Folder with further engine modules or contract programs (repeatable)."),
     input: list[str] = typer.Option([], "--input", help="KIND=PATH: with `list inputs`, what would be used instead (repeatable)."),
 ) -> int:
     from dpubench.cli import print_json
@@ -52,17 +52,24 @@ def _rows(what: str, engine_dirs: list[Path], given: list[str]) -> list[dict[str
 
     known = catalog.read(programs.operators_program(), engine_dirs)
     if what == "engines":
-        return [
+        rows = [
             {
-                "operator": o["name"],
-                "engine": e["name"],
-                "library": e["library"],
-                "available": e["available"],
-                "reason": e["reason"],
-                "summary": e["summary"],
+                "operator": o["name"], "engine": e["name"], "library": e["library"], "available": e["available"], "reason": e["reason"],
+                "summary": e["summary"], "program": e.get("program", ""),
             }
             for o, e in known.engines()
-        ]
+        ]  # fmt: skip
+        rows += [
+            {
+                "operator": operator or "-", "engine": engine or "-", "library": "", "available": False, "reason": reason,
+                "summary": "" if engine else "a program of --engine-dir without a catalog", "program": str(other.path),
+            }
+            for other, operator, engine, reason in known.refused()
+        ]  # fmt: skip
+        if not known.others:
+            for row in rows:
+                del row["program"]
+        return rows
     return [
         {
             "operator": o["name"], "scenarios": ", ".join(o["scenarios"]), "summary": o["summary"],
@@ -97,5 +104,6 @@ def _print_table(rows: list[dict[str, Any]]) -> None:
     for key in keys:
         table.add_column(key, overflow="fold")
     for row in rows:
-        table.add_row(*(str(row[k]) for k in keys))
+        # A whole path would squeeze the other columns; --json has it.
+        table.add_row(*(Path(row[k]).name if k == "program" else str(row[k]) for k in keys))
     Console(highlight=False, markup=False).print(table)

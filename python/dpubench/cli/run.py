@@ -35,7 +35,7 @@ def command(
     rounds: str = typer.Option("", "--rounds", help="Number of rounds, instead of stopping by precision."),
     name: str = typer.Option("", "--name", help="Name of the run."),
     results: Path | None = typer.Option(None, "--results", help="Folder of the runs (default: $DPUBENCH_RESULTS or ./results)."),
-    engine_dir: list[Path] = typer.Option([], "--engine-dir", help="Folder with further engine modules (repeatable)."),
+    engine_dir: list[Path] = typer.Option([], "--engine-dir", help="Folder with further engine modules or contract programs (repeatable)."),
     against: Path | None = typer.Option(None, "--against", help="Build folder or program to alternate with, window by window."),
     seed: str = typer.Option("", "--seed", help="Seed of input drawing and order."),
     target: str = typer.Option("", "--target", help="Where to measure (`dpubench list targets`)."),
@@ -53,7 +53,7 @@ def command(
 
     if name and (name != Path(name).name or name in (".", "..", "latest")):
         raise UserError(f"--name {name}: a name is one word without slashes, and not `latest`")
-    return _run(declared, where, name, results, engine_dir, against, dry_run=dry_run, as_json=json)
+    return _run(declared, where, name, results, engine_dir, against, [i.partition("=")[0] for i in input], dry_run=dry_run, as_json=json)
 
 
 def _split(values: list[str]) -> list[str]:
@@ -103,8 +103,9 @@ def _plan(what: str, plan: str, given: dict[str, tuple[str, Any]], params: list[
 
 
 def _run(
-    plan: Plan, where: Where, name: str, results: Path | None, engine_dirs: list[Path], against: Path | None, *, dry_run: bool, as_json: bool
-) -> int:
+    plan: Plan, where: Where, name: str, results: Path | None, engine_dirs: list[Path], against: Path | None, given: list[str],
+    *, dry_run: bool, as_json: bool,
+) -> int:  # fmt: skip
     from dpubench import catalog, inputs, programs, studies, targets
     from dpubench.cli import _session, print_json, results_directory
     from dpubench.errors import NothingRan, PlanError, UserError
@@ -127,6 +128,9 @@ def _run(
     other = programs.operators_program(against) if against is not None else None
     known = catalog.read(program, engine_dirs)
     usable = _session.cpus()
+    for other_program, operator, engine, reason in known.refused():
+        what = f"{engine} of {operator} in {other_program.path}" if engine else "a program of --engine-dir"
+        print(f"dpubench: {what} takes no part: {reason}", file=sys.stderr)
     expansion = studies.find(plan.study).expand(plan, known, len(usable), where)
     resolved = inputs.resolve(expansion.kinds, plan.inputs)
     for kind, missing in resolved.missing.items():
@@ -138,6 +142,9 @@ def _run(
         raise NothingRan(
             "nothing that was asked for can run here: `dpubench list engines` gives the reasons" + "".join(f"; {t}" for t in expansion.left_out[-2:])
         )
+    read = {kind for c in expansion.configurations if c.candidates for kind in known.operator(c.operator)["inputs"]}
+    for kind in sorted(set(given) - read):
+        print(f"dpubench: --input {kind}: no chosen configuration reads it: it changes nothing in this run", file=sys.stderr)
     points, seconds, disk = execute.estimate(plan, expansion, len(usable), 1 if other is None else 2)
     if dry_run:
         if as_json:
@@ -152,7 +159,7 @@ def _run(
         operators = [known.operator(n) for n in dict.fromkeys(c.operator for c in expansion.configurations)]
         command_line = shlex.join(["dpubench", *sys.argv[1:]])
         record = execute.new_record(
-            writer.path.name, plan, command_line, expansion, operators, {k: i.record() for k, i in resolved.inputs.items()}, known.hello
+            writer.path.name, plan, command_line, expansion, operators, {k: i.record() for k, i in resolved.inputs.items()}, known
         )
         record["setting"] = {"program": str(program), "engine_dirs": [str(d.resolve()) for d in engine_dirs], "against": str(other or "")}
         writer.write_plan(plan_text(plan))

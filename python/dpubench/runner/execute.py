@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dpubench import __version__, programs, schemas
+from dpubench.catalog import Catalog
 from dpubench.errors import EnvironmentFault, Exit, Interrupted, NothingRan, UserError
 from dpubench.plans.model import Plan
 from dpubench.plans.quantities import spoken
@@ -32,7 +33,7 @@ from dpubench.workers.process import StopRequest, Worker, WorkerFault
 CANARIES: Final = ("canary-core", "canary-memory")
 #: Of the budget, kept for the report and for what the estimate missed.
 RESERVE: Final = 0.04
-#: Configurations that two builds hold prepared at once when they alternate.
+#: Configurations that programs hold prepared at once when they alternate.
 STEPPED_GROUPS: Final = 8
 MAX_WARNINGS: Final = 1000
 OTHER_BUILD: Final = "against"
@@ -89,6 +90,7 @@ class Run:
         self._warned = {_key(w) for w in record["warnings"]}
         self._dropped: set[str] = set()
         self._offset: dict[str, int] = {}
+        self._broken: dict[str, str] = {}  #: contract programs that cannot even begin -> why
         self._bring_back()
 
     # --- state
@@ -100,7 +102,8 @@ class Run:
     def _bring_back(self) -> None:
         for entry in self.record["points"]:
             configuration = self._configurations[entry["configuration"]]
-            point = Point(configuration, entry["engine"], entry["target"], entry["build"], entry["operator_version"])
+            point = self._point(configuration, entry["engine"], entry["build"])
+            point.operator_version = entry["operator_version"]
             point.prepared = {k: entry[k] for k in ("input", "path", "memory_bytes", "footprint_bytes") if k in entry}
             point.build_ns, point.verified = list(entry.get("build_ns", [])), dict(entry.get("verified", {}))
             point.failure, point.unavailable = entry["failure"], entry["unavailable"]
@@ -177,9 +180,10 @@ class Run:
             failures = len(self.record["failures"])
             writer = self.writer.begin_selection()
             try:
-                self._run_workers(groups, 0, 1, writer, rates)
+                self._measure(groups, 0, 1, writer, rates)
             finally:
                 writer.close()
+            self._fail_unmeasured(groups, rates)
             failed = {p.id: p.failure for points in groups.values() for p in points if p.failure}
             # A candidate that failed stays in the run as a failed point, so that nobody believes the choice was made without trouble.
             self.record["selection"]["failed"] = len(self.record["failures"]) - failures
@@ -198,16 +202,20 @@ class Run:
                 if engine not in (best, configuration.reference) and not broken:
                     configuration.not_measured[engine] = f"{medians[best] / medians[engine]:.2f} times slower than {best} in the selection round"
             engines = [e for e in engines if e not in configuration.not_measured]
-        builds = [""] if self.setting.against is None else ["", OTHER_BUILD]
         for engine in engines:
-            for build in builds:
+            for build in ("", OTHER_BUILD):
                 point = self._point(configuration, engine, build)
+                if build and (self.setting.against is None or point.program):  # the other build is one of our program, not of somebody else's
+                    continue
                 point.failure = failed.get(point.id, "")
                 self._points[point.id] = point
 
     def _point(self, configuration: Configuration, engine: str, build: str) -> Point:
-        version = int(self.record["operators"][configuration.operator]["version"])
-        return Point(configuration, engine, self.plan.target, build, version)
+        operator = self.record["operators"][configuration.operator]
+        entry: Mapping[str, str] = next((e for e in operator["engines"] if e["name"] == engine), {})
+        point = Point(configuration, engine, self.plan.target, build, int(operator["version"]))
+        point.program, point.name_in_program = entry.get("program", ""), entry.get("name_in_program", "")
+        return point
 
     def _active(self) -> Groups:
         """Configurations of which a point is not yet known well enough, with all their points that work: they alternate together."""
@@ -289,10 +297,7 @@ class Run:
         writer = self.writer.begin_round(number)
         whole = False
         try:
-            if self.setting.against is None:
-                self._run_workers(shuffled, number, cycles, writer, rates)
-            else:
-                self._run_alternating(shuffled, number, cycles, writer, rates)
+            self._measure(shuffled, number, cycles, writer, rates)
             whole = True
         finally:
             writer.close()
@@ -302,17 +307,35 @@ class Run:
             entry = {"number": number, "started": started, "elapsed_s": round(time.monotonic() - begun, 3), "cycles": cycles}
             self.record["rounds"].append(entry | {"windows": sum(map(len, rates.values())), "whole": whole})
         writer.finish()
+        self._fail_unmeasured(groups, rates)
+        self._save()
+
+    def _fail_unmeasured(self, groups: Groups, rates: Mapping[str, list[float]]) -> None:
         for points in groups.values():
             for point in points:
                 if point.id not in rates and not point.failure:
                     self._fail(point, "measure", "the program measured nothing for it and gave no reason")
-        self._save()
 
-    # --- one process at a time
+    def _measure(self, groups: Groups, number: int, cycles: int, writer: RoundWriter, rates: dict[str, list[float]]) -> None:
+        """Each configuration whose points are all of one program in a process of that program; the others by their programs in alternation."""
+        alone: dict[str, Groups] = {}
+        shared: Groups = {}
+        for group, members in groups.items():
+            sides = {p.side for p in members}
+            (shared if len(sides) > 1 else alone.setdefault(sides.pop(), {}))[group] = members
+        for side, own in alone.items():
+            self._run_workers(own, number, cycles, writer, rates, side)
+        self._run_alternating(shared, number, cycles, writer, rates)
 
-    def _job(self, groups: Groups, number: int, cycles: int, control: str) -> bytes:
+    # --- programs
+
+    def _program(self, side: str) -> Path:
+        if side == OTHER_BUILD:
+            return self.setting.against or self.setting.program
+        return Path(side) if side else self.setting.program
+
+    def _job(self, groups: Groups, number: int, cycles: int, control: str, limit_s: float) -> bytes:
         window = self.plan.window
-        limit = self._limit(groups, cycles)
         job = {
             "schema": schemas.JOB,
             # The same in every round: the input of a run is one, and its hash tells whether another run had the same. Rounds differ in
@@ -328,13 +351,13 @@ class Run:
             },
             "cycles": cycles,
             "canaries": True,
-            "time_limit_s": limit,
+            "time_limit_s": limit_s,
             "groups": [
                 {
                     "id": g, "operator": points[0].configuration.operator, "params": points[0].configuration.params,
                     "threads": points[0].configuration.threads, "burst": points[0].configuration.burst,
                     "footprint": points[0].configuration.footprint,
-                    "points": [{"id": p.id, "engine": p.engine} for p in points],
+                    "points": [{"id": p.id, "engine": p.name_in_program or p.engine} for p in points],
                 }
                 for g, points in groups.items()
             ],
@@ -345,65 +368,87 @@ class Run:
         """A worker that needs several times what a round was measured to take is not coming back."""
         return round(max(120.0, self.plan.silence * 2, 5 * self._costs.round_s(self._sizes(groups), cycles)), 1)
 
-    def _start(self, program: Path, limit_s: float) -> Worker:
-        arguments = [word for d in self.setting.engine_dirs for word in ("--engine-dir", str(d))]
-        return Worker(
-            self.setting.target,
-            str(program),
-            arguments,
-            stop=self.setting.stop,
-            silence_s=self.plan.silence,
-            limit_s=limit_s + 10,
-            environment=self.setting.environment,
-        )
+    def _start(self, side: str, limit_s: float) -> Worker:
+        """@raises WorkerFault when a contract program cannot be started; EnvironmentFault when ours cannot."""
+        try:
+            return Worker(
+                self.setting.target,
+                str(self._program(side)),
+                # The folders hold modules for our program and its other build; a contract program knows its own engines.
+                [] if _is_foreign(side) else [word for d in self.setting.engine_dirs for word in ("--engine-dir", str(d))],
+                stop=self.setting.stop,
+                silence_s=self.plan.silence,
+                limit_s=limit_s + 10,
+                environment=self.setting.environment,
+            )
+        except EnvironmentFault as error:
+            if _is_foreign(side):
+                raise WorkerFault(str(error).partition("; build it")[0], "crash") from None
+            raise
 
-    def _run_workers(self, groups: Groups, number: int, cycles: int, writer: RoundWriter, rates: dict[str, list[float]]) -> None:
+    # --- one process at a time
+
+    def _run_workers(self, groups: Groups, number: int, cycles: int, writer: RoundWriter, rates: dict[str, list[float]], side: str) -> None:
         """Measures ``groups``; when a worker breaks, the point at work is recorded as failed and a fresh worker goes on without it."""
         self._offset = {}
         points = {p.id: p for members in groups.values() for p in members}
-        remaining = dict(groups)
+        remaining = self._without_broken(groups)
         while remaining:
             blame = Blame({g: [p.id for p in members] for g, members in remaining.items()}, cycles)
             try:
-                with self._start(self.setting.program, self._limit(remaining, cycles)) as worker:
+                limit = self._limit(remaining, cycles)
+                with self._start(side, limit) as worker:
                     self._costs.begin_worker()
-                    worker.send(self._job(remaining, number, cycles, "auto"), last=True)
+                    worker.send(self._job(remaining, number, cycles, "auto", limit), last=True)
                     ended = False
                     while (event := worker.next_event()) is not None:
                         blame.see(event)
-                        self._take(event, points, number, writer, rates)
+                        self._take(event, points, number, writer, rates, side)
                         ended = ended or event["event"] == "done"
                     if not ended and not self.record["failures"]:
                         raise WorkerFault("it ended without saying that it was done", "crash")
                 return
             except WorkerFault as fault:
-                remaining = self._without_suspect(fault, blame, remaining, points)
+                remaining = self._without_suspect(fault, blame, remaining, points, side, {g for g in remaining if blame.finished(g)})
                 self._offset = {g: len({r for p in remaining[g] for r in range(len(rates.get(p.id, [])) // 2 + 1)}) for g in remaining}
 
-    def _without_suspect(self, fault: WorkerFault, blame: Blame, remaining: Groups, points: Mapping[str, Point]) -> Groups:
-        """What is left to measure after ``fault``, without the point that caused it."""
-        suspects = [points[name] for name in blame.suspects() if name in points]
-        if not suspects:
-            left = [g for g in remaining if not blame.finished(g)]
-            if left and not blame.started:
-                raise EnvironmentFault(f"{self.setting.program}: {fault.reason}, before it measured anything: run `dpubench doctor`")
-            self._note_failure("measure", f"the worker: {fault.reason}")
-            return {}
-        guilty = suspects[0]
-        if len(suspects) > 1:
-            guilty, fault = self._probe(suspects, fault)
-        self._blame(guilty, "measure" if guilty.verified else "prepare", fault)
-        rest = {g: [p for p in members if not p.failure] for g, members in remaining.items() if not blame.finished(g)}
+    def _without_broken(self, groups: Groups) -> Groups:
+        """``groups`` without the points of contract programs that are known not to begin; those fail with the reason that is known."""
+        for point in (p for members in groups.values() for p in members if p.side in self._broken):
+            self._fail(point, "prepare", self._broken[point.side])
+        rest = {g: [p for p in members if not p.failure] for g, members in groups.items()}
         return {g: members for g, members in rest.items() if members}
+
+    def _without_suspect(
+        self, fault: WorkerFault, blame: Blame, remaining: Groups, points: Mapping[str, Point], side: str, finished: set[str]
+    ) -> Groups:
+        """What is left to measure after ``fault`` of the program of ``side``, without the point that caused it."""
+        suspects = [points[name] for name in blame.suspects() if name in points]
+        left = {g: members for g, members in remaining.items() if g not in finished}
+        if suspects:
+            guilty = suspects[0]
+            if len(suspects) > 1:
+                guilty, fault = self._probe(suspects, fault)
+            self._blame(guilty, "measure" if guilty.verified else "prepare", fault)
+        elif left and not blame.started and _is_foreign(side):
+            self._broken[side] = f"{side}: {fault.reason}, before it measured anything"
+        elif left and not blame.started:
+            raise EnvironmentFault(f"{self._program(side)}: {fault.reason}, before it measured anything: run `dpubench doctor`")
+        elif left and _is_foreign(side):
+            self._broken[side] = f"{side}: {fault.reason}"
+        else:
+            self._note_failure("measure", f"the worker: {fault.reason}" if not side else f"the worker {self._program(side)}: {fault.reason}")
+            left = {g: members for g, members in left.items() if all(p.failure or p.side != side for p in members)}
+        return self._without_broken(left)
 
     def _probe(self, suspects: Sequence[Point], fault: WorkerFault) -> tuple[Point, WorkerFault]:
         """Which of ``suspects`` breaks a worker by itself; the first, with the fault that was seen, when none does."""
         for point in suspects:
-            program = self.setting.program if not point.build else self.setting.against or self.setting.program
             alone = {point.configuration.id: [point]}
+            limit = self._limit(alone, 1)
             try:
-                with self._start(program, self._limit(alone, 1)) as worker:
-                    worker.send(self._job(alone, 0, 1, "auto"), last=True)
+                with self._start(point.side, limit) as worker:
+                    worker.send(self._job(alone, 0, 1, "auto", limit), last=True)
                     while worker.next_event() is not None:
                         pass
             except WorkerFault as own:
@@ -415,10 +460,8 @@ class Run:
         message = f"the worker broke at this point ({fault.reason}); the rest went on without it"
         self._warn({"code": "restarted", "message": message, "point": point.id, "group": point.configuration.id})
 
-    def _take(
-        self, event: Event, points: Mapping[str, Point], number: int, writer: RoundWriter, rates: dict[str, list[float]], build: str = ""
-    ) -> None:
-        """Keeps an event and what it tells."""
+    def _take(self, event: Event, points: Mapping[str, Point], number: int, writer: RoundWriter, rates: dict[str, list[float]], side: str) -> None:
+        """Keeps an event of the program of ``side``, whose points are ``points``, and what it tells."""
         kind, group, name = event["event"], event.get("group", ""), event.get("point", "")
         self._costs.see("cycle" if event.get("phase") == "measure" else kind, group, name, event.get("elapsed_ns", 0))
         if kind == "window":
@@ -431,7 +474,7 @@ class Run:
         writer.write({k: v for k, v in event.items() if k != "catalog"})
         self.setting.listener.event(event)
         if kind == "hello":
-            self._note_hello(event, build)
+            self._note_hello(event, side)
         elif kind == "prepared" and name in points:
             points[name].prepared = {k: event[k] for k in ("input", "path", "memory_bytes", "footprint_bytes")}
             points[name].build_ns.append(event["build_ns"])
@@ -440,16 +483,16 @@ class Run:
         elif kind == "warning":
             self._warn({k: event[k] for k in ("code", "message", "point", "group") if k in event})
         elif kind == "failure":
-            self._take_failure(event, points)
-        elif kind == "done":
+            self._take_failure(event, points, side)
+        elif kind == "done" and not _is_foreign(side):
             self.record["clock"] = event["clock"]
 
-    def _take_failure(self, event: Event, points: Mapping[str, Point]) -> None:
+    def _take_failure(self, event: Event, points: Mapping[str, Point], side: str) -> None:
         concerned = [p for p in points.values() if event.get("point") == p.id or ("point" not in event and event.get("group") == p.configuration.id)]
         for point in concerned:
             self._fail(point, event["phase"], event["message"])
         if not concerned:
-            self._note_failure(event["phase"], event["message"])
+            self._note_failure(event["phase"], f"{side}: {event['message']}" if _is_foreign(side) else event["message"])
 
     def _fail(self, point: Point, phase: str, message: str) -> None:
         if not point.failure:
@@ -467,82 +510,93 @@ class Run:
             self._warned.add(_key(warning))
             self.record["warnings"].append(warning)
 
-    def _note_hello(self, event: Event, build: str) -> None:
-        if not build:
+    def _note_hello(self, event: Event, side: str) -> None:
+        told = {k: event[k] for k in ("program", "version", "build")}
+        if _is_foreign(side):
+            for entry in self.record.get("engine_programs", []):
+                if entry["path"] == side:
+                    entry |= told
+            return
+        if not side:
             self.record["machine"], self.record["build"] = event["machine"], event["build"]
-        path = self.setting.program if not build else self.setting.against
-        self.record["builds"][build] = {"program": event["program"], "version": event["version"], "path": str(path), "build": event["build"]}
+        self.record["builds"][side] = {**told, "path": str(self._program(side))}
 
-    # --- two builds, window by window
+    # --- several programs, window by window
 
     def _run_alternating(self, groups: Groups, number: int, cycles: int, writer: RoundWriter, rates: dict[str, list[float]]) -> None:
-        """Two builds in ABBA order: in each cycle every point of both builds, the canaries, and all of it backwards."""
+        """Several programs in ABBA order: in each cycle every point of all of them, the canaries, and all of it backwards."""
         self._offset = {}
         names = list(groups)
         for at in range(0, len(names), STEPPED_GROUPS):
-            chunk = {g: groups[g] for g in names[at : at + STEPPED_GROUPS]}
+            chunk = self._without_broken({g: groups[g] for g in names[at : at + STEPPED_GROUPS]})
             while chunk:
                 chunk = self._alternate(chunk, number, cycles, writer, rates)
 
     def _alternate(self, chunk: Groups, number: int, cycles: int, writer: RoundWriter, rates: dict[str, list[float]]) -> Groups:
         """Measures ``chunk``; what is left of it after a fault."""
-        assert self.setting.against is not None  # called only then
         points = {p.id: p for members in chunk.values() for p in members}
-        sides = {"": self.setting.program, OTHER_BUILD: self.setting.against}
-        halves = {b: {g: own for g, members in chunk.items() if (own := [p for p in members if p.build == b])} for b in sides}
-        halves = {b: own for b, own in halves.items() if own}
-        blames = {b: Blame({g: [p.id for p in members] for g, members in own.items()}, cycles) for b, own in halves.items()}
+        # Ours, which sorts first, gives the canaries where it takes part.
+        parts: dict[str, Groups] = {s: {} for s in sorted({p.side for p in points.values()})}
+        for group, members in chunk.items():
+            for point in members:
+                parts[point.side].setdefault(group, []).append(point)
+        own = {s: {p.id: p for p in points.values() if p.side == s} for s in parts}
+        blames = {s: Blame({g: [p.id for p in members] for g, members in part.items()}, cycles) for s, part in parts.items()}
         workers: dict[str, Worker] = {}
         asked: Point | None = None
-        side, done = "", set[str]()
+        first = side = next(iter(parts))
+        done = set[str]()
         limit = 4 * self._limit(chunk, cycles)
         try:
-            for side, mine in halves.items():
-                workers[side] = self._start(sides[side], limit)
-                workers[side].send(self._job(mine, number, cycles, "stepped"))
-            for side in halves:
+            for side, part in parts.items():
+                workers[side] = self._start(side, limit)
+                workers[side].send(self._job(part, number, cycles, "stepped", limit))
+            for side in parts:
                 self._costs.begin_worker()
-                self._listen(workers[side], "ready", blames[side], points, number, writer, rates, side)
+                self._listen(workers[side], "ready", blames[side], own[side], number, writer, rates, side)
             for group, members in chunk.items():
                 for cycle in range(1, cycles + 1):
-                    up: list[tuple[str, Point | None, str]] = [(p.id, p, p.build) for p in members]
-                    canaries: list[tuple[str, Point | None, str]] = [(c, None, next(iter(halves))) for c in CANARIES]
-                    for half, steps in ((0, up + canaries), (1, list(reversed(up + canaries)))):
-                        for name, asked, side in steps:
+                    steps: list[tuple[str, Point | None, str]] = [(p.id, p, p.side) for p in members]
+                    steps += [(c, None, first) for c in CANARIES]
+                    for half in (0, 1):
+                        for name, asked, side in steps if half == 0 else reversed(steps):
                             if asked is not None and asked.failure:
                                 continue
                             workers[side].send(json.dumps({"window": name}).encode() + b"\n")
                             place = {"group": group, "cycle": cycle, "half": half}
-                            self._listen(workers[side], name, blames[side], points, number, writer, rates, side, place)
+                            self._listen(workers[side], name, blames[side], own[side], number, writer, rates, side, place)
                 done.add(group)
                 asked = None
             for side, worker in workers.items():
                 worker.send(b'{"end":true}\n', last=True)
-                self._listen(worker, "", blames[side], points, number, writer, rates, side)
+                self._listen(worker, "", blames[side], own[side], number, writer, rates, side)
             return {}
         except WorkerFault as fault:
             if asked is not None:
                 self._blame(asked, "measure", fault)
-                rest = {g: [p for p in members if not p.failure] for g, members in chunk.items()}
+                rest = self._without_broken({g: members for g, members in chunk.items() if g not in done})
             else:
-                rest = self._without_suspect(fault, blames[side], chunk, points)
+                rest = self._without_suspect(fault, blames[side], chunk, own[side], side, done)
             # Windows of a group that was cut short are taken again, behind those that are kept.
-            self._offset |= {g: cycles for g in rest if any(p.id in rates for p in rest[g])}
-            return {g: members for g, members in rest.items() if members and g not in done}
+            self._offset |= {g: self._offset.get(g, 0) + cycles for g in rest if any(p.id in rates for p in rest[g])}
+            return rest
         finally:
             for worker in workers.values():
                 worker.__exit__(None, None, None)
 
     def _listen(
         self, worker: Worker, awaited: str, blame: Blame, points: Mapping[str, Point], number: int, writer: RoundWriter,
-        rates: dict[str, list[float]], build: str, place: Mapping[str, Any] | None = None,
+        rates: dict[str, list[float]], side: str, place: Mapping[str, Any] | None = None,
     ) -> None:  # fmt: skip
         """Takes events until the one that is awaited: ``ready``, the window of a point, or (empty) the end."""
         while (event := worker.next_event()) is not None:
-            if event["event"] == "window" and place is not None:
+            if event["event"] == "window":
+                # A program must not speak for another, nor out of turn.
+                if place is None or event["point"] != awaited:
+                    raise WorkerFault(f"it printed a window that it was not asked for: {event['point'][:80]}", "rubbish")
                 event |= place
             blame.see(event)
-            self._take(event, points, number, writer, rates, build)
+            self._take(event, points, number, writer, rates, side)
             if event["event"] == awaited or (awaited and event.get("point") == awaited and event["event"] in ("window", "failure")):
                 return
         if awaited:
@@ -564,6 +618,11 @@ class Run:
                 )
 
 
+def _is_foreign(side: str) -> bool:
+    """Whether ``side`` is a contract program: those go by their absolute path, builds by a label."""
+    return side.startswith("/")
+
+
 def _others(configuration: Configuration) -> int:
     """Candidates besides the reference: with one there is nothing to choose."""
     return sum(e != configuration.reference for e in configuration.candidates)
@@ -577,9 +636,10 @@ def _key(warning: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def new_record(
-    name: str, plan: Plan, command: str, expansion: Expansion, operators: Iterable[Mapping[str, Any]], inputs: Mapping[str, Any], hello: Event
+    name: str, plan: Plan, command: str, expansion: Expansion, operators: Iterable[Mapping[str, Any]], inputs: Mapping[str, Any], known: Catalog
 ) -> dict[str, Any]:
     """``run.json`` of a run that has not measured anything yet."""
+    hello = known.hello
     record: dict[str, Any] = {
         "schema": schemas.RUN, "name": name, "study": plan.study, "plan": plan.plan, "status": "running", "started": now_utc(), "finished": "",
         "command": command, "version": __version__, "precision_target": plan.precision, "seed": plan.seed, "target": plan.target, "spent_s": 0.0,
@@ -588,6 +648,8 @@ def new_record(
         "configurations": [c.record() for c in expansion.configurations], "points": [], "rounds": [],
         "selection": {"wanted": expansion.select_best}, "failures": [], "warnings": [], "left_out": list(expansion.left_out),
     }  # fmt: skip
+    if known.others:
+        record["engine_programs"] = [other.record() for other in known.others]
     for configuration, engine, reason in expansion.unavailable:
         version = int(record["operators"][configuration.operator]["version"])
         point = Point(configuration, engine, plan.target, "", version, unavailable=reason)

@@ -46,7 +46,10 @@ class Configuration:
 
 @dataclass
 class Point:
-    """A configuration on one engine, target and build, and what became known of it."""
+    """A configuration on one engine, target and build, and what became known of it.
+
+    ``program`` is the path of the contract program that has the engine, empty for ``dpubench-operators``; ``name_in_program`` is what it calls it.
+    """
 
     configuration: Configuration
     engine: str
@@ -59,6 +62,13 @@ class Point:
     failure: str = ""
     unavailable: str = ""
     rates: dict[int, list[float]] = field(default_factory=dict)  #: round -> operations per second of its windows
+    program: str = ""
+    name_in_program: str = ""
+
+    @property
+    def side(self) -> str:
+        """Which program measures it: "" ours, the label of another build, or the path of a contract program."""
+        return self.program or self.build
 
     @property
     def id(self) -> str:
@@ -69,7 +79,8 @@ class Point:
         return {
             "id": self.id, "configuration": c.id, "operator": c.operator, "operator_version": self.operator_version, "params": c.params,
             "threads": c.threads, "burst": c.burst, "footprint": c.footprint, "engine": self.engine, "target": self.target, "build": self.build,
-            **self.prepared, "build_ns": self.build_ns, "verified": self.verified, "failure": self.failure, "unavailable": self.unavailable,
+            **({"program": self.program} if self.program else {}), **self.prepared,
+            "build_ns": self.build_ns, "verified": self.verified, "failure": self.failure, "unavailable": self.unavailable,
         }  # fmt: skip
 
 
