@@ -290,6 +290,7 @@ class RegexOperator final : public Operator {
     count_bytes(*work);
     const std::string_view kind = capture ? "capture" : "corpus";
     const std::string source = !store.has(kind) ? "model text, seed " + std::to_string(store.seed()) : store.identity(kind).name;
+    work->rules_name = rules.name;
     work->input_name = std::to_string(work->rules.size()) + " rules of " + rules.name + " on " + source;
     inputs::Sha256 sha;
     sha.update(bytes_of(work->rules_hash));

@@ -18,6 +18,7 @@ namespace dpubench::regex {
 
 class RegexWork final : public Work {
  public:
+  std::string rules_name;  ///< of the list that they come from, for messages
   std::vector<Rule> rules;
   std::string rules_hash;  ///< hash_of(rules)
   bool stream = false;     ///< items are flows of segments, else payloads
@@ -108,7 +109,8 @@ inline std::string compiled_summary(const RegexWork& work, std::size_t rejected,
   if (rejected == 0) return {};
   const std::string of = " of " + std::to_string(work.rules.size()) + " rules";
   if (rejected == work.rules.size()) {
-    throw Error(engine + " compiles none" + of + ": " + first_reason + "; give other rules with --input rules=FILE");
+    throw Error(work.rules_name + ": " + engine + " compiles none" + of + ": " + first_reason +
+                "; give other rules with --input rules=FILE");
   }
   return "; " + std::to_string(rejected) + of + " not compiled and undecided (" + first_reason + ")";
 }
