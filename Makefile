@@ -4,9 +4,11 @@ BUILD ?= build
 VENV := .venv
 BIN := $(VENV)/bin
 export DPUBENCH_SHARED_DATA ?= $(abspath ../shared/data)
-# Lets builds of several trees share what they compile, where ccache is there.
-CCACHE := $(shell command -v ccache 2>/dev/null)
-export CXX ?= $(if $(filter default,$(origin CXX)),$(strip $(CCACHE) g++),$(CXX))
+# Builds of several trees share what they compile, where ccache is there.
+ifeq ($(origin CXX),default)
+CXX := $(strip $(notdir $(shell command -v ccache 2>/dev/null)) g++)
+endif
+export CXX
 SECONDS_PER_FUZZER ?= 600
 
 .PHONY: help run test bench fuzz lint format deps deps-test build build-tests venv clean
@@ -24,9 +26,9 @@ deps:  ## list and install missing packages (needs root, or sudo)
 deps-test: deps
 	@scripts/deps.sh test
 
-$(VENV)/stamp: pyproject.toml scripts/constraints.txt
+$(VENV)/stamp: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install -q --disable-pip-version-check -c scripts/constraints.txt 'meson>=1.10' -e '.[test]'
+	$(BIN)/pip install -q --disable-pip-version-check 'meson>=1.10' -e '.[test]'
 	touch $@
 
 venv: $(VENV)/stamp

@@ -47,6 +47,7 @@ std::size_t BufferSet::count_for(const Work& work, std::size_t bytes, std::size_
 }
 
 BufferSet::BufferSet(const Work& work, std::size_t count, std::uint32_t burst, std::uint64_t seed) : work_(work) {
+  if (work.items.empty()) throw Error("a work without items cannot be laid out");
   const std::size_t repeat = std::lcm(work.items.size(), static_cast<std::size_t>(burst));
   const std::size_t whole = count < repeat ? burst : repeat;
   count = (count + whole - 1) / whole * whole;

@@ -47,7 +47,9 @@ const Operator* find_operator(std::string_view name) {
 Params Operator::complete(const Params& given) const {
   Params full;
   for (const Parameter& parameter : info().parameters) full.set(parameter.name, parameter.default_value);
-  for (const auto& [name, value] : given.all()) {
+  for (const auto& entry : given.all()) {
+    const std::string& name = entry.first;  // not a structured binding: Clang 14 does not let lambdas capture those
+    const std::string& value = entry.second;
     const auto& parameters = info().parameters;
     const auto it = std::find_if(parameters.begin(), parameters.end(), [&](const Parameter& p) { return p.name == name; });
     if (it == parameters.end()) {

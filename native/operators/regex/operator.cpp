@@ -1,6 +1,7 @@
 // regex: which rules of a set match a packet payload, or a flow of payloads.
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -366,7 +367,7 @@ class RegexOperator final : public Operator {
     const auto& work = static_cast<const RegexWork&>(base);
     if (work.payload_bytes == work.item_bytes) return totals.in_bytes;
     const double share = static_cast<double>(work.payload_bytes) / static_cast<double>(work.item_bytes);
-    return static_cast<std::uint64_t>(share * static_cast<double>(totals.in_bytes) + 0.5);
+    return static_cast<std::uint64_t>(std::llround(share * static_cast<double>(totals.in_bytes)));
   }
 
   [[nodiscard]] std::optional<Remark> remark(const Work& base, const WindowTotals&) const override {
