@@ -5,7 +5,8 @@ build=$1
 echo "== clang-format"
 git ls-files '*.cpp' '*.hpp' | xargs clang-format-14 --dry-run --Werror
 echo "== clang-tidy"
-git ls-files 'native/*.cpp' 'tests/native/*.cpp' | xargs -P "$(nproc)" -n 4 clang-tidy-14 -p "$build" --quiet --warnings-as-errors='*' 2>&1 |
+# Not the tests: GoogleTest's macros take the checker minutes a file. Clang's own errors count too, so that this is also a build check.
+git ls-files 'native/*.cpp' | grep -v _test.cpp | xargs -P "$(nproc)" -n 4 clang-tidy-14 -p "$build" --quiet --warnings-as-errors='*' 2>&1 |
     grep -vE '^[0-9]+ warnings? (generated|treated)|^$' && { echo "lint: clang-tidy found faults" >&2; exit 1; }
 echo "== ruff"
 .venv/bin/ruff format --check .
