@@ -31,8 +31,8 @@
 #endif
 // Neither compiler's pragma (GCC's before 13) changes the macros by which rte_thash_x86_gfni.h asks.
 #if !defined __GFNI__ && !defined __AVX512F__
-#define __GFNI__ 1
-#define __AVX512F__ 1
+#define __GFNI__ 1     // NOLINT(bugprone-reserved-identifier)
+#define __AVX512F__ 1  // NOLINT(bugprone-reserved-identifier)
 #define DPUBENCH_DEFINED_GFNI
 #endif
 
