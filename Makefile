@@ -11,7 +11,7 @@ endif
 export CXX
 SECONDS_PER_FUZZER ?= 600
 
-.PHONY: help run test bench fuzz lint format deps deps-test build build-tests venv clean
+.PHONY: help run test arm bench fuzz lint format deps deps-test deps-arm build build-tests venv venv-test clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -26,21 +26,34 @@ deps:  ## list and install missing packages (needs root, or sudo)
 deps-test: deps
 	@scripts/deps.sh test
 
+deps-arm:
+	@scripts/deps.sh build arm
+
 $(VENV)/stamp: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install -q --disable-pip-version-check 'meson>=1.10' -e '.[test]'
+	$(BIN)/pip install -q --disable-pip-version-check 'meson>=1.10' -e .
+	touch $@
+
+# What tests need beyond that, so that whoever only measures does not depend on it.
+$(VENV)/test-stamp: $(VENV)/stamp
+	$(BIN)/pip install -q --disable-pip-version-check -e '.[test]'
 	touch $@
 
 venv: $(VENV)/stamp
 
+venv-test: $(VENV)/test-stamp
+
 build: venv  ## build the native programs and install the command in .venv/bin
 	@scripts/build.sh $(BUILD)
 
-build-tests: venv
+build-tests: venv-test
 	@scripts/build.sh $(BUILD) -Dtests=true
 
 test: deps-test build-tests  ## install what is missing, build, run every test
 	@scripts/test.sh $(BUILD)
+
+arm: deps-arm venv  ## cross-compile for 64-bit Arm and run the native tests under an emulator (x86-64 hosts, Debian)
+	@scripts/arm.sh $(BUILD)-aarch64
 
 bench: deps-test build-tests  ## ratios against bare loops, and the instrument measured (long)
 	$(BIN)/python -m benchmarks
@@ -51,7 +64,7 @@ fuzz: deps-test build-tests  ## every fuzzer for SECONDS_PER_FUZZER seconds (def
 lint: deps-test build-tests  ## clang-format, clang-tidy, ruff, mypy
 	@scripts/lint.sh $(BUILD)
 
-format: deps-test venv  ## rewrite the sources in the project's format
+format: deps-test venv-test  ## rewrite the sources in the project's format
 	git ls-files '*.cpp' '*.hpp' | xargs clang-format-14 -i
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .

@@ -26,7 +26,7 @@ def _variants(bench: Bench, configuration: Configuration) -> Iterator[dict[str, 
     yield configuration.params
     parameters = bench.catalog.operator(configuration.operator)["parameters"]
     least = next((p["values"][0] for p in parameters if p["name"] == "size" and p["values"]), None)
-    if least is not None and not bench.quick and configuration.params["size"] != least:
+    if least is not None and not bench.quick and configuration.params.get("size", least) != least:
         yield configuration.params | {"size": least}
 
 

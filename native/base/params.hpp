@@ -20,6 +20,7 @@ class Params {
 
   void set(std::string name, std::string value) { values_[std::move(name)] = std::move(value); }
   void set(std::string name, std::uint64_t value) { values_[std::move(name)] = std::to_string(value); }
+  void remove(const std::string& name) { values_.erase(name); }
   [[nodiscard]] bool has(std::string_view name) const { return find(name) != nullptr; }
   /// The value as text. @throws Error when there is no such parameter.
   [[nodiscard]] const std::string& text(std::string_view name) const;

@@ -37,14 +37,4 @@ void require_packets(const Capture& capture, const std::string& name);
 /// @throws Error when it cannot be read, is no capture, or holds no IP packet at all
 Capture read_capture(const std::filesystem::path& path);
 
-/// Where in an IP packet its transport header and payload lie; false when it is a non-first fragment, cut off, or not
-/// TCP/UDP/SCTP.
-struct Transport {
-  std::uint8_t protocol = 0;
-  std::uint32_t header = 0;   ///< offset of the transport header from the IP header
-  std::uint32_t payload = 0;  ///< offset of the payload
-  std::uint32_t end = 0;      ///< end of the payload by the IP length, at most the captured length
-};
-bool find_transport(std::span<const std::byte> ip_packet, Transport& out);
-
 }  // namespace dpubench::inputs

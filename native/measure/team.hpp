@@ -17,7 +17,8 @@ std::vector<int> allowed_cpus();
 class ThreadTeam {
  public:
   /// @param cpus empty: the allowed ones. A CPU that cannot be pinned to is reported by pinned().
-  ThreadTeam(unsigned threads, std::vector<int> cpus);
+  /// @param seed moves each thread's stack within a page
+  ThreadTeam(unsigned threads, std::vector<int> cpus, std::uint64_t seed = 0);
   ~ThreadTeam();
   ThreadTeam(const ThreadTeam&) = delete;
   ThreadTeam& operator=(const ThreadTeam&) = delete;
@@ -31,7 +32,7 @@ class ThreadTeam {
   void run(const std::function<void(unsigned)>& work);
 
  private:
-  void serve(unsigned index, int cpu);
+  void serve(unsigned index, int cpu, std::size_t stack_offset);
 
   std::mutex mutex_;
   std::condition_variable start_;

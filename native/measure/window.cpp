@@ -26,12 +26,13 @@ std::uint64_t bursts_per_reading(Stepper& stepper, const Clock& clock) {
 }
 
 Window run_window(ThreadTeam& team, std::span<Stepper* const> steppers, std::uint64_t chunk, const WindowSpec& spec,
-                  const Clock& clock) {
+                  const Clock& clock, std::span<const std::unique_ptr<CycleCounter>> counters) {
   struct alignas(128) Tally {  // two lines: adjacent-line prefetch would share them otherwise
     std::uint64_t start = 0;
     std::uint64_t end = 0;
     std::uint64_t operations = 0;
     std::uint64_t bursts = 0;
+    std::optional<std::uint64_t> cycles;
   };
   const unsigned threads = team.size();
   const bool oversubscribed = threads > team.cpus();
@@ -47,12 +48,18 @@ Window run_window(ThreadTeam& team, std::span<Stepper* const> steppers, std::uin
     for (int spins = 0; waiting.load(std::memory_order_acquire) != 0;) {
       if (++spins % kSpinsBeforeYield == 0) std::this_thread::yield();  // the thread waited for may need this CPU
     }
+    // After the barrier: the cycles of waiting are not those of the work.
+    std::optional<CycleReading> before;
+    if (!counters.empty()) before = counters[index]->read();
     tally.start = clock.ticks();
     do {
       tally.operations += stepper.step(chunk);
       tally.bursts += chunk;
       tally.end = clock.ticks();
     } while (tally.end - tally.start < least || (tally.bursts < spec.min_bursts && tally.end - tally.start < most));
+    if (before) {
+      if (const auto after = counters[index]->read()) tally.cycles = cycles_between(*before, *after);
+    }
     tallies[index] = tally;
   });
 
@@ -68,6 +75,11 @@ Window run_window(ThreadTeam& team, std::span<Stepper* const> steppers, std::uin
     last = std::max(last, tally.end);
   }
   window.elapsed_ns = clock.to_ns(last - first);
+  if (std::all_of(tallies.begin(), tallies.end(), [](const Tally& tally) { return tally.cycles.has_value(); })) {
+    std::uint64_t cycles = 0;
+    for (const Tally& tally : tallies) cycles += *tally.cycles;
+    window.core_cycles = cycles;
+  }
   return window;
 }
 

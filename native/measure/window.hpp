@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "measure/clock.hpp"
+#include "measure/counters.hpp"
 #include "measure/team.hpp"
 
 namespace dpubench::measure {
@@ -27,9 +30,10 @@ struct WindowSpec {
 
 struct Window {
   std::uint64_t operations = 0;
-  std::uint64_t bursts = 0;        ///< of all threads
-  std::uint64_t least_bursts = 0;  ///< of the thread that did fewest
-  double elapsed_ns = 0;           ///< first start to last end
+  std::uint64_t bursts = 0;                  ///< of all threads
+  std::uint64_t least_bursts = 0;            ///< of the thread that did fewest
+  double elapsed_ns = 0;                     ///< first start to last end
+  std::optional<std::uint64_t> core_cycles;  ///< of all threads, where every one has a counter that counted throughout
 };
 
 /// Bursts between two clock readings, such that the reading costs below 0.1 % (2,000 times its overhead plus resolution), found
@@ -38,8 +42,9 @@ std::uint64_t bursts_per_reading(Stepper& stepper, const Clock& clock);
 
 /// Runs one window. Operations of all threads are divided by the common wall time: a thread that starts late or ends late
 /// counts against the rate. @param steppers one per thread of the team @param chunk bursts between clock readings
+/// @param counters one per thread of the team, opened by it, or none; they are read just outside the clock's readings
 Window run_window(ThreadTeam& team, std::span<Stepper* const> steppers, std::uint64_t chunk, const WindowSpec& spec,
-                  const Clock& clock);
+                  const Clock& clock, std::span<const std::unique_ptr<CycleCounter>> counters = {});
 
 /// Keeps a value from being removed by the optimiser at no cost beyond having it in a register.
 template <class T>

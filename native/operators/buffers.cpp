@@ -138,12 +138,26 @@ Output BufferSet::output(std::size_t buffer) const {
   return out;
 }
 
-void BufferSet::check_inputs() const {
-  for (std::size_t i = 0; i < size(); ++i) {
+void BufferSet::check_inputs(std::size_t burst) const {
+  const std::size_t n = bursts_[burst].n;
+  for (std::size_t i = burst * n; i < (burst + 1) * n; ++i) {
     const Item& item = work_.items[item_of(i)];
     if (!std::equal(item.in.begin(), item.in.end(), in_[i]) || !std::equal(item.aux.begin(), item.aux.end(), aux_[i])) {
-      throw Error("item " + std::to_string(item_of(i)) + ": the engine wrote to its input");
+      throw Error("item " + std::to_string(item_of(i)) + ": an engine wrote to its input");
     }
+  }
+}
+
+void BufferSet::check_inputs() const {
+  for (std::size_t burst = 0; burst < bursts_.size(); ++burst) check_inputs(burst);
+}
+
+void BufferSet::restore_inputs() {
+  for (std::size_t i = 0; i < size(); ++i) {
+    // They are const for engines; the arena is ours.
+    const Item& item = work_.items[item_of(i)];
+    std::copy(item.in.begin(), item.in.end(), const_cast<std::byte*>(in_[i]));
+    std::copy(item.aux.begin(), item.aux.end(), const_cast<std::byte*>(aux_[i]));
   }
 }
 

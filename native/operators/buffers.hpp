@@ -46,8 +46,11 @@ class BufferSet {
   [[nodiscard]] bool equals(std::size_t buffer, const Output& want, bool with_result) const;
   /// A copy of a buffer's output. @throws Error when the engine left it alone, wrote past its room, or says that it did
   [[nodiscard]] Output output(std::size_t buffer) const;
-  /// @throws Error when an engine wrote to its input
+  /// Of one burst, or of all. @throws Error when an engine wrote to its input
+  void check_inputs(std::size_t burst) const;
   void check_inputs() const;
+  /// Makes inputs what they were.
+  void restore_inputs();
   /// Bytes in and out of one burst as it stands.
   [[nodiscard]] std::uint64_t in_bytes(std::size_t burst) const;
   [[nodiscard]] std::uint64_t out_bytes(std::size_t burst) const;

@@ -7,6 +7,15 @@ namespace {
 
 using nlohmann::json;
 
+/// Why an engine cannot do `params`, empty where it can, by name.
+json reasons(std::span<const EngineSlot* const> slots, const Params& params) {
+  json found = json::object();
+  for (const EngineSlot* slot : slots) {
+    found[slot->name] = !slot->reason.empty() ? slot->reason : slot->engine->unsupported(params);
+  }
+  return found;
+}
+
 json describe(const Operator& op, const EngineCatalog& engines) {
   const OperatorInfo& info = op.info();
   json parameters = json::array();
@@ -17,6 +26,7 @@ json describe(const Operator& op, const EngineCatalog& engines) {
       parameter["min"] = p.min;
       parameter["max"] = p.max;
     }
+    if (!p.only_with.first.empty()) parameter["only_with"] = {{p.only_with.first, p.only_with.second}};
     parameters.push_back(std::move(parameter));
   }
   json metrics = json::array();
@@ -36,11 +46,7 @@ json describe(const Operator& op, const EngineCatalog& engines) {
   }
   json configurations = json::array();
   for (const Params& params : op.configurations()) {
-    json able = json::object();
-    for (const EngineSlot* slot : slots) {
-      able[slot->name] = !slot->reason.empty() ? slot->reason : slot->engine->unsupported(params);
-    }
-    configurations.push_back({{"params", params.all()}, {"engines", able}});
+    configurations.push_back({{"params", params.all()}, {"engines", reasons(slots, params)}});
   }
   return {{"name", info.name},
           {"version", info.version},
@@ -67,6 +73,29 @@ json catalog(const EngineCatalog& engines) {
   json operators_here = json::array();
   for (const Operator* op : operators()) operators_here.push_back(describe(*op, engines));
   return {{"operators", operators_here}};
+}
+
+json check_combinations(const EngineCatalog& engines, const std::string& combinations) {
+  json checked = json::array();
+  try {
+    for (const json& one : json::parse(combinations)) {
+      const std::string name = one.at("operator").get<std::string>();
+      json answer = {{"invalid", ""}, {"engines", json::object()}};
+      try {
+        const Operator* op = find_operator(name);
+        if (op == nullptr) throw Error("there is no operator '" + name + "'");
+        Params given;
+        for (const auto& [key, value] : one.at("params").items()) given.set(key, value.get<std::string>());
+        answer["engines"] = reasons(engines.of(*op), op->complete(given));
+      } catch (const Error& error) {
+        answer["invalid"] = error.what();
+      }
+      checked.push_back(std::move(answer));
+    }
+  } catch (const json::exception& error) {
+    throw Error(std::string("combinations: ") + error.what());
+  }
+  return {{"event", "checked"}, {"combinations", checked}};
 }
 
 }  // namespace dpubench

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <string>
 
 #include "operators/engines.hpp"
 
@@ -9,5 +10,10 @@ namespace dpubench {
 
 /// The `catalog` of a hello event (docs/architecture.md).
 nlohmann::json catalog(const EngineCatalog& engines);
+
+/// Whether combinations of parameters exist, and which engines can do them: the `checked` event. @param combinations  JSON text
+/// of
+/// [{"operator": NAME, "params": {NAME: VALUE}}] @throws Error when it is none
+nlohmann::json check_combinations(const EngineCatalog& engines, const std::string& combinations);
 
 }  // namespace dpubench

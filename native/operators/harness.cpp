@@ -7,10 +7,12 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "measure/canary.hpp"
+#include "measure/counters.hpp"
 #include "measure/window.hpp"
 #include "operators/driver.hpp"
 #include "operators/verify.hpp"
@@ -55,6 +57,7 @@ struct PointRun {
   std::vector<std::unique_ptr<Lane>> lanes;
   std::vector<std::unique_ptr<LaneStepper>> steppers;
   std::vector<Output> accepted;  ///< an output of each item that passed verification
+  bool judged = false;           ///< all outputs of a window were, whatever the operator
   std::uint64_t chunk = 1;
   bool alive = true;
   bool remarked = false;
@@ -64,8 +67,8 @@ struct PointRun {
 class Group {
  public:
   Group(const protocol::Job& job, const protocol::JobGroup& spec, const EngineCatalog& engines, inputs::Store& store,
-        protocol::EventWriter& events, measure::ThreadTeam& alone)
-      : job_(job), spec_(spec), engines_(engines), store_(store), events_(events), alone_(alone) {}
+        protocol::EventWriter& events, measure::ThreadTeam& alone, const measure::EnergyMeter& energy)
+      : job_(job), spec_(spec), engines_(engines), store_(store), events_(events), alone_(alone), energy_(energy) {}
 
   /// Prepares and verifies every point; each that cannot go on emits its failure and is dropped.
   void prepare();
@@ -87,6 +90,16 @@ class Group {
   void fail(PointRun& run, std::string_view phase, std::string_view message) {
     run.alive = false;
     events_.failure(phase, message, spec_.id, run.point->id);
+    // The points share their inputs: what one of them did to those must not be counted against the others.
+    for (auto& buffers : buffers_) {
+      if (buffers != nullptr) buffers->restore_inputs();
+    }
+  }
+  /// @throws Error when an engine wrote to its input
+  void check_inputs() const {
+    for (const auto& buffers : buffers_) {
+      if (buffers != nullptr) buffers->check_inputs();
+    }
   }
   void prepare_point(PointRun& run);
   void layout();
@@ -100,11 +113,13 @@ class Group {
   inputs::Store& store_;
   protocol::EventWriter& events_;
   measure::ThreadTeam& alone_;  ///< one thread, for the canaries
+  const measure::EnergyMeter& energy_;
   const Operator* op_ = nullptr;
   std::unique_ptr<Work> work_;
   std::unique_ptr<Verifier> verifier_;
   std::vector<std::unique_ptr<BufferSet>> buffers_;  ///< one per thread, shared by the points: what differs is the lane alone
   std::unique_ptr<measure::ThreadTeam> team_;
+  std::vector<std::unique_ptr<measure::CycleCounter>> cycles_;  ///< one per thread of the team, or none
   std::vector<PointRun> points_;
 };
 
@@ -129,7 +144,7 @@ void Group::prepare() {
   }
   progress("verify");
   try {
-    verifier_ = std::make_unique<Verifier>(*op_, *work_, engines_, spec_.burst);
+    verifier_ = std::make_unique<Verifier>(*op_, *work_, engines_, spec_.burst, job_.seed * 1000003U + job_.round);
     layout();
   } catch (const std::exception& error) {
     return fail_all("verify", error.what());
@@ -147,13 +162,14 @@ void Group::layout() {
     events_.warning("footprint-capped",
                     "the buffers of a thread would need more than " + std::to_string(kMaxFootprint >> 20) + " MiB", spec_.id);
   }
-  team_ = std::make_unique<measure::ThreadTeam>(spec_.threads, job_.cpus);
+  team_ = std::make_unique<measure::ThreadTeam>(spec_.threads, job_.cpus, job_.seed + job_.round);
   if (!team_->pinned())
     events_.warning("not-pinned", "a thread could not be pinned to its CPU: its rate may include migrations", spec_.id);
   if (team_->size() > team_->cpus()) {
     events_.warning("oversubscribed", std::to_string(team_->size()) + " threads share " + std::to_string(team_->cpus()) + " CPUs",
                     spec_.id);
   }
+  cycles_ = measure::open_cycle_counters(*team_);
   buffers_.resize(spec_.threads);
   // Each thread allocates its own, so that first touch places them on its NUMA node.
   team_->run([&](unsigned i) {
@@ -199,6 +215,7 @@ void Group::prepare_point(PointRun& run) {
                    {"how", passed.how}});
     phase = "prepare";
     open_lanes(run);
+    check_inputs();
   } catch (const std::exception& error) {
     fail(run, phase, error.what());
   }
@@ -252,7 +269,9 @@ void Group::window(PointRun& run, std::uint32_t cycle, int half, bool warm_up) {
     run.steppers[i]->seek(first[i]);
   });
   const measure::WindowSpec spec{job_.window.min_ms, job_.window.min_bursts, job_.window.max_ms, job_.window.threaded_min_ms};
-  const measure::Window window = measure::run_window(*team_, steppers, run.chunk, spec, clock);
+  const auto energy_before = energy_.read();
+  const measure::Window window = measure::run_window(*team_, steppers, run.chunk, spec, clock, cycles_);
+  const auto energy_uj = energy_.uj_between(energy_before, energy_.read());
 
   std::vector<std::uint64_t> touched;
   for (auto& stepper : run.steppers) touched.push_back(stepper->take_touched());
@@ -276,16 +295,17 @@ void Group::window(PointRun& run, std::uint32_t cycle, int half, bool warm_up) {
                 {"out_bytes", totals.out_bytes},
                 {"rate_bytes", op_->rate_bytes(*work_, totals)},
                 {"bursts", window.bursts}};
+  if (window.core_cycles) event["core_cycles"] = *window.core_cycles;
+  if (energy_uj) event["energy_uj"] = *energy_uj;
   const std::vector<double> values = op_->metrics(*work_, totals);
   for (std::size_t i = 0; i < values.size(); ++i) event["metrics"][op_->info().metrics[i].name] = values[i];
   events_.write(event);
   if (run.remarked) return;
   run.remarked = true;
   if (window.least_bursts < job_.window.min_bursts) {
-    events_.warning("few-bursts",
-                    "a window of at most " + std::to_string(job_.window.max_ms) + " ms holds only " +
-                        std::to_string(window.least_bursts) + " bursts of a thread",
-                    spec_.id, run.point->id);
+    std::ostringstream text;
+    text << "a window of at most " << job_.window.max_ms << " ms holds only " << window.least_bursts << " bursts of a thread";
+    events_.warning("few-bursts", text.str(), spec_.id, run.point->id);
   }
   if (const auto remark = op_->remark(*work_, totals)) events_.warning(remark->code, remark->message, spec_.id, run.point->id);
 }
@@ -299,6 +319,7 @@ void Group::check_window(PointRun& run, std::span<const std::uint64_t> touched, 
     std::vector<Output> outputs;
     for (std::uint64_t k = 0; k < std::min<std::uint64_t>(touched[t], ring); ++k) {
       const std::size_t b = (first[t] + k) % ring;
+      buffers.check_inputs(b);  // first: of changed inputs all outputs are wrong, of the engines beside this one too
       const std::uint64_t visits = touched[t] / ring + (k < touched[t] % ring ? 1 : 0);
       totals.in_bytes += visits * buffers.in_bytes(b);
       totals.out_bytes += visits * buffers.out_bytes(b);
@@ -311,9 +332,10 @@ void Group::check_window(PointRun& run, std::span<const std::uint64_t> touched, 
       }
     }
     // Other bytes than before are no fault by themselves (a signature with a random nonce): they are judged anew.
-    if (!items.empty()) verifier_->judge(items, outputs);
+    if (!items.empty()) verifier_->judge_window(items, outputs, run.accepted, !run.judged);
     for (std::uint64_t k = 0; k < std::min<std::uint64_t>(touched[t], ring); ++k) buffers.poison((first[t] + k) % ring);
   }
+  run.judged = true;
 }
 
 void Group::canary(measure::Stepper& stepper, const char* name, std::uint32_t cycle, int half) {
@@ -342,15 +364,14 @@ void Group::canary(measure::Stepper& stepper, const char* name, std::uint32_t cy
 }
 
 void Group::finish() {
-  for (const auto& buffers : buffers_) {
-    if (buffers == nullptr) continue;
-    try {
-      buffers->check_inputs();
-    } catch (const std::exception& error) {
-      for (PointRun& run : points_) {
-        if (run.alive) fail(run, "measure", error.what());
-      }
-      return;
+  try {
+    check_inputs();
+  } catch (const std::exception& error) {
+    for (PointRun& run : points_) {
+      if (!run.alive) continue;
+      fail(run, "measure",
+           std::string(error.what()) +
+               ", and not where it was at work: which of those that share it here cannot be told; measure each alone");
     }
   }
 }
@@ -379,7 +400,7 @@ class JobRun {
 
  private:
   void measure_group(const protocol::JobGroup& spec) {
-    Group group(job_, spec, engines_, store_, events_, alone_);
+    Group group(job_, spec, engines_, store_, events_, alone_, energy_);
     group.prepare();
     tell_notes();
     for (std::uint32_t cycle = 0; cycle <= job_.cycles && group.alive() && !events_.closed(); ++cycle) {
@@ -406,7 +427,7 @@ class JobRun {
   void stepped(std::istream& commands) {
     std::vector<std::unique_ptr<Group>> groups;
     for (const protocol::JobGroup& spec : job_.groups) {
-      groups.push_back(std::make_unique<Group>(job_, spec, engines_, store_, events_, alone_));
+      groups.push_back(std::make_unique<Group>(job_, spec, engines_, store_, events_, alone_, energy_));
       groups.back()->prepare();
       for (PointRun& run : groups.back()->points()) {
         if (run.alive) groups.back()->window(run, 0, 0, true);
@@ -459,6 +480,7 @@ class JobRun {
   measure::ThreadTeam alone_;
   measure::CoreCanary core_;
   measure::MemoryCanary memory_;
+  measure::EnergyMeter energy_;
   std::uint64_t measured_ = 0;
   std::size_t notes_told_ = 0;
 };

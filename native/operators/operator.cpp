@@ -70,6 +70,14 @@ Params Operator::complete(const Params& given) const {
       throw Error(info().name + ": " + name + " is one of " + known + ", not '" + value + "'");
     }
   }
+  for (const Parameter& parameter : info().parameters) {
+    if (parameter.belongs_to(full)) continue;
+    full.remove(parameter.name);
+    if (given.has(parameter.name)) {
+      throw Error(info().name + ": " + parameter.name + " belongs to " + parameter.only_with.first + "=" +
+                  parameter.only_with.second + "; leave it out here");
+    }
+  }
   if (const std::string reason = invalid(full); !reason.empty()) throw Error(info().name + ": " + reason);
   return full;
 }
@@ -86,6 +94,11 @@ std::vector<Params> Operator::configurations() const {
       }
     }
     all = std::move(wider);
+  }
+  for (Params& params : all) {
+    for (const Parameter& parameter : info().parameters) {
+      if (!parameter.belongs_to(params)) params.remove(parameter.name);
+    }
   }
   std::erase_if(all, [&](const Params& params) { return !invalid(params).empty(); });
   return all;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/params.hpp"
@@ -25,7 +26,11 @@ struct Parameter {
   std::string unit;       ///< empty for a choice; "B" for bytes, "1" for a count
   std::uint64_t min = 0;  ///< range of a number, ignored for a choice
   std::uint64_t max = 0;
+  std::pair<std::string, std::string> only_with{};  ///< a mode and its value that this (no mode itself) belongs to; empty: to all
   [[nodiscard]] bool is_number() const { return !unit.empty(); }
+  [[nodiscard]] bool belongs_to(const Params& params) const {
+    return only_with.first.empty() || params.is(only_with.first, only_with.second);
+  }
 };
 
 /// A quantity that a window yields besides operations and time (a compression ratio, matches per unit).
@@ -56,7 +61,7 @@ struct OperatorInfo {
   std::string equivalence_text;      ///< the rule in words
   std::string primary_metric;        ///< "gbps" (of rate_bytes()), "mops" or "kops" (operations)
   bool uses_result = false;          ///< Burst::result is part of the output
-  bool processes_all_bytes = false;  ///< Gb/s is shown only where true
+  bool processes_all_bytes = false;  ///< in some mode at least: Gb/s is shown only where true, and rate_bytes() is not 0
   std::vector<Metric> metrics;       ///< beyond ops/s, ns per operation and Gb/s
   std::vector<std::string> inputs;   ///< kinds needed: "routes4", "routes6", "capture", "rules", "corpus" (empty: generated)
   std::string reference_engine;
@@ -147,6 +152,10 @@ class Operator {
     return nullptr;
   }
 
+  /// kInverse only: whether right outputs differ from call to call (a signature with a random nonce), so that those of a window
+  /// cannot be compared with what was accepted before: the first window's are all undone, of later ones a sample.
+  [[nodiscard]] virtual bool randomized(const Params&) const { return false; }
+
   /// Values of info().metrics for the items that a window processed, from their inputs and outputs.
   struct WindowTotals {
     std::uint64_t operations = 0;
@@ -155,9 +164,11 @@ class Operator {
     std::uint64_t result_sum = 0;
   };
   [[nodiscard]] virtual std::vector<double> metrics(const Work&, const WindowTotals&) const { return {}; }
-  /// Bytes on which a window's Gb/s is based: its input, unless the operator says otherwise (decompression: its output, so that
-  /// rates of both directions mean uncompressed bytes).
-  [[nodiscard]] virtual std::uint64_t rate_bytes(const Work&, const WindowTotals& totals) const { return totals.in_bytes; }
+  /// Bytes on which a window's Gb/s is based; 0 where it has none, because not every byte is processed. Its input, unless the
+  /// operator says otherwise (decompression: its output, so that rates of both directions mean uncompressed bytes).
+  [[nodiscard]] virtual std::uint64_t rate_bytes(const Work&, const WindowTotals& totals) const {
+    return info().processes_all_bytes ? totals.in_bytes : 0;
+  }
 
   /// Something a reader of the result must know ("input fits already"), once per point; `code` is one of docs/architecture.md's.
   struct Remark {

@@ -49,8 +49,8 @@ std::vector<Output> run_once(const Work& work, Session& session, std::uint32_t b
   return outputs;
 }
 
-Verifier::Verifier(const Operator& op, Work& work, const EngineCatalog& engines, std::uint32_t burst)
-    : op_(op), work_(work), engines_(engines), burst_(burst) {
+Verifier::Verifier(const Operator& op, Work& work, const EngineCatalog& engines, std::uint32_t burst, std::uint64_t seed)
+    : op_(op), work_(work), engines_(engines), burst_(burst), random_(seed) {
   if (op.equivalence(work.params) != Equivalence::kIdentical || !work.expected.empty()) return;
   const auto engines_here = able(op, engines, work.params);
   if (engines_here.empty()) return;  // every point of the group fails with its own reason
@@ -79,6 +79,7 @@ void Verifier::known_answers(const Engine& engine, std::size_t& passed) {
 Verifier::Passed Verifier::verify(const Engine& engine, Session& session, std::vector<Output>& outputs) {
   Passed passed;
   passed.how = equivalence_name(op_.equivalence(work_.params));
+  if (op_.randomized(work_.params)) passed.how += "-sampled";
   known_answers(engine, passed.known_answers);
   outputs = run_once(work_, session, burst_);
   std::vector<std::size_t> items(outputs.size());
@@ -100,6 +101,25 @@ void Verifier::judge(std::span<const std::size_t> items, std::span<const Output>
     if (!wrong.empty()) throw Error("item " + std::to_string(items[i]) + ": " + wrong);
   }
   if (const std::string wrong = op_.check_all(work_, items, outputs); !wrong.empty()) throw Error(wrong);
+}
+
+void Verifier::judge_window(std::span<const std::size_t> items, std::span<const Output> outputs, std::span<const Output> accepted,
+                            bool all) {
+  if (all || !op_.randomized(work_.params)) return judge(items, outputs);
+  const auto like = [](const Output& a, const Output& b) { return a.status == b.status && a.bytes.size() == b.bytes.size(); };
+  std::vector<std::size_t> drawn_items;
+  std::vector<Output> drawn;
+  std::size_t wanted = kWindowSample;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    // Selection sampling (Knuth, The Art of Computer Programming, section 3.4.2, algorithm S).
+    const bool chosen = random_.below(items.size() - i) < wanted;
+    if (chosen) --wanted;
+    const bool usual = std::any_of(accepted.begin(), accepted.end(), [&](const Output& a) { return like(a, outputs[i]); });
+    if (!chosen && usual) continue;
+    drawn_items.push_back(items[i]);
+    drawn.push_back(outputs[i]);
+  }
+  judge(drawn_items, drawn);
 }
 
 void Verifier::judge_inverse(std::span<const std::size_t> items, std::span<const Output> outputs, bool every_engine) {

@@ -60,8 +60,11 @@ int run(const EngineCatalog& engines, dpubench::protocol::EventWriter& events, i
 int main(int argc, char** argv) {
   CLI::App app{"Measures DPU operators: reads a job (JSON) from standard input and writes events (NDJSON) to standard output."};
   bool list = false;
+  bool check = false;
   std::vector<std::string> folders;
   app.add_flag("--list", list, "print the catalog of operators and engines as one hello event");
+  app.add_flag("--check", check,
+               "read combinations of parameters (JSON) from standard input and say which exist, as one checked event");
   app.add_option("--engine-dir", folders, "folder with further engine modules")->check(CLI::ExistingDirectory);
   app.set_version_flag("--version", std::string(dpubench::kVersion));
   try {
@@ -81,7 +84,8 @@ int main(int argc, char** argv) {
     json first = hello();
     if (list) first["catalog"] = dpubench::catalog(engines);
     events.write(first);
-    const int status = list ? 0 : run(engines, events, fileno(out));
+    if (check) events.write(dpubench::check_combinations(engines, std::string(std::istreambuf_iterator<char>(std::cin), {})));
+    const int status = list || check ? 0 : run(engines, events, fileno(out));
     return events.closed() ? 1 : status;
   } catch (const std::exception& error) {
     events.failure("job", error.what());

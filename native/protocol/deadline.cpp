@@ -6,19 +6,18 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
 
 #include "base/error.hpp"
+#include "measure/clock.hpp"
 
 namespace dpubench::protocol {
 
 namespace {
-
-using Seconds = std::chrono::duration<double>;
 
 constexpr double kLongestPollS = 1e6;  // poll counts milliseconds in an int
 constexpr int kExitFailed = 1;
@@ -36,9 +35,9 @@ int make_eventfd() {
 }
 
 void watch(double limit_s, EventWriter& events, int out_fd, int over) {
-  const auto start = std::chrono::steady_clock::now();
+  const std::uint64_t start_ns = measure::Clock::monotonic_raw_ns();
   for (;;) {
-    const double left_s = limit_s - Seconds(std::chrono::steady_clock::now() - start).count();
+    const double left_s = limit_s - static_cast<double>(measure::Clock::monotonic_raw_ns() - start_ns) * 1e-9;
     if (left_s <= 0) break;
     // Of a writing end, POLLERR and POLLHUP (which need not be asked for) say that nobody reads any more: pipe(7), poll(2).
     pollfd watched[] = {{over, POLLIN, 0}, {out_fd, 0, 0}};

@@ -11,10 +11,12 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 #include <string>
 
 #include "build_info.hpp"
+#include "measure/counters.hpp"
 #include "revision.hpp"
 
 namespace dpubench::protocol {
@@ -60,25 +62,34 @@ void put(json& into, const char* key, const std::string& value) {
   if (!value.empty()) into[key] = value;
 }
 
-json energy() {
-  json found = json::object();
-  json domains = json::array();
+/// Physical cores among the CPUs that are online; 0 where the kernel does not tell.
+std::size_t cores_online() {
+  std::set<std::string> cores;
   std::error_code error;
-  std::string reason = "no powercap (RAPL) energy counter";
-  for (fs::directory_iterator it("/sys/class/powercap", error), end; !error && it != end; it.increment(error)) {
-    if (!fs::exists(it->path() / "energy_uj")) continue;
-    if (access((it->path() / "energy_uj").c_str(), R_OK) == 0) {
-      domains.push_back(first_line(it->path() / "name"));
-    } else {
-      reason = "RAPL counters are there but only root may read them";
-    }
+  for (fs::directory_iterator it("/sys/devices/system/cpu", error), end; !error && it != end; it.increment(error)) {
+    // Hyper-threads of a core name the same CPUs. A CPU that is offline has no such file.
+    std::string siblings = first_line(it->path() / "topology/core_cpus_list");
+    if (siblings.empty()) siblings = first_line(it->path() / "topology/thread_siblings_list");  // before Linux 5.3
+    if (!siblings.empty()) cores.insert(siblings);
   }
-  if (domains.empty()) {
-    found["unavailable"] = reason;
-  } else {
-    found["domains"] = domains;
-  }
-  return found;
+  return cores.size();
+}
+
+json fault(const measure::CounterFault& why) {
+  return {{"unavailable", why.reason}, {"remedy", why.remedy}};
+}
+
+json energy() {
+  const measure::EnergyMeter meter;
+  if (!meter.available()) return fault(meter.fault());
+  return {{"domains", meter.domains()}};
+}
+
+json cycle_counter() {
+  measure::CounterFault why;
+  const auto counter = measure::CycleCounter::open(why);
+  if (counter == nullptr) return fault(why);
+  return {{"source", counter->user_mode_only() ? "hardware counter, user mode only" : "hardware counter"}};
 }
 
 }  // namespace
@@ -123,6 +134,7 @@ json machine() {
   if (flags.empty()) flags = field("/proc/cpuinfo", "Features");
   put(m, "cpu_flags", flags);
   m["cpus_online"] = sysconf(_SC_NPROCESSORS_ONLN);
+  if (const std::size_t cores = cores_online(); cores != 0) m["cores_online"] = cores;
   const Caches c = caches();
   m["l1d_bytes"] = c.l1d;
   m["l2_bytes"] = c.l2;
@@ -146,6 +158,7 @@ json machine() {
   put(m, "microcode", field("/proc/cpuinfo", "microcode"));
   m["virtual_machine"] = (" " + flags + " ").find(" hypervisor ") != std::string::npos;
   m["load_average"] = first_line("/proc/loadavg");
+  m["cycle_counter"] = cycle_counter();
   m["energy"] = energy();
   return m;
 }

@@ -15,7 +15,7 @@ struct Caches {
 Caches caches();
 
 /// host, kernel, architecture, CPU model and flags, cores, caches, memory, page size, libc, governor, SMT, hypervisor, clock
-/// source, energy counters; keys that cannot be read are absent.
+/// source, load; keys that cannot be read are absent. `cycle_counter` and `energy` say what counts, or why nothing does.
 nlohmann::json machine();
 /// Compiler, flags, build type and revision of this program.
 nlohmann::json build();

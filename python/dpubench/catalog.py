@@ -27,6 +27,7 @@ class Catalog:
     program: Path
     hello: dict[str, Any]
     others: tuple[ContractProgram, ...] = ()  #: programs found in ``--engine-dir``
+    engine_dirs: tuple[Path, ...] = ()
 
     @property
     def operators(self) -> list[dict[str, Any]]:
@@ -52,6 +53,22 @@ class Catalog:
                 if operator not in self.names:
                     yield other, operator, engine, reason
 
+    def check(self, combinations: Sequence[tuple[str, dict[str, str]]]) -> list[tuple[str, dict[str, str]]]:
+        """Asks the program whether (operator, parameters) exist: why not (empty if they do), and per engine of its own why it cannot do them."""
+        if not combinations:
+            return []
+        asked = json.dumps([{"operator": o, "params": p} for o, p in combinations]).encode()
+        events = _answer(self.program, "--check", self.engine_dirs, asked)
+        event = next((e for e in events if e.get("event") == "checked"), None)
+        if event is None:  # a program of somebody else's in the place of ours need not know this question: measuring shows it then
+            return [("", {})] * len(combinations)
+        fault = schemas.fault("event", event, "checked")
+        if not fault and len(event["combinations"]) != len(combinations):
+            fault = f"{len(event['combinations'])} answers to {len(combinations)} questions"
+        if fault:
+            raise _breaks_contract(self.program, "--check", fault)
+        return [(c["invalid"], c["engines"]) for c in event["combinations"]]
+
     def engines(self) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
         """Every (operator, engine)."""
         for operator in self.operators:
@@ -68,7 +85,7 @@ def read(program: Path, engine_dirs: Sequence[Path] = (), *, use_cache: bool = T
     hello = _read_own(program, engine_dirs, use_cache)
     # Asked anew each time: nobody knows what a program of somebody else depends on.
     others = [contract_programs.ask(path) for path in contract_programs.find(engine_dirs)]
-    return Catalog(program, contract_programs.join(hello, others) if others else hello, tuple(others))
+    return Catalog(program, contract_programs.join(hello, others) if others else hello, tuple(others), tuple(engine_dirs))
 
 
 def _read_own(program: Path, engine_dirs: Sequence[Path], use_cache: bool) -> dict[str, Any]:
@@ -90,27 +107,37 @@ def _read_own(program: Path, engine_dirs: Sequence[Path], use_cache: bool) -> di
 
 
 def _ask(program: Path, engine_dirs: Sequence[Path]) -> dict[str, Any]:
-    arguments = [str(program), "--list", *(word for d in engine_dirs for word in ("--engine-dir", str(d)))]
-    try:
-        answer = subprocess.run(arguments, stdin=subprocess.DEVNULL, capture_output=True, timeout=LIST_LIMIT_S, check=False)
-    except OSError as error:
-        raise EnvironmentFault(f"{program}: cannot be started: {error.strerror or error}; build it with `make build`") from None
-    except subprocess.TimeoutExpired:
-        raise EnvironmentFault(f"{program} --list: no answer within {LIST_LIMIT_S:.0f} s: run it by hand to see where it hangs") from None
-    said = answer.stderr.decode("utf-8", "replace").strip().splitlines()[-3:]
-    try:
-        hello = json.loads(answer.stdout)
-    except ValueError:
-        told = f"; it said: {' / '.join(said)}" if said else ""
-        raise EnvironmentFault(f"{program} --list: ended with status {answer.returncode} and without a catalog{told}") from None
+    events = _answer(program, "--list", engine_dirs, b"")
+    hello = events[0] if events else {}
     fault = schemas.fault("event", hello, "hello")
     if not fault and "catalog" not in hello:
         fault = "it holds no catalog"
     if fault:
-        raise EnvironmentFault(
-            f"{program} --list: its answer breaks the contract {schemas.EVENT}: {fault}: build program and package from one revision"
-        )
-    return dict(hello)
+        raise _breaks_contract(program, "--list", fault)
+    return hello
+
+
+def _answer(program: Path, question: str, engine_dirs: Sequence[Path], given: bytes) -> list[dict[str, Any]]:
+    """What ``program`` prints when it is asked ``question``."""
+    arguments = [str(program), question, *(word for d in engine_dirs for word in ("--engine-dir", str(d)))]
+    try:
+        answer = subprocess.run(arguments, input=given, capture_output=True, timeout=LIST_LIMIT_S, check=False)
+    except OSError as error:
+        raise EnvironmentFault(f"{program}: cannot be started: {error.strerror or error}; build it with `make build`") from None
+    except subprocess.TimeoutExpired:
+        raise EnvironmentFault(f"{program} {question}: no answer within {LIST_LIMIT_S:.0f} s: run it by hand to see where it hangs") from None
+    said = answer.stderr.decode("utf-8", "replace").strip().splitlines()[-3:]
+    try:
+        return [dict(json.loads(line)) for line in answer.stdout.splitlines()]
+    except (ValueError, TypeError):
+        told = f"; it said: {' / '.join(said)}" if said else ""
+        raise EnvironmentFault(f"{program} {question}: ended with status {answer.returncode} and without an answer{told}") from None
+
+
+def _breaks_contract(program: Path, question: str, fault: str) -> EnvironmentFault:
+    return EnvironmentFault(
+        f"{program} {question}: its answer breaks the contract {schemas.EVENT}: {fault}: build program and package from one revision"
+    )
 
 
 def _key(program: Path, engine_dirs: Sequence[Path]) -> str:

@@ -1,6 +1,6 @@
 """What ``dpubench doctor`` looks at: each finding says what was found, what harm it does, and what to do about it.
 
-Reads files of the kernel only; ``root`` stands for ``/`` so that tests can show it another machine.
+Reads files of the kernel (``root`` stands for ``/`` so that tests can show it another machine) and asks the native program what it can do here.
 """
 
 from __future__ import annotations
@@ -8,12 +8,13 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from dpubench.errors import UserError
+from dpubench.results.model import COUNTED
 
 #: Stolen or busy time above these shares of a CPU shows in results.
 STEAL_LIMIT: Final = 0.01
@@ -35,7 +36,7 @@ class Finding:
 
 def examine(results: Path, root: Path = Path("/")) -> list[Finding]:
     """All findings, in a fixed order."""
-    checks = (_governor, _turbo, _smt, _isolated, _steal, _load, _huge_pages, _perf, _energy, _virtual, _clock)
+    checks = (_governor, _turbo, _smt, _isolated, _steal, _load, _huge_pages, _virtual, _clock)
     return [finding for check in checks for finding in check(root)] + [_disk(results), *_engines()]
 
 
@@ -50,9 +51,7 @@ def _governor(root: Path) -> Iterator[Finding]:
     files = sorted((root / "sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_governor"))
     found = sorted({t for f in files if (t := _text(f)) is not None})
     if not found:
-        yield Finding(
-            "CPU governor", "note", "no frequency control here", "the clock may change unseen; cycles per operation are estimates", "none from inside"
-        )
+        yield Finding("CPU governor", "note", "no frequency control here", "the clock may change unseen", "none from inside")
     elif found == ["performance"]:
         yield Finding("CPU governor", "good", "performance")
     else:
@@ -157,39 +156,6 @@ def _huge_pages(root: Path) -> Iterator[Finding]:
         )
 
 
-def _perf(root: Path) -> Iterator[Finding]:
-    level = _text(root / "proc/sys/kernel/perf_event_paranoid")
-    if level is None:
-        yield Finding(
-            "hardware counters",
-            "note",
-            "no perf events in this kernel",
-            "cycles are estimated from a multiply chain",
-            "a kernel with CONFIG_PERF_EVENTS",
-        )
-    elif int(level) > 2 and os.geteuid() != 0:
-        yield Finding(
-            "hardware counters",
-            "note",
-            f"perf_event_paranoid = {level}",
-            "cycles are estimated from a multiply chain",
-            "sysctl kernel.perf_event_paranoid=2",
-        )
-    else:
-        yield Finding("hardware counters", "good", f"perf_event_paranoid = {level}")
-
-
-def _energy(root: Path) -> Iterator[Finding]:
-    domains = sorted((root / "sys/class/powercap").glob("intel-rapl:*/energy_uj"))
-    sensors = sorted((root / "sys/class/hwmon").glob("hwmon*/power*_input"))
-    if not domains and not sensors:
-        yield Finding("energy", "note", "no counter (RAPL, hwmon)", "energy per operation will be absent", "measure on the bare machine")
-    elif domains and not os.access(domains[0], os.R_OK):
-        yield Finding("energy", "note", "RAPL is not readable", "energy per operation will be absent", f"chmod a+r {domains[0]}")
-    else:
-        yield Finding("energy", "good", f"{len(domains)} RAPL domains, {len(sensors)} power sensors")
-
-
 def _virtual(root: Path) -> Iterator[Finding]:
     info = _text(root / "proc/cpuinfo") or ""
     if " hypervisor" in info:
@@ -237,15 +203,35 @@ def _disk(results: Path) -> Finding:
     return Finding("results", "good", f"{free >> 30} GiB free at {place}")
 
 
+def counters(machine: Mapping[str, Any]) -> Iterator[Finding]:
+    """What counts here, in the words of the program that would count: it has tried."""
+    unsaid = {"unavailable": "the program does not say", "remedy": "make build"}
+    cycles, energy = machine.get("cycle_counter") or unsaid, machine.get("energy") or unsaid
+    if source := str(cycles.get("source", "")):
+        if source == COUNTED:
+            yield Finding("cycles", "good", source)
+        else:
+            yield Finding("cycles", "note", source, "cycles in the kernel are not counted", "sysctl kernel.perf_event_paranoid=1")
+    else:
+        reason, remedy = str(cycles.get("unavailable", "")), str(cycles.get("remedy", ""))
+        yield Finding("cycles", "note", reason, "cycles are estimated from a multiply chain", remedy)
+    if domains := energy.get("domains"):
+        yield Finding("energy", "good", ", ".join(map(str, domains)))
+    else:
+        yield Finding("energy", "note", str(energy.get("unavailable", "")), "energy per operation will be absent", str(energy.get("remedy", "")))
+
+
 def _engines() -> Iterator[Finding]:
     from dpubench import catalog, programs
 
     try:
-        known = catalog.read(programs.operators_program())
+        # Not from the cache: what may be counted changes with a setting of the kernel.
+        known = catalog.read(programs.operators_program(), use_cache=False)
     except UserError as error:
         yield Finding("native program", "harm", str(error), "nothing can be measured", "make build")
         return
     yield Finding("native program", "good", f"{known.program}, {len(known.operators)} operators")
+    yield from counters(known.hello["machine"])
     reasons: dict[str, list[str]] = {}
     for operator, engine in known.engines():
         if not engine["available"]:

@@ -197,6 +197,34 @@ def test_all_points_of_an_operator_are_listed(page: Open) -> None:
     assert len(article.find_elements(By.CSS_SELECTOR, ".values tbody tr")) == len(expected)
 
 
+def headings(driver: Any, operator: str) -> tuple[Any, list[str]]:
+    article = bring(driver, operator)
+    click(driver, article.find_element(By.CSS_SELECTOR, ".all-points summary"))
+    WebDriverWait(driver, 10).until(lambda d: article.find_elements(By.CSS_SELECTOR, ".values tbody tr"))
+    return article, [th.get_attribute("textContent") for th in article.find_elements(By.CSS_SELECTOR, ".values thead th")]
+
+
+def test_counters_are_shown_where_something_counted(page: Open) -> None:
+    article, names = headings(page("one"), "sha256")
+    assert "cycles (estimated)" in names and not any("nJ" in n for n in names)
+    options = [o.text for o in Select(article.find_element(By.CSS_SELECTOR, "select[aria-label='show']")).options]
+    assert "cycles (estimated)" in options and not any("energy" in o for o in options)
+
+
+def test_cycles_of_several_sources_say_which(page: Open) -> None:
+    driver = page("three")
+    article, names = headings(driver, "sha256")
+    energy = names.index("nJ per operation (package energy)")
+    cells = [[td.get_attribute("textContent") for td in tr.find_elements(By.CSS_SELECTOR, "td")] for tr in
+             article.find_elements(By.CSS_SELECTOR, ".values tbody tr")[:40]]  # fmt: skip
+    assert {c[names.index("cycles")].split(" ", 1)[1] for c in cells} <= {"(estimated)", "(hardware counter)"}
+    assert all((c[energy] == "–") == (c[0] != "host") for c in cells)
+    select = Select(article.find_element(By.CSS_SELECTOR, "select[aria-label='show']"))
+    assert "cycles (estimated or hardware counter)" in [o.text for o in select.options]
+    select.select_by_visible_text("nJ per operation, package energy")
+    WebDriverWait(driver, 10).until(lambda d: "Package energy per operation" in article.find_element(By.CSS_SELECTOR, "figcaption").text)
+
+
 # --------------------------------------------------------------------------- downloads
 
 
@@ -249,6 +277,8 @@ def test_points_and_heat_map_downloads(page: Open, downloads: Path) -> None:
     click(driver, article.find_element(By.CSS_SELECTOR, "[data-points-format='csv']"))
     points = list(csv.DictReader(io.StringIO(arrived(downloads, ".csv").read_text(encoding="utf-8"))))
     assert len(points) > 50 and {p["run"] for p in points} == {"host", "bluefield"}
+    assert {(p["run"], p["cycles_source"], p["energy_nj_per_op"] != "") for p in points} == {
+        ("host", "hardware counter", True), ("bluefield", "estimated", False)}  # fmt: skip
 
 
 # --------------------------------------------------------------------------- calculator

@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "check.hpp"
 #include "inputs/capture.hpp"
+#include "inputs/ip.hpp"
 
 using dpubench::inputs::Capture;
 using dpubench::inputs::Packet;

@@ -44,7 +44,9 @@ class Target:
 
 
 TARGETS: dict[str, Target] = {
-    "capture": Target(covered=("native/inputs/capture.cpp",), sources=("native/inputs/file.cpp",)),
+    "capture": Target(
+        covered=("native/inputs/capture.cpp", "native/inputs/link_layer.cpp", "native/inputs/ip.cpp"), sources=("native/inputs/file.cpp",)
+    ),
     "prefixes": Target(covered=("native/inputs/prefixes.cpp",), sources=("native/inputs/file.cpp",)),
     "job": Target(covered=("native/protocol/job.cpp",), sources=("native/base/params.cpp",)),
     "rules": Target(covered=("native/inputs/rules.cpp",), sources=("native/inputs/file.cpp",), max_length=1024),

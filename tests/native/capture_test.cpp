@@ -11,6 +11,7 @@
 
 #include "capture_builder.hpp"
 #include "expect_error.hpp"
+#include "inputs/ip.hpp"
 #include "shared_data.hpp"
 #include "temporary_directory.hpp"
 

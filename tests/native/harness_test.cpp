@@ -4,11 +4,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <tuple>
+
+#include "protocol/machine.hpp"
 
 namespace dpubench {
 namespace {
@@ -99,6 +103,27 @@ TEST(Harness, ReportsWhatWindowsConsistOf) {
   EXPECT_EQ(ran.events.back()["windows"], 4);
 }
 
+TEST(Harness, WindowsHaveWhatTheMachineCounts) {
+  const json machine = protocol::machine();
+  const Ran ran = run(job({"portable"}, R"(,"canaries":false)", R"(,"threads":2)"));
+  const auto windows = ran.of("window");
+  ASSERT_EQ(windows.size(), 4U);
+  const auto with = [&](const char* field) {
+    return std::count_if(windows.begin(), windows.end(), [&](const json& w) { return w.contains(field); });
+  };
+  for (const auto& [field, counter, has] :
+       {std::tuple("core_cycles", "cycle_counter", "source"), std::tuple("energy_uj", "energy", "domains")}) {
+    SCOPED_TRACE(machine[counter].dump());
+    if (machine[counter].contains(has)) {
+      EXPECT_GE(with(field), 1) << field;  // single windows may lack it: others of the machine used the counter meanwhile
+    } else {
+      EXPECT_EQ(with(field), 0) << field;
+      EXPECT_FALSE(machine[counter].at("unavailable").get<std::string>().empty());
+      EXPECT_FALSE(machine[counter].at("remedy").get<std::string>().empty());
+    }
+  }
+}
+
 TEST(Harness, SameSeedSameInput) {
   const auto hash = [](const std::string& more) { return run(job({"portable"}, more)).of("prepared")[0]["input"]["sha256"]; };
   EXPECT_EQ(hash(R"(,"seed":5)"), hash(R"(,"seed":5)"));
@@ -138,13 +163,37 @@ INSTANTIATE_TEST_SUITE_P(
                     FaultCase{"idle", "verify", "left it unprocessed"}, FaultCase{"idle-later", "measure", "left it unprocessed"},
                     FaultCase{"overruns", "verify", "past its 32 bytes"}, FaultCase{"boasts", "verify", "claims 33 bytes"},
                     FaultCase{"mute", "verify", "did not say"}, FaultCase{"scribbles", "verify", "wrote to its input"},
-                    FaultCase{"rejects", "verify", "status 1"}, FaultCase{"throws", "prepare", "no key of that name"},
+                    FaultCase{"scribbles-later", "measure", "wrote to its input"}, FaultCase{"rejects", "verify", "status 1"},
+                    FaultCase{"throws", "prepare", "no key of that name"},
                     FaultCase{"nonesuch", "prepare", "no engine 'nonesuch'"}),
     [](const auto& test) {
       std::string name = test.param.engine;
       std::erase(name, '-');
       return name;
     });
+
+// Signatures with random nonces are never the bytes that were accepted before; of later windows only a sample is verified.
+TEST(Harness, FindsLiesAmongRandomizedOutputs) {
+  if (engines().find("ecdsa", "lies-later") == nullptr)
+    GTEST_SKIP() << "this build has no libcrypto: there is nothing to sign with";
+  const auto signing = [](const std::string& engine) {
+    return run(
+        R"({"schema":"dpubench.job/1","window":{"min_ms":0.2,"max_ms":1000,"min_bursts":100,"threaded_min_ms":5},"cycles":9,)"
+        R"("canaries":false,"groups":[{"id":"g","operator":"ecdsa","params":{"operation":"sign"},"burst":1,"points":[{"id":"p","engine":")" +
+        engine + "\"}]}]}");
+  };
+  const Ran lying = signing("lies-later");
+  ASSERT_EQ(lying.of("verified").size(), 1U);
+  EXPECT_EQ(lying.of("verified")[0]["how"], "inverse-sampled");
+  ASSERT_EQ(lying.of("failure").size(), 1U);
+  EXPECT_EQ(lying.of("failure")[0]["phase"], "measure");
+  EXPECT_NE(lying.of("failure")[0]["message"].get<std::string>().find("undone by openssl: "), std::string::npos);
+  EXPECT_LT(lying.of("window").size(), 18U);
+  EXPECT_GE(lying.of("window").size(), 1U) << "the lies must begin after the windows that are judged in full";
+  const Ran honest = signing("openssl");
+  EXPECT_EQ(honest.status, JobStatus::kDone) << honest.events.back();
+  EXPECT_EQ(honest.of("window").size(), 18U);
+}
 
 TEST(Harness, SaysWhenNothingRan) {
   const Ran ran = run(job({"wrong"}));

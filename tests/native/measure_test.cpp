@@ -59,6 +59,22 @@ TEST(ThreadTeam, RunsEveryThreadOnItsCpu) {
   }
 }
 
+TEST(ThreadTeam, SeedMovesStacksWithinAPage) {
+  const auto place = [](std::uint64_t seed) {
+    std::uintptr_t at = 0;
+    ThreadTeam team(1, {}, seed);
+    team.run([&](unsigned) {
+      const volatile char here = 0;
+      at = reinterpret_cast<std::uintptr_t>(&here) % 4096;
+    });
+    return at;
+  };
+  std::set<std::uintptr_t> places;
+  for (std::uint64_t seed = 0; seed < 16; ++seed) places.insert(place(seed));
+  EXPECT_GE(places.size(), 12U);
+  EXPECT_EQ(place(5), place(5));
+}
+
 TEST(ThreadTeam, SaysWhenItCouldNotPin) {
   ThreadTeam team(1, {1023});
   EXPECT_FALSE(team.pinned());

@@ -72,6 +72,7 @@ std::vector<Case> cases() {
     for (const Params& base : op->configurations()) {
       all.push_back({op, base});
       for (const Parameter& parameter : op->info().parameters) {
+        if (!parameter.belongs_to(base)) continue;
         std::vector<std::string> values = parameter.values;
         if (parameter.is_number()) {
           for (const std::uint64_t value :

@@ -13,6 +13,8 @@ from typing import Any
 
 from dpubench.results.model import Failure, Interval, PointSummary, RunSummary, Warning_
 
+NO_CYCLES = "the processor, or the virtual machine, offers no cycle counter"
+NO_ENERGY = "no energy counter of the processor packages (RAPL in powercap, hwmon)"
 SIZES = (64, 128, 256, 512, 1024, 4096, 16384, 65536)
 
 
@@ -135,8 +137,12 @@ def make_run(
     seed: int = 1,
     missing: tuple[str, ...] = (),
     specs: tuple[Spec, ...] = SPECS,
+    counters: bool = False,
 ) -> RunSummary:
-    """A run of every operator, mode, engine, size and thread count. ``missing`` engines are unavailable."""
+    """A run of every operator, mode, engine, size and thread count. ``missing`` engines are unavailable.
+
+    With ``counters`` cycles and energy are counted; else cycles are estimated.
+    """
     rng = random.Random(seed)
     points: list[PointSummary] = []
     for spec in specs:
@@ -181,6 +187,8 @@ def make_run(
                 if spec.metric:
                     point.metrics[spec.metric] = Interval(2.91, 2.91, 2.91) if engine != "libdeflate" else Interval(3.12, 3.12, 3.12)
                 point.cycles_per_op = scaled(point.ns_per_op, 2.7)
+                point.cycles_source = "hardware counter" if counters else "estimated"
+                point.energy_nj_per_op = scaled(point.ns_per_op, 65.0) if counters else None
                 point.canary_ratio = scaled(rate, 1e-9)
                 point.precision = relative
                 point.converged = relative <= 0.05
@@ -203,6 +211,7 @@ def make_run(
     for failed in [p for p in points if p.engine == "openssl" and p.params.get("mode") == "xts"][:1]:
         failed.failure = "verify: item 17: output differs from the reference engine at byte 4"
         failed.ops_per_s = failed.ns_per_op = failed.gbps = failed.primary = failed.cycles_per_op = failed.ratio_to_reference = None
+        failed.cycles_source, failed.energy_nj_per_op = "", None
         failed.rounds = failed.windows = 0
         failed.warnings = []
         failures.append(Failure("verify", failed.failure, failed.id))
@@ -216,7 +225,9 @@ def make_run(
         machine={"host": "bench-1", "cpu": cpu, "architecture": "x86_64", "cpu_flags": "fpu sse2 avx2 avx512f gfni vaes " * 12,
                  "cpus_online": 2 * cores, "cores_online": cores, "l1d_bytes": 49152, "l2_bytes": 2097152, "l3_bytes": 110100480,
                  "memory_bytes": 34359738368, "kernel": "6.1.0-18-amd64", "os": "Debian GNU/Linux 12", "governor": "performance",
-                 "virtual_machine": True, "energy": {"unavailable": "no RAPL domain"}},
+                 "virtual_machine": True,
+                 "cycle_counter": {"source": "hardware counter"} if counters else {"unavailable": NO_CYCLES},
+                 "energy": {"domains": ["RAPL package-0"]} if counters else {"unavailable": NO_ENERGY}},
         build_info={"compiler": "gcc 12.2.0", "flags": "-O3", "revision": "3d79300", "type": "release"},
         inputs={"routes4": {"name": "RouteViews 2022-12-01", "sha256": "ab" * 32}, "rules": {"name": "modsecurity-crs 3.3.4", "sha256": "cd" * 32}},
         operators={spec.name: catalog(spec) for spec in specs}, points=points, warnings=warnings,
@@ -227,7 +238,7 @@ def make_run(
 def three_devices() -> list[RunSummary]:
     """A host, a DPU with slower and fewer cores and fewer engines, and a second host that measured only some operators."""
     return [
-        make_run("host", threads=(1, 2, 4, 8)),
+        make_run("host", threads=(1, 2, 4, 8), counters=True),
         make_run("bluefield", cpu="Arm Cortex-A78AE", speed=0.46, cores=16, seed=2, missing=("ipsec-mb", "isal", "dpdk-gfni"), threads=(1, 2, 4, 8)),
         make_run("epyc", cpu="AMD EPYC 9354", speed=1.02, cores=32, seed=3, threads=(1, 2, 4, 8), specs=SPECS[4:]),
     ]

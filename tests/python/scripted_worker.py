@@ -106,6 +106,14 @@ def hello(**more):
     )
 
 
+def checked(name, params):
+    """XTS takes whole blocks only; what an engine can do depends on the modes alone."""
+    if params.get("mode") == "xts" and int(params["size"]) % 16:
+        return {"invalid": f"{name}: XTS takes whole blocks of 16 bytes", "engines": {}}
+    known = next(o for o in OPERATORS if o["name"] == name)
+    return {"invalid": "", "engines": next(c["engines"] for c in known["configurations"] if c["params"].get("mode") == params.get("mode"))}
+
+
 def misbehave(kind):
     if kind == "segv":
         os.kill(os.getpid(), signal.SIGSEGV)
@@ -276,6 +284,10 @@ def main():
         if SCRIPT.get("list") in ("hang", "fork-hang"):
             misbehave(SCRIPT["list"])
         hello(catalog={"operators": OPERATORS})
+        return 0
+    if "--check" in sys.argv:
+        hello()
+        emit("checked", combinations=[checked(c["operator"], c["params"]) for c in json.load(sys.stdin)])
         return 0
     job = json.loads(sys.stdin.readline())
     if os.environ.get("JOBS"):

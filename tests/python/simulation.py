@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 
 CATALOG: dict[str, dict[str, Any]] = {
+    "checksum": {"name": "checksum", "processes_all_bytes": True, "primary_metric": "mops", "reference_engine": "portable", "version": 1},
     "aes": {"name": "aes", "processes_all_bytes": True, "primary_metric": "gbps", "reference_engine": "portable", "version": 1},
     "lpm": {"name": "lpm", "processes_all_bytes": False, "primary_metric": "mops", "reference_engine": "portable", "version": 1},
     "sha256": {"name": "sha256", "processes_all_bytes": True, "primary_metric": "gbps", "reference_engine": "portable", "version": 1},
@@ -50,6 +51,8 @@ class SimulatedPoint:
     build: str = ""
     threads: int = 1
     unavailable: str = ""
+    cycles: float = 0  #: core cycles per operation that a hardware counter tells; 0: there is no counter
+    energy_nj: float = 0  #: per operation; 0: there is no counter
 
     @property
     def configuration(self) -> str:
@@ -93,10 +96,12 @@ def write_run(
     canaries: bool = True,
     changes: dict[str, Any] | None = None,
     unfinished: bool = False,
+    own_clock: bool = True,
 ) -> Path:
     """A run directory of ``points``: rates are multiplied by ``exp(machine_shift)``, and each by a draw of its own with ``shift_scatter``.
 
     With ``unfinished`` the last round stays a file of events whose last line is torn, as after a crash. ``changes`` replaces keys of run.json.
+    Without ``own_clock`` only the core canary tells a clock, as with this project's own program.
     """
     generator = np.random.default_rng(seed)
     noise = noise or Noise()
@@ -109,10 +114,14 @@ def write_run(
     for group, members in groups.items():
         names = [p.id for p in members] + (["canary-core", "canary-memory"] if canaries else [])
         sizes = [float(p.params.get("size", "64")) for p in members] + ([0.0, 0.0] if canaries else [])
+        worked = [0.0 if p.params.get("mode") == "incremental" else size for p, size in zip(members, sizes, strict=False)] + sizes[len(members) :]
         truths = [p.rate * np.exp(machine_shift + shift_scatter * generator.standard_normal()) for p in members]
         truths += [4e8 * np.exp(machine_shift), 1e7 * np.exp(memory_shift)] if canaries else []
         logs = log_rates(generator, np.array(truths), 1, rounds, cycles, noise)[0]
         elapsed = 4_000_000.0
+        cycles_of, energy_of = (
+            np.array([getattr(p, n) or np.nan for p in members] + [np.nan] * (len(names) - len(members))) for n in ("cycles", "energy_nj")
+        )
         for number in range(rounds):
             count = logs[number].size
             owner, cycle, half = (a.ravel() for a in np.indices(logs[number].shape))
@@ -128,9 +137,11 @@ def write_run(
                     "elapsed_ns": np.full(count, elapsed),
                     "in_bytes": operations * np.array(sizes)[owner],
                     "out_bytes": operations * np.array(sizes)[owner],
-                    "rate_bytes": operations * np.array(sizes)[owner],
+                    "rate_bytes": operations * np.array(worked)[owner],
                     "bursts": np.ceil(operations / 32),
-                    "ghz": np.full(count, 2.7),
+                    "ghz": np.full(count, 2.7) if own_clock else np.where(np.array(names)[owner] == "canary-core", 2.7, np.nan),
+                    "core_cycles": np.round(operations * cycles_of[owner]),
+                    "energy_uj": operations * energy_of[owner] / 1000,
                 }
             )
     for number in range(rounds):
@@ -143,13 +154,13 @@ def write_run(
 
 
 def _write_round(stem: Path, columns: dict[str, Any], as_events: bool) -> None:
-    integers = ("round", "cycle", "half", "operations", "elapsed_ns", "in_bytes", "out_bytes", "rate_bytes", "bursts")
+    integers = ("round", "cycle", "half", "operations", "elapsed_ns", "in_bytes", "out_bytes", "rate_bytes", "bursts", "core_cycles")
     events = [
-        {"event": "window"} | {k: int(v[row]) if k in integers else v[row] for k, v in columns.items()} | {"metrics": {}}
+        {"event": "window"} | {k: int(v[row]) if k in integers else v[row] for k, v in columns.items() if v[row] == v[row]} | {"metrics": {}}
         for row in range(len(columns["point"]) if as_events else 0)
     ]
     if not as_events:
-        arrays = {k: pa.array(v.astype(np.int64) if k in integers else v.tolist() if v.dtype == object else v) for k, v in columns.items()}
+        arrays = {k: pa.array(v.tolist()) if v.dtype == object else pa.array(v, from_pandas=True) for k, v in columns.items()}
         arrays["metrics"] = pa.array([[]] * len(columns["point"]), pa.map_(pa.string(), pa.float64()))
         pq.write_table(pa.table({name: arrays[name] for name in windows_schema().names}).cast(windows_schema()), stem.with_suffix(".parquet"))
         return

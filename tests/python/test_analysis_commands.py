@@ -120,6 +120,22 @@ def test_show_is_of_the_latest_run_by_default(results: Path) -> None:
     assert call(results, "show") == call(results, "show", "new")
 
 
+def test_show_has_columns_of_counters_where_something_counted(tmp_path: Path) -> None:
+    points = [SimulatedPoint("lpm", "portable", 2e7, cycles=135, energy_nj=3200), SimulatedPoint("lpm", "dpdk", 1e7), *POINTS[3:4]]
+    machine = {"cpus_online": 2, "cycle_counter": {"source": "hardware counter, user mode only"}}
+    write_run(tmp_path / "counted", points, noise=QUIET, changes={"machine": machine})
+    lines = call(tmp_path, "show", "counted").splitlines()
+    header = next(line for line in lines if line.startswith("operator"))
+    assert "of reference  cycles/op  nJ/op  remarks" in header
+    counted, estimated = (line for line in lines if line.startswith("lpm") and "Mops/s" in line)
+    ends = [header.index(name) + len(name) for name in ("cycles/op", "nJ/op")]
+    assert [counted[:end].split()[-1] for end in ends] == ["135.0", "3200"]
+    assert estimated[header.index("cycles/op") : ends[1]].strip() == ""  # an estimate is not in a counter's column
+    assert "cycles/op: core cycles of all threads, hardware counter, user mode only" in lines
+    assert "nJ/op: package energy, including the package's idle power and other work on it" in lines
+    assert "cycles/op" not in call(tmp_path, "show", str(write_run(tmp_path / "uncounted", POINTS[:2])))
+
+
 def test_show_names_the_nearest_operator(results: Path) -> None:
     assert "did you mean 'lpm'" in refused(results, "show", "old", "--operator", "lpn")
 

@@ -9,11 +9,12 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import Bench
 from dpubench.cli._session import failure_lines
-from dpubench.machine import examine
+from dpubench.machine import counters, examine
 
 Golden = Callable[[str, str], None]
 
@@ -123,11 +124,36 @@ def test_doctor(bench: Bench) -> None:
     done = bench("doctor", "--json")
     assert done.returncode == 0, done.stderr
     findings = json.loads(done.stdout)
-    assert {"CPU governor", "turbo", "SMT", "steal time", "load", "huge pages", "energy", "clock source", "results", "engines"} <= {
+    assert {"CPU governor", "turbo", "SMT", "steal time", "load", "huge pages", "cycles", "energy", "clock source", "results", "engines"} <= {
         f["what"] for f in findings
     }
     assert all(f["harm"] and f["remedy"] for f in findings if f["verdict"] == "harm")
     assert any("no device of this kind" in f["harm"] for f in findings)
+
+
+@pytest.mark.parametrize(
+    ("machine", "cycles", "energy"),
+    [
+        (
+            {"cycle_counter": {"source": "hardware counter"}, "energy": {"domains": ["RAPL package-0", "RAPL package-1"]}},
+            ("good", "hardware counter", "", ""),
+            ("good", "RAPL package-0, RAPL package-1", "", ""),
+        ),
+        (
+            {"cycle_counter": {"source": "hardware counter, user mode only"}, "energy": {"unavailable": "none here", "remedy": "chmod"}},
+            ("note", "hardware counter, user mode only", "cycles in the kernel are not counted", "sysctl kernel.perf_event_paranoid=1"),
+            ("note", "none here", "energy per operation will be absent", "chmod"),
+        ),
+        (
+            {"cycle_counter": {"unavailable": "perf_event_paranoid = 3 forbids it", "remedy": "sysctl kernel.perf_event_paranoid=1"}},
+            ("note", "perf_event_paranoid = 3 forbids it", "cycles are estimated from a multiply chain", "sysctl kernel.perf_event_paranoid=1"),
+            ("note", "the program does not say", "energy per operation will be absent", "make build"),
+        ),
+    ],
+)
+def test_doctor_has_the_words_of_the_machine_description(machine: dict[str, Any], cycles: tuple[str, ...], energy: tuple[str, ...]) -> None:
+    found = {f.what: (f.verdict, f.found, f.harm, f.remedy) for f in counters(machine)}
+    assert found == {"cycles": cycles, "energy": energy}
 
 
 def test_doctor_sees_a_machine_that_harms(tmp_path: Path, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -156,6 +157,7 @@ def test_unreadable_plans(tmp_path: Path, bench: Bench) -> None:
         (["--param", "mode=gmc"], "--param: 'gmc' is no mode; did you mean 'gcm'?"),
         (["--input", "rules"], "--input rules: write KIND=PATH"),
         (["--input", "rule=x"], "--input rule=x: unknown kind 'rule'; did you mean 'rules'?"),
+        (["--operator", "aes", "--param", "mode=xts", "--size", "100B"], "--param: aes: XTS takes whole blocks of 16 bytes"),
         (["--target", "locl"], "--target: unknown target 'locl'; did you mean 'local'?"),
         (["--plan", "quik"], "--plan: study 'operators' has no plan 'quik'; did you mean 'quick'?"),
         (["--name", "a/b"], "--name a/b: a name is one word"),
@@ -171,6 +173,15 @@ def test_mistakes_on_the_command_line(bench: Bench, arguments: list[str], words:
     assert words in done.stderr
     assert "Traceback" not in done.stderr
     assert not bench.results.exists()
+
+
+def test_combinations_that_do_not_exist_are_left_out_with_the_reason(bench: Bench) -> None:
+    done = bench("run", "--operator", "aes", "--size", "100B,256B", "--dry-run", "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert sorted((c["params"]["mode"], c["params"]["size"]) for c in told["configurations"]) == [("gcm", "100"), ("gcm", "256"), ("xts", "256")]
+    assert "aes: XTS takes whole blocks of 16 bytes (mode=xts,size=100)" in told["left_out"]
+    assert all("has no XTS" in c["not_measured"]["ipsec-mb"] for c in told["configurations"] if c["params"]["mode"] == "xts")
 
 
 def test_unknown_operator_in_a_file_has_its_line(bench: Bench) -> None:

@@ -70,11 +70,31 @@ def test_the_catalog_keeps_the_contract() -> None:
         assert operator["reference_engine"] in engines, name
         assert all(e["available"] == (not e["reason"]) for e in engines.values()), name
         assert operator["configurations"], name
-        parameters = {p["name"] for p in operator["parameters"]}
         for configuration in operator["configurations"]:
-            assert configuration["params"].keys() == parameters
+            params = configuration["params"]
+            belonging = {p["name"] for p in operator["parameters"] if all(params[k] == v for k, v in p.get("only_with", {}).items())}
+            assert params.keys() == belonging
             assert configuration["engines"].keys() == engines.keys()
             assert not configuration["engines"][operator["reference_engine"]], f"{name}: the reference must do {configuration['params']}"
+
+
+def test_the_program_says_which_combinations_exist() -> None:
+    asked = [
+        {"operator": "aes", "params": {"mode": "cbc", "size": "100"}},
+        {"operator": "aes", "params": {"mode": "cbc", "size": "96"}},
+        {"operator": "rsa", "params": {"size": "64"}},
+        {"operator": "nonesuch", "params": {}},
+    ]
+    status, events, _ = by_hand(json.dumps(asked), "--check")
+    assert status == 0
+    check_events(events)
+    first, second, third, fourth = events[-1]["combinations"]
+    assert "size=112" in first["invalid"] and not first["engines"]
+    assert not second["invalid"] and second["engines"]["portable"] == ""
+    assert "size belongs to input=message" in third["invalid"]
+    assert "no operator 'nonesuch'" in fourth["invalid"]
+    status, events, _ = by_hand("[{", "--check")
+    assert status == 1 and kinds(events, "failure")
 
 
 def test_stepped_windows_on_command() -> None:
@@ -196,7 +216,8 @@ def test_a_program_that_writes_to_a_file_needs_no_reader(tmp_path: Path) -> None
 #: What each engine of the fixture does (tests/fixtures/sha256/faulty.cpp), and words that must be in its recorded failure.
 LIARS = {
     "wrong": "verify", "wrong-later": "after a window", "idle": "verify", "idle-later": "after a window", "overruns": "", "boasts": "",
-    "mute": "", "rejects": "", "throws": "no key of that name", "crashes": "killed by SIGSEGV",
+    "mute": "", "rejects": "", "scribbles-later": "wrote to its input", "throws": "no key of that name",
+    "crashes": "killed by SIGSEGV",
 }  # fmt: skip
 
 
@@ -211,6 +232,24 @@ def run_liars(real: RealBench, engines: list[str], **plan: Any) -> dict[str, str
     assert record["status"] == "complete"
     assert f"{len(record['failures'])} failures" in done.stdout
     return {p["engine"]: p["failure"] for p in record["points"]}
+
+
+def test_a_run_says_where_its_cycles_and_its_energy_come_from(real: RealBench) -> None:
+    done = real("run", real.plan(), "--name", "r", "--operator", "sha256", "--size", "64B", "--engine", "portable")
+    assert done.returncode == 0, done.stderr
+    machine = real.record("r")["machine"]
+    [point] = json.loads(real("show", "r", "--json").stdout)["run"]["points"]
+    if "source" in machine["cycle_counter"]:
+        assert point["cycles_source"] == machine["cycle_counter"]["source"] and point["cycles_per_op"]["value"] > 0
+    elif machine["architecture"] == "x86_64":
+        assert point["cycles_source"] == "estimated"
+        assert 0.5 < point["cycles_per_op"]["value"] / point["ns_per_op"]["value"] < 8, "no core runs below 0.5 or above 8 GHz"
+    else:  # what a multiplication costs differs from core to core
+        assert point["cycles_source"] == "" and point["cycles_per_op"] is None
+    assert (point["energy_nj_per_op"] is not None) == ("domains" in machine["energy"])
+    findings = {f["what"]: f["found"] for f in json.loads(real("doctor", "--json").stdout)}
+    assert findings["cycles"] == machine["cycle_counter"].get("source") or findings["cycles"] == machine["cycle_counter"]["unavailable"]
+    assert findings["energy"] in (", ".join(machine["energy"].get("domains", [])), machine["energy"].get("unavailable"))
 
 
 def test_engines_that_lie_fail_with_the_reason_and_the_rest_is_measured(real: RealBench) -> None:
@@ -230,7 +269,8 @@ def test_engines_that_lie_fail_with_the_reason_and_the_rest_is_measured(real: Re
 
 def test_an_engine_that_writes_to_its_input_is_caught(real: RealBench) -> None:
     failures = run_liars(real, ["portable", "scribbles"])
-    assert failures["scribbles"]
+    assert "wrote to its input" in failures["scribbles"]
+    assert not failures["portable"]
 
 
 def test_an_engine_that_hangs_is_ended_and_the_rest_is_measured(real: RealBench) -> None:
@@ -328,7 +368,7 @@ def test_the_same_seed_gives_the_same_input_in_two_processes() -> None:
 
 
 def test_the_same_seed_gives_the_same_input_in_another_build() -> None:
-    others = [b / "native/dpubench-operators" for b in sorted(PROGRAM.parents[2].glob("build-*"))]
+    others = [PROGRAM.parents[2] / f"build-{kind}" / "native/dpubench-operators" for kind in ("asan", "tsan", "clang")]
     others = [p for p in others if p.is_file()]
     if not others:
         pytest.skip("there is no second build (build-asan and build-tsan are made by `make test`, build-clang by hand)")

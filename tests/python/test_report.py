@@ -13,7 +13,9 @@ from typing import Any
 
 import pytest
 from dpubench import report
-from dpubench.report import model
+from dpubench.report import model, versus, words
+from dpubench.report.page import OperatorRow, Page
+from dpubench.report.points import best, rerun_command
 from dpubench.results.model import Comparison, Interval, PointSummary, RunSummary, Warning_
 from report_fixtures import SPECS, cost_ns, make_run, three_devices
 
@@ -25,11 +27,11 @@ def no_advice(code: str) -> str:
     return f"advice for {code}"
 
 
-def page_of(*runs: RunSummary, baseline: str | None = None, compare: model.Compare | None = None) -> model.Page:
+def page_of(*runs: RunSummary, baseline: str | None = None, compare: model.Compare | None = None) -> Page:
     return model.build(list(runs), baseline, compare or (lambda old, new: []), no_advice)
 
 
-def row_of(page: model.Page, name: str) -> model.OperatorRow:
+def row_of(page: Page, name: str) -> OperatorRow:
     return next(row for row in page.operators if row.name == name)
 
 
@@ -154,12 +156,8 @@ def test_a_modelled_target_is_called_modelled() -> None:
 
 def verdict_rows(verdict: Any, ratio: Interval | None, reason: str) -> model.Compare:
     def compare(old: RunSummary, new: RunSummary) -> Sequence[Comparison]:
-        best_old = {
-            p.configuration: model.best(q for q in old.points if q.configuration == p.configuration) for p in old.points if p.operator == "memcpy"
-        }
-        best_new = {
-            p.configuration: model.best(q for q in new.points if q.configuration == p.configuration) for p in new.points if p.operator == "memcpy"
-        }
+        best_old = {p.configuration: best(q for q in old.points if q.configuration == p.configuration) for p in old.points if p.operator == "memcpy"}
+        best_new = {p.configuration: best(q for q in new.points if q.configuration == p.configuration) for p in new.points if p.operator == "memcpy"}
         return [
             Comparison("c", a.id, b.id, ratio, verdict, 0.01, reason)
             for c, a in best_old.items()
@@ -200,7 +198,7 @@ def test_host_core_equivalents_are_best_rate_over_one_baseline_core() -> None:
 
 
 def test_independent_ratio_adds_widths_in_quadrature() -> None:
-    ratio = model.independent_ratio(Interval(6, 6 / 1.1, 6 * 1.1), Interval(2, 2 / 1.2, 2 * 1.2))
+    ratio = versus.independent_ratio(Interval(6, 6 / 1.1, 6 * 1.1), Interval(2, 2 / 1.2, 2 * 1.2))
     assert ratio.value == 3
     assert math.log(ratio.high / 3) == pytest.approx(math.hypot(math.log(1.1), math.log(1.2)))
 
@@ -236,7 +234,7 @@ def test_a_baseline_that_is_not_there_is_an_error_that_names_the_runs(run: RunSu
     ],
 )
 def test_value_and_interval_have_the_same_places(interval: Interval, value: str, shown: str) -> None:
-    text = model.quantity(interval)
+    text = words.quantity(interval)
     assert (text.value, text.range) == (value, shown)
 
 
@@ -244,11 +242,11 @@ def test_value_and_interval_have_the_same_places(interval: Interval, value: str,
     ("size", "text"), [(64, "64 B"), (1024, "1 KiB"), (1500, "1,500 B"), (65536, "64 KiB"), (1 << 20, "1 MiB"), (9000, "9,000 B")]
 )
 def test_sizes(size: int, text: str) -> None:
-    assert model.size_text(size) == text
+    assert words.size_text(size) == text
 
 
 def test_rerun_command_quotes_what_a_shell_would_read(run: RunSummary) -> None:
-    command = model.rerun_command(run, ("aes", (("mode", "a b;$(x)'"), ("size", "64")), 2, 32, "stream"))
+    command = rerun_command(run, ("aes", (("mode", "a b;$(x)'"), ("size", "64")), 2, 32, "stream"))
     assert command == (
         "dpubench run operators --plan paper --operator aes --param 'mode=a b;$(x)'\\''' --size 64B --threads 2 --burst 32 --footprint stream"
     )
@@ -279,7 +277,7 @@ def poison(run: RunSummary) -> RunSummary:
         p.engine += EVIL
         p.path = {"isa": EVIL, "library": EVIL}
         p.verified = {"known_answers": EVIL, "compared": EVIL, "how": EVIL}
-        p.primary_unit = EVIL
+        p.primary_unit = p.cycles_source = EVIL
         p.failure = p.failure and EVIL
         p.unavailable = p.unavailable and EVIL
         changed.append(p)

@@ -32,7 +32,8 @@ extern "C" void calls_nothing(std::uint64_t n) {
 extern "C" std::uint64_t steps(dpubench::LaneStepper& stepper, std::uint64_t bursts) { return stepper.dpubench::LaneStepper::step(bursts); }
 """
 
-COMPILERS = ("g++", "clang++-14", "clang++")
+#: Those that are here; with none the project could not have been built.
+COMPILERS = [c for c in ("g++", "clang++-14", "clang++") if shutil.which(c)] or ["g++"]
 
 
 def functions(compiler: str, include: list[Path], tmp_path: Path) -> dict[str, list[str]]:
@@ -71,10 +72,6 @@ def loops(instructions: list[str]) -> int:
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_the_sink_survives_the_optimiser(compiler: str, tmp_path: Path) -> None:
-    if shutil.which(compiler) is None:
-        if not any(map(shutil.which, COMPILERS)):
-            pytest.fail("no compiler: `make deps` installs g++")
-        pytest.skip(f"{compiler} is not installed")
     kept = functions(compiler, [NATIVE], tmp_path)
     # The same header with keep() emptied, found before the real one.
     header = (NATIVE / "measure/window.hpp").read_text()

@@ -7,9 +7,15 @@ import math
 import time
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from dpubench.errors import UserError
+from dpubench.report.figures import chart_data
+from dpubench.report.machine import run_info
+from dpubench.report.points import OperatorPoints
+from dpubench.results.store import windows_schema
 from dpubench.results.summary import summarize
 from dpubench.results.windows import read_windows
 from simulation import Noise, SimulatedPoint, write_run
@@ -42,6 +48,88 @@ def test_values_and_units_without_noise(tmp_path: Path) -> None:
     assert summary.canaries["canary-core"] == pytest.approx([4e8] * 6)
     assert dpdk.ops_per_s is None and dpdk.unavailable == "libdpdk is missing" and dpdk.windows == 0
     assert [w.code for p in summary.points for w in p.warnings] == []
+
+
+def test_gbps_stands_beside_the_primary_rate_in_modes_that_process_all_bytes(tmp_path: Path) -> None:
+    points = [SimulatedPoint("checksum", "portable", 1e6, {"mode": mode, "size": "1000"}) for mode in ("full", "incremental")]
+    summary = summarize(write_run(tmp_path / "run", points, noise=STILL, rounds=6, cycles=3))
+    full, incremental = summary.points
+    assert full.gbps is not None and full.gbps.value == pytest.approx(8)
+    assert incremental.gbps is None
+    for point in (full, incremental):
+        assert point.primary is not None and point.primary.value == pytest.approx(1) and point.primary_unit == "Mops/s"
+    [entry] = chart_data([summary], [run_info(summary)], None, [OperatorPoints("checksum", [summary])])["operators"]
+    assert [m["unit"] for m in entry["metrics"]] == ["Gb/s"], "the report's table of points has it, too"
+    assert [point[-1] for point in entry["points"]] == [[8], [None]]
+
+
+def test_cycles_are_the_counters_where_there_is_one(tmp_path: Path) -> None:
+    points = [
+        SimulatedPoint("aes", "portable", 1e6, {"size": "1000"}, cycles=2500, energy_nj=40000),
+        SimulatedPoint("aes", "openssl", 4e6, {"size": "1000"}),
+    ]
+    counted, estimated = summarize(write_run(tmp_path / "run", points, noise=STILL, rounds=6, cycles=3)).points
+    assert counted.cycles_per_op is not None and counted.cycles_per_op.value == pytest.approx(2500, rel=1e-4)  # the clock would say 2700
+    assert counted.cycles_source == "hardware counter"
+    assert counted.energy_nj_per_op is not None and counted.energy_nj_per_op.value == pytest.approx(40000)
+    assert counted.energy_nj_per_op.low == pytest.approx(40000)
+    assert estimated.cycles_per_op is not None and estimated.cycles_per_op.value == pytest.approx(675)
+    assert estimated.cycles_source == "estimated" and estimated.energy_nj_per_op is None
+
+
+def test_cycles_of_the_user_mode_alone_say_so(tmp_path: Path) -> None:
+    machine = {"cpus_online": 2, "cycle_counter": {"source": "hardware counter, user mode only"}}
+    points = [SimulatedPoint("lpm", "portable", 1e6, cycles=100), SimulatedPoint("lpm", "dpdk", 1e6)]
+    run = summarize(write_run(tmp_path / "run", points, rounds=6, changes={"machine": machine}))
+    assert [p.cycles_source for p in run.points] == ["hardware counter, user mode only", "estimated"]
+
+
+def test_the_clock_is_that_of_the_canary_where_windows_have_none(tmp_path: Path) -> None:
+    own = summarize(write_run(tmp_path / "own", POINTS, noise=STILL, rounds=6))
+    beside = summarize(write_run(tmp_path / "beside", POINTS, noise=STILL, rounds=6, own_clock=False))
+    assert own.points == beside.points and own.points[0].cycles_source == "estimated"
+    nothing = summarize(write_run(tmp_path / "nothing", POINTS, noise=STILL, rounds=6, own_clock=False, canaries=False)).points[0]
+    assert nothing.ops_per_s is not None and nothing.cycles_per_op is None and nothing.cycles_source == ""
+
+
+def test_a_refused_reading_loses_its_cycle_only(tmp_path: Path) -> None:
+    points = [SimulatedPoint("lpm", "portable", 1e6, cycles=100, energy_nj=500)]
+    run = write_run(tmp_path / "run", points, rounds=6, cycles=4, noise=STILL)
+    for path in sorted(run.glob("rounds/*.parquet")):
+        table = pq.read_table(path).to_pylist()
+        for row in table:
+            if row["point"] == points[0].id and row["cycle"] == 2:
+                row["core_cycles"] = None  # multiplexed
+        pq.write_table(pa.Table.from_pylist(table, schema=windows_schema()), path)
+    point = summarize(run).points[0]
+    assert point.cycles_source == "hardware counter"
+    assert point.cycles_per_op is not None and point.cycles_per_op.value == pytest.approx(100, rel=1e-4)
+
+
+def test_energy_is_that_of_a_round_not_of_its_windows(tmp_path: Path) -> None:
+    points = [SimulatedPoint("lpm", "portable", 1e6, energy_nj=500)]
+    run = write_run(tmp_path / "run", points, rounds=6, cycles=4, noise=STILL)
+    for path in sorted(run.glob("rounds/*.parquet")):
+        table = pq.read_table(path).to_pylist()
+        windows = [row for row in table if row["point"] == points[0].id]
+        whole = sum(row["energy_uj"] for row in windows)
+        for row in windows:  # a counter that took one step in all the windows, and a window without a reading
+            row["energy_uj"] = 0.0
+        windows[3]["energy_uj"] = whole * (len(windows) - 1) / len(windows)
+        windows[5]["energy_uj"] = None
+        pq.write_table(pa.Table.from_pylist(table, schema=windows_schema()), path)
+    energy = summarize(run).points[0].energy_nj_per_op
+    assert energy is not None and energy.value == pytest.approx(500) and energy.low == pytest.approx(500)
+
+
+def test_a_run_of_before_the_counters_is_read(tmp_path: Path) -> None:
+    new = write_run(tmp_path / "new", POINTS, seed=3)
+    old = write_run(tmp_path / "old", POINTS, seed=3)
+    for path in sorted(old.glob("rounds/*.parquet")):
+        table = pq.read_table(path)
+        pq.write_table(table.select([n for n in table.column_names if n not in ("core_cycles", "energy_uj")]), path)
+    assert summarize(old).points == summarize(new).points
+    assert np.isnan(read_windows(old).core_cycles).all() and np.isnan(read_windows(old).energy_uj).all()
 
 
 def test_intervals_hold_the_truth_under_noise(tmp_path: Path) -> None:

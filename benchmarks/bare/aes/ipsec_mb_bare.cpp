@@ -102,6 +102,10 @@ struct Loops {
   }
 };
 
+std::string unsupported(const Params& params) {
+  return params.is("mode", "xts") ? "the library has no xts" : "";
+}
+
 std::unique_ptr<Session> prepare(const Work& any) {
   const auto& work = static_cast<const aes::AesWork&>(any);
   return kernel_session([&work] { return Loops(work); }, {"chosen by library", "bare", false});
@@ -111,5 +115,5 @@ std::unique_ptr<Session> prepare(const Work& any) {
 }  // namespace dpubench::bare
 
 DPUBENCH_ENGINES(sink) {
-  sink.add(std::make_unique<dpubench::bare::Loop>("aes", "ipsec-mb-bare", dpubench::bare::prepare, "xts"));
+  sink.add(std::make_unique<dpubench::bare::Loop>("aes", "ipsec-mb-bare", dpubench::bare::prepare, dpubench::bare::unsupported));
 }

@@ -3,9 +3,9 @@
 
 #include <rte_ip.h>
 
-#include "operators/engine.hpp"
+#include "../support/bare.hpp"
 
-namespace dpubench {
+namespace dpubench::bare {
 namespace {
 
 struct Kernel {
@@ -19,23 +19,17 @@ struct Kernel {
   }
 };
 
-class Bare final : public Engine {
- public:
-  [[nodiscard]] const EngineInfo& info() const override {
-    static const EngineInfo info{"checksum", "dpdk-bare", "bare loop", ""};
-    return info;
-  }
-  [[nodiscard]] std::string unsupported(const Params& params) const override {
-    return params.is("mode", "incremental") ? "as engine dpdk" : "";
-  }
-  [[nodiscard]] std::unique_ptr<Session> prepare(const Work&) const override {
-    return kernel_session([] { return Kernel{}; }, {});
-  }
-};
+std::string unsupported(const Params& params) {
+  return params.is("mode", "incremental") ? "as engine dpdk" : "";
+}
+
+std::unique_ptr<Session> prepare(const Work&) {
+  return kernel_session([] { return Kernel{}; }, {});
+}
 
 }  // namespace
-}  // namespace dpubench
+}  // namespace dpubench::bare
 
 DPUBENCH_ENGINES(sink) {
-  sink.add(std::make_unique<dpubench::Bare>());
+  sink.add(std::make_unique<dpubench::bare::Loop>("checksum", "dpdk-bare", dpubench::bare::prepare, dpubench::bare::unsupported));
 }

@@ -11,25 +11,24 @@
 
 namespace dpubench::bare {
 
-/// An engine whose session is made by a function.
+/// An engine of two functions: one makes its session, the other says which parameters it does not take (as Engine::unsupported).
 class Loop final : public Engine {
  public:
   using Prepare = std::function<std::unique_ptr<Session>(const Work&)>;
-  Loop(std::string op, std::string name, Prepare prepare, std::string without = {})
+  using Unsupported = std::function<std::string(const Params&)>;
+  Loop(std::string op, std::string name, Prepare prepare, Unsupported unsupported = {})
       : info_{std::move(op), std::move(name), "bare loop over the library's calls", ""},
         prepare_(std::move(prepare)),
-        without_(std::move(without)) {}
+        unsupported_(std::move(unsupported)) {}
 
   [[nodiscard]] const EngineInfo& info() const override { return info_; }
-  [[nodiscard]] std::string unsupported(const Params& params) const override {
-    return !without_.empty() && params.is("mode", without_) ? "the library has no " + without_ : "";
-  }
+  [[nodiscard]] std::string unsupported(const Params& params) const override { return unsupported_ ? unsupported_(params) : ""; }
   [[nodiscard]] std::unique_ptr<Session> prepare(const Work& work) const override { return prepare_(work); }
 
  private:
   EngineInfo info_;
   Prepare prepare_;
-  std::string without_;
+  Unsupported unsupported_;
 };
 
 }  // namespace dpubench::bare

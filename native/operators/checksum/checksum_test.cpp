@@ -40,6 +40,17 @@ TEST(Checksum, FoldsTheLargestSums) {
   EXPECT_EQ(checksum::fold(0xffff0001ffff), 0x0001);
 }
 
+TEST(Checksum, OnlyFullSumsHaveARateOfBytes) {
+  const Operator* const op = find_operator("checksum");
+  ASSERT_NE(op, nullptr);
+  Work work;
+  const Operator::WindowTotals totals{.operations = 2, .in_bytes = 2048, .out_bytes = 0, .result_sum = 0};
+  work.params = op->complete({{"mode", "full"}});
+  EXPECT_EQ(op->rate_bytes(work, totals), 2048U);
+  work.params = op->complete({{"mode", "incremental"}});
+  EXPECT_EQ(op->rate_bytes(work, totals), 0U);
+}
+
 TEST(Checksum, IncrementalNeedsAPacket) {
   const Operator* const op = find_operator("checksum");
   ASSERT_NE(op, nullptr);

@@ -7,20 +7,14 @@
 #include "operators/checksum/packet.hpp"
 #include "operators/lane.hpp"
 #include "operators/support/messages.hpp"
+#include "operators/support/segments.hpp"
 
 namespace dpubench {
 namespace {
 
-constexpr std::uint64_t kLongestPacket = 65535;  // RFC 791: total length
+using segments::plain_sum;
 
-/// Byte by byte in network order, folding at once: what RFC 1071 section 1 says, with none of its shortcuts.
-std::uint32_t plain_sum(std::uint32_t sum, std::span<const std::byte> bytes) {
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    sum += std::to_integer<std::uint32_t>(bytes[i]) << (i % 2 == 0 ? 8 : 0);
-    sum = (sum & 0xffffU) + (sum >> 16);
-  }
-  return sum;
-}
+constexpr std::uint64_t kLongestPacket = 65535;  // RFC 791: total length
 
 class ChecksumOperator final : public Operator {
  public:
@@ -56,6 +50,7 @@ class ChecksumOperator final : public Operator {
           "packet)";
       i.primary_metric = "mops";  // incremental reads 18 bytes of a packet, whatever its size
       i.uses_result = true;
+      i.processes_all_bytes = true;
       i.reference_engine = "portable";
       i.sources = {"RFC 1071", "RFC 1624", "RFC 3022 section 4.1"};
       return i;
@@ -93,6 +88,10 @@ class ChecksumOperator final : public Operator {
     describe_generated(*work, store, "checksum/incremental");
     work->input_name = "traffic model: " + std::to_string(model.flows) + " TCP flows, Zipf, seed " + std::to_string(store.seed());
     return work;
+  }
+
+  [[nodiscard]] std::uint64_t rate_bytes(const Work& work, const WindowTotals& totals) const override {
+    return work.params.is("mode", "full") ? totals.in_bytes : 0;
   }
 
   [[nodiscard]] std::vector<KnownAnswer> known_answers(const Params& params) const override {

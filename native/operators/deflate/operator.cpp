@@ -86,8 +86,7 @@ class DeflateOperator final : public CodecOperator {
     return deflate::Compressor().compress(in, out, {});
   }
   [[nodiscard]] Params unpacking(const Params&) const override {
-    Params undo = complete({{"direction", "decompress"}});  // stateless: every engine can
-    return undo;
+    return complete({{"direction", "decompress"}});  // stateless: every engine can
   }
 };
 

@@ -1,15 +1,13 @@
 // deflate, engine portable: hash chains, optimal length-limited codes, table-driven decoding, in plain C++.
 
 #include "operators/deflate/levels.hpp"
-#include "operators/engine.hpp"
-#include "operators/support/deflate_format.hpp"
-#include "operators/support/packing.hpp"
+#include "operators/support/deflate_packing.hpp"
 
 namespace dpubench {
 namespace {
 
-using In = std::span<const std::byte>;
-using Out = std::span<std::byte>;
+using deflate::In;
+using deflate::Out;
 
 constexpr std::array<deflate::Effort, 3> kEfforts = {{{4, 16, false}, {32, 64, true}, {512, 258, true}}};
 
@@ -24,22 +22,12 @@ class Portable final : public Engine {
     return level_unsupported(params, "portable");
   }
   [[nodiscard]] std::unique_ptr<Session> prepare(const Work& work) const override {
-    if (!CodecOperator::packs(work.params)) {
-      return kernel_session(
-          [] {
-            return unpack_kernel(
-                [decoder = deflate::Decompressor()](In in, Out out) mutable noexcept { return decoder.decompress(in, out); });
-          },
-          {"generic", "deflate::Decompressor", false});
-    }
     const int level = level_of(work.params, "portable").value();
-    return kernel_session(
-        [effort = kEfforts[static_cast<std::size_t>(level - 1)]] {
-          return pack_kernel([coder = deflate::Compressor(), effort](In in, Out out) mutable noexcept {
-            return coder.compress(in, out, effort);
-          });
-        },
-        {"generic", "portable level " + std::to_string(level), false});
+    const deflate::Effort effort = kEfforts[static_cast<std::size_t>(level - 1)];
+    const auto pack = [effort] {
+      return [coder = deflate::Compressor(), effort](In in, Out out) mutable noexcept { return coder.compress(in, out, effort); };
+    };
+    return codec_session(work, Direction{"portable level " + std::to_string(level), pack}, deflate::unpacking());
   }
 };
 

@@ -18,7 +18,7 @@ class DsaOperator final : public SignatureOperator {
           "nonce. verify: aux: the signature's length (32-bit, native order), then the signature; status: ok or rejected; only "
           "valid "
           "signatures are timed. Parameters and key are those of RFC 6979 A.2.2.";
-      i.parameters = {operation_parameter({"sign", "verify"}), input_parameter(), size_parameter()};
+      i.parameters = {operation_parameter({"sign", "verify"}), input_parameter(), message_size_parameter()};
       i.equivalence_text =
           "a signature is verified by every engine, and refused with a bit flipped in it or in what was signed; verifying "
           "accepts "

@@ -102,7 +102,7 @@ class EcdsaOperator final : public SignatureOperator {
       i.parameters = {{"curve", "group of the key", {"P-256", "P-384"}, "P-256", true, "", 0, 0},
                       operation_parameter({"sign", "verify"}),
                       input_parameter(),
-                      size_parameter()};
+                      message_size_parameter()};
       i.equivalence_text =
           "a signature is verified by every engine, and refused with a bit flipped in it or in what was signed; verifying "
           "accepts "

@@ -58,11 +58,6 @@ class HuffmanOperator final : public CodecOperator {
   [[nodiscard]] std::size_t pack(std::span<const std::byte> in, std::span<std::byte> out) const override {
     return deflate::Compressor().huffman_block(in, out);
   }
-  [[nodiscard]] Params unpacking(const Params& params) const override {
-    Params undo = params;
-    undo.set("direction", "decode");
-    return undo;
-  }
 };
 
 DPUBENCH_OPERATOR(HuffmanOperator);

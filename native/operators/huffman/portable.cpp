@@ -1,15 +1,12 @@
 // huffman, engine portable: optimal length-limited codes in one dynamic block, in plain C++.
 
-#include "operators/engine.hpp"
-#include "operators/support/codec.hpp"
-#include "operators/support/deflate_format.hpp"
-#include "operators/support/packing.hpp"
+#include "operators/support/deflate_packing.hpp"
 
 namespace dpubench {
 namespace {
 
-using In = std::span<const std::byte>;
-using Out = std::span<std::byte>;
+using deflate::In;
+using deflate::Out;
 
 class Portable final : public Engine {
  public:
@@ -19,20 +16,10 @@ class Portable final : public Engine {
     return info;
   }
   [[nodiscard]] std::unique_ptr<Session> prepare(const Work& work) const override {
-    if (CodecOperator::packs(work.params)) {
-      return kernel_session(
-          [] {
-            return pack_kernel(
-                [coder = deflate::Compressor()](In in, Out out) mutable noexcept { return coder.huffman_block(in, out); });
-          },
-          {"generic", "deflate::Compressor::huffman_block", false});
-    }
-    return kernel_session(
-        [] {
-          return unpack_kernel(
-              [decoder = deflate::Decompressor()](In in, Out out) mutable noexcept { return decoder.decompress(in, out); });
-        },
-        {"generic", "deflate::Decompressor", false});
+    const auto pack = [] {
+      return [coder = deflate::Compressor()](In in, Out out) mutable noexcept { return coder.huffman_block(in, out); };
+    };
+    return codec_session(work, Direction{"deflate::Compressor::huffman_block", pack}, deflate::unpacking());
   }
 };
 

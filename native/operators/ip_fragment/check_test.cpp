@@ -16,6 +16,17 @@ TEST(IpFragment, CheckFindsTampering) {
   }
 }
 
+TEST(IpFragment, OnlyCopiesHaveARateOfBytes) {
+  const Operator* const op = find_operator("ip_fragment");
+  ASSERT_NE(op, nullptr);
+  Work work;
+  const Operator::WindowTotals totals{.operations = 2, .in_bytes = 2000, .out_bytes = 2100, .result_sum = 4};
+  work.params = op->complete({{"variant", "copy"}});
+  EXPECT_EQ(op->rate_bytes(work, totals), 2000U);
+  work.params = op->complete({{"variant", "zero_copy"}});
+  EXPECT_EQ(op->rate_bytes(work, totals), 0U);
+}
+
 TEST(IpFragment, LayoutCountsAndRejects) {
   std::vector<std::byte> packet(1020);
   packet[0] = std::byte{0x45};

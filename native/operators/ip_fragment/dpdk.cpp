@@ -19,6 +19,8 @@ using namespace segments;
 
 template <bool V4, Variant V>
 struct Kernel {
+  static constexpr std::size_t kHeaders = V4 ? ip4::kHeader : ip6::kHeader + ip6::kFragmentHeader;  // of a fragment
+
   dpdk::Pools pools;
   std::uint16_t mtu;
   dpdk::Carrier carrier;
@@ -28,35 +30,27 @@ struct Kernel {
       : pools(shared),
         mtu(link_mtu),
         carrier(shared.direct),
-        packets(65536 / (link_mtu - (V4 ? ip4::kHeader : ip6::kHeader + ip6::kFragmentHeader) - ip_fragment::kUnit + 1) + 2) {}
+        packets(65536 / (link_mtu - kHeaders - ip_fragment::kUnit + 1) + 2) {}
 
   void operator()(Burst& b) noexcept {
-    for (std::uint32_t i = 0; i < b.n; ++i) {
-      const ip_fragment::Layout l = ip_fragment::layout(V4, mtu, b.in[i], b.in_len[i]);
-      b.status[i] = kStatusRejected;
-      b.result[i] = 0;
-      b.out_len[i] = 0;
-      if (l.packets == 0 || record_bytes(V, l.packets, l.out, l.payload) > b.out_room[i]) continue;
-      std::byte* const end = l.packets == 1 ? pass(l, b.in[i], b.out[i]) : fragment(b.in[i], b.in_len[i], b.aux[i], b.out[i]);
-      if (end == nullptr) continue;
-      b.result[i] = l.packets;
-      b.out_len[i] = static_cast<std::uint32_t>(end - b.out[i]);
-      b.status[i] = kStatusOk;
-    }
+    divide_each<V>(
+        b, [this](const std::byte* in, std::size_t length) { return ip_fragment::layout(V4, mtu, in, length); },
+        [this, &b](const Layout& l, std::uint32_t i) {
+          return l.packets == 1 ? pass(l, b.in[i], b.out[i]) : fragment(b.in[i], b.in_len[i], b.aux[i], b.out[i]);
+        });
   }
 
  private:
   /// A datagram that fits is not given to the library, which would make a single fragment of it.
-  static std::byte* pass(const ip_fragment::Layout& l, const std::byte* in, std::byte* out) noexcept {
-    std::byte* const header = begin_record<V>(out, l.header, l.header, l.payload);
-    std::memcpy(header, in, l.header);
+  static std::byte* pass(const Layout& l, const std::byte* in, std::byte* out) noexcept {
+    std::byte* const header = begin_record<V>(out, l.headers, l.headers, l.payload);
+    std::memcpy(header, in, l.headers);
     if constexpr (V4) {
       auto* const ip = reinterpret_cast<rte_ipv4_hdr*>(header);
       ip->hdr_checksum = 0;
       ip->hdr_checksum = rte_ipv4_cksum(ip);
     }
-    if constexpr (V == Variant::kCopy) std::memcpy(header + l.header, in + l.header, l.payload);
-    return header + l.header + (V == Variant::kCopy ? l.payload : 0);
+    return end_record<V>(header + l.headers, in + l.headers, l.payload);
   }
 
   std::byte* fragment(const std::byte* in, std::uint32_t length, const std::byte* aux, std::byte* out) noexcept {
@@ -73,22 +67,12 @@ struct Kernel {
       } else {
         std::memcpy(rte_pktmbuf_mtod(packets[k], std::byte*) + ip6::kHeader + 4, aux, ip_fragment::kAuxBytes);
       }
-      out = dpdk::write_record<V>(out, packets[k], in);
+      out = dpdk::write_record<V, kHeaders>(out, packets[k], in);
     }
     rte_pktmbuf_free_bulk(packets.data(), count);
     return out;
   }
 };
-
-template <bool V4, Variant V>
-std::unique_ptr<Session> session(const dpdk::Pools& pools, std::uint16_t mtu) {
-  return kernel_session(
-      [pools, mtu] {
-        dpdk::become_lcore();
-        return Kernel<V4, V>(pools, mtu);
-      },
-      {"as compiled", V4 ? "rte_ipv4_fragment_packet" : "rte_ipv6_fragment_packet", false});
-}
 
 class Dpdk final : public Engine {
  public:
@@ -98,13 +82,10 @@ class Dpdk final : public Engine {
     return info;
   }
   [[nodiscard]] std::unique_ptr<Session> prepare(const Work& work) const override {
-    const dpdk::Pools pools = dpdk::pools();
-    const auto mtu = static_cast<std::uint16_t>(work.params.number("mtu"));
-    const bool copy = work.params.is("variant", "copy");
-    if (work.params.is("ip_version", "4")) {
-      return copy ? session<true, Variant::kCopy>(pools, mtu) : session<true, Variant::kZeroCopy>(pools, mtu);
-    }
-    return copy ? session<false, Variant::kCopy>(pools, mtu) : session<false, Variant::kZeroCopy>(pools, mtu);
+    return with_version_and_variant(work.params, [&work]<bool V4, Variant V>() {
+      return dpdk::dividing_session<Kernel<V4, V>>(
+          work, {"as compiled", V4 ? "rte_ipv4_fragment_packet" : "rte_ipv6_fragment_packet", false});
+    });
   }
 };
 

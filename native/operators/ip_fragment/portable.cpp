@@ -15,30 +15,26 @@ struct Kernel {
   std::size_t mtu;
 
   void operator()(Burst& b) noexcept {
-    for (std::uint32_t i = 0; i < b.n; ++i) {
-      const ip_fragment::Layout l = ip_fragment::layout(V4, mtu, b.in[i], b.in_len[i]);
-      const bool can = l.packets != 0 && record_bytes(V, l.packets, l.out, l.payload) <= b.out_room[i];
-      b.status[i] = can ? kStatusOk : kStatusRejected;
-      b.result[i] = can ? l.packets : 0;
-      b.out_len[i] = can ? static_cast<std::uint32_t>(fragment(l, b.in[i], b.aux[i], b.out[i]) - b.out[i]) : 0;
-    }
+    divide_each<V>(
+        b, [this](const std::byte* in, std::size_t length) { return ip_fragment::layout(V4, mtu, in, length); },
+        [&b](const Layout& l, std::uint32_t i) { return fragment(l, b.in[i], b.aux[i], b.out[i]); });
   }
 
   /// Writes all records; returns the end of the last.
-  static std::byte* fragment(const ip_fragment::Layout& l, const std::byte* in, const std::byte* aux, std::byte* out) noexcept {
+  static std::byte* fragment(const Layout& l, const std::byte* in, const std::byte* aux, std::byte* out) noexcept {
     for (std::size_t k = 0, offset = 0; k < l.packets; ++k, offset += l.piece) {
       const std::size_t payload = std::min(l.piece, l.payload - offset);
       const bool more = k + 1 != l.packets;
-      std::byte* const ip = begin_record<V>(out, l.out, l.header + offset, payload);
-      std::memcpy(ip, in, l.header);
+      std::byte* const ip = begin_record<V>(out, l.headers, l.ip + offset, payload);
+      std::memcpy(ip, in, l.ip);
       if constexpr (V4) {
-        put16(ip + ip4::kTotalLength, static_cast<std::uint32_t>(l.header + payload));
+        put16(ip + ip4::kTotalLength, static_cast<std::uint32_t>(l.ip + payload));
         // A fragment of a fragment counts on from its place, and its last one has more to follow if it had.
         const std::uint32_t place = get16(in + ip4::kFragment) + static_cast<std::uint32_t>(offset / ip_fragment::kUnit);
         put16(ip + ip4::kFragment, more ? place | ip4::kMoreFragments : place);
         put16(ip + ip4::kChecksum, 0);
         checksum::store16(ip + ip4::kChecksum, checksum::finish(checksum::add(0, ip, ip4::kHeader)));
-      } else if (l.out != l.header) {
+      } else if (l.headers != l.ip) {
         std::byte* const header = ip + ip6::kHeader;
         put16(ip + ip6::kPayloadLength, static_cast<std::uint32_t>(ip6::kFragmentHeader + payload));
         header[0] = ip[ip6::kNextHeader];
@@ -47,20 +43,11 @@ struct Kernel {
         std::memcpy(header + 4, aux, ip_fragment::kAuxBytes);
         ip[ip6::kNextHeader] = ip6::kFragmentProtocol;
       }
-      out = ip + l.out;
-      if constexpr (V == Variant::kCopy) {
-        std::memcpy(out, in + l.header + offset, payload);
-        out += payload;
-      }
+      out = end_record<V>(ip + l.headers, in + l.ip + offset, payload);
     }
     return out;
   }
 };
-
-template <bool V4, Variant V>
-std::unique_ptr<Session> session(std::size_t mtu) {
-  return kernel_session([mtu] { return Kernel<V4, V>{mtu}; }, {"generic", "fragment", false});
-}
 
 class Portable final : public Engine {
  public:
@@ -70,11 +57,9 @@ class Portable final : public Engine {
   }
   [[nodiscard]] std::unique_ptr<Session> prepare(const Work& work) const override {
     const std::size_t mtu = work.params.number("mtu");
-    const bool copy = work.params.is("variant", "copy");
-    if (work.params.is("ip_version", "4")) {
-      return copy ? session<true, Variant::kCopy>(mtu) : session<true, Variant::kZeroCopy>(mtu);
-    }
-    return copy ? session<false, Variant::kCopy>(mtu) : session<false, Variant::kZeroCopy>(mtu);
+    return with_version_and_variant(work.params, [mtu]<bool V4, Variant V>() -> std::unique_ptr<Session> {
+      return kernel_session([mtu] { return Kernel<V4, V>{mtu}; }, {"generic", "fragment", false});
+    });
   }
 };
 

@@ -60,11 +60,6 @@ class Lz77Operator final : public CodecOperator {
     GreedyMatches matches;
     return lz4::encode(in, out, matches);
   }
-  [[nodiscard]] Params unpacking(const Params& params) const override {
-    Params undo = params;
-    undo.set("direction", "decode");
-    return undo;
-  }
 };
 
 DPUBENCH_OPERATOR(Lz77Operator);

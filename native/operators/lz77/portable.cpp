@@ -1,7 +1,5 @@
 // lz77, engine portable: one candidate per hash, matches taken greedily, in plain C++.
 
-#include "operators/engine.hpp"
-#include "operators/support/codec.hpp"
 #include "operators/support/lz4_block.hpp"
 #include "operators/support/packing.hpp"
 
@@ -15,17 +13,8 @@ class Portable final : public Engine {
     return info;
   }
   [[nodiscard]] std::unique_ptr<Session> prepare(const Work& work) const override {
-    if (!CodecOperator::packs(work.params)) {
-      return kernel_session([] { return unpack_kernel(&lz4::decode); }, {"generic", "lz4::decode", false});
-    }
-    return kernel_session(
-        [] {
-          return pack_kernel(
-              [matches = std::make_unique<GreedyMatches>()](std::span<const std::byte> in, std::span<std::byte> out) noexcept {
-                return lz4::encode(in, out, *matches);
-              });
-        },
-        {"generic", "lz4::encode", false});
+    return codec_session(work, Direction{"lz4::encode", &greedy_packer<&lz4::encode>},
+                         Direction{"lz4::decode", [] { return &lz4::decode; }});
   }
 };
 

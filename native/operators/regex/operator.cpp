@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "inputs/digest.hpp"
+#include "inputs/ip.hpp"
 #include "operators/lane.hpp"
 #include "operators/regex/work.hpp"
 #include "operators/support/messages.hpp"

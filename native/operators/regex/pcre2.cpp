@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <span>
 #include <utility>
 
 #include "operators/engine.hpp"
@@ -46,7 +47,8 @@ struct Compiled {
 
 /// Shared by all threads: compiled code is read-only (pcre2api, "Multithreading").
 struct RuleSet {
-  std::vector<Compiled> rules;
+  std::vector<Compiled> rules;  ///< from first_special on, those that need a question before each match
+  std::size_t first_special = 0;
   std::vector<std::byte> rejected;  ///< bitmap of rules that were not compiled
   std::size_t rule_count = 0;
   std::size_t memory_bytes = 0;
@@ -97,6 +99,9 @@ std::shared_ptr<const RuleSet> compile(const RegexWork& work) {
     set->any_utf8 |= rule.utf8;
     set->rules.push_back({i, jit, rule.utf8, std::move(code)});
   }
+  const auto special =
+      std::stable_partition(set->rules.begin(), set->rules.end(), [](const Compiled& r) { return r.jit && !r.utf8; });
+  set->first_special = static_cast<std::size_t>(special - set->rules.begin());
   return set;
 }
 
@@ -149,18 +154,25 @@ class Kernel {
       is_utf8 = check.valid();
     }
     std::uint64_t hit = 0;
-    for (const Compiled& rule : set_->rules) {
-      int found = PCRE2_ERROR_BADUTFOFFSET;
-      if (!rule.utf8 || is_utf8) {
-        found = rule.jit ? pcre2_jit_match(rule.code.get(), text, length, 0, 0, match_.get(), context_.get())
-                         : pcre2_match(rule.code.get(), text, length, 0, PCRE2_NO_UTF_CHECK, match_.get(), context_.get());
-      }
+    const std::span<const Compiled> rules(set_->rules);
+    const auto take = [&](const Compiled& rule, int found) {
       if (found >= 0) {
         regex::set_bit(out, rule.rule);
         ++hit;
       } else if (found != PCRE2_ERROR_NOMATCH) {
         regex::set_bit(undecided, rule.rule);  // a limit, the JIT stack, memory: not "no match"
       }
+    };
+    for (const Compiled& rule : rules.first(set_->first_special)) {
+      take(rule, pcre2_jit_match(rule.code.get(), text, length, 0, 0, match_.get(), context_.get()));
+    }
+    for (const Compiled& rule : rules.subspan(set_->first_special)) {
+      int found = PCRE2_ERROR_BADUTFOFFSET;
+      if (!rule.utf8 || is_utf8) {
+        found = rule.jit ? pcre2_jit_match(rule.code.get(), text, length, 0, 0, match_.get(), context_.get())
+                         : pcre2_match(rule.code.get(), text, length, 0, PCRE2_NO_UTF_CHECK, match_.get(), context_.get());
+      }
+      take(rule, found);
     }
     return hit;
   }

@@ -94,7 +94,7 @@ class RsaOperator final : public SignatureOperator {
           {"padding", "pkcs1, pss: of signatures; oaep: of encryption", {"pkcs1", "pss", "oaep"}, "pkcs1", true, "", 0, 0},
           {"key_bits", "bits of the modulus", {"2048", "3072", "4096"}, "2048", false, "", 0, 0},
           input_parameter(),
-          size_parameter()};
+          message_size_parameter()};
       i.equivalence_text =
           "PKCS #1 v1.5 signatures, verifying and decrypting: the same as the operator's own arithmetic; PSS signatures are "
           "verified "
@@ -110,7 +110,7 @@ class RsaOperator final : public SignatureOperator {
     if (encryption != params.is("padding", "oaep"))
       return "pkcs1 and pss are for sign and verify, oaep is for encrypt and decrypt";
     if (encryption && params.is("input", "message")) return "OAEP carries 32 bytes: encrypt and decrypt have input=digest";
-    return SignatureOperator::invalid(params);
+    return {};
   }
 
   [[nodiscard]] Equivalence equivalence(const Params& params) const override {

@@ -62,11 +62,6 @@ class SnappyOperator final : public CodecOperator {
     GreedyMatches matches;
     return snappy_format::encode(in, out, matches);
   }
-  [[nodiscard]] Params unpacking(const Params& params) const override {
-    Params undo = params;
-    undo.set("direction", "decompress");
-    return undo;
-  }
 };
 
 DPUBENCH_OPERATOR(SnappyOperator);

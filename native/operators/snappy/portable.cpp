@@ -1,7 +1,5 @@
 // snappy, engine portable: the Snappy format in plain C++, greedy matches from a hash table.
 
-#include "operators/engine.hpp"
-#include "operators/support/codec.hpp"
 #include "operators/support/packing.hpp"
 #include "operators/support/snappy_format.hpp"
 
@@ -15,17 +13,8 @@ class Portable final : public Engine {
     return info;
   }
   [[nodiscard]] std::unique_ptr<Session> prepare(const Work& work) const override {
-    if (!CodecOperator::packs(work.params)) {
-      return kernel_session([] { return unpack_kernel(&snappy_format::decode); }, {"generic", "snappy_format::decode", false});
-    }
-    return kernel_session(
-        [] {
-          return pack_kernel(
-              [matches = std::make_unique<GreedyMatches>()](std::span<const std::byte> in, std::span<std::byte> out) noexcept {
-                return snappy_format::encode(in, out, *matches);
-              });
-        },
-        {"generic", "snappy_format::encode", false});
+    return codec_session(work, Direction{"snappy_format::encode", &greedy_packer<&snappy_format::encode>},
+                         Direction{"snappy_format::decode", [] { return &snappy_format::decode; }});
   }
 };
 

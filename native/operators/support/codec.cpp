@@ -92,6 +92,12 @@ std::unique_ptr<Work> CodecOperator::inverse(const Work& work, std::span<const s
   return undo;
 }
 
+Params CodecOperator::unpacking(const Params& params) const {
+  Params undo = params;
+  undo.set("direction", params.is("direction", "encode") ? std::string("decode") : std::string("decompress"));
+  return undo;
+}
+
 std::vector<double> CodecOperator::metrics(const Work& work, const WindowTotals& totals) const {
   const auto in = static_cast<double>(totals.in_bytes);
   const auto out = static_cast<double>(totals.out_bytes);

@@ -40,8 +40,8 @@ class CodecOperator : public Operator {
   [[nodiscard]] virtual std::size_t packed_room(const Params& params, std::size_t size) const = 0;
   /// Packs with plain C++. @param out at least packed_room() bytes @returns bytes written
   [[nodiscard]] virtual std::size_t pack(std::span<const std::byte> in, std::span<std::byte> out) const = 0;
-  /// The parameters that undo what `params` made.
-  [[nodiscard]] virtual Params unpacking(const Params& params) const = 0;
+  /// The parameters that undo what `params` made: the same in the other direction, unless an operator says otherwise.
+  [[nodiscard]] virtual Params unpacking(const Params& params) const;
 
   /// One work of unpacking to collect hand-made streams in.
   class Vectors {

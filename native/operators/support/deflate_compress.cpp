@@ -235,8 +235,8 @@ void Compressor::State::build_header() noexcept {
   h.code_lengths = kCodeLengthOrder.size();
   while (h.code_lengths > 4 && h.code.lengths[kCodeLengthOrder[h.code_lengths - 1]] == 0) --h.code_lengths;
   h.bits += 3 * h.code_lengths;
-  for (std::uint8_t symbol = 0; symbol < counts.size(); ++symbol) {
-    h.bits += std::uint64_t{counts[symbol]} * (h.code.lengths[symbol] + extra_bits(symbol));
+  for (std::size_t symbol = 0; symbol < counts.size(); ++symbol) {
+    h.bits += std::uint64_t{counts[symbol]} * (h.code.lengths[symbol] + extra_bits(static_cast<std::uint8_t>(symbol)));
   }
 }
 

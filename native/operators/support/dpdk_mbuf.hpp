@@ -9,14 +9,15 @@
 #include <rte_mbuf.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <span>
+#include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 
+#include "operators/engine.hpp"
 #include "operators/support/dpdk.hpp"
 #include "operators/support/segments.hpp"
 
@@ -94,22 +95,30 @@ class Carrier {
   std::unique_ptr<rte_mbuf_ext_shared_info> shared_;
 };
 
-/// Writes a packet of a header mbuf and payload mbufs as a record (support/segments.hpp). @param input  where the payload lies
-template <segments::Variant V>
+/// Writes a packet of a header mbuf and payload mbufs as a record (support/segments.hpp).
+/// @tparam Header  bytes of every header where that is known when this is compiled (a copy of other lengths is a call), else 0
+/// @param input  where the payload lies
+template <segments::Variant V, std::size_t Header = 0>
 inline std::byte* write_record(std::byte* out, const rte_mbuf* packet, const std::byte* input) noexcept {
   const auto data = [](const rte_mbuf* m) { return rte_pktmbuf_mtod(m, const std::byte*); };
-  const rte_mbuf* const payload = packet->next;
-  const std::size_t header = packet->data_len;
-  const std::size_t length = payload == nullptr ? 0 : payload->data_len;  // a Carrier is one buffer, so there is one piece
-  const std::size_t offset = payload == nullptr ? 0 : static_cast<std::size_t>(data(payload) - input);
-  std::byte* at = segments::begin_record<V>(out, header, offset, length);
+  const rte_mbuf* const next = packet->next;
+  const std::byte* const payload = next == nullptr ? input : data(next);
+  const std::size_t length = next == nullptr ? 0 : next->data_len;  // a Carrier is one buffer, so there is one piece
+  const std::size_t header = Header != 0 ? Header : packet->data_len;
+  std::byte* const at = segments::begin_record<V>(out, header, static_cast<std::size_t>(payload - input), length);
   std::memcpy(at, data(packet), header);
-  at += header;
-  if constexpr (V == segments::Variant::kCopy) {
-    if (length != 0) std::memcpy(at, data(payload), length);
-    at += length;
-  }
-  return at;
+  return segments::end_record<V>(at + header, payload, length);
+}
+
+/// A session of kernels that divide packets: `Kernel(pools, mtu)`, one per thread.
+template <class Kernel>
+std::unique_ptr<Session> dividing_session(const Work& work, PathInfo path) {
+  return kernel_session(
+      [shared = pools(), mtu = static_cast<std::uint16_t>(work.params.number("mtu"))] {
+        become_lcore();
+        return Kernel(shared, mtu);
+      },
+      std::move(path));
 }
 
 }  // namespace dpubench::dpdk

@@ -78,8 +78,9 @@ template <class Hash>
 class PortableHash final : public Engine {
  public:
   /// @param routine  the class, as results shall name it
-  PortableHash(std::string op, const std::string& standard, std::string routine)
-      : info_{std::move(op), "portable", standard + " in plain C++", ""}, routine_(std::move(routine)) {}
+  /// @param remark   what else the summary tells
+  PortableHash(std::string op, const std::string& standard, std::string routine, const std::string& remark = "")
+      : info_{std::move(op), "portable", standard + " in plain C++" + remark, ""}, routine_(std::move(routine)) {}
 
   [[nodiscard]] const EngineInfo& info() const override { return info_; }
   [[nodiscard]] std::unique_ptr<Session> prepare(const Work&) const override {

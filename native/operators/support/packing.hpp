@@ -1,12 +1,16 @@
-// Kernels over functions that pack or unpack one message.
+// Engines of codecs (support/codec.hpp) over functions that pack or unpack one message.
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 
-#include "operators/lane.hpp"
+#include "operators/engine.hpp"
+#include "operators/support/codec.hpp"
+#include "operators/support/greedy_matches.hpp"
 
 namespace dpubench {
 
@@ -36,13 +40,31 @@ struct UnpackKernel {
   }
 };
 
-template <class Pack>
-PackKernel<Pack> pack_kernel(Pack pack) {
-  return {std::move(pack)};
+/// How one direction of an engine is called in results, and what makes its function, once per thread.
+template <class Make>
+struct Direction {
+  std::string detail;
+  Make make;
+};
+template <class Make>
+Direction(std::string, Make) -> Direction<Make>;
+
+/// A function that packs with an encoder over greedy matches.
+template <auto Encode>
+auto greedy_packer() {
+  return [matches = std::make_unique<GreedyMatches>()](std::span<const std::byte> in, std::span<std::byte> out) noexcept {
+    return Encode(in, out, *matches);
+  };
 }
-template <class Unpack>
-UnpackKernel<Unpack> unpack_kernel(Unpack unpack) {
-  return {std::move(unpack)};
+
+/// The session of an engine in plain C++, in the direction that the work has.
+template <class MakePack, class MakeUnpack>
+std::unique_ptr<Session> codec_session(const Work& work, Direction<MakePack> pack, Direction<MakeUnpack> unpack) {
+  if (CodecOperator::packs(work.params)) {
+    return kernel_session([make = pack.make] { return PackKernel<decltype(make())>{make()}; }, {"generic", pack.detail, false});
+  }
+  return kernel_session([make = unpack.make] { return UnpackKernel<decltype(make())>{make()}; },
+                        {"generic", unpack.detail, false});
 }
 
 }  // namespace dpubench

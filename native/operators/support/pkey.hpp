@@ -106,15 +106,12 @@ inline void add_verification_and_copies(PkeyWork& work, const std::vector<std::b
 /// A signature scheme: parameters `operation` and `input`, and what it does with them.
 class SignatureOperator : public Operator {
  public:
-  [[nodiscard]] std::string invalid(const Params& params) const override {
-    return params.is("input", "digest") && params.has("size") && !params.is("size", "1024")
-               ? "a digest always has 32 bytes: size belongs to input=message"
-               : "";
-  }
-
   [[nodiscard]] Equivalence equivalence(const Params& params) const override {
     return params.is("operation", "sign") ? Equivalence::kInverse : Equivalence::kIdentical;
   }
+
+  /// Nonces, salts and OAEP seeds are what keeps these outputs from being compared byte by byte.
+  [[nodiscard]] bool randomized(const Params& params) const override { return equivalence(params) == Equivalence::kInverse; }
 
   [[nodiscard]] std::unique_ptr<Work> prepare(const Params& params, inputs::Store& store, WorkSize size) const override {
     std::unique_ptr<PkeyWork> work = frame(params);
@@ -185,6 +182,12 @@ class SignatureOperator : public Operator {
             "",
             0,
             0};
+  }
+  /// A digest always has 32 bytes.
+  static Parameter message_size_parameter() {
+    Parameter size = size_parameter();
+    size.only_with = {"input", "message"};
+    return size;
   }
   static void set_common(PkeyWork& work, const Params& params) {
     work.params = params;

@@ -13,11 +13,42 @@
 #include <string>
 #include <vector>
 
+#include "base/params.hpp"
+#include "operators/lane.hpp"
 #include "operators/support/internet_checksum.hpp"
 
 namespace dpubench::segments {
 
 enum class Variant : std::uint8_t { kCopy, kZeroCopy };
+
+inline Variant variant_of(const Params& params) {
+  return params.is("variant", "copy") ? Variant::kCopy : Variant::kZeroCopy;
+}
+
+/// Calls `make.operator()<V>()` with the variant that the parameters name: kernels know it when they are compiled.
+template <class Make>
+auto with_variant(const Params& params, const Make& make) {
+  if (variant_of(params) == Variant::kCopy) return make.template operator()<Variant::kCopy>();
+  return make.template operator()<Variant::kZeroCopy>();
+}
+
+/// Calls `make.operator()<V4, V>()` with the IP version and the variant that the parameters name.
+template <class Make>
+auto with_version_and_variant(const Params& params, const Make& make) {
+  return with_variant(params, [&]<Variant V>() {
+    if (params.is("ip_version", "4")) return make.template operator()<true, V>();
+    return make.template operator()<false, V>();
+  });
+}
+
+/// Where the parts of an input lie, and into how many packets it falls.
+struct Layout {
+  std::size_t ip = 0;       ///< bytes of the input's IP header
+  std::size_t headers = 0;  ///< bytes of every packet's headers
+  std::size_t payload = 0;  ///< bytes of the input that are divided among the packets
+  std::size_t piece = 0;    ///< payload bytes of every packet but the last
+  std::size_t packets = 0;  ///< 1 where the input fits already; 0: not an input of the operator, or it must not be divided
+};
 
 struct Descriptor {
   std::uint32_t payload_offset;  ///< from the start of the input
@@ -45,6 +76,34 @@ inline std::byte* begin_record(std::byte* at, std::size_t header, std::size_t pa
                        static_cast<std::uint16_t>(header), 0};
     std::memcpy(at, &d, sizeof d);
     return at + sizeof d;
+  }
+}
+
+/// Bytes of all records of an input.
+inline constexpr std::size_t record_bytes(Variant variant, const Layout& l) {
+  return record_bytes(variant, l.packets, l.headers, l.payload);
+}
+
+/// Ends a record behind its headers; returns where the next begins.
+template <Variant V>
+inline std::byte* end_record(std::byte* at, const std::byte* payload, std::size_t length) {
+  if constexpr (V == Variant::kZeroCopy) return at;
+  if (length != 0) std::memcpy(at, payload, length);
+  return at + length;
+}
+
+/// Carries a burst out. @param layout  (in, length) -> Layout @param write  (layout, item index) -> end of the last record, or
+/// nullptr where the input cannot be divided after all
+template <Variant V, class Lay, class Write>
+inline void divide_each(Burst& b, const Lay& layout, const Write& write) noexcept {
+  for (std::uint32_t i = 0; i < b.n; ++i) {
+    const Layout l = layout(b.in[i], b.in_len[i]);
+    const bool fits = l.packets != 0 && record_bytes(V, l) <= b.out_room[i];
+    const std::byte* const end = fits ? write(l, i) : nullptr;
+    const bool done = end != nullptr;
+    b.status[i] = done ? kStatusOk : kStatusRejected;
+    b.result[i] = done ? l.packets : 0;
+    b.out_len[i] = done ? static_cast<std::uint32_t>(end - b.out[i]) : 0;
   }
 }
 

@@ -32,40 +32,32 @@ struct Kernel {
   }
 
   void operator()(Burst& b) noexcept {
-    for (std::uint32_t i = 0; i < b.n; ++i) {
-      const tcp_segment::Layout l = tcp_segment::layout(true, context.gso_size, b.in[i], b.in_len[i]);
-      b.status[i] = kStatusRejected;
-      b.result[i] = 0;
-      b.out_len[i] = 0;
-      if (l.packets == 0 || record_bytes(V, l.packets, l.header, l.payload) > b.out_room[i]) continue;
-      rte_mbuf* const whole = carrier.hold(b.in[i], b.in_len[i], RTE_MBUF_F_TX_TCP_SEG | RTE_MBUF_F_TX_IPV4);
-      whole->l2_len = 0;
-      whole->l3_len = ip4::kHeader;
-      whole->l4_len = static_cast<std::uint8_t>(l.header - ip4::kHeader);
-      std::byte* const end = l.packets == 1 ? pass(l, whole, b.in[i], b.out[i]) : segment(whole, b.in[i], b.out[i]);
-      if (end == nullptr) continue;
-      b.result[i] = l.packets;
-      b.out_len[i] = static_cast<std::uint32_t>(end - b.out[i]);
-      b.status[i] = kStatusOk;
-    }
+    divide_each<V>(
+        b, [this](const std::byte* in, std::size_t length) { return tcp_segment::layout(true, context.gso_size, in, length); },
+        [this, &b](const Layout& l, std::uint32_t i) {
+          rte_mbuf* const whole = carrier.hold(b.in[i], b.in_len[i], RTE_MBUF_F_TX_TCP_SEG | RTE_MBUF_F_TX_IPV4);
+          whole->l2_len = 0;
+          whole->l3_len = ip4::kHeader;
+          whole->l4_len = static_cast<std::uint8_t>(l.headers - ip4::kHeader);
+          return l.packets == 1 ? pass(l, whole, b.in[i], b.out[i]) : segment(whole, b.in[i], b.out[i]);
+        });
   }
 
  private:
   /// A packet that fits, which the library does not touch: only the checksums are new.
-  static std::byte* pass(const tcp_segment::Layout& l, const rte_mbuf* whole, const std::byte* in, std::byte* out) noexcept {
-    std::byte* const header = begin_record<V>(out, l.header, l.header, l.payload);
-    std::memcpy(header, in, l.header);
+  static std::byte* pass(const Layout& l, const rte_mbuf* whole, const std::byte* in, std::byte* out) noexcept {
+    std::byte* const header = begin_record<V>(out, l.headers, l.headers, l.payload);
+    std::memcpy(header, in, l.headers);
     auto* const ip = reinterpret_cast<rte_ipv4_hdr*>(header);
     auto* const tcp = reinterpret_cast<rte_tcp_hdr*>(ip + 1);
     ip->hdr_checksum = 0;
     ip->hdr_checksum = rte_ipv4_cksum(ip);
     tcp->cksum = 0;
     std::uint16_t payload = 0;
-    rte_raw_cksum_mbuf(whole, static_cast<std::uint32_t>(l.header), static_cast<std::uint32_t>(l.payload), &payload);
-    const std::uint32_t sum = std::uint32_t{rte_raw_cksum(tcp, l.header - ip4::kHeader)} + rte_ipv4_phdr_cksum(ip, 0) + payload;
+    rte_raw_cksum_mbuf(whole, static_cast<std::uint32_t>(l.headers), static_cast<std::uint32_t>(l.payload), &payload);
+    const std::uint32_t sum = std::uint32_t{rte_raw_cksum(tcp, l.headers - ip4::kHeader)} + rte_ipv4_phdr_cksum(ip, 0) + payload;
     tcp->cksum = checksum::finish(sum);
-    if constexpr (V == Variant::kCopy) std::memcpy(header + l.header, in + l.header, l.payload);
-    return header + l.header + (V == Variant::kCopy ? l.payload : 0);
+    return end_record<V>(header + l.headers, in + l.headers, l.payload);
   }
 
   std::byte* segment(rte_mbuf* whole, const std::byte* in, std::byte* out) noexcept {
@@ -90,16 +82,6 @@ struct Kernel {
   }
 };
 
-template <Variant V>
-std::unique_ptr<Session> session(const dpdk::Pools& pools, std::uint16_t mtu) {
-  return kernel_session(
-      [pools, mtu] {
-        dpdk::become_lcore();
-        return Kernel<V>(pools, mtu);
-      },
-      {"as compiled", "rte_gso_segment, rte_ipv4_udptcp_cksum_mbuf", false});
-}
-
 class Dpdk final : public Engine {
  public:
   [[nodiscard]] const EngineInfo& info() const override {
@@ -111,9 +93,9 @@ class Dpdk final : public Engine {
     return params.is("ip_version", "6") ? "rte_gso segments TCP over IPv4 only" : "";
   }
   [[nodiscard]] std::unique_ptr<Session> prepare(const Work& work) const override {
-    const dpdk::Pools pools = dpdk::pools();
-    const auto mtu = static_cast<std::uint16_t>(work.params.number("mtu"));
-    return work.params.is("variant", "copy") ? session<Variant::kCopy>(pools, mtu) : session<Variant::kZeroCopy>(pools, mtu);
+    return with_variant(work.params, [&work]<Variant V>() {
+      return dpdk::dividing_session<Kernel<V>>(work, {"as compiled", "rte_gso_segment, rte_ipv4_udptcp_cksum_mbuf", false});
+    });
   }
 };
 

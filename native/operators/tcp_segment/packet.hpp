@@ -9,16 +9,7 @@
 
 namespace dpubench::tcp_segment {
 
-using segments::Variant;
-
-/// Where the parts of an input lie, and into how many packets it falls.
-struct Layout {
-  std::size_t ip = 0;       ///< bytes of the IP header
-  std::size_t header = 0;   ///< bytes of the IP and TCP headers
-  std::size_t payload = 0;  ///< TCP payload bytes
-  std::size_t mss = 0;      ///< payload bytes of every packet but the last
-  std::size_t packets = 0;  ///< 1 where the input fits already; 0: not an input of this operator
-};
+using segments::Layout;
 
 /// Whether `in` is a whole TCP packet over IPv4 without options or over IPv6 without extension headers, and its parts.
 inline Layout layout(bool v4, std::size_t mtu, const std::byte* in, std::size_t length) {
@@ -31,11 +22,11 @@ inline Layout layout(bool v4, std::size_t mtu, const std::byte* in, std::size_t 
                               (get16(in + ip4::kFragment) & (ip4::kMoreFragments | ip4::kOffsetMask)) == 0
                         : (in[0] >> 4) == std::byte{6} && in[ip6::kNextHeader] == tcp::kProtocol &&
                               get16(in + ip6::kPayloadLength) == length - l.ip;
-  l.header = l.ip + 4 * std::to_integer<std::size_t>(in[l.ip + tcp::kDataOffset] >> 4);
-  if (!whole || l.header < l.ip + tcp::kHeader || l.header > length || l.header >= mtu) return l;
-  l.payload = length - l.header;
-  l.mss = mtu - l.header;
-  l.packets = std::max<std::size_t>(1, (l.payload + l.mss - 1) / l.mss);
+  l.headers = l.ip + 4 * std::to_integer<std::size_t>(in[l.ip + tcp::kDataOffset] >> 4);
+  if (!whole || l.headers < l.ip + tcp::kHeader || l.headers > length || l.headers >= mtu) return l;
+  l.payload = length - l.headers;
+  l.piece = mtu - l.headers;
+  l.packets = std::max<std::size_t>(1, (l.payload + l.piece - 1) / l.piece);
   return l;
 }
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from dpubench.plans.quantities import spoken
 from dpubench.results.store import Event
-from dpubench.runner.execute import Listener
+from dpubench.runner.setting import Listener
 
 
 class Lines(Listener):

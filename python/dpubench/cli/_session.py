@@ -18,7 +18,8 @@ from dpubench.plans.model import Plan
 from dpubench.results.model import PointSummary, RunSummary
 from dpubench.results.store import RunWriter
 from dpubench.results.summary import summarize
-from dpubench.runner.execute import Run, Setting
+from dpubench.runner.execute import Run
+from dpubench.runner.setting import Setting
 from dpubench.workers.process import StopRequest
 
 SUMMARY_LINES = 20
@@ -108,7 +109,7 @@ def summary(run: Run, analysed: RunSummary, path: Path, report: Path | None) -> 
     head = [
         f"{path.name}: {len(points)} points of {len(operators)} operators, {len(rounds)} rounds, {sum(r['windows'] for r in rounds)} windows",
         f"{unsure} of {len(points)} points did not reach ±{100 * run.plan.precision:g} %; "
-        f"{len(run.record['warnings'])} warnings; {len(failures)} failures",
+        f"{len(analysed.all_warnings())} warnings; {len(failures)} failures",
     ]
     tail = [f"left out: {len(run.record['left_out'])} things, listed in the report and in run.json"] if run.record["left_out"] else []
     tail += [f"report: {report}"] if report is not None else [f"results: {path}"]

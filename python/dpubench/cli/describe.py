@@ -29,6 +29,8 @@ def _lines(entry: dict[str, Any]) -> list[str]:
     unit = {"gbps": "Gb/s of input", "mops": "million operations a second", "kops": "thousand operations a second"}[entry["primary_metric"]]
     lines = [f"{entry['name']} ({', '.join(entry['scenarios'])}): {entry['summary']}", ""]
     lines += _wrapped("definition", entry["definition"])
+    if entry["processes_all_bytes"] and entry["primary_metric"] != "gbps":
+        unit += "; Gb/s of input in modes that process all of it"
     lines += _wrapped("measured in", unit + "".join(f"; {m['name']} ({m['unit']}): {m['summary']}" for m in entry["metrics"]))
     lines += _wrapped("equivalence", entry["equivalence_text"])
     lines += _wrapped("inputs", ", ".join(entry["inputs"]) or "generated from a seed")

@@ -112,7 +112,8 @@ def _run(
     from dpubench.plans.load import plan_text
     from dpubench.plans.quantities import format_bytes
     from dpubench.results.store import RunWriter
-    from dpubench.runner import execute
+    from dpubench.runner import costs
+    from dpubench.runner.record import new_record
     from dpubench.workers.process import StopRequest
 
     for directory in engine_dirs:
@@ -145,22 +146,20 @@ def _run(
     read = {kind for c in expansion.configurations if c.candidates for kind in known.operator(c.operator)["inputs"]}
     for kind in sorted(set(given) - read):
         print(f"dpubench: --input {kind}: no chosen configuration reads it: it changes nothing in this run", file=sys.stderr)
-    points, seconds, disk = execute.estimate(plan, expansion, len(usable), 1 if other is None else 2)
+    points, seconds, disk = costs.estimate(plan, expansion, len(usable), 1 if other is None else 2)
     if dry_run:
         if as_json:
             rows = [{**c.record(), "points": c.candidates} for c in expansion.configurations]
             print_json({"configurations": rows, "points": points, "seconds": round(seconds), "bytes": disk, "left_out": expansion.left_out})
         else:
-            _print_dry_run(plan, expansion, f"{points} points, {execute.describe_time(seconds, plan)}, {format_bytes(disk // 1024 * 1024)} on disk")
+            _print_dry_run(plan, expansion, f"{points} points, {costs.describe_time(seconds, plan)}, {format_bytes(disk // 1024 * 1024)} on disk")
         return 0
     place = results_directory(results)
     run_name = name or f"{plan.study}-{plan.plan}-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
     with StopRequest() as stop, RunWriter.create(place, run_name, exact=bool(name)) as writer:
         operators = [known.operator(n) for n in dict.fromkeys(c.operator for c in expansion.configurations)]
         command_line = shlex.join(["dpubench", *sys.argv[1:]])
-        record = execute.new_record(
-            writer.path.name, plan, command_line, expansion, operators, {k: i.record() for k, i in resolved.inputs.items()}, known
-        )
+        record = new_record(writer.path.name, plan, command_line, expansion, operators, {k: i.record() for k, i in resolved.inputs.items()}, known)
         record["setting"] = {"program": str(program), "engine_dirs": [str(d.resolve()) for d in engine_dirs], "against": str(other or "")}
         writer.write_plan(plan_text(plan))
         writer.write_record(record)

@@ -19,8 +19,11 @@ from typing import Any, Final
 import jinja2
 
 from dpubench.report import model
+from dpubench.report.machine import cpu_text
+from dpubench.report.page import Page
+from dpubench.report.words import count_text, number, quantity, size_text
 from dpubench.results import comparison, warnings
-from dpubench.results.model import Comparison, RunSummary
+from dpubench.results.model import ENERGY, Comparison, RunSummary
 
 HERE: Final = Path(__file__).parent
 #: Loaded by the page when the first figure, or the first PDF, is asked for.
@@ -59,7 +62,7 @@ def compare_builds(run: RunSummary) -> list[Comparison]:
     return comparison.compare_builds(run, MIN_EFFECT)
 
 
-def render(page: model.Page) -> str:
+def render(page: Page) -> str:
     """The page as HTML."""
     script = _inlined((HERE / "report.js").read_text(encoding="utf-8"))
     libraries = {name: _library(name) for name in LIBRARIES}
@@ -75,6 +78,7 @@ def render(page: model.Page) -> str:
             script=script,
             libraries=libraries,
             data=embedded_json(page.data),
+            energy=ENERGY,
         )
     )
 
@@ -108,7 +112,7 @@ def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(HERE), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters.update(q=model.quantity, number=model.number, counted=model.count_text, size=model.size_text, cpu=model.cpu_text)
+    environment.filters.update(q=quantity, number=number, counted=count_text, size=size_text, cpu=cpu_text)
     environment.globals.update(log_position=log_position, ratio_bar=ratio_bar)
     return environment
 

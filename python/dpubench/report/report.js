@@ -59,10 +59,14 @@
     const values = [...new Set(list.map((p) => key(p, name)))];
     return values.every(numeric) ? values.sort((a, b) => a - b) : values;
   };
+  const has = (op, name) => points(op).some((p) => get(p, name) !== null);
+  /** Where an operator's cycles come from: a hardware counter, an estimate, or both. */
+  const cyclesSources = (op) => [...new Set(points(op).filter((p) => get(p, "cycles") !== null).map((p) => text(get(p, "cyclesSource"))))].sort();
   const QUANTITIES = {
     value: { label: (op) => op.unit, name: "Rate", of: (p) => [get(p, "value"), get(p, "low"), get(p, "high")] },
-    ns: { short: "ns per operation", label: () => "ns per operation", name: "Time per operation", of: (p) => [get(p, "ns"), get(p, "nsLow"), get(p, "nsHigh")] },
-    cycles: { short: "cycles (estimated)", label: () => "core cycles per operation, estimated", name: "Cycles per operation", of: (p) => [get(p, "cycles"), null, null] },
+    ns: { label: () => "ns per operation", name: "Time per operation", of: (p) => [get(p, "ns"), get(p, "nsLow"), get(p, "nsHigh")] },
+    cycles: { short: (op) => `cycles (${cyclesSources(op).join(" or ")})`, label: (op) => `core cycles per operation, ${cyclesSources(op).join(" or ")}`, name: "Cycles per operation", of: (p) => [get(p, "cycles"), null, null] },
+    energy: { label: () => "nJ per operation, package energy", name: "Package energy per operation", of: (p) => [get(p, "energy"), get(p, "energyLow"), get(p, "energyHigh")] },
   };
 
   // ------------------------------------------------------------------ selection of what an operator's figures show
@@ -373,11 +377,11 @@
     const controls = $(".controls", article), figures = $(".figures", article);
     const focused = document.activeElement && article.contains(document.activeElement) ? document.activeElement.getAttribute("aria-label") : null;
     const names = op.dims.all.filter((n) => n !== "threads" && n !== state.axis && !(state.axis === "" && op.dims.names.includes(n) && !hasThreads(op)) && distinct(points(op), n).length > 1);
-    const quantities = ["value", "ns", ...(points(op).some((p) => get(p, "cycles") !== null) ? ["cycles"] : [])];
+    const quantities = ["value", "ns", ...["cycles", "energy"].filter((name) => has(op, name))];
     controls.replaceChildren(
       ...names.map((n) => choice(words(n), distinct(points(op), n), state.at[n], (v) => (n === "size" && numeric(v) ? sizeText(Number(v)) : v), again(n))),
       op.dims.axes.length > 1 ? choice("over", op.dims.axes, state.axis, words, (v) => { state.axis = v; draw(article); }) : null,
-      choice("show", quantities, state.quantity, (q) => QUANTITIES[q].short || QUANTITIES[q].label(op), set("quantity")));
+      choice("show", quantities, state.quantity, (q) => (QUANTITIES[q].short || QUANTITIES[q].label)(op), set("quantity")));
     controls.replaceChildren(...[...controls.childNodes].filter((n) => n.nodeType === 1));
     const kinds = [];
     const over = state.axis === "" ? dimsVary(op) : true;
@@ -441,21 +445,25 @@
     op.dims ||= dimensions(op);
     const shownParams = op.dims.names;
     const columns = [...(many ? ["run"] : []), ...shownParams, "threads", "burst", "footprint", "engine"];
-    const header = [...columns, op.unit, "95 % interval", "ns per operation", "cycles (est.)", "× reference", "95 % interval", "rounds", ...op.metrics.map((m) => words(m.name)), "path", "verified", "note"];
+    // Columns of counters are there only where something counted; cycles of different sources say so in each row.
+    const [withCycles, withEnergy, sources] = [has(op, "cycles"), has(op, "energy"), cyclesSources(op)];
+    const cyclesCell = (p) => num(get(p, "cycles")) + (sources.length > 1 && get(p, "cycles") !== null ? ` (${text(get(p, "cyclesSource"))})` : "");
+    const header = [...columns, op.unit, "95 % interval", "ns per operation", ...(withCycles ? [sources.length > 1 ? "cycles" : `cycles (${sources[0]})`] : []), ...(withEnergy ? ["nJ per operation (package energy)", "95 % interval"] : []), "× reference", "95 % interval", "rounds", ...op.metrics.map((m) => (m.name === "gbps" ? m.unit : words(m.name))), "path", "verified", "note"];
     const cell = (p, n) => (n === "run" ? data.runs[p.run].name : n === "engine" ? p.engine : key(p, n));
     const list = [...points(op)].sort((a, b) => { for (const n of columns) { const [u, v] = [cell(a, n), cell(b, n)]; if (u !== v) return numeric(u) && numeric(v) ? u - v : u < v ? -1 : 1; } return 0; });
     const row = (p) => {
-      const v = span(get(p, "value"), get(p, "low"), get(p, "high")), r = span(get(p, "ratio"), get(p, "ratioLow"), get(p, "ratioHigh"));
-      return [...columns.map((n) => (n === "size" ? sizeText(Number(cell(p, n))) : cell(p, n))), (hollow(p) ? "○ " : "") + v.value, v.range, num(get(p, "ns")), num(get(p, "cycles")), r.value, r.range, String(get(p, "rounds")), ...get(p, "metrics").map((m) => num(m)), text(get(p, "path")), text(get(p, "checked")), text(get(p, "weak"))];
+      const v = span(get(p, "value"), get(p, "low"), get(p, "high")), e = span(get(p, "energy"), get(p, "energyLow"), get(p, "energyHigh")), r = span(get(p, "ratio"), get(p, "ratioLow"), get(p, "ratioHigh"));
+      return [...columns.map((n) => (n === "size" ? sizeText(Number(cell(p, n))) : cell(p, n))), (hollow(p) ? "○ " : "") + v.value, v.range, num(get(p, "ns")), ...(withCycles ? [cyclesCell(p)] : []), ...(withEnergy ? [e.value, e.range] : []), r.value, r.range, String(get(p, "rounds")), ...get(p, "metrics").map((m) => num(m)), text(get(p, "path")), text(get(p, "checked")), text(get(p, "weak"))];
     };
     const full = () => {
-      const heads = [...columns, "unit", "value", "low95", "high95", "ops_per_s", "ops_low95", "ops_high95", "ns_per_op", "ns_low95", "ns_high95", "cycles_per_op_estimated", "ratio_to_reference", "ratio_low95", "ratio_high95", "rounds", "converged", ...op.metrics.map((m) => m.name), "path", "verified", "note"];
-      const rows = list.map((p) => [...columns.map((n) => { const v = cell(p, n); return numeric(String(v)) ? Number(v) : v; }), op.unit, ...["value", "low", "high", "ops", "opsLow", "opsHigh", "ns", "nsLow", "nsHigh", "cycles", "ratio", "ratioLow", "ratioHigh", "rounds", "converged"].map((n) => get(p, n)), ...get(p, "metrics"), text(get(p, "path")), text(get(p, "checked")), text(get(p, "weak"))]);
+      const heads = [...columns, "unit", "value", "low95", "high95", "ops_per_s", "ops_low95", "ops_high95", "ns_per_op", "ns_low95", "ns_high95", "cycles_per_op", "cycles_source", "energy_nj_per_op", "energy_nj_low95", "energy_nj_high95", "ratio_to_reference", "ratio_low95", "ratio_high95", "rounds", "converged", ...op.metrics.map((m) => m.name), "path", "verified", "note"];
+      const rows = list.map((p) => [...columns.map((n) => { const v = cell(p, n); return numeric(String(v)) ? Number(v) : v; }), op.unit, ...["value", "low", "high", "ops", "opsLow", "opsHigh", "ns", "nsLow", "nsHigh", "cycles", "cyclesSource", "energy", "energyLow", "energyHigh", "ratio", "ratioLow", "ratioHigh", "rounds", "converged"].map((n) => (n === "cyclesSource" ? text(get(p, n)) : get(p, n))), ...get(p, "metrics"), text(get(p, "path")), text(get(p, "checked")), text(get(p, "weak"))]);
       return csv(heads, rows);
     };
     const first = columns.length;
-    const numericColumn = (i) => i >= first && i < first + 7;
-    const table = () => latex([...header.slice(0, first + 7)].map((_, i) => (numericColumn(i) ? "r" : "l")).join(""), header.slice(0, first + 7), list.map((p) => row(p).slice(0, first + 7).map((v) => v.replace("○ ", ""))), `${op.name}. ${origin()}`);
+    const numbers = 6 + (withCycles ? 1 : 0) + (withEnergy ? 2 : 0);
+    const numericColumn = (i) => i >= first && i < first + numbers;
+    const table = () => latex([...header.slice(0, first + numbers)].map((_, i) => (numericColumn(i) ? "r" : "l")).join(""), header.slice(0, first + numbers), list.map((p) => row(p).slice(0, first + numbers).map((v) => v.replace("○ ", ""))), `${op.name}. ${origin()}`);
     const body = h("tbody");
     const CHUNK = 400;
     let done = 0;

@@ -24,16 +24,31 @@ import pyarrow.parquet as pq
 from dpubench.results.model import Comparison, Interval, PointSummary, RunSummary
 
 SCHEMA: Final = "dpubench.export/1"
-_INTERVALS: Final = ("ops_per_s", "ns_per_op", "gbps", "primary", "cycles_per_op", "canary_ratio", "ratio_to_reference")
-_TEXT: Final = ("id", "operator", "engine", "target", "build", "footprint", "input_name", "input_sha256", "primary_unit", "unavailable", "failure")
+_INTERVALS: Final = ("ops_per_s", "ns_per_op", "gbps", "primary", "cycles_per_op", "energy_nj_per_op", "canary_ratio", "ratio_to_reference")
+_TEXT: Final = (
+    "id",
+    "operator",
+    "engine",
+    "target",
+    "build",
+    "footprint",
+    "input_name",
+    "input_sha256",
+    "primary_unit",
+    "cycles_source",
+    "unavailable",
+    "failure",
+)
 _INTEGERS: Final = ("operator_version", "threads", "burst", "rounds", "windows", "memory_bytes", "footprint_bytes")
 
 #: What of a machine's description an anonymous export keeps. An allow-list: a field that a later version adds is dropped until it is named here.
 _KEPT_OF_MACHINE: Final = (
     "architecture",
+    "cores_online",
     "cpu",
     "cpu_flags",
     "cpus_online",
+    "cycle_counter",
     "energy",
     "governor",
     "isolated_cpus",
@@ -80,6 +95,7 @@ def record(point: PointSummary) -> dict[str, Any]:
         row |= _spread(name, getattr(point, name))
     row |= {
         "primary_unit": point.primary_unit,
+        "cycles_source": point.cycles_source,
         "precision": _number(point.precision),
         "converged": point.converged,
         "build_ns": point.build_ns,

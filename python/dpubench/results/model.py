@@ -6,7 +6,13 @@ Built by :mod:`dpubench.results.summary` from a run directory; consumed by ``cli
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
+
+#: Where cycles come from: a counter of the core (the machine's description may add that it counts in user mode only), or the core canary beside.
+COUNTED: Final = "hardware counter"
+ESTIMATED: Final = "estimated"
+#: What energy is, wherever a figure of it is shown.
+ENERGY: Final = "package energy, including the package's idle power and other work on it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +64,13 @@ class PointSummary:
     windows: int = 0
     ops_per_s: Interval | None = None  #: None: nothing was measured (see ``failure``/``unavailable``)
     ns_per_op: Interval | None = None  #: window wall time / operations of all threads
-    gbps: Interval | None = None  #: input bits per ns; only where the operator processes all bytes
+    gbps: Interval | None = None  #: bits per ns; only where the operator processes all bytes, in this mode
     primary: Interval | None = None  #: in ``primary_unit``
     primary_unit: str = ""  #: "Gb/s", "Mops/s" or "kops/s"
     metrics: dict[str, Interval] = field(default_factory=dict)  #: what belongs to the operator (ratio, matches)
-    cycles_per_op: Interval | None = None  #: estimated core cycles
+    cycles_per_op: Interval | None = None  #: core cycles of all threads
+    cycles_source: str = ""  #: "hardware counter", "hardware counter, user mode only" or "estimated"; "" without cycles
+    energy_nj_per_op: Interval | None = None  #: of the processor packages: their idle power and other work on them included
     canary_ratio: Interval | None = None  #: rate over the core-bound canary's rate, same alternation
     converged: bool = False
     precision: float = float("nan")  #: relative half width of the interval reached
@@ -123,6 +131,10 @@ class RunSummary:
     left_out: list[str]  #: what the plan leaves out, in words
     canaries: dict[str, list[float]] = field(default_factory=dict)  #: canary-core, canary-memory -> median steps/s of each round
     build_pairs: list[BuildPair] = field(default_factory=list)  #: only where two builds are in the run
+
+    def all_warnings(self) -> list[Warning_]:
+        """Those of the run and of its points, each once: one that concerns a point is listed in both places."""
+        return list(dict.fromkeys([*self.warnings, *(w for p in self.points for w in p.warnings)]))
 
 
 Verdict = Literal["faster", "slower", "undecided", "same", "not comparable"]

@@ -27,6 +27,8 @@ _WINDOW_COLUMNS: Final = pa.schema(
         ("elapsed_ns", pa.float64()),
         ("rate_bytes", pa.float64()),
         ("ghz", pa.float64()),
+        ("core_cycles", pa.float64()),
+        ("energy_uj", pa.float64()),
     ]
 )
 
@@ -78,7 +80,7 @@ def _windows(run_dirs: Sequence[Path]) -> pa.Table:
             "point": pa.array(found.point_names, pa.string()).take(pa.array(found.point)),
             "group": pa.array(found.group_names, pa.string()).take(pa.array(found.group)),
         }
-        for name in ("round", "cycle", "half", "operations", "elapsed_ns", "rate_bytes", "ghz"):
+        for name in ("round", "cycle", "half", "operations", "elapsed_ns", "rate_bytes", "ghz", "core_cycles", "energy_uj"):
             columns[name] = pa.array(getattr(found, name), from_pandas=True)  # nan to null
         for name, values in found.metrics.items():
             columns[f"metric_{name}"] = pa.array(values, from_pandas=True)

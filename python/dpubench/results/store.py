@@ -46,12 +46,13 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def windows_schema() -> pa.Schema:
-    """Columns of a round's parquet file: those of the window event."""
+    """Columns of a round's parquet file: those of the window event. A file of an earlier version lacks some; they are read as nulls."""
     import pyarrow as pa
 
     counts = [(n, pa.int64()) for n in ("round", "cycle", "half", "operations", "in_bytes", "out_bytes", "rate_bytes", "bursts")]
     names = [(n, pa.dictionary(pa.int32(), pa.string())) for n in ("point", "group")]
-    return pa.schema([*names, *counts, ("elapsed_ns", pa.float64()), ("ghz", pa.float64()), ("metrics", pa.map_(pa.string(), pa.float64()))])
+    floats = [(n, pa.float64()) for n in ("elapsed_ns", "ghz", "energy_uj")]
+    return pa.schema([*names, *counts, ("core_cycles", pa.int64()), *floats, ("metrics", pa.map_(pa.string(), pa.float64()))])
 
 
 def windows_table(events: list[Event]) -> pa.Table:

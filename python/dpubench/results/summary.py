@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 from dpubench.results import statistics
 from dpubench.results.comparison import CANARY_CORE, CANARY_MEMORY
-from dpubench.results.model import BuildPair, Failure, Interval, PointSummary, RunSummary, Warning_
+from dpubench.results.model import COUNTED, ESTIMATED, BuildPair, Failure, Interval, PointSummary, RunSummary, Warning_
 from dpubench.results.store import RunDirectory
 from dpubench.results.windows import DamagedRunError, FloatArray, IntArray, Windows, read_windows
 
@@ -112,7 +112,9 @@ class _Rounds:
 
     rate: list[FloatArray] = field(default_factory=list)
     gbps: list[FloatArray] = field(default_factory=list)
-    cycles_per_op: list[FloatArray] = field(default_factory=list)
+    counted_cycles: list[FloatArray] = field(default_factory=list)  #: per operation, from a hardware counter
+    estimated_cycles: list[FloatArray] = field(default_factory=list)
+    energy_nj: list[FloatArray] = field(default_factory=list)  #: per operation
     to_reference: list[FloatArray] = field(default_factory=list)
     to_canary: list[FloatArray] = field(default_factory=list)
     pairs: list[FloatArray] = field(default_factory=list)
@@ -179,7 +181,12 @@ def _fill(summary: RunSummary, windows: Windows) -> None:
         rounds.rate.append(_row_medians(rate))
         with np.errstate(divide="ignore"):
             rounds.gbps.append(_row_medians(cycles(_finite(np.log(windows.rate_bytes[part] * 8 / elapsed)))))
-            rounds.cycles_per_op.append(_row_medians(cycles(_finite(np.log(windows.ghz[part] * elapsed / operations * busy[row[part]])))))
+            rounds.counted_cycles.append(_row_medians(cycles(_finite(np.log(windows.core_cycles[part] / operations)))))
+            clock = cycles(_finite(np.log(windows.ghz[part])))
+        # A window may come with a clock of its own; else it is that of the core canary beside it, in the same cycle.
+        clock[: len(points)] = np.where(np.isfinite(clock[: len(points)]) | (canary_of < 0)[:, None], clock[: len(points)], clock[canary_of])
+        rounds.estimated_cycles.append(_row_medians(cycles(np.log(elapsed / operations * busy[row[part]])) + clock))
+        rounds.energy_nj.append(_energy_per_op(windows.energy_uj[part], operations, row[part], len(rate)))
         own = rate[: len(points)]
         rounds.to_reference.append(_row_medians(np.where((reference >= 0)[:, None], own - own[reference], np.nan)))
         rounds.to_canary.append(_row_medians(np.where((canary_of >= 0)[:, None], own - rate[canary_of], np.nan)))
@@ -197,6 +204,18 @@ def _fill(summary: RunSummary, windows: Windows) -> None:
         known = np.isfinite(logs)
         cycles_of = np.array([values[pair] for values in rounds.pair_cycles])[known]
         summary.build_pairs.append(BuildPair(points[a].id, points[b].id, np.exp(logs[known]).tolist(), cycles_of.tolist()))
+
+
+def _energy_per_op(energy_uj: FloatArray, operations: FloatArray, row: IntArray, rows: int) -> FloatArray:
+    """Log of nJ per operation of each row in a round: all its energy over all its operations.
+
+    The counter advances about once a millisecond and windows last a few: one window's energy is mostly a matter of where the steps fell.
+    """
+    known = np.isfinite(energy_uj)
+    energy = np.bincount(row[known], energy_uj[known], rows)
+    done = np.bincount(row[known], operations[known], rows)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return _finite(np.log(1000 * energy / done))
 
 
 def _finite(values: FloatArray) -> FloatArray:
@@ -227,7 +246,10 @@ def _intervals(summary: RunSummary, rounds: _Rounds, counts: IntArray, number: i
     rate = np.stack(rounds.rate, axis=1)[: len(points)]
     rates = statistics.intervals_of_logs(rate)
     gbps = statistics.intervals_of_logs(np.stack(rounds.gbps, axis=1)[: len(points)])
-    clock = statistics.intervals_of_logs(np.stack(rounds.cycles_per_op, axis=1)[: len(points)])
+    counted = statistics.intervals_of_logs(np.stack(rounds.counted_cycles, axis=1)[: len(points)])
+    estimated = statistics.intervals_of_logs(np.stack(rounds.estimated_cycles, axis=1)[: len(points)])
+    energy = statistics.intervals_of_logs(np.stack(rounds.energy_nj, axis=1)[: len(points)])
+    counter = str(_mapping(summary.machine, "cycle_counter").get("source", ""))
     to_canary_logs = np.stack(rounds.to_canary, axis=1)
     to_canary = statistics.intervals_of_logs(to_canary_logs)
     to_reference = statistics.intervals_of_logs(np.stack(rounds.to_reference, axis=1))
@@ -243,11 +265,16 @@ def _intervals(summary: RunSummary, rounds: _Rounds, counts: IntArray, number: i
         point.ops_per_s = measured
         point.ns_per_op = Interval(1e9 / measured.value, 1e9 / measured.high, 1e9 / measured.low)
         if info.get("processes_all_bytes"):
-            point.gbps = _known(gbps[i])
+            point.gbps = _known(gbps[i])  # none where the windows have no rate_bytes: modes that do not
         unit, factor = _PRIMARY.get(str(info.get("primary_metric", "mops")), _PRIMARY["mops"])
         point.primary_unit = unit
         point.primary = _known(gbps[i]) if unit == "Gb/s" else Interval(measured.value * factor, measured.low * factor, measured.high * factor)
-        point.cycles_per_op = _known(clock[i])
+        point.cycles_per_op = _known(counted[i])
+        point.cycles_source = counter if counter.startswith(COUNTED) else COUNTED
+        if point.cycles_per_op is None:
+            point.cycles_per_op = _known(estimated[i])
+            point.cycles_source = ESTIMATED if point.cycles_per_op else ""
+        point.energy_nj_per_op = _known(energy[i])
         point.canary_ratio = _known(to_canary[i])
         point.ratio_to_reference = _known(to_reference[i])
         point.round_rates = np.exp(rate[i][known]).tolist()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
 from dpubench.results import warnings
 from dpubench.results.export import significant
-from dpubench.results.model import Comparison, Interval, PointSummary, RunSummary, Verdict
+from dpubench.results.model import COUNTED, ENERGY, Comparison, Interval, PointSummary, RunSummary, Verdict
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[bool] | None = None) -> str:
@@ -37,8 +38,11 @@ def show(run: RunSummary) -> str:
         ", ".join(counts),
         "",
     ]
-    header = ("operator", "parameters", "threads", "engine", "value", "unit", "interval", "of reference", "remarks")
-    lines.append(table(header, [_point_row(p) for p in run.points], [False, False, True, False, True, False, False, True, False]))
+    counters = [counter for counter in _COUNTERS if any(counter.shown(p) for p in run.points)]
+    header = ("operator", "parameters", "threads", "engine", "value", "unit", "interval", "of reference", *(c.title for c in counters), "remarks")
+    flush = [False, False, True, False, True, False, False, True, *(True for _ in counters), False]
+    lines.append(table(header, [_point_row(p, counters) for p in run.points], flush))
+    lines += ["", *(c.note(run) for c in counters)] if counters else []
     lines += _section("Warnings", _warning_lines(run)) + _section(
         "Failures", [_failure(f.point or f.group, f.phase, f.message) for f in run.failures]
     )
@@ -72,16 +76,47 @@ def _cell(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def _point_row(point: PointSummary) -> tuple[str, ...]:
+@dataclass(frozen=True)
+class _Counter:
+    """A column that is there only where the machine counts."""
+
+    title: str
+    shown: Callable[[PointSummary], str]  #: "" where the point has none
+    note: Callable[[RunSummary], str]
+
+
+def _counted(point: PointSummary) -> bool:
+    return point.cycles_source.startswith(COUNTED)
+
+
+_COUNTERS: Final = (
+    _Counter(
+        "cycles/op",
+        lambda p: significant(p.cycles_per_op.value) if p.cycles_per_op and _counted(p) else "",
+        lambda run: f"cycles/op: core cycles of all threads, {' or '.join(sorted({p.cycles_source for p in run.points if _counted(p)}))}",
+    ),
+    _Counter("nJ/op", lambda p: significant(p.energy_nj_per_op.value) if p.energy_nj_per_op else "", lambda _: f"nJ/op: {ENERGY}"),
+)
+
+
+def _point_row(point: PointSummary, counters: Sequence[_Counter]) -> tuple[str, ...]:
     params = ",".join(f"{k}={v}" for k, v in sorted(point.params.items()))
     engine = point.engine + (f"@{point.target}" if point.target != "local" else "") + (f"#{point.build}" if point.build else "")
     head = (point.operator, params, str(point.threads), engine)
     if point.primary is None:
-        return (*head, "-", "", "", "", point.failure or point.unavailable or "not measured")
+        return (*head, "-", "", "", "", *("" for _ in counters), point.failure or point.unavailable or "not measured")
     ratio = point.ratio_to_reference
     remarks = " ".join([*(["failed"] if point.failure else []), *sorted({w.code for w in point.warnings})])
     ratio_text = significant(ratio.value, 3) + "x" if ratio else ""
-    return (*head, significant(point.primary.value), point.primary_unit, _precision(point.precision), ratio_text, remarks)
+    return (
+        *head,
+        significant(point.primary.value),
+        point.primary_unit,
+        _precision(point.precision),
+        ratio_text,
+        *(c.shown(point) for c in counters),
+        remarks,
+    )
 
 
 def _precision(precision: float) -> str:
@@ -89,12 +124,7 @@ def _precision(precision: float) -> str:
 
 
 def _warning_lines(run: RunSummary) -> list[str]:
-    counts: Counter[str] = Counter()
-    seen = set()
-    for warning in [*run.warnings, *(w for p in run.points for w in p.warnings)]:
-        if warning not in seen:
-            seen.add(warning)
-            counts[warning.code] += 1
+    counts = Counter(warning.code for warning in run.all_warnings())
     return [f"{code} ({count}): {_meaning(code)}" for code, count in counts.items()]
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-_NUMBERS: Final = ("round", "cycle", "half", "operations", "elapsed_ns", "ghz")
+_NUMBERS: Final = ("round", "cycle", "half", "operations", "elapsed_ns", "ghz", "core_cycles", "energy_uj")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,8 @@ class Windows:
     elapsed_ns: FloatArray
     rate_bytes: FloatArray  #: what Gb/s is computed from
     ghz: FloatArray  #: estimated core clock; ``nan`` where absent
+    core_cycles: FloatArray  #: of all threads, from a hardware counter; ``nan`` where absent
+    energy_uj: FloatArray  #: of the processor packages; ``nan`` where absent
     metrics: dict[str, FloatArray]  #: ``nan`` where a window has no such metric
 
     def __len__(self) -> int:
@@ -71,6 +73,8 @@ def _columns(table: pa.Table) -> Windows:
         numbers["elapsed_ns"],
         _floats(table, "rate_bytes") if "rate_bytes" in table.column_names else _floats(table, "in_bytes"),
         numbers["ghz"],
+        numbers["core_cycles"],
+        numbers["energy_uj"],
         _metrics(table),
     )
 

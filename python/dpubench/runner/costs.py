@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from dpubench.plans.model import Plan
+from dpubench.plans.quantities import spoken
+from dpubench.runner.model import Expansion
 
 #: Guesses until measured: preparing and verifying a point, starting a process, seconds.
 GUESS_PREPARE_S = 0.25
@@ -78,3 +81,25 @@ class Costs:
         per_cycle = sum(self.cycle_s(points, threads) for threads, points in groups.values())
         fitting = int((seconds - fixed) / per_cycle) - 1 if per_cycle > 0 else self._plan.cycles.max
         return min(max(fitting, self._plan.cycles.min), self._plan.cycles.max)
+
+
+def estimate(plan: Plan, expansion: Expansion, cpus: int, builds: int) -> tuple[int, float, int]:
+    """Points, seconds and bytes on disk that a run of ``plan`` will come to, before anything was measured."""
+    costs = Costs(plan, cpus)
+    sizes, points = {}, 0
+    for configuration in expansion.configurations:
+        engines = list(configuration.candidates)
+        if expansion.select_best and len(engines) > 2:
+            engines = engines[:2]
+        points += len(engines) * builds
+        sizes[configuration.id] = (configuration.threads, [f"{configuration.id}/{e}#{b}" for e in engines for b in range(builds)])
+    least = plan.rounds.min * costs.round_s(sizes, plan.cycles.min)
+    cycles = costs.cycles_for(sizes, plan.budget / plan.rounds.min)
+    windows = plan.rounds.min * cycles * (2 * points + 4 * len(sizes))
+    seconds = min(max(least, plan.rounds.min * costs.round_s(sizes, cycles)), max(plan.budget, least))
+    return points, seconds if math.isfinite(seconds) else plan.budget, windows * 60 + 400_000
+
+
+def describe_time(seconds: float, plan: Plan) -> str:
+    """``about 2 min 50 s (budget 3 min 00 s)``."""
+    return f"about {spoken(seconds)} (budget {spoken(plan.budget)})"

@@ -11,7 +11,7 @@ Event = dict[str, Any]
 
 _COUNTS = ("round", "cycle", "operations", "in_bytes", "out_bytes", "rate_bytes", "bursts")
 _WINDOW = frozenset({"event", "point", "group", "half", "elapsed_ns", *_COUNTS})
-_WINDOW_ALL = _WINDOW | {"ghz", "metrics"}
+_WINDOW_ALL = _WINDOW | {"ghz", "core_cycles", "energy_uj", "metrics"}
 
 
 class Rubbish(Exception):
@@ -41,6 +41,10 @@ def _window_fault(event: Event) -> str:
         return "point or group is no name"
     if "ghz" in event and not (type(event["ghz"]) in (int, float) and event["ghz"] > 0):
         return "ghz is no frequency"
+    if "core_cycles" in event and not (type(event["core_cycles"]) is int and event["core_cycles"] > 0):
+        return "core_cycles is no count of cycles"
+    if "energy_uj" in event and not (type(event["energy_uj"]) in (int, float) and event["energy_uj"] >= 0):
+        return "energy_uj is no energy"
     metrics = event.get("metrics", {})
     if type(metrics) is not dict or any(type(v) not in (int, float) for v in metrics.values()):
         return "metrics are no numbers"

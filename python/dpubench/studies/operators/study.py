@@ -30,8 +30,9 @@ class Operators:
         expansion = Expansion([], plan.engines == "best-and-reference", set(), left_out=list(plan.leaves_out))
         seen: set[str] = set()
         reasons: dict[str, None] = {}
+        sets = _existing(plan, catalog, [(o, p, e) for o in operators for p, e in _parameter_sets(plan, o)], where, expansion)
         for operator in operators:
-            for params, supported in _parameter_sets(plan, operator):
+            for params, supported in sets.get(operator["name"], []):
                 for threads, burst, footprint in itertools.product(_threads(plan, cpus), _bursts(plan, operator), dict.fromkeys(plan.footprints)):
                     configuration = _configuration(plan, operator, params, supported, threads, burst, footprint, reasons, expansion)
                     if configuration.id not in seen and (configuration.candidates or configuration.not_measured):
@@ -137,6 +138,33 @@ def _parameter_sets(plan: Plan, operator: dict[str, Any]) -> Iterable[tuple[dict
             if key not in seen:
                 seen.add(key)
                 yield params, dict(entry["engines"])
+
+
+def _existing(
+    plan: Plan, catalog: Catalog, asked: list[tuple[dict[str, Any], dict[str, str], dict[str, str]]], where: Where, expansion: Expansion
+) -> dict[str, list[tuple[dict[str, str], dict[str, str]]]]:
+    """Of (operator, parameters, engines' reasons) those that exist, by operator; what is left out is said, and all of it is a fault of the plan.
+
+    The catalog lists combinations of modes with the other parameters at their defaults. Of others only the program knows.
+    """
+    listed = {(o["name"], tuple(sorted(c["params"].items()))) for o in catalog.operators for c in o["configurations"]}
+    news = [i for i, (o, p, _) in enumerate(asked) if (o["name"], tuple(sorted(p.items()))) not in listed]
+    answers = dict(zip(news, catalog.check([(asked[i][0]["name"], asked[i][1]) for i in news]), strict=True))
+    found: dict[str, list[tuple[dict[str, str], dict[str, str]]]] = {o["name"]: [] for o, _, _ in asked}
+    left_out: dict[str, list[str]] = {}
+    for i, (operator, params, supported) in enumerate(asked):
+        invalid, engines = answers.get(i, ("", {}))
+        if invalid:
+            left_out.setdefault(invalid, []).append(",".join(f"{k}={params[k]}" for k in sorted(params)))
+        else:
+            found[operator["name"]].append((params, supported | engines))
+    if left_out and not any(found.values()):
+        key = "params" if plan.params else "sizes"
+        raise PlanError(where.source, [where.problem(reason, key) for reason in left_out])
+    for reason, combinations in left_out.items():
+        more = f" and {len(combinations) - 1} more" if len(combinations) > 1 else ""
+        expansion.left_out.append(f"{reason} ({combinations[0]}{more})")
+    return found
 
 
 def _threads(plan: Plan, cpus: int) -> list[int]:

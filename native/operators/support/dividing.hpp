@@ -1,0 +1,89 @@
+// What the operators share that divide an input longer than the link allows into packets that fit (ip_fragment, tcp_segment).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "operators/operator.hpp"
+#include "operators/support/segments.hpp"
+
+namespace dpubench {
+
+/// An operator with the parameters `ip_version`, `variant`, `mtu` and `size`. Its work comes from a traffic model of one protocol
+/// over IP; its outputs (support/segments.hpp) are judged packet by packet, for either variant by the packets that they stand
+/// for.
+class DividingOperator : public Operator {
+ public:
+  [[nodiscard]] std::string invalid(const Params& params) const override;
+  [[nodiscard]] std::unique_ptr<Work> prepare(const Params& params, inputs::Store& store, WorkSize size) const override;
+  [[nodiscard]] std::string check(const Work& work, std::size_t item, const Output& got, const Output* want) const override;
+  /// Packets that an input becomes.
+  [[nodiscard]] std::vector<double> metrics(const Work& work, const WindowTotals& totals) const override;
+  /// `passthrough` where every input fits already.
+  [[nodiscard]] std::optional<Remark> remark(const Work& work, const WindowTotals& totals) const override;
+
+ protected:
+  /// What the inputs are.
+  struct Protocol {
+    std::string name;         ///< "TCP": what lies on IP
+    std::size_t header = 0;   ///< its bytes
+    double udp_share = 0;     ///< of the traffic model: 1 for UDP, 0 for TCP
+    std::string input;        ///< "datagram": what one input is called
+    std::string output;       ///< "fragment": what it becomes
+    std::string passthrough;  ///< the remark on inputs that fit
+  };
+  explicit DividingOperator(Protocol protocol) : protocol_(std::move(protocol)) {}
+
+  /// Most bytes of `size`: the whole input stays within the 65,535 bytes that an IPv4 total length and a DPDK buffer can name,
+  /// with either IP version.
+  static constexpr std::uint64_t longest_payload(std::size_t header) { return 65535 - segments::ip6::kHeader - header; }
+  /// Fields of a descriptor that they have in common. @param sizes  published grid of `size`, with its default
+  [[nodiscard]] OperatorInfo common_info(std::string name, std::vector<std::string> sizes, std::string default_size) const;
+
+  [[nodiscard]] virtual segments::Layout layout(bool v4, std::size_t mtu, std::span<const std::byte> in) const = 0;
+  /// Makes an input of a packet of the traffic model.
+  virtual void finish(Item& item, bool v4, inputs::Random& random) const = 0;
+
+  /// A packet of an output under judgement.
+  struct Piece {
+    const Item& item;
+    bool v4;
+    std::size_t mtu;
+    std::size_t ip;                     ///< bytes of the IP header
+    std::size_t headers;                ///< bytes of all headers
+    std::span<const std::byte> packet;  ///< at least `headers` bytes
+    std::size_t index;                  ///< among the packets of its input
+    bool last;
+    std::uint32_t offset;  ///< of its payload in that of the input
+    [[nodiscard]] std::size_t payload_bytes() const { return packet.size() - headers; }
+  };
+  /// What is wrong with how much a packet carries; empty if nothing is.
+  [[nodiscard]] virtual std::string misfit(const Piece& piece) const = 0;
+  /// Changes the input's headers to what the packet's must be. Lengths and the IPv4 header checksum are right already.
+  virtual void expect(const Piece& piece, std::vector<std::byte>& headers) const = 0;
+  /// What is wrong with a packet whose headers are as expected and whose payload is the input's; empty if nothing is.
+  [[nodiscard]] virtual std::string flaw(const Piece&) const { return {}; }
+
+  /// A packet of a known answer: how its headers read, and which bytes of the input's payload follow.
+  struct Line {
+    std::string_view header;
+    std::size_t offset;
+    std::size_t length;
+  };
+  /// A known answer over a single input. Its payload byte i is 7 i + 3.
+  /// @param headers, aux  of the input, hexadecimal @param lines  none: the input must be rejected
+  [[nodiscard]] static KnownAnswer known_answer(const Params& params, std::string name, std::uint64_t mtu,
+                                                std::string_view headers, std::size_t payload, std::string_view aux,
+                                                std::span<const Line> lines);
+
+ private:
+  Protocol protocol_;
+};
+
+}  // namespace dpubench

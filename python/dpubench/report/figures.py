@@ -1,0 +1,135 @@
+"""Data of the figures and downloads, as JSON-safe values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+from dpubench.report.page import HeatCell, HeatMap, OperatorRow, RunInfo
+from dpubench.report.points import FEW_ROUNDS, OperatorPoints, engine_label, measured_points, weakness
+from dpubench.report.words import anchor, size_text
+from dpubench.results.model import Interval, PointSummary, RunSummary
+
+_GBPS: Final = "gbps"  #: the name of Gb/s among a point's metrics
+
+
+def _rounded(value: float | None) -> float | None:
+    """Six significant digits, so that JSON stays short; ``None`` for what JSON has no number for."""
+    return float(f"{value:.6g}") if value is not None and math.isfinite(value) else None
+
+
+def triple(interval: Interval | None) -> tuple[float | None, float | None, float | None]:
+    return (None, None, None) if interval is None else (_rounded(interval.value), _rounded(interval.low), _rounded(interval.high))
+
+
+def _metrics(operator: OperatorPoints) -> list[dict[str, str]]:
+    """What a point has besides its primary rate: the operator's own metrics, and Gb/s where only some of its modes process all bytes."""
+    metrics = [{"name": m["name"], "unit": m.get("unit", ""), "summary": m.get("summary", "")} for m in operator.catalog.get("metrics", [])]
+    if any(p.gbps is not None and p.primary_unit != "Gb/s" for points in operator.by_run for p in points):
+        metrics.append({"name": _GBPS, "unit": "Gb/s", "summary": "where the mode processes all bytes"})
+    return metrics
+
+
+def _metric(point: PointSummary, name: str) -> float | None:
+    interval = point.gbps if name == _GBPS else point.metrics.get(name)
+    return None if interval is None else _rounded(interval.value)
+
+
+def chart_data(runs: Sequence[RunSummary], infos: Sequence[RunInfo], baseline: int | None, operators: Sequence[OperatorPoints]) -> dict[str, Any]:
+    """What the figures, the point tables and the calculator are drawn from, as JSON-safe values.
+
+    Points are arrays, texts that repeat are numbers into ``texts``: a page of many thousand points stays small. The order of a point's fields is in
+    ``fields``.
+    """
+    texts: dict[str, int] = {}
+
+    def text(value: str) -> int:
+        return texts.setdefault(value, len(texts))
+
+    entries = []
+    for operator in operators:
+        param_sets: dict[tuple[tuple[str, str], ...], int] = {}
+        engines: dict[str, int] = {}
+        reference = str(operator.catalog.get("reference_engine", ""))
+        for name in [reference, *(str(e["name"]) for e in operator.catalog.get("engines", []))]:
+            if name and any(p.engine == name for points in operator.by_run for p in points):
+                engines.setdefault(name, len(engines))
+        metrics = _metrics(operator)
+        points: list[list[Any]] = []
+        unit = ""
+        for index, run_points in enumerate(operator.by_run):
+            for p in measured_points(run_points):
+                unit = unit or p.primary_unit
+                params = tuple(sorted(p.params.items()))
+                path = ", ".join(str(p.path[k]) for k in ("isa", "library", "detail") if p.path.get(k)) + (
+                    ", hardware" if p.path.get("is_hardware") else ""
+                )
+                checked = (
+                    f"{p.verified.get('known_answers', 0)} known answers, {p.verified.get('compared', 0)} compared ({p.verified.get('how', '')})"
+                    if p.verified
+                    else ""
+                )
+                points.append([
+                    index, engines.setdefault(engine_label(p), len(engines)), param_sets.setdefault(params, len(param_sets)), p.threads, p.burst,
+                    text(p.footprint), *triple(p.primary), *triple(p.ops_per_s), *triple(p.ns_per_op),
+                    _rounded(p.cycles_per_op.value if p.cycles_per_op else None), text(p.cycles_source), *triple(p.energy_nj_per_op),
+                    *triple(p.ratio_to_reference), p.rounds,
+                    int(p.converged), text(weakness(p)), text(path), text(checked),
+                    [_metric(p, m["name"]) for m in metrics],
+                ])  # fmt: skip
+        start = operator.default
+        entries.append({
+            "name": operator.name, "anchor": anchor("op", operator.name), "summary": operator.catalog.get("summary", ""), "unit": unit,
+            "bytes": bool(operator.catalog.get("processes_all_bytes")), "reference": reference, "engines": list(engines),
+            "params": [dict(p) for p in param_sets], "points": points,
+            "metrics": metrics,
+            "parameters": [{"name": n, "axis": operator.is_axis(n), "unit": p.get("unit", ""), "summary": p.get("summary", "")}
+                           for n, p in operator.parameters.items()],
+            "start": {"params": dict(start[1]), "threads": start[2], "burst": start[3], "footprint": start[4]},
+        })  # fmt: skip
+    fields = ["run", "engine", "params", "threads", "burst", "footprint", "value", "low", "high", "ops", "opsLow", "opsHigh", "ns", "nsLow", "nsHigh",
+              "cycles", "cyclesSource", "energy", "energyLow", "energyHigh",
+              "ratio", "ratioLow", "ratioHigh", "rounds", "converged", "weak", "path", "checked", "metrics"]  # fmt: skip
+    return {
+        "fields": fields,
+        "texts": list(texts),
+        "baseline": baseline,
+        "fewRounds": FEW_ROUNDS,
+        "runs": [{"name": i.name, "cpu": i.cpu, "logical": i.logical, "physical": i.physical, "study": r.study, "plan": r.plan}
+                 for i, r in zip(infos, runs, strict=True)],
+        "operators": entries,
+    }  # fmt: skip
+
+
+def table_data(rows: Sequence[OperatorRow], infos: Sequence[RunInfo]) -> dict[str, Any]:
+    """The first table in full precision and long form, a line per configuration and run: what its CSV and LaTeX are made of."""
+    columns = ["operator", "configuration", "default", "run", "engine", "unit", "value", "low95", "high95", "rounds", "converged", "reference",
+               "ratio_to_reference", "ratio_low95", "ratio_high95", "ratio_to_baseline", "baseline_low95", "baseline_high95", "verdict", "reason",
+               "host_cores", "host_cores_low95", "host_cores_high95", "note"]  # fmt: skip
+    lines: list[list[Any]] = []
+    for operator in rows:
+        for row in operator.families:
+            name = ", ".join(filter(None, (row.label, row.at)))
+            for info, cell in zip(infos, row.cells, strict=True):
+                p, v = cell.point, cell.versus
+                lines.append([
+                    operator.name, name, int(row is operator.default), info.name, cell.engine, row.unit, *triple(p.primary if p else None),
+                    p.rounds if p else 0, int(p.converged) if p else 0, operator.reference, *triple(p.ratio_to_reference if p else None),
+                    *triple(v.ratio if v else None), v.verdict if v else "", v.reason if v else "", *triple(v.cores if v else None),
+                    cell.weak or cell.why_empty,
+                ])  # fmt: skip
+    return {"columns": columns, "rows": lines}
+
+
+def heat_data(maps: Sequence[HeatMap], infos: Sequence[RunInfo]) -> list[dict[str, Any]]:
+    """The heat maps for their downloads; a cell is ``[ratio, low, high, verdict, shade]`` or null."""
+
+    def cell(c: HeatCell | None) -> list[Any] | None:
+        return None if c is None or c.versus is None else [*triple(c.versus.ratio), c.versus.verdict, round(c.shade, 3)]
+
+    return [
+        {"run": infos[m.run].name, "sizes": [size_text(s) for s in m.sizes],
+         "rows": [{"operator": n, "modes": label, "cells": [cell(c) for c in [*sized, alone]]} for n, label, sized, alone in m.rows]}
+        for m in maps
+    ]  # fmt: skip

@@ -1,0 +1,75 @@
+"""Numbers, sizes and counts as the page words them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from dpubench.results.model import Interval
+
+
+def _decimals(value: float, half_width: float) -> int:
+    """Decimal places that show at least three digits of ``value``, and one more where the interval is narrower than that."""
+    if not (math.isfinite(value) and value):
+        return 2
+    places = 2 - math.floor(math.log10(abs(value)))
+    if math.isfinite(half_width) and half_width > 0:
+        places = max(places, min(places + 1, -math.floor(math.log10(half_width))))
+    return max(places, 0)
+
+
+def number(value: float) -> str:
+    """``value`` with three significant digits, thousands separated."""
+    return "–" if not math.isfinite(value) else f"{value:,.{_decimals(value, math.nan)}f}"
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """An interval as text, value and limits with the same decimal places; ``low`` and ``high`` are empty where there is no interval."""
+
+    value: str
+    low: str
+    high: str
+
+    @property
+    def range(self) -> str:
+        """The interval, or that there is none."""
+        return f"{self.low}–{self.high}" if self.low else "no interval"
+
+
+def quantity(interval: Interval) -> Quantity:
+    """``interval`` rounded for reading."""
+    places = _decimals(interval.value, (interval.high - interval.low) / 2)
+    if not math.isfinite(interval.value):
+        return Quantity("–", "", "")
+    text = f"{interval.value:,.{places}f}"
+    if not (math.isfinite(interval.low) and math.isfinite(interval.high)):
+        return Quantity(text, "", "")
+    return Quantity(text, f"{interval.low:,.{places}f}", f"{interval.high:,.{places}f}")
+
+
+def size_text(size: int) -> str:
+    """A size in bytes as people say it: binary units only where they are exact."""
+    for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
+        if size >= unit and size % unit == 0:
+            return f"{size // unit} {name}"
+    return f"{size:,} B"
+
+
+def parameter_text(name: str, value: str, unit: str = "") -> str:
+    """``size=1024`` as ``1 KiB``; a bare number keeps its name, a word speaks for itself."""
+    if (unit == "B" and value.isdigit()) or (name == "size" and value.isdigit()):
+        return size_text(int(value)) if name == "size" else f"{name.replace('_', ' ')} {size_text(int(value))}"
+    if name.endswith("_bits") and value.isdigit():
+        return f"{value} bit"
+    return f"{name.replace('_', ' ')} {value}" if value.replace(".", "").isdigit() else value
+
+
+def count_text(count: int, noun: str, plural: str = "") -> str:
+    """``1 point``, ``2 points``."""
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
+def anchor(kind: str, name: str) -> str:
+    """An id for a fragment: letters, digits and hyphens whatever the name holds."""
+    return f"{kind}-" + "".join(c if c.isascii() and c.isalnum() else "-" for c in name)

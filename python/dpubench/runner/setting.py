@@ -1,0 +1,38 @@
+"""What a run works with besides its plan, and who watches it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dpubench.results.store import Event
+from dpubench.targets import Target
+from dpubench.workers.process import StopRequest
+
+
+class Listener:
+    """Who watches a run: the progress display, or nobody."""
+
+    def event(self, event: Event) -> None:
+        """Every event of a worker."""
+
+    def stage(self, text: str, windows: int, seconds_left: float) -> None:
+        """A round begins that is expected to bring ``windows`` windows."""
+
+    def note(self, text: str) -> None:
+        """Something a person should read now."""
+
+
+@dataclass
+class Setting:
+    """What a run works with besides its plan."""
+
+    program: Path
+    target: Target
+    cpus: list[int]
+    stop: StopRequest
+    listener: Listener
+    engine_dirs: Sequence[Path] = ()
+    against: Path | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)

@@ -1,0 +1,89 @@
+#!/bin/sh
+# Fills FOLDER with the libraries and headers of a Debian architecture that is not this machine's, to compile and link against.
+# Usage: sysroot.sh FOLDER ARCHITECTURE PACKAGE...   (arm64; packages that the architecture does not have are named and passed over)
+#
+# No root, and nothing of this system changes: installing development packages of a second architecture beside those of the first
+# would remove the first. apt works on a state, a cache and an (empty) list of installed packages of its own, with this system's
+# sources and keys; what it downloads is unpacked, never configured. Repeated with the same packages it does nothing; remove FOLDER
+# to fetch anew. SYSROOT_SOURCES=FILE: a sources list to use instead of this system's.
+set -eu
+[ $# -ge 3 ] || { echo "usage: $0 FOLDER ARCHITECTURE PACKAGE..." >&2; exit 2; }
+folder=$1
+architecture=$2
+shift 2
+
+stamp="$architecture $(cksum <"$0" | cut -d ' ' -f 1) $*"
+if [ "$(cat "$folder/.stamp" 2>/dev/null)" = "$stamp" ]; then
+    echo "sysroot: $folder is up to date"
+    exit 0
+fi
+for tool in apt-get dpkg-deb; do
+    command -v "$tool" >/dev/null 2>&1 || { echo "sysroot: this system has no $tool: the sysroot is made of Debian packages" >&2; exit 1; }
+done
+
+mkdir -p "$(dirname "$folder")"
+work=$(mktemp -d "$(realpath "$folder").XXXXXX")
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+root=$work/root
+mkdir -p "$root" "$work/state/lists/partial" "$work/cache/archives/partial" "$work/log"
+: >"$work/state/status"
+
+# How this system reaches its sources (proxies, dates) is kept; its other settings, such as what to do after an update, are not.
+{
+    apt-config dump | grep -E '^Acquire::' | grep -vE '^Acquire::(IndexTargets|Languages)'
+    cat <<END
+Acquire::Languages "none";
+APT::Architecture "$architecture";
+APT::Architectures "$architecture";
+APT::Install-Recommends "false";
+APT::Sandbox::User "$(id -un)";
+Dir::Cache "$work/cache";
+Dir::Etc::main "/dev/null";
+Dir::Etc::parts "/dev/null";
+Dir::Log "$work/log";
+Dir::State "$work/state";
+Dir::State::status "$work/state/status";
+END
+    [ -z "${SYSROOT_SOURCES:-}" ] || printf 'Dir::Etc::sourcelist "%s";\nDir::Etc::sourceparts "/dev/null";\n' "$(realpath "$SYSROOT_SOURCES")"
+} >"$work/apt.conf"
+export APT_CONFIG="$work/apt.conf"
+
+echo "sysroot: fetching the lists of $architecture packages"
+# A source that has nothing for this architecture is no reason to stop; what is missing shows below.
+apt-get update -qq || true
+available=
+for package in "$@"; do
+    if [ -n "$(apt-cache show "$package" 2>/dev/null)" ]; then
+        available="$available $package"
+    else
+        echo "sysroot: $package does not exist for $architecture"
+    fi
+done
+if [ -z "$available" ]; then
+    echo "sysroot: this system's package sources have nothing for $architecture (/etc/apt; Ubuntu keeps it apart, on ports.ubuntu.com):" >&2
+    echo "sysroot: name a list of sources that have it with SYSROOT_SOURCES=FILE" >&2
+    exit 1
+fi
+# shellcheck disable=SC2086
+apt-get install -qq --yes --download-only $available >"$work/install.log" 2>&1 || { cat "$work/install.log" >&2; exit 1; }
+
+echo "sysroot: unpacking $(find "$work/cache/archives" -name '*.deb' | wc -l) packages"
+for package in "$work"/cache/archives/*.deb; do
+    dpkg-deb --fsys-tarfile "$package" | tar -x --no-same-owner -C "$root"
+done
+# Only what is compiled and linked against, or loaded: under an emulator files of the sysroot stand for those of the system, and
+# an /etc or /tmp there would hide the real one.
+find "$root" -mindepth 1 -maxdepth 1 ! -name usr ! -name lib -exec rm -rf {} +
+find "$root/usr" -mindepth 1 -maxdepth 1 ! -name include ! -name lib ! -name share -exec rm -rf {} +
+find "$root/usr/share" -mindepth 1 -maxdepth 1 ! -name pkgconfig ! -name cmake -exec rm -rf {} +
+# What a link names is meant to be below the sysroot.
+find "$root" -type l -lname '/*' | while read -r link; do
+    ln -sfn "$(realpath -ms --relative-to="$(dirname "$link")" "$root$(readlink "$link")")" "$link"
+done
+
+echo "$stamp" >"$root/.stamp"
+rm -rf "$folder"
+mv "$root" "$folder"
+echo "sysroot: $folder has $(du -sm "$folder" | cut -f 1) MB of $architecture"
