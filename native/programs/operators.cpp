@@ -55,9 +55,7 @@ int run(const EngineCatalog& engines, dpubench::protocol::EventWriter& events, i
   return static_cast<int>(dpubench::run_job(job, engines, events, std::cin));
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int program(int argc, char** argv) {
   CLI::App app{"Measures DPU operators: reads a job (JSON) from standard input and writes events (NDJSON) to standard output."};
   bool list = false;
   bool check = false;
@@ -92,4 +90,17 @@ int main(int argc, char** argv) {
     std::cerr << "dpubench-operators: " << error.what() << '\n';
     return 1;
   }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return program(argc, argv);
+  } catch (const std::exception& error) {  // before there was a writer of events, or when it failed itself
+    std::fprintf(stderr, "dpubench-operators: %s\n", error.what());
+  } catch (...) {
+    std::fputs("dpubench-operators: ended by a fault of unknown type\n", stderr);
+  }
+  return 1;
 }
