@@ -6,30 +6,24 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <tuple>
 
+#include "operators/support/built_engines.hpp"
 #include "protocol/machine.hpp"
+#include "temporary_directory.hpp"
 
 namespace dpubench {
 namespace {
 
 using nlohmann::json;
 
-std::filesystem::path folder(const char* variable) {
-  const char* value = std::getenv(variable);
-  if (value == nullptr) throw Error(std::string(variable) + " is not set: run the tests through `make test` or `meson test`");
-  return value;
-}
-
 const EngineCatalog& engines() {
   static const EngineCatalog& catalog = *[] {
     auto* c = new EngineCatalog;  // engines live as long as their modules: until the process ends
-    c->load(folder("DPUBENCH_ENGINE_DIR"));
-    c->load(folder("DPUBENCH_FIXTURE_DIR"));
+    c->load(test::build_folder("DPUBENCH_ENGINE_DIR"));
+    c->load(test::build_folder("DPUBENCH_FIXTURE_DIR"));
     return c;
   }();
   return catalog;
@@ -243,13 +237,11 @@ TEST(Engines, AFolderThatIsNotThereIsAnError) {
 }
 
 TEST(Engines, ModulesThatCannotBeLoadedAreListedWithTheReason) {
-  const auto dir = std::filesystem::temp_directory_path() / ("dpubench-engines-" + std::to_string(getpid()));
-  std::filesystem::create_directory(dir);
-  std::ofstream(dir / "sha256__broken_one.so") << "not a library";
-  std::ofstream(dir / "sha256__absent.missing") << "not built: libabsent was not found\n";
+  const test::TemporaryDirectory dir;
+  dir.write("sha256__broken_one.so", "not a library");
+  dir.write("sha256__absent.missing", "not built: libabsent was not found\n");
   EngineCatalog catalog;
-  catalog.load(dir);
-  std::filesystem::remove_all(dir);
+  catalog.load(dir.path());
   ASSERT_NE(catalog.find("sha256", "broken-one"), nullptr);
   EXPECT_NE(catalog.find("sha256", "broken-one")->reason, "");
   EXPECT_EQ(catalog.find("sha256", "absent")->reason, "not built: libabsent was not found");

@@ -2,11 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "operators/aes/work.hpp"
-#include "operators/engines.hpp"
 #include "operators/lane.hpp"
+#include "operators/support/built_engines.hpp"
 #include "operators/verify.hpp"
 
 namespace dpubench::aes {
@@ -16,15 +14,7 @@ const Operator& op() {
   return *find_operator("aes");
 }
 
-const EngineCatalog& engines() {
-  static const EngineCatalog catalog = [] {
-    EngineCatalog c;
-    const char* folder = std::getenv("DPUBENCH_ENGINE_DIR");
-    c.load(folder != nullptr ? std::filesystem::path(folder) : default_engine_folder());
-    return c;
-  }();
-  return catalog;
-}
+using test::engines;
 
 Params params(const std::string& mode, const std::string& direction, std::size_t size, const std::string& key_bits = "128") {
   return {{"mode", mode}, {"direction", direction}, {"key_bits", key_bits}, {"size", std::to_string(size)}};

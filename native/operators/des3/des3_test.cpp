@@ -2,10 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
-#include "operators/engines.hpp"
 #include "operators/lane.hpp"
+#include "operators/support/built_engines.hpp"
 #include "operators/verify.hpp"
 
 namespace dpubench {
@@ -13,15 +11,12 @@ namespace {
 
 TEST(Des3, EnginesAgreeFromOneBlockToTheLongestMessage) {
   const Operator& op = *find_operator("des3");
-  EngineCatalog engines;
-  const char* folder = std::getenv("DPUBENCH_ENGINE_DIR");
-  engines.load(folder != nullptr ? std::filesystem::path(folder) : default_engine_folder());
   inputs::Store store({}, 1);
   for (const char* direction : {"encrypt", "decrypt"}) {
     for (const char* size : {"8", "16", "24", "1496", "65520", "65528", "65536"}) {
       const auto work = op.prepare({{"direction", direction}, {"size", size}}, store, {3});
       std::vector<Output> want;
-      for (const EngineSlot* slot : engines.of(op)) {
+      for (const EngineSlot* slot : test::engines().of(op)) {
         if (!slot->reason.empty()) continue;
         for (const std::uint32_t burst : {1U, 3U}) {
           const auto got = run_once(*work, *slot->engine->prepare(*work), burst);

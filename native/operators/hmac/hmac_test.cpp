@@ -2,11 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
-#include "operators/engines.hpp"
 #include "operators/hmac/work.hpp"
 #include "operators/lane.hpp"
+#include "operators/support/built_engines.hpp"
 #include "operators/verify.hpp"
 
 namespace dpubench::hmac {
@@ -14,14 +12,11 @@ namespace {
 
 TEST(Hmac, EnginesAgreeWithTheDefinitionAroundBlockEdges) {
   const Operator& op = *find_operator("hmac");
-  EngineCatalog engines;
-  const char* folder = std::getenv("DPUBENCH_ENGINE_DIR");
-  engines.load(folder != nullptr ? std::filesystem::path(folder) : default_engine_folder());
   inputs::Store store({}, 1);
   for (const char* hash : {"md5", "sha1", "sha256"}) {
     for (const char* size : {"1", "54", "55", "56", "63", "64", "65", "119", "120", "128", "1500", "65536"}) {
       const auto work = op.prepare({{"hash", hash}, {"size", size}}, store, {7});
-      for (const EngineSlot* slot : engines.of(op)) {
+      for (const EngineSlot* slot : test::engines().of(op)) {
         if (!slot->reason.empty()) continue;
         for (const std::uint32_t burst : {1U, 2U, 17U, 129U, 256U}) {
           const auto got = run_once(*work, *slot->engine->prepare(*work), burst);

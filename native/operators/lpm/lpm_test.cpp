@@ -5,11 +5,10 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 
-#include <cstdlib>
 #include <set>
 
 #include "inputs/traffic.hpp"
-#include "operators/engines.hpp"
+#include "operators/support/built_engines.hpp"
 #include "operators/verify.hpp"
 
 namespace dpubench {
@@ -19,14 +18,7 @@ using inputs::Prefix4;
 using inputs::Prefix6;
 using lpm::LpmWork;
 
-const EngineCatalog& engines() {
-  static const EngineCatalog& catalog = *[] {
-    auto* c = new EngineCatalog;
-    c->load(std::getenv("DPUBENCH_ENGINE_DIR"));
-    return c;
-  }();
-  return catalog;
-}
+using test::engines;
 
 /// Prefixes of every length over so few distinct bits that most lie inside others; destinations likewise.
 std::unique_ptr<LpmWork> crowded(const std::string& version, const std::string& lookup, std::uint64_t seed) {

@@ -4,7 +4,6 @@
 
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -12,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "operators/engines.hpp"
 #include "operators/lane.hpp"
 #include "operators/regex/work.hpp"
+#include "operators/support/built_engines.hpp"
 #include "operators/support/messages.hpp"
 #include "operators/verify.hpp"
 
@@ -27,15 +26,7 @@ const Operator& op() {
   return *find_operator("regex");
 }
 
-const EngineCatalog& engines() {
-  static const EngineCatalog catalog = [] {
-    EngineCatalog c;
-    const char* const folder = std::getenv("DPUBENCH_ENGINE_DIR");
-    c.load(folder != nullptr ? std::filesystem::path(folder) : default_engine_folder());
-    return c;
-  }();
-  return catalog;
-}
+using test::engines;
 
 std::vector<const Engine*> here() {
   std::vector<const Engine*> found;

@@ -2,21 +2,16 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
-#include "operators/engines.hpp"
 #include "operators/lane.hpp"
 #include "operators/md5/md5.hpp"
 #include "operators/sha1/sha1.hpp"
+#include "operators/support/built_engines.hpp"
 #include "operators/verify.hpp"
 
 namespace dpubench {
 namespace {
 
 TEST(Hashes, EnginesAgreeAroundPaddingEdges) {
-  EngineCatalog engines;
-  const char* folder = std::getenv("DPUBENCH_ENGINE_DIR");
-  engines.load(folder != nullptr ? std::filesystem::path(folder) : default_engine_folder());
   inputs::Store store({}, 1);
   for (const char* name : {"md5", "sha1", "sha256"}) {
     const Operator* op = find_operator(name);
@@ -24,7 +19,7 @@ TEST(Hashes, EnginesAgreeAroundPaddingEdges) {
     for (const char* size : {"1", "54", "55", "56", "57", "63", "64", "65", "119", "120", "127", "128", "1500", "65536"}) {
       const auto work = op->prepare({{"size", size}}, store, {7});
       std::vector<Output> want;
-      for (const EngineSlot* slot : engines.of(*op)) {
+      for (const EngineSlot* slot : test::engines().of(*op)) {
         if (!slot->reason.empty()) continue;
         for (const std::uint32_t burst : {1U, 2U, 17U, 129U, 256U}) {
           const auto got = run_once(*work, *slot->engine->prepare(*work), burst);

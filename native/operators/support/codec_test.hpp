@@ -5,13 +5,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "inputs/random.hpp"
+#include "operators/support/built_engines.hpp"
 #include "operators/support/codec.hpp"
 #include "operators/verify.hpp"
 
@@ -77,23 +77,12 @@ std::size_t rejected_when_damaged(const Bytes& packed, std::size_t plain_size, i
   return rejected;
 }
 
-/// The engines that were built, or null where the environment does not name their folder.
-inline const EngineCatalog* engines() {
-  static const std::unique_ptr<EngineCatalog> catalog = [] {
-    const char* folder = std::getenv("DPUBENCH_ENGINE_DIR");
-    if (folder == nullptr) return std::unique_ptr<EngineCatalog>();
-    auto loaded = std::make_unique<EngineCatalog>();
-    loaded->load(folder);
-    return loaded;
-  }();
-  return catalog.get();
-}
+using test::engines;
 
 /// Packs messages of all sizes (up to `max_size`) and characters with every engine that can do `given`, and has every engine
 /// unpack them.
 inline void verify_all_engines(const std::string& name, const Params& given, std::uint32_t packed_room(std::size_t size),
                                std::size_t max_size = kSizes.back()) {
-  if (engines() == nullptr) GTEST_SKIP() << "DPUBENCH_ENGINE_DIR is not set: there are no engine modules to test";
   const Operator* op = find_operator(name);
   ASSERT_NE(op, nullptr);
   inputs::Random random(7);
@@ -104,10 +93,10 @@ inline void verify_all_engines(const std::string& name, const Params& given, std
     for (Bytes& message : messages(size, random)) work.items.push_back({std::move(message), {}, packed_room(size)});
   }
   std::size_t verified = 0;
-  for (const EngineSlot* slot : engines()->of(*op)) {
+  for (const EngineSlot* slot : engines().of(*op)) {
     if (!slot->reason.empty() || !slot->engine->unsupported(work.params).empty()) continue;
     SCOPED_TRACE(slot->name + " " + work.params.str());
-    Verifier verifier(*op, work, *engines(), 5);
+    Verifier verifier(*op, work, engines(), 5);
     const std::unique_ptr<Session> session = slot->engine->prepare(work);
     std::vector<Output> outputs;
     EXPECT_NO_THROW(verifier.verify(*slot->engine, *session, outputs));
@@ -119,11 +108,10 @@ inline void verify_all_engines(const std::string& name, const Params& given, std
 
 /// Every engine rejects and accepts what the operator's known answers for unpacking say.
 inline void verify_known_answers(const std::string& name, const Params& given) {
-  if (engines() == nullptr) GTEST_SKIP() << "DPUBENCH_ENGINE_DIR is not set: there are no engine modules to test";
   const Operator* op = find_operator(name);
   ASSERT_NE(op, nullptr);
   const Params params = op->complete(given);
-  for (const EngineSlot* slot : engines()->of(*op)) {
+  for (const EngineSlot* slot : engines().of(*op)) {
     if (!slot->reason.empty() || !slot->engine->unsupported(params).empty()) continue;
     for (const KnownAnswer& answer : op->known_answers(params)) {
       const std::unique_ptr<Session> session = slot->engine->prepare(*answer.work);

@@ -4,26 +4,17 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "operators/engines.hpp"
+#include "operators/support/built_engines.hpp"
 #include "operators/support/pkey.hpp"
 #include "operators/verify.hpp"
 
 namespace dpubench::pkey_test {
 
-inline const EngineCatalog& engines() {
-  static const EngineCatalog catalog = [] {
-    EngineCatalog c;
-    const char* const folder = std::getenv("DPUBENCH_ENGINE_DIR");
-    c.load(folder != nullptr ? std::filesystem::path(folder) : default_engine_folder());
-    return c;
-  }();
-  return catalog;
-}
+using test::engines;
 
 /// The status of every item, with each engine that is here. @returns how many engines that were
 inline std::size_t expect_statuses(const Operator& op, const PkeyWork& work) {

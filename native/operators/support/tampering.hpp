@@ -3,27 +3,22 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "operators/engines.hpp"
+#include "operators/support/built_engines.hpp"
 #include "operators/verify.hpp"
 
-namespace dpubench::testing {
+namespace dpubench::test {
 
 /// Prepares a configuration, runs the portable engine on it, and demands that check() accepts its output and no other.
 inline void expect_tampering_found(const std::string& name, const Params& given) {
   SCOPED_TRACE(name + ' ' + given.str());
-  const char* const directory = std::getenv("DPUBENCH_ENGINE_DIR");
-  ASSERT_NE(directory, nullptr) << "DPUBENCH_ENGINE_DIR is not set: run the tests through `make test` or `meson test`";
-  EngineCatalog engines;
-  engines.load(directory);
   const Operator* const op = find_operator(name);
   ASSERT_NE(op, nullptr);
-  const EngineSlot* const slot = engines.find(name, "portable");
+  const EngineSlot* const slot = engines().find(name, "portable");
   ASSERT_NE(slot, nullptr);
   inputs::Store store({}, 5);
   const Params params = op->complete(given);
@@ -55,4 +50,4 @@ inline void expect_tampering_found(const std::string& name, const Params& given)
   EXPECT_NE(op->check(*work, 1, good, nullptr), "") << "another item's output";
 }
 
-}  // namespace dpubench::testing
+}  // namespace dpubench::test

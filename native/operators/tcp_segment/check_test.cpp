@@ -11,7 +11,7 @@ namespace {
 TEST(TcpSegment, CheckFindsTampering) {
   for (const char* version : {"4", "6"}) {
     for (const char* variant : {"copy", "zero_copy"}) {
-      testing::expect_tampering_found("tcp_segment", {{"ip_version", version}, {"variant", variant}, {"size", "4001"}});
+      test::expect_tampering_found("tcp_segment", {{"ip_version", version}, {"variant", variant}, {"size", "4001"}});
     }
   }
 }

@@ -4,18 +4,14 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "inputs/store.hpp"
-#include "operators/engines.hpp"
+#include "operators/support/built_engines.hpp"
 #include "operators/verify.hpp"
 
 namespace dpubench {
 namespace {
 
 TEST(Toeplitz, EveryEngineAgreesWithTheDefinition) {
-  EngineCatalog engines;
-  engines.load(std::getenv("DPUBENCH_ENGINE_DIR"));
   const Operator& op = *find_operator("toeplitz");
   inputs::Store store({}, 5);
   for (const Params& modes : op.configurations()) {
@@ -24,7 +20,7 @@ TEST(Toeplitz, EveryEngineAgreesWithTheDefinition) {
       params.set("key_bytes", std::string(key_bytes));
       const auto work = op.prepare(params, store, {300});
       work->params = params;
-      for (const EngineSlot* slot : engines.of(op)) {
+      for (const EngineSlot* slot : test::engines().of(op)) {
         if (!slot->reason.empty()) continue;
         const auto session = slot->engine->prepare(*work);
         for (const std::uint32_t burst : {1U, 2U, 31U, 255U}) {
