@@ -20,7 +20,7 @@ from dpubench.plans.load import Where, read_plan
 from dpubench.results import statistics
 from dpubench.results.model import Interval
 from dpubench.results.statistics import FloatArray
-from dpubench.runner.model import Configuration
+from dpubench.runner.model import Configuration, Expansion
 from dpubench.workers.process import Worker, WorkerFault
 
 ROOT: Final = Path(__file__).resolve().parents[1]
@@ -80,17 +80,19 @@ class Bench:
     @cached_property
     def inputs(self) -> inputs.Resolved:
         """Default inputs of every operator: what ``dpubench run`` measures on."""
-        return inputs.resolve({kind for operator in self.catalog.operators for kind in operator["inputs"]}, {})
+        return inputs.resolve(self._expansion.inputs, {})
+
+    @cached_property
+    def _expansion(self) -> Expansion:
+        path = studies.plan_path("operators", "quick")
+        plan, lines = read_plan(path)
+        cpus = len(os.sched_getaffinity(0))
+        return studies.find("operators").expand(plan, self.catalog, cpus, Where(str(path), lines))
 
     @cached_property
     def configurations(self) -> list[Configuration]:
         """What the quick plan of study ``operators`` measures here, with every engine that can run it, bare loops included."""
-        path = studies.plan_path("operators", "quick")
-        plan, lines = read_plan(path)
-        cpus = len(os.sched_getaffinity(0))
-        found = studies.find("operators").expand(plan, self.catalog, cpus, Where(str(path), lines)).configurations
-        lacking = {k for k in self.inputs.missing if k != "capture"}  # traffic models take the place of captures
-        return [c for c in found if c.candidates and not lacking & set(self.catalog.operator(c.operator)["inputs"])]
+        return [c for c in self._expansion.configurations if c.candidates and not c.inputs & set(self.inputs.missing)]
 
     @cached_property
     def excluded(self) -> dict[tuple[str, str], str]:

@@ -16,6 +16,10 @@ json reasons(std::span<const EngineSlot* const> slots, const Params& params) {
   return found;
 }
 
+void add_condition(json& entry, const OnlyWith& only_with) {
+  if (!only_with.parameter.empty()) entry["only_with"] = {{only_with.parameter, only_with.value}};
+}
+
 json describe(const Operator& op, const EngineCatalog& engines) {
   const OperatorInfo& info = op.info();
   json parameters = json::array();
@@ -26,8 +30,14 @@ json describe(const Operator& op, const EngineCatalog& engines) {
       parameter["min"] = p.min;
       parameter["max"] = p.max;
     }
-    if (!p.only_with.first.empty()) parameter["only_with"] = {{p.only_with.first, p.only_with.second}};
+    add_condition(parameter, p.only_with);
     parameters.push_back(std::move(parameter));
+  }
+  json inputs = json::array();
+  for (const InputKind& kind : info.inputs) {
+    json input = {{"name", kind.name}};
+    add_condition(input, kind.only_with);
+    inputs.push_back(std::move(input));
   }
   json metrics = json::array();
   for (const Metric& m : info.metrics) {
@@ -59,7 +69,7 @@ json describe(const Operator& op, const EngineCatalog& engines) {
           {"primary_metric", info.primary_metric},
           {"processes_all_bytes", info.processes_all_bytes},
           {"metrics", metrics},
-          {"inputs", info.inputs},
+          {"inputs", inputs},
           {"reference_engine", info.reference_engine},
           {"sources", info.sources},
           {"default_burst", info.default_burst},

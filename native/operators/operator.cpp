@@ -74,8 +74,8 @@ Params Operator::complete(const Params& given) const {
     if (parameter.belongs_to(full)) continue;
     full.remove(parameter.name);
     if (given.has(parameter.name)) {
-      throw Error(info().name + ": " + parameter.name + " belongs to " + parameter.only_with.first + "=" +
-                  parameter.only_with.second + "; leave it out here");
+      throw Error(info().name + ": " + parameter.name + " belongs to " + parameter.only_with.parameter + "=" +
+                  parameter.only_with.value + "; leave it out here");
     }
   }
   if (const std::string reason = invalid(full); !reason.empty()) throw Error(info().name + ": " + reason);

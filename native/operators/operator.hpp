@@ -16,6 +16,13 @@
 
 namespace dpubench {
 
+/// A parameter and its value, with which alone something belongs to a configuration; empty: with any.
+struct OnlyWith {
+  std::string parameter;
+  std::string value;
+  [[nodiscard]] bool holds(const Params& params) const { return parameter.empty() || params.is(parameter, value); }
+};
+
 /// One axis of an operator's configurations.
 struct Parameter {
   std::string name;  ///< plan key, CLI key and result key
@@ -26,11 +33,15 @@ struct Parameter {
   std::string unit;       ///< empty for a choice; "B" for bytes, "1" for a count
   std::uint64_t min = 0;  ///< range of a number, ignored for a choice
   std::uint64_t max = 0;
-  std::pair<std::string, std::string> only_with{};  ///< a mode and its value that this (no mode itself) belongs to; empty: to all
+  OnlyWith only_with{};  ///< a mode, for a parameter that is none itself
   [[nodiscard]] bool is_number() const { return !unit.empty(); }
-  [[nodiscard]] bool belongs_to(const Params& params) const {
-    return only_with.first.empty() || params.is(only_with.first, only_with.second);
-  }
+  [[nodiscard]] bool belongs_to(const Params& params) const { return only_with.holds(params); }
+};
+
+/// A kind of input that an operator reads: "routes4", "routes6", "capture", "rules", "corpus".
+struct InputKind {
+  std::string name;
+  OnlyWith only_with{};
 };
 
 /// A quantity that a window yields besides operations and time (a compression ratio, matches per unit).
@@ -63,7 +74,7 @@ struct OperatorInfo {
   bool uses_result = false;          ///< Burst::result is part of the output
   bool processes_all_bytes = false;  ///< in some mode at least: Gb/s is shown only where true, and rate_bytes() is not 0
   std::vector<Metric> metrics;       ///< beyond ops/s, ns per operation and Gb/s
-  std::vector<std::string> inputs;   ///< kinds needed: "routes4", "routes6", "capture", "rules", "corpus" (empty: generated)
+  std::vector<InputKind> inputs;     ///< empty: generated
   std::string reference_engine;
   std::vector<std::string> sources;    ///< RFC section, FIPS, paper and figure
   std::uint32_t version = 1;           ///< raised when the same parameters begin to mean other work

@@ -8,7 +8,7 @@ import json
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -74,6 +74,11 @@ class Catalog:
         for operator in self.operators:
             for engine in operator["engines"]:
                 yield operator, engine
+
+
+def inputs_of(operator: Mapping[str, Any], params: Mapping[str, str]) -> set[str]:
+    """Kinds of input that ``operator`` reads in the configuration ``params`` (complete: every parameter with its value)."""
+    return {kind["name"] for kind in operator["inputs"] if all(params.get(k) == v for k, v in kind.get("only_with", {}).items())}
 
 
 def read(program: Path, engine_dirs: Sequence[Path] = (), *, use_cache: bool = True) -> Catalog:

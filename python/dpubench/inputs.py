@@ -15,7 +15,7 @@ import re
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
@@ -93,20 +93,21 @@ def parse_option(options: Sequence[str]) -> dict[str, list[str]]:
     return given
 
 
-def resolve(kinds: Iterable[str], given: Mapping[str, Sequence[str]]) -> Resolved:
+def resolve(kinds: Collection[str], given: Mapping[str, Sequence[str]]) -> Resolved:
     """Inputs for ``kinds``: those given, else the defaults; what has neither is listed as missing with its remedy.
 
     Raises:
         UserError: a given file cannot be used.
     """
     resolved = Resolved()
-    for kind in sorted(set(kinds) | {k for k in given if k == "capture"}):
+    for kind in sorted({*kinds, *given}):  # what is given must be usable even when nothing reads it
         try:
             found = _given(kind, list(given[kind])) if given.get(kind) else _DEFAULTS[kind]()
         except _NoDefault as error:
             resolved.missing[kind] = Missing(kind, str(error))
         else:
-            resolved.inputs[kind] = found
+            if kind in kinds:
+                resolved.inputs[kind] = found
     return resolved
 
 
@@ -301,7 +302,7 @@ def _corpus() -> Input:
 
 
 def _capture() -> Input:
-    raise _NoDefault("no capture given (traffic models are used): give --input capture=FILE.pcap to measure on real packets")
+    raise _NoDefault("there is no default capture: give --input capture=FILE.pcap to measure on real packets instead of traffic models")
 
 
 _DEFAULTS: Final[dict[str, Callable[[], Input]]] = {

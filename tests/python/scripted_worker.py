@@ -38,7 +38,7 @@ def operator(name, scenario, parameters, engines, configurations, primary="gbps"
         "primary_metric": primary,
         "processes_all_bytes": primary == "gbps",
         "metrics": [],
-        "inputs": list(inputs),
+        "inputs": [{"name": kind} for kind in inputs],
         "reference_engine": engines[0],
         "sources": ["scripted"],
         "version": 1,

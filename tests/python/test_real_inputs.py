@@ -111,6 +111,21 @@ def test_what_does_not_need_the_bad_input_is_measured(real: RealBench) -> None:
     assert {("stream=zipf" in p["id"]): bool(p["failure"]) for p in points} == {True: False, False: True}
 
 
+def test_a_capture_that_is_asked_for_and_not_given_is_left_out_with_the_remedy(real: RealBench) -> None:
+    none = lpm(real, "--param", "stream=capture")
+    assert none.returncode == 4 and "give --input capture=FILE.pcap" in none.stderr
+    assert lpm(real, "--param", "stream=capture,zipf").returncode == 0
+    record = real.record("r")
+    assert [p["params"]["stream"] for p in record["points"]] == ["zipf"]
+    assert any("--input capture=FILE.pcap" in reason for reason in record["left_out"])
+
+
+def test_an_input_of_the_mode_that_is_not_measured_is_said(real: RealBench) -> None:
+    done = lpm(real, "--dry-run")
+    assert done.returncode == 0, done.stderr
+    assert "--input routes6: no chosen configuration reads it" in done.stderr and "--input routes4" not in done.stderr
+
+
 # --- prefix lists
 
 
@@ -157,7 +172,7 @@ def test_a_gzip_file_that_is_cut(real: RealBench) -> None:
 
 def consumer(kind: str) -> str:
     """An operator that reads inputs of a kind; the test is skipped, and says so, in a build that has none."""
-    names = [n for n, o in catalog().items() if kind in o["inputs"]]
+    names = [n for n, o in catalog().items() if kind in [i["name"] for i in o["inputs"]]]
     if not names:
         pytest.skip(f"no operator of this build reads '{kind}'")
     return "regex" if "regex" in names else names[0]

@@ -213,7 +213,7 @@ class LpmOperator final : public Operator {
           "the same next hop as the reference engine, itself checked by comparing with every prefix of the table";
       i.primary_metric = "mops";
       i.uses_result = true;
-      i.inputs = {"routes4", "routes6", "capture"};
+      i.inputs = {{"routes4", {"ip_version", "4"}}, {"routes6", {"ip_version", "6"}}, {"capture", {"stream", "capture"}}};
       i.reference_engine = "portable";
       i.distinct_items = 65536;
       i.sources = {"RFC 4632 section 5.1",

@@ -254,7 +254,7 @@ class RegexOperator final : public Operator {
       i.uses_result = true;
       i.processes_all_bytes = true;
       i.metrics = {{"rules_hit", "1", "rules that match a unit, on average", true}};
-      i.inputs = {"rules", "corpus", "capture"};
+      i.inputs = {{"rules"}, {"corpus", {"payload", "text"}}, {"capture", {"payload", "capture"}}};
       i.reference_engine = "pcre2";
       i.sources = {"DPUBench (2023), security operators", "pcre2pattern(3)", "Hyperscan Developer's Reference Guide"};
       // PCRE2 takes some 12 us for 1 KiB and the default rules, 50 us for a flow: a cycle through all fits into a window with

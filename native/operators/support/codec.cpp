@@ -29,7 +29,7 @@ OperatorInfo CodecOperator::common_info(std::string name, const std::string& pac
   i.primary_metric = "gbps";
   i.processes_all_bytes = true;
   i.metrics = {{"ratio", "1", "uncompressed size over compressed size", true}};
-  i.inputs = {"corpus"};
+  i.inputs = {{"corpus"}};
   i.distinct_items = 128;
   i.default_burst = 1;
   return i;

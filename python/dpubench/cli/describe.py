@@ -25,6 +25,10 @@ def command(
     return 0
 
 
+def _input(kind: dict[str, Any]) -> str:
+    return str(kind["name"]) + "".join(f" (with {k}={v})" for k, v in kind.get("only_with", {}).items())
+
+
 def _lines(entry: dict[str, Any]) -> list[str]:
     unit = {"gbps": "Gb/s of input", "mops": "million operations a second", "kops": "thousand operations a second"}[entry["primary_metric"]]
     lines = [f"{entry['name']} ({', '.join(entry['scenarios'])}): {entry['summary']}", ""]
@@ -33,7 +37,7 @@ def _lines(entry: dict[str, Any]) -> list[str]:
         unit += "; Gb/s of input in modes that process all of it"
     lines += _wrapped("measured in", unit + "".join(f"; {m['name']} ({m['unit']}): {m['summary']}" for m in entry["metrics"]))
     lines += _wrapped("equivalence", entry["equivalence_text"])
-    lines += _wrapped("inputs", ", ".join(entry["inputs"]) or "generated from a seed")
+    lines += _wrapped("inputs", ", ".join(map(_input, entry["inputs"])) or "generated from a seed")
     lines += _wrapped("burst", f"{entry['default_burst']} by default")
     lines += ["", "parameters"]
     for p in entry["parameters"]:

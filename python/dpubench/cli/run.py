@@ -133,18 +133,16 @@ def _run(
         what = f"{engine} of {operator} in {other_program.path}" if engine else "a program of --engine-dir"
         print(f"dpubench: {what} takes no part: {reason}", file=sys.stderr)
     expansion = studies.find(plan.study).expand(plan, known, len(usable), where)
-    resolved = inputs.resolve(expansion.kinds, plan.inputs)
+    resolved = inputs.resolve(expansion.inputs, plan.inputs)
     for kind, missing in resolved.missing.items():
-        if kind != "capture":
-            dropped = [c for c in expansion.configurations if kind in known.operator(c.operator)["inputs"]]
-            expansion.left_out += [f"{o}: {missing.reason}" for o in dict.fromkeys(c.operator for c in dropped)]
-            expansion.configurations = [c for c in expansion.configurations if c not in dropped]
+        dropped = [c for c in expansion.configurations if kind in c.inputs]
+        expansion.left_out += [f"{o}: {missing.reason}" for o in dict.fromkeys(c.operator for c in dropped)]
+        expansion.configurations = [c for c in expansion.configurations if c not in dropped]
     if not any(c.candidates for c in expansion.configurations) and not expansion.unavailable:
         raise NothingRan(
             "nothing that was asked for can run here: `dpubench list engines` gives the reasons" + "".join(f"; {t}" for t in expansion.left_out[-2:])
         )
-    read = {kind for c in expansion.configurations if c.candidates for kind in known.operator(c.operator)["inputs"]}
-    for kind in sorted(set(given) - read):
+    for kind in sorted(set(given) - expansion.inputs):
         print(f"dpubench: --input {kind}: no chosen configuration reads it: it changes nothing in this run", file=sys.stderr)
     points, seconds, disk = costs.estimate(plan, expansion, len(usable), 1 if other is None else 2)
     if dry_run:

@@ -25,6 +25,7 @@ class Configuration:
     reference: str
     candidates: list[str]  #: engines to measure, in catalog order
     not_measured: dict[str, str] = field(default_factory=dict)  #: engine -> reason
+    inputs: frozenset[str] = frozenset()  #: kinds that it reads; known while a plan is expanded, not in a record
 
     @property
     def id(self) -> str:
@@ -95,6 +96,10 @@ class Expansion:
 
     configurations: list[Configuration]
     select_best: bool  #: of each configuration, only the reference engine and the best of the others are measured beyond the selection round
-    kinds: set[str]  #: input kinds that the operators need
     unavailable: list[tuple[Configuration, str, str]] = field(default_factory=list)  #: (configuration, engine, reason) that was named but cannot run
     left_out: list[str] = field(default_factory=list)
+
+    @property
+    def inputs(self) -> set[str]:
+        """Kinds of input that what can be measured reads."""
+        return {kind for configuration in self.configurations if configuration.candidates for kind in configuration.inputs}

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable
 from typing import Any
 
-from dpubench.catalog import Catalog
+from dpubench.catalog import Catalog, inputs_of
 from dpubench.errors import PlanError, Problem, nearest
 from dpubench.plans.load import Where
 from dpubench.plans.model import Plan
@@ -27,7 +27,7 @@ class Operators:
         if problems:
             raise PlanError(where.source, problems)
         operators = catalog.operators if plan.operators == "all" else [catalog.operator(n) for n in dict.fromkeys(plan.operators)]
-        expansion = Expansion([], plan.engines == "best-and-reference", set(), left_out=list(plan.leaves_out))
+        expansion = Expansion([], plan.engines == "best-and-reference", left_out=list(plan.leaves_out))
         seen: set[str] = set()
         reasons: dict[str, None] = {}
         sets = _existing(plan, catalog, [(o, p, e) for o in operators for p, e in _parameter_sets(plan, o)], where, expansion)
@@ -38,7 +38,6 @@ class Operators:
                     if configuration.id not in seen and (configuration.candidates or configuration.not_measured):
                         seen.add(configuration.id)
                         expansion.configurations.append(configuration)
-            expansion.kinds.update(operator["inputs"])
         if plan.params:
             unused = {name for name in plan.params if not any(name == p["name"] for o in operators for p in o["parameters"])}
             if unused:
@@ -186,7 +185,8 @@ def _configuration(
     reasons: dict[str, None],
     expansion: Expansion,
 ) -> Configuration:
-    configuration = Configuration(operator["name"], params, threads, burst, footprint, operator["reference_engine"], [])
+    reads = frozenset(inputs_of(operator, params))
+    configuration = Configuration(operator["name"], params, threads, burst, footprint, operator["reference_engine"], [], inputs=reads)
     for engine in operator["engines"]:
         name = engine["name"]
         named = isinstance(plan.engines, list) and name in plan.engines
