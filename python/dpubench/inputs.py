@@ -7,6 +7,7 @@ What must be converted is converted once and kept in the cache directory by the 
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import hashlib
 import os
@@ -55,10 +56,12 @@ class Input:
     sha256: str
     date: str = ""
     note: str = ""
+    given: tuple[str, ...] = ()  #: what ``--input`` or the plan said, paths absolute; empty for a default
 
     def record(self) -> dict[str, Any]:
         """For ``run.json``."""
-        return {"name": self.name, "sha256": self.sha256, "date": self.date, "note": self.note, "files": [str(f) for f in self.files]}
+        return {"name": self.name, "sha256": self.sha256, "date": self.date, "note": self.note, "files": [str(f) for f in self.files],
+                "given": list(self.given)}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -102,7 +105,7 @@ def resolve(kinds: Collection[str], given: Mapping[str, Sequence[str]]) -> Resol
     resolved = Resolved()
     for kind in sorted({*kinds, *given}):  # what is given must be usable even when nothing reads it
         try:
-            found = _given(kind, list(given[kind])) if given.get(kind) else _DEFAULTS[kind]()
+            found = _given(kind, given[kind]) if given.get(kind) else _DEFAULTS[kind]()
         except _NoDefault as error:
             resolved.missing[kind] = Missing(kind, str(error))
         else:
@@ -115,10 +118,10 @@ class _NoDefault(Exception):
     pass
 
 
-def _given(kind: str, paths: list[str]) -> Input:
+def _given(kind: str, paths: Sequence[str]) -> Input:
     if kind == "rules" and len(paths) == 1 and paths[0] in _RULE_WORDS and not Path(paths[0]).exists():
         try:
-            return _selective() if paths[0] == "selective" else _crs()
+            return dataclasses.replace(_selective() if paths[0] == "selective" else _crs(), given=tuple(paths))
         except _NoDefault as error:
             raise UserError(f"--input rules={paths[0]}: {error}") from None
     if kind in _ONE_FILE and len(paths) > 1:
@@ -135,7 +138,7 @@ def _given(kind: str, paths: list[str]) -> Input:
         if path.is_file() and path.stat().st_size == 0:
             raise UserError(f"--input {kind}={text}: is empty")
         files.append(path.resolve())
-    name = ", ".join(f.name for f in files)
+    name, said = ", ".join(f.name for f in files), tuple(map(str, files))
     digest = _digest(files)
     date = time.strftime("%Y-%m-%d", time.gmtime(max(f.stat().st_mtime for f in files)))
     if kind in ("routes4", "routes6"):
@@ -145,7 +148,7 @@ def _given(kind: str, paths: list[str]) -> Input:
         if _needs_conversion(original, text, family):
             # In a folder of its own under its own name: messages of the native reader name file and line as the user knows them.
             files = [_converted(original, digest, f"{kind}/{original.name}", lambda: convert_routes(text, family))]
-    return Input(kind, tuple(files), name, digest, date)
+    return Input(kind, tuple(files), name, digest, date, given=said)
 
 
 # --- routes

@@ -145,6 +145,9 @@ def test_its_points_alternate_with_ours_and_the_record_tells_whose_they_are(benc
     assert {j["control"] for j in jobs} == {"stepped"} and not any(schemas.fault("job", j) for j in jobs)
     engines = {tuple((p["id"], p["engine"]) for p in j["groups"][0]["points"]) for j in jobs}
     assert ((f"{CRC}/mine", "mine"), (f"{CRC}/isal@theirs", "isal")) in engines
+    assert bench("report", "r", "-o", "r.html").returncode == 0
+    page = (bench.folder / "r.html").read_text()
+    assert f", program {program.name}" in page and f"--engine-dir {program.parent}" in page
 
 
 def test_its_engines_alone_and_against_another_build(bench: Bench) -> None:

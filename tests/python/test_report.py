@@ -252,6 +252,17 @@ def test_rerun_command_quotes_what_a_shell_would_read(run: RunSummary) -> None:
     )
 
 
+def test_rerun_command_gives_the_same_inputs_and_engines() -> None:
+    made = make_run("host", sizes=(64,), threads=ONE_THREAD)
+    made.operators["regex"]["inputs"] = [{"name": "rules"}, {"name": "capture", "only_with": {"payload": "capture"}}]
+    made.given_inputs = {"rules": ["/a b/my.rules"], "capture": ["/c.pcap"], "routes4": ["/r"]}
+    made.engine_dirs = ["/engines"]
+    text = rerun_command(made, ("regex", (("payload", "text"), ("size", "64")), 1, 1, "stream"))
+    assert text.endswith("--footprint stream --input 'rules=/a b/my.rules' --engine-dir /engines")
+    capture = rerun_command(made, ("regex", (("payload", "capture"), ("size", "64")), 1, 1, "stream"))
+    assert "--input capture=/c.pcap" in capture and "routes4" not in capture
+
+
 def test_bibtex_has_an_entry_per_run_and_survives_special_characters() -> None:
     odd = make_run("a_b%{c}", sizes=(64,), threads=ONE_THREAD)
     text = page_of(odd).bibtex

@@ -65,6 +65,7 @@ def chart_data(runs: Sequence[RunSummary], infos: Sequence[RunInfo], baseline: i
                 path = ", ".join(str(p.path[k]) for k in ("isa", "library", "detail") if p.path.get(k)) + (
                     ", hardware" if p.path.get("is_hardware") else ""
                 )
+                path += f", program {p.program}" if p.program else ""
                 checked = (
                     f"{p.verified.get('known_answers', 0)} known answers, {p.verified.get('compared', 0)} compared ({p.verified.get('how', '')})"
                     if p.verified

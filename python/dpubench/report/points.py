@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any, Final
 
+from dpubench.catalog import inputs_of
 from dpubench.report.words import count_text, parameter_text
 from dpubench.results.model import PointSummary, RunSummary
 
@@ -120,6 +121,10 @@ def rerun_command(run: RunSummary, configuration: Configuration) -> str:
     for name, value in params:
         words += ["--size", f"{value}B"] if name == "size" else ["--param", f"{name}={value}"]
     words += ["--threads", str(threads), "--burst", str(burst), "--footprint", footprint]
+    if run.given_inputs:
+        reads = inputs_of(run.operators[operator], dict(params))
+        words += [w for kind, paths in run.given_inputs.items() if kind in reads for path in paths for w in ("--input", f"{kind}={path}")]
+    words += [word for directory in run.engine_dirs for word in ("--engine-dir", directory)]
     return " ".join(_shell(word) for word in words)
 
 

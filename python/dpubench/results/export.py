@@ -103,6 +103,7 @@ def record(point: PointSummary) -> dict[str, Any]:
         "footprint_bytes": point.footprint_bytes,
         "isa": str(point.path.get("isa", "")),
         "library": str(point.path.get("library", "")),
+        "program": point.program,
         "is_hardware": bool(point.path.get("is_hardware", False)),
         "verified_how": str(point.verified.get("how", "")),
         "unavailable": point.unavailable,
@@ -194,7 +195,7 @@ def record_columns() -> tuple[str, ...]:
 
 
 def _type_of(column: str) -> pa.DataType:
-    if column in (*_TEXT, "params", "isa", "library", "verified_how", "warnings"):
+    if column in (*_TEXT, "params", "isa", "library", "program", "verified_how", "warnings"):
         return pa.string()
     if column in (*_INTEGERS, "size_bytes"):
         return pa.int64()

@@ -79,6 +79,7 @@ class PointSummary:
     memory_bytes: int | None = None
     footprint_bytes: int | None = None
     path: dict[str, Any] = field(default_factory=dict)  #: isa, detail, library, is_hardware
+    program: str = ""  #: name of the contract program that has the engine; "" for one of our own
     verified: dict[str, Any] = field(default_factory=dict)  #: known_answers, compared, how
     unavailable: str = ""  #: reason why the engine cannot run here
     failure: str = ""  #: reason why the point failed
@@ -131,6 +132,8 @@ class RunSummary:
     left_out: list[str]  #: what the plan leaves out, in words
     canaries: dict[str, list[float]] = field(default_factory=dict)  #: canary-core, canary-memory -> median steps/s of each round
     build_pairs: list[BuildPair] = field(default_factory=list)  #: only where two builds are in the run
+    engine_dirs: list[str] = field(default_factory=list)  #: ``--engine-dir``
+    given_inputs: dict[str, list[str]] = field(default_factory=dict)  #: kind -> ``--input``; defaults are not in it
 
     def all_warnings(self) -> list[Warning_]:
         """Those of the run and of its points, each once: one that concerns a point is listed in both places."""

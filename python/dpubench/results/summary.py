@@ -62,6 +62,8 @@ def _described_run(run: Mapping[str, Any], run_dir: Path) -> RunSummary:
         warnings=[Warning_(str(w["code"]), str(w.get("message", "")), w.get("point"), w.get("group")) for w in run.get("warnings", [])],
         failures=[Failure(str(f.get("phase", "")), str(f.get("message", "")), f.get("point"), f.get("group")) for f in run.get("failures", [])],
         left_out=[str(line) for line in run.get("left_out", [])],
+        engine_dirs=[str(d) for d in _mapping(run, "setting").get("engine_dirs", [])],
+        given_inputs={str(kind): [str(w) for w in entry["given"]] for kind, entry in _mapping(run, "inputs").items() if entry.get("given")},
     )
 
 
@@ -97,6 +99,7 @@ def _described(entry: Mapping[str, Any]) -> PointSummary:
         memory_bytes=entry.get("memory_bytes"),
         footprint_bytes=entry.get("footprint_bytes"),
         path=dict(_mapping(entry, "path")),
+        program=Path(str(entry.get("program", ""))).name,
         verified=dict(_mapping(entry, "verified")),
         unavailable=str(entry["unavailable"]),
         failure=str(entry["failure"]),
