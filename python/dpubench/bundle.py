@@ -21,7 +21,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from elftools.common.exceptions import ELFError
+from elftools.elf.dynamic import DynamicSegment
 from elftools.elf.elffile import ELFFile
+from elftools.elf.segments import InterpSegment
 
 from dpubench import __version__, programs
 from dpubench.errors import EnvironmentFault, UserError
@@ -152,10 +154,11 @@ class _Closure:
                 if elf["e_machine"] != _MACHINE[self._architecture]:
                     raise UserError(f"{file}: is not for {self._architecture}, but {elf.get_machine_arch()}")
                 for segment in elf.iter_segments():
-                    if segment["p_type"] == "PT_INTERP":
+                    if isinstance(segment, InterpSegment):
                         yield Path(segment.get_interp_name()).name, "loader"
-                    elif segment["p_type"] == "PT_DYNAMIC":
-                        yield from [(tag.needed, "library") for tag in segment.iter_tags("DT_NEEDED")]
+                    elif isinstance(segment, DynamicSegment):
+                        # The attribute is one of this kind of tag alone, which pyelftools makes at run time.
+                        yield from [(str(vars(tag)["needed"]), "library") for tag in segment.iter_tags("DT_NEEDED")]
         except OSError as error:
             raise UserError(f"{file}: {error.strerror}: build first, or give a build with --build") from None
         except ELFError as error:
