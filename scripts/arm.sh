@@ -2,60 +2,36 @@
 # Compiles the native half for 64-bit Arm on another machine, runs its tests under an emulator, and lists the engines that Arm has.
 # Usage: arm.sh BUILD_FOLDER. What is emulated is right or wrong, never a measurement: its times mean nothing.
 set -eu
-build=$(realpath -m "$1")
-sysroot=$build-sysroot
-# The core of the first Arm servers (2019). It has what DPUs have: LSE atomics, CRC, AES, SHA-2, PMULL; and no SVE.
-core=neoverse-n1
+build=$1
 if [ "$(uname -m)" = aarch64 ]; then
     echo "arm: this machine is one: 'make test' shows the same without an emulator" >&2
     exit 1
 fi
-
-# What the programs, their engines and their tests are compiled and linked against; of packages.txt, the development packages.
-# shellcheck disable=SC2046
-scripts/sysroot.sh "$sysroot" arm64 libc6-dev libstdc++6 libgtest-dev \
-    $(awk '($1 == "build" || $1 == "engine") && $2 ~ /-dev$/ {print $2}' scripts/packages.txt)
-
-ccache=
-! command -v ccache >/dev/null 2>&1 || ccache="'ccache', "
-# --sysroot belongs to the compiler's name, not to its options: those are recorded with every result.
-cat >"$sysroot/cross.new" <<END
-# Written by scripts/arm.sh for: $(cat "$sysroot/.stamp")
-[binaries]
-cpp = [$ccache'aarch64-linux-gnu-g++', '--sysroot=$sysroot']
-ar = 'aarch64-linux-gnu-gcc-ar'
-strip = 'aarch64-linux-gnu-strip'
-pkg-config = 'pkg-config'
-exe_wrapper = ['qemu-aarch64', '-L', '$sysroot', '-cpu', '$core']
-
-[properties]
-sys_root = '$sysroot'
-pkg_config_libdir = ['$sysroot/usr/lib/aarch64-linux-gnu/pkgconfig', '$sysroot/usr/share/pkgconfig']
-
-[host_machine]
-system = 'linux'
-cpu_family = 'aarch64'
-cpu = '$core'
-endian = 'little'
-END
-if cmp -s "$sysroot/cross.new" "$sysroot/cross.ini"; then
-    rm "$sysroot/cross.new"
-else
-    # Meson reads it at the first configure, and remembers which libraries it found.
-    rm -rf "$build"
-    mv "$sysroot/cross.new" "$sysroot/cross.ini"
-fi
-
-# They are meant for this machine's builds.
-unset CXX CXXFLAGS CPPFLAGS LDFLAGS PKG_CONFIG_PATH PKG_CONFIG_LIBDIR PKG_CONFIG_SYSROOT_DIR
-scripts/build.sh "$build" --cross-file="$sysroot/cross.ini" -Dtests=true
+scripts/cross.sh aarch64 "$build" -Dtests=true
 
 echo "== engines on aarch64"
-qemu-aarch64 -L "$sysroot" -cpu "$core" "$build/native/dpubench-operators" --list | .venv/bin/python -c '
+# As Meson runs the tests: the emulator, its processor and its libraries.
+eval "$(sed -n "s/^exe_wrapper = \[\(.*\)\]/set -- \1/p" "$build/cross.ini" | tr -d ,)"
+"$@" "$build/native/dpubench-operators" --list | .venv/bin/python -c '
 import json, sys
 for operator in json.loads(sys.stdin.readline())["catalog"]["operators"]:
     for engine in operator["engines"]:
         print("{:12} {:16} {}".format(operator["name"], engine["name"], engine["reason"] or engine["library"] or "here"))'
+
+echo "== bundle for aarch64"
+unpacked=$(mktemp -d)
+trap 'rm -rf "$unpacked"' EXIT
+.venv/bin/dpubench bundle --arch aarch64 --build "$build" -o "$unpacked/bundle.tar.gz"
+tar xzf "$unpacked/bundle.tar.gz" -C "$unpacked"
+lib=$(echo "$unpacked"/*/lib)
+# The emulator without its sysroot: what starts, starts from the bundle.
+qemu-aarch64 -L /nonexistent -cpu "$5" "$lib"/ld-linux-aarch64.so.1 --library-path "$lib" "$lib/dpubench-operators" --list >"$unpacked/bundle.json"
+"$@" "$build/native/dpubench-operators" --list >"$unpacked/build.json"
+.venv/bin/python - "$unpacked/bundle.json" "$unpacked/build.json" <<END
+import json, sys
+bundle, build = (json.load(open(name))["catalog"] for name in sys.argv[1:])
+sys.exit(0 if bundle == build else "arm: the bundle does not list what its build lists")
+END
 
 echo "== native tests under qemu-aarch64"
 .venv/bin/meson test -C "$build" --no-rebuild --num-processes 2 --timeout-multiplier 10 || {

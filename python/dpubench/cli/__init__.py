@@ -17,7 +17,7 @@ from typer.core import TyperGroup
 
 from dpubench.errors import UserError, nearest
 
-_ORDER = ("doctor", "list", "describe", "run", "resume", "show", "report", "compare", "export", "query")
+_ORDER = ("doctor", "list", "describe", "run", "resume", "show", "report", "compare", "export", "query", "bundle")
 
 
 def command_names() -> list[str]:

@@ -1,0 +1,183 @@
+"""Relocatable archives of the native programs: engines, every library they need and the loader, so that any Linux of the architecture runs them.
+
+A bundle brings its own C library, so the one over there does not matter, whether older or newer. What it asks of a system is a kernel that this C
+library runs on (3.2 or later) and ``/bin/sh``.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import os
+import platform
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from elftools.common.exceptions import ELFError
+from elftools.elf.dynamic import DynamicSegment
+from elftools.elf.elffile import ELFFile
+from elftools.elf.segments import InterpSegment
+
+from dpubench import __version__, programs
+from dpubench.errors import EnvironmentFault, UserError
+
+ARCHITECTURES: Final = ("aarch64", "x86_64")
+#: e_machine by architecture (gABI, "ELF Header").
+_MACHINE: Final = {"aarch64": "EM_AARCH64", "x86_64": "EM_X86_64"}
+
+#: Starts the loader of the bundle, which looks for libraries in the bundle first; the program finds its engines beside itself.
+_RUN: Final = """\
+#!/bin/sh
+lib=$(dirname "$(readlink -f "$0")")/lib
+exec "$lib/{loader}" --library-path "$lib" "$lib/{program}" "$@"
+"""
+
+
+@dataclass
+class Bundle:
+    """An archive that was written."""
+
+    path: Path
+    architecture: str
+    sha256: str  #: of the archive; the same for the same files, whenever and wherever it is packed
+    files: dict[str, str] = field(default_factory=dict)  #: path in the bundle -> SHA-256
+
+    def record(self) -> dict[str, Any]:
+        """For ``--json``."""
+        return {"path": str(self.path), "architecture": self.architecture, "sha256": self.sha256, "bytes": self.path.stat().st_size,
+                "files": self.files}  # fmt: skip
+
+
+def host_architecture() -> str:
+    """This machine's, by the name that a bundle gives it."""
+    return {"arm64": "aarch64", "amd64": "x86_64"}.get(platform.machine(), platform.machine())
+
+
+def build(architecture: str) -> Path:
+    """Compiles the programs for ``architecture``; the build folder.
+
+    Raises:
+        UserError: there are no sources, or what compiling needs is missing.
+    """
+    repository = Path(__file__).resolve().parents[2]
+    if not (repository / "scripts" / "cross.sh").is_file():
+        raise UserError("a bundle is compiled from the sources: run this from a clone of the repository, or give a build with --build")
+    folder = repository / f"build-bundle-{architecture}"
+    words = ["scripts/build.sh", str(folder)] if architecture == host_architecture() else ["scripts/cross.sh", architecture, str(folder)]
+    # What it says belongs to the person, not to the reader of --json.
+    if subprocess.run(words, cwd=repository, stdout=sys.stderr.fileno(), stdin=subprocess.DEVNULL, check=False).returncode != 0:
+        raise EnvironmentFault(f"{' '.join(words)}: failed; the reason is above")
+    return folder
+
+
+def pack(build_folder: Path, architecture: str, output: Path) -> Bundle:
+    """Writes the programs of a build and all they need to ``output`` (tar, gzip).
+
+    Libraries are this system's, for another architecture those of the sysroot beside the build.
+
+    Raises:
+        UserError: there is no such build, a library is missing, or something is of another architecture.
+    """
+    program = programs.operators_program(build_folder)
+    native = program.parent
+    root = Path("/") if architecture == host_architecture() else build_folder.absolute().parent / f"build-sysroot-{architecture}"
+    own = [program, *sorted(native.glob("*.so*")), *sorted((native / "engines").glob("*"))]
+    placed = {f"lib/{file.relative_to(native)}": file for file in own if file.is_file()}
+    closure = _Closure(architecture, root, {file.name: file for file in placed.values()})
+    for file in list(placed.values()):
+        if file.suffix != ".missing":
+            closure.add(file)
+    placed |= {f"lib/{name}": file for name, file in closure.libraries.items()}
+    if not closure.loader:
+        raise UserError(f"{program}: names no loader: it is no dynamically linked program")
+    run = _RUN.format(loader=closure.loader, program=program.name).encode()
+    contents = {name: file.read_bytes() for name, file in placed.items()} | {"run": run}
+    files = {name: hashlib.sha256(data).hexdigest() for name, data in sorted(contents.items())}
+    manifest = {"schema": "dpubench.bundle/1", "version": __version__, "architecture": architecture, "files": files}
+    contents["manifest.json"] = json.dumps(manifest, indent=1, sort_keys=True).encode() + b"\n"
+    data = _archive(folder_name(architecture), contents)
+    temporary = output.with_name(output.name + f".{os.getpid()}")
+    try:
+        temporary.write_bytes(data)
+        temporary.replace(output)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise EnvironmentFault(f"{output}: cannot be written: {error.strerror}") from None
+    return Bundle(output, architecture, hashlib.sha256(data).hexdigest(), files)
+
+
+def _archive(folder: str, contents: dict[str, bytes]) -> bytes:
+    """A tar archive in which nothing tells when or by whom it was made."""
+    raw = io.BytesIO()
+    with gzip.GzipFile(fileobj=raw, mode="wb", compresslevel=6, mtime=0) as packed, tarfile.open(fileobj=packed, mode="w") as archive:
+        for name, data in sorted(contents.items()):
+            entry = tarfile.TarInfo(f"{folder}/{name}")
+            entry.size = len(data)
+            entry.mode = 0o755 if name == "run" or (name.startswith("lib/") and not name.endswith(".missing")) else 0o644
+            archive.addfile(entry, io.BytesIO(data))
+    return raw.getvalue()
+
+
+class _Closure:
+    """The libraries that files need, theirs, and so on (DT_NEEDED); and the loader (PT_INTERP)."""
+
+    def __init__(self, architecture: str, root: Path, own: dict[str, Path]) -> None:
+        self.libraries: dict[str, Path] = {}
+        self.loader = ""
+        self._architecture = architecture
+        self._own = own
+        self._folders = [
+            root / folder / triplet
+            for folder in ("usr/local/lib", "lib", "usr/lib", "lib64", "usr/lib64")
+            for triplet in (f"{architecture}-linux-gnu", "")
+        ]
+
+    def add(self, file: Path) -> None:
+        for name, kind in self._names(file):
+            if kind == "loader":
+                self.loader = self.loader or name
+            if name not in self._own and name not in self.libraries:
+                self.libraries[name] = self._find(name, file)
+                self.add(self.libraries[name])
+
+    def _names(self, file: Path) -> Iterator[tuple[str, str]]:
+        try:
+            with file.open("rb") as stream:
+                elf = ELFFile(stream)
+                if elf["e_machine"] != _MACHINE[self._architecture]:
+                    raise UserError(f"{file}: is not for {self._architecture}, but {elf.get_machine_arch()}")
+                for segment in elf.iter_segments():
+                    if isinstance(segment, InterpSegment):
+                        yield Path(segment.get_interp_name()).name, "loader"
+                    elif isinstance(segment, DynamicSegment):
+                        # The attribute is one of this kind of tag alone, which pyelftools makes at run time.
+                        yield from [(str(vars(tag)["needed"]), "library") for tag in segment.iter_tags("DT_NEEDED")]
+        except OSError as error:
+            raise UserError(f"{file}: {error.strerror}: build first, or give a build with --build") from None
+        except ELFError as error:
+            raise UserError(f"{file}: is no program and no library: {error}") from None
+
+    def _find(self, name: str, needed_by: Path) -> Path:
+        for folder in self._folders:
+            if (folder / name).exists():
+                return (folder / name).resolve()
+        raise UserError(f"{needed_by.name} needs {name}, which is in none of {', '.join(map(str, self._folders[:4]))}, ...")
+
+
+def folder_name(architecture: str) -> str:
+    """The folder that an archive unpacks to."""
+    return f"dpubench-{__version__}-{architecture}"
+
+
+def engines(files: Sequence[str]) -> tuple[int, int]:
+    """How many engine modules are in a bundle of ``files``, and how many are only named with the reason of their absence."""
+    modules = [f for f in files if f.startswith("lib/engines/")]
+    missing = sum(f.endswith(".missing") for f in modules)
+    return len(modules) - missing, missing

@@ -1,0 +1,60 @@
+#!/bin/sh
+# Compiles the native half for another architecture. Usage: cross.sh ARCHITECTURE BUILD_FOLDER [meson option...]
+# ARCHITECTURE: aarch64 or x86_64. Nothing of this system changes; headers and libraries come from a sysroot of their own.
+set -eu
+architecture=$1
+build=$(realpath -m "$2")
+shift 2
+# The oldest core that such devices and servers have: what the compiler may use, and what an emulator pretends to be.
+case $architecture in
+# The first Arm servers (2019) and BlueField-3 and later have LSE atomics, CRC, AES, SHA-2, PMULL; and no SVE.
+aarch64) debian=arm64 core=neoverse-n1 package=g++-aarch64-linux-gnu other=libhyperscan-dev ;;
+x86_64) debian=amd64 core=Nehalem package=g++-x86-64-linux-gnu other=libvectorscan-dev ;;
+*) echo "cross: no architecture '$architecture': aarch64 or x86_64" >&2; exit 2 ;;
+esac
+triplet=$architecture-linux-gnu
+sysroot=$(dirname "$build")/build-sysroot-$architecture
+command -v "$triplet-g++" >/dev/null 2>&1 || { echo "cross: there is no $triplet-g++ here: install the package $package" >&2; exit 1; }
+
+# What the programs, their engines and their tests are compiled and linked against; of packages.txt, the development packages.
+# shellcheck disable=SC2046
+scripts/sysroot.sh "$sysroot" "$debian" libc6-dev libstdc++6 libgtest-dev \
+    $(awk -v other="$other" '($1 == "build" || $1 == "engine") && $2 ~ /-dev$/ && $2 != other {print $2}' scripts/packages.txt)
+
+ccache=
+! command -v ccache >/dev/null 2>&1 || ccache="'ccache', "
+wrapper=
+! command -v "qemu-$architecture" >/dev/null 2>&1 || wrapper="exe_wrapper = ['qemu-$architecture', '-L', '$sysroot', '-cpu', '$core']"
+mkdir -p "$build"
+# --sysroot belongs to the compiler's name, not to its options: those are recorded with every result.
+cat >"$build/cross.new" <<END
+# Written by scripts/cross.sh for: $(cat "$sysroot/.stamp")
+[binaries]
+cpp = [$ccache'$triplet-g++', '--sysroot=$sysroot']
+ar = '$triplet-gcc-ar'
+strip = '$triplet-strip'
+pkg-config = 'pkg-config'
+$wrapper
+
+[properties]
+sys_root = '$sysroot'
+pkg_config_libdir = ['$sysroot/usr/lib/$triplet/pkgconfig', '$sysroot/usr/share/pkgconfig']
+
+[host_machine]
+system = 'linux'
+cpu_family = '$architecture'
+cpu = '$core'
+endian = 'little'
+END
+# Meson reads it at the first configure alone, and remembers which libraries it found.
+if ! cmp -s "$build/cross.new" "$build/cross.ini"; then
+    mv "$build/cross.new" "$sysroot/cross.new"
+    rm -rf "$build"
+    mkdir "$build"
+    mv "$sysroot/cross.new" "$build/cross.ini"
+fi
+rm -f "$build/cross.new"
+
+# They are meant for this machine's builds.
+unset CXX CXXFLAGS CPPFLAGS LDFLAGS PKG_CONFIG_PATH PKG_CONFIG_LIBDIR PKG_CONFIG_SYSROOT_DIR
+scripts/build.sh "$build" --cross-file="$build/cross.ini" "$@"
