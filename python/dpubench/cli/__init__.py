@@ -92,6 +92,17 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, indent=1, ensure_ascii=False))
 
 
+def table_console() -> Any:
+    """For tables on standard output: as wide as the terminal; a file or a pipe gets a line a row, which is what ``grep`` wants."""
+    import os
+    import sys
+
+    from rich.console import Console
+
+    unlimited = None if sys.stdout.isatty() or os.environ.get("COLUMNS") else 10_000
+    return Console(highlight=False, markup=False, width=unlimited)
+
+
 def results_directory(given: Path | None) -> Path:
     """``--results``, else ``$DPUBENCH_RESULTS``, else ``results`` here."""
     import os

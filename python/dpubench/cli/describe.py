@@ -8,6 +8,8 @@ from typing import Any
 
 import typer
 
+_COLUMN = 18  #: where texts begin
+
 
 def command(
     operator: str = typer.Argument(help="Name of an operator (`dpubench list`)."),
@@ -60,4 +62,7 @@ def _lines(entry: dict[str, Any]) -> list[str]:
 
 
 def _wrapped(head: str, text: str) -> list[str]:
-    return textwrap.wrap(text, 100, initial_indent=f"{head:<16}", subsequent_indent=" " * 16) or [head]
+    # A name that fills its column has a line of its own.
+    first = [] if len(head) < _COLUMN else [head]
+    indent = " " * _COLUMN
+    return first + (textwrap.wrap(text, 100, initial_indent=indent if first else f"{head:<{_COLUMN}}", subsequent_indent=indent) or [head])

@@ -13,14 +13,13 @@ def command(
 ) -> int:
     from dataclasses import asdict
 
-    from dpubench.cli import print_json, results_directory
+    from dpubench.cli import print_json, results_directory, table_console
     from dpubench.machine import examine
 
     findings = examine(results_directory(results))
     if json:
         print_json([asdict(f) for f in findings])
         return 0
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -28,5 +27,5 @@ def command(
         table.add_column(column, overflow="fold")
     for f in findings:
         table.add_row({"good": "ok", "harm": "!!", "note": "--"}[f.verdict], f.what, f.found, f.harm, f.remedy)
-    Console(highlight=False, markup=False).print(table)
+    table_console().print(table)
     return 0

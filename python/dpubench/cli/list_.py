@@ -7,6 +7,8 @@ from typing import Any
 
 import typer
 
+#: Columns that are copied from here into commands: not broken over lines.
+_NAMES = ("operator", "engine", "study", "plan", "target", "kind", "reference", "program")
 WHAT = ("operators", "engines", "studies", "plans", "targets", "inputs")
 
 
@@ -96,14 +98,25 @@ def _inputs(given: list[str]) -> list[dict[str, Any]]:
 
 
 def _print_table(rows: list[dict[str, Any]]) -> None:
-    from rich.console import Console
     from rich.table import Table
 
+    from dpubench.cli import table_console
+
+    shown = [_for_people(row) for row in rows]
     table = Table(box=None, pad_edge=False, header_style="bold")
-    keys = [k for k in (rows[0] if rows else {}) if k not in ("sha256", "files", "available")]
+    keys = [k for k in (shown[0] if shown else {}) if any(row[k] for row in shown)]
     for key in keys:
-        table.add_column(key, overflow="fold")
-    for row in rows:
-        # A whole path would squeeze the other columns; --json has it.
-        table.add_row(*(Path(row[k]).name if k == "program" else str(row[k]) for k in keys))
-    Console(highlight=False, markup=False).print(table)
+        table.add_column(key, overflow="fold", no_wrap=key in _NAMES)
+    for row in shown:
+        table.add_row(*(row[k] for k in keys))
+    table_console().print(table)
+
+
+def _for_people(row: dict[str, Any]) -> dict[str, str]:
+    """Without what only --json needs; why something cannot run stands in the place of what it is, so that no column is empty but for one line."""
+    shown = {k: str(v) for k, v in row.items() if k not in ("sha256", "files", "available", "reason", "unavailable")}
+    if reason := row.get("reason") or row.get("unavailable"):
+        shown["summary"] = f"cannot run here: {reason}"
+    if "program" in row:
+        shown["program"] = Path(row["program"]).name  # a whole path would squeeze the other columns
+    return shown
