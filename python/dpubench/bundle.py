@@ -85,6 +85,8 @@ def pack(build_folder: Path, architecture: str, output: Path) -> Bundle:
     Raises:
         UserError: there is no such build, a library is missing, or something is of another architecture.
     """
+    if not os.access(output.absolute().parent, os.W_OK):
+        raise EnvironmentFault(f"{output}: cannot be written: check the folder's permissions")
     program = programs.operators_program(build_folder)
     native = program.parent
     root = Path("/") if architecture == host_architecture() else build_folder.absolute().parent / f"build-sysroot-{architecture}"
