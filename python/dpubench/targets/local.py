@@ -6,9 +6,14 @@ import contextlib
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from dpubench.errors import EnvironmentFault
+
+#: How long the killed descendants of a program are waited for.
+_GROUP_GONE_S: Final = 1.0
 
 
 class LocalProcess:
@@ -50,6 +55,13 @@ class LocalProcess:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
         self._popen.wait()
+        # What it started is not ours to wait for; it is asked whether the group still has a member. One that ended stays in it until
+        # the system's first process takes notice: not for ever.
+        given_up = time.monotonic() + _GROUP_GONE_S
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            while time.monotonic() < given_up:
+                os.killpg(self.pid, 0)
+                time.sleep(0.005)
 
     def close(self) -> None:
         for stream in (self._stdin, self._stdout, self._stderr):
