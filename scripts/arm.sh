@@ -21,6 +21,8 @@ for operator in json.loads(sys.stdin.readline())["catalog"]["operators"]:
 echo "== bundle for aarch64"
 unpacked=$(mktemp -d)
 trap 'rm -rf "$unpacked"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
 .venv/bin/dpubench bundle --arch aarch64 --build "$build" -o "$unpacked/bundle.tar.gz"
 tar xzf "$unpacked/bundle.tar.gz" -C "$unpacked"
 lib=$(echo "$unpacked"/*/lib)

@@ -5,9 +5,10 @@ set -eu
 architecture=$1
 build=$(realpath -m "$2")
 shift 2
-# The oldest core that such devices and servers have: what the compiler may use, and what an emulator pretends to be.
+# core: what an emulator pretends to be. The compiler is given none and keeps to the architecture's baseline (cxxflags of single
+# engines apart, which look before they run), so that older cores run it too: the Cortex-A72 of BlueField-2, for one.
 case $architecture in
-# The first Arm servers (2019) and BlueField-3 and later have LSE atomics, CRC, AES, SHA-2, PMULL; and no SVE.
+# The core of the first Arm servers (2019) has LSE atomics, CRC, AES, SHA-2, PMULL; and no SVE.
 aarch64) debian=arm64 core=neoverse-n1 package=g++-aarch64-linux-gnu other=libhyperscan-dev ;;
 x86_64) debian=amd64 core=Nehalem package=g++-x86-64-linux-gnu other=libvectorscan-dev ;;
 *) echo "cross: no architecture '$architecture': aarch64 or x86_64" >&2; exit 2 ;;

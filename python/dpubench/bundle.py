@@ -110,8 +110,9 @@ def pack(build_folder: Path, architecture: str, output: Path) -> Bundle:
         temporary.write_bytes(data)
         temporary.replace(output)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise EnvironmentFault(f"{output}: cannot be written: {error.strerror}") from None
+    finally:  # also after Ctrl-C; once it has its name nothing is left of it
+        temporary.unlink(missing_ok=True)
     return Bundle(output, architecture, hashlib.sha256(data).hexdigest(), files)
 
 
@@ -134,6 +135,7 @@ class _Closure:
         self.libraries: dict[str, Path] = {}
         self.loader = ""
         self._architecture = architecture
+        self._root = root
         self._own = own
         self._folders = [
             root / folder / triplet
@@ -170,7 +172,7 @@ class _Closure:
         for folder in self._folders:
             if (folder / name).exists():
                 return (folder / name).resolve()
-        raise UserError(f"{needed_by.name} needs {name}, which is in none of {', '.join(map(str, self._folders[:4]))}, ...")
+        raise UserError(f"{needed_by.name} needs {name}, which is nowhere under {self._root}: install the package that has it, or build anew")
 
 
 def folder_name(architecture: str) -> str:
