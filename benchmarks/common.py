@@ -75,7 +75,7 @@ class Bench:
     def catalog(self) -> catalog.Catalog:
         """Operators and engines of the build, bare loops included."""
         bare = self.programs / "bare"
-        return catalog.read(self.program, [bare] if bare.is_dir() else [], use_cache=False)
+        return catalog.read_here(self.program, [bare] if bare.is_dir() else [], use_cache=False)
 
     @cached_property
     def inputs(self) -> inputs.Resolved:

@@ -19,7 +19,7 @@ def command(
     from dpubench import catalog, programs
     from dpubench.cli import print_json
 
-    entry = catalog.read(programs.operators_program(), engine_dir).operator(operator)
+    entry = catalog.read_here(programs.operators_program(), engine_dir).operator(operator)
     if json:
         print_json(entry)
     else:

@@ -47,12 +47,12 @@ def _rows(what: str, engine_dirs: list[Path], given: list[str]) -> list[dict[str
     if what == "targets":
         from dpubench import targets
 
-        return [{"target": n, "summary": targets.find(n).summary, "unavailable": targets.find(n).unavailable()} for n in targets.names()]
+        return [{"target": ", ".join(targets.kind_module(k).EXAMPLES), "summary": targets.kind_module(k).SUMMARY} for k in targets.kinds()]
     if what == "inputs":
         return _inputs(given)
     from dpubench import catalog, programs
 
-    known = catalog.read(programs.operators_program(), engine_dirs)
+    known = catalog.read_here(programs.operators_program(), engine_dirs)
     if what == "engines":
         rows = [
             {

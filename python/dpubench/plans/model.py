@@ -113,10 +113,10 @@ class Plan(_Strict):
     window: Window = Field(default_factory=Window)
     silence: Duration = 120.0  #: a worker without an event for this long hangs
     seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = 1
-    target: Word = "local"
+    target: Annotated[list[Word], BeforeValidator(_listed)] = Field(default=["local"])
     inputs: dict[str, Annotated[list[Word], BeforeValidator(_listed)]] = Field(default_factory=dict)
 
-    @field_validator("operators", "engines", "sizes", "threads", "bursts", "footprints", mode="after")
+    @field_validator("operators", "engines", "sizes", "threads", "bursts", "footprints", "target", mode="after")
     @classmethod
     def _not_empty(cls, value: Any) -> Any:
         if value == []:

@@ -1,4 +1,4 @@
-"""Carries a run out: the selection round, rounds of fresh processes, stopping by precision or budget, interruption.
+"""Carries a run on one target out: the selection round, rounds of fresh processes, stopping by precision or budget, interruption.
 
 Methodology, as docs/methodology.md argues it: a round is a fresh process; in it the points of a configuration alternate window by window. Seeds and
 the order of configurations differ from round to round. Whether a point is known well enough is decided after whole rounds only.
@@ -6,13 +6,14 @@ the order of configurations differ from round to round. Whether a point is known
 
 from __future__ import annotations
 
+import contextlib
 import random
 import statistics
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from dpubench.errors import EnvironmentFault, Exit, Interrupted, NothingRan, UserError
+from dpubench.errors import EnvironmentFault, Exit, Interrupted, NothingRan, TargetLost, UserError
 from dpubench.plans.model import Plan
 from dpubench.results.store import RunWriter
 from dpubench.runner import stopping
@@ -27,10 +28,32 @@ from dpubench.runner.setting import Setting
 RESERVE: Final = 0.04
 
 
-class Run:
-    """One run, new or resumed."""
+class Budget:
+    """The time of a run, which its targets share: what is left is divided evenly among those that are still at work."""
 
-    def __init__(self, writer: RunWriter, plan: Plan, setting: Setting, record: dict[str, Any], inputs: Mapping[str, list[str]]) -> None:
+    def __init__(self, seconds: float, spent_s: float = 0.0, sharers: int = 1) -> None:
+        self._seconds = seconds
+        self._spent_s = spent_s
+        self.sharers = sharers
+
+    def left_s(self) -> float:
+        """Of one target's share."""
+        return (self._seconds * (1 - RESERVE) - self._spent_s) / max(self.sharers, 1)
+
+    def spend(self, seconds: float) -> None:
+        self._spent_s += seconds
+
+    def grant(self, seconds: float) -> None:
+        """Makes sure that each share has ``seconds`` left: a resumed run owes rounds whatever was spent before."""
+        self._seconds += max(seconds - self.left_s(), 0.0) * max(self.sharers, 1) / (1 - RESERVE)
+
+
+class Run:
+    """One run on one target, new or resumed. :meth:`execute` does all of it; several runs alternate by :meth:`begin`, :meth:`round`, :meth:`finish`."""
+
+    def __init__(
+        self, writer: RunWriter, plan: Plan, setting: Setting, record: dict[str, Any], inputs: Mapping[str, list[str]], budget: Budget | None = None
+    ) -> None:  # fmt: skip
         self.writer = writer
         self.plan = plan
         self.setting = setting
@@ -40,8 +63,8 @@ class Run:
         self._measurer = Measurer(plan, setting, inputs, self._journal, self._costs)
         self._configurations = {c.id: c for c in map(Configuration.from_record, record["configurations"])}
         self._points: dict[str, Point] = {}
-        self._begun = time.monotonic() - float(record["spent_s"])
-        self._budget = plan.budget
+        self._budget = budget or Budget(plan.budget, float(record["spent_s"]))
+        self._number = 0  #: of the next round
         self._dropped: set[str] = set()
         self._bring_back()
 
@@ -71,14 +94,9 @@ class Run:
         if status is not None:
             self.record["status"] = status
             self.record["finished"] = "" if status == "running" else now_utc()
-        self.record["spent_s"] = round(time.monotonic() - self._begun, 3)
         self.record["configurations"] = [c.record() for c in self._configurations.values()]
         self.record["points"] = [p.record() for p in self._points.values()]
         self.writer.write_record(self.record)
-
-    def _left(self) -> float:
-        spent: float = time.monotonic() - self._begun
-        return self._budget * (1 - RESERVE) - spent
 
     # --- the run
 
@@ -87,21 +105,33 @@ class Run:
 
         Raises:
             Interrupted: a stop was asked for; everything measured is kept.
+            TargetLost: the way to the target broke; everything measured is kept.
             NothingRan: no engine that was asked for can run here.
         """
-        self._save("running")
-        try:
+        self.begin()
+        while self.round():
+            pass
+        return self.finish()
+
+    def begin(self) -> None:
+        """Chooses engines, where that is left to the run. @raises as :meth:`execute`"""
+        with self._keeping():
             self._select()
             if not any(not p.unavailable for p in self.points):
                 raise NothingRan("nothing that was asked for can run here: `dpubench list engines` gives the reasons")
-            self._rounds()
-        except Interrupted:
-            self._save("interrupted")
-            raise
-        except UserError as error:
-            self._journal.failure("job", str(error))
-            self._save_if_possible("failed")
-            raise
+            self._number = 1 + max((r["number"] for r in self.record["rounds"]), default=-1)
+            for path in self.writer.whole_rounds():
+                self._number = max(self._number, int(path.stem) + 1)
+            if self.record["rounds"]:
+                self._budget.grant(self._needed_s())
+
+    def round(self) -> bool:
+        """Measures one more round; False when none is owed or none fits the budget. @raises as :meth:`execute`"""
+        with self._keeping():
+            return self._one_round()
+
+    def finish(self) -> Exit:
+        """Concludes and keeps. @raises NothingRan nothing could be measured"""
         self._conclude()
         measured = any(p.rates for p in self.points)
         self._save("complete" if measured else "failed")
@@ -110,6 +140,35 @@ class Run:
                 "nothing could be measured: " + (self.record["failures"][0]["message"] if self.record["failures"] else "no engine can run here")
             )
         return Exit.FAILED if self.record["failures"] else Exit.DONE
+
+    @contextlib.contextmanager
+    def _keeping(self) -> Iterator[None]:
+        """Whatever ends a part of the run: the time that it took is counted, what was measured is kept, and the record says how it stands."""
+        begun = time.monotonic()
+
+        def count() -> None:
+            passed = time.monotonic() - begun
+            self._budget.spend(passed)
+            self.record["spent_s"] = round(self.record["spent_s"] + passed, 3)
+
+        self._save("running")
+        try:
+            yield
+        except (Interrupted, TargetLost):
+            count()
+            self._save_if_possible("interrupted")
+            raise
+        except UserError as error:
+            count()
+            self._journal.failure("job", str(error))
+            self._save_if_possible("failed")
+            raise
+        count()
+        self._save()
+
+    def interrupt(self) -> None:
+        """Marks the run interrupted, while it is not at work."""
+        self._save_if_possible("interrupted")
 
     def _save_if_possible(self, status: str) -> None:
         try:
@@ -127,7 +186,7 @@ class Run:
         if contested:
             groups: Groups = {c.id: [self._point(c, e, "") for e in c.candidates] for c in contested}
             self.setting.listener.stage(
-                f"choosing the best engine of {len(groups)} configurations", sum(2 * len(p) for p in groups.values()), self._left()
+                f"choosing the best engine of {len(groups)} configurations", sum(2 * len(p) for p in groups.values()), self._budget.left_s()
             )
             failures = self._journal.failures
             selection = Round(0, 1, self.writer.begin_selection())
@@ -148,11 +207,11 @@ class Run:
         """Keeps the reference and the best of the others, so that a reference that is itself the best has one beside it."""
         engines = list(configuration.candidates)
         others = [e for e in engines if e != configuration.reference]
-        medians = {e: statistics.median(r) for e in others if (r := rates.get(point_id(configuration.id, e, self.plan.target, "")))}
+        medians = {e: statistics.median(r) for e in others if (r := rates.get(point_id(configuration.id, e, self.setting.target.name, "")))}
         if medians:
             best = max(medians, key=lambda e: medians[e])
             for engine in others:
-                broken = point_id(configuration.id, engine, self.plan.target, "") in failed
+                broken = point_id(configuration.id, engine, self.setting.target.name, "") in failed
                 if engine != best and not broken:
                     configuration.not_measured[engine] = f"{medians[best] / medians[engine]:.2f} times slower than {best} in the selection round"
             engines = [e for e in engines if e not in configuration.not_measured]
@@ -167,7 +226,7 @@ class Run:
     def _point(self, configuration: Configuration, engine: str, build: str) -> Point:
         operator = self.record["operators"][configuration.operator]
         entry: Mapping[str, str] = next((e for e in operator["engines"] if e["name"] == engine), {})
-        point = Point(configuration, engine, self.plan.target, build, int(operator["version"]))
+        point = Point(configuration, engine, self.setting.target.name, build, int(operator["version"]))
         point.program, point.name_in_program = entry.get("program", ""), entry.get("name_in_program", "")
         return point
 
@@ -183,35 +242,31 @@ class Run:
         }  # fmt: skip
         return {g: p for g, p in groups.items() if g not in done}
 
-    def _rounds(self) -> None:
-        number = 1 + max((r["number"] for r in self.record["rounds"]), default=-1)
-        for path in self.writer.whole_rounds():
-            number = max(number, int(path.stem) + 1)
-        if self.record["rounds"]:
-            self._budget = max(self._budget, self._budget * RESERVE + (time.monotonic() - self._begun) + self._needed_s())
-        while groups := self._active():
-            missing = max(self.plan.rounds.min - min(len(p.rates) for points in groups.values() for p in points), 0)
-            if number > 0:
-                groups = self._fit(groups, missing)
-            priced = sizes(groups)
-            cycles = self._costs.cycles_for(priced, self._left() / max(missing, 1))
-            expected = self._costs.round_s(priced, cycles)
-            if missing == 0 and expected > self._left():
-                cycles = self.plan.cycles.min
-                if self._costs.round_s(priced, cycles) > self._left():
-                    break
-            elif missing and number > 0 and self._costs.round_s(priced, self.plan.cycles.min) > self._left():
-                break
-            self.setting.stop.check()
-            self.setting.listener.stage(
-                f"round {number + 1} of at least {number + missing}, {len(groups)} configurations"
-                if missing
-                else f"round {number + 1} for {len(groups)} configurations that are not yet precise enough",
-                sum(2 * cycles * len(p) for p in groups.values()),
-                self._left(),
-            )
-            self._round(number, groups, cycles)
-            number += 1
+    def _one_round(self) -> bool:
+        groups = self._active()
+        if not groups:
+            return False
+        missing = max(self.plan.rounds.min - min(len(p.rates) for points in groups.values() for p in points), 0)
+        if self._number > 0:
+            groups = self._fit(groups, missing)
+        priced, left_s = sizes(groups), self._budget.left_s()
+        if (missing == 0 or self._number > 0) and self._costs.round_s(priced, self.plan.cycles.min) > left_s:
+            return False
+        cycles = self._costs.cycles_for(priced, left_s / max(missing, 1))
+        if missing == 0 and self._costs.round_s(priced, cycles) > left_s:
+            cycles = self.plan.cycles.min
+        self.setting.stop.check()
+        where = f"{self.setting.target.name}: " if self.setting.target.name != "local" else ""
+        self.setting.listener.stage(
+            f"{where}round {self._number + 1} of at least {self._number + missing}, {len(groups)} configurations"
+            if missing
+            else f"{where}round {self._number + 1} for {len(groups)} configurations that are not yet precise enough",
+            sum(2 * cycles * len(p) for p in groups.values()),
+            left_s,
+        )
+        self._round(self._number, groups, cycles)
+        self._number += 1
+        return True
 
     def _needed_s(self) -> float:
         """Seconds for the rounds that a resumed run still owes."""
@@ -223,7 +278,7 @@ class Run:
         """Leaves out the dearest configurations while the rounds still owed do not fit the budget; each operator keeps one. Says so."""
         fitting = dict(groups)
         while missing > 0:
-            excess = missing * self._costs.round_s(sizes(fitting), self.plan.cycles.min) - self._left()
+            excess = missing * self._costs.round_s(sizes(fitting), self.plan.cycles.min) - self._budget.left_s()
             counts: dict[str, int] = {}
             for points in fitting.values():
                 counts[points[0].configuration.operator] = counts.get(points[0].configuration.operator, 0) + 1
@@ -257,11 +312,12 @@ class Run:
             entry = {"number": number, "started": started, "elapsed_s": round(time.monotonic() - begun, 3), "cycles": cycles}
             self.record["rounds"].append(entry | {"windows": sum(map(len, work.rates.values())), "whole": whole})
         work.writer.finish()
-        self._save()
 
     # --- the end
 
     def _conclude(self) -> None:
+        if self.setting.target.times_mean_nothing:
+            return
         for point in self.points:
             if point.failure or point.unavailable or not point.rates:
                 continue

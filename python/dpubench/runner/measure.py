@@ -9,10 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final
 
-from dpubench import programs, schemas
+from dpubench import schemas
 from dpubench.errors import EnvironmentFault
 from dpubench.plans.model import Plan
 from dpubench.results.store import Event, RoundWriter
@@ -77,10 +76,10 @@ class Measurer:
 
     # --- programs
 
-    def _program(self, side: str) -> Path:
+    def _program(self, side: str) -> str:
         if side == OTHER_BUILD:
-            return self._setting.against or self._setting.program
-        return Path(side) if side else self._setting.program
+            return str(self._setting.against or self._setting.program)
+        return side or self._setting.program
 
     def _job(self, groups: Groups, number: int, cycles: int, control: str, limit_s: float) -> bytes:
         window = self._plan.window
@@ -92,7 +91,7 @@ class Measurer:
             "round": number,
             "control": control,
             "inputs": self._inputs,
-            "cache_dir": str(programs.cache_directory() / "prepared"),
+            "cache_dir": self._setting.cache_directory,
             "cpus": self._setting.cpus,
             "window": {
                 "min_ms": window.min * 1e3, "max_ms": window.max * 1e3, "min_bursts": window.min_bursts, "threaded_min_ms": window.threaded_min * 1e3
@@ -121,7 +120,7 @@ class Measurer:
         try:
             return Worker(
                 self._setting.target,
-                str(self._program(side)),
+                self._program(side),
                 # The folders hold modules for our program and its other build; a contract program knows its own engines.
                 [] if _is_foreign(side) else [word for d in self._setting.engine_dirs for word in ("--engine-dir", str(d))],
                 stop=self._setting.stop,

@@ -28,9 +28,10 @@ class Listener:
 class Setting:
     """What a run works with besides its plan."""
 
-    program: Path
-    target: Target
+    target: Target  #: open
+    program: str  #: path there
     cpus: list[int]
+    cache_directory: str  #: there
     stop: StopRequest
     listener: Listener
     engine_dirs: Sequence[Path] = ()
