@@ -2,6 +2,8 @@
 
 A round under way is ``rounds/NNNN.ndjson``, appended event by event; a whole one is ``rounds/NNNN.parquet``, written beside and renamed into place
 before the text is removed. ``run.json`` is always a whole file. One writer at a time holds the lock.
+
+A run of several targets is a *run set*: a directory whose ``run.json`` lists them, with one ordinary run directory for each in ``targets/``.
 """
 
 from __future__ import annotations
@@ -9,20 +11,26 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import hashlib
 import json
 import os
+import re
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
+from dpubench import schemas
 from dpubench.errors import EnvironmentFault, UserError, nearest
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Event = dict[str, Any]
+RUN: Final = schemas.RUN
+RUN_SET: Final = schemas.RUN_SET
 LATEST: Final = "latest"
+TARGETS: Final = "targets"  #: where a set keeps its members
 SELECTION: Final = "selection"  #: windows by which the best engine was chosen; never part of an interval
 
 
@@ -126,7 +134,7 @@ def to_parquet(ndjson: Path) -> int:
 
 
 class RunDirectory:
-    """A run on disk, for reading."""
+    """A run on disk, or a set of runs, for reading."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -144,16 +152,53 @@ class RunDirectory:
         return self.path / "rounds"
 
     def record(self) -> dict[str, Any]:
-        """``run.json``. @raises UserError when it is missing or damaged."""
+        """``run.json`` of a run or of a set. @raises UserError when it is missing or damaged."""
         try:
             record = json.loads(self.run_file.read_text(encoding="utf-8"))
         except OSError as error:
             raise UserError(f"{self.run_file}: cannot be read: {error.strerror}: is {self.path} a run directory?") from None
         except ValueError as error:
             raise UserError(f"{self.run_file}: is damaged: {error}") from None
-        if not isinstance(record, dict) or record.get("schema") != "dpubench.run/1":
-            raise UserError(f"{self.run_file}: is no dpubench.run/1: it was written by another version")
+        if not isinstance(record, dict) or record.get("schema") not in (RUN, RUN_SET):
+            raise UserError(f"{self.run_file}: is no {RUN} or {RUN_SET}: it was written by another version")
         return record
+
+    @property
+    def is_set(self) -> bool:
+        """Whether it holds runs of several targets. @raises UserError as :meth:`record`."""
+        return bool(self.record()["schema"] == RUN_SET)
+
+    def members(self) -> list[RunDirectory]:
+        """The runs of a set, one a target, in the set's order, whether they were begun or not; of an ordinary run itself alone.
+
+        Raises:
+            UserError: when ``run.json`` is damaged, or names something outside the set.
+        """
+        record = self.record()
+        return [RunDirectory(place) for _, place in self._places(record)] if record["schema"] == RUN_SET else [self]
+
+    def member_of_target(self, target: str) -> RunDirectory | None:
+        """The run of ``target`` in a set, or an ordinary run that was made on it."""
+        record = self.record()
+        if record["schema"] == RUN:
+            return self if record.get("target") == target else None
+        return next((RunDirectory(place) for name, place in self._places(record) if name == target), None)
+
+    def target_names(self) -> list[str]:
+        """Targets of a set, or of an ordinary run its one."""
+        record = self.record()
+        return [name for name, _ in self._places(record)] if record["schema"] == RUN_SET else [str(record.get("target", "local"))]
+
+    def _places(self, record: dict[str, Any]) -> list[tuple[str, Path]]:
+        """(target, directory) of every member of a set. A copied set is not trusted to stay within itself."""
+        try:
+            listed = [(str(target["name"]), PurePosixPath(target["path"])) for target in record["targets"]]
+        except (KeyError, TypeError) as error:
+            raise UserError(f"{self.run_file}: does not follow {RUN_SET} ({error!r})") from None
+        for name, path in listed:
+            if path.is_absolute() or ".." in path.parts or not path.parts:
+                raise UserError(f"{self.run_file}: the directory of target {name} ({path}) is not within the set")
+        return [(name, self.path / path) for name, path in listed]
 
     def whole_rounds(self) -> list[Path]:
         return sorted(self.rounds_dir.glob("[0-9]*.parquet"))
@@ -172,8 +217,13 @@ class RunDirectory:
         return pa.concat_tables(tables).unify_dictionaries() if tables else windows_schema().empty_table()
 
 
-class RunWriter(RunDirectory):
-    """The one writer of a run directory. A context manager: leaving it gives the lock back."""
+_W = TypeVar("_W", bound="_Writer")
+
+
+class _Writer(RunDirectory):
+    """The one writer of a directory, of a run or of a set. A context manager: leaving it gives the lock back."""
+
+    _FOLDER: ClassVar[str]  #: what a new one holds
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -193,8 +243,8 @@ class RunWriter(RunDirectory):
             os.pwrite(self._lock, f"{os.getpid()}\n".encode(), 0)
 
     @classmethod
-    def create(cls, results: Path, name: str, *, exact: bool) -> RunWriter:
-        """A new run directory; where ``name`` was not asked for by the user (``exact``), a number is appended if it exists."""
+    def create(cls: type[_W], results: Path, name: str, *, exact: bool) -> _W:
+        """A new directory; where ``name`` was not asked for by the user (``exact``), a number is appended if it exists."""
         with writing(results):
             results.mkdir(parents=True, exist_ok=True)
         for suffix in range(1, 1000):
@@ -210,13 +260,17 @@ class RunWriter(RunDirectory):
                         cls(path).close()  # raises with a clear message while another process writes it
                     raise UserError(f"{path}: exists already: choose another --name, or continue it with `dpubench resume {name}`") from None
                 continue
-            writer = cls(path)
-            with writing(writer.rounds_dir):
-                writer.rounds_dir.mkdir()
-            return writer
+            return cls._prepared(path)
         raise UserError(f"{results}: a thousand runs are called {name}: choose a --name")
 
-    def __enter__(self) -> RunWriter:
+    @classmethod
+    def _prepared(cls: type[_W], path: Path) -> _W:
+        writer = cls(path)
+        with writing(path / cls._FOLDER):
+            (path / cls._FOLDER).mkdir(exist_ok=True)
+        return writer
+
+    def __enter__(self: _W) -> _W:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
@@ -233,24 +287,6 @@ class RunWriter(RunDirectory):
 
     def write_plan(self, text: str) -> None:
         self._write_atomically(self.plan_file, text)
-
-    def begin_round(self, number: int) -> RoundWriter:
-        return RoundWriter(self.rounds_dir / f"{number:04d}.ndjson")
-
-    def begin_selection(self) -> RoundWriter:
-        return RoundWriter(self.path / f"{SELECTION}.ndjson")
-
-    def settle(self) -> None:
-        """Turns what an interrupted process left into whole rounds: its windows count, for the points that have them."""
-        for left in self.rounds_dir.glob("*.new"):
-            with writing(left):
-                left.unlink()
-        for ndjson in self.open_rounds():
-            if ndjson.with_suffix(".parquet").exists():
-                with writing(ndjson):
-                    ndjson.unlink()
-            else:
-                to_parquet(ndjson)
 
     def mark_latest(self) -> None:
         """Points ``latest`` beside the run at it. A file system without symbolic links is no fault."""
@@ -276,16 +312,80 @@ class RunWriter(RunDirectory):
                 raise
 
 
+class RunWriter(_Writer):
+    """The one writer of a run directory."""
+
+    _FOLDER = "rounds"
+
+    def begin_round(self, number: int) -> RoundWriter:
+        return RoundWriter(self.rounds_dir / f"{number:04d}.ndjson")
+
+    def begin_selection(self) -> RoundWriter:
+        return RoundWriter(self.path / f"{SELECTION}.ndjson")
+
+    def settle(self) -> None:
+        """Turns what an interrupted process left into whole rounds: its windows count, for the points that have them."""
+        for left in self.rounds_dir.glob("*.new"):
+            with writing(left):
+                left.unlink()
+        for ndjson in self.open_rounds():
+            if ndjson.with_suffix(".parquet").exists():
+                with writing(ndjson):
+                    ndjson.unlink()
+            else:
+                to_parquet(ndjson)
+
+
+class RunSetWriter(_Writer):
+    """The one writer of a run set; its members have writers, and locks, of their own."""
+
+    _FOLDER = TARGETS
+
+    def member(self, name: str) -> RunWriter:
+        """The writer of target ``name``'s run, whose directory is made where there is none yet."""
+        path = self.path / member_path(name)
+        with writing(path):
+            path.mkdir(parents=True, exist_ok=True)
+        return RunWriter._prepared(path)
+
+
+def member_path(target: str) -> str:
+    """Where a set keeps the run of ``target``, relative to it: ``targets/bf2``. The same name gives the same path.
+
+    A target's name may hold what file systems and shells dislike (``ssh://user@host``, ``local:cpus=0,quota=50%``); where something had to be
+    replaced, a part of the name's SHA-256 keeps two names apart.
+    """
+    slug = re.sub(r"[^A-Za-z0-9._-]+", "-", target).strip("-.")[:60]
+    if slug != target:
+        slug = f"{slug}-{hashlib.sha256(target.encode()).hexdigest()[:8]}".lstrip("-")
+    return f"{TARGETS}/{slug}"
+
+
 def find_run(run: str, results: Path) -> RunDirectory:
-    """The run called ``run``: a path, a name in ``results``, or ``latest``.
+    """The run or set called ``run``: a path, a name in ``results``, or ``latest``; ``NAME@target`` is the run of one target of a set.
 
     Raises:
         UserError: with the nearest name.
     """
-    for path in (Path(run), results / run):
-        if (path / "run.json").is_file() and (path != Path(run) or os.sep in run or path.is_dir()):
-            return RunDirectory(path.resolve())
+    found = _run_at(run, results)
+    if found is not None:
+        return found
+    # Both names may hold an @ of their own: every place is tried.
+    for at in (i for i, c in enumerate(run) if c == "@"):
+        of, target = _run_at(run[:at], results), run[at + 1 :]
+        if of is not None:
+            member = of.member_of_target(target)
+            if member is None:
+                raise UserError(f"{run[:at]}: was not measured on '{target}'{nearest(target, of.target_names())}")
+            return member
     known = sorted(p.parent.name for p in results.glob("*/run.json") if not p.parent.is_symlink())
     if run == LATEST:
         raise UserError(f"{results}: there is no run yet: start one with `dpubench run`")
     raise UserError(f"unknown run '{run}' (looked for it as a path and in {results}){nearest(run, known)}")
+
+
+def _run_at(run: str, results: Path) -> RunDirectory | None:
+    for path in (Path(run), results / run):
+        if run and (path / "run.json").is_file() and (path != Path(run) or os.sep in run or path.is_dir()):
+            return RunDirectory(path.resolve())
+    return None

@@ -1,4 +1,4 @@
-"""The contract as JSON Schema: job, event, run. Written once; both halves are tested against it."""
+"""The contract as JSON Schema: job, event, run, set of runs. Written once; both halves are tested against it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RUN_SET = "dpubench.run-set/1"
 
 @cache
 def schema(name: str) -> dict[str, Any]:
-    """The schema ``job``, ``event`` or ``run``."""
+    """The schema ``job``, ``event``, ``run`` or ``run-set``."""
     return cast("dict[str, Any]", json.loads(resources.files(__package__).joinpath(f"{name}.schema.json").read_text(encoding="utf-8")))
 
 
