@@ -61,11 +61,12 @@ def ask(path: Path) -> ContractProgram:
     """What the program ``path`` has. Never raises for what the program does: ``reason`` says it."""
     told = ContractProgram(path)
     try:
-        hello, *more = ask_program(LocalTarget(), str(path), ["--list"], silence_s=LIST_LIMIT_S, limit_s=2 * LIST_LIMIT_S) or [None]
-        if hello is None:
+        events = ask_program(LocalTarget(), str(path), ["--list"], silence_s=LIST_LIMIT_S, limit_s=2 * LIST_LIMIT_S)
+        if not events:
             raise WorkerFault("it ended without an answer", "crash")
-        if others := [e["event"] for e in (hello, *more) if e["event"] != "hello"] or ["second hello"] * bool(more):
-            raise WorkerFault(f"it printed a {others[0]} event besides its one hello event", "rubbish")
+        if len(events) > 1 or events[0]["event"] != "hello":
+            raise WorkerFault(f"it printed a {events[-1]['event']} event besides its one hello event", "rubbish")
+        hello = events[0]
         if "catalog" not in hello:
             raise WorkerFault("its hello event holds no catalog", "rubbish")
     except WorkerFault as fault:

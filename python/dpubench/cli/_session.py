@@ -17,8 +17,7 @@ from dpubench.errors import Interrupted, TargetLost, UserError
 from dpubench.plans.model import Plan
 from dpubench.results.model import PointSummary, RunSummary
 from dpubench.results.store import RunSetWriter, RunWriter
-from dpubench.results.summary import summaries, summarize
-from dpubench.results.text import set_lines
+from dpubench.results.summary import summarize
 from dpubench.runner.execute import Budget, Run
 from dpubench.runner.setting import Listener, Setting
 from dpubench.runner.together import RunSet
@@ -74,20 +73,21 @@ def carry_out_together(
 ) -> int:
     """Executes the runs of several targets in turns and tells how they went; the exit status. ``seconds``: their budget, together."""
     with listener(as_json) as display:
-        budget = Budget(seconds, sum(float(p.record["spent_s"]) for p in parts), len(parts))
-        runs = [part.run(stop, display, budget) for part in parts]
-        together = RunSet(writer, record, runs, budget, display)
+        share = seconds / len(record["targets"])
+        runs = [part.run(stop, display, Budget(share, float(part.record["spent_s"]))) for part in parts]
+        together = RunSet(writer, record, runs, display)
         again = f"continue with `dpubench resume {_named(writer.path)}`"
         try:
             status = together.execute()
         except Interrupted as error:
             raise Interrupted(f"{error}; {_kept(runs)} windows are kept in {writer.path}; {again}") from None
-    analysed = summaries(writer.path)
+    analysed = [summarize(m.path) for m in writer.members()]
     report = write_report(analysed, writer.path)
     if as_json and isinstance(display, JsonEvents):
         display.emit(_summary_event(writer.path, report, status, runs))
     else:
-        print("\n".join(set_lines(analysed, SUMMARY_LINES - 3)))
+        for one in analysed:
+            print(one.name, len(one.points))
         unfinished = [e["name"] for e in record["targets"] if e["status"] == "interrupted"]
         if unfinished:
             print(f"{', '.join(unfinished)}: not complete: {again}")

@@ -217,10 +217,8 @@ def _share(plan: Plan, where: Where, target: Target, engine_dirs: list[Path]) ->
     from dpubench import catalog, programs, studies
     from dpubench.runner.together import plan_for
 
-    if target.spec == "local":
-        known = catalog.read_here(programs.operators_program(), engine_dirs)
-    else:
-        known = catalog.read(target, engine_dirs)
+    # What this machine has is known from last time; elsewhere it is asked.
+    known = catalog.read_here(programs.operators_program(), engine_dirs) if target.spec == "local" else catalog.read(target, engine_dirs)
     for other_program, operator, engine, reason in known.refused():
         what = f"{engine} of {operator} in {other_program.path}" if engine else "a program of --engine-dir"
         print(f"dpubench: {what} takes no part: {reason}", file=sys.stderr)

@@ -29,27 +29,28 @@ RESERVE: Final = 0.04
 
 
 class Budget:
-    """The time of a run, which its targets share: what is left is divided evenly among those that are still at work."""
+    """The time that a run may take, and what of it is left."""
 
-    def __init__(self, seconds: float, spent_s: float = 0.0, sharers: int = 1) -> None:
-        self._seconds = seconds
-        self._spent_s = spent_s
-        self.sharers = sharers
+    def __init__(self, seconds: float, spent_s: float = 0.0) -> None:
+        self._left_s = seconds * (1 - RESERVE) - spent_s
 
     def left_s(self) -> float:
-        """Of one target's share."""
-        return (self._seconds * (1 - RESERVE) - self._spent_s) / max(self.sharers, 1)
+        return self._left_s
 
     def spend(self, seconds: float) -> None:
-        self._spent_s += seconds
+        self._left_s -= seconds
+
+    def extend(self, seconds: float) -> None:
+        """Time that somebody else did not need."""
+        self._left_s += seconds
 
     def grant(self, seconds: float) -> None:
-        """Makes sure that each share has ``seconds`` left: a resumed run owes rounds whatever was spent before."""
-        self._seconds += max(seconds - self.left_s(), 0.0) * max(self.sharers, 1) / (1 - RESERVE)
+        """Makes sure that ``seconds`` are left: a resumed run owes rounds whatever was spent before."""
+        self._left_s = max(self._left_s, seconds)
 
 
 class Run:
-    """One run on one target, new or resumed. :meth:`execute` does all of it; several runs alternate by :meth:`begin`, :meth:`round`, :meth:`finish`."""
+    """One run on one target, new or resumed: :meth:`execute` does all of it; several alternate by :meth:`begin`, :meth:`round` and :meth:`finish`."""
 
     def __init__(
         self, writer: RunWriter, plan: Plan, setting: Setting, record: dict[str, Any], inputs: Mapping[str, list[str]], budget: Budget | None = None
@@ -63,7 +64,7 @@ class Run:
         self._measurer = Measurer(plan, setting, inputs, self._journal, self._costs)
         self._configurations = {c.id: c for c in map(Configuration.from_record, record["configurations"])}
         self._points: dict[str, Point] = {}
-        self._budget = budget or Budget(plan.budget, float(record["spent_s"]))
+        self.budget = budget or Budget(plan.budget, float(record["spent_s"]))
         self._number = 0  #: of the next round
         self._dropped: set[str] = set()
         self._bring_back()
@@ -123,7 +124,7 @@ class Run:
             for path in self.writer.whole_rounds():
                 self._number = max(self._number, int(path.stem) + 1)
             if self.record["rounds"]:
-                self._budget.grant(self._needed_s())
+                self.budget.grant(self._needed_s())
 
     def round(self) -> bool:
         """Measures one more round; False when none is owed or none fits the budget. @raises as :meth:`execute`"""
@@ -148,7 +149,7 @@ class Run:
 
         def count() -> None:
             passed = time.monotonic() - begun
-            self._budget.spend(passed)
+            self.budget.spend(passed)
             self.record["spent_s"] = round(self.record["spent_s"] + passed, 3)
 
         self._save("running")
@@ -186,7 +187,7 @@ class Run:
         if contested:
             groups: Groups = {c.id: [self._point(c, e, "") for e in c.candidates] for c in contested}
             self.setting.listener.stage(
-                f"choosing the best engine of {len(groups)} configurations", sum(2 * len(p) for p in groups.values()), self._budget.left_s()
+                f"choosing the best engine of {len(groups)} configurations", sum(2 * len(p) for p in groups.values()), self.budget.left_s()
             )
             failures = self._journal.failures
             selection = Round(0, 1, self.writer.begin_selection())
@@ -249,7 +250,7 @@ class Run:
         missing = max(self.plan.rounds.min - min(len(p.rates) for points in groups.values() for p in points), 0)
         if self._number > 0:
             groups = self._fit(groups, missing)
-        priced, left_s = sizes(groups), self._budget.left_s()
+        priced, left_s = sizes(groups), self.budget.left_s()
         if (missing == 0 or self._number > 0) and self._costs.round_s(priced, self.plan.cycles.min) > left_s:
             return False
         cycles = self._costs.cycles_for(priced, left_s / max(missing, 1))
@@ -278,7 +279,7 @@ class Run:
         """Leaves out the dearest configurations while the rounds still owed do not fit the budget; each operator keeps one. Says so."""
         fitting = dict(groups)
         while missing > 0:
-            excess = missing * self._costs.round_s(sizes(fitting), self.plan.cycles.min) - self._budget.left_s()
+            excess = missing * self._costs.round_s(sizes(fitting), self.plan.cycles.min) - self.budget.left_s()
             counts: dict[str, int] = {}
             for points in fitting.values():
                 counts[points[0].configuration.operator] = counts.get(points[0].configuration.operator, 0) + 1

@@ -1,6 +1,6 @@
 """Several targets in one run: each has a run directory of its own, and their rounds take turns.
 
-The order of the targets turns round from one pass to the next, so that a slow change of the surroundings (heat, time of day) falls on all alike, and
+Each target has an equal share of the budget. The order of the targets turns round from one pass to the next, so that a slow change of the surroundings (heat, time of day) falls on all alike, and
 two targets that share a machine never measure at once. What happens to one target is its own affair: the others go on.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 from dpubench.errors import EnvironmentFault, Exit, Interrupted, NothingRan, TargetLost, UserError
 from dpubench.plans.model import Cycles, Plan, Rounds, Window
 from dpubench.results.store import RunSetWriter
-from dpubench.runner.execute import Budget, Run
+from dpubench.runner.execute import Run
 from dpubench.runner.record import now_utc
 from dpubench.runner.setting import Listener
 from dpubench.targets import Target
@@ -29,9 +29,12 @@ def plan_for(plan: Plan, target: Target) -> Plan:
     changes: dict[str, Any] = {"target": [target.name]}
     if target.times_mean_nothing:
         changes |= {
-            "engines": "all" if plan.engines == "best-and-reference" else plan.engines, "rounds": Rounds(min=1, max=1), "cycles": Cycles(min=1, max=1),
-            "window": Window(min=0.001, max=0.001, min_bursts=1, threaded_min=0.001), "silence": plan.silence * EMULATED_PATIENCE,
-        }  # fmt: skip
+            "engines": "all" if plan.engines == "best-and-reference" else plan.engines,
+            "rounds": Rounds(min=1, max=1),
+            "cycles": Cycles(min=1, max=1),
+            "window": Window(min=0.001, max=0.001, min_bursts=1, threaded_min=0.001),
+            "silence": plan.silence * EMULATED_PATIENCE,
+        }
     elif least_s := target.least_window_s():
         window = plan.window
         changes["window"] = window.model_copy(
@@ -43,11 +46,10 @@ def plan_for(plan: Plan, target: Target) -> Plan:
 class RunSet:
     """The runs of several targets, new or resumed."""
 
-    def __init__(self, writer: RunSetWriter, record: dict[str, Any], runs: Sequence[Run], budget: Budget, listener: Listener) -> None:
+    def __init__(self, writer: RunSetWriter, record: dict[str, Any], runs: Sequence[Run], listener: Listener) -> None:
         self.writer = writer
         self.record = record
         self.runs = list(runs)
-        self._budget = budget
         self._listener = listener
         self._working: list[Run] = []
         self._entries = {entry["name"]: entry for entry in record["targets"]}
@@ -60,7 +62,6 @@ class RunSet:
             NothingRan: nothing could be measured on any target.
         """
         self._working = list(self.runs)
-        self._budget.sharers = len(self._working)
         self._save("running")
         try:
             self._in_turns()
@@ -103,7 +104,8 @@ class RunSet:
         if run not in self._working:
             return
         self._working.remove(run)
-        self._budget.sharers = len(self._working)
+        for other in self._working:  # what one target did not need is the others' to use
+            other.budget.extend(max(run.budget.left_s(), 0.0) / len(self._working))
         name = run.setting.target.name
         self._entries[name] |= {"status": status, "lost": why}
         if why:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 import subprocess
 import sys
@@ -83,6 +82,6 @@ def _key(build: Path) -> str:
     digest = hashlib.sha256(__version__.encode())
     native = programs.operators_program(build).parent
     for file in sorted([*native.glob("dpubench-*"), *native.glob("*.so*"), *(native / "engines").glob("*")]):
-        status = os.stat(file)
+        status = file.stat()
         digest.update(f"{file.name}\0{status.st_size}\0{status.st_mtime_ns}\n".encode())
     return digest.hexdigest()[:_KEY_DIGITS]
