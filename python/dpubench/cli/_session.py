@@ -17,7 +17,7 @@ from dpubench.errors import Interrupted, TargetLost, UserError
 from dpubench.plans.model import Plan
 from dpubench.results.model import PointSummary, RunSummary
 from dpubench.results.store import RunSetWriter, RunWriter
-from dpubench.results.summary import summarize
+from dpubench.results.summary import summaries, summarize
 from dpubench.runner.execute import Budget, Run
 from dpubench.runner.setting import Listener, Setting
 from dpubench.runner.together import RunSet
@@ -81,7 +81,7 @@ def carry_out_together(
             status = together.execute()
         except Interrupted as error:
             raise Interrupted(f"{error}; {_kept(runs)} windows are kept in {writer.path}; {again}") from None
-    analysed = [summarize(m.path) for m in writer.members()]
+    analysed = summaries(writer.path)
     report = write_report(analysed, writer.path)
     if as_json and isinstance(display, JsonEvents):
         display.emit(_summary_event(writer.path, report, status, runs))
