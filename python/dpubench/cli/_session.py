@@ -40,11 +40,12 @@ class Part:
     inputs: Mapping[str, Sequence[str]]  #: kind -> files of this machine
 
     def run(self, stop: StopRequest, display: Listener, budget: Budget | None = None) -> Run:
-        """Ready to be executed; its inputs are on the target."""
+        """Ready to be executed, its inputs on the target; ``budget``: its share, as one of several."""
         given = self.record["setting"]
         setting = Setting(
             self.target, given["program"], self.target.cpus(), self.target.cache_directory(), stop, display,
             [Path(d) for d in given["engine_dirs"]], Path(given["against"]) if given["against"] else None,
+            heading="" if budget is None else f"{self.target.name}: ",
         )  # fmt: skip
         placed = {kind: self.target.place([Path(f) for f in files]) for kind, files in self.inputs.items()}
         return Run(self.writer, self.plan, setting, self.record, placed, budget)
