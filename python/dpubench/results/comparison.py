@@ -114,7 +114,7 @@ def _alone(run: RunSummary, where: str, *, old: bool) -> list[Comparison | _Test
 def _rows(old: RunSummary, new: RunSummary, best_engine: bool) -> list[Comparison | _Tested]:
     old_points, new_points = (_best_engines(run.points) if best_engine else run.points for run in (old, new))
     names = ("old run", "new run") if old.target == new.target else (old.target, new.target)
-    pairs, unpaired = _pair(old_points, new_points, best_engine, names)
+    pairs, unpaired = _pair((old, old_points), (new, new_points), best_engine, names)
     meaningless = [f"{run.target} is {run.label}" for run in (old, new) if run.times_mean_nothing]
     if meaningless:
         return [
@@ -150,10 +150,11 @@ def label_of(point: PointSummary, *, engine: bool = True) -> str:
     """``operator/param=value,.../t1/b32/stream/engine[~in_flight]``: a point without its target and build."""
     params = ",".join(f"{k}={v}" for k, v in sorted(point.params.items())) or "-"
     parts = [point.operator, params, f"t{point.threads}", f"b{point.burst}", point.footprint]
-    return "/".join([*parts, _engine_of(point)] if engine else parts)
+    return "/".join([*parts, engine_of(point)] if engine else parts)
 
 
-def _engine_of(point: PointSummary) -> str:
+def engine_of(point: PointSummary) -> str:
+    """``engine[~in_flight]``, as in point ids."""
     return point.engine + (f"~{point.in_flight}" if point.in_flight else "")
 
 
@@ -175,7 +176,7 @@ def same_machine(old: RunSummary, new: RunSummary) -> bool:
 
 def _key(point: PointSummary, best_engine: bool) -> Hashable:
     """Everything that must agree for two figures to be of the same work."""
-    return (*point.configuration, point.operator_version, point.input_sha256, "" if best_engine else _engine_of(point))
+    return (*point.configuration, point.operator_version, point.input_sha256, "" if best_engine else engine_of(point))
 
 
 def _best_engines(points: Sequence[PointSummary]) -> list[PointSummary]:
@@ -192,9 +193,13 @@ def _best_engines(points: Sequence[PointSummary]) -> list[PointSummary]:
 
 
 def _pair(
-    old: Sequence[PointSummary], new: Sequence[PointSummary], best_engine: bool, names: tuple[str, str]
+    old_side: tuple[RunSummary, Sequence[PointSummary]],
+    new_side: tuple[RunSummary, Sequence[PointSummary]],
+    best_engine: bool,
+    names: tuple[str, str],
 ) -> tuple[list[tuple[PointSummary, PointSummary]], list[Comparison]]:
     """Partners by key, target and build; then by key and build, and by key alone, where one on each side is left (a host against a device)."""
+    (old_run, old), (new_run, new) = old_side, new_side
     waiting: dict[Hashable, list[PointSummary]] = defaultdict(list)
     for point in new:
         waiting[_key(point, best_engine)].append(point)
@@ -212,18 +217,20 @@ def _pair(
     pairs = [(point, partners[id(point)]) for point in old if id(point) in partners]
     paired_new = {id(p) for p in partners.values()}
 
-    def alone(point: PointSummary, others: Sequence[PointSummary], where: str, is_old: bool) -> Comparison:
-        label, reason = label_of(point, engine=not best_engine), _why_alone(point, others, where, best_engine)
+    def alone(point: PointSummary, is_old: bool) -> Comparison:
+        run, others, where = (new_run, new, names[1]) if is_old else (old_run, old, names[0])
+        label, reason = label_of(point, engine=not best_engine), _why_alone(point, run, others, where, best_engine)
         return Comparison(label, point.id if is_old else None, None if is_old else point.id, None, "not comparable", None, reason)
 
-    unpaired = [alone(p, new, names[1], True) for p in old if id(p) not in partners]
-    unpaired += [alone(p, old, names[0], False) for p in new if id(p) not in paired_new]
+    unpaired = [alone(p, True) for p in old if id(p) not in partners]
+    unpaired += [alone(p, False) for p in new if id(p) not in paired_new]
     return pairs, unpaired
 
 
-def _why_alone(point: PointSummary, others: Sequence[PointSummary], where: str, best_engine: bool) -> str:
+def _why_alone(point: PointSummary, run: RunSummary, others: Sequence[PointSummary], where: str, best_engine: bool) -> str:
+    """Why ``point`` has no partner among ``others``, which are the points of ``run``."""
     here = [p for p in others if p.configuration == point.configuration]
-    alike = [p for p in here if best_engine or _engine_of(p) == _engine_of(point)]
+    alike = [p for p in here if best_engine or engine_of(p) == engine_of(point)]
     for other in alike:
         if other.operator_version != point.operator_version:
             versions = f"{point.operator_version}, {_in(where)} {other.operator_version}"
@@ -236,15 +243,22 @@ def _why_alone(point: PointSummary, others: Sequence[PointSummary], where: str, 
     if flights:
         told = ", ".join(str(n) if n else "the engine's default" for n in flights)
         return f"jobs in flight differ ({point.in_flight or 'the default'} of engine {point.engine}, {_in(where)} {told})"
+    if not best_engine and (missing := why_missing(run, point.operator, point.engine)):
+        return f"engine {point.engine} cannot run {_in(where)}: {missing}"
     if here:
         return f"engine {point.engine} is not {_in(where)} for this configuration"
     if threads := sorted({p.threads for p in others if _work(p) == _work(point)}):
-        return (
-            f"{'1 thread was' if point.threads == 1 else f'{point.threads} threads were'} not measured {_in(where)} ({', '.join(map(str, threads))})"
-        )
+        asked = "1 thread was" if point.threads == 1 else f"{point.threads} threads were"
+        return f"{asked} not measured {_in(where)} ({', '.join(map(str, threads))})"
     if any(p.operator == point.operator for p in others):
         return f"this configuration is not {_in(where)}"
     return f"operator {point.operator} is not {_in(where)}"
+
+
+def why_missing(run: RunSummary, operator: str, engine: str) -> str:
+    """Why ``engine`` could not run where ``run`` was made, as its catalog has it; empty where it could, or where nobody says."""
+    engines = run.operators.get(operator, {}).get("engines", [])
+    return next((str(e.get("reason", "")) for e in engines if e["name"] == engine and not e.get("available", True)), "")
 
 
 def _work(point: PointSummary) -> Hashable:
@@ -266,7 +280,7 @@ def _difference_of_runs(
 ) -> Comparison | _Tested:
     label = label_of(new, engine=not best_engine)
     if best_engine:
-        used, uses = _engine_of(old), _engine_of(new)
+        used, uses = engine_of(old), engine_of(new)
         label += f"/{used}" if used == uses else f"/{used} -> {uses}"
 
     def not_comparable(reason: str) -> Comparison:
@@ -274,7 +288,8 @@ def _difference_of_runs(
 
     for point, which in zip((old, new), names, strict=True):
         if point.ops_per_s is None:
-            return not_comparable(f"not measured {_in(which)}: {point.failure or point.unavailable or 'the run ended before it'}")
+            what = "cannot run" if point.unavailable and which == point.target else "not measured"
+            return not_comparable(f"{what} {_in(which)}: {point.failure or point.unavailable or 'the run ended before it'}")
     plain = _unpaired(old.round_rates, new.round_rates, movement)
     if plain is None:
         return not_comparable("fewer than two rounds on a side")
