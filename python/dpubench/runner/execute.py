@@ -10,7 +10,7 @@ import contextlib
 import random
 import statistics
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from dpubench.errors import EnvironmentFault, Exit, Interrupted, NothingRan, TargetLost, UserError
@@ -66,7 +66,7 @@ class Run:
         self._points: dict[str, Point] = {}
         self.budget = budget or Budget(plan.budget, float(record["spent_s"]))
         self._number = 0  #: of the next round
-        self._dropped: set[str] = set()
+        self.dropped: set[str] = set()  #: configurations that are no longer measured, because the budget does not hold them
         self._bring_back()
 
     # --- state
@@ -167,6 +167,12 @@ class Run:
         count()
         self._save()
 
+    def leave_out(self, configurations: Iterable[str], why: str) -> None:
+        """Measures ``configurations`` no longer, those that are at work here."""
+        for name in sorted(set(configurations) & set(self._active())):
+            self.dropped.add(name)
+            self._journal.left_out(f"{name}: {why}")
+
     def interrupt(self) -> None:
         """Marks the run interrupted, while it is not at work."""
         self._save_if_possible("interrupted")
@@ -233,7 +239,7 @@ class Run:
         """Configurations of which a point is not yet known well enough, with all their points that work: they alternate together."""
         groups: Groups = {}
         for point in self.points:
-            if not point.failure and not point.unavailable and point.configuration.id not in self._dropped:
+            if not point.failure and not point.unavailable and point.configuration.id not in self.dropped:
                 groups.setdefault(point.configuration.id, []).append(point)
         done = {
             g for g, points in groups.items()
@@ -290,7 +296,7 @@ class Run:
             prices = {g: self._costs.round_s(sizes({g: fitting[g]}), self.plan.cycles.min) for g in spare}
             dearest = max(spare, key=lambda g: prices[g])
             del fitting[dearest]
-            self._dropped.add(dearest)
+            self.dropped.add(dearest)
             self._journal.left_out(
                 f"{dearest} after {len(groups[dearest][0].rates)} rounds: {prices[dearest]:.1f} s in every round do not fit the budget (--budget)"
             )
