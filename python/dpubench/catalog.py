@@ -15,7 +15,7 @@ from typing import Any
 
 from dpubench import __version__, contract_programs, programs, schemas
 from dpubench.contract_programs import ContractProgram
-from dpubench.errors import EnvironmentFault, UserError, nearest
+from dpubench.errors import EnvironmentFault, Exit, UserError, nearest
 
 LIST_LIMIT_S = 60.0
 
@@ -28,6 +28,7 @@ class Catalog:
     hello: dict[str, Any]
     others: tuple[ContractProgram, ...] = ()  #: programs found in ``--engine-dir``
     engine_dirs: tuple[Path, ...] = ()
+    devices: tuple[str, ...] = ()  #: that device engines may use
 
     @property
     def operators(self) -> list[dict[str, Any]]:
@@ -58,7 +59,7 @@ class Catalog:
         if not combinations:
             return []
         asked = json.dumps([{"operator": o, "params": p} for o, p in combinations]).encode()
-        events = _answer(self.program, "--check", self.engine_dirs, asked)
+        events = _answer(self.program, "--check", self.engine_dirs, asked, self.devices)
         event = next((e for e in events if e.get("event") == "checked"), None)
         if event is None:  # a program of somebody else's in the place of ours need not know this question: measuring shows it then
             return [("", {})] * len(combinations)
@@ -81,16 +82,17 @@ def inputs_of(operator: Mapping[str, Any], params: Mapping[str, str]) -> set[str
     return {kind["name"] for kind in operator["inputs"] if all(params.get(k) == v for k, v in kind.get("only_with", {}).items())}
 
 
-def read(program: Path, engine_dirs: Sequence[Path] = (), *, use_cache: bool = True) -> Catalog:
+def read(program: Path, engine_dirs: Sequence[Path] = (), devices: Sequence[str] = (), *, use_cache: bool = True) -> Catalog:
     """Asks ``program`` what it has (kept until the program, its modules or the installed packages change), and those in ``engine_dirs``.
 
     Raises:
         UserError: when the program cannot be run or does not speak the contract. The others cannot make this fail.
     """
-    hello = _read_own(program, engine_dirs, use_cache)
+    # A device's driver may be bound or taken away at any time: what it can do is asked anew.
+    hello = _ask(program, engine_dirs, devices) if devices else _read_own(program, engine_dirs, use_cache)
     # Asked anew each time: nobody knows what a program of somebody else depends on.
     others = [contract_programs.ask(path) for path in contract_programs.find(engine_dirs)]
-    return Catalog(program, contract_programs.join(hello, others) if others else hello, tuple(others), tuple(engine_dirs))
+    return Catalog(program, contract_programs.join(hello, others) if others else hello, tuple(others), tuple(engine_dirs), tuple(devices))
 
 
 def _read_own(program: Path, engine_dirs: Sequence[Path], use_cache: bool) -> dict[str, Any]:
@@ -111,8 +113,8 @@ def _read_own(program: Path, engine_dirs: Sequence[Path], use_cache: bool) -> di
     return hello
 
 
-def _ask(program: Path, engine_dirs: Sequence[Path]) -> dict[str, Any]:
-    events = _answer(program, "--list", engine_dirs, b"")
+def _ask(program: Path, engine_dirs: Sequence[Path], devices: Sequence[str] = ()) -> dict[str, Any]:
+    events = _answer(program, "--list", engine_dirs, b"", devices)
     hello = events[0] if events else {}
     fault = schemas.fault("event", hello, "hello")
     if not fault and "catalog" not in hello:
@@ -122,9 +124,14 @@ def _ask(program: Path, engine_dirs: Sequence[Path]) -> dict[str, Any]:
     return hello
 
 
-def _answer(program: Path, question: str, engine_dirs: Sequence[Path], given: bytes) -> list[dict[str, Any]]:
+def _answer(program: Path, question: str, engine_dirs: Sequence[Path], given: bytes, devices: Sequence[str] = ()) -> list[dict[str, Any]]:
     """What ``program`` prints when it is asked ``question``."""
-    arguments = [str(program), question, *(word for d in engine_dirs for word in ("--engine-dir", str(d)))]
+    arguments = [
+        str(program),
+        question,
+        *(word for d in engine_dirs for word in ("--engine-dir", str(d))),
+        *(word for d in devices for word in ("--device", d)),
+    ]
     try:
         answer = subprocess.run(arguments, input=given, capture_output=True, timeout=LIST_LIMIT_S, check=False)
     except OSError as error:
@@ -132,6 +139,8 @@ def _answer(program: Path, question: str, engine_dirs: Sequence[Path], given: by
     except subprocess.TimeoutExpired:
         raise EnvironmentFault(f"{program} {question}: no answer within {LIST_LIMIT_S:.0f} s: run it by hand to see where it hangs") from None
     said = answer.stderr.decode("utf-8", "replace").strip().splitlines()[-3:]
+    if devices and answer.returncode == Exit.USAGE and not answer.stdout:
+        raise UserError(" / ".join(said).partition(": ")[2] or f"{program} does not take --device {' '.join(devices)}")
     try:
         return [dict(json.loads(line)) for line in answer.stdout.splitlines()]
     except (ValueError, TypeError):

@@ -53,7 +53,8 @@ def carry_out(
     with listener(as_json) as display:
         run = Run(
             writer, plan,
-            Setting(program, targets.find(plan.target), cpus(), stop, display, [Path(d) for d in setting["engine_dirs"]], against),
+            Setting(program, targets.find(plan.target), cpus(), stop, display, [Path(d) for d in setting["engine_dirs"]], against,
+                    devices=setting.get("devices", [])),
             record, inputs,
         )  # fmt: skip
         try:

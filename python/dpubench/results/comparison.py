@@ -118,7 +118,7 @@ def label_of(point: PointSummary, *, engine: bool = True) -> str:
     """``operator/param=value,.../t1/b32/stream/engine``: a point without its target and build."""
     params = ",".join(f"{k}={v}" for k, v in sorted(point.params.items())) or "-"
     parts = [point.operator, params, f"t{point.threads}", f"b{point.burst}", point.footprint]
-    return "/".join([*parts, point.engine] if engine else parts)
+    return "/".join([*parts, point.engine_word] if engine else parts)
 
 
 def machine_identity(run: RunSummary) -> tuple[str, str]:
@@ -131,7 +131,7 @@ def machine_identity(run: RunSummary) -> tuple[str, str]:
 
 def _key(point: PointSummary, best_engine: bool) -> Hashable:
     """Everything that must agree for two figures to be of the same work."""
-    return (*point.configuration, point.operator_version, point.input_sha256, "" if best_engine else point.engine)
+    return (*point.configuration, point.operator_version, point.input_sha256, "" if best_engine else point.engine_word)
 
 
 def _best_engines(points: Sequence[PointSummary]) -> list[PointSummary]:
@@ -184,7 +184,7 @@ def _pair(
 
 
 def _why_alone(point: PointSummary, others: Sequence[PointSummary], where: str, best_engine: bool) -> str:
-    alike = [p for p in others if p.configuration == point.configuration and (best_engine or p.engine == point.engine)]
+    alike = [p for p in others if p.configuration == point.configuration and (best_engine or p.engine_word == point.engine_word)]
     for other in alike:
         if other.operator_version != point.operator_version:
             versions = f"{point.operator_version}, in the {where} {other.operator_version}"
@@ -194,7 +194,7 @@ def _why_alone(point: PointSummary, others: Sequence[PointSummary], where: str, 
     if alike:
         return f"several targets or builds in the {where} have this point, none of them {point.target}{'#' + point.build if point.build else ''}"
     if any(p.configuration == point.configuration for p in others):
-        return f"engine {point.engine} is not in the {where} for this configuration"
+        return f"engine {point.engine_word} is not in the {where} for this configuration"
     if any(p.operator == point.operator for p in others):
         return f"this configuration is not in the {where}"
     return f"operator {point.operator} is not in the {where}"
@@ -206,7 +206,7 @@ def _why_alone(point: PointSummary, others: Sequence[PointSummary], where: str, 
 def _difference_of_runs(old: PointSummary, new: PointSummary, movement: Movement | None, best_engine: bool) -> Comparison | _Tested:
     label = label_of(new, engine=not best_engine)
     if best_engine:
-        label += f"/{old.engine}" if old.engine == new.engine else f"/{old.engine} -> {new.engine}"
+        label += f"/{old.engine_word}" if old.engine_word == new.engine_word else f"/{old.engine_word} -> {new.engine_word}"
 
     def not_comparable(reason: str) -> Comparison:
         return Comparison(label, old.id, new.id, None, "not comparable", None, reason)

@@ -105,6 +105,9 @@ def record(point: PointSummary) -> dict[str, Any]:
         "library": str(point.path.get("library", "")),
         "program": point.program,
         "is_hardware": bool(point.path.get("is_hardware", False)),
+        "driver": str(point.path.get("driver", "")),
+        "device": str(point.path.get("device", "")),
+        "in_flight": point.jobs_in_flight or None,
         "verified_how": str(point.verified.get("how", "")),
         "unavailable": point.unavailable,
         "failure": point.failure,
@@ -195,9 +198,9 @@ def record_columns() -> tuple[str, ...]:
 
 
 def _type_of(column: str) -> pa.DataType:
-    if column in (*_TEXT, "params", "isa", "library", "program", "verified_how", "warnings"):
+    if column in (*_TEXT, "params", "isa", "library", "program", "verified_how", "warnings", "driver", "device"):
         return pa.string()
-    if column in (*_INTEGERS, "size_bytes"):
+    if column in (*_INTEGERS, "size_bytes", "in_flight"):
         return pa.int64()
     return pa.bool_() if column in ("converged", "is_hardware") else pa.float64()
 

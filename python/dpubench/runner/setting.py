@@ -36,3 +36,8 @@ class Setting:
     engine_dirs: Sequence[Path] = ()
     against: Path | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
+    devices: Sequence[str] = ()  #: that device engines may use: PCI addresses or DPDK virtual devices
+
+    def arguments(self) -> list[str]:
+        """Of ``dpubench-operators``."""
+        return [word for d in self.engine_dirs for word in ("--engine-dir", str(d))] + [word for d in self.devices for word in ("--device", d)]
