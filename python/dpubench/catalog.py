@@ -36,6 +36,7 @@ class Catalog:
     hello: dict[str, Any]
     others: tuple[ContractProgram, ...] = ()  #: programs found in ``--engine-dir``
     engine_dirs: tuple[Path, ...] = ()
+    devices: tuple[str, ...] = ()  #: that device engines may use
 
     @property
     def operators(self) -> list[dict[str, Any]]:

@@ -30,10 +30,11 @@ def command(
     what: str = typer.Argument("operators", metavar="[STUDY|FILE.yaml]", help="A study (`dpubench list studies`) or a plan file."),
     plan: str = typer.Option("", "--plan", help="Built-in plan of the study (`dpubench list plans`); quick by default."),
     operator: list[str] = typer.Option([], "--operator", help="Only these operators (repeatable, or comma-separated)."),
-    engine: list[str] = typer.Option([], "--engine", help="These engines; `all`; or `best-and-reference` (repeatable)."),
+    engine: list[str] = typer.Option([], "--engine", help="These engines; `all`; `devices`; or `best-and-reference` (repeatable)."),
     size: list[str] = typer.Option([], "--size", help="Message sizes, as 64B,1500B,64KiB."),
     threads: str = typer.Option("", "--threads", help="Thread counts, as 1,2,all."),
     burst: str = typer.Option("", "--burst", help="Items in a burst, as 1,32."),
+    in_flight: str = typer.Option("", "--in-flight", help="Jobs under way at once on device engines, as 32,128."),
     footprint: str = typer.Option("", "--footprint", help="stream, resident, or both."),
     param: list[str] = typer.Option([], "--param", help="NAME=VALUE[,VALUE] of an operator's parameter (repeatable)."),
     input: list[str] = typer.Option([], "--input", help="KIND=PATH: measure on this instead of the default (repeatable)."),
@@ -43,6 +44,9 @@ def command(
     name: str = typer.Option("", "--name", help="Name of the run."),
     results: Path | None = typer.Option(None, "--results", help="Folder of the runs (default: $DPUBENCH_RESULTS or ./results)."),
     engine_dir: list[Path] = typer.Option([], "--engine-dir", help="Folder with further engine modules or contract programs (repeatable)."),
+    device: list[str] = typer.Option(
+        [], "--device", help="Device for cryptodev, compressdev, dmadev, regexdev: PCI address or DPDK virtual device (repeatable)."
+    ),
     against: Path | None = typer.Option(None, "--against", help="Build folder or program to alternate with, window by window."),
     seed: str = typer.Option("", "--seed", help="Seed of input drawing and order."),
     target: list[str] = typer.Option([], "--target", help="Where to measure (`dpubench list targets`); repeated, rounds take turns."),
@@ -51,7 +55,8 @@ def command(
 ) -> int:
     given = {
         "operators": ("--operator", _split(operator)), "sizes": ("--size", _split(size)), "threads": ("--threads", _split([threads])),
-        "bursts": ("--burst", _split([burst])), "footprints": ("--footprint", _split([footprint])), "budget": ("--budget", budget),
+        "bursts": ("--burst", _split([burst])), "in_flight": ("--in-flight", _split([in_flight])),
+        "footprints": ("--footprint", _split([footprint])), "budget": ("--budget", budget),
         "precision": ("--precision", precision), "target": ("--target", target), "engines": ("--engine", _engines(engine)),
         "seed": ("--seed", int(seed) if seed.isdigit() else seed), "rounds": ("--rounds", {"min": rounds, "max": rounds} if rounds else ""),
     }  # fmt: skip
@@ -60,7 +65,7 @@ def command(
 
     if name and (name != Path(name).name or name in (".", "..", "latest")):
         raise UserError(f"--name {name}: a name is one word without slashes, and not `latest`")
-    return _run(declared, where, name, results, engine_dir, against, [i.partition("=")[0] for i in input], dry_run=dry_run, as_json=json)
+    return _run(declared, where, name, results, engine_dir, device, against, [i.partition("=")[0] for i in input], dry_run=dry_run, as_json=json)
 
 
 def _split(values: list[str]) -> list[str]:
@@ -69,7 +74,7 @@ def _split(values: list[str]) -> list[str]:
 
 def _engines(values: list[str]) -> list[str] | str:
     words = _split(values)
-    return words[0] if words in (["all"], ["best-and-reference"]) else words
+    return words[0] if words in (["all"], ["best-and-reference"], ["devices"]) else words
 
 
 def _plan(what: str, plan: str, given: dict[str, tuple[str, Any]], params: list[str], inputs: list[str]) -> tuple[Plan, Where]:
@@ -120,7 +125,7 @@ class _Share:
 
 
 def _run(
-    plan: Plan, where: Where, name: str, results: Path | None, engine_dirs: list[Path], against: Path | None, given: list[str],
+    plan: Plan, where: Where, name: str, results: Path | None, engine_dirs: list[Path], devices: list[str], against: Path | None, given: list[str],
     *, dry_run: bool, as_json: bool,
 ) -> int:  # fmt: skip
     from dpubench import inputs, programs

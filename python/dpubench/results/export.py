@@ -126,6 +126,9 @@ def record(point: PointSummary, label: str = "") -> dict[str, Any]:
         "device": str(point.path.get("device", "")),
         "program": point.program,
         "is_hardware": bool(point.path.get("is_hardware", False)),
+        "driver": str(point.path.get("driver", "")),
+        "device": str(point.path.get("device", "")),
+        "in_flight": point.jobs_in_flight or None,
         "verified_how": str(point.verified.get("how", "")),
         "known_answers": point.verified.get("known_answers"),
         "compared": point.verified.get("compared"),
@@ -229,7 +232,7 @@ def record_columns() -> tuple[str, ...]:
 def _type_of(column: str) -> pa.DataType:
     if column in (*_TEXT, "params", "isa", "library", "driver", "device", "program", "verified_how", "warnings"):
         return pa.string()
-    if column in (*_INTEGERS, "size_bytes"):
+    if column in (*_INTEGERS, "size_bytes", "in_flight"):
         return pa.int64()
     return pa.bool_() if column in ("converged", "is_hardware") else pa.float64()
 

@@ -89,11 +89,22 @@ class PointSummary:
     warnings: list[Warning_] = field(default_factory=list)
     round_rates: list[float] = field(default_factory=list)  #: median ops/s of each round, in round order
     round_canary_ratios: list[float] = field(default_factory=list)  #: median of rate / core canary of each round that has both
+    in_flight: int = 0  #: jobs under way at once that the plan asked for; 0: the engine's default, or a synchronous engine
 
     @property
     def configuration(self) -> tuple[str, tuple[tuple[str, str], ...], int, int, str]:
         """What two points share when they differ in engine, jobs in flight, target or build only."""
         return (self.operator, tuple(sorted(self.params.items())), self.threads, self.burst, self.footprint)
+
+    @property
+    def engine_word(self) -> str:
+        """The engine, with the jobs in flight where the plan gave them: ``cryptodev~128``."""
+        return f"{self.engine}~{self.in_flight}" if self.in_flight else self.engine
+
+    @property
+    def jobs_in_flight(self) -> int:
+        """As many as really were; 0: a synchronous engine, or it was not measured."""
+        return int(self.path.get("in_flight", 0))
 
     @property
     def size_bytes(self) -> int | None:

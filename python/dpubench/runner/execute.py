@@ -20,7 +20,7 @@ from dpubench.runner import stopping
 from dpubench.runner.costs import Costs
 from dpubench.runner.journal import Journal
 from dpubench.runner.measure import OTHER_BUILD, Groups, Measurer, Round, sizes
-from dpubench.runner.model import Configuration, Point, point_id
+from dpubench.runner.model import Configuration, Point, engine_word, point_id, split_engine_word
 from dpubench.runner.record import now_utc
 from dpubench.runner.setting import Setting
 
@@ -78,7 +78,7 @@ class Run:
     def _bring_back(self) -> None:
         for entry in self.record["points"]:
             configuration = self._configurations[entry["configuration"]]
-            point = self._point(configuration, entry["engine"], entry["build"])
+            point = self._point(configuration, engine_word(entry["engine"], entry.get("in_flight", 0)), entry["build"])
             point.operator_version = entry["operator_version"]
             point.prepared = {k: entry[k] for k in ("input", "path", "memory_bytes", "footprint_bytes") if k in entry}
             point.build_ns, point.verified = list(entry.get("build_ns", [])), dict(entry.get("verified", {}))
@@ -228,7 +228,8 @@ class Run:
                 point.failure = failed.get(point.id, "")
                 self._points[point.id] = point
 
-    def _point(self, configuration: Configuration, engine: str, build: str) -> Point:
+    def _point(self, configuration: Configuration, word: str, build: str) -> Point:
+        engine, in_flight = split_engine_word(word)
         operator = self.record["operators"][configuration.operator]
         entry: Mapping[str, str] = next((e for e in operator["engines"] if e["name"] == engine), {})
         point = Point(configuration, engine, self.setting.target.name, build, int(operator["version"]))
