@@ -46,7 +46,7 @@ class Part:
         setting = Setting(
             self.target, given["program"], self.target.cpus(), self.target.cache_directory(), stop, display,
             [Path(d) for d in given["engine_dirs"]], Path(given["against"]) if given["against"] else None,
-            heading="" if budget is None else f"{self.target.name}: ",
+            devices=given.get("devices", []), heading="" if budget is None else f"{self.target.name}: ",
         )  # fmt: skip
         placed = {kind: self.target.place([Path(f) for f in files]) for kind, files in self.inputs.items()}
         return Run(self.writer, self.plan, setting, self.record, placed, budget)

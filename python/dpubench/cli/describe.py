@@ -20,7 +20,7 @@ def command(
     from dpubench import catalog, programs
     from dpubench.cli import print_json
 
-    entry = catalog.read_here(programs.operators_program(), engine_dir).operator(operator)
+    entry = catalog.read_here(programs.operators_program(), engine_dir, device).operator(operator)
     if json:
         print_json(entry)
     else:

@@ -53,7 +53,7 @@ def _rows(what: str, engine_dirs: list[Path], given: list[str], devices: list[st
         return _inputs(given)
     from dpubench import catalog, programs
 
-    known = catalog.read_here(programs.operators_program(), engine_dirs)
+    known = catalog.read_here(programs.operators_program(), engine_dirs, devices)
     if what == "engines":
         rows = [
             {

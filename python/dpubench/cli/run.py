@@ -45,7 +45,9 @@ def command(
     results: Path | None = typer.Option(None, "--results", help="Folder of the runs (default: $DPUBENCH_RESULTS or ./results)."),
     engine_dir: list[Path] = typer.Option([], "--engine-dir", help="Folder with further engine modules or contract programs (repeatable)."),
     device: list[str] = typer.Option(
-        [], "--device", help="Device for cryptodev, compressdev, dmadev, regexdev: PCI address or DPDK virtual device (repeatable)."
+        [],
+        "--device",
+        help="[TARGET=]DEVICE for cryptodev, compressdev, dmadev, regexdev: PCI address or DPDK virtual device (repeatable).",
     ),
     against: Path | None = typer.Option(None, "--against", help="Build folder or program to alternate with, window by window."),
     seed: str = typer.Option("", "--seed", help="Seed of input drawing and order."),
@@ -139,7 +141,7 @@ def _run(
     _check(plan, where, engine_dirs, against)
     other = programs.operators_program(against) if against is not None else None
     with contextlib.ExitStack() as opened:
-        shares = [_share(plan, where, target, engine_dirs) for target in _opened(plan, opened)]
+        shares = [_share(plan, where, t, engine_dirs, _devices_of(t.name, plan.target, devices)) for t in _opened(plan, opened)]
         kinds = {kind for share in shares for kind in share.expansion.inputs}
         resolved = inputs.resolve(kinds, plan.inputs)
         for share in shares:
@@ -162,7 +164,8 @@ def _run(
         def part(share: _Share, writer: RunWriter, called: str) -> _session.Part:
             record = new_record(called, share.plan, command_line, share.expansion, records, share.known)
             record["setting"] = {
-                "program": share.known.program, "engine_dirs": [str(d.resolve()) for d in engine_dirs], "against": str(other or "")
+                "program": share.known.program, "engine_dirs": [str(d.resolve()) for d in engine_dirs], "against": str(other or ""),
+                "devices": list(share.known.devices),
             }  # fmt: skip
             writer.write_plan(plan_text(share.plan))
             writer.write_record(record)
@@ -218,12 +221,27 @@ def _opened(plan: Plan, opened: contextlib.ExitStack) -> list[Target]:
     return found
 
 
-def _share(plan: Plan, where: Where, target: Target, engine_dirs: list[Path]) -> _Share:
+def _devices_of(target: str, targets: list[str], given: list[str]) -> list[str]:
+    """Of ``--device [TARGET=]DEVICE`` those that are meant for ``target``."""
+    found = []
+    for word in given:
+        owner, equals, device = word.partition("=")  # a virtual device's arguments have such a sign too
+        if not equals or owner not in targets:
+            found.append(word)
+        elif owner == target:
+            found.append(device)
+    return found
+
+
+def _share(plan: Plan, where: Where, target: Target, engine_dirs: list[Path], devices: list[str]) -> _Share:
     from dpubench import catalog, programs, studies
     from dpubench.runner.together import plan_for
 
     # What this machine has is known from last time; elsewhere it is asked.
-    known = catalog.read_here(programs.operators_program(), engine_dirs) if target.spec == "local" else catalog.read(target, engine_dirs)
+    if target.spec == "local":
+        known = catalog.read_here(programs.operators_program(), engine_dirs, devices)
+    else:
+        known = catalog.read(target, devices)
     for other_program, operator, engine, reason in known.refused():
         what = f"{engine} of {operator} in {other_program.path}" if engine else "a program of --engine-dir"
         print(f"dpubench: {what} takes no part: {reason}", file=sys.stderr)

@@ -122,7 +122,7 @@ class Plan(_Strict):
     target: Annotated[list[Word], BeforeValidator(_listed)] = Field(default=["local"])
     inputs: dict[str, Annotated[list[Word], BeforeValidator(_listed)]] = Field(default_factory=dict)
 
-    @field_validator("operators", "engines", "sizes", "threads", "bursts", "footprints", "target", mode="after")
+    @field_validator("operators", "engines", "sizes", "threads", "bursts", "in_flight", "footprints", "target", mode="after")
     @classmethod
     def _not_empty(cls, value: Any) -> Any:
         if value == []:

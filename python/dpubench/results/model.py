@@ -89,7 +89,6 @@ class PointSummary:
     warnings: list[Warning_] = field(default_factory=list)
     round_rates: list[float] = field(default_factory=list)  #: median ops/s of each round, in round order
     round_canary_ratios: list[float] = field(default_factory=list)  #: median of rate / core canary of each round that has both
-    in_flight: int = 0  #: jobs under way at once that the plan asked for; 0: the engine's default, or a synchronous engine
 
     @property
     def configuration(self) -> tuple[str, tuple[tuple[str, str], ...], int, int, str]:
@@ -104,7 +103,7 @@ class PointSummary:
     @property
     def jobs_in_flight(self) -> int:
         """As many as really were; 0: a synchronous engine, or it was not measured."""
-        return int(self.path.get("in_flight", 0))
+        return int(self.path.get("in_flight", self.in_flight))
 
     @property
     def size_bytes(self) -> int | None:

@@ -156,7 +156,6 @@ def _described(entry: Mapping[str, Any]) -> PointSummary:
         verified=dict(_mapping(entry, "verified")),
         unavailable=str(entry["unavailable"]),
         failure=str(entry["failure"]),
-        in_flight=int(entry.get("in_flight", 0)),
     )
 
 

@@ -232,7 +232,7 @@ class Run:
         engine, in_flight = split_engine_word(word)
         operator = self.record["operators"][configuration.operator]
         entry: Mapping[str, str] = next((e for e in operator["engines"] if e["name"] == engine), {})
-        point = Point(configuration, engine, self.setting.target.name, build, int(operator["version"]))
+        point = Point(configuration, engine, self.setting.target.name, build, int(operator["version"]), in_flight=in_flight)
         point.program, point.name_in_program = entry.get("program", ""), entry.get("name_in_program", "")
         return point
 

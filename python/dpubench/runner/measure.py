@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from dpubench import schemas
+from dpubench import programs, schemas
 from dpubench.errors import EnvironmentFault
 from dpubench.plans.model import Plan
 from dpubench.results.store import Event, RoundWriter
@@ -124,7 +124,7 @@ class Measurer:
                 self._setting.target,
                 self._program(side),
                 # The folders hold modules for our program and its other build; a contract program knows its own engines.
-                [] if _is_foreign(side) else self._setting.arguments(),
+                [] if _is_foreign(side) else programs.options(self._setting.engine_dirs, self._setting.devices),
                 stop=self._setting.stop,
                 silence_s=self._plan.silence,
                 limit_s=limit_s + 10,
