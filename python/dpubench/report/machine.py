@@ -56,7 +56,7 @@ def run_info(run: RunSummary, name: str) -> RunInfo:
         spec=run.spec,
         label=run.label,
         lost=run.lost,
-        cpu=str(_fact(machine, "cpu", "cpu_model", "model_name") or _fact(machine, "architecture", "arch") or "unknown CPU"),
+        cpu=str(_fact(machine, "cpu", "cpu_model", "model_name", "architecture", "arch") or ("unknown CPU" if machine else "")),
         logical=_count(_fact(machine, "cpus_online", "logical_cpus")),
         physical=_count(_fact(machine, "cores_online", "physical_cores")),
         started=run.started,

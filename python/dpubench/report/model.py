@@ -28,7 +28,7 @@ from dpubench.report.page import (
     WarningGroup,
 )  # fmt: skip
 from dpubench.report.points import Configuration, OperatorPoints, best, engine_label, measured_points, rerun_command, set_targets
-from dpubench.report.targets import baseline_index, correctness, display_names, path_rows
+from dpubench.report.targets import baseline_index, correctness, display_names, path_rows, timed_runs
 from dpubench.report.versus import Verdicts, with_cores
 from dpubench.report.words import anchor, count_text, number, size_text
 from dpubench.results.comparison import engine_of
@@ -240,7 +240,7 @@ def build(
     names = display_names(all_runs)
     chosen = baseline_index(all_runs, names, baseline)
     all_infos = [run_info(run, name) for run, name in zip(all_runs, names, strict=True)]
-    timed = [i for i, run in enumerate(all_runs) if not run.times_mean_nothing]
+    timed = timed_runs(all_runs)
     runs, infos = [all_runs[i] for i in timed], [all_infos[i] for i in timed]
     emulated = [run for run in all_runs if run.times_mean_nothing]
     base = None if chosen is None else timed.index(chosen)
@@ -272,7 +272,8 @@ def build(
         measured=_measured(runs, infos, base, operators, emulated, is_set),
         trust=_trust(runs, warnings, len(failures)),
         runs=infos,
-        emulated=[all_infos[i] for i in range(len(all_runs)) if i not in timed],
+        emulated=[i for i, run in zip(all_infos, all_runs, strict=True) if run.times_mean_nothing],
+        absent=[all_infos[i] for i, run in enumerate(all_runs) if i not in timed and not run.times_mean_nothing],
         correctness=correctness(emulated),
         paths=[line for o, r in zip(operators, rows, strict=True) for line in _paths(o, r, base)] if base is not None else [],
         pairing=pairing,
@@ -316,7 +317,6 @@ def _measured(
     if len(runs) == 1:
         where = "" if runs[0].target == "local" else f"{runs[0].target}, "
         return f"{what}: {where}{cpu_text(infos[0])}"
-    if len(runs) == 2:
-        other = infos[1 - (base or 0)]
-        return f"{what}: {other.name} against {infos[base or 0].name}"
-    return f"{what}: {len(runs)} {'targets' if is_set else 'runs'}, each against {infos[base or 0].name}"
+    others = [info.name for i, info in enumerate(infos) if i != base]
+    told = " and ".join(others) if len(others) < 3 else f"{len(others)} {'targets' if is_set else 'runs'}"
+    return f"{what}: {told} against {infos[base or 0].name}"

@@ -190,6 +190,7 @@ class Page:
     trust: Trust
     runs: list[RunInfo]  #: those with times
     emulated: list[RunInfo]  #: those that tell right from wrong only
+    absent: list[RunInfo]  #: targets of which nothing was measured
     correctness: list[tuple[str, list[Verified | None]]]  #: operator, what each emulated run says of it
     paths: list[PathRow]
     pairing: str  #: what is shown at first
@@ -212,4 +213,4 @@ class Page:
 
     @property
     def all_runs(self) -> list[RunInfo]:
-        return [*self.runs, *self.emulated]
+        return [*self.runs, *self.emulated, *self.absent]

@@ -178,7 +178,7 @@
     const modes = op.dims.names.filter((n) => distinct(points(op), n).length > 1);
     const free = overThreads ? ["threads"] : overFlight ? [] : category ? modes : [state.axis];
     const all = matching(op, state, free);
-    const list = overFlight ? curves(all) : all;
+    const list = overFlight ? curves(all) : leading(all);
     const name = (p) => modes.map((n) => paramText(op, n, p.params[n] ?? "")).join(", ") || op.name;
     const categories = category ? [...new Set(list.map(name))].slice(0, 12) : [];
     const x = overThreads ? (p) => p.threads : overFlight ? (p) => get(p, "flight") : category ? (p) => categories.indexOf(name(p)) : (p) => Number(p.params[state.axis]);
@@ -186,9 +186,11 @@
     if (!shown.length) return null;
     const items = shown.flatMap((l) => l.items);
     const xs = [...new Set(items.map((i) => i.x))].sort((a, b) => a - b);
+    const xlog = !overThreads && !category;
     const log = !overThreads && state.log;
     // Synchronous engines have no jobs in flight: the fastest of each run is a line across.
     const across = overFlight ? lines(op, all.filter((p) => !get(p, "flight")), () => 0, state.quantity).shown.filter((l, i, of) => of.findIndex((o) => o.run === l.run) === i) : [];
+    const named = [...shown, ...across.map((l) => ({ ...l, label: `${l.label}, synchronous` }))];
     const tops = [...items, ...across.flatMap((l) => l.items)];
     let low = Math.min(...tops.map((i) => i.low ?? i.v)), high = Math.max(...tops.map((i) => i.high ?? i.v));
     if (state.quantity === "ratio") [low, high] = [Math.min(low, 1), Math.max(high, 1)];
@@ -218,9 +220,9 @@
       });
     });
     // Labels stand beside the lines' ends, pushed apart until none covers another.
-    const margin = { l: 52, t: paper ? 30 : 14, b: paper ? 66 : 42, r: 16 + Math.min(width * 0.34, Math.max(...shown.map((l) => l.label.length)) * (small * 0.58)) };
+    const margin = { l: 52, t: paper ? 30 : 14, b: paper ? 66 : 42, r: 16 + Math.min(width * 0.34, Math.max(...named.map((l) => l.label.length)) * (small * 0.58)) };
     const room = height - margin.t - margin.b;
-    const labels = shown.map((l) => ({ l, at: fraction(l.items[l.items.length - 1].v) * room })).sort((a, b) => a.at - b.at);
+    const labels = named.map((l) => ({ l, at: fraction(l.items[l.items.length - 1].v) * room })).sort((a, b) => a.at - b.at);
     const gap = small + 3;
     for (let pass = 0; pass < 60; pass++) for (let i = 1; i < labels.length; i++) { const short = gap - (labels[i].at - labels[i - 1].at); if (short > 0.01) { labels[i].at += short / 2; labels[i - 1].at -= short / 2; } }
     const over = Math.max(0, ...labels.map((s) => s.at - room)) || Math.min(0, ...labels.map((s) => s.at));
@@ -248,11 +250,12 @@
       }
     }
     for (const l of across) {
-      shapes.push({ type: "line", xref: "paper", x0: 0, x1: 1, y0: l.items[0].v, y1: l.items[0].v, line: { color: many ? th.lines[l.run % 8] : th.soft, width: 1, dash: "dot" } });
-      annotations.push({ xref: "paper", x: 0, xanchor: "left", xshift: 4, y: log ? Math.log10(l.items[0].v) : l.items[0].v, yanchor: "bottom", showarrow: false, text: plain(`${l.label}, synchronous`), font: { size: small - 1, color: th.soft } });
+      shapes.push({ type: "line", xref: "paper", x0: 0, x1: 1, y0: l.items[0].v, y1: l.items[0].v, line: { color: look(op, l, th).color, width: 1, dash: "dot" } });
     }
     if (state.quantity === "ratio") shapes.push({ type: "line", xref: "paper", x0: 0, x1: 1, y0: 1, y1: 1, line: { color: th.ink, width: 1 } });
-    const crowded = xs.length > 9 ? xs.filter((_, i) => i % Math.ceil(xs.length / 9) === 0) : xs;
+    // Labels that would touch are left out, the last one never.
+    const span_ = Math.log(last / xs[0]) || 1, pixel = (v) => ((Math.log(v / xs[0]) / span_) * (width - margin.l - margin.r)) / 1.08;
+    const crowded = xlog ? [...xs].reverse().reduce((kept, v) => (kept.length && pixel(kept[kept.length - 1]) - pixel(v) < 44 ? kept : [...kept, v]), []) : xs;
     const axis = { gridcolor: th.grid, linecolor: th.soft, tickcolor: th.soft, ticks: "outside", ticklen: 3, zeroline: false, showline: true, automargin: false };
     const xaxis = overThreads
       ? { ...axis, range: [0, last * 1.03], tickvals: xs, title: { text: "threads", standoff: 6 } }
@@ -273,6 +276,13 @@
       annotations.push({ xref: "paper", yref: "paper", x: 0, y: 0, yshift: -46, xanchor: "left", yanchor: "top", align: "left", showarrow: false, text: plain(`Measured; dpubench ${data.runs[0].study}, ${origin}. 95 % intervals; hollow: not converged or few rounds.`) + (beside.length ? `<br>${plain(beside.join("; "))}` : ""), font: { size: 9, color: th.soft } });
     }
     return { runs: shown.map((l) => l.run), data: traces, layout, left, title, weak: items.filter((i) => hollow(i.p)).length, total: items.length, rounds: [...new Set(items.map((i) => get(i.p, "rounds")))].sort((a, b) => a - b) };
+  }
+  /** Of an engine that was measured with several numbers of jobs in flight the one that reached most: the others are in a figure of their own. */
+  function leading(list) {
+    const best = new Map();
+    const id = (p) => `${p.run}/${text(get(p, "base"))}`;
+    for (const p of list) if (get(p, "flight") && !(best.get(id(p))?.ops >= get(p, "ops"))) best.set(id(p), { ops: get(p, "ops"), engine: p.engine });
+    return list.filter((p) => !get(p, "flight") || best.get(id(p)).engine === p.engine);
   }
   /** Points of engines that were measured with several numbers of jobs in flight; of one number the explicit one. */
   function curves(list) {
@@ -483,7 +493,7 @@
 
   // ------------------------------------------------------------------ ratios, operator by operator
   const ratioState = { size: "", threads: "" };
-  const WHOLE = "each side at its best number of threads";
+  const WHOLE = "best of each side";
   /** Ratios of default modes: {op, size, threads, items of every run}. */
   function defaults(op) {
     const same = (p, withThreads) => op.start && p.burst === op.start.burst && p.footprint === op.start.footprint && Object.entries(op.start.params).every(([n, v]) => n === "size" || p.params[n] === v) && (!withThreads || ratioState.threads === WHOLE || String(p.threads) === ratioState.threads);
@@ -510,7 +520,9 @@
     const items = rows.flatMap((r) => r.items);
     let low = Math.min(1, ...items.map((p) => p.ratio[1] ?? p.ratio[0])) / 1.15, high = Math.max(1, ...items.map((p) => p.ratio[2] ?? p.ratio[0])) * 1.15;
     if (high / low < 4) { low = Math.min(low, 0.5); high = Math.max(high, 2); }
-    const longest = Math.max(...items.map((p) => p.engines.length));
+    // The same engine on both sides is named once.
+    const shortly = (engines) => { const [a, b] = engines.split(" / "); return a === b ? a : engines; };
+    const longest = Math.max(...items.map((p) => shortly(p.engines).length));
     const margin = { l: narrow ? 84 : 104, r: narrow ? 58 : Math.min(width * 0.36, 66 + longest * small * 0.54), t: paper ? 58 : 26, b: paper ? 66 : 42 };
     const height = margin.t + margin.b + rows.length * step;
     const place = (row, k) => rows.length - 1 - row + (others.length - 1 - 2 * k) * (17 / step) / 2;
@@ -523,7 +535,7 @@
         error_x: { type: "data", symmetric: false, color, thickness: 1.4, width: 4, array: own.map(({ p }) => (p.ratio[2] === null ? 0 : p.ratio[2] - p.ratio[0])), arrayminus: own.map(({ p }) => (p.ratio[1] === null ? 0 : p.ratio[0] - p.ratio[1])) },
         hovertext: own.map(({ p, name }) => { const s = span(...p.ratio); return `<b>${plain(name)}</b>, ${plain(runText(run))}<br>${s.value}×  [${s.range}]<br>${plain(p.engines)}${p.verdict ? `<br>${plain(p.verdict)}` : ""}${p.reason ? `<br>${plain(p.reason)}` : ""}`; }),
       });
-      for (const { p, y } of own) annotations.push({ xref: "paper", x: 1, xshift: 8, y, xanchor: "left", yanchor: "middle", align: "left", showarrow: false, text: `<b>${span(...p.ratio).value}×</b>${narrow ? "" : `  ${plain(p.engines)}`}`, font: { size: small - 0.5, color: others.length > 1 ? color : th.ink } });
+      for (const { p, y } of own) annotations.push({ xref: "paper", x: 1, xshift: 8, y, xanchor: "left", yanchor: "middle", align: "left", showarrow: false, text: `<b>${span(...p.ratio).value}×</b>${narrow ? "" : `  ${plain(shortly(p.engines))}`}`, font: { size: small - 0.5, color: others.length > 1 ? color : th.ink } });
     });
     rows.forEach((_, i) => { if (i) shapes.push({ type: "line", xref: "paper", x0: 0, x1: 1, y0: rows.length - i - 0.5, y1: rows.length - i - 0.5, line: { color: th.grid, width: 1 }, layer: "below" }); });
     shapes.push({ type: "line", yref: "paper", x0: 1, x1: 1, y0: 0, y1: 1, line: { color: th.ink, width: 1 } });
@@ -543,7 +555,7 @@
     };
     return { data: traces, layout, without, height, total: items.length };
   }
-  const ratioWhere = () => [...(ratioState.size ? [sizeText(Number(ratioState.size))] : []), ratioState.threads === WHOLE ? WHOLE : plural(Number(ratioState.threads), "thread")].join(", ");
+  const ratioWhere = () => [...(ratioState.size ? [sizeText(Number(ratioState.size))] : []), ratioState.threads === WHOLE ? "each side at its best number of threads" : plural(Number(ratioState.threads), "thread")].join(", ");
   function drawRatios() {
     const section = $("#ratios");
     if (!section) return;

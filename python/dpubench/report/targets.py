@@ -17,6 +17,12 @@ def display_names(runs: Sequence[RunSummary]) -> list[str]:
     return [run.name if run.run_set or run.target == "local" else f"{run.name} @{run.target}" for run in runs]
 
 
+def timed_runs(runs: Sequence[RunSummary]) -> list[int]:
+    """The runs that the page has columns for: neither emulated ones nor, where there are others, those of which nothing was begun."""
+    timed = [i for i, run in enumerate(runs) if not run.times_mean_nothing]
+    return [i for i in timed if runs[i].points] or timed
+
+
 def baseline_index(runs: Sequence[RunSummary], names: Sequence[str], baseline: str | None) -> int | None:
     """The run that the others are set against, among those that have times; None where there are not two.
 
@@ -24,7 +30,7 @@ def baseline_index(runs: Sequence[RunSummary], names: Sequence[str], baseline: s
 
     Raises :class:`ValueError` where ``baseline`` is none of them, or several.
     """
-    timed = [i for i, run in enumerate(runs) if not run.times_mean_nothing]
+    timed = timed_runs(runs)
     if baseline is None:
         found = [i for i in timed if runs[i].is_baseline] or timed
         return found[0] if len(timed) > 1 else None
@@ -38,7 +44,9 @@ def baseline_index(runs: Sequence[RunSummary], names: Sequence[str], baseline: s
         known = ", ".join(runs[i].name for i in chosen)
         raise ValueError(f"baseline {baseline!r} is in several runs of this report: name one of {known} with --baseline")
     if chosen[0] not in timed:
-        raise ValueError(f"baseline {baseline!r} is {runs[chosen[0]].label}: its times mean nothing; name another with --baseline")
+        run = runs[chosen[0]]
+        why = f"is {run.label}: its times mean nothing" if run.times_mean_nothing else "holds no measurement"
+        raise ValueError(f"baseline {baseline!r} {why}; name another with --baseline")
     return chosen[0] if len(timed) > 1 else None
 
 
