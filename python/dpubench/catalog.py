@@ -1,4 +1,4 @@
-"""What the native program can measure here: operators, engines with the reasons of those that cannot run, valid configurations."""
+"""What the native program can measure on a target: operators, engines with the reasons of those that cannot run, valid configurations."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import json
 import os
-import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,18 +15,28 @@ from typing import Any
 from dpubench import __version__, contract_programs, programs, schemas
 from dpubench.contract_programs import ContractProgram
 from dpubench.errors import EnvironmentFault, UserError, nearest
+from dpubench.targets import Target
+from dpubench.targets.local import LocalTarget
+from dpubench.workers.ask import ask
+from dpubench.workers.process import WorkerFault
 
 LIST_LIMIT_S = 60.0
+
+
+class _NoAnswer(EnvironmentFault):
+    """A program ended without an answer to a question."""
 
 
 @dataclass(frozen=True)
 class Catalog:
     """The ``hello`` event of ``dpubench-operators --list``, with the engines of other programs in it."""
 
-    program: Path
+    target: Target
+    program: str  #: path there
     hello: dict[str, Any]
     others: tuple[ContractProgram, ...] = ()  #: programs found in ``--engine-dir``
     engine_dirs: tuple[Path, ...] = ()
+    devices: tuple[str, ...] = ()  #: that device engines may use
 
     @property
     def operators(self) -> list[dict[str, Any]]:
@@ -44,6 +53,11 @@ class Catalog:
                 return dict(entry)
         raise UserError(f"{where}unknown operator '{name}'{nearest(name, self.names)}")
 
+    @property
+    def options(self) -> list[str]:
+        """What our program is started with, besides the question."""
+        return programs.options(self.engine_dirs, self.devices)
+
     def refused(self) -> Iterator[tuple[ContractProgram, str, str, str]]:
         """(program, operator, engine, reason) of what other programs have and :meth:`engines` does not; one without a name for a whole program."""
         for other in self.others:
@@ -58,15 +72,15 @@ class Catalog:
         if not combinations:
             return []
         asked = json.dumps([{"operator": o, "params": p} for o, p in combinations]).encode()
-        events = _answer(self.program, "--check", self.engine_dirs, asked)
-        event = next((e for e in events if e.get("event") == "checked"), None)
+        try:
+            events = _answer(self.target, self.program, "--check", self.options, asked)
+        except _NoAnswer:
+            events = []
+        event = next((e for e in events if e["event"] == "checked"), None)
         if event is None:  # a program of somebody else's in the place of ours need not know this question: measuring shows it then
             return [("", {})] * len(combinations)
-        fault = schemas.fault("event", event, "checked")
-        if not fault and len(event["combinations"]) != len(combinations):
-            fault = f"{len(event['combinations'])} answers to {len(combinations)} questions"
-        if fault:
-            raise _breaks_contract(self.program, "--check", fault)
+        if len(event["combinations"]) != len(combinations):
+            raise _breaks_contract(self.program, "--check", f"{len(event['combinations'])} answers to {len(combinations)} questions")
         return [(c["invalid"], c["engines"]) for c in event["combinations"]]
 
     def engines(self) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
@@ -81,19 +95,36 @@ def inputs_of(operator: Mapping[str, Any], params: Mapping[str, str]) -> set[str
     return {kind["name"] for kind in operator["inputs"] if all(params.get(k) == v for k, v in kind.get("only_with", {}).items())}
 
 
-def read(program: Path, engine_dirs: Sequence[Path] = (), *, use_cache: bool = True) -> Catalog:
-    """Asks ``program`` what it has (kept until the program, its modules or the installed packages change), and those in ``engine_dirs``.
+def read(target: Target, devices: Sequence[str] = ()) -> Catalog:
+    """Asks ``target``, which is open, what its program has, with ``devices`` for its device engines.
 
     Raises:
-        UserError: when the program cannot be run or does not speak the contract. The others cannot make this fail.
+        UserError: when the program cannot be run, does not speak the contract, or has no such device.
+        TargetLost: the way to the target broke.
     """
-    hello = _read_own(program, engine_dirs, use_cache)
+    program = target.operators_program()
+    return Catalog(target, program, _ask(target, program, programs.options((), devices)), devices=tuple(devices))
+
+
+def read_here(program: Path, engine_dirs: Sequence[Path] = (), devices: Sequence[str] = (), *, use_cache: bool = True) -> Catalog:
+    """What ``program`` has on this machine (kept until it, its modules or the installed packages change), and those in ``engine_dirs``.
+
+    Raises:
+        UserError: as :func:`read`; the programs in ``engine_dirs`` cannot make this fail.
+    """
+    target = LocalTarget()
+    # A device's driver may be bound or taken away at any time: what it can do is asked anew.
+    if devices:
+        hello = _ask(target, str(program), programs.options(engine_dirs, devices))
+    else:
+        hello = _read_own(target, program, engine_dirs, use_cache)
     # Asked anew each time: nobody knows what a program of somebody else depends on.
     others = [contract_programs.ask(path) for path in contract_programs.find(engine_dirs)]
-    return Catalog(program, contract_programs.join(hello, others) if others else hello, tuple(others), tuple(engine_dirs))
+    joined = contract_programs.join(hello, others) if others else hello
+    return Catalog(target, str(program), joined, tuple(others), tuple(engine_dirs), tuple(devices))
 
 
-def _read_own(program: Path, engine_dirs: Sequence[Path], use_cache: bool) -> dict[str, Any]:
+def _read_own(target: Target, program: Path, engine_dirs: Sequence[Path], use_cache: bool) -> dict[str, Any]:
     key = _key(program, engine_dirs)
     kept = programs.cache_directory() / "catalogs" / f"{key}.json"
     if use_cache:
@@ -101,7 +132,7 @@ def _read_own(program: Path, engine_dirs: Sequence[Path], use_cache: bool) -> di
             hello = json.loads(kept.read_text(encoding="utf-8"))
             if not schemas.fault("event", hello, "hello") and "catalog" in hello:
                 return dict(hello)
-    hello = _ask(program, engine_dirs)
+    hello = _ask(target, str(program), programs.options(engine_dirs, ()))
     with contextlib.suppress(OSError):
         kept.parent.mkdir(parents=True, exist_ok=True)
         descriptor, name = tempfile.mkstemp(dir=kept.parent)
@@ -111,35 +142,35 @@ def _read_own(program: Path, engine_dirs: Sequence[Path], use_cache: bool) -> di
     return hello
 
 
-def _ask(program: Path, engine_dirs: Sequence[Path]) -> dict[str, Any]:
-    events = _answer(program, "--list", engine_dirs, b"")
-    hello = events[0] if events else {}
-    fault = schemas.fault("event", hello, "hello")
-    if not fault and "catalog" not in hello:
-        fault = "it holds no catalog"
-    if fault:
-        raise _breaks_contract(program, "--list", fault)
+def _ask(target: Target, program: str, options: Sequence[str]) -> dict[str, Any]:
+    hello = _answer(target, program, "--list", options, b"")[0]
+    if hello["event"] != "hello" or "catalog" not in hello:
+        raise _breaks_contract(program, "--list", "its first event holds no catalog")
     return hello
 
 
-def _answer(program: Path, question: str, engine_dirs: Sequence[Path], given: bytes) -> list[dict[str, Any]]:
-    """What ``program`` prints when it is asked ``question``."""
-    arguments = [str(program), question, *(word for d in engine_dirs for word in ("--engine-dir", str(d)))]
+def _answer(target: Target, program: str, question: str, options: Sequence[str], given: bytes) -> list[dict[str, Any]]:
+    """What ``program`` prints when it is asked ``question``: at least one event."""
     try:
-        answer = subprocess.run(arguments, input=given, capture_output=True, timeout=LIST_LIMIT_S, check=False)
-    except OSError as error:
-        raise EnvironmentFault(f"{program}: cannot be started: {error.strerror or error}; build it with `make build`") from None
-    except subprocess.TimeoutExpired:
-        raise EnvironmentFault(f"{program} {question}: no answer within {LIST_LIMIT_S:.0f} s: run it by hand to see where it hangs") from None
-    said = answer.stderr.decode("utf-8", "replace").strip().splitlines()[-3:]
-    try:
-        return [dict(json.loads(line)) for line in answer.stdout.splitlines()]
-    except (ValueError, TypeError):
-        told = f"; it said: {' / '.join(said)}" if said else ""
-        raise EnvironmentFault(f"{program} {question}: ended with status {answer.returncode} and without an answer{told}") from None
+        events = ask(target, program, [question, *options], given, silence_s=LIST_LIMIT_S, limit_s=LIST_LIMIT_S)
+    except WorkerFault as fault:
+        said = fault.reason.partition("; it said: ")[2]
+        if "--device" in options and said:  # it has no such device, and says why
+            raise UserError(said.partition(": ")[2] or said) from None
+        if fault.kind == "rubbish":
+            raise _breaks_contract(program, question, fault.reason) from None
+        kind = _NoAnswer if fault.kind == "crash" else EnvironmentFault
+        raise kind(f"{_there(target, program)} {question}: without an answer, {fault.reason}: run it by hand to see why") from None
+    if not events:
+        raise _NoAnswer(f"{_there(target, program)} {question}: it ended without an answer: run it by hand to see why")
+    return events
 
 
-def _breaks_contract(program: Path, question: str, fault: str) -> EnvironmentFault:
+def _there(target: Target, program: str) -> str:
+    return program if target.name == "local" else f"{target.name}: {program}"
+
+
+def _breaks_contract(program: str, question: str, fault: str) -> EnvironmentFault:
     return EnvironmentFault(
         f"{program} {question}: its answer breaks the contract {schemas.EVENT}: {fault}: build program and package from one revision"
     )

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from dpubench.errors import EnvironmentFault
-from dpubench.targets.local import TARGET
-from dpubench.workers.process import Worker, WorkerFault
+from dpubench.targets.local import LocalTarget
+from dpubench.workers.ask import ask as ask_program
+from dpubench.workers.process import WorkerFault
 
 #: A catalog is a few tables: a program that has not answered by then is not going to.
 LIST_LIMIT_S: Final = 20.0
@@ -60,15 +61,12 @@ def ask(path: Path) -> ContractProgram:
     """What the program ``path`` has. Never raises for what the program does: ``reason`` says it."""
     told = ContractProgram(path)
     try:
-        with Worker(TARGET, str(path), ["--list"], silence_s=LIST_LIMIT_S, limit_s=2 * LIST_LIMIT_S) as worker:
-            worker.send(b"", last=True)
-            hello: dict[str, Any] | None = None
-            while (event := worker.next_event()) is not None:
-                if event["event"] != "hello" or hello is not None:
-                    raise WorkerFault(f"it printed a {event['event']} event besides its one hello event", "rubbish")
-                hello = event
-        if hello is None:
+        events = ask_program(LocalTarget(), str(path), ["--list"], silence_s=LIST_LIMIT_S, limit_s=2 * LIST_LIMIT_S)
+        if not events:
             raise WorkerFault("it ended without an answer", "crash")
+        if len(events) > 1 or events[0]["event"] != "hello":
+            raise WorkerFault(f"it printed a {events[-1]['event']} event besides its one hello event", "rubbish")
+        hello = events[0]
         if "catalog" not in hello:
             raise WorkerFault("its hello event holds no catalog", "rubbish")
     except WorkerFault as fault:

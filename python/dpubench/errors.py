@@ -31,6 +31,10 @@ class EnvironmentFault(UserError):
     exit_status = Exit.FAILED
 
 
+class TargetLost(EnvironmentFault):
+    """The way to a target broke: its connection ended, it was rebooted, it no longer answers. What was measured is kept."""
+
+
 class NothingRan(UserError):
     """Nothing that was asked for can run here."""
 

@@ -226,7 +226,7 @@ def _engines() -> Iterator[Finding]:
 
     try:
         # Not from the cache: what may be counted changes with a setting of the kernel.
-        known = catalog.read(programs.operators_program(), use_cache=False)
+        known = catalog.read_here(programs.operators_program(), use_cache=False)
     except UserError as error:
         yield Finding("native program", "harm", str(error), "nothing can be measured", "make build")
         return

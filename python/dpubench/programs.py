@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from dpubench.errors import UserError
@@ -44,6 +45,11 @@ def operators_program(build: Path | None = None) -> Path:
     if not os.access(program, os.X_OK):
         raise UserError(f"{program}: is not executable: chmod +x it, or build it again")
     return program.resolve()
+
+
+def options(engine_dirs: Sequence[Path], devices: Sequence[str]) -> list[str]:
+    """How ``dpubench-operators`` is told of folders with further modules and of the devices that its engines may use."""
+    return [word for d in engine_dirs for word in ("--engine-dir", str(d))] + [word for d in devices for word in ("--device", d)]
 
 
 def cache_directory() -> Path:

@@ -109,7 +109,7 @@ def test_what_is_no_program_of_this_machine_harms_nothing(bench: Bench) -> None:
 def test_names_do_not_clash_and_modes_are_matched(bench: Bench) -> None:
     contract_program(bench, "a b.sh")
     contract_program(bench, "a,b.sh")
-    own = catalog.read(bench.programs / "dpubench-operators", use_cache=False)
+    own = catalog.read_here(bench.programs / "dpubench-operators", use_cache=False)
     others = [contract_programs.ask(p) for p in contract_programs.find([bench.folder / "more"])]
     others[1].operators = [o for o in others[1].operators if o["name"] == "aes"]
     others[1].operators[0]["configurations"] = others[1].operators[0]["configurations"][:1]

@@ -7,19 +7,22 @@ import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dpubench import targets
 from dpubench.cli._progress import JsonEvents, listener
-from dpubench.errors import Interrupted, UserError
+from dpubench.errors import Interrupted, TargetLost, UserError
 from dpubench.plans.model import Plan
+from dpubench.results import text
 from dpubench.results.model import PointSummary, RunSummary
-from dpubench.results.store import RunWriter
-from dpubench.results.summary import summarize
-from dpubench.runner.execute import Run
-from dpubench.runner.setting import Setting
+from dpubench.results.store import RunSetWriter, RunWriter
+from dpubench.results.summary import summaries, summarize
+from dpubench.runner.execute import Budget, Run
+from dpubench.runner.setting import Listener, Setting
+from dpubench.runner.together import RunSet
+from dpubench.targets import Target
 from dpubench.workers.process import StopRequest
 
 SUMMARY_LINES = 20
@@ -27,66 +30,92 @@ SUMMARY_LINES = 20
 TABLE_LINES = 6
 
 
-def cpus() -> list[int]:
-    """CPUs that may be used, one of each physical core first: threads are pinned to them in this order."""
-    usable = sorted(os.sched_getaffinity(0))
-    first: list[int] = []
-    second: list[int] = []
-    seen: set[str] = set()
-    for cpu in usable:
-        siblings = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
-        try:
-            core = siblings.read_text(encoding="ascii").strip()
-        except OSError:
-            core = str(cpu)
-        (second if core in seen else first).append(cpu)
-        seen.add(core)
-    return first + second
+@dataclass(frozen=True)
+class Part:
+    """What a run needs on one of its targets: where it is kept, what is measured there, on which inputs."""
 
+    writer: RunWriter
+    plan: Plan
+    record: dict[str, Any]
+    target: Target
+    inputs: Mapping[str, Sequence[str]]  #: kind -> files of this machine
 
-def carry_out(
-    writer: RunWriter, plan: Plan, record: dict[str, Any], program: Path, inputs: Mapping[str, list[str]], stop: StopRequest, *, as_json: bool
-) -> int:
-    """Executes the run and tells how it went; its exit status."""
-    setting = record["setting"]
-    against = Path(setting["against"]) if setting["against"] else None
-    with listener(as_json) as display:
-        run = Run(
-            writer, plan,
-            Setting(program, targets.find(plan.target), cpus(), stop, display, [Path(d) for d in setting["engine_dirs"]], against),
-            record, inputs,
+    def run(self, stop: StopRequest, display: Listener, budget: Budget | None = None) -> Run:
+        """Ready to be executed, its inputs on the target; ``budget``: its share, as one of several."""
+        given = self.record["setting"]
+        setting = Setting(
+            self.target, given["program"], self.target.cpus(), self.target.cache_directory(), stop, display,
+            [Path(d) for d in given["engine_dirs"]], Path(given["against"]) if given["against"] else None,
+            devices=given.get("devices", []), heading="" if budget is None else f"{self.target.name}: ",
         )  # fmt: skip
+        placed = {kind: self.target.place([Path(f) for f in files]) for kind, files in self.inputs.items()}
+        return Run(self.writer, self.plan, setting, self.record, placed, budget)
+
+
+def carry_out(part: Part, stop: StopRequest, *, as_json: bool) -> int:
+    """Executes the run and tells how it went; its exit status."""
+    path = part.writer.path
+    with listener(as_json) as display:
+        run = part.run(stop, display)
         try:
             status = run.execute()
-        except Interrupted as error:
-            kept = sum(len(r) for p in run.points for r in p.rates.values())
-            raise Interrupted(f"{error}; {kept} windows are kept in {writer.path}; continue with `dpubench resume {_named(writer.path)}`") from None
-    analysed = summarize(writer.path)
-    report = write_report(analysed, writer.path)
+        except (Interrupted, TargetLost) as error:
+            raise type(error)(f"{error}; {_kept([run])} windows are kept in {path}; continue with `dpubench resume {_named(path)}`") from None
+    analysed = summarize(path)
+    report = write_report([analysed], path)
     if as_json and isinstance(display, JsonEvents):
-        failed = list(record["failures"])
-        display.emit(
-            {
-                "event": "summary",
-                "run": str(writer.path),
-                "report": str(report or ""),
-                "status": int(status),
-                "failures": len(failed),
-                "points": len(run.points),
-            }
-        )
+        display.emit(_summary_event(path, report, status, [run]))
     else:
-        print("\n".join(summary(run, analysed, writer.path, report)))
+        print("\n".join(summary(run, analysed, path, report)))
     return int(status)
 
 
-def write_report(analysed: RunSummary, path: Path) -> Path | None:
+def carry_out_together(
+    writer: RunSetWriter, record: dict[str, Any], parts: Sequence[Part], seconds: float, stop: StopRequest, *, as_json: bool
+) -> int:
+    """Executes the runs of several targets in turns and tells how they went; the exit status. ``seconds``: their budget, together."""
+    with listener(as_json) as display:
+        share = seconds / len(record["targets"])
+        runs = [part.run(stop, display, Budget(share, float(part.record["spent_s"]))) for part in parts]
+        together = RunSet(writer, record, runs, display)
+        again = f"continue with `dpubench resume {_named(writer.path)}`"
+        try:
+            status = together.execute()
+        except Interrupted as error:
+            raise Interrupted(f"{error}; {_kept(runs)} windows are kept in {writer.path}; {again}") from None
+    analysed = summaries(writer.path)
+    report = write_report(analysed, writer.path)
+    if as_json and isinstance(display, JsonEvents):
+        display.emit(_summary_event(writer.path, report, status, runs))
+    else:
+        owing = [entry["name"] for entry in record["targets"] if entry["status"] == "interrupted"]
+        tail = [f"not complete: {', '.join(owing)}; {again}"] if owing else []
+        tail += [f"report: {report}"] if report is not None else [f"results: {writer.path}"]
+        tail += [f"next: dpubench show {_named(writer.path)}"]
+        failures = [failure for run in runs for failure in run.record["failures"]][:2]
+        failed = failure_lines(failures, SUMMARY_LINES // 3, writer.path)
+        print("\n".join([*text.targets(analysed, SUMMARY_LINES - len(tail) - len(failed)), *failed, *tail]))
+    return int(status)
+
+
+def _kept(runs: Sequence[Run]) -> int:
+    return sum(len(r) for run in runs for p in run.points for r in p.rates.values())
+
+
+def _summary_event(path: Path, report: Path | None, status: int, runs: Sequence[Run]) -> dict[str, Any]:
+    return {
+        "event": "summary", "run": str(path), "report": str(report or ""), "status": int(status),
+        "failures": sum(len(run.record["failures"]) for run in runs), "points": sum(len(run.points) for run in runs),
+    }  # fmt: skip
+
+
+def write_report(analysed: list[RunSummary], path: Path) -> Path | None:
     """The run's HTML report; None, with the reason on standard error, when it cannot be written."""
     from dpubench import report
 
     file = path / "report.html"
     try:
-        report.write([analysed], file)
+        report.write(analysed, file)
     except (UserError, ValueError, OSError) as error:
         # The measurement is done and kept: a report that cannot be written must not make it look lost.
         print(f"dpubench: no report: {error}; try `dpubench report {_named(path)}`", file=sys.stderr)
@@ -115,6 +144,8 @@ def summary(run: Run, analysed: RunSummary, path: Path, report: Path | None) -> 
     tail += [f"report: {report}"] if report is not None else [f"results: {path}"]
     tail += [f"next: dpubench show {_named(path)}"]
     cells = [_cell(analysed, operator, points) for operator in operators]
+    if analysed.times_mean_nothing:
+        head = text.targets([analysed])
     head += failure_lines(failures[:2], SUMMARY_LINES - len(head) - len(tail) - min(len(cells), TABLE_LINES), path)
     return head + _columns(cells, SUMMARY_LINES - len(head) - len(tail)) + tail
 
@@ -124,9 +155,9 @@ def failure_lines(failures: list[dict[str, Any]], room: int, path: Path) -> list
     width = max(shutil.get_terminal_size((120, 24)).columns, 60)
     lines: list[str] = []
     for failure in failures:
-        text = f"failed: {failure.get('point', 'the run')}: {failure['message']}"
+        told = f"failed: {failure.get('point', 'the run')}: {failure['message']}"
         # A point's name and paths are copied from here: they are not broken.
-        lines += textwrap.wrap(" ".join(text.split()), width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+        lines += textwrap.wrap(" ".join(told.split()), width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
     if len(lines) <= room:
         return lines
     return [*lines[: room - 1], f"  ... the rest of the reasons: dpubench show {_named(path)}"]

@@ -1,4 +1,4 @@
-"""Carries a run out: the selection round, rounds of fresh processes, stopping by precision or budget, interruption.
+"""Carries a run on one target out: the selection round, rounds of fresh processes, stopping by precision or budget, interruption.
 
 Methodology, as docs/methodology.md argues it: a round is a fresh process; in it the points of a configuration alternate window by window. Seeds and
 the order of configurations differ from round to round. Whether a point is known well enough is decided after whole rounds only.
@@ -6,20 +6,21 @@ the order of configurations differ from round to round. Whether a point is known
 
 from __future__ import annotations
 
+import contextlib
 import random
 import statistics
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from dpubench.errors import EnvironmentFault, Exit, Interrupted, NothingRan, UserError
+from dpubench.errors import EnvironmentFault, Exit, Interrupted, NothingRan, TargetLost, UserError
 from dpubench.plans.model import Plan
 from dpubench.results.store import RunWriter
 from dpubench.runner import stopping
 from dpubench.runner.costs import Costs
 from dpubench.runner.journal import Journal
 from dpubench.runner.measure import OTHER_BUILD, Groups, Measurer, Round, sizes
-from dpubench.runner.model import Configuration, Point, point_id
+from dpubench.runner.model import Configuration, Point, engine_word, point_id, split_engine_word
 from dpubench.runner.record import now_utc
 from dpubench.runner.setting import Setting
 
@@ -27,10 +28,33 @@ from dpubench.runner.setting import Setting
 RESERVE: Final = 0.04
 
 
-class Run:
-    """One run, new or resumed."""
+class Budget:
+    """The time that a run may take, and what of it is left."""
 
-    def __init__(self, writer: RunWriter, plan: Plan, setting: Setting, record: dict[str, Any], inputs: Mapping[str, list[str]]) -> None:
+    def __init__(self, seconds: float, spent_s: float = 0.0) -> None:
+        self._left_s = seconds * (1 - RESERVE) - spent_s
+
+    def left_s(self) -> float:
+        return self._left_s
+
+    def spend(self, seconds: float) -> None:
+        self._left_s -= seconds
+
+    def extend(self, seconds: float) -> None:
+        """Time that somebody else did not need."""
+        self._left_s += seconds
+
+    def grant(self, seconds: float) -> None:
+        """Makes sure that ``seconds`` are left: a resumed run owes rounds whatever was spent before."""
+        self._left_s = max(self._left_s, seconds)
+
+
+class Run:
+    """One run on one target, new or resumed: :meth:`execute` does all of it; several alternate by :meth:`begin`, :meth:`round` and :meth:`finish`."""
+
+    def __init__(
+        self, writer: RunWriter, plan: Plan, setting: Setting, record: dict[str, Any], inputs: Mapping[str, list[str]], budget: Budget | None = None
+    ) -> None:  # fmt: skip
         self.writer = writer
         self.plan = plan
         self.setting = setting
@@ -40,9 +64,9 @@ class Run:
         self._measurer = Measurer(plan, setting, inputs, self._journal, self._costs)
         self._configurations = {c.id: c for c in map(Configuration.from_record, record["configurations"])}
         self._points: dict[str, Point] = {}
-        self._begun = time.monotonic() - float(record["spent_s"])
-        self._budget = plan.budget
-        self._dropped: set[str] = set()
+        self.budget = budget or Budget(plan.budget, float(record["spent_s"]))
+        self._number = 0  #: of the next round
+        self.dropped: set[str] = set()  #: configurations that are no longer measured, because the budget does not hold them
         self._bring_back()
 
     # --- state
@@ -54,7 +78,7 @@ class Run:
     def _bring_back(self) -> None:
         for entry in self.record["points"]:
             configuration = self._configurations[entry["configuration"]]
-            point = self._point(configuration, entry["engine"], entry["build"])
+            point = self._point(configuration, engine_word(entry["engine"], entry.get("in_flight", 0)), entry["build"])
             point.operator_version = entry["operator_version"]
             point.prepared = {k: entry[k] for k in ("input", "path", "memory_bytes", "footprint_bytes") if k in entry}
             point.build_ns, point.verified = list(entry.get("build_ns", [])), dict(entry.get("verified", {}))
@@ -71,14 +95,9 @@ class Run:
         if status is not None:
             self.record["status"] = status
             self.record["finished"] = "" if status == "running" else now_utc()
-        self.record["spent_s"] = round(time.monotonic() - self._begun, 3)
         self.record["configurations"] = [c.record() for c in self._configurations.values()]
         self.record["points"] = [p.record() for p in self._points.values()]
         self.writer.write_record(self.record)
-
-    def _left(self) -> float:
-        spent: float = time.monotonic() - self._begun
-        return self._budget * (1 - RESERVE) - spent
 
     # --- the run
 
@@ -87,21 +106,33 @@ class Run:
 
         Raises:
             Interrupted: a stop was asked for; everything measured is kept.
+            TargetLost: the way to the target broke; everything measured is kept.
             NothingRan: no engine that was asked for can run here.
         """
-        self._save("running")
-        try:
+        self.begin()
+        while self.round():
+            pass
+        return self.finish()
+
+    def begin(self) -> None:
+        """Chooses engines, where that is left to the run. @raises as :meth:`execute`"""
+        with self._keeping():
             self._select()
             if not any(not p.unavailable for p in self.points):
                 raise NothingRan("nothing that was asked for can run here: `dpubench list engines` gives the reasons")
-            self._rounds()
-        except Interrupted:
-            self._save("interrupted")
-            raise
-        except UserError as error:
-            self._journal.failure("job", str(error))
-            self._save_if_possible("failed")
-            raise
+            self._number = 1 + max((r["number"] for r in self.record["rounds"]), default=-1)
+            for path in self.writer.whole_rounds():
+                self._number = max(self._number, int(path.stem) + 1)
+            if self.record["rounds"]:
+                self.budget.grant(self._needed_s())
+
+    def round(self) -> bool:
+        """Measures one more round; False when none is owed or none fits the budget. @raises as :meth:`execute`"""
+        with self._keeping():
+            return self._one_round()
+
+    def finish(self) -> Exit:
+        """Concludes and keeps. @raises NothingRan nothing could be measured"""
         self._conclude()
         measured = any(p.rates for p in self.points)
         self._save("complete" if measured else "failed")
@@ -110,6 +141,41 @@ class Run:
                 "nothing could be measured: " + (self.record["failures"][0]["message"] if self.record["failures"] else "no engine can run here")
             )
         return Exit.FAILED if self.record["failures"] else Exit.DONE
+
+    @contextlib.contextmanager
+    def _keeping(self) -> Iterator[None]:
+        """Whatever ends a part of the run: the time that it took is counted, what was measured is kept, and the record says how it stands."""
+        begun = time.monotonic()
+
+        def count() -> None:
+            passed = time.monotonic() - begun
+            self.budget.spend(passed)
+            self.record["spent_s"] = round(self.record["spent_s"] + passed, 3)
+
+        self._save("running")
+        try:
+            yield
+        except (Interrupted, TargetLost):
+            count()
+            self._save_if_possible("interrupted")
+            raise
+        except UserError as error:
+            count()
+            self._journal.failure("job", str(error))
+            self._save_if_possible("failed")
+            raise
+        count()
+        self._save()
+
+    def leave_out(self, configurations: Iterable[str], why: str) -> None:
+        """Measures ``configurations`` no longer, those that are at work here."""
+        for name in sorted(set(configurations) & set(self._active())):
+            self.dropped.add(name)
+            self._journal.left_out(f"{name}: {why}")
+
+    def interrupt(self) -> None:
+        """Marks the run interrupted, while it is not at work."""
+        self._save_if_possible("interrupted")
 
     def _save_if_possible(self, status: str) -> None:
         try:
@@ -126,9 +192,7 @@ class Run:
         failed: dict[str, str] = {}
         if contested:
             groups: Groups = {c.id: [self._point(c, e, "") for e in c.candidates] for c in contested}
-            self.setting.listener.stage(
-                f"choosing the best engine of {len(groups)} configurations", sum(2 * len(p) for p in groups.values()), self._left()
-            )
+            self._tell_stage(f"choosing the best engine of {len(groups)} configurations", groups, 1)
             failures = self._journal.failures
             selection = Round(0, 1, self.writer.begin_selection())
             try:
@@ -148,11 +212,11 @@ class Run:
         """Keeps the reference and the best of the others, so that a reference that is itself the best has one beside it."""
         engines = list(configuration.candidates)
         others = [e for e in engines if e != configuration.reference]
-        medians = {e: statistics.median(r) for e in others if (r := rates.get(point_id(configuration.id, e, self.plan.target, "")))}
+        medians = {e: statistics.median(r) for e in others if (r := rates.get(point_id(configuration.id, e, self.setting.target.name, "")))}
         if medians:
             best = max(medians, key=lambda e: medians[e])
             for engine in others:
-                broken = point_id(configuration.id, engine, self.plan.target, "") in failed
+                broken = point_id(configuration.id, engine, self.setting.target.name, "") in failed
                 if engine != best and not broken:
                     configuration.not_measured[engine] = f"{medians[best] / medians[engine]:.2f} times slower than {best} in the selection round"
             engines = [e for e in engines if e not in configuration.not_measured]
@@ -164,10 +228,11 @@ class Run:
                 point.failure = failed.get(point.id, "")
                 self._points[point.id] = point
 
-    def _point(self, configuration: Configuration, engine: str, build: str) -> Point:
+    def _point(self, configuration: Configuration, word: str, build: str) -> Point:
+        engine, in_flight = split_engine_word(word)
         operator = self.record["operators"][configuration.operator]
         entry: Mapping[str, str] = next((e for e in operator["engines"] if e["name"] == engine), {})
-        point = Point(configuration, engine, self.plan.target, build, int(operator["version"]))
+        point = Point(configuration, engine, self.setting.target.name, build, int(operator["version"]), in_flight=in_flight)
         point.program, point.name_in_program = entry.get("program", ""), entry.get("name_in_program", "")
         return point
 
@@ -175,7 +240,7 @@ class Run:
         """Configurations of which a point is not yet known well enough, with all their points that work: they alternate together."""
         groups: Groups = {}
         for point in self.points:
-            if not point.failure and not point.unavailable and point.configuration.id not in self._dropped:
+            if not point.failure and not point.unavailable and point.configuration.id not in self.dropped:
                 groups.setdefault(point.configuration.id, []).append(point)
         done = {
             g for g, points in groups.items()
@@ -183,35 +248,34 @@ class Run:
         }  # fmt: skip
         return {g: p for g, p in groups.items() if g not in done}
 
-    def _rounds(self) -> None:
-        number = 1 + max((r["number"] for r in self.record["rounds"]), default=-1)
-        for path in self.writer.whole_rounds():
-            number = max(number, int(path.stem) + 1)
-        if self.record["rounds"]:
-            self._budget = max(self._budget, self._budget * RESERVE + (time.monotonic() - self._begun) + self._needed_s())
-        while groups := self._active():
-            missing = max(self.plan.rounds.min - min(len(p.rates) for points in groups.values() for p in points), 0)
-            if number > 0:
-                groups = self._fit(groups, missing)
-            priced = sizes(groups)
-            cycles = self._costs.cycles_for(priced, self._left() / max(missing, 1))
-            expected = self._costs.round_s(priced, cycles)
-            if missing == 0 and expected > self._left():
-                cycles = self.plan.cycles.min
-                if self._costs.round_s(priced, cycles) > self._left():
-                    break
-            elif missing and number > 0 and self._costs.round_s(priced, self.plan.cycles.min) > self._left():
-                break
-            self.setting.stop.check()
-            self.setting.listener.stage(
-                f"round {number + 1} of at least {number + missing}, {len(groups)} configurations"
-                if missing
-                else f"round {number + 1} for {len(groups)} configurations that are not yet precise enough",
-                sum(2 * cycles * len(p) for p in groups.values()),
-                self._left(),
-            )
-            self._round(number, groups, cycles)
-            number += 1
+    def _one_round(self) -> bool:
+        groups = self._active()
+        if not groups:
+            return False
+        missing = max(self.plan.rounds.min - min(len(p.rates) for points in groups.values() for p in points), 0)
+        if self._number > 0:
+            groups = self._fit(groups, missing)
+        priced, left_s = sizes(groups), self.budget.left_s()
+        if (missing == 0 or self._number > 0) and self._costs.round_s(priced, self.plan.cycles.min) > left_s:
+            return False
+        cycles = self._costs.cycles_for(priced, left_s / max(missing, 1))
+        if missing == 0 and self._costs.round_s(priced, cycles) > left_s:
+            cycles = self.plan.cycles.min
+        self.setting.stop.check()
+        self._tell_stage(
+            f"round {self._number + 1} of at least {self._number + missing}, {len(groups)} configurations"
+            if missing
+            else f"round {self._number + 1} for {len(groups)} configurations that are not yet precise enough",
+            groups,
+            cycles,
+        )
+        self._round(self._number, groups, cycles)
+        self._number += 1
+        return True
+
+    def _tell_stage(self, text: str, groups: Groups, cycles: int) -> None:
+        windows = sum(2 * cycles * len(points) for points in groups.values())
+        self.setting.listener.stage(self.setting.heading + text, windows, self.budget.left_s())
 
     def _needed_s(self) -> float:
         """Seconds for the rounds that a resumed run still owes."""
@@ -223,7 +287,7 @@ class Run:
         """Leaves out the dearest configurations while the rounds still owed do not fit the budget; each operator keeps one. Says so."""
         fitting = dict(groups)
         while missing > 0:
-            excess = missing * self._costs.round_s(sizes(fitting), self.plan.cycles.min) - self._left()
+            excess = missing * self._costs.round_s(sizes(fitting), self.plan.cycles.min) - self.budget.left_s()
             counts: dict[str, int] = {}
             for points in fitting.values():
                 counts[points[0].configuration.operator] = counts.get(points[0].configuration.operator, 0) + 1
@@ -233,7 +297,7 @@ class Run:
             prices = {g: self._costs.round_s(sizes({g: fitting[g]}), self.plan.cycles.min) for g in spare}
             dearest = max(spare, key=lambda g: prices[g])
             del fitting[dearest]
-            self._dropped.add(dearest)
+            self.dropped.add(dearest)
             self._journal.left_out(
                 f"{dearest} after {len(groups[dearest][0].rates)} rounds: {prices[dearest]:.1f} s in every round do not fit the budget (--budget)"
             )
@@ -257,11 +321,12 @@ class Run:
             entry = {"number": number, "started": started, "elapsed_s": round(time.monotonic() - begun, 3), "cycles": cycles}
             self.record["rounds"].append(entry | {"windows": sum(map(len, work.rates.values())), "whole": whole})
         work.writer.finish()
-        self._save()
 
     # --- the end
 
     def _conclude(self) -> None:
+        if self.setting.target.times_mean_nothing:
+            return
         for point in self.points:
             if point.failure or point.unavailable or not point.rates:
                 continue

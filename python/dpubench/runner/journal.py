@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final
 
 from dpubench.results.store import Event
@@ -48,11 +47,11 @@ class Journal:
         """What was planned and is not measured, and why."""
         self._record["left_out"].append(text)
 
-    def hello(self, event: Event, build: str, program: Path) -> None:
+    def hello(self, event: Event, build: str, program: str) -> None:
         """A program of ours began: ``build`` is empty, or the label of another build."""
         if not build:
             self._record["machine"], self._record["build"] = event["machine"], event["build"]
-        self._record["builds"][build] = {**_told(event), "path": str(program)}
+        self._record["builds"][build] = {**_told(event), "path": program}
 
     def hello_of_contract_program(self, event: Event, path: str) -> None:
         """A contract program began."""

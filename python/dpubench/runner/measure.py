@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final
 
 from dpubench import programs, schemas
@@ -77,10 +76,10 @@ class Measurer:
 
     # --- programs
 
-    def _program(self, side: str) -> Path:
+    def _program(self, side: str) -> str:
         if side == OTHER_BUILD:
-            return self._setting.against or self._setting.program
-        return Path(side) if side else self._setting.program
+            return str(self._setting.against or self._setting.program)
+        return side or self._setting.program
 
     def _job(self, groups: Groups, number: int, cycles: int, control: str, limit_s: float) -> bytes:
         window = self._plan.window
@@ -92,7 +91,7 @@ class Measurer:
             "round": number,
             "control": control,
             "inputs": self._inputs,
-            "cache_dir": str(programs.cache_directory() / "prepared"),
+            "cache_dir": self._setting.cache_directory,
             "cpus": self._setting.cpus,
             "window": {
                 "min_ms": window.min * 1e3, "max_ms": window.max * 1e3, "min_bursts": window.min_bursts, "threaded_min_ms": window.threaded_min * 1e3
@@ -105,7 +104,9 @@ class Measurer:
                     "id": g, "operator": points[0].configuration.operator, "params": points[0].configuration.params,
                     "threads": points[0].configuration.threads, "burst": points[0].configuration.burst,
                     "footprint": points[0].configuration.footprint,
-                    "points": [{"id": p.id, "engine": p.name_in_program or p.engine} for p in points],
+                    "points": [
+                        {"id": p.id, "engine": p.name_in_program or p.engine, **({"in_flight": p.in_flight} if p.in_flight else {})} for p in points
+                    ],
                 }
                 for g, points in groups.items()
             ],
@@ -121,9 +122,9 @@ class Measurer:
         try:
             return Worker(
                 self._setting.target,
-                str(self._program(side)),
+                self._program(side),
                 # The folders hold modules for our program and its other build; a contract program knows its own engines.
-                [] if _is_foreign(side) else [word for d in self._setting.engine_dirs for word in ("--engine-dir", str(d))],
+                [] if _is_foreign(side) else programs.options(self._setting.engine_dirs, self._setting.devices),
                 stop=self._setting.stop,
                 silence_s=self._plan.silence,
                 limit_s=limit_s + 10,

@@ -10,6 +10,7 @@ from dpubench import __version__, schemas
 from dpubench.catalog import Catalog
 from dpubench.plans.model import Plan
 from dpubench.runner.model import Expansion, Point
+from dpubench.targets import Target
 
 
 def now_utc() -> str:
@@ -17,14 +18,14 @@ def now_utc() -> str:
     return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def new_record(
-    name: str, plan: Plan, command: str, expansion: Expansion, operators: Iterable[Mapping[str, Any]], inputs: Mapping[str, Any], known: Catalog
-) -> dict[str, Any]:
-    """``run.json`` of a run that has not measured anything yet."""
-    hello = known.hello
+def new_record(name: str, plan: Plan, command: str, expansion: Expansion, inputs: Mapping[str, Any], known: Catalog) -> dict[str, Any]:
+    """``run.json`` of a run on the target of ``known`` that has not measured anything yet."""
+    hello, target = known.hello, known.target
+    operators = [known.operator(n) for n in dict.fromkeys(c.operator for c in expansion.configurations)]
     record: dict[str, Any] = {
         "schema": schemas.RUN, "name": name, "study": plan.study, "plan": plan.plan, "status": "running", "started": now_utc(), "finished": "",
-        "command": command, "version": __version__, "precision_target": plan.precision, "seed": plan.seed, "target": plan.target, "spent_s": 0.0,
+        "command": command, "version": __version__, "precision_target": plan.precision, "seed": plan.seed, "target": target.name, "spent_s": 0.0,
+        "target_info": {"spec": target.spec, "label": target.label},
         "machine": hello["machine"], "build": hello["build"], "builds": {}, "clock": {}, "inputs": dict(inputs),
         "operators": {o["name"]: {k: v for k, v in o.items() if k != "configurations"} for o in operators},
         "configurations": [c.record() for c in expansion.configurations], "points": [], "rounds": [],
@@ -34,9 +35,21 @@ def new_record(
         record["engine_programs"] = [other.record() for other in known.others]
     for configuration, engine, reason in expansion.unavailable:
         version = int(record["operators"][configuration.operator]["version"])
-        point = Point(configuration, engine, plan.target, "", version, unavailable=reason)
+        point = Point(configuration, engine, target.name, "", version, unavailable=reason)
         record["points"].append(point.record())
         record["failures"].append(
             {"phase": "prepare", "message": f"{engine} was asked for and cannot run here: {reason}", "point": point.id, "group": configuration.id}
         )
     return record
+
+
+def new_set_record(name: str, plan: Plan, command: str, members: Iterable[tuple[Target, str]]) -> dict[str, Any]:
+    """``run.json`` of a run on several targets; ``members``: each with the path of its directory in the run's."""
+    targets = [
+        {"name": t.name, "spec": t.spec, "label": t.label, "path": path, "status": "running", "lost": ""} for t, path in members
+    ]  # fmt: skip
+    baseline = "local" if any(t["name"] == "local" for t in targets) else targets[0]["name"]
+    return {
+        "schema": schemas.RUN_SET, "name": name, "study": plan.study, "plan": plan.plan, "status": "running", "started": now_utc(), "finished": "",
+        "command": command, "version": __version__, "baseline": baseline, "targets": targets,
+    }  # fmt: skip

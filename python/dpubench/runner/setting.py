@@ -28,11 +28,14 @@ class Listener:
 class Setting:
     """What a run works with besides its plan."""
 
-    program: Path
-    target: Target
+    target: Target  #: open
+    program: str  #: path there
     cpus: list[int]
+    cache_directory: str  #: there
     stop: StopRequest
     listener: Listener
     engine_dirs: Sequence[Path] = ()
     against: Path | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
+    devices: Sequence[str] = ()  #: that device engines may use: PCI addresses or DPDK virtual devices
+    heading: str = ""  #: begins what is told of its stages, where several targets are at work

@@ -1,17 +1,22 @@
-"""Where workers run. One file per kind of target, found by a scan; each defines ``TARGET``."""
+"""Where native programs run. One file per kind of target, found by a scan; each defines ``SUMMARY``, ``EXAMPLES`` and ``make(name, spec)``."""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
 from collections.abc import Mapping, Sequence
-from typing import Protocol, cast
+from pathlib import Path
+from typing import Any, Final, Protocol, cast
 
 from dpubench.errors import UserError, nearest
 
+#: Labels that stand beside every figure of such a target.
+RESTRICTED: Final = "restricted host, not a device"
+EMULATED: Final = "emulated: correctness only"
+
 
 class Process(Protocol):
-    """A started program: the pipes to it, and its end. ``subprocess.Popen`` of bytes is one."""
+    """A started program: the pipes to it, and its end."""
 
     pid: int
 
@@ -26,6 +31,9 @@ class Process(Protocol):
         """The exit status (negative: the signal), or None while it runs."""
 
     def wait(self, timeout_s: float) -> int | None: ...
+    def lost(self) -> str:
+        """Why the way to the target, and not the program, ended it; empty otherwise. Asked after the end."""
+
     def kill(self) -> None:
         """Ends it and everything it started, and waits until it is gone."""
 
@@ -34,25 +42,81 @@ class Process(Protocol):
 
 
 class Target(Protocol):
-    """A place where a native program can be started."""
+    """A place where native programs can be started."""
 
-    name: str
-    summary: str
-
-    def start(self, program: str, arguments: Sequence[str], environment: Mapping[str, str] | None = None) -> Process:
-        """Starts ``program``. @raises UserError when it cannot be started."""
+    name: str  #: as it stands in points' ids
+    spec: str  #: what it is, written as on the command line
+    label: str  #: words that stand beside every figure of it; empty for a machine measured as it is
+    times_mean_nothing: bool  #: emulated: results are right or wrong, times are never shown
 
     def unavailable(self) -> str:
-        """Why nothing can be started there; empty if it can."""
+        """Why nothing can be started there, as far as that is known without going there; empty if nothing is known against it."""
+
+    def open(self) -> None:
+        """Makes native programs ready to start there. @raises UserError, EnvironmentFault when that cannot be, TargetLost"""
+
+    def operators_program(self) -> str:
+        """What :meth:`start` takes for ``dpubench-operators``."""
+
+    def cpus(self) -> list[int]:
+        """CPUs that may be used there, one of each physical core first: threads are pinned to them in this order."""
+
+    def start(self, program: str, arguments: Sequence[str], environment: Mapping[str, str] | None = None) -> Process:
+        """Starts ``program``. @raises EnvironmentFault when it cannot be started, TargetLost"""
+
+    def place(self, files: Sequence[Path]) -> list[str]:
+        """The paths of input files there; those that are not there yet are sent."""
+
+    def cache_directory(self) -> str:
+        """Where programs there keep what they prepared."""
+
+    def least_window_s(self) -> float:
+        """How long a window has to be for its rate to mean what it says; 0 where the plan's will do."""
+
+    def close(self) -> None:
+        """Gives back what :meth:`open` took."""
 
 
-def names() -> list[str]:
+def kinds() -> list[str]:
     """Every kind of target, by name."""
-    return sorted(m.name for m in pkgutil.iter_modules(__path__))
+    return sorted(m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_"))
 
 
-def find(name: str) -> Target:
-    """The target called ``name``."""
-    if name not in names():
-        raise UserError(f"--target: unknown target '{name}'{nearest(name, names())}")
-    return cast("Target", importlib.import_module(f"{__name__}.{name}").TARGET)
+def kind_module(kind: str) -> Any:
+    """The module of a kind: ``SUMMARY``, ``EXAMPLES``, ``make``."""
+    return importlib.import_module(f"{__name__}.{kind}")
+
+
+def find(word: str) -> Target:
+    """The target that ``word`` means: ``KIND`` or ``KIND:SETTINGS``.
+
+    Raises:
+        UserError: no such kind, or wrong settings of it.
+    """
+    kind = word.partition(":")[0]
+    if kind not in kinds():
+        raise UserError(f"--target: unknown target '{word}'{nearest(kind, kinds())}")
+    return cast("Target", kind_module(kind).make(word, word))
+
+
+def settings(spec: str, known: Sequence[str]) -> dict[str, str]:
+    """``cpus=0-1,3,quota=50%`` behind the colon of ``spec`` as a mapping; a word without ``=`` belongs to the list before it.
+
+    Raises:
+        UserError: a key that is not ``known``, given twice, or without a value.
+    """
+    found: dict[str, str] = {}
+    last = ""
+    for word in spec.partition(":")[2].split(",") if ":" in spec else []:
+        key, equals, value = word.partition("=")
+        if not equals and last:
+            found[last] += f",{word}"
+        elif not equals or not value:
+            raise UserError(f"--target {spec}: '{word}' is no setting: write KEY=VALUE{nearest(key, known)}")
+        elif key not in known:
+            raise UserError(f"--target {spec}: unknown setting '{key}'{nearest(key, known)}")
+        elif key in found:
+            raise UserError(f"--target {spec}: {key} is given twice")
+        else:
+            found[key], last = value, key
+    return found

@@ -1,19 +1,29 @@
-"""This machine."""
+"""This machine, as it is or with fewer CPUs or less of their time."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
-from dpubench.errors import EnvironmentFault
+from dpubench import programs
+from dpubench.errors import EnvironmentFault, UserError
+from dpubench.plans.quantities import fraction
+from dpubench.targets import RESTRICTED, _quota, settings
+
+SUMMARY: Final = "this machine; with settings only some of its CPUs, or a part of their time"
+EXAMPLES: Final = ("local", "local:cpus=0-1,quota=50%")
 
 #: How long the killed descendants of a program are waited for.
 _GROUP_GONE_S: Final = 1.0
+#: Joins a control group, whose file is $0, and becomes the program.
+_JOIN: Final = 'echo $$ >"$0" && exec "$@"'
 
 
 class LocalProcess:
@@ -50,6 +60,9 @@ class LocalProcess:
         except subprocess.TimeoutExpired:
             return None
 
+    def lost(self) -> str:
+        return ""
+
     def kill(self) -> None:
         # SIGKILL at once: a worker owns nothing that needs tidying, and one that hangs would not listen.
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -72,26 +85,117 @@ class LocalProcess:
 class LocalTarget:
     """Starts programs as children of this process."""
 
-    name = "local"
-    summary = "this machine"
+    times_mean_nothing = False
 
-    def start(self, program: str, arguments: Sequence[str], environment: Mapping[str, str] | None = None) -> LocalProcess:
+    def __init__(self, name: str = "local", spec: str = "local") -> None:
+        self.name = name
+        self.spec = spec
+        given = settings(spec, ("cpus", "quota"))
+        self._cpus = _cpu_list(given["cpus"], spec) if "cpus" in given else None
         try:
-            popen = subprocess.Popen(
-                [program, *arguments],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                bufsize=0,
-                start_new_session=True,
-                env=None if environment is None else {**os.environ, **environment},
-            )
-        except OSError as error:
-            raise EnvironmentFault(f"{program}: cannot be started: {error.strerror or error}; build it with `make build`") from None
-        return LocalProcess(popen)
+            self._share = fraction(given["quota"]) if "quota" in given else None
+        except ValueError as error:
+            raise UserError(f"--target {spec}: quota: {error}") from None
+        if self._share is not None and self._share > 1:
+            raise UserError(f"--target {spec}: quota: above 100 % of its CPUs there is nothing")
+        self.label = RESTRICTED if given else ""
+        self._group: _quota.QuotaGroup | None = None
 
     def unavailable(self) -> str:
-        return ""
+        if self._cpus is not None and (missing := sorted(set(self._cpus) - os.sched_getaffinity(0))):
+            return f"this process may not use CPU {', '.join(map(str, missing))}: it has {_ranges(sorted(os.sched_getaffinity(0)))}"
+        return _quota.hierarchy()[1] if self._share is not None else ""
+
+    def open(self) -> None:
+        if reason := self.unavailable():
+            raise UserError(f"--target {self.spec}: {reason}")
+        if self._share is not None and self._group is None:
+            self._group = _quota.QuotaGroup(self._share, len(self.cpus()))
+
+    def operators_program(self) -> str:
+        return str(programs.operators_program())
+
+    def cpus(self) -> list[int]:
+        usable = [c for c in sorted(os.sched_getaffinity(0)) if self._cpus is None or c in self._cpus]
+        first: list[int] = []
+        second: list[int] = []
+        seen: set[str] = set()
+        for cpu in usable:
+            siblings = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
+            try:
+                core = siblings.read_text(encoding="ascii").strip()
+            except OSError:
+                core = str(cpu)
+            (second if core in seen else first).append(cpu)
+            seen.add(core)
+        return first + second
+
+    def start(self, program: str, arguments: Sequence[str], environment: Mapping[str, str] | None = None) -> LocalProcess:
+        if not Path(program).exists():
+            raise EnvironmentFault(f"{program}: cannot be started: No such file or directory; build it with `make build`")
+        words = [program, *arguments]
+        if self._cpus is not None:  # also what the program does besides measuring stays there
+            words = ["taskset", "-c", ",".join(map(str, self._cpus)), *words]
+        if self._group is not None:
+            words = ["/bin/sh", "-c", _JOIN, str(self._group.members), *words]
+        return spawn(words, environment)
+
+    def place(self, files: Sequence[Path]) -> list[str]:
+        return [str(f) for f in files]
+
+    def cache_directory(self) -> str:
+        return str(programs.cache_directory() / "prepared")
+
+    def least_window_s(self) -> float:
+        return 0.0 if self._share is None else _quota.PERIODS_IN_WINDOW * _quota.PERIOD_US / 1e6
+
+    def close(self) -> None:
+        if self._group is not None:
+            self._group.close()
+            self._group = None
 
 
-TARGET = LocalTarget()
+def spawn(words: Sequence[str], environment: Mapping[str, str] | None = None) -> LocalProcess:
+    """A child of this process with three pipes. @raises EnvironmentFault when it cannot be started"""
+    try:
+        popen = subprocess.Popen(
+            list(words),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            start_new_session=True,
+            env=None if environment is None else {**os.environ, **environment},
+        )
+    except OSError as error:
+        raise EnvironmentFault(f"{words[0]}: cannot be started: {error.strerror or error}; build it with `make build`") from None
+    return LocalProcess(popen)
+
+
+def make(name: str, spec: str) -> LocalTarget:
+    """The target ``spec``, called ``name``. @raises UserError for wrong settings"""
+    return LocalTarget(name, spec)
+
+
+def _cpu_list(text: str, spec: str) -> list[int]:
+    """``0-1,3`` as numbers, as the kernel writes lists of CPUs."""
+    cpus: set[int] = set()
+    for part in text.split(","):
+        found = re.fullmatch(r"(\d{1,5})(?:-(\d{1,5}))?", part)
+        low = int(found[1]) if found else 0
+        high = int(found[2] or found[1]) if found else -1
+        if high < low:
+            raise UserError(f"--target {spec}: cpus: '{part}' is neither a CPU nor a range: write 0-1,3")
+        cpus |= set(range(low, high + 1))
+    return sorted(cpus)
+
+
+def _ranges(cpus: Sequence[int]) -> str:
+    """``[0, 1, 3]`` as ``0-1,3``."""
+    parts: list[list[int]] = []
+    for cpu in cpus:
+        if parts and cpu == parts[-1][-1] + 1:
+            parts[-1] = [parts[-1][0], cpu]
+        else:
+            parts.append([cpu])
+    return ",".join("-".join(map(str, p)) for p in parts)

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Final
 
-from dpubench.errors import Interrupted
+from dpubench.errors import Interrupted, TargetLost
 from dpubench.targets import Target
 from dpubench.workers.checks import Event, Rubbish, parse_event
 
@@ -128,6 +128,7 @@ class Worker:
 
         Raises:
             WorkerFault: it died, hung, or printed rubbish.
+            TargetLost: the way to it broke.
             Interrupted: a stop was asked for.
         """
         while not self._events:
@@ -232,10 +233,6 @@ class Worker:
             self._process.close_stdin()
 
     def _finish(self) -> Event | None:
-        if self._partial:
-            self._rubbish("a line without an end")
-            assert self._fault is not None  # just set
-            raise self._fault
         deadline = time.monotonic() + min(10.0, self._silence_s)
         while (status := self._process.wait(0.1)) is None:
             if self._stop is not None:
@@ -245,6 +242,12 @@ class Worker:
                 raise WorkerFault("it closed its output and did not end", "hang")
         with contextlib.suppress(OSError, KeyError):
             self._stderr += os.read(self._process.stderr_fd, _READ_BYTES)
+        if lost := self._process.lost():
+            raise TargetLost(lost)
+        if self._partial:
+            self._rubbish("a line without an end")
+            assert self._fault is not None  # just set
+            raise self._fault
         if status in (0, 1, 4):
             return None
         raise WorkerFault(describe_status(status) + self._said(), "crash")

@@ -1,0 +1,87 @@
+"""Bundles for targets: packed when a build has none yet, kept in the cache, unpacked where this machine runs them itself."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from dpubench import __version__, bundle, programs
+from dpubench.errors import EnvironmentFault
+
+#: Digits of a build's key in a file's name.
+_KEY_DIGITS: Final = 16
+
+
+def archive(architecture: str) -> Path:
+    """The bundle of this installation's programs for ``architecture``; made first where this build has none yet.
+
+    For another architecture than this machine's the programs are compiled, which takes minutes the first time.
+
+    Raises:
+        UserError, EnvironmentFault: it cannot be compiled or packed.
+    """
+    if architecture == bundle.host_architecture():
+        build = programs.operators_program().parent
+    else:
+        print(f"dpubench: bundle for {architecture}: compiling what is not up to date (minutes the first time)", file=sys.stderr)
+        build = bundle.build(architecture)
+    folder = programs.cache_directory() / "bundles"
+    path = folder / f"{bundle.folder_name(architecture)}-{_key(build)}.tar.gz"
+    if not path.is_file():
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise EnvironmentFault(f"{folder}: cannot be made: {error.strerror}") from None
+        bundle.pack(build, architecture, path)
+        for older in folder.glob(f"dpubench-*-{architecture}-*.tar.gz"):
+            if older != path:
+                older.unlink(missing_ok=True)
+    return path
+
+
+def sha256(path: Path) -> str:
+    """Of a file's content, in hexadecimal digits. @raises EnvironmentFault when it cannot be read"""
+    try:
+        with path.open("rb") as file:
+            digest = hashlib.sha256()
+            while block := file.read(1 << 20):
+                digest.update(block)
+    except OSError as error:
+        raise EnvironmentFault(f"{path}: {error.strerror}") from None
+    return digest.hexdigest()
+
+
+def unpacked(path: Path) -> Path:
+    """The folder of the bundle ``path``, unpacked in the cache. @raises EnvironmentFault when it is no bundle or the disk is full"""
+    folder = programs.cache_directory() / "unpacked" / sha256(path)
+    if not folder.is_dir():
+        scratch = ""
+        try:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            scratch = tempfile.mkdtemp(dir=folder.parent)
+            done = subprocess.run(["tar", "xzf", str(path), "--strip-components=1", "-C", scratch], capture_output=True, check=False)
+            if done.returncode != 0 or not (Path(scratch) / "manifest.json").is_file():
+                said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+                raise EnvironmentFault(f"{path}: cannot be unpacked to {folder}: {said[0] if said else 'it is no bundle of dpubench'}")
+            Path(scratch).rename(folder)
+        except OSError as error:
+            if not folder.is_dir():  # else another process was faster
+                raise EnvironmentFault(f"{folder}: cannot be made: {error.strerror}") from None
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+    return folder
+
+
+def _key(build: Path) -> str:
+    """Changes with any program, library or module of a build."""
+    digest = hashlib.sha256(__version__.encode())
+    native = programs.operators_program(build).parent
+    for file in sorted([*native.glob("dpubench-*"), *native.glob("*.so*"), *(native / "engines").glob("*")]):
+        status = file.stat()
+        digest.update(f"{file.name}\0{status.st_size}\0{status.st_mtime_ns}\n".encode())
+    return digest.hexdigest()[:_KEY_DIGITS]

@@ -1,0 +1,64 @@
+"""Another architecture's programs under QEMU's user-mode emulation: tells right from wrong; its times mean nothing."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from dpubench import bundle
+from dpubench.errors import UserError, nearest
+from dpubench.targets import EMULATED, _bundles, local, settings
+
+SUMMARY: Final = "known answers on another architecture's code, emulated: correctness only"
+EXAMPLES: Final = ("qemu:aarch64", "qemu:aarch64,bundle=FILE")
+
+#: The core that is emulated: that of the first Arm servers, which has what DPUs' cores have; on x86-64 all that the emulator can.
+_CORE: Final = {"aarch64": "neoverse-n1", "x86_64": "max"}
+
+
+class QemuTarget(local.LocalTarget):
+    """Starts the programs of a bundle under ``qemu-ARCHITECTURE``, as children of this process."""
+
+    times_mean_nothing = True
+
+    def __init__(self, name: str, spec: str) -> None:
+        super().__init__()
+        self.name = name
+        self.spec = spec
+        self.label = EMULATED
+        words = spec.removeprefix("qemu").removeprefix(":").split(",")
+        self._architecture = words[0]
+        if self._architecture not in bundle.ARCHITECTURES:
+            raise UserError(f"--target {spec}: no architecture '{words[0]}' to emulate{nearest(words[0], bundle.ARCHITECTURES)}")
+        given = settings(f"qemu:{','.join(words[1:])}" if words[1:] else "qemu", ("bundle",))
+        self._bundle = Path(given["bundle"]) if "bundle" in given else None
+        self._folder: Path | None = None
+
+    @property
+    def _emulator(self) -> str:
+        return f"qemu-{self._architecture}"
+
+    def unavailable(self) -> str:
+        return "" if shutil.which(self._emulator) else f"there is no {self._emulator} here: install the package qemu-user"
+
+    def open(self) -> None:
+        super().open()
+        self._folder = _bundles.unpacked(self._bundle or _bundles.archive(self._architecture))
+
+    def operators_program(self) -> str:
+        assert self._folder is not None  # open() comes first
+        return str(self._folder / "lib" / "dpubench-operators")
+
+    def start(self, program: str, arguments: Sequence[str], environment: Mapping[str, str] | None = None) -> local.LocalProcess:
+        lib = Path(program).parent
+        loader = next(iter(sorted(lib.glob("ld-linux*"))), lib / "ld-linux.so")
+        # A prefix that is not there: nothing of this machine may take the place of what the bundle lacks.
+        words = [self._emulator, "-L", "/nonexistent", "-cpu", _CORE[self._architecture], str(loader), "--library-path", str(lib), program]
+        return local.spawn([*words, *arguments], environment)
+
+
+def make(name: str, spec: str) -> QemuTarget:
+    """The target ``spec``, called ``name``. @raises UserError for wrong settings"""
+    return QemuTarget(name, spec)

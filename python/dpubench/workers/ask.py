@@ -1,0 +1,25 @@
+"""One question to a program, and all events of its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dpubench.targets import Target
+from dpubench.workers.checks import Event
+from dpubench.workers.process import Worker
+
+
+def ask(target: Target, program: str, arguments: Sequence[str], given: bytes = b"", *, silence_s: float, limit_s: float) -> list[Event]:
+    """What ``program`` prints when it is started so and reads ``given``.
+
+    Raises:
+        WorkerFault: it died, hung or printed rubbish.
+        EnvironmentFault: it cannot be started there.
+        TargetLost: the way to the target broke.
+    """
+    with Worker(target, program, arguments, silence_s=silence_s, limit_s=limit_s) as worker:
+        worker.send(given, last=True)
+        events = []
+        while (event := worker.next_event()) is not None:
+            events.append(event)
+    return events
