@@ -114,10 +114,8 @@ def read_here(program: Path, engine_dirs: Sequence[Path] = (), devices: Sequence
     """
     target = LocalTarget()
     # A device's driver may be bound or taken away at any time: what it can do is asked anew.
-    if devices:
-        hello = _ask(target, str(program), programs.options(engine_dirs, devices))
-    else:
-        hello = _read_own(target, program, engine_dirs, use_cache)
+    options = programs.options(engine_dirs, devices)
+    hello = _ask(target, str(program), options) if devices else _read_own(target, program, engine_dirs, use_cache)
     # Asked anew each time: nobody knows what a program of somebody else depends on.
     others = [contract_programs.ask(path) for path in contract_programs.find(engine_dirs)]
     joined = contract_programs.join(hello, others) if others else hello

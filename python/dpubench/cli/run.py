@@ -238,10 +238,8 @@ def _share(plan: Plan, where: Where, target: Target, engine_dirs: list[Path], de
     from dpubench.runner.together import plan_for
 
     # What this machine has is known from last time; elsewhere it is asked.
-    if target.spec == "local":
-        known = catalog.read_here(programs.operators_program(), engine_dirs, devices)
-    else:
-        known = catalog.read(target, devices)
+    here = target.spec == "local"
+    known = catalog.read_here(programs.operators_program(), engine_dirs, devices) if here else catalog.read(target, devices)
     for other_program, operator, engine, reason in known.refused():
         what = f"{engine} of {operator} in {other_program.path}" if engine else "a program of --engine-dir"
         print(f"dpubench: {what} takes no part: {reason}", file=sys.stderr)
