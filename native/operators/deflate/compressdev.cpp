@@ -13,14 +13,15 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstdlib>
-#include <functional>
 #include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -43,8 +44,8 @@ constexpr std::uint32_t kLinearInput = 65000;
 constexpr int kWindowBits = 15;                ///< of every other engine's streams
 constexpr std::uint32_t kMostSegments = 8192;  ///< of all operations of a lane, unless that were too few operations
 constexpr std::uint32_t kLeastJobs = 256;
-constexpr std::uint16_t kMostQueuePairs = 64;  ///< set up of a device that has as many
-constexpr std::uint16_t kPrivateTransforms = 2 * kMostQueuePairs;
+constexpr std::uint16_t kMostQueuePairs = 64;       ///< set up of a device that has as many
+constexpr std::uint16_t kPrivateTransforms = 1024;  ///< of the lanes of all sessions
 
 std::uint32_t segments_of(std::size_t bytes) {
   return std::max<std::uint32_t>(1, static_cast<std::uint32_t>((bytes + kSegment - 1) / kSegment));
@@ -78,10 +79,8 @@ constexpr std::uint64_t kChains = RTE_COMP_FF_OOP_SGL_IN_SGL_OUT | RTE_COMP_FF_O
 
 const std::vector<Software>& software_drivers() {
   static const std::vector<Software> drivers = {
-      {{"compressdev-isal", "compress_isal", "librte_compress_isal", "librte-compress-isal23"},
-       "isal",
-       {kCodes | kChains, 15, false}},
-      {{"compressdev-zlib", "compress_zlib", "librte_compress_zlib", "librte-compress-zlib23"}, "zlib", {kCodes, 15, false}},
+      {dpdk::software_driver("compressdev-isal", "compress_isal", "librte_compress_isal"), "isal", {kCodes | kChains, 15, false}},
+      {dpdk::software_driver("compressdev-zlib", "compress_zlib", "librte_compress_zlib"), "zlib", {kCodes, 15, false}},
   };
   return drivers;
 }
@@ -94,9 +93,8 @@ struct Device {
   std::string isa;
   bool is_hardware = false;
   Capabilities capabilities;
-  std::vector<std::uint16_t> idle;  ///< queue pairs that no lane has
   std::uint16_t queue_pairs = 0;
-  std::uint16_t jobs = 0;  ///< that a queue pair holds
+  std::unique_ptr<dpdk::Turn[]> turns;  ///< of each queue pair
 };
 
 std::string isa_of(std::uint64_t flags) {
@@ -133,9 +131,8 @@ std::unique_ptr<Device> start_device(std::uint8_t id, std::uint16_t most_queue_p
   demand(rte_compressdev_configure(id, &config), "rte_compressdev_configure");
   for (std::uint16_t pair = 0; pair < device->queue_pairs; ++pair) {
     demand(rte_compressdev_queue_pair_setup(id, pair, kDescriptors, config.socket_id), "rte_compressdev_queue_pair_setup");
-    device->idle.push_back(pair);
   }
-  device->jobs = kDescriptors - 1;
+  device->turns = std::make_unique<dpdk::Turn[]>(device->queue_pairs);
   demand(rte_compressdev_start(id), "rte_compressdev_start");
   return device;
 }
@@ -154,74 +151,38 @@ dpdk::Mapping map_for(const Device& device, std::span<std::byte> memory) {
   throw Error("DPDK knows no PCI device " + addresses[0]);
 }
 
-/// A queue pair that is a lane's.
-class QueuePair {
- public:
-  QueuePair(Device& device, std::mutex& mutex) : device_(&device), mutex_(&mutex), id_(device.idle.back()) {
-    device.idle.pop_back();
-  }
-  QueuePair(QueuePair&& other) noexcept : device_(std::exchange(other.device_, nullptr)), mutex_(other.mutex_), id_(other.id_) {}
-  QueuePair(const QueuePair&) = delete;
-  QueuePair& operator=(const QueuePair&) = delete;
-  QueuePair& operator=(QueuePair&&) = delete;
-  ~QueuePair() {
-    if (device_ == nullptr) return;
-    const std::scoped_lock lock(*mutex_);
-    device_->idle.push_back(id_);
-  }
-  [[nodiscard]] const Device& device() const { return *device_; }
-  [[nodiscard]] std::uint16_t id() const { return id_; }
-
- private:
-  Device* device_;
-  std::mutex* mutex_;
-  std::uint16_t id_;
-};
-
-/// All devices of the process: those made for a driver in software, and those that the program was given.
+/// Devices of the process. Those run until it ends.
 class Devices {
  public:
   static Devices& instance() {
-    // Never destroyed: devices run until the process ends.
     static auto& devices = *new Devices;
     return devices;
   }
 
-  /// A queue pair of a driver in software. @throws Error
-  QueuePair take(const dpdk::SoftwareDriver& driver) {
-    const std::scoped_lock lock(mutex_);
+  /// Of a driver in software, made when it is asked for. Nobody knows beforehand how many lanes there will be, a queue pair of
+  /// the isal driver takes more than 0.5 MiB, and DPDK has room for 64 devices: the device `which` has 2^which queue pairs.
+  /// @throws Error
+  Device& of(const dpdk::SoftwareDriver& driver, unsigned which) {
+    dpdk::require_eal();
+    const std::scoped_lock lock(device_mutex());
+    const std::string name = driver.prefix + "_dpubench" + std::to_string(which);
     for (const auto& device : made_) {
-      if (device->driver == driver.prefix && !device->idle.empty()) return {*device, mutex_};
+      if (device->name == name) return *device;
     }
-    // Nobody knows yet how many lanes there will be. A queue pair of the isal driver takes more than 0.5 MiB, and DPDK has room
-    // for 64 devices: each has twice the queue pairs of the one before.
-    const std::string name = driver.prefix + "_lane" + std::to_string(made_.size());
-    const std::scoped_lock changing(device_mutex());
     dpdk::create_virtual_device(name, "");
     const int id = rte_compressdev_get_dev_id(name.c_str());
     if (id < 0) throw Error("DPDK: the virtual device " + name + " is no compression device");
-    const auto pairs = static_cast<std::uint16_t>(1U << std::min<std::size_t>(made_.size(), 6));
     rte_log_set_level_pattern("pmd.compress.*", RTE_LOG_CRIT);  // they log every message that they reject
-    made_.push_back(start_device(static_cast<std::uint8_t>(id), pairs));
-    return {*made_.back(), mutex_};
+    return *made_.emplace_back(start_device(static_cast<std::uint8_t>(id), static_cast<std::uint16_t>(1U << which)));
   }
 
-  /// A queue pair of the devices that the program was given. @throws Error
-  QueuePair take_named() {
-    const std::span<const std::unique_ptr<Device>> devices = named();
-    const std::scoped_lock lock(mutex_);
-    std::size_t pairs = 0;
-    for (const auto& device : devices) {
-      if (!device->idle.empty()) return {*device, mutex_};
-      pairs += device->queue_pairs;
-    }
-    throw Error("the devices named with --device have " + std::to_string(pairs) +
-                " queue pairs, and a lane holds each of them: ask for fewer threads, or name more devices");
-  }
-
-  /// The devices that the program was given and that compress, started. @throws Error
+  /// Those that the program was given and that compress, at least one. @throws Error
   std::span<const std::unique_ptr<Device>> named() {
-    const std::scoped_lock lock(mutex_);
+    if (named_devices().empty()) {
+      throw Error("no device was named: give --device with a PCI address, or a DPDK virtual device such as compress_zlib0");
+    }
+    static_cast<void>(dpdk::ready_devices());
+    const std::scoped_lock lock(device_mutex());
     if (!looked_) {
       looked_ = true;
       try {
@@ -235,9 +196,8 @@ class Devices {
   }
 
  private:
+  /// DPDK does not tell which PCI device a compression device is; all but those that we made are the program's.
   void look() {
-    if (named_devices().empty()) throw Error("no device was named: --device ADDRESS names one (a PCI address, or compress_...)");
-    static_cast<void>(dpdk::ready_devices());
     for (std::uint8_t id = 0; id < rte_compressdev_count(); ++id) {
       const bool ours = std::any_of(made_.begin(), made_.end(), [id](const auto& device) { return device->id == id; });
       if (!ours) named_.push_back(start_device(id, kMostQueuePairs));
@@ -245,11 +205,40 @@ class Devices {
     if (named_.empty()) throw Error("none of the devices named with --device is a compression device of DPDK");
   }
 
-  std::mutex mutex_;
   std::vector<std::unique_ptr<Device>> made_;
   std::vector<std::unique_ptr<Device>> named_;
   bool looked_ = false;
   std::string fault_;
+};
+
+/// Where an engine's operations go: to a driver in software, or to the devices that the program was given.
+class Provider {
+ public:
+  /// @param software  nullptr for the devices that the program was given
+  explicit Provider(const Software* software) : software_(software) {}
+
+  [[nodiscard]] const Software* software() const { return software_; }
+  /// Whose levels it has besides those of compressdev.
+  [[nodiscard]] std::string library() const { return software_ == nullptr ? "compressdev" : software_->library; }
+
+  /// The device of a session's lane, and its queue pair there. @throws Error
+  [[nodiscard]] std::pair<Device*, std::uint16_t> device(std::size_t lane) const {
+    if (software_ != nullptr) {
+      const auto which = static_cast<unsigned>(std::bit_width(lane + 1) - 1);
+      return {&Devices::instance().of(software_->driver, which),
+              static_cast<std::uint16_t>(lane + 1 - (std::size_t{1} << which))};
+    }
+    std::size_t before = 0;
+    for (const auto& device : Devices::instance().named()) {
+      if (lane < before + device->queue_pairs) return {device.get(), static_cast<std::uint16_t>(lane - before)};
+      before += device->queue_pairs;
+    }
+    throw Error("the devices named with --device have " + std::to_string(before) +
+                " queue pairs: use no more threads than that, or name more of them");
+  }
+
+ private:
+  const Software* software_;
 };
 
 /// Mbufs and operations that the messages of a work need.
@@ -292,11 +281,13 @@ class CompressQueue {
  public:
   using Op = rte_comp_op;
 
-  CompressQueue(QueuePair pair, const rte_comp_xform& transform, Shape shape)
-      : pair_(std::move(pair)), device_(pair_.device().id), shape_(shape) {
+  CompressQueue(const Provider& provider, dpdk::Ordinals& ordinals, const rte_comp_xform& transform, Shape shape)
+      : lease_(ordinals), shape_(shape) {
+    std::tie(owner_, queue_pair_) = provider.device(lease_.number());
+    device_ = owner_->id;
     static std::atomic<unsigned> serial{0};
     const std::string number = std::to_string(serial++);
-    const std::uint32_t jobs = shape.jobs(pair_.device().jobs);
+    const std::uint32_t jobs = shape.jobs(dpdk::kQueueJobs);
     const int socket = rte_compressdev_socket_id(device_);
     const std::uint32_t tail_segments = shape.tail_bytes == 0 ? 0 : 1 + segments_of(shape.tail_bytes);
     mbufs_.reset(
@@ -306,7 +297,7 @@ class CompressQueue {
     dpdk::require(pool_ != nullptr, "rte_comp_op_pool_create");
     const int failed = rte_compressdev_private_xform_create(device_, &transform, &transform_);
     if (failed < 0) {
-      throw Error("DPDK: " + pair_.device().name + ": rte_compressdev_private_xform_create: " + rte_strerror(-failed));
+      throw Error("DPDK: " + owner_->name + ": rte_compressdev_private_xform_create: " + rte_strerror(-failed));
     }
     foreign_.free_cb = [](void*, void*) {};
     rte_mbuf_ext_refcnt_set(&foreign_, 1);
@@ -347,6 +338,7 @@ class CompressQueue {
 
   [[nodiscard]] std::span<Op* const> operations() const { return operations_; }
   static Tag& tag(Op* op) noexcept { return own(op).tag; }
+  [[nodiscard]] dpdk::Turn& turn() noexcept { return owner_->turns[queue_pair_]; }
 
   void fill(Op* op, const Burst& b, std::uint32_t i) noexcept {
     rte_mbuf** const in = own(op).segments;
@@ -370,18 +362,23 @@ class CompressQueue {
     op->produced = 0;
   }
 
-  std::uint16_t enqueue(Op** ops, std::uint16_t n) noexcept { return rte_compressdev_enqueue_burst(device_, pair_.id(), ops, n); }
-  std::uint16_t dequeue(Op** ops, std::uint16_t n) noexcept { return rte_compressdev_dequeue_burst(device_, pair_.id(), ops, n); }
+  std::uint16_t enqueue(Op** ops, std::uint16_t n) noexcept {
+    return rte_compressdev_enqueue_burst(device_, queue_pair_, ops, n);
+  }
+  std::uint16_t dequeue(Op** ops, std::uint16_t n) noexcept {
+    return rte_compressdev_dequeue_burst(device_, queue_pair_, ops, n);
+  }
 
-  void complete(Op* op, Burst& b, std::uint32_t i) noexcept {
+  bool complete(Op* op, Burst& b, std::uint32_t i) noexcept {
     // A stream that ends early has consumed some of the tail, too.
     const bool whole = op->status == RTE_COMP_OP_STATUS_SUCCESS && op->consumed == b.in_len[i] && b.in_len[i] != 0;
     b.out_len[i] = op->produced;
     b.status[i] = whole ? kStatusOk : kStatusRejected;
+    return true;
   }
 
   void attach(std::span<std::byte> memory) {
-    if (pair_.device().is_hardware) mapping_ = map_for(pair_.device(), memory);
+    if (owner_->is_hardware) mapping_ = map_for(*owner_, memory);
   }
 
  private:
@@ -445,8 +442,10 @@ class CompressQueue {
     return last;
   }
 
-  QueuePair pair_;
-  std::uint8_t device_;
+  dpdk::Ordinals::Lease lease_;
+  Device* owner_ = nullptr;
+  std::uint8_t device_ = 0;
+  std::uint16_t queue_pair_ = 0;
   Shape shape_;
   Pool mbufs_;
   Pool pool_;
@@ -485,7 +484,7 @@ Answer ask(Lane& lane, std::span<const std::byte> in, std::span<std::byte> out) 
 
 /// Whether a device with this shape of operations decompresses whole streams and rejects those that end early. Drivers differ:
 /// those in software report success for what came out until then.
-bool knows_the_end(QueuePair pair, const rte_comp_xform& transform, Shape shape) {
+bool knows_the_end(const Provider& provider, dpdk::Ordinals& ordinals, const rte_comp_xform& transform, Shape shape) {
   constexpr std::size_t kPlain = 3000;
   constexpr std::size_t kBytes = std::size_t{4} * 4096;
   struct Free {
@@ -499,7 +498,7 @@ bool knows_the_end(QueuePair pair, const rte_comp_xform& transform, Shape shape)
   for (std::size_t i = 0; i < kPlain; ++i) plain[i] = static_cast<std::byte>('a' + (i * i / 7 + i / 100) % 23);
   if (shape.tail_bytes != 0) shape.tail_bytes = std::max(shape.tail_bytes, tail_for(kPlain));
   const std::size_t size = deflate::Compressor().compress(plain, packed, {});
-  QueueLane<CompressQueue> lane(std::make_unique<CompressQueue>(std::move(pair), transform, shape));
+  QueueLane<CompressQueue> lane(std::make_unique<CompressQueue>(provider, ordinals, transform, shape));
   lane.attach({memory.get(), 65536});
   const Answer whole = ask(lane, packed.first(size), out);
   if (whole.status != kStatusOk || whole.length != kPlain || !std::equal(plain.begin(), plain.end(), out.begin())) return false;
@@ -544,18 +543,16 @@ std::string why_not(const Params& params, const Capabilities& capabilities, cons
 
 class CompressSession final : public Session {
  public:
-  /// @param take  gives a queue pair, on any thread
-  CompressSession(const Work& work, const std::string& library, std::function<QueuePair()> take)
-      : take_(std::move(take)), shape_(shape_of(work)) {
+  /// @throws Error when the device does not do this
+  CompressSession(const Work& work, const Provider& provider) : provider_(provider), shape_(shape_of(work)) {
     for (const Item& item : work.items) most_out_ = std::max(most_out_, item.out_room);
-    const QueuePair pair = take_();
-    const Device& device = pair.device();
-    if (const std::string reason = why_not(work.params, device.capabilities, library); !reason.empty())
+    const Device& device = *provider_.device(0).first;
+    if (const std::string reason = why_not(work.params, device.capabilities, provider_.library()); !reason.empty())
       throw Error(device.name + " does not do this: " + reason);
     const bool packs = CodecOperator::packs(work.params);
     path_ = {device.isa, "", device.is_hardware, device.driver, device.name};
     if (packs) {
-      const int level = api_level(work.params, library).value();
+      const int level = api_level(work.params, provider_.library()).value();
       const bool dynamic = device.capabilities.has(RTE_COMP_FF_HUFFMAN_DYNAMIC);
       transform_.type = RTE_COMP_COMPRESS;
       transform_.compress.algo = RTE_COMP_ALGO_DEFLATE;
@@ -580,65 +577,49 @@ class CompressSession final : public Session {
       path_.detail +=
           "; chains of " + std::to_string(shape_.in_segments) + " and " + std::to_string(shape_.out_segments) + " mbufs";
     }
-    path_.max_in_flight = shape_.jobs(device.jobs);
+    path_.max_in_flight = shape_.jobs(dpdk::kQueueJobs);
   }
 
   std::unique_ptr<Lane> open() override {
-    return std::make_unique<QueueLane<CompressQueue>>(std::make_unique<CompressQueue>(take_(), transform_, shape_));
+    return std::make_unique<QueueLane<CompressQueue>>(std::make_unique<CompressQueue>(provider_, ordinals_, transform_, shape_));
   }
   [[nodiscard]] PathInfo path() const override { return path_; }
 
  private:
   /// Sees to it that streams that end early are rejected.
   void end_streams(const Device& device) {
-    if (knows_the_end(take_(), transform_, shape_)) return;
+    if (knows_the_end(provider_, ordinals_, transform_, shape_)) return;
     shape_.tail_bytes = tail_for(most_out_);
     const bool takes = shape_.out_segments == 1 && (!device.is_hardware || device.capabilities.takes(shape_.in_segments + 2, 1));
-    if (!takes || !knows_the_end(take_(), transform_, shape_)) {
+    if (!takes || !knows_the_end(provider_, ordinals_, transform_, shape_)) {
       throw Error(device.name + " does not tell a stream that ends early from a whole one, which the operator asks for");
     }
     path_.detail +=
         "; mbufs of ones follow each stream, since the driver takes a stream that ends early for a whole one otherwise";
   }
 
-  std::function<QueuePair()> take_;
+  Provider provider_;
+  dpdk::Ordinals ordinals_;
   Shape shape_;
   std::uint32_t most_out_ = 0;
   rte_comp_xform transform_{};
   PathInfo path_;
 };
 
-/// A driver in software.
-class SoftwareCompressdev final : public Engine {
- public:
-  explicit SoftwareCompressdev(const Software& software)
-      : software_(software),
-        info_{"deflate",
-              software.driver.engine,
-              "DPDK compressdev with the driver " + software.driver.prefix + ", which works on the CPU",
-              dpdk::version(),
-              dpdk::kDefaultInFlight,
-              true} {}
-  [[nodiscard]] const EngineInfo& info() const override { return info_; }
-  [[nodiscard]] std::string unavailable() const override { return dpdk::driver_missing(software_.driver); }
-  [[nodiscard]] std::string unsupported(const Params& params) const override {
-    return why_not(params, software_.capabilities, software_.library);
-  }
-  [[nodiscard]] std::unique_ptr<Session> prepare(const Work& work) const override {
-    return std::make_unique<CompressSession>(work, software_.library,
-                                             [this] { return Devices::instance().take(software_.driver); });
-  }
-
- private:
-  const Software& software_;
-  EngineInfo info_;
-};
-
-/// The devices that the program was given.
 class Compressdev final : public Engine {
  public:
+  explicit Compressdev(const Software* software) : provider_(software) {
+    info_.op = "deflate";
+    info_.name = software == nullptr ? "compressdev" : software->driver.engine;
+    info_.summary = software == nullptr ? "DPDK compressdev on the device that --device names"
+                                        : "DPDK compressdev, driver " + software->driver.prefix + " in software";
+    info_.library = dpdk::version();
+    info_.in_flight = dpdk::kDefaultInFlight;
+    info_.software_device = software != nullptr;
+  }
   [[nodiscard]] const EngineInfo& info() const override { return info_; }
   [[nodiscard]] std::string unavailable() const override {
+    if (provider_.software() != nullptr) return dpdk::driver_missing(provider_.software()->driver);
     try {
       static_cast<void>(Devices::instance().named());
     } catch (const Error& error) {
@@ -647,23 +628,27 @@ class Compressdev final : public Engine {
     return {};
   }
   [[nodiscard]] std::string unsupported(const Params& params) const override {
-    return why_not(params, Devices::instance().named().front()->capabilities, kNoLibrary);
+    if (const Software* const software = provider_.software()) return why_not(params, software->capabilities, software->library);
+    try {
+      return why_not(params, provider_.device(0).first->capabilities, provider_.library());
+    } catch (const Error& error) {
+      return error.what();
+    }
   }
   [[nodiscard]] std::unique_ptr<Session> prepare(const Work& work) const override {
-    return std::make_unique<CompressSession>(work, kNoLibrary, [] { return Devices::instance().take_named(); });
+    return std::make_unique<CompressSession>(work, provider_);
   }
 
  private:
-  static constexpr const char* kNoLibrary = "compressdev";
-  EngineInfo info_{"deflate", "compressdev", "DPDK compressdev with the device that --device names", dpdk::version(),
-                   dpdk::kDefaultInFlight};
+  Provider provider_;
+  EngineInfo info_;
 };
 
 }  // namespace
 }  // namespace dpubench
 
 DPUBENCH_ENGINES(sink) {
+  sink.add(std::make_unique<dpubench::Compressdev>(nullptr));
   for (const dpubench::Software& software : dpubench::software_drivers())
-    sink.add(std::make_unique<dpubench::SoftwareCompressdev>(software));
-  sink.add(std::make_unique<dpubench::Compressdev>());
+    sink.add(std::make_unique<dpubench::Compressdev>(&software));
 }

@@ -39,6 +39,15 @@ struct SoftwareDriver {
   std::string package;  ///< that has it in Debian: "librte-crypto-ipsec-mb23"
 };
 
+/// Debian's packages and library names carry DPDK's ABI, which is that of RTE_EAL_PMD_PATH ("pmds-23.0").
+inline SoftwareDriver software_driver(const std::string& engine, const std::string& prefix, const std::string& library) {
+  const std::string path = RTE_EAL_PMD_PATH;
+  const std::string abi = path.substr(path.rfind('-') + 1);
+  std::string package = library + abi.substr(0, abi.find('.'));
+  std::replace(package.begin(), package.end(), '_', '-');
+  return {engine, prefix, library, package};
+}
+
 /// Why a driver cannot be loaded; empty if it can. Looks for its file and initialises nothing.
 inline std::string driver_missing(const SoftwareDriver& driver) {
   const std::filesystem::path folders[] = {program_folder() / kDriverFolder, RTE_EAL_PMD_PATH};
