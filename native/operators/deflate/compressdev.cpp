@@ -4,7 +4,6 @@
 // cxxflags: -DALLOW_EXPERIMENTAL_API
 #include <rte_comp.h>
 #include <rte_compressdev.h>
-#include <rte_dev.h>
 #include <rte_errno.h>
 #include <rte_log.h>
 #include <rte_malloc.h>
@@ -135,20 +134,6 @@ std::unique_ptr<Device> start_device(std::uint8_t id, std::uint16_t most_queue_p
   device->turns = std::make_unique<dpdk::Turn[]>(device->queue_pairs);
   demand(rte_compressdev_start(id), "rte_compressdev_start");
   return device;
-}
-
-/// Makes memory visible to a PCI device. A compression device does not say whose it is, other than by its name. @throws Error
-dpdk::Mapping map_for(const Device& device, std::span<std::byte> memory) {
-  std::vector<std::string> addresses = dpdk::pci_devices();
-  if (addresses.size() > 1)
-    std::erase_if(addresses, [&](const std::string& a) { return device.name.find(a) == std::string::npos; });
-  rte_dev_iterator iterator{};
-  if (addresses.size() != 1 || rte_dev_iterator_init(&iterator, "bus=pci") != 0)
-    throw Error("which PCI device " + device.name + " is cannot be told: name one device alone");
-  for (rte_device* pci = rte_dev_iterator_next(&iterator); pci != nullptr; pci = rte_dev_iterator_next(&iterator)) {
-    if (rte_dev_name(pci) == addresses[0]) return {*pci, memory};
-  }
-  throw Error("DPDK knows no PCI device " + addresses[0]);
 }
 
 /// Devices of the process. Those run until it ends.
@@ -378,7 +363,8 @@ class CompressQueue {
   }
 
   void attach(std::span<std::byte> memory) {
-    if (owner_->is_hardware) mapping_ = map_for(*owner_, memory);
+    if (!owner_->is_hardware) return;
+    if (rte_device* const pci = dpdk::pci_device_of(owner_->name)) mapping_ = dpdk::Mapping(*pci, memory);
   }
 
  private:

@@ -90,6 +90,25 @@ inline std::vector<std::string> ready_devices() {
   return names;
 }
 
+/// The PCI device that was named and that an object of a device class belongs to: the name of such an object holds the address
+/// ("0000:6a:01.0-q0"), or there is but one. For device classes that do not tell. @returns nullptr for a virtual device
+/// @throws Error where it cannot be told
+inline rte_device* pci_device_of(const std::string& object) {
+  const auto is_it = [&object](const std::string& named) { return device_name(named) == object; };
+  if (std::any_of(named_devices().begin(), named_devices().end(), is_it)) return nullptr;
+  std::vector<std::string> addresses = pci_devices();
+  if (addresses.size() > 1) {
+    std::erase_if(addresses, [&object](const std::string& address) { return object.find(address) == std::string::npos; });
+  }
+  rte_dev_iterator iterator{};
+  if (addresses.size() == 1 && rte_dev_iterator_init(&iterator, "bus=pci") == 0) {
+    while (rte_device* const device = rte_dev_iterator_next(&iterator)) {
+      if (rte_dev_name(device) == addresses[0]) return device;
+    }
+  }
+  throw Error("which PCI device " + object + " is cannot be told: name one device alone");
+}
+
 /// Memory of a lane's buffers that a device may read and write, until this is destroyed. Software drivers need none of it.
 class Mapping {
  public:
