@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <bitset>
 #include <limits>
 #include <map>
@@ -123,31 +122,19 @@ class Skeletons {
       rte_eal_hotplug_remove("vdev", name.c_str());
       throw Error(fault);
     }
-    ++running_;
-    auto device = std::shared_ptr<Device>(started.release(), [this](Device* d) {
-      {
-        const std::scoped_lock removing(device_mutex());
-        rte_dma_stop(d->id);
-        rte_eal_hotplug_remove("vdev", d->name.c_str());
-      }
-      --running_;
-      delete d;
+    auto device = std::shared_ptr<Device>(started.release(), [](Device* d) {
+      const std::unique_ptr<Device> owned(d);
+      const std::scoped_lock removing(device_mutex());
+      rte_dma_stop(owned->id);
+      rte_eal_hotplug_remove("vdev", owned->name.c_str());
     });
     slot = device;
     return device;
   }
 
-  /// Whether lanes and the threads that copy for them are more than the CPUs.
-  [[nodiscard]] bool crowded() const noexcept { return 2 * running_.load(std::memory_order_relaxed) > cpus_; }
-
  private:
   static constexpr std::size_t kMost = 1024;
   std::map<std::pair<int, std::size_t>, std::weak_ptr<Device>> devices_;
-  std::atomic<int> running_{0};
-  int cpus_ = [] {
-    const cpu_set_t cpus = cpus_of(getpid());
-    return CPU_COUNT(&cpus);
-  }();
   std::size_t serial_ = 0;
   bool sized_ = false;
 };
@@ -196,14 +183,13 @@ std::span<const std::shared_ptr<Device>> named() {
 /// Submits the copies of a burst one by one and tells the device once. They complete in the order of submission.
 class DmaLane final : public Lane {
  public:
-  /// @param skeletons  to be polite to, or nullptr
-  DmaLane(Channel channel, std::unique_ptr<dpdk::Ordinals::Lease> lease, const Skeletons* skeletons)
+  DmaLane(Channel channel, std::unique_ptr<dpdk::Ordinals::Lease> lease)
       : lease_(std::move(lease)),
         channel_(std::move(channel)),
         device_(channel_.device->id),
         number_(channel_.number),
         most_(channel_.device->jobs),
-        skeletons_(skeletons),
+        yields_(!channel_.device->is_hardware),
         records_(most_) {}
   DmaLane(const DmaLane&) = delete;
   DmaLane& operator=(const DmaLane&) = delete;
@@ -281,8 +267,8 @@ class DmaLane final : public Lane {
     if (has_error) [[unlikely]] {
       rte_dma_status_code status = RTE_DMA_STATUS_SUCCESSFUL;
       if (rte_dma_completed_status(device_, number_, 1, &index, &status) == 1) retire(1, status != RTE_DMA_STATUS_SUCCESSFUL);
-    } else if (n == 0 && skeletons_ != nullptr && skeletons_->crowded()) {
-      sched_yield();  // to the thread that copies: it may be waiting for this CPU
+    } else if (n == 0 && yields_) {
+      sched_yield();  // the thread that copies may be waiting for this CPU
     }
   }
 
@@ -326,7 +312,7 @@ class DmaLane final : public Lane {
   std::int16_t device_;
   std::uint16_t number_;
   std::uint32_t most_;
-  const Skeletons* skeletons_;
+  bool yields_;
   std::vector<Record> records_;  ///< a ring: bursts under way, oldest first
   std::size_t first_ = 0;
   std::size_t count_ = 0;
@@ -340,7 +326,7 @@ class SkeletonSession final : public Session {
  public:
   explicit SkeletonSession(const dpdk::SoftwareDriver& driver) : driver_(driver) {
     path_ = {"chosen by library",
-             "rte_dma_copy; the bytes are copied by a thread of the driver, on another CPU than this one if there is one", false,
+             "rte_dma_copy; a thread of the driver copies, on another CPU than the one that submits if there is one", false,
              driver.prefix, driver.prefix};
     path_.max_in_flight = dpdk::kQueueJobs;
   }
@@ -350,7 +336,7 @@ class SkeletonSession final : public Session {
     const int cpu = CPU_COUNT(&cpus) == 1 ? sched_getcpu() : -1;
     auto lease = std::make_unique<dpdk::Ordinals::Lease>(ordinals_of(cpu));
     Channel channel{Skeletons::instance().take(driver_, cpu, lease->number()), 0};
-    return std::make_unique<DmaLane>(std::move(channel), std::move(lease), &Skeletons::instance());
+    return std::make_unique<DmaLane>(std::move(channel), std::move(lease));
   }
   [[nodiscard]] PathInfo path() const override { return path_; }
 
@@ -371,7 +357,9 @@ class NamedSession final : public Session {
  public:
   NamedSession() {
     const Device& device = *named().front();
-    path_ = {device.is_hardware ? "device" : "chosen by library", "rte_dma_copy", device.is_hardware, device.driver, device.name};
+    path_ = {device.is_hardware ? "device" : "chosen by library",
+             device.is_hardware ? "rte_dma_copy" : "rte_dma_copy; a thread of the driver copies, on a CPU that the EAL chose",
+             device.is_hardware, device.driver, device.name};
     path_.max_in_flight = device.jobs;
   }
 
@@ -380,7 +368,7 @@ class NamedSession final : public Session {
     std::size_t number = lease->number();
     for (const auto& device : named()) {
       if (number < device->channels)
-        return std::make_unique<DmaLane>(Channel{device, static_cast<std::uint16_t>(number)}, std::move(lease), nullptr);
+        return std::make_unique<DmaLane>(Channel{device, static_cast<std::uint16_t>(number)}, std::move(lease));
       number -= device->channels;
     }
     throw Error("the devices named with --device have " + std::to_string(lease->number() - number) +
