@@ -50,14 +50,14 @@ inline SoftwareDriver software_driver(const std::string& engine, const std::stri
 
 /// Why a driver cannot be loaded; empty if it can. Looks for its file and initialises nothing.
 inline std::string driver_missing(const SoftwareDriver& driver) {
-  const std::filesystem::path folders[] = {program_folder() / kDriverFolder, RTE_EAL_PMD_PATH};
-  for (const auto& folder : folders) {
-    std::error_code error;
-    for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-      if (it->path().filename().string().starts_with(driver.library + ".so")) return {};
-    }
+  // A bundle has its own, and looks for none of the system's.
+  std::error_code error;
+  std::filesystem::path folder = program_folder() / kDriverFolder;
+  if (!std::filesystem::is_directory(folder, error)) folder = RTE_EAL_PMD_PATH;
+  for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    if (it->path().filename().string().starts_with(driver.library + ".so")) return {};
   }
-  return "the DPDK driver " + driver.prefix + " is not here: no " + driver.library + ".so in " + RTE_EAL_PMD_PATH +
+  return "the DPDK driver " + driver.prefix + " is not here: no " + driver.library + ".so in " + folder.string() +
          " (Debian package " + driver.package + ")";
 }
 
