@@ -161,39 +161,31 @@ class Devices {
     return *made_.emplace_back(start_device(static_cast<std::uint8_t>(id), static_cast<std::uint16_t>(1U << which)));
   }
 
-  /// Those that the program was given and that compress, at least one. @throws Error
-  std::span<const std::unique_ptr<Device>> named() {
+  /// Those that the program was given and that compress, started; at least one. @throws Error
+  std::vector<Device*> named() {
     if (named_devices().empty()) {
       throw Error("no device was named: give --device with a PCI address, or a DPDK virtual device such as compress_zlib0");
     }
-    static_cast<void>(dpdk::ready_devices());
+    const std::vector<std::string> names = dpdk::ready_devices();
     const std::scoped_lock lock(device_mutex());
-    if (!looked_) {
-      looked_ = true;
-      try {
-        look();
-      } catch (const Error& error) {
-        fault_ = error.what();
-      }
+    std::vector<Device*> found;
+    for (std::uint8_t id = 0; id < rte_compressdev_count(); ++id) {
+      const std::string name = rte_compressdev_name_get(id);
+      // A PCI device's compression device has a name of the driver's making; no others are probed than those that were named.
+      const bool is_virtual = name.starts_with("compress_");
+      const bool is_named =
+          is_virtual ? std::find(names.begin(), names.end(), name) != names.end() : !dpdk::pci_devices().empty();
+      if (!is_named) continue;
+      const auto started = std::find_if(given_.begin(), given_.end(), [id](const auto& device) { return device->id == id; });
+      found.push_back(started != given_.end() ? started->get() : given_.emplace_back(start_device(id, kMostQueuePairs)).get());
     }
-    if (!fault_.empty()) throw Error(fault_);
-    return named_;
+    if (found.empty()) throw Error("none of the devices named with --device is a compression device of DPDK");
+    return found;
   }
 
  private:
-  /// DPDK does not tell which PCI device a compression device is; all but those that we made are the program's.
-  void look() {
-    for (std::uint8_t id = 0; id < rte_compressdev_count(); ++id) {
-      const bool ours = std::any_of(made_.begin(), made_.end(), [id](const auto& device) { return device->id == id; });
-      if (!ours) named_.push_back(start_device(id, kMostQueuePairs));
-    }
-    if (named_.empty()) throw Error("none of the devices named with --device is a compression device of DPDK");
-  }
-
   std::vector<std::unique_ptr<Device>> made_;
-  std::vector<std::unique_ptr<Device>> named_;
-  bool looked_ = false;
-  std::string fault_;
+  std::vector<std::unique_ptr<Device>> given_;
 };
 
 /// Where an engine's operations go: to a driver in software, or to the devices that the program was given.
@@ -214,8 +206,8 @@ class Provider {
               static_cast<std::uint16_t>(lane + 1 - (std::size_t{1} << which))};
     }
     std::size_t before = 0;
-    for (const auto& device : Devices::instance().named()) {
-      if (lane < before + device->queue_pairs) return {device.get(), static_cast<std::uint16_t>(lane - before)};
+    for (Device* const device : Devices::instance().named()) {
+      if (lane < before + device->queue_pairs) return {device, static_cast<std::uint16_t>(lane - before)};
       before += device->queue_pairs;
     }
     throw Error("the devices named with --device have " + std::to_string(before) +

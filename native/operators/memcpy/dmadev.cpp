@@ -94,7 +94,7 @@ class Skeletons {
   /// CPU if the process has others. @param lane  of those that a session has on this CPU @throws Error
   std::shared_ptr<Device> take(const dpdk::SoftwareDriver& driver, int cpu, std::size_t lane) {
     dpdk::require_eal();
-    const std::scoped_lock lock(device_mutex());
+    const std::scoped_lock lock(mutex_);
     std::weak_ptr<Device>& slot = devices_[{cpu, lane}];
     if (auto device = slot.lock()) return device;
     // A device for every lane, of which DPDK has room for 64 unless told so before the first.
@@ -108,6 +108,7 @@ class Skeletons {
       cpu_set_t cpus = cpus_of(getpid());
       if (cpu >= 0 && CPU_COUNT(&cpus) > 1) CPU_CLR(static_cast<std::size_t>(cpu), &cpus);
       pthread_setaffinity_np(pthread_self(), sizeof cpus, &cpus);
+      const std::scoped_lock changing(device_mutex());
       try {
         dpdk::require(rte_thread_register() == 0, "rte_thread_register");
         dpdk::create_virtual_device(name, "lcore=" + std::to_string(rte_lcore_id()));
@@ -134,50 +135,43 @@ class Skeletons {
 
  private:
   static constexpr std::size_t kMost = 1024;
+  std::mutex mutex_;
   std::map<std::pair<int, std::size_t>, std::weak_ptr<Device>> devices_;
   std::size_t serial_ = 0;
   bool sized_ = false;
 };
 
 /// The devices that the program was given and that copy, started; at least one. @throws Error
-std::span<const std::shared_ptr<Device>> named() {
-  static auto& devices = *new std::vector<std::shared_ptr<Device>>;
-  static bool looked = false;
-  static std::string fault;
+std::vector<std::shared_ptr<Device>> named() {
+  static auto& started = *new std::vector<std::shared_ptr<Device>>;
   if (named_devices().empty())
     throw Error("no device was named: give --device with a PCI address, or a DPDK virtual device such as dma_skeleton0");
-  static_cast<void>(dpdk::ready_devices());
+  const std::vector<std::string> names = dpdk::ready_devices();
   const std::scoped_lock lock(device_mutex());
-  const auto look = [] {
-    const auto given = named_devices();
-    for (std::int16_t id = rte_dma_next_dev(0); id >= 0; id = rte_dma_next_dev(static_cast<std::int16_t>(id + 1))) {
-      rte_dma_info info{};
-      if (rte_dma_info_get(id, &info) != 0) continue;
-      const std::string name = info.dev_name;
-      // Those that are neither virtual nor made by us are PCI devices, and the EAL was told to probe these alone.
-      const bool is_virtual = std::any_of(given.begin(), given.end(), [&](const auto& n) { return device_name(n) == name; });
-      if (!is_virtual && name.find("_dpubench") != std::string::npos) continue;
-      auto device = start_device(id);
-      device->is_hardware = !is_virtual;
-      device->driver = name.substr(0, name.find_last_not_of("0123456789") + 1);
-      if (!is_virtual) {
-        const rte_driver* const driver = rte_dev_driver(dpdk::pci_device_of(name));
-        device->driver = driver == nullptr ? "unknown" : rte_driver_name(driver);
-      }
-      devices.push_back(std::move(device));
+  std::vector<std::shared_ptr<Device>> found;
+  for (std::int16_t id = rte_dma_next_dev(0); id >= 0; id = rte_dma_next_dev(static_cast<std::int16_t>(id + 1))) {
+    rte_dma_info info{};
+    if (rte_dma_info_get(id, &info) != 0) continue;
+    const std::string name = info.dev_name;
+    // No other PCI devices are probed than those that were named.
+    const bool is_virtual = name.starts_with("dma_");
+    if (is_virtual ? std::find(names.begin(), names.end(), name) == names.end() : dpdk::pci_devices().empty()) continue;
+    const auto known = std::find_if(started.begin(), started.end(), [&](const auto& device) { return device->name == name; });
+    if (known != started.end()) {
+      found.push_back(*known);
+      continue;
     }
-    if (devices.empty()) throw Error("none of the devices named with --device is a DMA device of DPDK");
-  };
-  if (!looked) {
-    looked = true;
-    try {
-      look();
-    } catch (const Error& error) {
-      fault = error.what();
+    auto device = start_device(id);
+    device->is_hardware = !is_virtual;
+    device->driver = name.substr(0, name.find_last_not_of("0123456789") + 1);
+    if (!is_virtual) {
+      const rte_driver* const driver = rte_dev_driver(dpdk::pci_device_of(name));
+      device->driver = driver == nullptr ? "unknown" : rte_driver_name(driver);
     }
+    found.push_back(started.emplace_back(std::move(device)));
   }
-  if (!fault.empty()) throw Error(fault);
-  return devices;
+  if (found.empty()) throw Error("none of the devices named with --device is a DMA device of DPDK");
+  return found;
 }
 
 /// Submits the copies of a burst one by one and tells the device once. They complete in the order of submission.

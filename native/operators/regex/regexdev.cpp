@@ -90,32 +90,20 @@ std::unique_ptr<Device> start_device(std::uint8_t id) {
   return device;
 }
 
-/// The device that the program was given and that searches. @throws Error
+/// The device that the program was given and that searches, started. @throws Error
 Device& named() {
-  static auto& found = *new std::unique_ptr<Device>;
-  static bool looked = false;
-  static std::string fault;
+  static auto& started = *new std::unique_ptr<Device>;
   if (named_devices().empty()) {
     throw Error("no device was named: give --device with the PCI address of one (DPDK has no driver of this class in software)");
   }
   static_cast<void>(dpdk::ready_devices());
   const std::scoped_lock lock(device_mutex());
-  if (!looked) {
-    looked = true;
-    fault = "none of the devices named with --device is a regular-expression device of DPDK";
-    for (std::uint8_t id = 0; id < RTE_MAX_REGEXDEV_DEVS && found == nullptr; ++id) {
-      if (rte_regexdev_is_valid_dev(id) == 0) continue;
-      try {
-        found = start_device(id);
-        fault = found->unfit();
-      } catch (const Error& error) {
-        fault = error.what();
-        break;
-      }
-    }
+  for (std::uint8_t id = 0; id < RTE_MAX_REGEXDEV_DEVS && started == nullptr; ++id) {
+    if (rte_regexdev_is_valid_dev(id) != 0) started = start_device(id);
   }
-  if (!fault.empty()) throw Error(fault);
-  return *found;
+  if (started == nullptr) throw Error("none of the devices named with --device is a regular-expression device of DPDK");
+  if (const std::string reason = started->unfit(); !reason.empty()) throw Error(reason);
+  return *started;
 }
 
 /// A rule set in the device, in a group of its own, so that sessions live side by side.

@@ -6,7 +6,6 @@
 #include <pthread.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
-#include <rte_lcore.h>
 #include <rte_malloc.h>
 #include <rte_version.h>
 #include <sched.h>
@@ -17,6 +16,9 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
+#include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -88,15 +90,12 @@ inline void load_drivers() {
 /// was given a PCI device to use (then it needs huge pages, and the right to use the device). Leaves no file behind, and keeps
 /// the calling thread's affinity. Called while one thread prepares. @throws Error
 inline void require_eal() {
-  static bool ready = false;
-  if (ready) return;
-  if (rte_lcore_count() != 0) {  // another module called it; working memory tells whether it went well
-    void* const probe = rte_malloc(nullptr, 64, 0);
-    if (probe == nullptr) throw Error("DPDK: rte_eal_init failed when another engine of this process called it");
-    rte_free(probe);
-    ready = true;
-    return;
-  }
+  // Of the process, not of this module: it can be tried once only. Empty once it went well.
+  const std::scoped_lock lock(device_mutex());
+  const auto failure = std::static_pointer_cast<std::optional<std::string>>(
+      shared_object("dpdk eal", [] { return std::make_shared<std::optional<std::string>>(); }));
+  if (*failure && (*failure)->empty()) return;
+  if (*failure) throw Error(**failure);
   const detail::KeepAffinity keep;
   // lcore 0 on an allowed CPU whatever its number: `-l 200` would exceed RTE_MAX_LCORE. --no-shconf keeps the runtime directory
   // empty, and a prefix of this process makes it ours to remove. --no-huge takes its -m megabytes as ordinary memory that is only
@@ -121,15 +120,20 @@ inline void require_eal() {
   detail::load_drivers();
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
-  const bool initialised = rte_eal_init(static_cast<int>(arguments.size()), arguments.data()) >= 0;
-  require(initialised, devices.empty()
-                           ? "rte_eal_init"
-                           : "rte_eal_init (a PCI device needs huge pages, see /proc/sys/vm/nr_hugepages, and a driver "
-                             "that the user may open, see dpdk-devbind.py)");
+  if (rte_eal_init(static_cast<int>(arguments.size()), arguments.data()) < 0) {
+    std::string reason = std::string("DPDK: rte_eal_init: ") + rte_strerror(rte_errno);
+    if (!devices.empty()) {
+      reason +=
+          "; a PCI device needs huge pages (/proc/sys/vm/nr_hugepages) and a driver that the user may open (dpdk-devbind.py "
+          "--status)";
+    }
+    *failure = reason;
+    throw Error(reason);
+  }
   const std::filesystem::path directory = rte_eal_get_runtime_dir();
   std::error_code in_use;  // its parent may hold other processes' directories: then it stays
   if (std::filesystem::remove(directory, in_use)) std::filesystem::remove(directory.parent_path(), in_use);
-  ready = true;
+  *failure = "";
 }
 
 /// Memory for one session's tables on transparent huge pages, as a DPDK heap of its own: data planes hold their tables on huge

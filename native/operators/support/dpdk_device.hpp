@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -51,14 +52,10 @@ inline SoftwareDriver software_driver(const std::string& engine, const std::stri
 /// Why a driver cannot be loaded; empty if it can. Looks for its file and initialises nothing.
 inline std::string driver_missing(const SoftwareDriver& driver) {
   // A bundle has its own, and looks for none of the system's.
-  std::error_code error;
-  std::filesystem::path folder = program_folder() / kDriverFolder;
-  if (!std::filesystem::is_directory(folder, error)) folder = RTE_EAL_PMD_PATH;
-  for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    if (it->path().filename().string().starts_with(driver.library + ".so")) return {};
-  }
-  return "the DPDK driver " + driver.prefix + " is not here: no " + driver.library + ".so in " + folder.string() +
-         " (Debian package " + driver.package + ")";
+  std::error_code none;
+  const std::filesystem::path own = program_folder() / kDriverFolder;
+  const std::filesystem::path folder = std::filesystem::is_directory(own, none) ? own : RTE_EAL_PMD_PATH;
+  return dpubench::driver_missing({&folder, 1}, driver.prefix, driver.library, driver.package);
 }
 
 /// Makes a virtual device, which lives until the process ends. @throws Error
@@ -66,8 +63,8 @@ inline void create_virtual_device(const std::string& name, const std::string& ar
   require_eal();
   const int failed = rte_eal_hotplug_add("vdev", name.c_str(), arguments.c_str());
   if (failed != 0) {
-    throw Error("DPDK: no driver made the virtual device " + name + (arguments.empty() ? "" : "," + arguments) + ": " +
-                rte_strerror(-failed));
+    throw Error("device " + name + ": no DPDK driver here makes a virtual device of this name" +
+                (arguments.empty() ? "" : " with the arguments " + arguments) + " (" + rte_strerror(-failed) + ")");
   }
 }
 
@@ -76,15 +73,20 @@ inline void create_virtual_device(const std::string& name, const std::string& ar
 inline std::vector<std::string> ready_devices() {
   require_eal();
   const std::scoped_lock lock(device_mutex());
-  const auto made = std::static_pointer_cast<std::vector<std::string>>(
-      shared_object("dpdk devices", [] { return std::make_shared<std::vector<std::string>>(); }));
+  using Reasons = std::map<std::string, std::string>;  // of each virtual device: why it could not be made, or nothing
+  const auto tried = std::static_pointer_cast<Reasons>(shared_object("dpdk devices", [] { return std::make_shared<Reasons>(); }));
   std::vector<std::string> names;
   for (const std::string& named : named_devices()) {
     const std::string name = device_name(named);
-    if (!is_pci_address(name) && std::find(made->begin(), made->end(), name) == made->end()) {
-      create_virtual_device(name, named.size() == name.size() ? "" : named.substr(name.size() + 1));
-      made->push_back(name);
+    if (!is_pci_address(name) && !tried->contains(name)) {
+      std::string& reason = (*tried)[name];
+      try {
+        create_virtual_device(name, named.size() == name.size() ? "" : named.substr(name.size() + 1));
+      } catch (const Error& error) {
+        reason = error.what();
+      }
     }
+    if (const auto found = tried->find(name); found != tried->end() && !found->second.empty()) throw Error(found->second);
     names.push_back(name);
   }
   return names;
