@@ -2,6 +2,7 @@
 // A module's EAL calls belong in Engine::prepare() or Session::open(), never in info() or unavailable(): listing stays fast.
 #pragma once
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
@@ -73,6 +74,16 @@ class KeepAffinity {
   bool known_ = false;
 };
 
+/// Loads the drivers that a bundle brings; elsewhere the EAL knows the folder where the system keeps them. Not left to the EAL's
+/// own option: it refuses folders below one where everybody may write, such as /tmp.
+inline void load_drivers() {
+  std::error_code none;
+  for (const auto& file : std::filesystem::directory_iterator(program_folder() / kDriverFolder, none)) {
+    if (dlopen(file.path().c_str(), RTLD_NOW) == nullptr)
+      std::fprintf(stderr, "dpubench: DPDK driver not loaded: %s\n", dlerror());
+  }
+}
+
 }  // namespace detail
 
 /// Initialises the EAL unless another module of this process has. Needs no root, no huge pages and no device unless the program
@@ -106,10 +117,7 @@ inline void require_eal() {
     words.push_back("--in-memory");
     for (const std::string& device : devices) words.insert(words.end(), {"-a", device});
   }
-  // A bundle brings its drivers; elsewhere the EAL knows the folder where the system keeps them.
-  if (const auto drivers = program_folder() / kDriverFolder; std::filesystem::is_directory(drivers)) {
-    words.insert(words.end(), {"-d", drivers.string()});
-  }
+  detail::load_drivers();
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   if (rte_eal_init(static_cast<int>(arguments.size()), arguments.data()) < 0) {

@@ -40,11 +40,22 @@ struct SoftwareDriver {
   std::string package;  ///< that has it in Debian: "librte-crypto-ipsec-mb23"
 };
 
+/// Debian's packages and library names carry DPDK's ABI, which is that of RTE_EAL_PMD_PATH ("pmds-23.0").
+inline SoftwareDriver software_driver(const std::string& engine, const std::string& prefix, const std::string& library) {
+  const std::string path = RTE_EAL_PMD_PATH;
+  const std::string abi = path.substr(path.rfind('-') + 1);
+  std::string package = library + abi.substr(0, abi.find('.'));
+  std::replace(package.begin(), package.end(), '_', '-');
+  return {engine, prefix, library, package};
+}
+
 /// Why a driver cannot be loaded; empty if it can. Looks for its file and initialises nothing.
 inline std::string driver_missing(const SoftwareDriver& driver) {
-  std::vector<std::filesystem::path> folders = {RTE_EAL_PMD_PATH};
-  if (const auto own = program_folder() / kDriverFolder; std::filesystem::is_directory(own)) folders.push_back(own);
-  return dpubench::driver_missing(folders, driver.prefix, driver.library, driver.package);
+  // A bundle has its own, and looks for none of the system's.
+  std::error_code none;
+  const std::filesystem::path own = program_folder() / kDriverFolder;
+  const std::filesystem::path folder = std::filesystem::is_directory(own, none) ? own : RTE_EAL_PMD_PATH;
+  return dpubench::driver_missing({&folder, 1}, driver.prefix, driver.library, driver.package);
 }
 
 /// Makes a virtual device, which lives until the process ends. @throws Error
@@ -79,6 +90,25 @@ inline std::vector<std::string> ready_devices() {
     names.push_back(name);
   }
   return names;
+}
+
+/// The PCI device that was named and that an object of a device class belongs to: the name of such an object holds the address
+/// ("0000:6a:01.0-q0"), or there is but one. For device classes that do not tell. @returns nullptr for a virtual device
+/// @throws Error where it cannot be told
+inline rte_device* pci_device_of(const std::string& object) {
+  const auto is_it = [&object](const std::string& named) { return device_name(named) == object; };
+  if (std::any_of(named_devices().begin(), named_devices().end(), is_it)) return nullptr;
+  std::vector<std::string> addresses = pci_devices();
+  if (addresses.size() > 1) {
+    std::erase_if(addresses, [&object](const std::string& address) { return object.find(address) == std::string::npos; });
+  }
+  rte_dev_iterator iterator{};
+  if (addresses.size() == 1 && rte_dev_iterator_init(&iterator, "bus=pci") == 0) {
+    while (rte_device* const device = rte_dev_iterator_next(&iterator)) {
+      if (rte_dev_name(device) == addresses[0]) return device;
+    }
+  }
+  throw Error("which PCI device " + object + " is cannot be told: name one device alone");
 }
 
 /// Memory of a lane's buffers that a device may read and write, until this is destroyed. Software drivers need none of it.
