@@ -20,6 +20,7 @@ std::uint64_t bursts_per_reading(Stepper& stepper, const Clock& clock) {
     const std::uint64_t start = clock.ticks();
     stepper.step(bursts);
     const double taken_ns = clock.to_ns(clock.ticks() - start);
+    stepper.finish();
     if (taken_ns >= enough_ns || bursts >= (1U << 30)) return bursts;
     bursts *= 2;
   }
@@ -57,6 +58,11 @@ Window run_window(ThreadTeam& team, std::span<Stepper* const> steppers, std::uin
       tally.bursts += chunk;
       tally.end = clock.ticks();
     } while (tally.end - tally.start < least || (tally.bursts < spec.min_bursts && tally.end - tally.start < most));
+    // A queue is filled and emptied once a window, not once a reading.
+    if (const std::uint64_t rest = stepper.finish(); rest != 0) {
+      tally.operations += rest;
+      tally.end = clock.ticks();
+    }
     if (before) {
       if (const auto after = counters[index]->read()) tally.cycles = cycles_between(*before, *after);
     }

@@ -17,8 +17,11 @@ namespace dpubench::measure {
 class Stepper {
  public:
   virtual ~Stepper() = default;
-  /// Carries out `bursts` bursts and returns the operations in them.
+  /// Begins `bursts` bursts and returns the operations that were completed meanwhile: all of them, unless some of its bursts may
+  /// be under way when it returns.
   virtual std::uint64_t step(std::uint64_t bursts) noexcept = 0;
+  /// Waits for what steps left under way and returns the operations in it.
+  virtual std::uint64_t finish() noexcept { return 0; }
 };
 
 struct WindowSpec {
@@ -37,11 +40,12 @@ struct Window {
 };
 
 /// Bursts between two clock readings, such that the reading costs below 0.1 % (2,000 times its overhead plus resolution), found
-/// by doubling. Runs untimed work on the calling thread.
+/// by doubling. Runs untimed work on the calling thread; nothing is under way when it returns.
 std::uint64_t bursts_per_reading(Stepper& stepper, const Clock& clock);
 
-/// Runs one window. Operations of all threads are divided by the common wall time: a thread that starts late or ends late
-/// counts against the rate. @param steppers one per thread of the team @param chunk bursts between clock readings
+/// Runs one window. It begins and ends with nothing under way. Operations of all threads are divided by the common wall time: a
+/// thread that starts late or ends late counts against the rate. @param steppers one per thread of the team @param chunk bursts
+/// between clock readings
 /// @param counters one per thread of the team, opened by it, or none; they are read just outside the clock's readings
 Window run_window(ThreadTeam& team, std::span<Stepper* const> steppers, std::uint64_t chunk, const WindowSpec& spec,
                   const Clock& clock, std::span<const std::unique_ptr<CycleCounter>> counters = {});

@@ -1,6 +1,7 @@
 #include "operators/buffers.hpp"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -53,7 +54,8 @@ BufferSet::BufferSet(const Work& work, std::size_t count, std::uint32_t burst, s
   count = (count + whole - 1) / whole * whole;
   cycle_ = std::min(repeat, count) / burst;
   for (std::size_t i = 0; i < count; ++i) footprint_bytes_ += slot_of(work.items[item_of(i)]).total();
-  const std::size_t length = footprint_bytes_ + kLayoutLines * kAlignment;
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t length = (footprint_bytes_ + kLayoutLines * kAlignment + page - 1) / page * page;
   void* arena = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (arena == MAP_FAILED) throw std::bad_alloc();
   madvise(arena, length, MADV_HUGEPAGE);  // packet memory of data planes lies on huge pages; without them TLB misses dominate

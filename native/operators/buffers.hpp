@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,8 @@ class BufferSet {
   /// Buffers that make the inputs and outputs of a work fill `bytes`, at least `least`.
   static std::size_t count_for(const Work& work, std::size_t bytes, std::size_t least);
 
+  /// Where all of them lie: whole pages.
+  [[nodiscard]] std::span<std::byte> memory() const { return {arena_.get(), arena_.get_deleter().length}; }
   [[nodiscard]] std::size_t size() const { return in_.size(); }
   /// Bursts after which buffers hold the same items again: what any run of so many bursts processes is every item, equally often.
   /// The ring is a whole number of cycles, unless it is shorter than one.

@@ -51,6 +51,8 @@ json describe(const Operator& op, const EngineCatalog& engines) {
     if (slot->engine != nullptr) {
       entry["summary"] = slot->engine->info().summary;
       entry["library"] = slot->engine->info().library;
+      if (slot->engine->info().in_flight != 0) entry["in_flight"] = slot->engine->info().in_flight;
+      if (slot->engine->info().software_device) entry["software_device"] = true;
     }
     engine_list.push_back(std::move(entry));
   }

@@ -1,63 +1,114 @@
 // Drives a lane over buffers: the timed loop of the operators study.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <span>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "base/error.hpp"
+#include "measure/clock.hpp"
 #include "measure/window.hpp"
 #include "operators/buffers.hpp"
 #include "operators/lane.hpp"
 
 namespace dpubench {
 
-/// One thread's lane on one thread's buffers. Bursts are taken in order, round and round.
+/// One thread's lane on one thread's buffers. Bursts are taken in order, round and round, and may come back in any.
 class LaneStepper final : public measure::Stepper {
  public:
-  LaneStepper(Lane& lane, BufferSet& buffers) : lane_(lane), bursts_(buffers.bursts()) {}
+  /// @param most_bursts  kept under way at once; the lane's depth and the ring bound it too
+  LaneStepper(Lane& lane, BufferSet& buffers, std::size_t most_bursts = std::numeric_limits<std::size_t>::max())
+      : lane_(lane),
+        bursts_(buffers.bursts()),
+        limit_(std::max<std::size_t>(1, std::min({most_bursts, std::size_t{lane.depth()}, bursts_.size()}))),
+        busy_(bursts_.size()) {}
 
-  /// Submits `bursts` bursts and waits for all of them.
+  /// Submits `bursts` bursts, as many under way at once as it may, and does not wait for the last of them: finish() does.
   std::uint64_t step(std::uint64_t bursts) noexcept override {
     std::uint64_t operations = 0;
-    std::uint64_t under_way = 0;
     std::uint64_t sink = 0;
-    for (std::uint64_t left = bursts; left != 0;) {
-      // A burst of the ring may still be under way when the ring is shorter than the queue: wait for it rather than submit it
-      // twice.
-      if (under_way < bursts_.size() && lane_.submit(bursts_[next_])) {
+    for (std::uint64_t left = bursts; left != 0 && !stalled_;) {
+      bool moved = false;
+      // Bursts come back in any order: the next of the ring may be under way still.
+      if (under_way_ < limit_ && busy_[next_] == 0 && lane_.submit(bursts_[next_])) {
+        busy_[next_] = 1;
         next_ = next_ + 1 == bursts_.size() ? 0 : next_ + 1;
-        ++under_way;
+        ++under_way_;
+        ++touched_;
         --left;
+        moved = true;
       }
-      under_way -= collect(operations, sink);
+      moved |= collect(operations, sink);
+      note(moved);
     }
-    while (under_way != 0) under_way -= collect(operations, sink);
     measure::keep(sink);
-    touched_ += bursts;
     return operations;
+  }
+
+  std::uint64_t finish() noexcept override {
+    std::uint64_t operations = 0;
+    std::uint64_t sink = 0;
+    while (under_way_ != 0 && !stalled_) note(collect(operations, sink));
+    measure::keep(sink);
+    return operations;
+  }
+
+  /// @throws Error when the lane took bursts and never gave them back, or no longer takes any: from then on nothing is submitted
+  void require_progress() const {
+    if (!stalled_) return;
+    throw Error("for " + std::to_string(kPatienceNs / 1'000'000'000) + " s no burst was taken or completed, and " +
+                std::to_string(under_way_) + " are still under way: the device lost them, or hangs");
   }
 
   /// Index of the burst that the next step begins with.
   [[nodiscard]] std::size_t next() const { return next_; }
-  /// Makes the next step begin with this burst.
+  /// Makes the next step begin with this burst; nothing is under way.
   void seek(std::size_t burst) { next_ = burst; }
   /// Bursts run since the last call.
   std::uint64_t take_touched() { return std::exchange(touched_, 0); }
 
  private:
-  std::uint32_t collect(std::uint64_t& operations, std::uint64_t& sink) noexcept {
+  static constexpr std::uint64_t kPatienceNs = 5'000'000'000;  ///< no device takes as long over a burst
+  static constexpr std::uint32_t kPollsPerReading = 1U << 12;
+
+  bool collect(std::uint64_t& operations, std::uint64_t& sink) noexcept {
     Burst* done[16];
     const std::uint32_t n = lane_.poll(done);
     for (std::uint32_t i = 0; i < n; ++i) {
       operations += done[i]->n;
       sink ^= done[i]->result[0];
+      busy_[static_cast<std::size_t>(done[i] - bursts_.data())] = 0;
     }
-    return n;
+    under_way_ -= n;
+    return n != 0;
+  }
+
+  /// Ends the wait for a lane that neither takes nor completes anything. Synchronous lanes never come to the clock here.
+  void note(bool moved) noexcept {
+    if (moved) {
+      idle_polls_ = 0;
+      return;
+    }
+    if (++idle_polls_ % kPollsPerReading != 0) return;
+    const std::uint64_t now = measure::Clock::monotonic_raw_ns();
+    if (idle_polls_ == kPollsPerReading) idle_since_ns_ = now;
+    stalled_ = now - idle_since_ns_ > kPatienceNs;
   }
 
   Lane& lane_;
   std::span<Burst> bursts_;
+  std::size_t limit_;
+  std::vector<std::uint8_t> busy_;  ///< of each burst: under way
   std::size_t next_ = 0;
+  std::size_t under_way_ = 0;
   std::uint64_t touched_ = 0;
+  std::uint64_t idle_polls_ = 0;
+  std::uint64_t idle_since_ns_ = 0;
+  bool stalled_ = false;
 };
 
 }  // namespace dpubench

@@ -13,20 +13,25 @@
 namespace dpubench {
 
 /// Raised when anything that a module sees changes; a module built for another value is not loaded.
-inline constexpr std::uint32_t kEngineAbi = 2;
+inline constexpr std::uint32_t kEngineAbi = 3;
 
 struct EngineInfo {
-  std::string op;       ///< the operator it carries out
-  std::string name;     ///< "portable", "openssl", "dpdk-fib"
-  std::string summary;  ///< one line: which routine of which library
-  std::string library;  ///< name and version at run time, e.g. "OpenSSL 3.0.19"; empty for portable
+  std::string op;                ///< the operator it carries out
+  std::string name;              ///< "portable", "openssl", "dpdk-fib"
+  std::string summary;           ///< one line: which routine of which library
+  std::string library;           ///< name and version at run time, e.g. "OpenSSL 3.0.19"; empty for portable
+  std::uint32_t in_flight = 0;   ///< jobs (items submitted and not yet polled) kept under way by default; 0: a synchronous engine
+  bool software_device = false;  ///< a device API whose driver does the work on the CPU
 };
 
 /// What actually ran, recorded per point.
 struct PathInfo {
-  std::string isa;           ///< "avx512", "sse4.2", "neon", "generic", "chosen by library"
-  std::string detail;        ///< function or driver name
-  bool is_hardware = false;  ///< a device did the work, not the CPU
+  std::string isa;                             ///< "avx512", "sse4.2", "neon", "generic", "chosen by library"
+  std::string detail;                          ///< function or driver name
+  bool is_hardware = false;                    ///< a device did the work, not the CPU
+  std::string driver{};                          ///< of a device API: "crypto_aesni_mb"; else empty
+  std::string device{};                          ///< as the driver names it: "0000:03:00.0"; else empty
+  std::uint32_t max_in_flight = kMaxInFlight;  ///< jobs that a lane takes before submit() says no; asynchronous engines only
 };
 
 /// An engine's state for one work, shared by all threads: tables, expanded keys, compiled rules. Its construction is timed as

@@ -7,6 +7,8 @@
 #include <fstream>
 #include <iterator>
 
+#include "operators/devices.hpp"
+
 namespace dpubench {
 namespace {
 
@@ -96,8 +98,7 @@ const EngineSlot* EngineCatalog::find(std::string_view op, std::string_view name
 }
 
 fs::path default_engine_folder() {
-  std::error_code error;
-  return fs::read_symlink("/proc/self/exe", error).parent_path() / "engines";
+  return program_folder() / "engines";
 }
 
 }  // namespace dpubench

@@ -59,6 +59,7 @@ struct PointRun {
   std::vector<Output> accepted;  ///< an output of each item that passed verification
   bool judged = false;           ///< all outputs of a window were, whatever the operator
   std::uint64_t chunk = 1;
+  std::size_t bursts_in_flight = 1;  ///< at most; synchronous engines have one under way
   bool alive = true;
   bool remarked = false;
 };
@@ -89,6 +90,9 @@ class Group {
  private:
   void fail(PointRun& run, std::string_view phase, std::string_view message) {
     run.alive = false;
+    // A device may still be at work for it, in buffers that the others use.
+    run.steppers.clear();
+    run.lanes.clear();
     events_.failure(phase, message, spec_.id, run.point->id);
     // The points share their inputs: what one of them did to those must not be counted against the others.
     for (auto& buffers : buffers_) {
@@ -102,6 +106,12 @@ class Group {
     }
   }
   void prepare_point(PointRun& run);
+  /// Jobs that a point is meant to keep under way; 0: its engine is synchronous. @param slot  nullptr where there is no such
+  /// engine
+  [[nodiscard]] static std::uint32_t in_flight_of(const protocol::JobPoint& point, const EngineSlot* slot) {
+    const std::uint32_t by_default = slot == nullptr || slot->engine == nullptr ? 0 : slot->engine->info().in_flight;
+    return by_default == 0 || point.in_flight == 0 ? by_default : point.in_flight;
+  }
   void layout();
   void open_lanes(PointRun& run);
   void check_window(PointRun& run, std::span<const std::uint64_t> touched, std::span<const std::size_t> first,
@@ -156,6 +166,10 @@ void Group::layout() {
   const std::size_t wanted = kStreamFactor * l2_bytes();
   std::size_t count = kResidentBuffers;
   if (spec_.footprint == protocol::Footprint::kStream) count = BufferSet::count_for(*work_, wanted, kResidentBuffers);
+  // What is under way lies in buffers of its own.
+  for (const protocol::JobPoint& point : spec_.points) {
+    count = std::max<std::size_t>(count, in_flight_of(point, engines_.find(spec_.op, point.engine)));
+  }
   const std::size_t all = BufferSet::count_for(*work_, kMaxFootprint, spec_.burst);
   if (count > all) {
     count = all;
@@ -184,6 +198,10 @@ void Group::prepare_point(PointRun& run) {
   if (const std::string reason = slot->engine->unsupported(work_->params); !reason.empty()) {
     return fail(run, "prepare", run.point->engine + " does not do this: " + reason);
   }
+  const std::uint32_t in_flight = in_flight_of(*run.point, slot);
+  if (run.point->in_flight != 0 && in_flight == 0) {
+    return fail(run, "prepare", run.point->engine + " is synchronous and keeps no jobs in flight: leave in_flight out");
+  }
   const Clock& clock = Clock::instance();
   std::string_view phase = "prepare";
   try {
@@ -191,6 +209,19 @@ void Group::prepare_point(PointRun& run) {
     run.session = slot->engine->prepare(*work_);
     const double build_ns = clock.to_ns(clock.ticks() - start);
     const PathInfo path = run.session->path();
+    json path_event = {
+        {"isa", path.isa}, {"detail", path.detail}, {"library", slot->engine->info().library}, {"is_hardware", path.is_hardware}};
+    if (!path.driver.empty()) path_event["driver"] = path.driver;
+    if (!path.device.empty()) path_event["device"] = path.device;
+    if (in_flight != 0) {
+      if (path.max_in_flight < spec_.burst) {
+        throw Error("the device takes at most " + std::to_string(path.max_in_flight) +
+                    " jobs at once, which is less than a burst of " + std::to_string(spec_.burst) + ": ask for a smaller burst");
+      }
+      run.bursts_in_flight =
+          std::clamp<std::size_t>(std::min(in_flight, path.max_in_flight) / spec_.burst, 1, buffers_[0]->bursts().size());
+      path_event["in_flight"] = run.bursts_in_flight * spec_.burst;
+    }
     events_.write({{"event", "prepared"},
                    {"point", run.point->id},
                    {"group", spec_.id},
@@ -200,11 +231,7 @@ void Group::prepare_point(PointRun& run) {
                    {"buffers", buffers_[0]->size()},
                    {"footprint_bytes", buffers_[0]->footprint_bytes()},
                    {"input", {{"name", work_->input_name}, {"sha256", work_->input_hash}}},
-                   {"path",
-                    {{"isa", path.isa},
-                     {"detail", path.detail},
-                     {"library", slot->engine->info().library},
-                     {"is_hardware", path.is_hardware}}}});
+                   {"path", std::move(path_event)}});
     phase = "verify";
     const Verifier::Passed passed = verifier_->verify(*slot->engine, *run.session, run.accepted);
     events_.write({{"event", "verified"},
@@ -228,10 +255,13 @@ void Group::open_lanes(PointRun& run) {
   std::vector<std::uint64_t> chunks(spec_.threads, 1);
   team_->run([&](unsigned i) {
     run.lanes[i] = run.session->open();
-    run.steppers[i] = std::make_unique<LaneStepper>(*run.lanes[i], *buffers_[i]);
+    run.lanes[i]->attach(buffers_[i]->memory());
+    run.steppers[i] = std::make_unique<LaneStepper>(*run.lanes[i], *buffers_[i], run.bursts_in_flight);
     const std::uint64_t least = measure::bursts_per_reading(*run.steppers[i], clock);
     const std::uint64_t start = clock.ticks();
     run.steppers[i]->step(least);
+    run.steppers[i]->finish();
+    run.steppers[i]->require_progress();
     const double burst_ns = clock.to_ns(clock.ticks() - start) / static_cast<double>(least);
     // Messages differ in cost: windows of whole cycles process every item equally often, however fast the engine is. Where a
     // cycle outlasts a window, engines are compared on the same first part of it, as far as each gets.
@@ -264,6 +294,7 @@ void Group::window(PointRun& run, std::uint32_t cycle, int half, bool warm_up) {
     do {
       run.steppers[i]->step(1);
     } while (clock.ticks() < until);
+    run.steppers[i]->finish();
     const std::uint64_t touched = std::min<std::uint64_t>(run.steppers[i]->take_touched(), ring);
     for (std::uint64_t b = 0; b < touched; ++b) buffers_[i]->poison((begin + b) % ring);
     run.steppers[i]->seek(first[i]);
@@ -278,6 +309,7 @@ void Group::window(PointRun& run, std::uint32_t cycle, int half, bool warm_up) {
   Operator::WindowTotals totals;
   totals.operations = window.operations;
   try {
+    for (auto& stepper : run.steppers) stepper->require_progress();
     check_window(run, touched, first, totals);
   } catch (const std::exception& error) {
     return fail(run, "measure", std::string("after a window: ") + error.what());

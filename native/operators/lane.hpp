@@ -11,6 +11,9 @@ namespace dpubench {
 /// Most items that one burst may carry.
 inline constexpr std::uint32_t kMaxBurst = 256;
 
+/// Most jobs (items that were submitted and not yet polled) that one lane is ever given; see EngineInfo::in_flight.
+inline constexpr std::uint32_t kMaxInFlight = 4096;
+
 /// Value of Burst::status for an item that was carried out.
 inline constexpr std::uint8_t kStatusOk = 0;
 /// Value of Burst::status for an item that the engine rejected (wrong tag, bad signature, corrupt stream).
@@ -43,11 +46,15 @@ class Lane {
   Lane& operator=(const Lane&) = delete;
   virtual ~Lane() = default;
 
+  /// Told, untimed and on the lane's thread, where all buffers lie that will be submitted: a device maps the memory for DMA,
+  /// until the lane is destroyed. @throws Error when it cannot
+  virtual void attach(std::span<std::byte> /*memory*/) {}
   /// Takes the whole burst, or nothing (false: queue full). The burst and its arrays stay the lane's until poll returns it.
   virtual bool submit(Burst& burst) noexcept = 0;
-  /// Hands back whole bursts, in any order; returns how many.
+  /// Hands back whole bursts, in any order; returns how many. Never waits: 0 when none is complete.
   virtual std::uint32_t poll(std::span<Burst*> done) noexcept = 0;
-  /// Bursts that may be under way at once.
+  /// Bursts that may be under way at once. A lane that completes later than submit() returns says how many it is ready for;
+  /// Session::path() tells the same in jobs.
   [[nodiscard]] virtual std::uint32_t depth() const noexcept { return 1; }
 };
 

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "operators/buffers.hpp"
+#include "operators/driver.hpp"
 
 namespace dpubench {
 namespace {
@@ -33,15 +34,11 @@ std::vector<Output> run_once(const Work& work, Session& session, std::uint32_t b
   burst = std::min(burst, static_cast<std::uint32_t>(work.items.size()));
   BufferSet buffers(work, work.items.size(), burst, 0);
   const std::unique_ptr<Lane> lane = session.open();
-  for (Burst& b : buffers.bursts()) {
-    while (!lane->submit(b)) {
-      Burst* done[1];
-      lane->poll(done);
-    }
-    Burst* done[1];
-    while (lane->poll(done) == 0) {
-    }
-  }
+  lane->attach(buffers.memory());
+  LaneStepper stepper(*lane, buffers);
+  stepper.step(buffers.bursts().size());
+  stepper.finish();
+  stepper.require_progress();
   buffers.check_inputs();
   std::vector<Output> outputs;
   outputs.reserve(work.items.size());

@@ -12,7 +12,8 @@
 
 namespace dpubench {
 
-/// Runs every item of a work once through a session and returns what came out. @throws Error on an item left alone or overrun
+/// Runs every item of a work once through a session and returns what came out. @throws Error on an item left
+/// alone or overrun, or a lane that does not give its bursts back
 std::vector<Output> run_once(const Work& work, Session& session, std::uint32_t burst);
 
 /// Judges outputs of one configuration: owns the reference's answers and the inverse operation.

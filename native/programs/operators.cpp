@@ -13,6 +13,7 @@
 
 #include "build_info.hpp"
 #include "operators/catalog.hpp"
+#include "operators/devices.hpp"
 #include "operators/harness.hpp"
 #include "protocol/deadline.hpp"
 #include "protocol/machine.hpp"
@@ -60,15 +61,25 @@ int program(int argc, char** argv) {
   bool list = false;
   bool check = false;
   std::vector<std::string> folders;
+  std::vector<std::string> devices;
   app.add_flag("--list", list, "print the catalog of operators and engines as one hello event");
   app.add_flag("--check", check,
                "read combinations of parameters (JSON) from standard input and say which exist, as one checked event");
   app.add_option("--engine-dir", folders, "folder with further engine modules")->check(CLI::ExistingDirectory);
+  app.add_option("--device", devices,
+                 "device for the engines cryptodev, compressdev, dmadev and regexdev: a PCI address, or a DPDK virtual device")
+      ->allow_extra_args(false);
   app.set_version_flag("--version", std::string(dpubench::kVersion));
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kUsage;
+  }
+  try {
+    dpubench::name_devices(devices);
+  } catch (const dpubench::Error& error) {
+    std::cerr << "dpubench-operators: --device: " << error.what() << '\n';
+    return kUsage;
   }
   std::signal(SIGPIPE, SIG_IGN);  // a reader that went away is noticed by the writer
   // Libraries print to standard output as they please (DPDK does): events keep the real one, everybody else gets standard error.

@@ -13,6 +13,7 @@ using nlohmann::json;
 constexpr std::size_t kMaxFaults = 10;
 constexpr std::uint32_t kMaxThreads = 1024;
 constexpr std::uint32_t kMaxBurst = 256;
+constexpr std::uint32_t kMaxInFlight = 4096;
 constexpr int kMaxDepth = 16;
 
 /// Reads fields with their types and ranges, and collects what is wrong instead of stopping at the first fault.
@@ -121,9 +122,14 @@ JobGroup read_group(Reader& reader, const json& value, const std::string& where)
     for (std::size_t i = 0; i < points->size(); ++i) {
       const std::string place = where + "/points/" + std::to_string(i);
       JobPoint point;
-      if (reader.object((*points)[i], place, {"id", "engine"})) {
+      if (reader.object((*points)[i], place, {"id", "engine", "in_flight"})) {
         reader.text((*points)[i], place, "id", point.id);
         reader.text((*points)[i], place, "engine", point.engine);
+        reader.number((*points)[i], place, "in_flight", point.in_flight, 1, kMaxInFlight);
+        if (point.in_flight != 0 && point.in_flight < group.burst) {
+          reader.fault(place + "/in_flight", "must be at least the burst, " + std::to_string(group.burst) +
+                                                 ": a burst is submitted whole; leave it out for the engine's default");
+        }
       }
       group.points.push_back(std::move(point));
     }

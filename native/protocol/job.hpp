@@ -17,6 +17,7 @@ inline constexpr std::string_view kJobSchema = "dpubench.job/1";
 struct JobPoint {
   std::string id;
   std::string engine;
+  std::uint32_t in_flight = 0;  ///< jobs under way at once; 0: the engine's default
 };
 
 enum class Footprint : std::uint8_t { kResident, kStream };

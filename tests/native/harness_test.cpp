@@ -10,6 +10,7 @@
 #include <sstream>
 #include <tuple>
 
+#include "operators/catalog.hpp"
 #include "operators/support/built_engines.hpp"
 #include "protocol/machine.hpp"
 #include "temporary_directory.hpp"
@@ -187,6 +188,82 @@ TEST(Harness, FindsLiesAmongRandomizedOutputs) {
   const Ran honest = signing("openssl");
   EXPECT_EQ(honest.status, JobStatus::kDone) << honest.events.back();
   EXPECT_EQ(honest.of("window").size(), 18U);
+}
+
+struct InFlightCase {
+  const char* name;
+  std::string point;  ///< fields of the point
+  std::string group;
+  int effective;
+  std::size_t buffers;  ///< at least
+};
+
+class InFlight : public testing::TestWithParam<InFlightCase> {};
+
+std::string one_point(const std::string& engine, const std::string& point, const std::string& group, const std::string& cycles) {
+  return R"({"schema":"dpubench.job/1","window":{"min_ms":0.2,"max_ms":1000,"min_bursts":100,"threaded_min_ms":5},"canaries":false,)"
+         R"("cycles":)" +
+         cycles + R"(,"groups":[{"id":"g","operator":"sha256","params":{"size":"64"})" + group +
+         R"(,"points":[{"id":"p","engine":")" + engine + "\"" + point + "}]}]}";
+}
+
+TEST_P(InFlight, IsWhatWasAskedForAsFarAsTheDeviceGoes) {
+  const InFlightCase& c = GetParam();
+  const Ran ran = run(one_point("batches", c.point, c.group, "2"));
+  ASSERT_EQ(ran.status, JobStatus::kDone) << ran.events.back();
+  const json path = ran.of("prepared")[0]["path"];
+  EXPECT_EQ(path["driver"], "batch-driver");
+  EXPECT_EQ(path["device"], "batch0");
+  EXPECT_EQ(path["in_flight"], c.effective);
+  EXPECT_GE(ran.of("prepared")[0]["buffers"].get<std::size_t>(), c.buffers);
+  EXPECT_EQ(ran.of("window").size(), 4U);
+  for (const json& w : ran.of("window")) {
+    EXPECT_EQ(w["in_bytes"].get<std::uint64_t>(), w["operations"].get<std::uint64_t>() * 64);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Table, InFlight,
+    testing::Values(InFlightCase{"Default", "", "", 96, 32},
+                    InFlightCase{"Asked", R"(,"in_flight":200)", R"(,"burst":8,"footprint":"resident")", 200, 200},
+                    InFlightCase{"OneBurst", R"(,"in_flight":32)", "", 32, 32},
+                    InFlightCase{"TwoThreads", R"(,"in_flight":64)", R"(,"threads":2)", 64, 32},
+                    InFlightCase{"MoreThanTheDeviceTakes", R"(,"in_flight":4096)", R"(,"burst":1)", 512, 512}),
+    [](const auto& test) { return std::string(test.param.name); });
+
+TEST(Harness, SynchronousEnginesHaveNoDeviceAndNoJobsInFlight) {
+  const json path = run(job({"portable"})).of("prepared")[0]["path"];
+  for (const char* key : {"driver", "device", "in_flight"}) EXPECT_FALSE(path.contains(key)) << key;
+  const auto failures = run(one_point("portable", R"(,"in_flight":64)", "", "1")).of("failure");
+  ASSERT_EQ(failures.size(), 1U);
+  EXPECT_NE(failures[0]["message"].get<std::string>().find("synchronous"), std::string::npos);
+}
+
+TEST(Harness, ALostBurstFailsThePointAndTheRestGoesOn) {
+  const Ran ran = run(job({"loses-later", "honest"}, R"(,"canaries":false)"));
+  EXPECT_EQ(ran.status, JobStatus::kFailed);
+  const auto failures = ran.of("failure");
+  ASSERT_EQ(failures.size(), 1U);
+  EXPECT_EQ(failures[0]["point"], "loses-later");
+  EXPECT_NE(failures[0]["message"].get<std::string>().find("still under way"), std::string::npos);
+  std::size_t honest = 0;
+  for (const json& window : ran.of("window")) honest += window["point"] == "honest" ? 1 : 0;
+  EXPECT_EQ(honest, 4U);
+}
+
+TEST(Harness, CatalogTellsWhichEnginesAreDevices) {
+  for (const json& op : catalog(engines())["operators"]) {
+    for (const json& engine : op["engines"]) {
+      if (op["name"] != "sha256") continue;
+      if (engine["name"] == "portable") {
+        EXPECT_FALSE(engine.contains("in_flight") || engine.contains("software_device"));
+      }
+      if (engine["name"] == "batches") {
+        EXPECT_EQ(engine["in_flight"], 100);
+        EXPECT_EQ(engine["software_device"], true);
+      }
+    }
+  }
 }
 
 TEST(Harness, SaysWhenNothingRan) {

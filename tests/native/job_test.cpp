@@ -35,7 +35,7 @@ TEST(Job, ReadsEveryField) {
     "inputs":{"corpus":["/a","/b"],"rules":["/r"]},"cache_dir":"/c","cpus":[1,0],
     "window":{"min_ms":1.5,"max_ms":9,"min_bursts":5,"threaded_min_ms":100},"cycles":9,"canaries":false,"time_limit_s":2.5,
     "groups":[{"id":"g","operator":"aes","params":{"mode":"gcm"},"threads":4,"burst":256,"footprint":"resident",
-               "points":[{"id":"p","engine":"e"},{"id":"q","engine":"e"}]}]})");
+               "points":[{"id":"p","engine":"e"},{"id":"q","engine":"e","in_flight":512}]}]})");
   EXPECT_EQ(job.seed, 7U);
   EXPECT_EQ(job.round, 3U);
   EXPECT_TRUE(job.stepped);
@@ -53,7 +53,9 @@ TEST(Job, ReadsEveryField) {
   EXPECT_EQ(job.groups[0].threads, 4U);
   EXPECT_EQ(job.groups[0].burst, 256U);
   EXPECT_EQ(job.groups[0].footprint, Footprint::kResident);
-  EXPECT_EQ(job.groups[0].points.size(), 2U);
+  ASSERT_EQ(job.groups[0].points.size(), 2U);
+  EXPECT_EQ(job.groups[0].points[0].in_flight, 0U);
+  EXPECT_EQ(job.groups[0].points[1].in_flight, 512U);
 }
 
 struct BadJob {
@@ -76,40 +78,43 @@ TEST_P(BadJobs, NameTheFieldAndTheRemedy) {
 
 INSTANTIATE_TEST_SUITE_P(
     Table, BadJobs,
-    testing::Values(BadJob{"NotJson", "hello", "is no JSON"}, BadJob{"Empty", "", "is no JSON"},
-                    BadJob{"CutOff", R"({"schema":)", "is no JSON"}, BadJob{"Array", "[]", "must be an object"},
-                    BadJob{"NoSchema", R"({"groups":[]})", "/schema: is missing"},
-                    BadJob{"OtherSchema", R"({"schema":"dpubench.job/9","groups":[]})", "this program reads dpubench.job/1"},
-                    BadJob{"NoGroups", R"({"schema":"dpubench.job/1"})", "/groups: is missing"},
-                    BadJob{"EmptyGroups", R"({"schema":"dpubench.job/1","groups":[]})", "at least one group"},
-                    BadJob{"GroupsNoArray", R"({"schema":"dpubench.job/1","groups":7})", "/groups: must be an array"},
-                    BadJob{"GroupNoObject", R"({"schema":"dpubench.job/1","groups":[7]})", "/groups/0: must be an object"},
-                    BadJob{"UnknownField", TOP(R"("speed":1)"), "/speed: is not a field"},
-                    BadJob{"SeedText", TOP(R"("seed":"x")"), "/seed: must be a whole number"},
-                    BadJob{"SeedNegative", TOP(R"("seed":-1)"), "/seed"}, BadJob{"SeedFraction", TOP(R"("seed":1.5)"), "/seed"},
-                    BadJob{"Control", TOP(R"("control":"maybe")"), "/control"},
-                    BadJob{"InputsArray", TOP(R"("inputs":[])"), "/inputs: must be an object"},
-                    BadJob{"InputText", TOP(R"("inputs":{"rules":"x"})"), "/inputs/rules: must be an array"},
-                    BadJob{"InputNumber", TOP(R"("inputs":{"rules":[1]})"), "must hold paths"},
-                    BadJob{"CacheDir", TOP(R"("cache_dir":7)"), "/cache_dir"}, BadJob{"Cpus", TOP(R"("cpus":["a"])"), "/cpus"},
-                    BadJob{"CpusNoArray", TOP(R"("cpus":1)"), "/cpus: must be an array"},
-                    BadJob{"Cpu", TOP(R"("cpus":[-1])"), "/cpus"},
-                    BadJob{"Window", TOP(R"("window":{"min_ms":0})"), "/window/min_ms"},
-                    BadJob{"WindowArray", TOP(R"("window":[])"), "/window: must be"},
-                    BadJob{"Cycles", TOP(R"("cycles":0)"), "/cycles"},
-                    BadJob{"Canaries", TOP(R"("canaries":1)"), "/canaries: must be true or false"},
-                    BadJob{"Limit", TOP(R"("time_limit_s":0)"), "/time_limit_s"},
-                    BadJob{"NoPoints", GROUP(R"("burst":1)"), "/groups/0/points: is missing"},
-                    BadJob{"EmptyPoints", GROUP(R"("points":[])"), "at least one point"},
-                    BadJob{"PointText", GROUP(R"("points":["a"])"), "/groups/0/points/0: must be an object"},
-                    BadJob{"NoEngine", GROUP(R"("points":[{"id":"p"}])"), "/groups/0/points/0/engine: is missing"},
-                    BadJob{"EmptyId", GROUP(R"("points":[{"id":"","engine":"e"}])"), "/id: must be a text"},
-                    BadJob{"SameIdTwice", GROUP(R"("points":[{"id":"p","engine":"e"},{"id":"p","engine":"f"}])"), "used twice"},
-                    BadJob{"Threads0", GROUP(POINTS R"(,"threads":0)"), "/groups/0/threads: must be a whole number from 1"},
-                    BadJob{"Burst257", GROUP(POINTS R"(,"burst":257)"), "/groups/0/burst"},
-                    BadJob{"Footprint", GROUP(POINTS R"(,"footprint":"cold")"), "\"stream\" or \"resident\""},
-                    BadJob{"Params", GROUP(POINTS R"(,"params":[])"), "/groups/0/params: must be an object"},
-                    BadJob{"ParamNumber", GROUP(POINTS R"(,"params":{"size":1024})"), "/groups/0/params/size: must be a text"}),
+    testing::Values(
+        BadJob{"NotJson", "hello", "is no JSON"}, BadJob{"Empty", "", "is no JSON"},
+        BadJob{"CutOff", R"({"schema":)", "is no JSON"}, BadJob{"Array", "[]", "must be an object"},
+        BadJob{"NoSchema", R"({"groups":[]})", "/schema: is missing"},
+        BadJob{"OtherSchema", R"({"schema":"dpubench.job/9","groups":[]})", "this program reads dpubench.job/1"},
+        BadJob{"NoGroups", R"({"schema":"dpubench.job/1"})", "/groups: is missing"},
+        BadJob{"EmptyGroups", R"({"schema":"dpubench.job/1","groups":[]})", "at least one group"},
+        BadJob{"GroupsNoArray", R"({"schema":"dpubench.job/1","groups":7})", "/groups: must be an array"},
+        BadJob{"GroupNoObject", R"({"schema":"dpubench.job/1","groups":[7]})", "/groups/0: must be an object"},
+        BadJob{"UnknownField", TOP(R"("speed":1)"), "/speed: is not a field"},
+        BadJob{"SeedText", TOP(R"("seed":"x")"), "/seed: must be a whole number"},
+        BadJob{"SeedNegative", TOP(R"("seed":-1)"), "/seed"}, BadJob{"SeedFraction", TOP(R"("seed":1.5)"), "/seed"},
+        BadJob{"Control", TOP(R"("control":"maybe")"), "/control"},
+        BadJob{"InputsArray", TOP(R"("inputs":[])"), "/inputs: must be an object"},
+        BadJob{"InputText", TOP(R"("inputs":{"rules":"x"})"), "/inputs/rules: must be an array"},
+        BadJob{"InputNumber", TOP(R"("inputs":{"rules":[1]})"), "must hold paths"},
+        BadJob{"CacheDir", TOP(R"("cache_dir":7)"), "/cache_dir"}, BadJob{"Cpus", TOP(R"("cpus":["a"])"), "/cpus"},
+        BadJob{"CpusNoArray", TOP(R"("cpus":1)"), "/cpus: must be an array"}, BadJob{"Cpu", TOP(R"("cpus":[-1])"), "/cpus"},
+        BadJob{"Window", TOP(R"("window":{"min_ms":0})"), "/window/min_ms"},
+        BadJob{"WindowArray", TOP(R"("window":[])"), "/window: must be"}, BadJob{"Cycles", TOP(R"("cycles":0)"), "/cycles"},
+        BadJob{"Canaries", TOP(R"("canaries":1)"), "/canaries: must be true or false"},
+        BadJob{"Limit", TOP(R"("time_limit_s":0)"), "/time_limit_s"},
+        BadJob{"NoPoints", GROUP(R"("burst":1)"), "/groups/0/points: is missing"},
+        BadJob{"EmptyPoints", GROUP(R"("points":[])"), "at least one point"},
+        BadJob{"PointText", GROUP(R"("points":["a"])"), "/groups/0/points/0: must be an object"},
+        BadJob{"NoEngine", GROUP(R"("points":[{"id":"p"}])"), "/groups/0/points/0/engine: is missing"},
+        BadJob{"EmptyId", GROUP(R"("points":[{"id":"","engine":"e"}])"), "/id: must be a text"},
+        BadJob{"SameIdTwice", GROUP(R"("points":[{"id":"p","engine":"e"},{"id":"p","engine":"f"}])"), "used twice"},
+        BadJob{"InFlight0", GROUP(R"("points":[{"id":"p","engine":"e","in_flight":0}])"), "/in_flight: must be a whole"},
+        BadJob{"InFlightMuch", GROUP(R"("points":[{"id":"p","engine":"e","in_flight":5000}])"), "from 1 to 4096"},
+        BadJob{"InFlightLessThanABurst", GROUP(R"("burst":64,"points":[{"id":"p","engine":"e","in_flight":63}])"),
+               "/in_flight: must be at least the burst, 64"},
+        BadJob{"Threads0", GROUP(POINTS R"(,"threads":0)"), "/groups/0/threads: must be a whole number from 1"},
+        BadJob{"Burst257", GROUP(POINTS R"(,"burst":257)"), "/groups/0/burst"},
+        BadJob{"Footprint", GROUP(POINTS R"(,"footprint":"cold")"), "\"stream\" or \"resident\""},
+        BadJob{"Params", GROUP(POINTS R"(,"params":[])"), "/groups/0/params: must be an object"},
+        BadJob{"ParamNumber", GROUP(POINTS R"(,"params":{"size":1024})"), "/groups/0/params/size: must be a text"}),
     [](const auto& test) { return std::string(test.param.name); });
 
 TEST(Job, CollectsAllFaults) {

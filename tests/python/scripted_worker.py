@@ -294,7 +294,7 @@ def main():
         with pathlib.Path(os.environ["JOBS"]).open("a") as file:
             file.write(json.dumps(job) + "\n")
     program = Program(job)
-    strike("hello", "", job)
+    strike("hello", job["groups"][0]["points"][0]["id"], job)
     hello()
     for group in job["groups"]:
         program.prepare(group)

@@ -7,14 +7,14 @@ slow (a random walk) and correlated (AR(1)) noise per window; and stalls with a 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from dpubench.results.store import windows_schema
+from dpubench.results.store import member_path, windows_schema
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
@@ -53,6 +53,12 @@ class SimulatedPoint:
     unavailable: str = ""
     cycles: float = 0  #: core cycles per operation that a hardware counter tells; 0: there is no counter
     energy_nj: float = 0  #: per operation; 0: there is no counter
+    target: str = "local"
+    in_flight: int = 0
+    version: int = 1  #: of the operator
+    input_sha256: str = "ab" * 32
+    failure: str = ""
+    path: dict[str, Any] = field(default_factory=dict)  #: over the usual one
 
     @property
     def configuration(self) -> str:
@@ -61,7 +67,8 @@ class SimulatedPoint:
 
     @property
     def id(self) -> str:
-        return f"{self.configuration}/{self.engine}" + (f"#{self.build}" if self.build else "")
+        engine = self.engine + (f"~{self.in_flight}" if self.in_flight else "") + (f"@{self.target}" if self.target != "local" else "")
+        return f"{self.configuration}/{engine}" + (f"#{self.build}" if self.build else "")
 
 
 def log_rates(generator: np.random.Generator, truths: FloatArray, experiments: int, rounds: int, cycles: int, noise: Noise) -> FloatArray:
@@ -153,6 +160,40 @@ def write_run(
     return directory
 
 
+@dataclass(frozen=True)
+class SimulatedTarget:
+    """One target of a run: what it measures and what its ``run.json`` says of it."""
+
+    name: str
+    points: list[SimulatedPoint]
+    label: str = ""
+    lost: str = ""
+    cpu: str = "Simulated CPU 3000"
+    options: dict[str, Any] = field(default_factory=dict)  #: of :func:`write_run`
+
+
+def write_set(directory: Path, members: list[SimulatedTarget], *, baseline: str = "", seed: int = 1, **options: Any) -> Path:
+    """A run of several targets. One that was lost without points has no run directory at all; any other lost one is interrupted."""
+    entries = []
+    for i, member in enumerate(members):
+        status = "interrupted" if member.lost else "complete"
+        path = member_path(member.name)
+        entries.append({"name": member.name, "spec": member.name, "label": member.label, "path": path, "status": status, "lost": member.lost})
+        points = [replace(p, target=member.name) for p in member.points]
+        machine = {"host": f"host-{i}", "cpu": member.cpu, "cpus_online": 2 + i, "kernel": "6.1", "architecture": "x86_64", "os": "Linux"}
+        changes = {"name": f"{directory.name}@{member.name}", "target": member.name, "status": status, "machine": machine}
+        changes["target_info"] = {"spec": member.name, "label": member.label}
+        if points:
+            write_run(directory / path, points, seed=seed + i, **({"changes": changes} | options | member.options))
+    record = {
+        "schema": "dpubench.run-set/1", "name": directory.name, "study": "operators", "plan": "quick", "started": "2026-01-01T10:00:00Z",
+        "status": "interrupted" if any(m.lost for m in members) else "complete", "finished": "2026-01-01T10:03:00Z",
+        "command": "dpubench run quick --target local --target bf2", "version": "0.1.0", "baseline": baseline, "targets": entries,
+    }  # fmt: skip
+    (directory / "run.json").write_text(json.dumps(record, indent=1), encoding="utf-8")
+    return directory
+
+
 def _write_round(stem: Path, columns: dict[str, Any], as_events: bool) -> None:
     integers = ("round", "cycle", "half", "operations", "elapsed_ns", "in_bytes", "out_bytes", "rate_bytes", "bursts", "core_cycles")
     events = [
@@ -195,21 +236,22 @@ def _run_json(name: str, points: list[SimulatedPoint]) -> dict[str, Any]:
                 "id": p.id,
                 "configuration": p.configuration,
                 "operator": p.operator,
-                "operator_version": 1,
+                "operator_version": p.version,
                 "params": p.params,
                 "threads": p.threads,
                 "burst": 32,
                 "footprint": "stream",
                 "engine": p.engine,
-                "target": "local",
+                "target": p.target,
                 "build": p.build,
-                "input": {"name": "text", "sha256": "ab" * 32},
-                "path": {"isa": "avx2", "detail": "", "library": "", "is_hardware": False},
+                **({"in_flight": p.in_flight} if p.in_flight else {}),
+                "input": {"name": "text", "sha256": p.input_sha256},
+                "path": {"isa": "avx2", "detail": "", "library": "", "is_hardware": False} | p.path,
                 "verified": {"known_answers": 4, "compared": 256, "how": "identical"},
                 "build_ns": [1000, 3000, 2000],
                 "memory_bytes": 4096,
                 "footprint_bytes": 1 << 23,
-                "failure": "",
+                "failure": p.failure,
                 "unavailable": p.unavailable,
             }
             for p in points

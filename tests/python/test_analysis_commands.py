@@ -19,7 +19,8 @@ from dpubench.cli.export import export
 from dpubench.cli.query import query
 from dpubench.cli.show import show
 from dpubench.errors import Exit, UserError
-from simulation import Noise, SimulatedPoint, write_run
+from dpubench.results.model import EMULATED
+from simulation import Noise, SimulatedPoint, SimulatedTarget, write_run, write_set
 from typer.testing import CliRunner
 
 QUIET = Noise(process=0.003, machine=0.004, drift=0.0005, window=0.01, stall_share=0.01)
@@ -36,6 +37,20 @@ POINTS = [
 ]
 WARNINGS = [{"code": "few-bursts", "message": "12 bursts", "point": POINTS[1].id}]
 FAILURES = [{"phase": "verify", "message": "item 3 differs from the reference", "point": POINTS[4].id}]
+
+
+def on(factor: float, engines: tuple[str, ...] = ("portable", "openssl")) -> list[SimulatedPoint]:
+    """The points as a target of ``factor`` times the speed with these engines measures them."""
+    return [replace(p, rate=p.rate * factor, unavailable=p.unavailable or ("" if p.engine in engines else "no such library here")) for p in POINTS]
+
+
+SET = [
+    SimulatedTarget("local", POINTS),
+    SimulatedTarget("bf2", [*on(0.4, ("portable",)), SimulatedPoint("lpm", "neon", 4e6)], cpu="Small Core", lost="the connection was closed"),
+    SimulatedTarget("local:cpus=0,quota=50%", on(0.5)[:4], label="restricted host, not a device"),
+    SimulatedTarget("qemu:aarch64", [*on(0.01)[:3], replace(POINTS[4], failure="verify: item 3 differs")], label=EMULATED),
+    SimulatedTarget("gone", [], lost="no route to host"),
+]
 
 app = typer.Typer()
 for command in (show, compare, export, query):
@@ -55,6 +70,9 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     before = [replace(p, rate=p.rate / 1.05, build="against") for p in POINTS[:3]]
     write_run(folder / "live", POINTS[:3] + before, seed=3, noise=QUIET)
     (folder / "latest").symlink_to("new")
+    write_set(folder / "set", SET, noise=QUIET)
+    write_run(folder.parent / "bf3", [replace(POINTS[0], target="bf3")], changes={"target": "bf3"})
+    write_set(folder / "later", [replace(SET[0], points=POINTS[:3]), SET[1]], seed=20, noise=QUIET)
     return folder
 
 
@@ -97,6 +115,14 @@ def comparable(text: str, results: Path) -> str:
         ("export.json", ["export", "live", "--json"]),
         ("export.tex", ["export", "old", "--latex"]),
         ("export-anonymous.json", ["export", "live", "--json", "--anonymous"]),
+        ("show-set.txt", ["show", "set"]),
+        ("export-set.csv", ["export", "set", "--csv"]),
+        ("export-set.tex", ["export", "set", "--latex"]),
+        ("compare-targets.txt", ["compare", "set@local", "set@bf2"]),
+        ("compare-targets-same.txt", ["compare", "set@local", "set@bf2", "--same-engine"]),
+        ("compare-targets.csv", ["compare", "set", "--csv"]),
+        ("compare-sets.txt", ["compare", "set", "later"]),
+        ("query-set.txt", ["query", "SELECT run, target, label, status, points FROM runs ORDER BY ALL"]),
         ("query.txt", ["query", "SELECT run, operator, engine, rounds FROM points WHERE primary_unit = 'Mops/s' ORDER BY ALL"]),
     ],
 )
@@ -150,6 +176,11 @@ def test_fail_on_regression(results: Path) -> None:
         (["compare", "old"], "only one build is in this run"),
         (["compare", "live", "--best-engine"], "needs two runs"),
         (["compare", "old", "nwe"], "did you mean 'new'"),
+        (["compare", "set@local", "set@bf3"], "did you mean 'bf2'"),
+        (["compare", "set@local", "old", "--best-engine", "--same-engine"], "choose one"),
+        (["show", "set@gone"], "set@gone: nothing was measured there: `dpubench show set` says why"),
+        (["compare", "old", "set@bf2", "--same-engine", "--best-engine"], "choose one"),
+        (["compare", "set", "../bf3"], "no target in common"),
         (["export", "old"], "choose one of --csv"),
         (["export", "old", "--csv", "--json"], "choose one of --csv"),
         (["export", "old", "--parquet"], "--output FILE"),
@@ -235,9 +266,10 @@ def test_an_anonymous_parquet_names_nobody_either(tmp_path: Path) -> None:
 def test_views_agree_with_each_other(results: Path) -> None:
     by_point = "SELECT w.run, w.point, count(*) AS n, any_value(p.windows) AS told FROM windows w JOIN points p ON w.run = p.run AND w.point = p.id"
     rows = json.loads(call(results, "query", by_point + " GROUP BY ALL", "--json"))
-    assert len(rows) == 11 + 12 + 6
+    assert len(rows) == 11 + 12 + 6 + (11 + 7 + 3) + (3 + 7)
+    assert not [row for row in rows if "qemu" in row["run"]]  # whose times mean nothing
     assert [row["point"] for row in rows if row["n"] != row["told"]] == [POINTS[4].id]  # whose figures were taken back
-    assert call(results, "query", "SELECT count(*) AS runs FROM runs", "--csv") == "runs\r\n3\r\n"
+    assert call(results, "query", "SELECT count(*) AS runs FROM runs", "--csv") == "runs\r\n9\r\n"
 
 
 def test_one_run_can_be_asked(results: Path) -> None:

@@ -90,7 +90,7 @@ def test_a_program_without_a_catalog(bench: Bench) -> None:
     bench.script(list="rubbish")
     done = bench("list")
     assert done.returncode == 1
-    assert "without an answer" in done.stderr
+    assert "--list: its answer breaks the contract" in done.stderr and "no JSON: 'no catalog today'" in done.stderr
 
 
 def test_every_point_failing_is_nothing_ran(bench: Bench) -> None:

@@ -25,10 +25,11 @@ def test_ctrl_c_keeps_every_window_and_resume_completes(bench: Bench, delay_s: f
     time.sleep(delay_s)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=20)
-    assert process.returncode in (130, -signal.SIGINT), (out, err)
     assert bench.workers() == []
     if not (bench.results / "r" / "run.json").exists():
-        return  # it had not begun yet: nothing to keep
+        # It had not begun yet: nothing to keep. Python itself ends with 1 when it is interrupted while it looks for the package.
+        assert process.returncode in (130, -signal.SIGINT) or (process.returncode == 1 and "runpy" in err), (out, err)
+        return
     assert process.returncode == 130
     assert "Traceback" not in err
     assert "dpubench resume r" in err

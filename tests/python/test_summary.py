@@ -215,7 +215,10 @@ def test_failures_and_warnings_reach_their_points(tmp_path: Path) -> None:
         (lambda run: (run / "run.json").unlink(), "is .* a run directory"),
         (lambda run: (run / "run.json").write_text("{"), "is damaged"),
         (lambda run: (run / "run.json").write_text("[]"), "is no dpubench.run/1"),
-        (lambda run: (run / "run.json").write_text('{"schema": "dpubench.run/9"}'), "is no dpubench.run/1 or dpubench.run-set/1: it was written by another version"),
+        (
+            lambda run: (run / "run.json").write_text('{"schema": "dpubench.run/9"}'),
+            "or dpubench.run-set/1: it was written by another version",
+        ),
         (lambda run: (run / "run.json").write_text('{"schema": "dpubench.run/1", "points": [{}]}'), "does not follow dpubench.run/1"),
         (lambda run: (run / "rounds/0001.parquet").write_bytes(b"PAR1"), "rounds: a round cannot be read .*move its file away"),
     ],

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "operators/devices.hpp"
 
 namespace dpubench::dpdk {
 
@@ -32,6 +33,18 @@ inline std::string version() {
 /// @throws Error with DPDK's own reason (rte_errno) when `ok` is false
 inline void require(bool ok, const std::string& what) {
   if (!ok) throw Error("DPDK: " + what + ": " + rte_strerror(rte_errno));
+}
+
+/// The folder of a bundle's drivers, beside the program.
+inline constexpr const char* kDriverFolder = "pmds";
+
+/// Those of named_devices() that are PCI devices.
+inline std::vector<std::string> pci_devices() {
+  std::vector<std::string> found;
+  for (const std::string& name : named_devices()) {
+    if (is_pci_address(name)) found.push_back(name);
+  }
+  return found;
 }
 
 namespace detail {
@@ -60,8 +73,9 @@ class KeepAffinity {
 
 }  // namespace detail
 
-/// Initialises the EAL unless another module of this process has. Needs no root, no huge pages and no device, leaves no file
-/// behind, and keeps the calling thread's affinity. Called while one thread prepares. @throws Error
+/// Initialises the EAL unless another module of this process has. Needs no root, no huge pages and no device unless the program
+/// was given a PCI device to use (then it needs huge pages, and the right to use the device). Leaves no file behind, and keeps
+/// the calling thread's affinity. Called while one thread prepares. @throws Error
 inline void require_eal() {
   static bool ready = false;
   if (ready) return;
@@ -78,10 +92,6 @@ inline void require_eal() {
   // touched as it is used (tables take Heap, below).
   // The SIMD limit is raised because the vector paths of fib, acl and net_crc silently fall back at the default of 256 bits.
   std::vector<std::string> words = {"dpubench",
-                                    "--no-huge",
-                                    "-m",
-                                    "256",
-                                    "--no-pci",
                                     "--no-telemetry",
                                     "--no-shconf",
                                     "--file-prefix",
@@ -90,9 +100,24 @@ inline void require_eal() {
                                     "0@" + std::to_string(keep.first_cpu()),
                                     "--force-max-simd-bitwidth=512",
                                     "--log-level=error"};
+  const std::vector<std::string> devices = pci_devices();
+  if (devices.empty()) {
+    words.insert(words.end(), {"--no-huge", "-m", "256", "--no-pci"});
+  } else {
+    words.push_back("--in-memory");
+    for (const std::string& device : devices) words.insert(words.end(), {"-a", device});
+  }
+  // A bundle brings its drivers; elsewhere the EAL knows the folder where the system keeps them.
+  if (const auto drivers = program_folder() / kDriverFolder; std::filesystem::is_directory(drivers)) {
+    words.insert(words.end(), {"-d", drivers.string()});
+  }
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
-  require(rte_eal_init(static_cast<int>(arguments.size()), arguments.data()) >= 0, "rte_eal_init");
+  const bool initialised = rte_eal_init(static_cast<int>(arguments.size()), arguments.data()) >= 0;
+  require(initialised, devices.empty()
+                           ? "rte_eal_init"
+                           : "rte_eal_init (a PCI device needs huge pages, see /proc/sys/vm/nr_hugepages, and a driver "
+                             "that the user may open, see dpdk-devbind.py)");
   const std::filesystem::path directory = rte_eal_get_runtime_dir();
   std::error_code in_use;  // its parent may hold other processes' directories: then it stays
   if (std::filesystem::remove(directory, in_use)) std::filesystem::remove(directory.parent_path(), in_use);

@@ -17,7 +17,7 @@ from dpubench.errors import Interrupted, TargetLost, UserError
 from dpubench.plans.model import Plan
 from dpubench.results.model import PointSummary, RunSummary
 from dpubench.results.store import RunSetWriter, RunWriter
-from dpubench.results.summary import summarize
+from dpubench.results.summary import summaries, summarize
 from dpubench.runner.execute import Budget, Run
 from dpubench.runner.setting import Listener, Setting
 from dpubench.runner.together import RunSet
@@ -40,11 +40,12 @@ class Part:
     inputs: Mapping[str, Sequence[str]]  #: kind -> files of this machine
 
     def run(self, stop: StopRequest, display: Listener, budget: Budget | None = None) -> Run:
-        """Ready to be executed; its inputs are on the target."""
+        """Ready to be executed, its inputs on the target; ``budget``: its share, as one of several."""
         given = self.record["setting"]
         setting = Setting(
             self.target, given["program"], self.target.cpus(), self.target.cache_directory(), stop, display,
             [Path(d) for d in given["engine_dirs"]], Path(given["against"]) if given["against"] else None,
+            heading="" if budget is None else f"{self.target.name}: ",
         )  # fmt: skip
         placed = {kind: self.target.place([Path(f) for f in files]) for kind, files in self.inputs.items()}
         return Run(self.writer, self.plan, setting, self.record, placed, budget)
@@ -81,7 +82,7 @@ def carry_out_together(
             status = together.execute()
         except Interrupted as error:
             raise Interrupted(f"{error}; {_kept(runs)} windows are kept in {writer.path}; {again}") from None
-    analysed = [summarize(m.path) for m in writer.members()]
+    analysed = summaries(writer.path)
     report = write_report(analysed, writer.path)
     if as_json and isinstance(display, JsonEvents):
         display.emit(_summary_event(writer.path, report, status, runs))

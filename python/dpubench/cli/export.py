@@ -1,4 +1,4 @@
-"""Export a run's points with their intervals as CSV, Parquet, JSON or LaTeX."""
+"""Export a run's points, of all its targets, with their intervals as CSV, Parquet, JSON or LaTeX."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 
 def export(
-    run: Annotated[str, typer.Argument(help="A run's name or path, or 'latest'.")],
+    run: Annotated[str, typer.Argument(help="A run's name or path, 'latest', or NAME@target.")],
     as_csv: Annotated[bool, typer.Option("--csv", help="One line a point.")] = False,
     as_parquet: Annotated[bool, typer.Option("--parquet", help="One row a point; needs --output.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="The whole analysed run.")] = False,
@@ -18,25 +18,25 @@ def export(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="File to write instead of standard output.")] = None,
     results: Annotated[Path | None, typer.Option("--results", help="Directory of runs.")] = None,
 ) -> None:
-    """Export a run's points with their intervals as CSV, Parquet, JSON or LaTeX."""
+    """Export a run's points, of all its targets, with their intervals as CSV, Parquet, JSON or LaTeX."""
     from dpubench.cli import results_directory
     from dpubench.errors import UserError
     from dpubench.results import export as formats
     from dpubench.results.store import find_run, writing
-    from dpubench.results.summary import summarize
+    from dpubench.results.summary import summaries
 
     if [as_csv, as_parquet, as_json, as_latex].count(True) != 1:
         raise UserError("choose one of --csv, --parquet, --json, --latex")
     if as_parquet and output is None:
         raise UserError("--parquet: is no text: name a file with --output FILE")
-    summary = summarize(find_run(run, results_directory(results)).path)
+    runs = summaries(find_run(run, results_directory(results)).path)
     if anonymous:
-        summary = formats.anonymous(summary)
+        runs = formats.anonymous(runs)
     if as_parquet and output is not None:
         with writing(output):
-            formats.to_parquet(summary, output)
+            formats.to_parquet(runs, output)
         return
-    made = formats.to_csv(summary) if as_csv else formats.to_json(summary) if as_json else formats.to_latex(summary)
+    made = formats.to_csv(runs) if as_csv else formats.to_json(runs) if as_json else formats.to_latex(runs)
     if output is None:
         typer.echo(made, nl=False)
         return

@@ -1,8 +1,9 @@
 """Old against new: which points may be paired, by how much they differ, and what may be said about it.
 
 Two builds that alternated within one run (``run --against``) are compared pair by pair (:func:`compare_builds`): what the machine does to both
-cancels. Runs of different times are compared through their canaries (:func:`compare`): a difference counts as one only if the plain ratio and the
-ratio of rates over the canary both show it, and only beyond what the machine itself moved, as seen by both canaries and by all other points. The
+cancels. Runs of different times on one target are compared through their canaries (:func:`compare`): a difference counts as one only if the plain
+ratio and the ratio of rates over the canary both show it, and only beyond what the machine itself moved, as seen by both canaries and by all other
+points. Different targets are compared plainly, by the medians of their independent rounds: a canary that ran on another machine watched nothing. The
 reasoning is in ``docs/methodology.md``.
 """
 
@@ -78,28 +79,62 @@ def compare(old: RunSummary, new: RunSummary, min_effect: float, *, best_engine:
     ``min_effect`` is a share (0.03: 3 %). With ``best_engine`` the fastest engine of each configuration in ``old`` meets the fastest in ``new``,
     whichever they are. Rows come in the order of ``old``, then what only ``new`` has. Ratios are new rate / old rate: above one is faster.
     """
+    _check_effect(min_effect)
+    return _judged(_rows(old, new, best_engine), min_effect)
+
+
+def compare_targets(
+    old: Sequence[RunSummary], new: Sequence[RunSummary], min_effect: float, *, best_engine: bool = False
+) -> list[tuple[str, list[Comparison]]]:
+    """Two runs of several targets, target by target: (target, rows as of :func:`compare`), in the order of ``old``, then what only ``new`` has.
+
+    All rows are tested together. A target that one side lacks has its points listed as *not comparable*.
+    """
+    _check_effect(min_effect)
+    partners = {run.target: run for run in new}
+    parts: list[tuple[str, list[Comparison | _Tested]]] = []
+    for run in old:
+        partner = partners.pop(run.target, None)
+        parts.append((run.target, _alone(run, "new", old=True) if partner is None else _rows(run, partner, best_engine)))
+    parts += [(run.target, _alone(run, "old", old=False)) for run in new if run.target in partners]
+    judged = iter(_judged([row for _, rows in parts for row in rows], min_effect))
+    return [(target, [next(judged) for _ in rows]) for target, rows in parts]
+
+
+def _check_effect(min_effect: float) -> None:
     if not (min_effect >= 0 and math.isfinite(min_effect)):
         raise ValueError(f"min_effect is {min_effect}: a share of at least 0, such as 0.03 for 3 %, is needed")
+
+
+def _alone(run: RunSummary, where: str, *, old: bool) -> list[Comparison | _Tested]:
+    reason = f"target {run.target} is not in the {where} run"
+    return [Comparison(label_of(p), p.id if old else None, None if old else p.id, None, "not comparable", None, reason) for p in run.points]
+
+
+def _rows(old: RunSummary, new: RunSummary, best_engine: bool) -> list[Comparison | _Tested]:
     old_points, new_points = (_best_engines(run.points) if best_engine else run.points for run in (old, new))
-    pairs, unpaired = _pair(old_points, new_points, best_engine)
-    same_machine = machine_identity(old) == machine_identity(new)
-    movements = _movements(old, new, pairs) if same_machine else [None] * len(pairs)
-    tested: list[_Tested] = []
-    rows: list[Comparison | _Tested] = []
-    for (a, b), movement in zip(pairs, movements, strict=True):
-        row = _difference_of_runs(a, b, movement, best_engine)
-        rows.append(row)
-        if isinstance(row, _Tested):
-            tested.append(row)
-    judged = dict(zip(map(id, tested), _judge(tested, min_effect), strict=True))
-    return [judged[id(row)] if isinstance(row, _Tested) else row for row in rows] + unpaired
+    names = ("old run", "new run") if old.target == new.target else (old.target, new.target)
+    pairs, unpaired = _pair((old, old_points), (new, new_points), best_engine, names)
+    meaningless = [f"{run.target} is {run.label}" for run in (old, new) if run.times_mean_nothing]
+    if meaningless:
+        return [
+            *(Comparison(label_of(b, engine=not best_engine), a.id, b.id, None, "not comparable", None, "; ".join(meaningless)) for a, b in pairs),
+            *unpaired,
+        ]
+    movements = _movements(old, new, pairs) if same_machine(old, new) else [None] * len(pairs)
+    apart = [] if same_machine(old, new) else [f"different {'machines' if old.target == new.target else 'targets'}: the ratio includes the machine"]
+    labels = [f"{run.target}: {run.label}" for run in (old, new) if run.label]
+    notes = [*apart, *dict.fromkeys(labels)]
+    return [
+        *(_difference_of_runs(a, b, movement, best_engine, names, notes) for (a, b), movement in zip(pairs, movements, strict=True)),
+        *unpaired,
+    ]
 
 
 def compare_builds(run: RunSummary, min_effect: float) -> list[Comparison]:
     """The two builds that alternated in ``run``, point by point; no canary is needed, because both met the same machine. Empty without such pairs."""
     points = {point.id: point for point in run.points}
     rows: list[Comparison | _Tested] = []
-    tested: list[_Tested] = []
     for pair in run.build_pairs:
         label = label_of(points[pair.new]) if pair.new in points else pair.new
         difference = statistics.difference_of_rounds(pair.round_ratios, pair.round_cycles)
@@ -107,18 +142,20 @@ def compare_builds(run: RunSummary, min_effect: float) -> list[Comparison]:
             rows.append(Comparison(label, pair.old, pair.new, None, "not comparable", None, "fewer than two rounds hold both builds"))
             continue
         few = len(pair.round_ratios) < statistics.MINIMUM_ROUNDS
-        row = _Tested(label, pair.old, pair.new, [difference], None, f"only {len(pair.round_ratios)} rounds" if few else "")
-        rows.append(row)
-        tested.append(row)
-    judged = dict(zip(map(id, tested), _judge(tested, min_effect), strict=True))
-    return [judged[id(row)] if isinstance(row, _Tested) else row for row in rows]
+        rows.append(_Tested(label, pair.old, pair.new, [difference], None, f"only {len(pair.round_ratios)} rounds" if few else ""))
+    return _judged(rows, min_effect)
 
 
 def label_of(point: PointSummary, *, engine: bool = True) -> str:
-    """``operator/param=value,.../t1/b32/stream/engine``: a point without its target and build."""
+    """``operator/param=value,.../t1/b32/stream/engine[~in_flight]``: a point without its target and build."""
     params = ",".join(f"{k}={v}" for k, v in sorted(point.params.items())) or "-"
     parts = [point.operator, params, f"t{point.threads}", f"b{point.burst}", point.footprint]
-    return "/".join([*parts, point.engine] if engine else parts)
+    return "/".join([*parts, engine_of(point)] if engine else parts)
+
+
+def engine_of(point: PointSummary) -> str:
+    """``engine[~in_flight]``, as in point ids."""
+    return point.engine + (f"~{point.in_flight}" if point.in_flight else "")
 
 
 def machine_identity(run: RunSummary) -> tuple[str, str]:
@@ -126,12 +163,20 @@ def machine_identity(run: RunSummary) -> tuple[str, str]:
     return (str(run.machine.get("cpu", "")), str(run.machine.get("cpus_online", "")))
 
 
+def same_machine(old: RunSummary, new: RunSummary) -> bool:
+    """Whether the canaries of two runs watched one machine at two times: the same target, and as far as is known the same kind of machine.
+
+    A host's name is not asked: that of a container is another one each time.
+    """
+    return old.target == new.target and machine_identity(old) == machine_identity(new)
+
+
 # --------------------------------------------------------------------------- pairing
 
 
 def _key(point: PointSummary, best_engine: bool) -> Hashable:
     """Everything that must agree for two figures to be of the same work."""
-    return (*point.configuration, point.operator_version, point.input_sha256, "" if best_engine else point.engine)
+    return (*point.configuration, point.operator_version, point.input_sha256, "" if best_engine else engine_of(point))
 
 
 def _best_engines(points: Sequence[PointSummary]) -> list[PointSummary]:
@@ -148,81 +193,113 @@ def _best_engines(points: Sequence[PointSummary]) -> list[PointSummary]:
 
 
 def _pair(
-    old: Sequence[PointSummary], new: Sequence[PointSummary], best_engine: bool
+    old_side: tuple[RunSummary, Sequence[PointSummary]],
+    new_side: tuple[RunSummary, Sequence[PointSummary]],
+    best_engine: bool,
+    names: tuple[str, str],
 ) -> tuple[list[tuple[PointSummary, PointSummary]], list[Comparison]]:
-    """Partners by key, target and build first; then by key alone where one on each side is left (a host's run against a device's)."""
+    """Partners by key, target and build; then by key and build, and by key alone, where one on each side is left (a host against a device)."""
+    (old_run, old), (new_run, new) = old_side, new_side
     waiting: dict[Hashable, list[PointSummary]] = defaultdict(list)
     for point in new:
         waiting[_key(point, best_engine)].append(point)
     partners: dict[int, PointSummary] = {}
-    for exact in (True, False):
-        left: dict[Hashable, list[PointSummary]] = defaultdict(list)
+    for alike in (lambda p: (p.target, p.build), lambda p: p.build, lambda p: ""):
+        left: dict[tuple[Hashable, Hashable], list[PointSummary]] = defaultdict(list)
         for point in old:
             if id(point) not in partners:
-                left[_key(point, best_engine)].append(point)
-        for key, mine in left.items():
-            for point in mine:
-                same = [p for p in waiting[key] if (p.target, p.build) == (point.target, point.build)]
-                alone = waiting[key] if len(mine) == 1 and len(waiting[key]) == 1 else []
-                for partner in same if exact else alone:
-                    partners[id(point)] = partner
-                    waiting[key] = [p for p in waiting[key] if p is not partner]
-                    break
+                left[(_key(point, best_engine), alike(point))].append(point)
+        for (key, what), mine in left.items():
+            same = [p for p in waiting[key] if alike(p) == what]
+            if len(mine) == len(same) == 1:
+                partners[id(mine[0])] = same[0]
+                waiting[key] = [p for p in waiting[key] if p is not same[0]]
     pairs = [(point, partners[id(point)]) for point in old if id(point) in partners]
-    unpaired = [
-        Comparison(label_of(p, engine=not best_engine), p.id, None, None, "not comparable", None, _why_alone(p, new, "new run", best_engine))
-        for p in old
-        if id(p) not in partners
-    ]
     paired_new = {id(p) for p in partners.values()}
-    unpaired += [
-        Comparison(label_of(p, engine=not best_engine), None, p.id, None, "not comparable", None, _why_alone(p, old, "old run", best_engine))
-        for p in new
-        if id(p) not in paired_new
-    ]
+
+    def alone(point: PointSummary, is_old: bool) -> Comparison:
+        run, others, where = (new_run, new, names[1]) if is_old else (old_run, old, names[0])
+        label, reason = label_of(point, engine=not best_engine), _why_alone(point, run, others, where, best_engine)
+        return Comparison(label, point.id if is_old else None, None if is_old else point.id, None, "not comparable", None, reason)
+
+    unpaired = [alone(p, True) for p in old if id(p) not in partners]
+    unpaired += [alone(p, False) for p in new if id(p) not in paired_new]
     return pairs, unpaired
 
 
-def _why_alone(point: PointSummary, others: Sequence[PointSummary], where: str, best_engine: bool) -> str:
-    alike = [p for p in others if p.configuration == point.configuration and (best_engine or p.engine == point.engine)]
+def _why_alone(point: PointSummary, run: RunSummary, others: Sequence[PointSummary], where: str, best_engine: bool) -> str:
+    """Why ``point`` has no partner among ``others``, which are the points of ``run``."""
+    here = [p for p in others if p.configuration == point.configuration]
+    alike = [p for p in here if best_engine or engine_of(p) == engine_of(point)]
     for other in alike:
         if other.operator_version != point.operator_version:
-            versions = f"{point.operator_version}, in the {where} {other.operator_version}"
+            versions = f"{point.operator_version}, {_in(where)} {other.operator_version}"
             return f"the operator's version differs ({versions}): the same parameters mean other work"
         if other.input_sha256 != point.input_sha256:
-            return f"the input differs ({point.input_name} {point.input_sha256[:12]}, in the {where} {other.input_name} {other.input_sha256[:12]})"
+            return f"the input differs ({point.input_name} {point.input_sha256[:12]}, {_in(where)} {other.input_name} {other.input_sha256[:12]})"
     if alike:
-        return f"several targets or builds in the {where} have this point, none of them {point.target}{'#' + point.build if point.build else ''}"
-    if any(p.configuration == point.configuration for p in others):
-        return f"engine {point.engine} is not in the {where} for this configuration"
+        return f"several targets or builds {_in(where)} have this point, none of them {point.target}{'#' + point.build if point.build else ''}"
+    flights = sorted({p.in_flight for p in here if p.engine == point.engine})
+    if flights:
+        told = ", ".join(str(n) if n else "the engine's default" for n in flights)
+        return f"jobs in flight differ ({point.in_flight or 'the default'} of engine {point.engine}, {_in(where)} {told})"
+    if not best_engine and (missing := why_missing(run, point.operator, point.engine)):
+        return f"engine {point.engine} cannot run {_in(where)}: {missing}"
+    if here:
+        return f"engine {point.engine} is not {_in(where)} for this configuration"
+    if threads := sorted({p.threads for p in others if _work(p) == _work(point)}):
+        asked = "1 thread was" if point.threads == 1 else f"{point.threads} threads were"
+        return f"{asked} not measured {_in(where)} ({', '.join(map(str, threads))})"
     if any(p.operator == point.operator for p in others):
-        return f"this configuration is not in the {where}"
-    return f"operator {point.operator} is not in the {where}"
+        return f"this configuration is not {_in(where)}"
+    return f"operator {point.operator} is not {_in(where)}"
+
+
+def why_missing(run: RunSummary, operator: str, engine: str) -> str:
+    """Why ``engine`` could not run where ``run`` was made, as its catalog has it; empty where it could, or where nobody says."""
+    engines = run.operators.get(operator, {}).get("engines", [])
+    return next((str(e.get("reason", "")) for e in engines if e["name"] == engine and not e.get("available", True)), "")
+
+
+def _work(point: PointSummary) -> Hashable:
+    """A configuration but for its threads."""
+    operator, params, _, burst, footprint = point.configuration
+    return operator, params, burst, footprint
+
+
+def _in(where: str) -> str:
+    """``in the new run``, or ``on bf2``."""
+    return f"in the {where}" if where in ("old run", "new run") else f"on {where}"
 
 
 # --------------------------------------------------------------------------- differences
 
 
-def _difference_of_runs(old: PointSummary, new: PointSummary, movement: Movement | None, best_engine: bool) -> Comparison | _Tested:
+def _difference_of_runs(
+    old: PointSummary, new: PointSummary, movement: Movement | None, best_engine: bool, names: tuple[str, str], remarks: Sequence[str]
+) -> Comparison | _Tested:
     label = label_of(new, engine=not best_engine)
     if best_engine:
-        label += f"/{old.engine}" if old.engine == new.engine else f"/{old.engine} -> {new.engine}"
+        used, uses = engine_of(old), engine_of(new)
+        label += f"/{used}" if used == uses else f"/{used} -> {uses}"
 
     def not_comparable(reason: str) -> Comparison:
         return Comparison(label, old.id, new.id, None, "not comparable", None, reason)
 
-    for point, which in ((old, "old"), (new, "new")):
+    for point, which in zip((old, new), names, strict=True):
         if point.ops_per_s is None:
-            return not_comparable(f"not measured in the {which} run: {point.failure or point.unavailable or 'the run ended before it'}")
+            what = "cannot run" if point.unavailable and which == point.target else "not measured"
+            return not_comparable(f"{what} {_in(which)}: {point.failure or point.unavailable or 'the run ended before it'}")
     plain = _unpaired(old.round_rates, new.round_rates, movement)
     if plain is None:
         return not_comparable("fewer than two rounds on a side")
-    notes = [f"only {n} rounds in the {which} run" for n, which in ((old.rounds, "old"), (new.rounds, "new")) if n < statistics.MINIMUM_ROUNDS]
+    few = [f"only {n} rounds {_in(which)}" for n, which in zip((old.rounds, new.rounds), names, strict=True) if n < statistics.MINIMUM_ROUNDS]
+    note = "; ".join([*remarks, *few])
     if movement is None:
-        return _Tested(label, old.id, new.id, [plain], None, "; ".join(["different machines: the ratio includes the machine", *notes]))
+        return _Tested(label, old.id, new.id, [plain], None, note)
     against_canary = _unpaired(old.round_canary_ratios, new.round_canary_ratios, movement)
     differences = [plain] if against_canary is None else [against_canary, plain]
-    return _Tested(label, old.id, new.id, differences, movement, "; ".join(notes))
+    return _Tested(label, old.id, new.id, differences, movement, note)
 
 
 def _unpaired(old: Sequence[float], new: Sequence[float], movement: Movement | None) -> Difference | None:
@@ -281,9 +358,10 @@ def _logs(values: Sequence[float]) -> FloatArray:
 # --------------------------------------------------------------------------- verdicts
 
 
-def _judge(tested: Sequence[_Tested], min_effect: float) -> list[Comparison]:
-    adjusted = statistics.benjamini_hochberg([t.p_value for t in tested])
-    return [_row(t, float(q), min_effect) for t, q in zip(tested, adjusted, strict=True)]
+def _judged(rows: Sequence[Comparison | _Tested], min_effect: float) -> list[Comparison]:
+    """``rows`` with a verdict each; the false discovery rate is controlled over all that were tested."""
+    adjusted = iter(statistics.benjamini_hochberg([row.p_value for row in rows if isinstance(row, _Tested)]))
+    return [_row(row, float(next(adjusted)), min_effect) if isinstance(row, _Tested) else row for row in rows]
 
 
 def _row(tested: _Tested, adjusted_p: float, min_effect: float) -> Comparison:

@@ -15,21 +15,24 @@ import json
 import math
 import re
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from dpubench.results.comparison import engine_of
 from dpubench.results.model import Comparison, Interval, PointSummary, RunSummary
 
 SCHEMA: Final = "dpubench.export/1"
+SET_SCHEMA: Final = "dpubench.export-set/1"
 _INTERVALS: Final = ("ops_per_s", "ns_per_op", "gbps", "primary", "cycles_per_op", "energy_nj_per_op", "canary_ratio", "ratio_to_reference")
 _TEXT: Final = (
     "id",
     "operator",
     "engine",
     "target",
+    "label",
     "build",
     "footprint",
     "input_name",
@@ -39,7 +42,18 @@ _TEXT: Final = (
     "unavailable",
     "failure",
 )
-_INTEGERS: Final = ("operator_version", "threads", "burst", "rounds", "windows", "memory_bytes", "footprint_bytes")
+_INTEGERS: Final = (
+    "operator_version",
+    "threads",
+    "burst",
+    "in_flight",
+    "rounds",
+    "windows",
+    "memory_bytes",
+    "footprint_bytes",
+    "known_answers",
+    "compared",
+)
 
 #: What of a machine's description an anonymous export keeps. An allow-list: a field that a later version adds is dropped until it is named here.
 _KEPT_OF_MACHINE: Final = (
@@ -66,14 +80,17 @@ _KEPT_OF_MACHINE: Final = (
     "virtual_machine",
 )
 _PATH: Final = re.compile(r"(?<![\w/.-])~?/(?:[^\s'\",;:()\[\]{}<>]+)|(?<![\w])[A-Za-z]:\\[^\s'\",;]+")
-_ADDRESS: Final = re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}\b|\b[0-9a-fA-F]{2}(?::[0-9a-fA-F]{2}){5}\b|\b[\w.-]+@[\w.-]+\b")
+_ADDRESS: Final = re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}\b|\b[0-9a-fA-F]{2}(?::[0-9a-fA-F]{2}){5}\b|\b[\w.-]+@(?!target-\d|local\b)[\w.-]+\b")
 
 
 # --------------------------------------------------------------------------- records
 
 
-def record(point: PointSummary) -> dict[str, Any]:
-    """One flat record of ``point``: text, integers and floats, ``None`` where there is nothing; its metrics as ``metric_<name>``."""
+def record(point: PointSummary, label: str = "") -> dict[str, Any]:
+    """One flat record of ``point``: text, integers and floats, ``None`` where there is nothing; its metrics as ``metric_<name>``.
+
+    ``label`` is its target's, which stands beside every figure.
+    """
     row: dict[str, Any] = {
         "id": point.id,
         "operator": point.operator,
@@ -84,7 +101,9 @@ def record(point: PointSummary) -> dict[str, Any]:
         "burst": point.burst,
         "footprint": point.footprint,
         "engine": point.engine,
+        "in_flight": in_flight(point),
         "target": point.target,
+        "label": label,
         "build": point.build,
         "input_name": point.input_name,
         "input_sha256": point.input_sha256,
@@ -103,9 +122,13 @@ def record(point: PointSummary) -> dict[str, Any]:
         "footprint_bytes": point.footprint_bytes,
         "isa": str(point.path.get("isa", "")),
         "library": str(point.path.get("library", "")),
+        "driver": str(point.path.get("driver", "")),
+        "device": str(point.path.get("device", "")),
         "program": point.program,
         "is_hardware": bool(point.path.get("is_hardware", False)),
         "verified_how": str(point.verified.get("how", "")),
+        "known_answers": point.verified.get("known_answers"),
+        "compared": point.verified.get("compared"),
         "unavailable": point.unavailable,
         "failure": point.failure,
         "warnings": " ".join(sorted({w.code for w in point.warnings})),
@@ -115,9 +138,14 @@ def record(point: PointSummary) -> dict[str, Any]:
     return row
 
 
-def records(run: RunSummary) -> list[dict[str, Any]]:
-    """The records of all points; every record has every column, in the same order."""
-    rows = [record(point) for point in run.points]
+def in_flight(point: PointSummary) -> int:
+    """Jobs in flight that were in effect; 0 of a synchronous engine."""
+    return point.in_flight or int(point.path.get("in_flight", 0))
+
+
+def records(runs: Sequence[RunSummary]) -> list[dict[str, Any]]:
+    """The records of all points of ``runs``; every record has every column, in the same order."""
+    rows = [record(point, run.label) for run in runs for point in run.points]
     columns: dict[str, None] = {name: None for row in rows for name in row}
     return [{name: row.get(name) for name in columns} for row in rows]
 
@@ -134,9 +162,9 @@ def _number(value: float | None) -> float | None:
 # --------------------------------------------------------------------------- formats
 
 
-def to_csv(run: RunSummary) -> str:
+def to_csv(runs: Sequence[RunSummary]) -> str:
     """CSV with a header line (RFC 4180, ``\\r\\n`` line ends); empty fields where there is nothing."""
-    return csv_of(records(run))
+    return csv_of(records(runs))
 
 
 def csv_of(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -151,9 +179,12 @@ def csv_of(rows: Sequence[Mapping[str, Any]]) -> str:
     return out.getvalue()
 
 
-def to_json(run: RunSummary) -> str:
-    """The whole analysed run as JSON (schema ``dpubench.export/1``); what is not a number is ``null``."""
-    content = {"schema": SCHEMA, "run": {f.name: plain(getattr(run, f.name)) for f in dataclasses.fields(run)}}
+def to_json(runs: Sequence[RunSummary]) -> str:
+    """The whole analysed run as JSON (schema ``dpubench.export/1``; several targets: ``dpubench.export-set/1``); what is no number is ``null``."""
+    found = [{f.name: plain(getattr(run, f.name)) for f in dataclasses.fields(run)} for run in runs]
+    content: dict[str, Any] = (
+        {"schema": SET_SCHEMA, "set": runs[0].run_set, "runs": found} if runs[0].run_set else {"schema": SCHEMA, "run": found[0]}
+    )
     return json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
 
 
@@ -179,14 +210,15 @@ def plain(value: Any) -> Any:
     return value
 
 
-def to_table(run: RunSummary) -> pa.Table:
-    """The records as an Arrow table whose types do not depend on what the run holds; metadata carries the run."""
-    rows = records(run)
+def to_table(runs: Sequence[RunSummary]) -> pa.Table:
+    """The records as an Arrow table whose types do not depend on what the runs hold; metadata carries the run, or the list of them of a set."""
+    rows = records(runs)
     metrics = [name for name in (rows[0] if rows else {}) if name.startswith("metric_")]
     columns = list(record_columns()) + metrics
     arrays = [pa.array([row.get(name) for row in rows], _type_of(name)) for name in columns]
-    described = {f.name: plain(getattr(run, f.name)) for f in dataclasses.fields(run) if f.name != "points"}
-    return pa.table(dict(zip(columns, arrays, strict=True))).replace_schema_metadata({SCHEMA: json.dumps(described, allow_nan=False)})
+    described = [{f.name: plain(getattr(run, f.name)) for f in dataclasses.fields(run) if f.name != "points"} for run in runs]
+    name, told = (SET_SCHEMA, described) if runs[0].run_set else (SCHEMA, described[0])
+    return pa.table(dict(zip(columns, arrays, strict=True))).replace_schema_metadata({name: json.dumps(told, allow_nan=False)})
 
 
 def record_columns() -> tuple[str, ...]:
@@ -195,37 +227,55 @@ def record_columns() -> tuple[str, ...]:
 
 
 def _type_of(column: str) -> pa.DataType:
-    if column in (*_TEXT, "params", "isa", "library", "program", "verified_how", "warnings"):
+    if column in (*_TEXT, "params", "isa", "library", "driver", "device", "program", "verified_how", "warnings"):
         return pa.string()
     if column in (*_INTEGERS, "size_bytes"):
         return pa.int64()
     return pa.bool_() if column in ("converged", "is_hardware") else pa.float64()
 
 
-def to_parquet(run: RunSummary, path: Path) -> None:
+def to_parquet(runs: Sequence[RunSummary], path: Path) -> None:
     """Write the records to ``path``."""
-    pq.write_table(to_table(run), path)
+    pq.write_table(to_table(runs), path)
 
 
-def to_latex(run: RunSummary) -> str:
+def to_latex(runs: Sequence[RunSummary]) -> str:
     """A ``longtable``-free ``tabular`` (needs the package booktabs): what was measured, in each operator's primary unit, with its interval."""
     lines = [
-        f"% dpubench run {run.name.replace(chr(10), ' ')}, version {run.version}; 95 % intervals",
+        *(f"% dpubench run {run.name.replace(chr(10), ' ')}, version {run.version}; {run.label or '95 % intervals'}" for run in runs),
         r"\begin{tabular}{lllrrlrl}",
         r"\toprule",
         r"Operator & Parameters & Engine & Threads & Value & Unit & 95\,\% interval & Ratio to reference \\",
         r"\midrule",
     ]
-    for point in run.points:
-        head = [_latex(point.operator), _latex(record(point)["params"]), _latex(_engine(point)), str(point.threads)]
-        if point.primary is None:
-            reason = point.failure or point.unavailable or "not measured"
-            lines.append(" & ".join([*head, rf"\multicolumn{{4}}{{l}}{{{_latex(reason)}}}"]) + r" \\")
-            continue
-        value = point.primary
-        ratio = "" if point.ratio_to_reference is None else f"{point.ratio_to_reference.value:.3g}"
-        lines.append(" & ".join([*head, significant(value.value), _latex(point.primary_unit), _range(value), ratio]) + r" \\")
+    for run in runs:
+        lines += [_latex_row(point, run) for point in run.points]
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+
+
+def _latex_row(point: PointSummary, run: RunSummary) -> str:
+    engine = engine_text(point) + (f" ({run.label})" if run.label else "")
+    head = [_latex(point.operator), _latex(record(point)["params"]), _latex(engine), str(point.threads)]
+    if point.primary is None:
+        reason = verified_text(point) if run.times_mean_nothing else point.failure or point.unavailable or "not measured"
+        return " & ".join([*head, rf"\multicolumn{{4}}{{l}}{{{_latex(reason)}}}"]) + r" \\"
+    value = point.primary
+    ratio = "" if point.ratio_to_reference is None else f"{point.ratio_to_reference.value:.3g}"
+    return " & ".join([*head, significant(value.value), _latex(point.primary_unit), _range(value), ratio]) + r" \\"
+
+
+def verified_text(point: PointSummary) -> str:
+    """What is known of a point whose times mean nothing: that its outputs are right, or why that is not known."""
+    if point.failure or point.unavailable:
+        return point.failure or point.unavailable
+    if not point.verified:
+        return "not verified"
+    return f"verified: {point.verified.get('known_answers', 0)} known answers, {point.verified.get('compared', 0)} compared"
+
+
+def engine_text(point: PointSummary) -> str:
+    """``engine[~in_flight][@target][#build]``, as in point ids."""
+    return engine_of(point) + (f"@{point.target}" if point.target != "local" else "") + (f"#{point.build}" if point.build else "")
 
 
 def significant(value: float, digits: int = 4) -> str:
@@ -241,10 +291,6 @@ def _range(interval: Interval) -> str:
     return f"{significant(interval.low)}--{significant(interval.high)}" if math.isfinite(interval.low) else "-"
 
 
-def _engine(point: PointSummary) -> str:
-    return point.engine + (f"@{point.target}" if point.target != "local" else "") + (f"#{point.build}" if point.build else "")
-
-
 _LATEX: Final = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\n": " "} | {c: f"\\{c}" for c in "&%$#_{}"}
 
 
@@ -255,42 +301,50 @@ def _latex(text: str) -> str:
 # --------------------------------------------------------------------------- anonymous
 
 
-def anonymous(run: RunSummary) -> RunSummary:
-    """A copy of ``run`` without host and user names, paths, addresses and serials; the CPU's model stays, since figures mean nothing without it.
+def anonymous(runs: Sequence[RunSummary]) -> list[RunSummary]:
+    """Copies of ``runs`` without host and user names, paths, addresses and serials; the CPU's model stays, since figures mean nothing without it.
 
-    Targets other than ``local`` become ``target-1``, ``target-2``, ... in order of appearance.
+    Targets other than ``local`` become ``target-1``, ``target-2``, ... in order of appearance, the same in all runs.
     """
-    targets = list(dict.fromkeys(p.target for p in run.points if p.target != "local"))
-    scrub = _scrubber(run, {name: f"target-{i}" for i, name in enumerate(targets, 1)})
-    copy: RunSummary = _scrubbed(run, scrub)
-    copy.path = ""
-    copy.machine = {key: _scrubbed(value, scrub) for key, value in run.machine.items() if key in _KEPT_OF_MACHINE}
-    copy.inputs = {kind: {k: scrub(v) for k, v in given.items() if k != "files"} for kind, given in run.inputs.items()}
-    return copy
+    targets = list(dict.fromkeys(t for run in runs for t in (run.target, *(p.target for p in run.points)) if t != "local"))
+    scrub = _scrubber(runs, {name: f"target-{i}" for i, name in enumerate(targets, 1)})
+    copies: list[RunSummary] = []
+    for run in runs:
+        copy: RunSummary = _scrubbed(run, scrub)
+        copy.path = copy.spec = ""
+        copy.devices, copy.label = [], run.label
+        copy.machine = {key: _scrubbed(value, scrub) for key, value in run.machine.items() if key in _KEPT_OF_MACHINE}
+        copy.inputs = {kind: {k: scrub(v) for k, v in given.items() if k != "files"} for kind, given in run.inputs.items()}
+        copies.append(copy)
+    return copies
 
 
-def _scrubber(run: RunSummary, targets: Mapping[str, str]) -> Callable[[str], str]:
-    names: dict[str, str] = dict(targets)
-    for key in ("host", "hostname", "domain"):
-        if run.machine.get(key):
-            names[str(run.machine[key])] = "host"
-    for key in ("user", "login"):
-        if run.machine.get(key):
-            names[str(run.machine[key])] = "user"
+def _scrubber(runs: Sequence[RunSummary], targets: Mapping[str, str]) -> Callable[[str], str]:
+    names: dict[str, str] = {}
+    for key, word in (("host", "host"), ("hostname", "host"), ("domain", "host"), ("user", "user"), ("login", "user")):
+        names |= {str(run.machine[key]): word for run in runs if run.machine.get(key)}
     names.setdefault(socket.gethostname(), "host")
     with contextlib.suppress(OSError, KeyError):  # a container's user may have no name
         names.setdefault(getpass.getuser(), "user")
     # "root" says nothing about anyone, and is a word of file systems; "local" and the like are words of this program.
     for word in ("root", "local", "localhost", ""):
         names.pop(word, None)
-    known = re.compile("|".join(rf"(?<![A-Za-z0-9]){re.escape(n)}(?![A-Za-z0-9])" for n in sorted(names, key=len, reverse=True))) if names else None
+    known, named = _any_of(names), _any_of(targets)
 
     def scrub(text: str) -> str:
+        # A target's name may look like an address, or like a path: it goes first.
+        text = named.sub(lambda match: targets[match.group()], text) if named else text
         text = _PATH.sub("<path>", text)
         text = _ADDRESS.sub("<address>", text)
         return known.sub(lambda match: names[match.group()], text) if known else text
 
     return scrub
+
+
+def _any_of(names: Iterable[str]) -> re.Pattern[str] | None:
+    """Finds any of ``names`` as a whole word, the longest first."""
+    words = sorted(names, key=len, reverse=True)
+    return re.compile("|".join(rf"(?<![A-Za-z0-9]){re.escape(word)}(?![A-Za-z0-9])" for word in words)) if words else None
 
 
 def _scrubbed(value: Any, scrub: Callable[[str], str]) -> Any:

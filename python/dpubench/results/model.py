@@ -13,6 +13,8 @@ COUNTED: Final = "hardware counter"
 ESTIMATED: Final = "estimated"
 #: What energy is, wherever a figure of it is shown.
 ENERGY: Final = "package energy, including the package's idle power and other work on it"
+#: Label of a target whose outputs are right or wrong, and whose times mean nothing.
+EMULATED: Final = "emulated: correctness only"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,7 @@ class PointSummary:
     operator_version: int
     input_name: str
     input_sha256: str
+    in_flight: int = 0  #: jobs in flight that the plan asked for; 0: a synchronous engine, or the engine's default (``path`` has the effective one)
     rounds: int = 0
     windows: int = 0
     ops_per_s: Interval | None = None  #: None: nothing was measured (see ``failure``/``unavailable``)
@@ -78,7 +81,7 @@ class PointSummary:
     build_ns: float | None = None  #: time to build tables, median over rounds
     memory_bytes: int | None = None
     footprint_bytes: int | None = None
-    path: dict[str, Any] = field(default_factory=dict)  #: isa, detail, library, is_hardware
+    path: dict[str, Any] = field(default_factory=dict)  #: isa, detail, library, is_hardware; of a device engine driver, device, in_flight
     program: str = ""  #: name of the contract program that has the engine; "" for one of our own
     verified: dict[str, Any] = field(default_factory=dict)  #: known_answers, compared, how
     unavailable: str = ""  #: reason why the engine cannot run here
@@ -89,7 +92,7 @@ class PointSummary:
 
     @property
     def configuration(self) -> tuple[str, tuple[tuple[str, str], ...], int, int, str]:
-        """What two points share when they differ in engine, target or build only."""
+        """What two points share when they differ in engine, jobs in flight, target or build only."""
         return (self.operator, tuple(sorted(self.params.items())), self.threads, self.burst, self.footprint)
 
     @property
@@ -134,6 +137,18 @@ class RunSummary:
     build_pairs: list[BuildPair] = field(default_factory=list)  #: only where two builds are in the run
     engine_dirs: list[str] = field(default_factory=list)  #: ``--engine-dir``
     given_inputs: dict[str, list[str]] = field(default_factory=dict)  #: kind -> ``--input``; defaults are not in it
+    devices: list[str] = field(default_factory=list)  #: ``--device``
+    target: str = "local"  #: where it was measured, as in point ids
+    spec: str = ""  #: what ``target`` stands for; "" for runs of earlier versions
+    label: str = ""  #: words that stand beside every figure of it; "" where there is nothing to say
+    run_set: str = ""  #: name of the run of several targets that it belongs to
+    is_baseline: bool = False  #: whether the other targets of its set are set against it
+    lost: str = ""  #: why its target was lost before it was complete
+
+    @property
+    def times_mean_nothing(self) -> bool:
+        """Whether it tells right from wrong only: it has no time, rate or ratio then."""
+        return self.label == EMULATED
 
     def all_warnings(self) -> list[Warning_]:
         """Those of the run and of its points, each once: one that concerns a point is listed in both places."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,7 +12,8 @@ import duckdb
 import pyarrow as pa
 from dpubench.errors import UserError
 from dpubench.results import export, windows
-from dpubench.results.store import RunDirectory
+from dpubench.results.model import EMULATED
+from dpubench.results.store import RUN_SET, RunDirectory
 from dpubench.results.summary import summarize
 
 VIEWS: Final = ("windows", "points", "runs")
@@ -38,7 +40,7 @@ class QueryError(UserError):
 
 
 def runs_in(results: Path) -> list[Path]:
-    """The run directories in ``results`` (or ``results`` itself where it is one), by name; symbolic links such as ``latest`` are left out."""
+    """The directories of runs and of sets in ``results`` (or ``results`` itself where it is one), by name; links such as ``latest`` are left out."""
     if (results / "run.json").is_file():
         return [results]
     if not results.is_dir():
@@ -47,7 +49,11 @@ def runs_in(results: Path) -> list[Path]:
 
 
 def query(run_dirs: Sequence[Path], sql: str) -> list[dict[str, Any]]:
-    """The rows of ``sql`` over the runs in ``run_dirs``; :class:`QueryError` with DuckDB's message when it cannot be answered."""
+    """The rows of ``sql`` over the runs in ``run_dirs`` and over every target's run of the sets among them.
+
+    Windows of an emulated target are not in the views: their times mean nothing. Raises :class:`QueryError` with DuckDB's message when ``sql`` cannot
+    be answered.
+    """
     connection = duckdb.connect(":memory:")
     try:
         # Only the views that the text names: analysing every run of a large directory takes a while.
@@ -71,12 +77,37 @@ def query(run_dirs: Sequence[Path], sql: str) -> list[dict[str, Any]]:
         connection.close()
 
 
+@dataclass(frozen=True)
+class _Run:
+    name: str
+    path: Path
+    record: dict[str, Any]
+    label: str
+
+
+def _each_run(run_dirs: Sequence[Path]) -> list[_Run]:
+    """The runs of ``run_dirs`` with the names that other commands know them by; a target of which nothing was begun is left out."""
+    found = []
+    for run_dir in run_dirs:
+        directory = RunDirectory(run_dir)
+        record = directory.record()
+        if record["schema"] == RUN_SET:
+            for entry, member in zip(record["targets"], directory.members(), strict=True):
+                if member.run_file.is_file():
+                    found.append(_Run(f"{run_dir.name}@{entry['name']}", member.path, member.record(), str(entry.get("label", ""))))
+        else:
+            found.append(_Run(run_dir.name, run_dir, record, str((record.get("target_info") or {}).get("label", ""))))
+    return found
+
+
 def _windows(run_dirs: Sequence[Path]) -> pa.Table:
     tables = [_WINDOW_COLUMNS.empty_table()]
-    for run_dir in run_dirs:
-        found = windows.read_windows(run_dir)
+    for run in _each_run(run_dirs):
+        if run.label == EMULATED:
+            continue
+        found = windows.read_windows(run.path)
         columns = {
-            "run": pa.repeat(run_dir.name, len(found)),
+            "run": pa.repeat(run.name, len(found)),
             "point": pa.array(found.point_names, pa.string()).take(pa.array(found.point)),
             "group": pa.array(found.group_names, pa.string()).take(pa.array(found.group)),
         }
@@ -90,20 +121,21 @@ def _windows(run_dirs: Sequence[Path]) -> pa.Table:
 
 def _points(run_dirs: Sequence[Path]) -> pa.Table:
     tables = []
-    for run_dir in run_dirs:
-        table = export.to_table(summarize(run_dir)).replace_schema_metadata(None)
-        tables.append(table.add_column(0, "run", pa.array([run_dir.name] * table.num_rows, pa.string())))
+    for run in _each_run(run_dirs):
+        table = export.to_table([summarize(run.path, label=run.label)]).replace_schema_metadata(None)
+        tables.append(table.add_column(0, "run", pa.array([run.name] * table.num_rows, pa.string())))
     return pa.concat_tables(tables, promote_options="default") if tables else pa.table({"run": pa.array([], pa.string())})
 
 
 def _runs(run_dirs: Sequence[Path]) -> pa.Table:
-    names = ("study", "plan", "status", "started", "finished", "command", "version")
-    found = [RunDirectory(run_dir).record() for run_dir in run_dirs]
-    columns: dict[str, pa.Array] = {"run": pa.array([d.name for d in run_dirs], pa.string())}
-    columns |= {name: pa.array([str(run.get(name, "")) for run in found], pa.string()) for name in names}
+    names = ("target", "study", "plan", "status", "started", "finished", "command", "version")
+    found = _each_run(run_dirs)
+    columns: dict[str, pa.Array] = {"run": pa.array([run.name for run in found], pa.string())}
+    columns["label"] = pa.array([run.label for run in found], pa.string())
+    columns |= {name: pa.array([str(run.record.get(name, "")) for run in found], pa.string()) for name in names}
     for name in ("host", "cpu", "kernel", "architecture"):
-        columns[name] = pa.array([str(run.get("machine", {}).get(name, "")) for run in found], pa.string())
-    columns["points"] = pa.array([len(run.get("points", [])) for run in found], pa.int64())
-    columns["failures"] = pa.array([len(run.get("failures", [])) for run in found], pa.int64())
-    columns["spent_s"] = pa.array([run.get("spent_s") for run in found], pa.float64())
+        columns[name] = pa.array([str(run.record.get("machine", {}).get(name, "")) for run in found], pa.string())
+    columns["points"] = pa.array([len(run.record.get("points", [])) for run in found], pa.int64())
+    columns["failures"] = pa.array([len(run.record.get("failures", [])) for run in found], pa.int64())
+    columns["spent_s"] = pa.array([run.record.get("spent_s") for run in found], pa.float64())
     return pa.table(columns)

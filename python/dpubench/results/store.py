@@ -377,6 +377,8 @@ def find_run(run: str, results: Path) -> RunDirectory:
             member = of.member_of_target(target)
             if member is None:
                 raise UserError(f"{run[:at]}: was not measured on '{target}'{nearest(target, of.target_names())}")
+            if not member.run_file.is_file():
+                raise UserError(f"{run}: nothing was measured there: `dpubench show {run[:at]}` says why, `dpubench resume {run[:at]}` goes on")
             return member
     known = sorted(p.parent.name for p in results.glob("*/run.json") if not p.parent.is_symlink())
     if run == LATEST:

@@ -9,36 +9,84 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from dpubench.errors import UserError
 from dpubench.results import statistics
 from dpubench.results.comparison import CANARY_CORE, CANARY_MEMORY
-from dpubench.results.model import COUNTED, ESTIMATED, BuildPair, Failure, Interval, PointSummary, RunSummary, Warning_
-from dpubench.results.store import RunDirectory
+from dpubench.results.model import COUNTED, EMULATED, ESTIMATED, BuildPair, Failure, Interval, PointSummary, RunSummary, Warning_
+from dpubench.results.store import RUN_SET, RunDirectory
 from dpubench.results.windows import DamagedRunError, FloatArray, IntArray, Windows, read_windows
 
 CANARIES: Final = (CANARY_CORE, CANARY_MEMORY)
 #: A canary that moves by more than this share within a point's windows marks the point.
 CANARY_LIMIT: Final = 0.05
 _DECIDED_HERE: Final = ("canary-moved", "few-rounds", "not-converged")
+#: What says something about times only.
+_OF_TIMES: Final = (*_DECIDED_HERE, "clock-coarse", "clock-drift", "few-bursts", "not-pinned", "oversubscribed")
 _PRIMARY: Final = {"gbps": ("Gb/s", 1.0), "mops": ("Mops/s", 1e-6), "kops": ("kops/s", 1e-3)}
 
 
-def summarize(run_dir: Path) -> RunSummary:
-    """Analyse the run in ``run_dir``, whatever its status; a ``UserError`` says why it is not a readable run directory."""
+def summaries(path: Path) -> list[RunSummary]:
+    """Analyse the run in ``path``, or every run of the set in it, in the set's order; a target that was lost has what was measured until then.
+
+    Raises :class:`~dpubench.errors.UserError` as :func:`summarize`.
+    """
+    directory = RunDirectory(path)
+    record = directory.record()
+    if record["schema"] != RUN_SET:
+        return [summarize(path)]
+    members = directory.members()
+    entries = list(record["targets"])
+    baseline = baseline_target([(str(e["name"]), str(e.get("label", ""))) for e in entries], str(record.get("baseline", "")))
+    set_name = str(record.get("name", path.name))
+    found = []
+    for entry, member in zip(entries, members, strict=True):
+        if member.run_file.is_file():
+            run = summarize(member.path, label=str(entry.get("label", "")))
+        else:  # its target was lost before it could begin
+            run = _described_run({**record, "machine": {}, "status": entry.get("status", "failed")}, member.path)
+        name = str(entry["name"])
+        run.name, run.run_set, run.target = f"{set_name}@{name}", set_name, name
+        run.spec, run.label, run.lost = (str(entry.get(key, "")) for key in ("spec", "label", "lost"))
+        run.is_baseline = name == baseline
+        run.command = str(record.get("command", run.command))
+        found.append(run)
+    return found
+
+
+def baseline_target(targets: Sequence[tuple[str, str]], wanted: str = "") -> str:
+    """Which of ``targets`` (name, label) the others are set against: ``wanted`` if it is there, else ``local``, else the first that has times."""
+    timed = [name for name, label in targets if label != EMULATED]
+    return next((name for name in (wanted, "local", *timed) if name in timed), "")
+
+
+def summarize(run_dir: Path, *, label: str = "") -> RunSummary:
+    """Analyse the run in ``run_dir``, whatever its status; a ``UserError`` says why it is not a readable run directory.
+
+    ``label`` is what the set it belongs to says of its target, where the run itself says nothing.
+    """
     run = RunDirectory(run_dir).record()
+    if run["schema"] == RUN_SET:
+        raise UserError(f"{run_dir}: is a run of several targets: name one of them, as {run_dir.name}@{run['targets'][0]['name']}")
     try:
         summary = _described_run(run, run_dir)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DamagedRunError(f"{run_dir / 'run.json'}: does not follow dpubench.run/1 ({error!r})") from error
+    summary.label = summary.label or label
     # What this analysis decides itself is decided once, from all windows: a runner's earlier word on it may be of a part of them.
-    summary.warnings = [w for w in summary.warnings if not (w.point and w.code in _DECIDED_HERE)]
+    passed_over = _OF_TIMES if summary.times_mean_nothing else _DECIDED_HERE
+    summary.warnings = [w for w in summary.warnings if not ((w.point or summary.times_mean_nothing) and w.code in passed_over)]
     _attach(summary)
-    _fill(summary, read_windows(run_dir))
+    if summary.times_mean_nothing:
+        for point in summary.points:
+            point.build_ns = None
+    else:
+        _fill(summary, read_windows(run_dir))
     return summary
 
 
@@ -63,6 +111,10 @@ def _described_run(run: Mapping[str, Any], run_dir: Path) -> RunSummary:
         failures=[Failure(str(f.get("phase", "")), str(f.get("message", "")), f.get("point"), f.get("group")) for f in run.get("failures", [])],
         left_out=[str(line) for line in run.get("left_out", [])],
         engine_dirs=[str(d) for d in _mapping(run, "setting").get("engine_dirs", [])],
+        devices=[str(d) for d in _mapping(run, "setting").get("devices", [])],
+        target=str(run.get("target", "local")),
+        spec=str(_mapping(run, "target_info").get("spec", "")),
+        label=str(_mapping(run, "target_info").get("label", "")),
         given_inputs={str(kind): [str(w) for w in entry["given"]] for kind, entry in _mapping(run, "inputs").items() if entry.get("given")},
     )
 
@@ -95,6 +147,7 @@ def _described(entry: Mapping[str, Any]) -> PointSummary:
         operator_version=int(entry["operator_version"]),
         input_name=str(source.get("name", "")),
         input_sha256=str(source.get("sha256", "")),
+        in_flight=int(entry.get("in_flight", 0)),
         build_ns=float(np.median(builds)) if builds else None,
         memory_bytes=entry.get("memory_bytes"),
         footprint_bytes=entry.get("footprint_bytes"),

@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dpubench.results import warnings
-from dpubench.results.export import significant
+from dpubench.results import comparison, warnings
+from dpubench.results.comparison import engine_of
+from dpubench.results.export import engine_text, significant, verified_text
 from dpubench.results.model import COUNTED, ENERGY, Comparison, Interval, PointSummary, RunSummary, Verdict
 
 
@@ -24,40 +25,141 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[
     return "\n".join(lines)
 
 
-def show(run: RunSummary) -> str:
-    """A run: what it is, every point with its interval, and what weakens or is missing from it."""
-    measured = [p for p in run.points if p.ops_per_s is not None]
-    counts = [
-        _count(len(run.points), "point"),
-        f"{len(measured)} measured",
-        f"{sum(not p.converged for p in measured)} of them not converged" if any(not p.converged for p in measured) else "all converged",
-    ]
+def show(runs: Sequence[RunSummary]) -> str:
+    """A run, or all targets of one: what it is, every point with its interval, and what weakens or is missing from it."""
+    return "\n\n".join("\n".join(_shown(run)) for run in runs) + "\n"
+
+
+def _shown(run: RunSummary) -> list[str]:
+    kept = "; what was measured is kept" if run.points else ""
     lines = [
-        f"{run.name}: study {run.study}, plan {run.plan}, {run.status}, started {run.started}",
+        f"{run.name}{f' [{run.label}]' if run.label else ''}: study {run.study}, plan {run.plan}, {run.status}, started {run.started}",
         ", ".join(filter(None, [str(run.machine.get("cpu", "")), _cpus(run), str(run.build_info.get("compiler", "")), f"dpubench {run.version}"])),
-        ", ".join(counts),
-        "",
+        *([f"the target was lost: {run.lost}{kept}; continue with `dpubench resume`"] if run.lost else []),
+        _counts(run),
     ]
-    counters = [counter for counter in _COUNTERS if any(counter.shown(p) for p in run.points)]
-    header = ("operator", "parameters", "threads", "engine", "value", "unit", "interval", "of reference", *(c.title for c in counters), "remarks")
-    flush = [False, False, True, False, True, False, False, True, *(True for _ in counters), False]
-    lines.append(table(header, [_point_row(p, counters) for p in run.points], flush))
-    lines += ["", *(c.note(run) for c in counters)] if counters else []
+    if run.points:
+        lines += ["", _correctness_table(run) if run.times_mean_nothing else _points_table(run)]
     lines += _section("Warnings", _warning_lines(run)) + _section(
         "Failures", [_failure(f.point or f.group, f.phase, f.message) for f in run.failures]
     )
-    return "\n".join(lines + _section("Left out", run.left_out)) + "\n"
+    return lines + _section("Left out", run.left_out)
 
 
-def compare(rows: Sequence[Comparison], min_effect: float) -> str:
-    """A comparison: findings first, then the rest in the order given, then a count of verdicts."""
+def _counts(run: RunSummary) -> str:
+    if not run.points:
+        return "nothing was measured"
+    points = _count(len(run.points), "point")
+    if run.times_mean_nothing:
+        return f"{points}, {sum(_is_verified(p) for p in run.points)} verified"
+    measured = [p for p in run.points if p.ops_per_s is not None]
+    loose = sum(not p.converged for p in measured)
+    return f"{points}, {len(measured)} measured, {f'{loose} of them not converged' if loose else 'all converged'}"
+
+
+def _points_table(run: RunSummary) -> str:
+    counters = [counter for counter in _COUNTERS if any(counter.shown(p) for p in run.points)]
+    header = ("operator", "parameters", "threads", "engine", "value", "unit", "interval", "of reference", *(c.title for c in counters), "remarks")
+    flush = [False, False, True, False, True, False, False, True, *(True for _ in counters), False]
+    text = table(header, [_point_row(p, counters, run.label) for p in run.points], flush)
+    return "\n".join([text, "", *(c.note(run) for c in counters)] if counters else [text])
+
+
+def _correctness_table(run: RunSummary) -> str:
+    """An emulated target tells right from wrong: no time, no rate, no ratio."""
+    rows = [(p.operator, _parameters(p), engine_text(p), verified_text(p)) for p in run.points]
+    return table(("operator", "parameters", "engine", "result"), rows)
+
+
+def _is_verified(point: PointSummary) -> bool:
+    return bool(point.verified) and not point.failure and not point.unavailable
+
+
+def compare(rows: Sequence[Comparison], min_effect: float, *, targets: bool = False) -> str:
+    """A comparison: findings first, then the rest in the order given, then a count of verdicts. Of two ``targets`` with ratios, else with changes."""
     order: dict[Verdict, int] = {"slower": 0, "faster": 1, "undecided": 2, "same": 3, "not comparable": 4}
     listed = sorted(rows, key=lambda row: order[row.verdict])
-    cells = [(row.verdict, row.configuration, _change(row.ratio), _interval_of_change(row.ratio), row.reason) for row in listed]
+    told = (_ratio, _interval_of_ratio) if targets else (_change, _interval_of_change)
+    cells = [(row.verdict, row.configuration, told[0](row.ratio), told[1](row.ratio), row.reason) for row in listed]
     counts = Counter(row.verdict for row in rows)
     summary = ", ".join(f"{counts[verdict]} {verdict}" for verdict in order if counts[verdict]) or "nothing to compare"
-    text = table(("verdict", "configuration", "change", "95 % interval", "reason"), cells, [False, False, True, False, False])
+    text = table(("verdict", "configuration", "ratio" if targets else "change", "95 % interval", "reason"), cells, [False, False, True, False, False])
     return f"{text}\n\n{summary} (new rate against old; minimum effect {100 * min_effect:g} %)\n"
+
+
+MIN_EFFECT: Final = 0.03
+
+
+def targets(runs: Sequence[RunSummary], room: int = 20, width: int = 120) -> list[str]:
+    """A run of several targets in at most ``room`` lines, of at most ``width`` characters as far as its names fit.
+
+    Each target; then of every operator, in its default configuration, the best engine and its rate on each target, and the ratio to the baseline with
+    its 95 % interval. An emulated target has neither rate nor ratio: its line says what was verified. Operators that find no room are counted.
+    """
+    base = next((run for run in runs if run.is_baseline), None)
+    lines = [f"{runs[0].run_set or runs[0].name}: {_count(len(runs), 'target')}", *(_target_line(run, run is base) for run in runs)]
+    timed = [run for run in runs if not run.times_mean_nothing]
+    operators = list(dict.fromkeys(p.operator for run in timed for p in run.points))
+    if base is None or not operators:
+        return lines
+    ordered = [base, *(run for run in timed if run is not base)]
+    ratios = [{(r.old, r.new): r.ratio for r in comparison.compare(base, run, MIN_EFFECT, best_engine=True)} for run in ordered[1:]]
+    cells = [_operator_cells(operator, ordered, ratios) for operator in operators]
+    header = ("operator", base.target, *(f"{run.target} / {base.target}" for run in ordered[1:]))
+    left = room - len(lines)
+    text = table(header, cells).splitlines()
+    if len(text) > left:  # two operators a line, where the terminal is wide enough
+        half = -(-len(cells) // 2)
+        blank = ("",) * len(header)
+        twice = table((*header, "", *header), [(*a, "", *b) for a, b in zip(cells[:half], [*cells[half:], blank][:half], strict=True)]).splitlines()
+        text = twice if max(map(len, twice)) <= width and len(twice) <= left else text
+    if len(text) > left:
+        more = len(text) - max(left - 1, 1)
+        text = [*text[: max(left - 1, 1)], f"... and {_count(more, 'operator')} more: the report, or `dpubench show`"]
+    return lines + text
+
+
+def _target_line(run: RunSummary, is_baseline: bool) -> str:
+    name = f"  {run.target}{' (baseline)' if is_baseline else ''}{f' [{run.label}]' if run.label else ''}"
+    measured = [p for p in run.points if p.primary is not None]
+    if run.times_mean_nothing:
+        verified = [p.verified for p in run.points if _is_verified(p)]
+        answers, compared = (sum(int(v.get(key, 0)) for v in verified) for key in ("known_answers", "compared"))
+        told = [f"{len(verified)} of {_count(len(run.points), 'point')} verified ({answers} known answers, {compared} compared)"]
+    else:
+        unsure = sum(not p.converged for p in measured)
+        told = [_count(len(measured), "point"), *([f"{unsure} not converged"] if unsure else [])]
+    failures = [_count(len(run.failures), "failure")] if run.failures else []
+    ended = [f"lost: {run.lost}"] if run.lost else [run.status] if run.status != "complete" else []
+    return f"{name}: {', '.join(filter(None, [str(run.machine.get('cpu', '')), *told, *failures, *ended]))}"
+
+
+def _operator_cells(
+    operator: str, runs: Sequence[RunSummary], ratios: Sequence[Mapping[tuple[str | None, str | None], Interval | None]]
+) -> list[str]:
+    """The operator's name, the baseline's best engine, and of each other run its best engine with the ratio."""
+    found = [[p for p in run.points if p.operator == operator and p.primary is not None and not p.build] for run in runs]
+    defaults = {p["name"]: p["default"] for run in runs for p in run.operators.get(operator, {}).get("parameters", [])}
+    everywhere = [{p.configuration: p for p in points} for points in found]
+    known = {c: p for configurations in everywhere for c, p in reversed(configurations.items())}
+    if not known:
+        return [operator, *("-" for _ in runs)]
+    chosen = min(known, key=lambda c: (known[c].params != defaults, -sum(c in configurations for configurations in everywhere), known[c].threads))
+    best = [max((p for p in points if p.configuration == chosen), key=_rate, default=None) for points in found]
+    cells = [operator, _best_text(best[0])]
+    for point, known_ratios in zip(best[1:], ratios, strict=True):
+        ratio = known_ratios.get((best[0].id, point.id)) if best[0] and point else None
+        told = f"  {significant(ratio.value, 3)}x [{significant(ratio.low, 3)}, {significant(ratio.high, 3)}]" if ratio else ""
+        cells.append(_best_text(point) + told)
+    return cells
+
+
+def _best_text(point: PointSummary | None) -> str:
+    return "-" if point is None else f"{engine_of(point)} {_rate(point):.3g} {point.primary_unit}"
+
+
+def _rate(point: PointSummary) -> float:
+    return point.primary.value if point.primary is not None else math.nan
 
 
 def rows(found: Sequence[Mapping[str, Any]]) -> str:
@@ -99,10 +201,12 @@ _COUNTERS: Final = (
 )
 
 
-def _point_row(point: PointSummary, counters: Sequence[_Counter]) -> tuple[str, ...]:
-    params = ",".join(f"{k}={v}" for k, v in sorted(point.params.items()))
-    engine = point.engine + (f"@{point.target}" if point.target != "local" else "") + (f"#{point.build}" if point.build else "")
-    head = (point.operator, params, str(point.threads), engine)
+def _parameters(point: PointSummary) -> str:
+    return ",".join(f"{k}={v}" for k, v in sorted(point.params.items()))
+
+
+def _point_row(point: PointSummary, counters: Sequence[_Counter], label: str) -> tuple[str, ...]:
+    head = (point.operator, _parameters(point), str(point.threads), engine_text(point))
     if point.primary is None:
         return (*head, "-", "", "", "", *("" for _ in counters), point.failure or point.unavailable or "not measured")
     ratio = point.ratio_to_reference
@@ -115,7 +219,7 @@ def _point_row(point: PointSummary, counters: Sequence[_Counter]) -> tuple[str, 
         _precision(point.precision),
         ratio_text,
         *(c.shown(point) for c in counters),
-        remarks,
+        "; ".join(filter(None, [label, remarks])),
     )
 
 
@@ -147,6 +251,14 @@ def _cpus(run: RunSummary) -> str:
 
 def _count(number: int, word: str) -> str:
     return f"{number} {word}{'' if number == 1 else 's'}"
+
+
+def _ratio(ratio: Interval | None) -> str:
+    return "" if ratio is None else f"{significant(ratio.value, 3)}x"
+
+
+def _interval_of_ratio(ratio: Interval | None) -> str:
+    return "" if ratio is None else f"{significant(ratio.low, 3)}x to {significant(ratio.high, 3)}x"
 
 
 def _change(ratio: Interval | None) -> str:

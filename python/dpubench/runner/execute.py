@@ -186,9 +186,7 @@ class Run:
         failed: dict[str, str] = {}
         if contested:
             groups: Groups = {c.id: [self._point(c, e, "") for e in c.candidates] for c in contested}
-            self.setting.listener.stage(
-                f"choosing the best engine of {len(groups)} configurations", sum(2 * len(p) for p in groups.values()), self.budget.left_s()
-            )
+            self._tell_stage(f"choosing the best engine of {len(groups)} configurations", groups, 1)
             failures = self._journal.failures
             selection = Round(0, 1, self.writer.begin_selection())
             try:
@@ -257,17 +255,20 @@ class Run:
         if missing == 0 and self._costs.round_s(priced, cycles) > left_s:
             cycles = self.plan.cycles.min
         self.setting.stop.check()
-        where = f"{self.setting.target.name}: " if self.setting.target.name != "local" else ""
-        self.setting.listener.stage(
-            f"{where}round {self._number + 1} of at least {self._number + missing}, {len(groups)} configurations"
+        self._tell_stage(
+            f"round {self._number + 1} of at least {self._number + missing}, {len(groups)} configurations"
             if missing
-            else f"{where}round {self._number + 1} for {len(groups)} configurations that are not yet precise enough",
-            sum(2 * cycles * len(p) for p in groups.values()),
-            left_s,
+            else f"round {self._number + 1} for {len(groups)} configurations that are not yet precise enough",
+            groups,
+            cycles,
         )
         self._round(self._number, groups, cycles)
         self._number += 1
         return True
+
+    def _tell_stage(self, text: str, groups: Groups, cycles: int) -> None:
+        windows = sum(2 * cycles * len(points) for points in groups.values())
+        self.setting.listener.stage(self.setting.heading + text, windows, self.budget.left_s())
 
     def _needed_s(self) -> float:
         """Seconds for the rounds that a resumed run still owes."""

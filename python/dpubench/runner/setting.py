@@ -37,3 +37,4 @@ class Setting:
     engine_dirs: Sequence[Path] = ()
     against: Path | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
+    heading: str = ""  #: begins what is told of its stages, where several targets are at work

@@ -1,16 +1,17 @@
 """Several targets in one run: each has a run directory of its own, and their rounds take turns.
 
-Each target has an equal share of the budget. The order of the targets turns round from one pass to the next, so that a slow change of the surroundings (heat, time of day) falls on all alike, and
-two targets that share a machine never measure at once. What happens to one target is its own affair: the others go on.
+Each target has an equal share of the budget. The order of the targets turns round from one pass to the next, so that a slow change of the
+surroundings (heat, time of day) falls on all alike, and two targets that share a machine never measure at once. What happens to one target is its own
+affair: the others go on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from dpubench.errors import EnvironmentFault, Exit, Interrupted, NothingRan, TargetLost, UserError
-from dpubench.plans.model import Cycles, Plan, Rounds, Window
+from dpubench.plans.model import Cycles, Plan, Rounds
 from dpubench.results.store import RunSetWriter
 from dpubench.runner.execute import Run
 from dpubench.runner.record import now_utc
@@ -18,7 +19,9 @@ from dpubench.runner.setting import Listener
 from dpubench.targets import Target
 
 #: How many times longer an emulated program may be silent than one that is not.
-EMULATED_PATIENCE = 20
+EMULATED_PATIENCE: Final = 20
+#: A window that is there for its outputs alone.
+SHORT_S: Final = 0.001
 
 
 def plan_for(plan: Plan, target: Target) -> Plan:
@@ -32,7 +35,7 @@ def plan_for(plan: Plan, target: Target) -> Plan:
             "engines": "all" if plan.engines == "best-and-reference" else plan.engines,
             "rounds": Rounds(min=1, max=1),
             "cycles": Cycles(min=1, max=1),
-            "window": Window(min=0.001, max=0.001, min_bursts=1, threaded_min=0.001),
+            "window": plan.window.model_copy(update={"min": SHORT_S, "max": SHORT_S, "min_bursts": 1, "threaded_min": SHORT_S}),
             "silence": plan.silence * EMULATED_PATIENCE,
         }
     elif least_s := target.least_window_s():

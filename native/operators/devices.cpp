@@ -1,0 +1,81 @@
+#include "operators/devices.hpp"
+
+#include <algorithm>
+#include <map>
+#include <regex>
+
+#include "base/error.hpp"
+
+namespace dpubench {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string>& names() {
+  static std::vector<std::string> all;
+  return all;
+}
+
+/// Prefixes of the names that DPDK's drivers of virtual devices go by.
+constexpr const char* kVirtual = "(crypto|compress|dma|regex)_";
+
+}  // namespace
+
+bool is_pci_address(const std::string& name) {
+  static const std::regex address("[0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\\.[0-7]");
+  return std::regex_match(name, address);
+}
+
+std::string device_name(const std::string& named) {
+  return named.substr(0, named.find(','));
+}
+
+void name_devices(std::vector<std::string> given) {
+  static const std::regex virtual_device(std::string(kVirtual) + "[a-z0-9_]+(,[A-Za-z0-9_=./:-]+)*");
+  for (std::string& name : given) {
+    // The short form of lspci.
+    if (std::count(name.begin(), name.end(), ':') == 1 && is_pci_address("0000:" + name)) name.insert(0, "0000:");
+    if (is_pci_address(name)) {
+      std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+      if (!fs::exists(fs::path("/sys/bus/pci/devices") / name)) {
+        throw Error("device " + name + ": there is no PCI device of this address here; lspci -D lists those that there are");
+      }
+    } else if (!std::regex_match(name, virtual_device)) {
+      throw Error(
+          "device '" + name +
+          "': give a PCI address (0000:03:00.0), or a DPDK virtual device (crypto_openssl0, compress_isal0, dma_skeleton0; "
+          "arguments after a comma)");
+    }
+  }
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (device_name(given[i]) == device_name(given[j])) throw Error("device " + device_name(given[i]) + ": is named twice");
+    }
+  }
+  names() = std::move(given);
+}
+
+std::span<const std::string> named_devices() {
+  return names();
+}
+
+std::mutex& device_mutex() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+std::shared_ptr<void> shared_object(const std::string& name, const std::function<std::shared_ptr<void>()>& make) {
+  // Never destroyed: what modules made of their libraries' state must not outlive those, nor be taken down in their exit
+  // handlers.
+  static auto& objects = *new std::map<std::string, std::shared_ptr<void>>;
+  std::shared_ptr<void>& object = objects[name];
+  if (object == nullptr) object = make();
+  return object;
+}
+
+fs::path program_folder() {
+  std::error_code error;
+  return fs::read_symlink("/proc/self/exe", error).parent_path();
+}
+
+}  // namespace dpubench

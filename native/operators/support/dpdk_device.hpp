@@ -1,0 +1,235 @@
+// What engines share that give their work to a device through one of DPDK's device classes (cryptodev, compressdev, dmadev,
+// regexdev): where drivers are, which device is meant, memory that it may reach, and a lane over a queue of operations.
+#pragma once
+
+#include <rte_build_config.h>
+#include <rte_bus.h>
+#include <rte_dev.h>
+#include <rte_memory.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "operators/devices.hpp"
+#include "operators/engine.hpp"
+#include "operators/support/dpdk.hpp"
+
+namespace dpubench::dpdk {
+
+/// Descriptors of a queue: what dpdk-test-crypto-perf asks for, too. Rings hold one entry less.
+inline constexpr std::uint16_t kDescriptors = 2048;
+inline constexpr std::uint32_t kQueueJobs = kDescriptors - 1;
+/// Jobs that device engines keep in flight by default: enough for any software driver, and for most hardware.
+inline constexpr std::uint32_t kDefaultInFlight = 256;
+
+/// A driver that does a device's work on the CPU, as a virtual device.
+struct SoftwareDriver {
+  std::string engine;   ///< "cryptodev-aesni-mb"
+  std::string prefix;   ///< of the virtual device's name, which is also the driver's: "crypto_aesni_mb"
+  std::string library;  ///< "librte_crypto_ipsec_mb"
+  std::string package;  ///< that has it in Debian: "librte-crypto-ipsec-mb23"
+};
+
+/// Why a driver cannot be loaded; empty if it can. Looks for its file and initialises nothing.
+inline std::string driver_missing(const SoftwareDriver& driver) {
+  const std::filesystem::path folders[] = {program_folder() / kDriverFolder, RTE_EAL_PMD_PATH};
+  for (const auto& folder : folders) {
+    std::error_code error;
+    for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+      if (it->path().filename().string().starts_with(driver.library + ".so")) return {};
+    }
+  }
+  return "the DPDK driver " + driver.prefix + " is not here: no " + driver.library + ".so in " + RTE_EAL_PMD_PATH +
+         " (Debian package " + driver.package + ")";
+}
+
+/// Makes a virtual device, which lives until the process ends. @throws Error
+inline void create_virtual_device(const std::string& name, const std::string& arguments) {
+  require_eal();
+  const int failed = rte_eal_hotplug_add("vdev", name.c_str(), arguments.c_str());
+  if (failed != 0) {
+    throw Error("DPDK: no driver made the virtual device " + name + (arguments.empty() ? "" : "," + arguments) + ": " +
+                rte_strerror(-failed));
+  }
+}
+
+/// Names of the devices that the program was told to use, all there: PCI devices were probed with the EAL, virtual ones are made
+/// on the first call. @throws Error naming the device that cannot be had
+inline std::vector<std::string> ready_devices() {
+  require_eal();
+  const std::scoped_lock lock(device_mutex());
+  const auto made = std::static_pointer_cast<std::vector<std::string>>(
+      shared_object("dpdk devices", [] { return std::make_shared<std::vector<std::string>>(); }));
+  std::vector<std::string> names;
+  for (const std::string& named : named_devices()) {
+    const std::string name = device_name(named);
+    if (!is_pci_address(name) && std::find(made->begin(), made->end(), name) == made->end()) {
+      create_virtual_device(name, named.size() == name.size() ? "" : named.substr(name.size() + 1));
+      made->push_back(name);
+    }
+    names.push_back(name);
+  }
+  return names;
+}
+
+/// Memory of a lane's buffers that a device may read and write, until this is destroyed. Software drivers need none of it.
+class Mapping {
+ public:
+  Mapping() = default;
+  /// @throws Error
+  Mapping(rte_device& device, std::span<std::byte> memory) : device_(&device), memory_(memory) {
+    // The kernel's addresses of pages would be needed one by one, and a buffer may lie across pages that are none in a row.
+    if (rte_eal_iova_mode() != RTE_IOVA_VA) {
+      throw Error("device " + std::string(rte_dev_name(&device)) +
+                  " works with physical addresses only: bind it to vfio-pci on a system with an IOMMU");
+    }
+    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    require(rte_extmem_register(memory.data(), memory.size(), nullptr, 0, page) == 0, "rte_extmem_register");
+    if (rte_dev_dma_map(&device, memory.data(), reinterpret_cast<std::uint64_t>(memory.data()), memory.size()) != 0) {
+      const int reason = rte_errno;
+      rte_extmem_unregister(memory.data(), memory.size());
+      throw Error("DPDK: rte_dev_dma_map for " + std::string(rte_dev_name(&device)) + ": " + rte_strerror(reason));
+    }
+  }
+  Mapping(Mapping&& other) noexcept : device_(std::exchange(other.device_, nullptr)), memory_(other.memory_) {}
+  Mapping& operator=(Mapping&& other) noexcept {
+    std::swap(device_, other.device_);
+    std::swap(memory_, other.memory_);
+    return *this;
+  }
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+  ~Mapping() {
+    if (device_ == nullptr) return;
+    rte_dev_dma_unmap(device_, memory_.data(), reinterpret_cast<std::uint64_t>(memory_.data()), memory_.size());
+    rte_extmem_unregister(memory_.data(), memory_.size());
+  }
+
+ private:
+  rte_device* device_ = nullptr;
+  std::span<std::byte> memory_;
+};
+
+/// Whose item a device's operation is: kept in the operation's private area.
+struct Tag {
+  std::uint32_t record;  ///< of QueueLane: the burst
+  std::uint32_t item;    ///< of the burst
+};
+
+/// A lane over a queue that takes and gives operations one by one, in any order. Operations are the queue's, as many as may be in
+/// flight; those used last are used again first, while they are in the cache.
+/// @tparam Queue  has a type Op, and
+///   std::span<Op* const> operations()            all that it has, for the lane to hand out
+///   static Tag& tag(Op*)
+///   void fill(Op*, const Burst&, uint32_t i)     makes an operation of an item
+///   uint16_t enqueue(Op**, uint16_t n)           as many as the device takes of them, from the first on
+///   uint16_t dequeue(Op**, uint16_t n)           up to n that are complete
+///   void complete(Op*, Burst&, uint32_t i)       writes an item's length, result and status
+///   void attach(std::span<std::byte>)            see Lane::attach; before it goes, ~Queue stops the device
+template <class Queue>
+class QueueLane final : public Lane {
+  using Op = typename Queue::Op;
+
+ public:
+  explicit QueueLane(std::unique_ptr<Queue> queue)
+      : queue_(std::move(queue)),
+        free_(queue_->operations().begin(), queue_->operations().end()),
+        free_count_(static_cast<std::uint32_t>(free_.size())),
+        records_(free_.size()) {
+    for (std::uint32_t i = 0; i < records_.size(); ++i) free_records_.push_back(i);
+    waiting_.reserve(free_.size());
+    complete_.reserve(free_.size());
+  }
+  ~QueueLane() override { drain(); }
+
+  void attach(std::span<std::byte> memory) override { queue_->attach(memory); }
+  [[nodiscard]] std::uint32_t depth() const noexcept override { return static_cast<std::uint32_t>(records_.size()); }
+
+  bool submit(Burst& burst) noexcept override {
+    if (!waiting_.empty()) send_waiting();
+    if (burst.n > free_count_ || !waiting_.empty()) return false;
+    const std::uint32_t record = free_records_.back();
+    free_records_.pop_back();
+    records_[record] = {&burst, burst.n};
+    free_count_ -= burst.n;
+    Op** const taken = free_.data() + free_count_;
+    for (std::uint32_t i = 0; i < burst.n; ++i) {
+      Queue::tag(taken[i]) = {record, i};
+      queue_->fill(taken[i], burst, i);
+    }
+    const std::uint32_t sent = queue_->enqueue(taken, static_cast<std::uint16_t>(burst.n));
+    // A burst is taken whole: what the device has no room for yet waits here.
+    if (sent != burst.n) [[unlikely]]
+      waiting_.assign(taken + sent, taken + burst.n);
+    at_once_ = static_cast<std::uint16_t>(burst.n);
+    return true;
+  }
+
+  std::uint32_t poll(std::span<Burst*> done) noexcept override {
+    if (!waiting_.empty()) [[unlikely]]
+      send_waiting();
+    take_complete();
+    std::uint32_t count = 0;
+    while (count < done.size() && !complete_.empty()) {
+      done[count++] = complete_.back();
+      complete_.pop_back();
+    }
+    return count;
+  }
+
+ private:
+  struct Record {
+    Burst* burst = nullptr;
+    std::uint32_t left = 0;  ///< items that are not complete
+  };
+
+  /// As many as a burst has: a benchmark of the device alone asks for no more at a time either.
+  std::uint32_t take_complete() noexcept {
+    Op* taken[kMaxBurst];
+    const std::uint32_t n = queue_->dequeue(taken, at_once_);
+    for (std::uint32_t k = 0; k < n; ++k) {
+      Op* const op = taken[k];
+      const Tag tag = Queue::tag(op);
+      Record& record = records_[tag.record];
+      queue_->complete(op, *record.burst, tag.item);
+      free_[free_count_++] = op;
+      if (--record.left == 0) {
+        complete_.push_back(record.burst);
+        free_records_.push_back(tag.record);
+      }
+    }
+    return n;
+  }
+
+  void send_waiting() noexcept {
+    const std::uint32_t sent = queue_->enqueue(waiting_.data(), static_cast<std::uint16_t>(waiting_.size()));
+    waiting_.erase(waiting_.begin(), waiting_.begin() + sent);
+  }
+
+  /// Takes back what is under way when a measurement was broken off; what a device lost stays with it.
+  void drain() noexcept {
+    constexpr int kPolls = 100'000;
+    for (int idle = 0; idle < kPolls && free_count_ < free_.size(); ++idle) {
+      if (!waiting_.empty()) send_waiting();
+      if (take_complete() != 0) idle = 0;
+    }
+  }
+
+  std::unique_ptr<Queue> queue_;
+  std::vector<Op*> free_;  ///< the first free_count_ are; a stack
+  std::uint32_t free_count_;
+  std::vector<Record> records_;
+  std::vector<std::uint32_t> free_records_;
+  std::vector<Op*> waiting_;      ///< of a burst that was taken: the device had no room
+  std::vector<Burst*> complete_;  ///< not handed back yet
+  std::uint16_t at_once_ = 1;
+};
+
+}  // namespace dpubench::dpdk
