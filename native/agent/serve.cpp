@@ -103,11 +103,13 @@ void serve(Connection& connection, const Place& place) {
       const auto what = request.at("do").get<std::string>();
       if (what == "run") return run_program(connection, read_command(request, place));
       if (what == "describe")
-        answer = describe("/", home_of(place));
+        answer = describe("/", place.home.empty() ? place.lib : place.home);
       else if (what == "verify")
         answer = {{"files", verify_bundle(place.lib.parent_path(), request.at("manifest").get<std::string>())}};
       else if (what == "cache")
         answer = {{"path", (cache_of(place) / "prepared").string()}};
+      else if (what == "tidy")
+        answer = {{"removed", remove_other_bundles(home_of(place) / "bundles", place.lib.parent_path().filename().string())}};
       else if (what == "have")
         answer = have(request, place);
       else if (what == "put")

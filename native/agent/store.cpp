@@ -79,6 +79,22 @@ std::size_t verify_bundle(const fs::path& folder, const std::string& manifest_sh
   return count;
 }
 
+std::vector<std::string> remove_other_bundles(const fs::path& folder, const std::string& keep) {
+  std::vector<std::string> others;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    if (is_digest(name) && name != keep) others.push_back(name);
+  }
+  for (fs::directory_iterator it("/proc", error), end; !error && it != end; it.increment(error)) {
+    std::error_code unreadable;  // another user's
+    const std::string program = fs::read_symlink(it->path() / "exe", unreadable).string();
+    std::erase_if(others, [&](const std::string& name) { return program.starts_with((folder / name).string() + '/'); });
+  }
+  for (const std::string& name : others) fs::remove_all(folder / name, error);
+  return others;
+}
+
 fs::path input_path(const fs::path& cache, const Input& input) {
   if (!is_digest(input.sha256)) throw Error("'" + input.sha256 + "' is no SHA-256");
   if (!is_file_name(input.name)) throw Error("an input's name may hold neither '/' nor control characters");

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "inputs/digest.hpp"
 
@@ -22,6 +23,10 @@ std::string digest_of(const std::filesystem::path& file);
 /// Compares every file of the bundle in `folder` with its manifest, whose own digest is `manifest_sha256`; the number of files.
 /// @throws Error naming the first file that is missing or different
 std::size_t verify_bundle(const std::filesystem::path& folder, const std::string& manifest_sha256);
+
+/// Removes the bundles in `folder` (named by digests) but `keep` and those of which a program is running; the names of the
+/// removed.
+std::vector<std::string> remove_other_bundles(const std::filesystem::path& folder, const std::string& keep);
 
 struct Input {
   std::string sha256;

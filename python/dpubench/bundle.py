@@ -90,7 +90,7 @@ def pack(build_folder: Path, architecture: str, output: Path) -> Bundle:
     program = programs.operators_program(build_folder)
     native = program.parent
     root = Path("/") if architecture == host_architecture() else build_folder.absolute().parent / f"build-sysroot-{architecture}"
-    own = [program, *sorted(native.glob("*.so*")), *sorted((native / "engines").glob("*"))]
+    own = [program, programs.agent_program(build_folder), *sorted(native.glob("*.so*")), *sorted((native / "engines").glob("*"))]
     placed = {f"lib/{file.relative_to(native)}": file for file in own if file.is_file()}
     closure = _Closure(architecture, root, {file.name: file for file in placed.values()})
     for file in list(placed.values()):
@@ -99,8 +99,9 @@ def pack(build_folder: Path, architecture: str, output: Path) -> Bundle:
     placed |= {f"lib/{name}": file for name, file in closure.libraries.items()}
     if not closure.loader:
         raise UserError(f"{program}: names no loader: it is no dynamically linked program")
-    run = _RUN.format(loader=closure.loader, program=program.name).encode()
-    contents = {name: file.read_bytes() for name, file in placed.items()} | {"run": run}
+    scripts = {"run": program.name, "agent": programs.AGENT}
+    contents = {name: file.read_bytes() for name, file in placed.items()}
+    contents |= {script: _RUN.format(loader=closure.loader, program=started).encode() for script, started in scripts.items()}
     files = {name: hashlib.sha256(data).hexdigest() for name, data in sorted(contents.items())}
     manifest = {"schema": "dpubench.bundle/1", "version": __version__, "architecture": architecture, "files": files}
     contents["manifest.json"] = json.dumps(manifest, indent=1, sort_keys=True).encode() + b"\n"
@@ -123,7 +124,7 @@ def _archive(folder: str, contents: dict[str, bytes]) -> bytes:
         for name, data in sorted(contents.items()):
             entry = tarfile.TarInfo(f"{folder}/{name}")
             entry.size = len(data)
-            entry.mode = 0o755 if name == "run" or (name.startswith("lib/") and not name.endswith(".missing")) else 0o644
+            entry.mode = 0o755 if name in ("run", "agent") or (name.startswith("lib/") and not name.endswith(".missing")) else 0o644
             archive.addfile(entry, io.BytesIO(data))
     return raw.getvalue()
 

@@ -431,6 +431,33 @@ TEST(AgentBundle, IsComparedWithItsManifest) {
   EXPECT_THROW(verify(), dpubench::Error);
 }
 
+TEST(AgentBundle, OthersAreRemovedUnlessTheyAreAtWork) {
+  const Installed installed;
+  const std::string unused(64, 'a');
+  const std::string used(64, 'b');
+  fs::create_directories(installed.home() / "bundles" / unused / "lib");
+  fs::create_directories(installed.home() / "bundles" / used / "lib");
+  fs::create_directories(installed.home() / "bundles/not a digest");
+  const fs::path program = installed.home() / "bundles" / used / "lib/sleep";
+  fs::copy_file("/bin/sleep", program);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    execl(program.c_str(), "sleep", "600", nullptr);
+    _exit(127);
+  }
+  while (fs::read_symlink("/proc/" + std::to_string(pid) + "/exe") != program)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  Agent agent(installed);
+  agent.request({{"do", "tidy"}});
+  EXPECT_EQ(agent.expect('A')["removed"], json::array({unused}));
+  kill(pid, SIGKILL);
+  waitpid(pid, nullptr, 0);
+  EXPECT_FALSE(fs::exists(installed.home() / "bundles" / unused));
+  EXPECT_TRUE(fs::exists(program));
+  EXPECT_TRUE(fs::exists(installed.home() / "bundles/not a digest"));
+  EXPECT_TRUE(fs::exists(installed.lib()));
+}
+
 // ---- what it says of a machine
 
 TEST(AgentDescribe, ReadsListsOfCpus) {
