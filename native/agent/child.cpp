@@ -206,6 +206,8 @@ class Session {
 
  private:
   void step(int timeout_ms) {
+    // Frames that came together with others are in no pipe any more: nothing would announce them.
+    if (!ended_) take_frames();
     const bool takes_input = waiting_.empty() && !ended_;
     // POLLRDHUP: the other side closed, whatever is still unread. A descriptor of -1 is passed over.
     std::array<pollfd, 5> fds = {{
@@ -222,7 +224,6 @@ class Session {
     if ((fds[0].revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL)) != 0) throw Ended("the other side closed the connection");
     if ((fds[1].revents & (POLLERR | POLLHUP | POLLNVAL)) != 0) throw Ended("nobody reads the output any more");
     if ((fds[0].revents & POLLIN) != 0) connection_.read_some();
-    if (!ended_) take_frames();
     if (fds[3].revents != 0) feed_program();
     if (fds[2].revents != 0) pass_output();
     if (fds[1].revents != 0 || connection_.queued() > 0) connection_.write_some();

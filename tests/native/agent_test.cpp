@@ -274,6 +274,19 @@ TEST(Agent, PassesInputOutputArgumentsEnvironmentAndStatus) {
   EXPECT_EQ(agent.wait(), 0);
 }
 
+TEST(Agent, TakesFramesThatComeAllAtOnce) {
+  const Installed installed;
+  installed.script("counts", "sleep 0.2; wc -c");
+  Agent agent(installed);
+  std::string all = encode(
+      'R', json{{"do", "run"}, {"program", "counts"}, {"arguments", json::array()}, {"environment", json::object()}}.dump());
+  for (int i = 0; i < 60; ++i) all += encode('D', std::string(4000, 'x'));  // more than a pipe takes, which is 64 KiB
+  std::thread sender([&] { agent.write_raw(all + encode('E', "")); });
+  const auto [text, end] = agent.output();
+  sender.join();
+  EXPECT_EQ(std::stoi(text), 240'000);
+}
+
 TEST(Agent, TellsASignal) {
   const Installed installed;
   installed.script("dies", "kill -SEGV $$");

@@ -25,6 +25,9 @@ _READ_BYTES: Final = 1 << 18
 #: How long a program's connection may stand after the program has ended.
 _LINGER_S: Final = 2.0
 
+#: ssh's own exit status for a connection that failed.
+CONNECTION_FAILED: Final = 255
+
 #: What to say of a connection that is no more, given what ssh wrote.
 Explain = Callable[[str], str]
 
@@ -209,6 +212,8 @@ class AgentProcess:
     def wait(self, timeout_s: float) -> int | None:
         if self._status is not None:
             return self._status
+        if self._broken:  # whether it ends or not, there is no more to learn from it
+            return CONNECTION_FAILED
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._popen.wait(timeout_s)
         return self._popen.returncode

@@ -17,6 +17,8 @@ from dpubench.errors import EnvironmentFault
 ERRORS_KEPT_BYTES: Final = 8192
 #: How long a command may take to end by itself once its input has.
 END_S: Final = 8.0
+#: The same, where nothing is at work that has to be ended first.
+_IDLE_END_S: Final = 3.0
 _READ_BYTES: Final = 1 << 16
 
 
@@ -83,7 +85,7 @@ class Channel:
     def close(self) -> None:
         """Ends the command by ending its input, and by force where that does not help. May be repeated."""
         if self.popen.returncode is None:
-            end(self.popen)
+            end(self.popen, _IDLE_END_S)
         self._selector.close()
         self._unsent.clear()
         close_pipes(self.popen)

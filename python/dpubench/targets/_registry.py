@@ -50,7 +50,7 @@ def load() -> dict[str, Entry]:
         raise UserError(f"{file}: is no text in UTF-8") from None
     except OSError as error:
         raise EnvironmentFault(f"{file}: {error.strerror}") from None
-    if not text.strip():
+    if all(not line.strip() or line.startswith("#") for line in text.splitlines()):
         return {}
     data, lines = yaml_lines.parse(text, str(file), "file of targets")
     problems: list[Problem] = []

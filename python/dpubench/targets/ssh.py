@@ -13,7 +13,7 @@ from dpubench.bundle import ARCHITECTURES
 from dpubench.errors import EnvironmentFault, TargetLost, UserError
 from dpubench.programs import OPERATORS
 from dpubench.remote import deploy, destination, scripts, trouble
-from dpubench.remote.agent import AgentFault, AgentProcess, Session, described, run_request
+from dpubench.remote.agent import CONNECTION_FAILED, AgentFault, AgentProcess, Session, described, run_request
 from dpubench.remote.channel import Channel, Silence
 from dpubench.targets import _bundles
 
@@ -235,10 +235,12 @@ class SshTarget:
             noise, found, answer = bytes(channel.received).partition(mark)
         if found and (status == 0 or status is None):
             return answer.decode("utf-8", "surrogateescape")
-        if status == 255:
+        if status == CONNECTION_FAILED:
             raise TargetLost(f"target {self.name}: {self._explain(said)}")
-        reason = _shown(said.strip().splitlines()[-1] if said.strip() else "") or _shown(noise.decode("utf-8", "replace")) or f"status {status}"
-        if "No space left" in said or "quota exceeded" in said:
+        lines = [_shown(line) for line in said.splitlines() if line.strip()]
+        full = next((line for line in lines if "No space left" in line or "quota exceeded" in line), "")
+        reason = full or (lines[-1] if lines else _shown(noise.decode("utf-8", "replace"))) or f"status {status}"
+        if full:
             reason += ": free some space there, or choose another folder with `dpubench target add NAME SPEC --directory DIR`"
         raise EnvironmentFault(f"target {self.name}: {purpose}: {reason}")
 

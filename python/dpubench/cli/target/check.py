@@ -5,9 +5,12 @@ from __future__ import annotations
 import shutil
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from dpubench.targets import Target
 
 _GIB = 1 << 30
 
@@ -37,28 +40,42 @@ def command(
         record = {"name": place.name, "spec": place.spec, "label": place.label, "machine": known.hello["machine"], "build": known.hello["build"]}
         print_json(record | {"version": known.hello["version"], "target": told, "engines": engines})
         return 0
+    for line in _page(place, known.hello, told, engines):
+        # What a target says of itself is not for this terminal to obey.
+        print("".join(c if c.isprintable() else "?" for c in line))
+    return 0
+
+
+def _page(place: Target, hello: Mapping[str, Any], told: Mapping[str, Any], engines: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     width = min(shutil.get_terminal_size((80, 24)).columns, 120)
-    print(f"{place.name}: {place.spec}" + (f" ({place.label})" if place.label else "") if place.name != place.spec else place.spec)
-    rows = [*_machine(known.hello["machine"], told), *_devices(told), *_programs(known.hello, engines)]
+    yield (f"{place.name}: " if place.name != place.spec else "") + place.spec + (f" ({place.label})" if place.label else "")
+    rows = [*_machine(hello["machine"], told), *_devices(told), *_programs(hello, engines)]
     margin = max(len(name) for name, _ in rows) + 4
     for name, text in rows:
-        print(textwrap.fill(text, width, initial_indent=f"  {name}".ljust(margin), subsequent_indent=" " * margin, break_on_hyphens=False))
-    print()
+        yield from _filled(text, width, f"  {name}".ljust(margin), " " * margin)
     for reason, names in _by_reason(engines):
-        print(textwrap.fill(f"cannot run: {reason}", width, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False))
-        print(textwrap.fill(", ".join(names), width, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False))
-    return 0
+        yield from _filled(f"cannot run: {reason}", width, "  ", "    ")
+        yield from _filled(", ".join(names), width, "    ", "    ")
+
+
+def _filled(text: str, width: int, first: str, others: str) -> list[str]:
+    return textwrap.wrap(text, width, initial_indent=first, subsequent_indent=others, break_on_hyphens=False)
 
 
 def _machine(machine: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield (
         "system",
         ", ".join(
-            [machine["architecture"], *_there(machine.get("os"), "{}"), f"kernel {machine['kernel']}", *_there(told.get("libc"), "C library {}")]
+            [
+                machine.get("architecture", "unknown architecture"),
+                *_there(machine.get("os"), "{}"),
+                *_there(machine.get("kernel"), "kernel {}"),
+                *_there(told.get("libc"), "C library {}"),
+            ]
         ),
     )
-    kib = [("L1d", machine["l1d_bytes"]), ("L2", machine["l2_bytes"]), ("L3", machine["l3_bytes"])]
-    yield "CPU", ", ".join([machine.get("cpu", "of unknown model"), *(f"{level} {_size(size)}" for level, size in kib if size)])
+    caches = [(level, machine.get(f"{level.lower()}_bytes", 0)) for level in ("L1d", "L2", "L3")]
+    yield "CPU", ", ".join([str(machine.get("cpu", "of unknown model")), *(f"{level} {_size(size)}" for level, size in caches if size)])
     if not told:
         return
     cpus = told["cpus"]
@@ -76,8 +93,8 @@ def _machine(machine: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[tu
     )
     free = f", {_size(told['memory_available_bytes'])} available" if "memory_available_bytes" in told else ""
     huge = [f"{h['free']} of {h['total']} huge pages of {_size(h['bytes'])} free" for h in told["huge_pages"] if h["total"]]
-    pages = f"pages of {_size(machine['page_bytes'])}"
-    yield "memory", "; ".join([_size(told.get("memory_bytes", machine["memory_bytes"])) + free, pages, *(huge or ["no huge pages"])])
+    pages = _there(machine.get("page_bytes"), "pages of {} B")
+    yield "memory", "; ".join([_size(told.get("memory_bytes", 0)) + free, *pages, *(huge or ["no huge pages"])])
     if len(told["numa_nodes"]) > 1:
         yield "NUMA nodes", "; ".join(f"{n['node']}: CPUs {_ranges(n['cpus'])}" for n in told["numa_nodes"])
     disk = told["disk"]
