@@ -23,7 +23,7 @@ from dpubench.programs import OPERATORS
 from dpubench.results import text
 from dpubench.workers.process import WorkerFault
 
-from benchmarks import bare, instrument, orientation, overhead, portable, startup
+from benchmarks import bare, device, instrument, orientation, overhead, portable, startup
 from benchmarks.apart import Apart
 from benchmarks.common import ROOT, Bench, Claim
 
@@ -33,6 +33,7 @@ PARTS: dict[str, Part] = {
     "startup": startup.measure,
     "bare": bare.measure,
     "portable": portable.measure,
+    "device": device.measure,
     "instrument": instrument.measure,
     "orientation": orientation.measure,
 }

@@ -21,7 +21,8 @@ from dpubench.results import statistics
 from dpubench.results.model import Interval
 from dpubench.results.statistics import FloatArray
 from dpubench.runner.model import Configuration, Expansion
-from dpubench.workers.process import Worker, WorkerFault
+from dpubench.workers.ask import ask
+from dpubench.workers.process import WorkerFault
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 #: Constant over rounds: the same messages in each, so that rounds differ in process and memory layout alone (the job's ``round`` moves the buffers).
@@ -157,12 +158,7 @@ def job(bench: Bench, groups: Sequence[Group], number: int, cycles: int, cpus: S
 def run(bench: Bench, line: bytes, engine_dirs: Iterable[Path] = ()) -> list[Event]:
     """Events of one job. @raises WorkerFault when the program died, hung or broke the contract."""
     arguments = [word for directory in engine_dirs for word in ("--engine-dir", str(directory))]
-    with Worker(targets.find("local"), str(bench.program), arguments, silence_s=SILENCE_S, limit_s=LIMIT_S) as worker:
-        worker.send(line, last=True)
-        events = []
-        while (event := worker.next_event()) is not None:
-            events.append(event)
-    return events
+    return ask(targets.find("local"), str(bench.program), arguments, line, silence_s=SILENCE_S, limit_s=LIMIT_S)
 
 
 @dataclass

@@ -35,6 +35,9 @@ bundle, build = (json.load(open(name))["catalog"] for name in sys.argv[1:])
 sys.exit(0 if bundle == build else "arm: the bundle does not list what its build lists")
 END
 
+echo "== every engine of the quick plan from the bundle, under qemu-aarch64"
+.venv/bin/dpubench run --plan quick --target "qemu:aarch64,bundle=$unpacked/bundle.tar.gz" --results "$unpacked/results"
+
 echo "== native tests under qemu-aarch64"
 .venv/bin/meson test -C "$build" --no-rebuild --num-processes 2 --timeout-multiplier 10 || {
     grep -E '^\[  FAILED|Failure|ERROR: |SUMMARY: |qemu: ' "$build/meson-logs/testlog.txt" >&2

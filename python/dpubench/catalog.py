@@ -36,6 +36,7 @@ class Catalog:
     hello: dict[str, Any]
     others: tuple[ContractProgram, ...] = ()  #: programs found in ``--engine-dir``
     engine_dirs: tuple[Path, ...] = ()
+    devices: tuple[str, ...] = ()  #: that device engines may use
 
     @property
     def operators(self) -> list[dict[str, Any]]:
@@ -52,6 +53,11 @@ class Catalog:
                 return dict(entry)
         raise UserError(f"{where}unknown operator '{name}'{nearest(name, self.names)}")
 
+    @property
+    def options(self) -> list[str]:
+        """What our program is started with, besides the question."""
+        return programs.options(self.engine_dirs, self.devices)
+
     def refused(self) -> Iterator[tuple[ContractProgram, str, str, str]]:
         """(program, operator, engine, reason) of what other programs have and :meth:`engines` does not; one without a name for a whole program."""
         for other in self.others:
@@ -67,7 +73,7 @@ class Catalog:
             return []
         asked = json.dumps([{"operator": o, "params": p} for o, p in combinations]).encode()
         try:
-            events = _answer(self.target, self.program, "--check", self.engine_dirs, asked)
+            events = _answer(self.target, self.program, "--check", self.options, asked)
         except _NoAnswer:
             events = []
         event = next((e for e in events if e["event"] == "checked"), None)
@@ -89,31 +95,31 @@ def inputs_of(operator: Mapping[str, Any], params: Mapping[str, str]) -> set[str
     return {kind["name"] for kind in operator["inputs"] if all(params.get(k) == v for k, v in kind.get("only_with", {}).items())}
 
 
-def read(target: Target, engine_dirs: Sequence[Path] = ()) -> Catalog:
-    """Asks ``target``, which is open, what its program has, and the programs in ``engine_dirs``.
+def read(target: Target, devices: Sequence[str] = ()) -> Catalog:
+    """Asks ``target``, which is open, what its program has, with ``devices`` for its device engines.
 
     Raises:
-        UserError: when the program cannot be run or does not speak the contract. The others cannot make this fail.
+        UserError: when the program cannot be run, does not speak the contract, or has no such device.
         TargetLost: the way to the target broke.
     """
     program = target.operators_program()
-    return _joined(target, program, _ask(target, program, engine_dirs), engine_dirs)
+    return Catalog(target, program, _ask(target, program, programs.options((), devices)), devices=tuple(devices))
 
 
-def read_here(program: Path, engine_dirs: Sequence[Path] = (), *, use_cache: bool = True) -> Catalog:
+def read_here(program: Path, engine_dirs: Sequence[Path] = (), devices: Sequence[str] = (), *, use_cache: bool = True) -> Catalog:
     """What ``program`` has on this machine (kept until it, its modules or the installed packages change), and those in ``engine_dirs``.
 
     Raises:
-        UserError: as :func:`read`.
+        UserError: as :func:`read`; the programs in ``engine_dirs`` cannot make this fail.
     """
     target = LocalTarget()
-    return _joined(target, str(program), _read_own(target, program, engine_dirs, use_cache), engine_dirs)
-
-
-def _joined(target: Target, program: str, hello: dict[str, Any], engine_dirs: Sequence[Path]) -> Catalog:
+    # A device's driver may be bound or taken away at any time: what it can do is asked anew.
+    options = programs.options(engine_dirs, devices)
+    hello = _ask(target, str(program), options) if devices else _read_own(target, program, engine_dirs, use_cache)
     # Asked anew each time: nobody knows what a program of somebody else depends on.
     others = [contract_programs.ask(path) for path in contract_programs.find(engine_dirs)]
-    return Catalog(target, program, contract_programs.join(hello, others) if others else hello, tuple(others), tuple(engine_dirs))
+    joined = contract_programs.join(hello, others) if others else hello
+    return Catalog(target, str(program), joined, tuple(others), tuple(engine_dirs), tuple(devices))
 
 
 def _read_own(target: Target, program: Path, engine_dirs: Sequence[Path], use_cache: bool) -> dict[str, Any]:
@@ -124,7 +130,7 @@ def _read_own(target: Target, program: Path, engine_dirs: Sequence[Path], use_ca
             hello = json.loads(kept.read_text(encoding="utf-8"))
             if not schemas.fault("event", hello, "hello") and "catalog" in hello:
                 return dict(hello)
-    hello = _ask(target, str(program), engine_dirs)
+    hello = _ask(target, str(program), programs.options(engine_dirs, ()))
     with contextlib.suppress(OSError):
         kept.parent.mkdir(parents=True, exist_ok=True)
         descriptor, name = tempfile.mkstemp(dir=kept.parent)
@@ -134,19 +140,21 @@ def _read_own(target: Target, program: Path, engine_dirs: Sequence[Path], use_ca
     return hello
 
 
-def _ask(target: Target, program: str, engine_dirs: Sequence[Path]) -> dict[str, Any]:
-    hello = _answer(target, program, "--list", engine_dirs, b"")[0]
+def _ask(target: Target, program: str, options: Sequence[str]) -> dict[str, Any]:
+    hello = _answer(target, program, "--list", options, b"")[0]
     if hello["event"] != "hello" or "catalog" not in hello:
         raise _breaks_contract(program, "--list", "its first event holds no catalog")
     return hello
 
 
-def _answer(target: Target, program: str, question: str, engine_dirs: Sequence[Path], given: bytes) -> list[dict[str, Any]]:
+def _answer(target: Target, program: str, question: str, options: Sequence[str], given: bytes) -> list[dict[str, Any]]:
     """What ``program`` prints when it is asked ``question``: at least one event."""
-    arguments = [question, *(word for d in engine_dirs for word in ("--engine-dir", str(d)))]
     try:
-        events = ask(target, program, arguments, given, silence_s=LIST_LIMIT_S, limit_s=LIST_LIMIT_S)
+        events = ask(target, program, [question, *options], given, silence_s=LIST_LIMIT_S, limit_s=LIST_LIMIT_S)
     except WorkerFault as fault:
+        said = fault.reason.partition("; it said: ")[2]
+        if "--device" in options and said:  # it has no such device, and says why
+            raise UserError(said.partition(": ")[2] or said) from None
         if fault.kind == "rubbish":
             raise _breaks_contract(program, question, fault.reason) from None
         kind = _NoAnswer if fault.kind == "crash" else EnvironmentFault

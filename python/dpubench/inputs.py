@@ -139,6 +139,8 @@ def _given(kind: str, paths: Sequence[str]) -> Input:
             raise UserError(f"--input {kind}={text}: is empty")
         files.append(path.resolve())
     name, said = ", ".join(f.name for f in files), tuple(map(str, files))
+    # The files of a folder, and not the folder: they are what travels to another target.
+    files = [file for path in files for file in (_files_below(path) if path.is_dir() else [path])]
     digest = _digest(files)
     date = time.strftime("%Y-%m-%d", time.gmtime(max(f.stat().st_mtime for f in files)))
     if kind in ("routes4", "routes6"):
@@ -283,6 +285,22 @@ def _crs() -> Input:
 
 
 # --- corpus, capture
+
+
+def _files_below(folder: Path) -> list[Path]:
+    """Files with content below ``folder``, by path; hidden ones are left out. @raises UserError when there is none, or a folder cannot be read"""
+
+    def refuse(error: OSError) -> None:
+        raise UserError(f"--input corpus={folder}: {error.filename}: {error.strerror}; check the permissions of what is below it")
+
+    found = []
+    for at, folders, names in os.walk(folder, onerror=refuse):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        files = [Path(at, name) for name in names if not name.startswith(".")]
+        found += [file for file in files if file.is_file() and file.stat().st_size > 0]
+    if not found:
+        raise UserError(f"--input corpus={folder}: no file with content is in this directory (hidden files are left out); name another")
+    return sorted(found)
 
 
 def _corpus() -> Input:

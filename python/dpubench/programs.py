@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from dpubench.errors import UserError
@@ -53,6 +54,11 @@ def agent_program(build: Path | None = None) -> Path:
     if not program.is_file():
         raise UserError(f"{program}: there is no such program: the build is older than it, run `make build`")
     return program
+
+
+def options(engine_dirs: Sequence[Path], devices: Sequence[str]) -> list[str]:
+    """How ``dpubench-operators`` is told of folders with further modules and of the devices that its engines may use."""
+    return [word for d in engine_dirs for word in ("--engine-dir", str(d))] + [word for d in devices for word in ("--device", d)]
 
 
 def cache_directory() -> Path:

@@ -21,7 +21,7 @@ for folder in (HERE, HERE.parent / "python", HERE.parents[1] / "python"):
 webdriver = pytest.importorskip("selenium.webdriver", reason="the browser tests need selenium (pip install selenium)")
 
 from dpubench import report  # noqa: E402
-from report_fixtures import SPECS, make_run, three_devices  # noqa: E402
+from report_fixtures import SPECS, five_targets, host_and_device, make_run, three_devices  # noqa: E402
 from screenshot import CHROMEDRIVER, CHROMIUM, start  # noqa: E402
 
 Driver = Any
@@ -42,6 +42,9 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
             make_run(f"run{i}", sizes=SIZES, threads=(1,), seed=i, cpu=f"CPU {i}", specs=tuple(s for s in SPECS if s.name == "sha256"))
             for i in range(5)
         ],
+        "targets": host_and_device(SIZES, (1, 2, 4, 8)),
+        "five": five_targets(),
+        "emulated": [five_targets()[3]],
         "quick": [make_run("quick", sizes=(1024,), threads=(1,), plan="quick")],
     }
     for name, runs in made.items():

@@ -126,7 +126,7 @@ def test_the_compared_table_shows_ratio_verdict_and_host_cores(page: Open) -> No
     assert "not measured in this run" in one(driver, "tbody[data-operator='lpm'] tr.head").text
     caption = one(driver, "#results-table caption").text
     assert "operator alone, no data movement" in caption
-    assert len(all_of(driver, ".heatmap")) == 2 and len(all_of(driver, "#heat0-table .cell")) > 80
+    assert len(shown(driver, ".heatmap")) == 2 and len(all_of(driver, "#heat0-table .cell")) > 80
 
 
 # --------------------------------------------------------------------------- figures
@@ -382,3 +382,106 @@ def test_tables_have_semantics_and_controls_have_names(page: Open) -> None:
     bring(driver, "aes")
     for control in all_of(driver, "button, select, input"):
         assert (control.get_attribute("aria-label") or control.get_attribute("textContent") or "").strip(), control.get_attribute("outerHTML")
+
+
+# --------------------------------------------------------------------------- several targets
+
+
+def drawn_ratios(driver: Any) -> Any:
+    section = one(driver, "#ratios")
+    driver.execute_script("document.documentElement.style.scrollBehavior='auto'; arguments[0].scrollIntoView()", section)
+    WebDriverWait(driver, 10).until(lambda d: section.find_elements(By.CSS_SELECTOR, ".canvas .main-svg"))
+    return section
+
+
+def ratio_texts(driver: Any) -> str:
+    return str(driver.execute_script("return document.querySelector('#ratios .canvas').textContent"))
+
+
+def test_the_reader_chooses_which_engines_meet(page: Open) -> None:
+    driver = page("targets")
+    row = "tbody[data-operator='hmac'] tr.head"
+    assert "ipsec-mb" in one(driver, row).text and len(shown(driver, ".heatmap")) == 1
+    section = drawn_ratios(driver)
+    assert "openssl / ipsec-mb" in ratio_texts(driver)
+    before = one(driver, row).text
+    click(driver, one(driver, "[data-pairing-choice='same']"))
+    after = one(driver, row).text
+    assert before != after and "Engine on both" in one(driver, "#results-table").text and "Verdict" in one(driver, "#results-table").text
+    assert "openssl / ipsec-mb" not in ratio_texts(driver) and "openssl" in ratio_texts(driver)
+    assert "same engine on both" in section.text and len(shown(driver, ".heatmap")) == 1
+    assert [e.text.split()[0] for e in shown(driver, ".paths tbody tr")].count("hmac") == 1
+    click(driver, one(driver, "[data-pairing-choice='best']"))
+    assert one(driver, row).text == before
+
+
+def test_the_ratio_figure_follows_size_and_threads(page: Open) -> None:
+    driver = page("targets")
+    section = drawn_ratios(driver)
+    assert "1 KiB, 1 thread" in section.text
+    Select(one(driver, "#ratios select[aria-label='size']")).select_by_visible_text("64 KiB")
+    Select(one(driver, "#ratios select[aria-label='threads']")).select_by_visible_text("best of each side")
+    assert "64 KiB, each side at its best number of threads" in section.text
+    assert "8 threads" in ratio_texts(driver)
+
+
+def test_every_ratio_can_be_downloaded(page: Open, downloads: Path) -> None:
+    driver = page("targets")
+    drawn_ratios(driver)
+    click(driver, one(driver, "[data-ratio-format='csv']"))
+    rows = list(csv.DictReader(io.StringIO(arrived(downloads, ".csv").read_text())))
+    assert {r["pairing"] for r in rows} == {"best", "same"} and {r["target"] for r in rows} == {"bf2"}
+    sha = [r for r in rows if r["operator"] == "sha256" and r["pairing"] == "best"]
+    assert len(sha) == len(SIZES) * 4 and all(float(r["low95"]) < float(r["ratio"]) < float(r["high95"]) for r in sha)
+    click(driver, one(driver, "[data-ratio-format='svg']"))
+    text = "".join(ET.parse(arrived(downloads, ".svg")).getroot().itertext())
+    assert "Ratio to local, best engine against best engine: 1 KiB, 1 thread" in text and "0.05×" in text
+
+
+def test_an_operator_shows_its_ratio_over_size_and_threads(page: Open) -> None:
+    driver = page("targets")
+    article = bring(driver, "aes")
+    Select(article.find_element(By.CSS_SELECTOR, "select[aria-label='show']")).select_by_visible_text("ratio to local")
+    captions = [e.text for e in article.find_elements(By.CSS_SELECTOR, "figcaption")]
+    assert captions[0].startswith("Ratio to the baseline over size") and captions[1].startswith("Ratio to the baseline over threads")
+    assert "best engine against best engine" in article.text
+
+
+def test_throughput_against_jobs_in_flight(page: Open) -> None:
+    driver = page("targets")
+    article = bring(driver, "aes")
+    assert [e.get_attribute("data-kind") for e in article.find_elements(By.CSS_SELECTOR, ".plot")] == ["axis", "threads", "flight"]
+    text = driver.execute_script("return document.querySelector('#op-aes .plot[data-kind=flight] .canvas').textContent")
+    assert all(word in text for word in ("local: cryptodev-aesni-mb", "bf2: cryptodev", "local: ipsec-mb, synchronous", "jobs in flight", "128"))
+    assert "--in-flight 8,32,64,128 --target local --target bf2" in article.find_element(By.CSS_SELECTOR, ".rerun code").text
+    over_size = driver.execute_script("return document.querySelector('#op-aes .plot[data-kind=axis] .canvas').textContent")
+    assert "~128" in over_size and "~8 " not in over_size  # of several numbers of jobs the fastest
+    assert [e.get_attribute("data-kind") for e in bring(driver, "sha256").find_elements(By.CSS_SELECTOR, ".plot")] == ["axis", "threads"]
+
+
+def test_labels_stand_beside_figures_and_emulated_targets_have_none(page: Open) -> None:
+    driver = page("five")
+    assert one(driver, "#ratios .legend").text.count("restricted host, not a device") == 1
+    article = bring(driver, "sha256")
+    assert "local:cpus=0,quota=50% (restricted host, not a device)" in article.find_element(By.CSS_SELECTOR, ".under").text
+    assert "lost: connection closed by 10.0.0.7 port 22" in one(driver, ".when").text
+    assert "31 of 48" in one(driver, "#correctness").text and "emulated: correctness only" in one(driver, "#correctness").text
+    for section in ("results", "ratios", "heat", "paths", "operators", "calculator"):
+        assert "qemu" not in driver.execute_script(f"return document.getElementById('{section}').textContent")
+
+
+def test_a_page_without_times_works(page: Open) -> None:
+    driver = page("emulated")
+    assert "verified on qemu:aarch64" in one(driver, "h1").text and not all_of(driver, "#results-table, #calc, .plot")
+
+
+@pytest.mark.parametrize("name", ["targets", "five", "emulated"])
+def test_pages_of_targets_fit_a_telephone(page: Open, name: str) -> None:
+    driver = page(name)
+    viewport(driver, 400, 800)
+    try:
+        if name != "emulated":
+            drawn_ratios(driver)
+        WebDriverWait(driver, 10).until(lambda d: d.execute_script("return document.documentElement.scrollWidth") <= 400)
+    finally:
+        viewport(driver, 1280, 800)

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import itertools
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dpubench.results.model import Failure, Interval, PointSummary, RunSummary, Warning_
+from dpubench.results.model import EMULATED, Failure, Interval, PointSummary, RunSummary, Warning_
 
 NO_CYCLES = "the processor, or the virtual machine, offers no cycle counter"
 NO_ENERGY = "no energy counter of the processor packages (RAPL in powercap, hwmon)"
+RESTRICTED = "restricted host, not a device"
 SIZES = (64, 128, 256, 512, 1024, 4096, 16384, 65536)
 
 
@@ -241,4 +242,78 @@ def three_devices() -> list[RunSummary]:
         make_run("host", threads=(1, 2, 4, 8), counters=True),
         make_run("bluefield", cpu="Arm Cortex-A78AE", speed=0.46, cores=16, seed=2, missing=("ipsec-mb", "isal", "dpdk-gfni"), threads=(1, 2, 4, 8)),
         make_run("epyc", cpu="AMD EPYC 9354", speed=1.02, cores=32, seed=3, threads=(1, 2, 4, 8), specs=SPECS[4:]),
+    ]
+
+
+def as_target(run: RunSummary, target: str, *, run_set: str = "operators-quick-20261121T090000Z", label: str = "", lost: str = "") -> RunSummary:
+    """``run`` as the member of a set that was measured on ``target``; ``local`` is the baseline. An emulated one has no figures."""
+    run.name, run.run_set, run.target, run.spec = f"{run_set}@{target}", run_set, target, f"ssh://ubuntu@{target}" if target == "bf2" else target
+    run.path, run.is_baseline = f"results/{run_set}/targets/{target.replace(':', '-')}", target == "local"
+    run.command = "dpubench run operators --plan paper --target local --target bf2"
+    run.label, run.lost, run.status = label, lost, "interrupted" if lost else "complete"
+    for point in run.points:
+        point.target = target
+        point.id += f"@{target}" if target != "local" else ""
+        if label == EMULATED:
+            point.ops_per_s = point.ns_per_op = point.gbps = point.primary = point.cycles_per_op = point.energy_nj_per_op = None
+            point.canary_ratio = point.ratio_to_reference = None
+            point.metrics, point.round_rates, point.warnings, point.rounds, point.windows = {}, [], [], 0, 0
+            point.precision, point.converged, point.build_ns = float("nan"), False, None
+    if label == EMULATED:
+        run.warnings = []
+    run.failures = [replace(f, point=f"{f.point}@{target}" if f.point and target != "local" else f.point) for f in run.failures]
+    return run
+
+
+def with_device_engine(run: RunSummary, flights: tuple[int, ...] = (8, 32, 64, 128), *, hardware: bool = False) -> RunSummary:
+    """``run`` with an asynchronous AES engine beside the others: its default of 32 jobs in flight, and ``flights`` asked for."""
+    added = []
+    for point in [p for p in run.points if p.operator == "aes" and p.engine == "openssl" and p.primary is not None]:
+        for asked in (0, *flights):
+            effective = asked or 32
+            factor = 4.2 * effective / (effective + 22)
+            engine = "cryptodev" if hardware else "cryptodev-aesni-mb"
+            new = replace(
+                point, engine=engine, in_flight=asked, id=point.id.replace("/openssl", f"/{engine}" + (f"~{asked}" if asked else "")),
+                warnings=[], precision=0.02, converged=True, rounds=6, round_rates=[r * factor for r in point.round_rates],
+                path={"isa": "", "library": "DPDK 22.11.11", "detail": "", "driver": "crypto_mlx5" if hardware else "crypto_aesni_mb",
+                      "device": "0000:03:00.0" if hardware else "crypto_aesni_mb0", "in_flight": effective, "is_hardware": hardware},
+            )  # fmt: skip
+            for name in ("ops_per_s", "gbps", "primary", "ratio_to_reference"):
+                value = getattr(point, name)
+                setattr(new, name, None if value is None else scaled(value, factor))
+            assert new.ops_per_s is not None
+            new.ns_per_op = Interval(1e9 / new.ops_per_s.value, 1e9 / new.ops_per_s.high, 1e9 / new.ops_per_s.low)
+            added.append(new)
+    run.points += added
+    return run
+
+
+def host_and_device(sizes: tuple[int, ...] = SIZES, threads: tuple[int, ...] = (1, 2, 4, 8)) -> list[RunSummary]:
+    """One run of a host and of a DPU with slower cores, fewer engines, and a device engine for AES."""
+    host = make_run("host", sizes=sizes, threads=threads, counters=True)
+    device = make_run(
+        "device", cpu="Arm Cortex-A72", speed=0.34, cores=8, sizes=sizes, threads=threads, seed=2, missing=("ipsec-mb", "isal", "dpdk-gfni")
+    )
+    device.build_info = {"compiler": "gcc 13.2.0", "flags": "-O3 -mcpu=cortex-a72", "revision": "3d79300", "type": "release"}
+    for operator in device.operators.values():
+        for engine in operator["engines"]:
+            if engine["name"] in ("ipsec-mb", "isal", "dpdk-gfni"):
+                engine["available"], engine["reason"] = False, "is not built for aarch64"
+    for point in device.points:
+        point.path = point.path and point.path | {"isa": "scalar" if point.engine == "portable" else "NEON", "library": f"{point.engine} 1.1"}
+    return [as_target(with_device_engine(host), "local"), as_target(with_device_engine(device, hardware=True), "bf2")]
+
+
+def five_targets() -> list[RunSummary]:
+    """A host, a DPU, the host restricted, an emulated target, and a DPU that was lost before it had measured anything."""
+    sizes, threads = (64, 1024, 16384), (1, 2, 4)
+    restricted = make_run("restricted", speed=0.52, cores=1, sizes=sizes, threads=(1,), seed=5)
+    emulated = make_run("emulated", cpu="Neoverse-N1", sizes=(1024,), threads=(1,), seed=6, missing=("ipsec-mb", "dpdk-gfni"))
+    lost = replace(make_run("lost", sizes=sizes, threads=(1,)), points=[], warnings=[], failures=[], machine={}, build_info={}, operators={})
+    return [
+        *host_and_device(sizes, threads),
+        as_target(restricted, "local:cpus=0,quota=50%", label=RESTRICTED),
+        as_target(emulated, "qemu:aarch64", label=EMULATED),
+        as_target(lost, "bf3", lost="connection closed by 10.0.0.7 port 22"),
     ]

@@ -151,7 +151,7 @@ def write_run(
                     "energy_uj": operations * energy_of[owner] / 1000,
                 }
             )
-    for number in range(rounds):
+    for number in range(rounds if groups else 0):
         merged = {name: np.concatenate([part[name] for part in parts[number]]) for name in parts[number][0]}
         _write_round(directory / "rounds" / f"{number:04}", merged, as_events=unfinished and number == rounds - 1)
     described = _run_json(directory.name, points)

@@ -19,7 +19,10 @@ from dpubench.cli.export import export
 from dpubench.cli.query import query
 from dpubench.cli.show import show
 from dpubench.errors import Exit, UserError
+from dpubench.results import text
 from dpubench.results.model import EMULATED
+from dpubench.results.summary import summaries
+from report_fixtures import host_and_device
 from simulation import Noise, SimulatedPoint, SimulatedTarget, write_run, write_set
 from typer.testing import CliRunner
 
@@ -252,6 +255,24 @@ def test_anonymous_exports_name_nobody(tmp_path: Path, form: str) -> None:
         assert [p["id"] for p in run["points"]] == [p["id"] for p in named["points"]]
 
 
+def test_an_anonymous_set_names_no_target_and_keeps_the_labels(tmp_path: Path) -> None:
+    members = [
+        SimulatedTarget("local", POINTS[:3]),
+        SimulatedTarget("ssh://bob@lab-7", on(0.4)[:3]),
+        SimulatedTarget("bf2", on(0.5)[:3], lost="bf2 closed the connection"),
+        SimulatedTarget("local:cpus=0", on(0.5)[:3], label="restricted host, not a device"),
+    ]
+    write_set(tmp_path / "s", members, rounds=2)
+    for form in ("--json", "--csv", "--latex"):
+        text = call(tmp_path, "export", "s", form, "--anonymous")
+        assert not [word for word in ("bob", "lab-7", "bf2", "ssh:", str(tmp_path)) if word in text], form
+        assert "restricted host, not a device" in text
+    runs = json.loads(call(tmp_path, "export", "s", "--json", "--anonymous"))["runs"]
+    assert [r["name"] for r in runs] == ["s@local", "s@target-1", "s@target-2", "s@target-3"]
+    assert runs[1]["points"][0]["id"] == "aes/mode=gcm,size=1024/t1/b32/stream/portable@target-1"
+    assert runs[2]["lost"] == "target-2 closed the connection" and all(r["spec"] == "" for r in runs)
+
+
 def test_an_anonymous_parquet_names_nobody_either(tmp_path: Path) -> None:
     write_run(tmp_path / "run", POINTS, rounds=2, changes=IDENTIFYING)
     call(tmp_path, "export", "run", "--parquet", "--anonymous", "-o", str(tmp_path / "x.parquet"))
@@ -274,6 +295,47 @@ def test_views_agree_with_each_other(results: Path) -> None:
 
 def test_one_run_can_be_asked(results: Path) -> None:
     assert json.loads(call(results, "query", "SELECT DISTINCT run FROM points", "--json", "--run", "latest")) == [{"run": "new"}]
+
+
+def test_targets_of_a_set_can_be_asked_together_or_alone(results: Path) -> None:
+    sql = "SELECT run, target, label, count(ops_per_s) AS n FROM points GROUP BY ALL ORDER BY ALL"
+    rows = json.loads(call(results, "query", sql, "--json", "--run", "set"))
+    assert [(r["run"], r["n"]) for r in rows] == [("set@bf2", 7), ("set@local", 11), ("set@local:cpus=0,quota=50%", 3), ("set@qemu:aarch64", 0)]
+    assert rows[3]["label"] == EMULATED
+    alone = json.loads(call(results, "query", sql, "--json", "--run", "set@bf2"))
+    assert [(r["target"], r["n"]) for r in alone] == [("bf2", 7)]
+
+
+def test_formats_of_a_set_agree(results: Path, tmp_path: Path) -> None:
+    file = tmp_path / "points.parquet"
+    call(results, "export", "set", "--parquet", "-o", str(file))
+    rows = pq.read_table(file).to_pylist()
+    lines = list(csv.DictReader(io.StringIO(call(results, "export", "set", "--csv"))))
+    runs = json.loads(call(results, "export", "set", "--json"))["runs"]
+    points = [(p["id"], p["target"], run["label"]) for run in runs for p in run["points"]]
+    assert [(r["id"], r["target"], r["label"]) for r in rows] == points == [(r["id"], r["target"], r["label"]) for r in lines]
+    emulated = [r for r in rows if r["label"] == EMULATED]
+    assert len(emulated) == 4 and not any(value for r in emulated for name, value in r.items() if re.search("per_|gbps|primary|ratio|build_ns", name))
+    assert emulated[0]["known_answers"] == 4 and emulated[0]["compared"] == 256
+
+
+# --------------------------------------------------------------------------- what a run of several targets prints at its end
+
+
+def test_the_summary_of_a_set(results: Path, golden: Callable[[str, str], None]) -> None:
+    golden("targets.txt", "\n".join(text.targets(summaries(results / "set"))) + "\n")
+
+
+@pytest.mark.parametrize("room", [8, 12, 20])
+def test_the_summary_of_a_set_keeps_to_its_room(room: int) -> None:
+    runs = host_and_device((64, 1024), (1, 2))
+    lines = text.targets(runs, room, 120)
+    assert len(lines) == min(room, 3 + 1 + 16) and lines[0].startswith("operators-quick-20261121T090000Z: 2 targets; ratios to local")
+    shown = sum(line.split()[0] in runs[0].operators for line in lines)
+    more = re.match(r"\.\.\. and (\d+) operators more", lines[-1])
+    assert shown + (int(more[1]) if more else 0) == 16
+    wide = text.targets(runs, 12, 200)
+    assert len(wide) == 12 and set(runs[0].operators) <= {word for line in wide[4:] for word in line.split()}
 
 
 def test_no_rows_is_an_answer(results: Path) -> None:

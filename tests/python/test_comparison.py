@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from dpubench.results.comparison import compare, compare_builds
-from dpubench.results.model import Comparison, PointSummary, RunSummary
-from dpubench.results.summary import summarize
-from simulation import Noise, SimulatedPoint, write_run
+from dpubench.results.comparison import compare, compare_builds, compare_targets
+from dpubench.results.model import EMULATED, Comparison, PointSummary, RunSummary
+from dpubench.results.statistics import unpaired_difference
+from dpubench.results.summary import summaries, summarize
+from simulation import Noise, SimulatedPoint, SimulatedTarget, log_rates, write_run, write_set
 
 EFFECT = 0.03
 SIZES = (64, 256, 1024, 4096)
@@ -186,3 +188,121 @@ def test_points_of_several_targets_pair_by_target(tmp_path: Path) -> None:
     both = replace(once, points=twice)
     rows = compare(both, both, EFFECT)
     assert [row.old for row in rows] == [row.new for row in rows]
+
+
+# --------------------------------------------------------------------------- targets
+
+
+def targets(path: Path, device: list[SimulatedPoint], seed: int = 1, **options: object) -> list[RunSummary]:
+    """A host and a device with the same kind of CPU, one run."""
+    return summaries(write_set(path, [SimulatedTarget("local", points()), SimulatedTarget("dev", device)], seed=seed, **options))
+
+
+def at(factor: float) -> list[SimulatedPoint]:
+    return [replace(p, rate=factor * p.rate) for p in points()]
+
+
+def test_the_interval_of_a_ratio_of_independent_rounds_holds_the_planted_one() -> None:
+    generator = np.random.default_rng(7)
+    held = 0
+    for rounds in (6, 8, 12):
+        host, device = (
+            np.median(log_rates(generator, np.array([rate]), 700, rounds, 4, Noise()).mean(axis=-1), axis=-1)[:, :, 0] for rate in (1e6, 3.7e5)
+        )
+        found = [unpaired_difference(a, b) for a, b in zip(host, device, strict=True)]
+        intervals = [d.interval for d in found if d is not None]
+        held += sum(i.low <= 0.37 <= i.high for i in intervals)
+    assert 0.93 <= held / 2100 <= 0.98  # 1.06 of the t quantile, without a stopping rule
+
+
+def test_ratios_between_targets_are_plain_although_the_canaries_differ_as_much(tmp_path: Path) -> None:
+    """A slower core slows the canary alike: over the canary there would be no difference, and the device would pass for a slow moment of the host."""
+    host, device = targets(tmp_path / "set", at(0.5), noise=QUIET)
+    for summary in (host, device):
+        summary.machine = dict(host.machine)  # even of one kind of machine
+    device.canaries = {name: [0.5 * rate for rate in rates] for name, rates in device.canaries.items()}
+    rows = compare(host, device, EFFECT)
+    assert {row.verdict for row in rows} == {"slower"}
+    assert all(row.ratio is not None and row.ratio.value == pytest.approx(0.5, rel=0.03) for row in rows)
+    assert all(row.reason == "different targets: the ratio includes the machine" for row in rows)
+
+
+def test_a_target_against_itself_at_another_time_is_watched_by_its_canaries(tmp_path: Path) -> None:
+    _, before = targets(tmp_path / "a", at(0.5))
+    _, after = targets(tmp_path / "b", at(0.5), seed=50, machine_shift=-0.12, memory_shift=-0.12)
+    rows = compare(before, after, EFFECT)
+    assert found(rows, "slower") == [] and "what the machine itself moved" in next(row.reason for row in rows if row.verdict == "undecided")
+
+
+def test_an_emulated_target_has_no_ratio(tmp_path: Path) -> None:
+    made = write_set(tmp_path / "set", [SimulatedTarget("local", points()), SimulatedTarget("qemu:aarch64", at(0.01), label=EMULATED)])
+    host, emulated = summaries(made)
+    assert all(p.ops_per_s is None and p.build_ns is None and p.verified for p in emulated.points)
+    assert emulated.canaries == {} and emulated.times_mean_nothing
+    for rows in (compare(host, emulated, EFFECT), compare(emulated, host, EFFECT, best_engine=True)):
+        assert {(row.verdict, row.ratio, row.reason) for row in rows} == {("not comparable", None, "qemu:aarch64 is emulated: correctness only")}
+
+
+def test_a_label_is_in_the_reason_of_every_row(tmp_path: Path) -> None:
+    label = "restricted host, not a device"
+    host, restricted = summaries(
+        write_set(tmp_path / "s", [SimulatedTarget("local", points()), SimulatedTarget("local:cpus=0", at(0.5), label=label)])
+    )
+    assert all(f"local:cpus=0: {label}" in row.reason for row in compare(host, restricted, EFFECT))
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"version": 2}, "the operator's version differs (1, on dev 2)"),
+        ({"input_sha256": "cd" * 32}, "the input differs (text abababababab, on dev text cdcdcdcdcdcd)"),
+        ({"engine": "isal"}, "engine portable is not on dev for this configuration"),
+        ({"threads": 8}, "1 thread was not measured on dev (8)"),
+        ({"in_flight": 32}, "jobs in flight differ (the default of engine portable, on dev 32)"),
+        ({"unavailable": "no such library"}, "cannot run on dev: no such library"),
+        ({"failure": "it crashed"}, "not measured on dev: it crashed"),
+    ],
+)
+def test_between_targets_too_what_cannot_be_paired_says_why(tmp_path: Path, change: dict[str, Any], reason: str) -> None:
+    mine = [p for p in points() if p.engine == "portable"][:1]
+    host, device = summaries(
+        write_set(tmp_path / "s", [SimulatedTarget("local", mine), SimulatedTarget("dev", [replace(p, **change) for p in mine])])
+    )
+    if "failure" in change:
+        device.points[0].ops_per_s = None  # as an output that disagreed takes back its point's figures
+    assert compare(host, device, EFFECT)[0].reason.startswith(reason)
+
+
+def test_a_missing_engine_has_the_reason_of_the_catalog(tmp_path: Path) -> None:
+    host, device = targets(tmp_path / "s", [p for p in at(0.5) if p.engine == "portable"])
+    device.operators["aes"]["engines"] = [{"name": "openssl", "available": False, "reason": "libcrypto.so.3 is not there"}]
+    reasons = {row.configuration.split("/")[0]: row.reason for row in compare(host, device, EFFECT) if row.configuration.endswith("openssl")}
+    assert reasons["aes"] == "engine openssl cannot run on dev: libcrypto.so.3 is not there"
+    assert reasons["lpm"] == "engine openssl is not on dev for this configuration"
+
+
+def test_jobs_in_flight_are_points_of_their_own_and_the_best_of_them_meets_the_best(tmp_path: Path) -> None:
+    engine = SimulatedPoint("aes", "cryptodev", 1e6, {"size": "64"}, path={"in_flight": 32})
+    mine = [engine, replace(engine, in_flight=8, rate=5e5), replace(engine, in_flight=128, rate=2e6)]
+    host, device = summaries(write_set(tmp_path / "s", [SimulatedTarget("local", mine), SimulatedTarget("dev", mine)], noise=QUIET))
+    names = [f"aes/size=64/t1/b32/stream/{name}" for name in ("cryptodev", "cryptodev~8", "cryptodev~128")]
+    assert [row.configuration for row in compare(host, device, EFFECT)] == names
+    assert [row.configuration for row in compare(host, device, EFFECT, best_engine=True)] == names[2:]
+
+
+def test_two_builds_on_two_targets_pair_build_by_build(tmp_path: Path) -> None:
+    mine = points()[:2]
+    both = [*mine, *(replace(p, build="before") for p in mine)]
+    host, device = summaries(write_set(tmp_path / "s", [SimulatedTarget("local", both), SimulatedTarget("dev", both)]))
+    rows = compare(host, device, EFFECT)
+    assert [row.new for row in rows] == [f"{row.old}@dev" if "#" not in str(row.old) else str(row.old).replace("#", "@dev#") for row in rows]
+
+
+def test_two_runs_of_several_targets_are_compared_target_by_target(tmp_path: Path) -> None:
+    old = targets(tmp_path / "a", at(0.5), noise=QUIET)
+    new = targets(tmp_path / "b", at(0.4), seed=30, noise=QUIET)
+    parts = dict(compare_targets(old, new, EFFECT))
+    assert list(parts) == ["local", "dev"]
+    assert found(parts["local"], "slower") == [] and len(found(parts["dev"], "slower")) + len(found(parts["dev"], "undecided")) == 24
+    alone = dict(compare_targets(old, new[:1], EFFECT))
+    assert {row.reason for row in alone["dev"]} == {"target dev is not in the new run"}

@@ -15,10 +15,11 @@ from dpubench.errors import UserError
 from dpubench.report.figures import chart_data
 from dpubench.report.machine import run_info
 from dpubench.report.points import OperatorPoints
+from dpubench.results.model import EMULATED
 from dpubench.results.store import windows_schema
-from dpubench.results.summary import summarize
+from dpubench.results.summary import baseline_target, summaries, summarize
 from dpubench.results.windows import read_windows
-from simulation import Noise, SimulatedPoint, write_run
+from simulation import Noise, SimulatedPoint, SimulatedTarget, write_run, write_set
 
 STILL = Noise(process=0, machine=0, drift=0, window=0, stall_share=0)
 POINTS = [
@@ -58,9 +59,10 @@ def test_gbps_stands_beside_the_primary_rate_in_modes_that_process_all_bytes(tmp
     assert incremental.gbps is None
     for point in (full, incremental):
         assert point.primary is not None and point.primary.value == pytest.approx(1) and point.primary_unit == "Mops/s"
-    [entry] = chart_data([summary], [run_info(summary)], None, [OperatorPoints("checksum", [summary])])["operators"]
+    data = chart_data([summary], [run_info(summary, "r")], None, [OperatorPoints("checksum", [summary])], [None])
+    [entry] = data["operators"]
     assert [m["unit"] for m in entry["metrics"]] == ["Gb/s"], "the report's table of points has it, too"
-    assert [point[-1] for point in entry["points"]] == [[8], [None]]
+    assert [point[data["fields"].index("metrics")] for point in entry["points"]] == [[8], [None]]
 
 
 def test_cycles_are_the_counters_where_there_is_one(tmp_path: Path) -> None:
@@ -240,3 +242,47 @@ def test_a_million_windows_are_summarized_in_seconds(tmp_path: Path) -> None:
     elapsed = time.process_time() - begin
     assert windows > 990_000 and len(summary.points) == 396
     assert elapsed < 6  # about 1 s of CPU time; room for machines that are slower and shared
+
+
+# --------------------------------------------------------------------------- runs of several targets
+
+
+def test_a_set_is_analysed_target_by_target(tmp_path: Path) -> None:
+    members = [
+        SimulatedTarget("dev", POINTS),
+        SimulatedTarget("local", POINTS),
+        SimulatedTarget("qemu:aarch64", POINTS, label=EMULATED, options={"canaries": True}),
+        SimulatedTarget("gone", [], lost="no route to host"),
+    ]
+    runs = summaries(write_set(tmp_path / "s", members, rounds=6))
+    assert [r.name for r in runs] == ["s@dev", "s@local", "s@qemu:aarch64", "s@gone"]
+    assert [(r.target, r.run_set, r.is_baseline) for r in runs][:2] == [("dev", "s", False), ("local", "s", True)]
+    assert [r.lost for r in runs] == ["", "", "", "no route to host"] and runs[3].points == [] and runs[3].status == "interrupted"
+    assert runs[0].points[0].ops_per_s is not None and runs[2].points[0].ops_per_s is None
+    assert [r.times_mean_nothing for r in runs] == [False, False, True, False]
+    assert summarize(Path(runs[2].path)).times_mean_nothing  # on its own too
+    with pytest.raises(UserError, match="is a run of several targets: name one of them, as s@dev"):
+        summarize(tmp_path / "s")
+
+
+@pytest.mark.parametrize(
+    ("targets", "wanted", "baseline"),
+    [
+        ([("a", ""), ("b", "")], "", "a"),
+        ([("a", ""), ("local", "")], "", "local"),
+        ([("a", ""), ("local", "")], "a", "a"),
+        ([("q", EMULATED), ("b", "")], "q", "b"),
+        ([("a", ""), ("b", "")], "c", "a"),
+        ([("q", EMULATED)], "", ""),
+    ],
+)
+def test_the_baseline_of_a_set(targets: list[tuple[str, str]], wanted: str, baseline: str) -> None:
+    assert baseline_target(targets, wanted) == baseline
+
+
+def test_warnings_about_times_are_not_an_emulated_targets(tmp_path: Path) -> None:
+    warnings = [{"code": c, "message": "m"} for c in ("clock-drift", "input-skipped")]
+    (run,) = summaries(write_set(tmp_path / "s", [SimulatedTarget("q", POINTS, label=EMULATED)], rounds=2))
+    assert run.all_warnings() == []
+    made = write_run(tmp_path / "r", POINTS, rounds=2, changes={"warnings": warnings, "target_info": {"spec": "q", "label": EMULATED}})
+    assert [w.code for w in summarize(made).all_warnings()] == ["input-skipped"]

@@ -102,7 +102,7 @@ inline void require_eal() {
                                     "--log-level=error"};
   const std::vector<std::string> devices = pci_devices();
   if (devices.empty()) {
-    words.insert(words.end(), {"--no-huge", "-m", "256", "--no-pci"});
+    words.insert(words.end(), {"--no-huge", "-m", "512", "--no-pci"});
   } else {
     words.push_back("--in-memory");
     for (const std::string& device : devices) words.insert(words.end(), {"-a", device});

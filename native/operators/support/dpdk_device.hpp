@@ -8,11 +8,13 @@
 #include <rte_memory.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -117,6 +119,52 @@ class Mapping {
   std::span<std::byte> memory_;
 };
 
+/// Whose a device's queue is while anything is in flight on it. A device has few queues, and each session of a job as many lanes
+/// as there are threads; sessions take turns (windows alternate), so that their lanes share queues, and this makes sure of it.
+class Turn {
+ public:
+  /// @return false while another lane has jobs in flight
+  bool take(const void* lane) noexcept {
+    const void* nobody = nullptr;
+    return owner_.compare_exchange_strong(nobody, lane, std::memory_order_acquire);
+  }
+  void give_back() noexcept { owner_.store(nullptr, std::memory_order_release); }
+
+ private:
+  std::atomic<const void*> owner_ = nullptr;
+};
+
+/// Numbers of the lanes that a session has open: lane i of every session has the device's queue i.
+class Ordinals {
+ public:
+  /// The smallest that is free. Holds the number until it is destroyed.
+  class Lease {
+   public:
+    explicit Lease(Ordinals& all) : all_(&all) {
+      const std::scoped_lock lock(all.mutex_);
+      const auto found = std::find(all.taken_.begin(), all.taken_.end(), false);
+      number_ = static_cast<std::size_t>(found - all.taken_.begin());
+      if (found == all.taken_.end()) all.taken_.push_back(false);
+      all.taken_[number_] = true;
+    }
+    Lease(const Lease&) = delete;
+    Lease& operator=(const Lease&) = delete;
+    ~Lease() {
+      const std::scoped_lock lock(all_->mutex_);
+      all_->taken_[number_] = false;
+    }
+    [[nodiscard]] std::size_t number() const { return number_; }
+
+   private:
+    Ordinals* all_;
+    std::size_t number_;
+  };
+
+ private:
+  std::mutex mutex_;
+  std::vector<bool> taken_;
+};
+
 /// Whose item a device's operation is: kept in the operation's private area.
 struct Tag {
   std::uint32_t record;  ///< of QueueLane: the burst
@@ -131,8 +179,10 @@ struct Tag {
 ///   void fill(Op*, const Burst&, uint32_t i)     makes an operation of an item
 ///   uint16_t enqueue(Op**, uint16_t n)           as many as the device takes of them, from the first on
 ///   uint16_t dequeue(Op**, uint16_t n)           up to n that are complete
-///   void complete(Op*, Burst&, uint32_t i)       writes an item's length, result and status
-///   void attach(std::span<std::byte>)            see Lane::attach; before it goes, ~Queue stops the device
+///   bool complete(Op*, Burst&, uint32_t i)       writes an item's length, result and status; false: the operation is to be
+///                                                given to the device once more, for what is left of the item
+///   Turn& turn()                                 of the device's queue, which lanes of several sessions may share
+///   void attach(std::span<std::byte>)            see Lane::attach
 template <class Queue>
 class QueueLane final : public Lane {
   using Op = typename Queue::Op;
@@ -155,6 +205,7 @@ class QueueLane final : public Lane {
   bool submit(Burst& burst) noexcept override {
     if (!waiting_.empty()) send_waiting();
     if (burst.n > free_count_ || !waiting_.empty()) return false;
+    if (free_count_ == free_.size() && !queue_->turn().take(this)) return false;
     const std::uint32_t record = free_records_.back();
     free_records_.pop_back();
     records_[record] = {&burst, burst.n};
@@ -198,13 +249,17 @@ class QueueLane final : public Lane {
       Op* const op = taken[k];
       const Tag tag = Queue::tag(op);
       Record& record = records_[tag.record];
-      queue_->complete(op, *record.burst, tag.item);
+      if (!queue_->complete(op, *record.burst, tag.item)) [[unlikely]] {
+        waiting_.push_back(op);
+        continue;
+      }
       free_[free_count_++] = op;
       if (--record.left == 0) {
         complete_.push_back(record.burst);
         free_records_.push_back(tag.record);
       }
     }
+    if (n != 0 && free_count_ == free_.size()) queue_->turn().give_back();
     return n;
   }
 
@@ -220,6 +275,8 @@ class QueueLane final : public Lane {
       if (!waiting_.empty()) send_waiting();
       if (take_complete() != 0) idle = 0;
     }
+    // The device may still write to what it never gave back: that must stay memory of nobody else's.
+    if (free_count_ < free_.size()) static_cast<void>(queue_.release());
   }
 
   std::unique_ptr<Queue> queue_;

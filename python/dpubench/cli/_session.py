@@ -15,6 +15,7 @@ from typing import Any
 from dpubench.cli._progress import JsonEvents, listener
 from dpubench.errors import Interrupted, TargetLost, UserError
 from dpubench.plans.model import Plan
+from dpubench.results import text
 from dpubench.results.model import PointSummary, RunSummary
 from dpubench.results.store import RunSetWriter, RunWriter
 from dpubench.results.summary import summaries, summarize
@@ -45,7 +46,7 @@ class Part:
         setting = Setting(
             self.target, given["program"], self.target.cpus(), self.target.cache_directory(), stop, display,
             [Path(d) for d in given["engine_dirs"]], Path(given["against"]) if given["against"] else None,
-            heading="" if budget is None else f"{self.target.name}: ",
+            devices=given.get("devices", []), heading="" if budget is None else f"{self.target.name}: ",
         )  # fmt: skip
         placed = {kind: self.target.place([Path(f) for f in files]) for kind, files in self.inputs.items()}
         return Run(self.writer, self.plan, setting, self.record, placed, budget)
@@ -87,13 +88,13 @@ def carry_out_together(
     if as_json and isinstance(display, JsonEvents):
         display.emit(_summary_event(writer.path, report, status, runs))
     else:
-        for one in analysed:
-            print(one.name, len(one.points))
-        unfinished = [e["name"] for e in record["targets"] if e["status"] == "interrupted"]
-        if unfinished:
-            print(f"{', '.join(unfinished)}: not complete: {again}")
-        if report is not None:
-            print(f"report: {report}")
+        owing = [entry["name"] for entry in record["targets"] if entry["status"] == "interrupted"]
+        tail = [f"not complete: {', '.join(owing)}; {again}"] if owing else []
+        tail += [f"report: {report}"] if report is not None else [f"results: {writer.path}"]
+        tail += [f"next: dpubench show {_named(writer.path)}"]
+        failures = [failure for run in runs for failure in run.record["failures"]][:2]
+        failed = failure_lines(failures, SUMMARY_LINES // 3, writer.path)
+        print("\n".join([*text.targets(analysed, SUMMARY_LINES - len(tail) - len(failed)), *failed, *tail]))
     return int(status)
 
 
@@ -143,6 +144,8 @@ def summary(run: Run, analysed: RunSummary, path: Path, report: Path | None) -> 
     tail += [f"report: {report}"] if report is not None else [f"results: {path}"]
     tail += [f"next: dpubench show {_named(path)}"]
     cells = [_cell(analysed, operator, points) for operator in operators]
+    if analysed.times_mean_nothing:
+        head = text.targets([analysed])
     head += failure_lines(failures[:2], SUMMARY_LINES - len(head) - len(tail) - min(len(cells), TABLE_LINES), path)
     return head + _columns(cells, SUMMARY_LINES - len(head) - len(tail)) + tail
 
@@ -152,9 +155,9 @@ def failure_lines(failures: list[dict[str, Any]], room: int, path: Path) -> list
     width = max(shutil.get_terminal_size((120, 24)).columns, 60)
     lines: list[str] = []
     for failure in failures:
-        text = f"failed: {failure.get('point', 'the run')}: {failure['message']}"
+        told = f"failed: {failure.get('point', 'the run')}: {failure['message']}"
         # A point's name and paths are copied from here: they are not broken.
-        lines += textwrap.wrap(" ".join(text.split()), width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+        lines += textwrap.wrap(" ".join(told.split()), width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
     if len(lines) <= room:
         return lines
     return [*lines[: room - 1], f"  ... the rest of the reasons: dpubench show {_named(path)}"]

@@ -15,11 +15,12 @@ def command(
     operator: str = typer.Argument(help="Name of an operator (`dpubench list`)."),
     json: bool = typer.Option(False, "--json", help="Print JSON."),
     engine_dir: list[Path] = typer.Option([], "--engine-dir", help="Folder with further engine modules or contract programs (repeatable)."),
+    device: list[str] = typer.Option([], "--device", help="Device for cryptodev, compressdev, dmadev, regexdev: PCI address or DPDK virtual device."),
 ) -> int:
     from dpubench import catalog, programs
     from dpubench.cli import print_json
 
-    entry = catalog.read_here(programs.operators_program(), engine_dir).operator(operator)
+    entry = catalog.read_here(programs.operators_program(), engine_dir, device).operator(operator)
     if json:
         print_json(entry)
     else:

@@ -16,6 +16,7 @@ def command(
     what: str = typer.Argument("operators", help="operators, engines, studies, plans, targets or inputs"),
     json: bool = typer.Option(False, "--json", help="Print JSON."),
     engine_dir: list[Path] = typer.Option([], "--engine-dir", help="Folder with further engine modules or contract programs (repeatable)."),
+    device: list[str] = typer.Option([], "--device", help="Device for cryptodev, compressdev, dmadev, regexdev: PCI address or DPDK virtual device."),
     input: list[str] = typer.Option([], "--input", help="KIND=PATH: with `list inputs`, what would be used instead (repeatable)."),
 ) -> int:
     from dpubench.cli import print_json
@@ -23,7 +24,7 @@ def command(
 
     if what not in WHAT:
         raise UserError(f"list: unknown '{what}'{nearest(what, WHAT)}")
-    rows = _rows(what, engine_dir, input)
+    rows = _rows(what, engine_dir, input, device)
     if json:
         print_json(rows)
     else:
@@ -31,7 +32,7 @@ def command(
     return 0
 
 
-def _rows(what: str, engine_dirs: list[Path], given: list[str]) -> list[dict[str, Any]]:
+def _rows(what: str, engine_dirs: list[Path], given: list[str], devices: list[str]) -> list[dict[str, Any]]:
     if what == "studies":
         from dpubench import studies
 
@@ -52,7 +53,7 @@ def _rows(what: str, engine_dirs: list[Path], given: list[str]) -> list[dict[str
         return _inputs(given)
     from dpubench import catalog, programs
 
-    known = catalog.read_here(programs.operators_program(), engine_dirs)
+    known = catalog.read_here(programs.operators_program(), engine_dirs, devices)
     if what == "engines":
         rows = [
             {

@@ -1,21 +1,31 @@
 """Write the report of one or several runs: one HTML file that needs no network.
 
-With several runs every figure is set against the baseline run (default: the first). A run of another device is its run directory, copied here.
+The targets of a run stand side by side, each against the baseline (default: local); so do several runs. A run of another device is its run directory,
+copied here. A reader can choose in the page whether the best engines of both sides meet or the same one; --pairing says which at first.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+if TYPE_CHECKING:
+    from dpubench.results.model import RunSummary
+
+_PAIRINGS = {"best-engine": "best", "same-engine": "same"}
+
 
 def command(
-    runs: Annotated[list[str] | None, typer.Argument(metavar="RUN", help="Runs: paths, names, or 'latest' (default).", show_default=False)] = None,
-    baseline: Annotated[
-        str | None, typer.Option("--baseline", metavar="RUN", help="The run that others are set against (default: the first).")
+    runs: Annotated[
+        list[str] | None, typer.Argument(metavar="RUN", help="Runs: paths, names, NAME@target, or 'latest' (default).", show_default=False)
     ] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option("--baseline", metavar="RUN|TARGET", help="What the others are set against: a target, NAME@target, or a run (default: local)."),
+    ] = None,
+    pairing: Annotated[str, typer.Option("--pairing", help="best-engine: the fastest of each side; same-engine: one on both.")] = "best-engine",
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", metavar="FILE", help="The file to write (default: report.html in the run's directory, or here for several)."),
@@ -25,31 +35,45 @@ def command(
 ) -> int:
     from dpubench import report
     from dpubench.cli import print_json, results_directory
-    from dpubench.errors import EnvironmentFault, UserError
+    from dpubench.errors import EnvironmentFault, UserError, nearest
     from dpubench.results.store import find_run
-    from dpubench.results.summary import summarize
+    from dpubench.results.summary import summaries
 
+    if pairing not in _PAIRINGS:
+        raise UserError(f"--pairing {pairing}: is not known{nearest(pairing, _PAIRINGS)}")
     folder = results_directory(results)
     chosen = [find_run(run, folder).path for run in runs or ["latest"]]
-    base = find_run(baseline, folder).path if baseline is not None else chosen[0]
-    if base not in chosen:
-        if not runs:
-            raise UserError(f"--baseline {baseline}: name the runs to set against it too (dpubench report RUN --baseline {baseline})")
-        chosen.insert(0, base)
-    if len(set(chosen)) != len(chosen):
+    analysed = [run for path in chosen for run in summaries(path)]
+    base = baseline
+    if baseline is not None and not any(baseline in (run.target, run.name, run.path) for run in analysed):
+        base, added = _baseline_run(find_run(baseline, folder).path, analysed)
+        if added:
+            if not runs:
+                raise UserError(f"--baseline {baseline}: name the runs to set against it too (dpubench report RUN --baseline {baseline})")
+            analysed = added + analysed
+    if len({run.path for run in analysed}) != len(analysed):
         raise UserError("a run is named twice: every run stands in a report once")
-    target = output if output is not None else chosen[0] / "report.html" if len(chosen) == 1 else Path("report.html")
+    target = output if output is not None else chosen[0] / "report.html" if len(chosen) == 1 and base == baseline else Path("report.html")
     if target.is_dir():
         raise UserError(f"-o {target}: this is a directory; name a file, such as {target / 'report.html'}")
-    summaries = [summarize(path) for path in chosen]
     try:
-        report.write(summaries, target, baseline=summaries[chosen.index(base)].path)
+        report.write(analysed, target, baseline=base, pairing=_PAIRINGS[pairing])
     except OSError as error:
         raise EnvironmentFault(f"{target}: the report cannot be written ({error.strerror or error}): choose another file with -o") from error
     except ValueError as error:
         raise UserError(str(error)) from error
     if json:
-        print_json({"report": str(target), "bytes": target.stat().st_size, "runs": [summary.name for summary in summaries]})
+        print_json({"report": str(target), "bytes": target.stat().st_size, "runs": [run.name for run in analysed]})
     else:
         print(f"report: {target} ({target.stat().st_size / 1e6:.1f} MB, needs no network)")
     return 0
+
+
+def _baseline_run(path: Path, analysed: list[RunSummary]) -> tuple[str, list[RunSummary]]:
+    """The path of the run at ``path``, or of the baseline of the set there, and what has to be added to the report for it."""
+    from dpubench.results.summary import summaries
+
+    found = summaries(path)
+    base = next((run for run in found if run.is_baseline), found[0])
+    known = {run.path for run in analysed}
+    return base.path, [] if base.path in known else found

@@ -30,10 +30,11 @@ def command(
     what: str = typer.Argument("operators", metavar="[STUDY|FILE.yaml]", help="A study (`dpubench list studies`) or a plan file."),
     plan: str = typer.Option("", "--plan", help="Built-in plan of the study (`dpubench list plans`); quick by default."),
     operator: list[str] = typer.Option([], "--operator", help="Only these operators (repeatable, or comma-separated)."),
-    engine: list[str] = typer.Option([], "--engine", help="These engines; `all`; or `best-and-reference` (repeatable)."),
+    engine: list[str] = typer.Option([], "--engine", help="These engines; `all`; `devices`; or `best-and-reference` (repeatable)."),
     size: list[str] = typer.Option([], "--size", help="Message sizes, as 64B,1500B,64KiB."),
     threads: str = typer.Option("", "--threads", help="Thread counts, as 1,2,all."),
     burst: str = typer.Option("", "--burst", help="Items in a burst, as 1,32."),
+    in_flight: str = typer.Option("", "--in-flight", help="Jobs under way at once on device engines, as 32,128."),
     footprint: str = typer.Option("", "--footprint", help="stream, resident, or both."),
     param: list[str] = typer.Option([], "--param", help="NAME=VALUE[,VALUE] of an operator's parameter (repeatable)."),
     input: list[str] = typer.Option([], "--input", help="KIND=PATH: measure on this instead of the default (repeatable)."),
@@ -43,6 +44,11 @@ def command(
     name: str = typer.Option("", "--name", help="Name of the run."),
     results: Path | None = typer.Option(None, "--results", help="Folder of the runs (default: $DPUBENCH_RESULTS or ./results)."),
     engine_dir: list[Path] = typer.Option([], "--engine-dir", help="Folder with further engine modules or contract programs (repeatable)."),
+    device: list[str] = typer.Option(
+        [],
+        "--device",
+        help="[TARGET=]DEVICE for cryptodev, compressdev, dmadev, regexdev: PCI address or DPDK virtual device (repeatable).",
+    ),
     against: Path | None = typer.Option(None, "--against", help="Build folder or program to alternate with, window by window."),
     seed: str = typer.Option("", "--seed", help="Seed of input drawing and order."),
     target: list[str] = typer.Option([], "--target", help="Where to measure (`dpubench list targets`); repeated, rounds take turns."),
@@ -51,7 +57,8 @@ def command(
 ) -> int:
     given = {
         "operators": ("--operator", _split(operator)), "sizes": ("--size", _split(size)), "threads": ("--threads", _split([threads])),
-        "bursts": ("--burst", _split([burst])), "footprints": ("--footprint", _split([footprint])), "budget": ("--budget", budget),
+        "bursts": ("--burst", _split([burst])), "in_flight": ("--in-flight", _split([in_flight])),
+        "footprints": ("--footprint", _split([footprint])), "budget": ("--budget", budget),
         "precision": ("--precision", precision), "target": ("--target", target), "engines": ("--engine", _engines(engine)),
         "seed": ("--seed", int(seed) if seed.isdigit() else seed), "rounds": ("--rounds", {"min": rounds, "max": rounds} if rounds else ""),
     }  # fmt: skip
@@ -60,7 +67,7 @@ def command(
 
     if name and (name != Path(name).name or name in (".", "..", "latest")):
         raise UserError(f"--name {name}: a name is one word without slashes, and not `latest`")
-    return _run(declared, where, name, results, engine_dir, against, [i.partition("=")[0] for i in input], dry_run=dry_run, as_json=json)
+    return _run(declared, where, name, results, engine_dir, device, against, [i.partition("=")[0] for i in input], dry_run=dry_run, as_json=json)
 
 
 def _split(values: list[str]) -> list[str]:
@@ -69,7 +76,7 @@ def _split(values: list[str]) -> list[str]:
 
 def _engines(values: list[str]) -> list[str] | str:
     words = _split(values)
-    return words[0] if words in (["all"], ["best-and-reference"]) else words
+    return words[0] if words in (["all"], ["best-and-reference"], ["devices"]) else words
 
 
 def _plan(what: str, plan: str, given: dict[str, tuple[str, Any]], params: list[str], inputs: list[str]) -> tuple[Plan, Where]:
@@ -120,7 +127,7 @@ class _Share:
 
 
 def _run(
-    plan: Plan, where: Where, name: str, results: Path | None, engine_dirs: list[Path], against: Path | None, given: list[str],
+    plan: Plan, where: Where, name: str, results: Path | None, engine_dirs: list[Path], devices: list[str], against: Path | None, given: list[str],
     *, dry_run: bool, as_json: bool,
 ) -> int:  # fmt: skip
     from dpubench import inputs, programs
@@ -134,7 +141,7 @@ def _run(
     _check(plan, where, engine_dirs, against)
     other = programs.operators_program(against) if against is not None else None
     with contextlib.ExitStack() as opened:
-        shares = [_share(plan, where, target, engine_dirs) for target in _opened(plan, opened)]
+        shares = [_share(plan, where, t, engine_dirs, _devices_of(t.name, plan.target, devices)) for t in _opened(plan, opened)]
         kinds = {kind for share in shares for kind in share.expansion.inputs}
         resolved = inputs.resolve(kinds, plan.inputs)
         for share in shares:
@@ -157,7 +164,8 @@ def _run(
         def part(share: _Share, writer: RunWriter, called: str) -> _session.Part:
             record = new_record(called, share.plan, command_line, share.expansion, records, share.known)
             record["setting"] = {
-                "program": share.known.program, "engine_dirs": [str(d.resolve()) for d in engine_dirs], "against": str(other or "")
+                "program": share.known.program, "engine_dirs": [str(d.resolve()) for d in engine_dirs], "against": str(other or ""),
+                "devices": list(share.known.devices),
             }  # fmt: skip
             writer.write_plan(plan_text(share.plan))
             writer.write_record(record)
@@ -213,12 +221,25 @@ def _opened(plan: Plan, opened: contextlib.ExitStack) -> list[Target]:
     return found
 
 
-def _share(plan: Plan, where: Where, target: Target, engine_dirs: list[Path]) -> _Share:
+def _devices_of(target: str, targets: list[str], given: list[str]) -> list[str]:
+    """Of ``--device [TARGET=]DEVICE`` those that are meant for ``target``."""
+    found = []
+    for word in given:
+        owner, equals, device = word.partition("=")  # a virtual device's arguments have such a sign too
+        if not equals or owner not in targets:
+            found.append(word)
+        elif owner == target:
+            found.append(device)
+    return found
+
+
+def _share(plan: Plan, where: Where, target: Target, engine_dirs: list[Path], devices: list[str]) -> _Share:
     from dpubench import catalog, programs, studies
     from dpubench.runner.together import plan_for
 
     # What this machine has is known from last time; elsewhere it is asked.
-    known = catalog.read_here(programs.operators_program(), engine_dirs) if target.spec == "local" else catalog.read(target, engine_dirs)
+    here = target.spec == "local"
+    known = catalog.read_here(programs.operators_program(), engine_dirs, devices) if here else catalog.read(target, devices)
     for other_program, operator, engine, reason in known.refused():
         what = f"{engine} of {operator} in {other_program.path}" if engine else "a program of --engine-dir"
         print(f"dpubench: {what} takes no part: {reason}", file=sys.stderr)

@@ -10,6 +10,7 @@ from dpubench.plans import quantities as q
 
 MAX_THREADS = 4096
 MAX_BURST = 256  #: items in a burst, see native/operators/lane.hpp
+MAX_IN_FLIGHT = 4096  #: jobs that a lane is given at once, likewise
 
 
 def _threads(value: object) -> int | str:
@@ -95,12 +96,17 @@ class Plan(_Strict):
     plan: Word = "custom"  #: its name in run names and reports
     summary: str = ""
     operators: Literal["all"] | Annotated[list[Word], BeforeValidator(_listed)] = "all"
-    engines: Literal["best-and-reference", "all"] | Annotated[list[Word], BeforeValidator(_listed)] = "best-and-reference"
+    engines: Literal["best-and-reference", "all", "devices"] | Annotated[list[Word], BeforeValidator(_listed)] = "best-and-reference"
     sizes: Literal["default", "grid"] | Annotated[list[Size], BeforeValidator(_listed)] = "default"
     threads: Annotated[list[Threads], BeforeValidator(_listed)] = Field(default=[1])
     bursts: (
         Literal["default"]
         | Annotated[list[Annotated[int, BeforeValidator(lambda v: q.count(v, "items in a burst", MAX_BURST))]], BeforeValidator(_listed)]
+    ) = "default"
+    #: jobs under way at once on asynchronous engines; the others have one point whatever it says
+    in_flight: (
+        Literal["default"]
+        | Annotated[list[Annotated[int, BeforeValidator(lambda v: q.count(v, "jobs in flight", MAX_IN_FLIGHT))]], BeforeValidator(_listed)]
     ) = "default"
     footprints: Annotated[list[Literal["stream", "resident"]], BeforeValidator(_listed)] = Field(default=["stream"])
     params: dict[str, Annotated[list[Word], BeforeValidator(_listed)]] = Field(default_factory=dict)
@@ -116,7 +122,7 @@ class Plan(_Strict):
     target: Annotated[list[Word], BeforeValidator(_listed)] = Field(default=["local"])
     inputs: dict[str, Annotated[list[Word], BeforeValidator(_listed)]] = Field(default_factory=dict)
 
-    @field_validator("operators", "engines", "sizes", "threads", "bursts", "footprints", "target", mode="after")
+    @field_validator("operators", "engines", "sizes", "threads", "bursts", "in_flight", "footprints", "target", mode="after")
     @classmethod
     def _not_empty(cls, value: Any) -> Any:
         if value == []:

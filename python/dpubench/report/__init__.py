@@ -20,7 +20,7 @@ import jinja2
 
 from dpubench.report import model
 from dpubench.report.machine import cpu_text
-from dpubench.report.page import Page
+from dpubench.report.page import BEST, Page
 from dpubench.report.words import count_text, number, quantity, size_text
 from dpubench.results import comparison, warnings
 from dpubench.results.model import ENERGY, Comparison, RunSummary
@@ -36,12 +36,15 @@ MIN_EFFECT: Final = 0.03  #: the default of ``dpubench compare --min-effect``
 _SOURCE_MAP = re.compile(r"^//# sourceMappingURL=.*$", re.MULTILINE)
 
 
-def write(runs: list[RunSummary], output: Path, baseline: str | None = None) -> None:
-    """Write the report of ``runs`` to ``output``, replacing it at once; ``baseline`` names one of the runs (default with several: the first).
+def write(runs: list[RunSummary], output: Path, baseline: str | None = None, pairing: str = BEST) -> None:
+    """Write the report of ``runs`` to ``output``, replacing it at once.
+
+    ``baseline`` names one of the runs, or its target (default with several: that of their set, else the first); ``pairing`` is what the page shows
+    before a reader chooses: the best engine of each side (``best``) or the same engine on both (``same``).
 
     Raises :class:`ValueError` without runs or with a baseline that is not among them, :class:`OSError` if ``output`` cannot be written.
     """
-    page = model.build(runs, baseline, compare_best, warnings.advice, compare_builds)
+    page = model.build(runs, baseline, compare_best, warnings.advice, compare_builds, compare_same, pairing)
     text = render(page)
     scratch = output.with_name(f".{output.name}.{os.getpid()}")
     try:
@@ -55,6 +58,11 @@ def write(runs: list[RunSummary], output: Path, baseline: str | None = None) -> 
 def compare_best(baseline: RunSummary, run: RunSummary) -> list[Comparison]:
     """The best engine of each configuration in ``run`` against the best in ``baseline``."""
     return comparison.compare(baseline, run, MIN_EFFECT, best_engine=True)
+
+
+def compare_same(baseline: RunSummary, run: RunSummary) -> list[Comparison]:
+    """Each engine of ``run`` against the same engine in ``baseline``."""
+    return comparison.compare(baseline, run, MIN_EFFECT)
 
 
 def compare_builds(run: RunSummary) -> list[Comparison]:

@@ -46,12 +46,17 @@ def _count(value: Any) -> int | None:
         return None
 
 
-def run_info(run: RunSummary) -> RunInfo:
-    """What the page says about a run."""
+def run_info(run: RunSummary, name: str) -> RunInfo:
+    """What the page says about a run, which it calls ``name``."""
     machine = run.machine
     return RunInfo(
-        name=run.name,
-        cpu=str(_fact(machine, "cpu", "cpu_model", "model_name") or _fact(machine, "architecture", "arch") or "unknown CPU"),
+        name=name,
+        full_name=run.name,
+        target=run.target,
+        spec=run.spec,
+        label=run.label,
+        lost=run.lost,
+        cpu=str(_fact(machine, "cpu", "cpu_model", "model_name", "architecture", "arch") or ("unknown CPU" if machine else "")),
         logical=_count(_fact(machine, "cpus_online", "logical_cpus")),
         physical=_count(_fact(machine, "cores_online", "physical_cores")),
         started=run.started,

@@ -5,14 +5,33 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from pathlib import PurePath
 from typing import Final
 
 from dpubench.report.figures import chart_data, heat_data, table_data
 from dpubench.report.machine import cpu_text, run_info
-from dpubench.report.page import Cell, HeatCell, HeatMap, OperatorRow, Page, Row, RunInfo, Trouble, Trust, WarningGroup
-from dpubench.report.points import Configuration, OperatorPoints, best, engine_label, measured_points, rerun_command
-from dpubench.report.versus import Verdicts, core_equivalents
+from dpubench.report.page import (
+    BEST,
+    PAIRINGS,
+    SAME,
+    Cell,
+    HeatCell,
+    HeatMap,
+    OperatorRow,
+    Page,
+    PathRow,
+    Row,
+    RunInfo,
+    Trouble,
+    Trust,
+    Versus,
+    WarningGroup,
+)  # fmt: skip
+from dpubench.report.points import Configuration, OperatorPoints, best, engine_label, measured_points, rerun_command, set_targets
+from dpubench.report.targets import baseline_index, correctness, display_names, path_rows, timed_runs
+from dpubench.report.versus import Verdicts, with_cores
 from dpubench.report.words import anchor, count_text, number, size_text
+from dpubench.results.comparison import engine_of
 from dpubench.results.model import Comparison, PointSummary, RunSummary
 
 LISTED: Final = 1000  #: entries of one list of failures or warnings that the page holds; the rest is counted
@@ -68,27 +87,33 @@ def _row(
     tops = [best(points) for points in by_run]
     cells = []
     for index, top in enumerate(tops):
-        cell = Cell(top, engine_label(top) if top else "", "" if top else _why_empty(by_run[index]))
+        cell = Cell(top, engine_label(top, runs[index].target) if top else "", "" if top else _why_empty(by_run[index]))
         table = verdicts[index]
         if baseline is not None and table is not None:
-            cell.versus = table.of(tops[baseline], top)
-            same = [[p for c, pr in operator.configurations.items() if c[1] == configuration[1] and c[4] == configuration[4] for p in pr[i]]
-                    for i in (baseline, index)]  # fmt: skip
-            if cell.versus.verdict != "not comparable":
-                cell.versus.cores = core_equivalents(*same)
+            alike = [operator.alike(configuration, i) for i in (baseline, index)]
+            cell.versus = with_cores(table.best(by_run[baseline], by_run[index]), *alike)
+            cell.same = _same_cell(table.same(by_run[baseline], by_run[index]), runs[index], *alike)
         cells.append(cell)
     shown = baseline or 0
     spark, words = _spark(operator, configuration, shown)
     unit = next((t.primary_unit for t in tops if t), "")
     owner = next((r for r, p in zip(runs, by_run, strict=True) if p), runs[0])
-    return Row(
-        operator.name, operator.label(configuration), operator.at(configuration), unit, cells, rerun_command(owner, configuration), spark, words
-    )
+    rerun = rerun_command(owner, configuration, set_targets(owner, runs))
+    return Row(operator.name, operator.label(configuration), operator.at(configuration), unit, cells, rerun, spark, words)
 
 
-def _heat(operators: Sequence[OperatorPoints], run: int, baseline: int, verdicts: Verdicts) -> HeatMap:
+def _same_cell(versus: Versus, run: RunSummary, base: Sequence[PointSummary], points: Sequence[PointSummary]) -> Cell:
+    """What ``run`` says of a configuration where one engine meets itself."""
+    if versus.new is not None:
+        engine = engine_of(versus.new)
+        versus = with_cores(versus, *([p for p in side if engine_of(p) == engine] for side in (base, points)))
+    return Cell(versus.new, engine_label(versus.new, run.target) if versus.new else "", versus=versus)
+
+
+def _heat(operators: Sequence[OperatorPoints], run: int, baseline: int, verdicts: Verdicts, pairing: str) -> HeatMap:
     sizes: set[int] = set()
     found = []
+    judge = verdicts.same if pairing == SAME else verdicts.best
     for operator in operators:
         default = operator.default
         params = dict(default[1])
@@ -99,7 +124,7 @@ def _heat(operators: Sequence[OperatorPoints], run: int, baseline: int, verdicts
                 k: v for k, v in params.items() if k != "size"
             }:
                 continue
-            versus = verdicts.of(best(by_run[baseline]), best(by_run[run]))
+            versus = judge(by_run[baseline], by_run[run])
             ratio = versus.ratio.value if versus.ratio else math.nan
             shade = max(-1.0, min(1.0, math.log(ratio, 4))) if math.isfinite(ratio) and ratio > 0 and versus.verdict in {"faster", "slower"} else 0.0
             size = dict(configuration[1]).get("size", "")
@@ -110,37 +135,55 @@ def _heat(operators: Sequence[OperatorPoints], run: int, baseline: int, verdicts
         sizes |= set(line)
         found.append((operator, default, line, alone))
     columns = sorted(sizes)
-    return HeatMap(run, columns, [(o.name, o.label(d), [line.get(s) for s in columns], alone) for o, d, line, alone in found])
+    return HeatMap(run, pairing, columns, [(o.name, o.label(d), [line.get(s) for s in columns], alone) for o, d, line, alone in found])
 
 
-def _warning_groups(runs: Sequence[RunSummary], advice: Advice) -> list[WarningGroup]:
+def _paths(operator: OperatorPoints, row: OperatorRow, baseline: int) -> list[PathRow]:
+    """What ran on each side of the ratios of one operator."""
+    found = []
+    for pairing in PAIRINGS:
+        lines: list[tuple[str, list[PointSummary | None]]] = []
+        for family in row.families:
+            cells = [cell if pairing == BEST else cell.same for cell in family.cells]
+            points = [cell.versus.new if cell and cell.versus else None for cell in cells]
+            if pairing == BEST:
+                points[baseline] = family.cells[baseline].point
+            else:
+                points[baseline] = next((c.versus.old for c in cells if c and c.versus and c.versus.old), None)
+            lines.append((family.label, points))
+        found += path_rows(operator, pairing, lines)
+    return found
+
+
+def _warning_groups(runs: Sequence[RunSummary], names: Sequence[str], advice: Advice) -> list[WarningGroup]:
     groups: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
-    for run in runs:
+    for run, name in zip(runs, names, strict=True):
         for w in run.all_warnings():
-            groups[w.code].append((run.name, w.point or w.group or "", w.message))
+            groups[w.code].append((name, w.point or w.group or "", w.message))
     order = {code: i for i, code in enumerate(SEVERITY)}
     return [WarningGroup(code, advice(code), items[:LISTED], max(0, len(items) - LISTED))
             for code, items in sorted(groups.items(), key=lambda kv: (order.get(kv[0], -1), kv[0]))]  # fmt: skip
 
 
-def _troubles(runs: Sequence[RunSummary]) -> tuple[list[Trouble], list[Trouble]]:
+def _troubles(runs: Sequence[RunSummary], names: Sequence[str]) -> tuple[list[Trouble], list[Trouble]]:
     failures, unavailable = [], []
-    for run in runs:
+    for run, name in zip(runs, names, strict=True):
         told: set[str] = set()
+        if run.lost:
+            kept = "what was measured before is kept" if run.points else "nothing was measured"
+            failures.append(Trouble(name, f"target {run.target}", f"lost: {run.lost}; {kept}; continue with dpubench resume"))
         for f in run.failures:
             told.add(f.point or "")
-            failures.append(Trouble(run.name, f.point or f.group or f"run ({f.phase})", f.message))
-        failures += [Trouble(run.name, p.id, p.failure) for p in run.points if p.failure and p.id not in told]
+            failures.append(Trouble(name, f.point or f.group or f"run ({f.phase})", f.message))
+        failures += [Trouble(name, p.id, p.failure) for p in run.points if p.failure and p.id not in told]
         reasons: dict[tuple[str, str, str], int] = defaultdict(int)
         for p in run.points:
             if p.unavailable:
-                reasons[(engine_label(p), p.unavailable, p.operator)] += 1
+                reasons[(engine_label(p, run.target), p.unavailable, p.operator)] += 1
         merged: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
         for (engine, reason, operator), count in reasons.items():
             merged[(engine, reason)][operator] = count
-        unavailable += [
-            Trouble(run.name, f"{engine} ({', '.join(where)})", reason, sum(where.values())) for (engine, reason), where in merged.items()
-        ]
+        unavailable += [Trouble(name, f"{engine} ({', '.join(where)})", reason, sum(where.values())) for (engine, reason), where in merged.items()]
     return failures, unavailable
 
 
@@ -181,30 +224,33 @@ def _bibtex(runs: Sequence[RunSummary], infos: Sequence[RunInfo]) -> str:
     return "\n\n".join(entries)
 
 
-def _baseline_index(runs: Sequence[RunSummary], baseline: str | None) -> int | None:
-    if baseline is None:
-        return 0 if len(runs) > 1 else None
-    for index, run in enumerate(runs):
-        if baseline in (run.name, run.path):
-            return index if len(runs) > 1 else None
-    raise ValueError(
-        f"baseline {baseline!r} is not among the runs of this report ({', '.join(r.name for r in runs)}): name one of them with --baseline"
-    )
+def build(
+    all_runs: Sequence[RunSummary], baseline: str | None, compare: Compare, advice: Advice, builds: Builds = lambda run: [],
+    same: Compare = lambda baseline, run: [], pairing: str = BEST,
+) -> Page:  # fmt: skip
+    """The page of ``all_runs``; ``baseline`` is the name of one of them, or its target (default with several: that of their set, else the first).
 
-
-def build(runs: Sequence[RunSummary], baseline: str | None, compare: Compare, advice: Advice, builds: Builds = lambda run: []) -> Page:
-    """The page of ``runs``; ``baseline`` is the name of one of them (default with several: the first).
+    ``compare`` sets best engine against best engine, ``same`` the same engine on both sides; the page shows the ``pairing`` at first. A run whose
+    times mean nothing says what was verified, and no more.
 
     Raises :class:`ValueError` if there is no run or the baseline is not among them.
     """
-    if not runs:
+    if not all_runs:
         raise ValueError("a report needs at least one run: name a run directory, or measure one with dpubench run")
-    base = _baseline_index(runs, baseline)
-    infos = [run_info(run) for run in runs]
-    verdicts = [None if base is None or i == base else Verdicts(compare(runs[base], run)) for i, run in enumerate(runs)]
-    names = list(dict.fromkeys(p.operator for run in runs for p in run.points))
+    names = display_names(all_runs)
+    chosen = baseline_index(all_runs, names, baseline)
+    all_infos = [run_info(run, name) for run, name in zip(all_runs, names, strict=True)]
+    timed = timed_runs(all_runs)
+    runs, infos = [all_runs[i] for i in timed], [all_infos[i] for i in timed]
+    emulated = [run for run in all_runs if run.times_mean_nothing]
+    base = None if chosen is None else timed.index(chosen)
+    verdicts = [
+        None if base is None or i == base else Verdicts(runs[base], run, compare(runs[base], run), same(runs[base], run))
+        for i, run in enumerate(runs)
+    ]
+    operator_names = list(dict.fromkeys(p.operator for run in runs for p in run.points))
     order = {"network": 0, "storage": 1, "security": 2}
-    operators = [OperatorPoints(name, runs) for name in names]
+    operators = [OperatorPoints(name, runs) for name in operator_names]
     operators.sort(key=lambda o: order.get(str(next(iter(o.catalog.get("scenarios", [])), "")), 9))  # stable: the plan's order within a scenario
     rows = []
     for operator in operators:
@@ -217,18 +263,23 @@ def build(runs: Sequence[RunSummary], baseline: str | None, compare: Compare, ad
         rows.append(OperatorRow(operator.name, anchor("op", operator.name), scenarios, summary, default, families, reference, nothing))
     ratios = [c.point.ratio_to_reference.value for r in rows for f in r.families for c in f.cells
               if c.point and c.point.ratio_to_reference and c.point.ratio_to_reference.value > 0]  # fmt: skip
-    warnings = _warning_groups(runs, advice)
-    failures, unavailable = _troubles(runs)
-    heat = [_heat(operators, i, base, v) for i, v in enumerate(verdicts) if base is not None and v is not None]
-    engines = {p.engine for r in runs for p in measured_points(r.points)}
-    configurations = {c for o in operators for c, by_run in o.configurations.items() if any(measured_points(p) for p in by_run)}
-    what = f"{count_text(len(rows), 'operator')} in {count_text(len(configurations), 'configuration')} on {count_text(len(engines), 'engine')}"
-    devices = cpu_text(infos[0]) if len(runs) == 1 else f"{len(runs)} runs, each against {infos[base or 0].name}"
+    warnings = _warning_groups(all_runs, names, advice)
+    failures, unavailable = _troubles(all_runs, names)
+    heat = [_heat(operators, i, base, v, p) for p in PAIRINGS for i, v in enumerate(verdicts) if base is not None and v is not None]
+    is_set = bool(all_runs[0].run_set) and len({r.run_set for r in all_runs}) == 1
     return Page(
-        title=f"dpubench {runs[0].study}: " + (", ".join(r.name for r in runs)),
-        measured=f"{what}: {devices}",
+        title=f"dpubench {all_runs[0].study}: " + (all_runs[0].run_set if is_set else ", ".join(r.name for r in all_runs)),
+        measured=_measured(runs, infos, base, operators, emulated, is_set),
         trust=_trust(runs, warnings, len(failures)),
         runs=infos,
+        emulated=[i for i, run in zip(all_infos, all_runs, strict=True) if run.times_mean_nothing],
+        absent=[all_infos[i] for i, run in enumerate(all_runs) if i not in timed and not run.times_mean_nothing],
+        correctness=correctness(emulated),
+        paths=[line for o, r in zip(operators, rows, strict=True) for line in _paths(o, r, base)] if base is not None else [],
+        pairing=pairing,
+        targets=is_set,
+        set_name=all_runs[0].run_set if is_set else "",
+        set_path=str(PurePath(all_runs[0].path).parent.parent) if is_set else "",
         baseline=base,
         common="1 thread, stream footprint, default burst unless a row says otherwise",
         scenarios=sorted({s for r in rows for s in r.scenarios}, key=lambda s: order.get(s, 9)),
@@ -240,6 +291,32 @@ def build(runs: Sequence[RunSummary], baseline: str | None, compare: Compare, ad
         failures=failures[:LISTED],
         failures_more=max(0, len(failures) - LISTED),
         unavailable=unavailable,
-        bibtex=_bibtex(runs, infos),
-        data={**chart_data(runs, infos, base, operators), "table": table_data(rows, infos), "heat": heat_data(heat, infos)},
+        bibtex=_bibtex(all_runs, all_infos),
+        data={
+            **chart_data(runs, infos, base, operators, verdicts),
+            "table": table_data(rows, infos),
+            "heat": heat_data(heat, infos),
+            "pairing": pairing,
+            "pairings": PAIRINGS,
+        },
     )
+
+
+def _measured(
+    runs: Sequence[RunSummary], infos: Sequence[RunInfo], base: int | None, operators: Sequence[OperatorPoints], emulated: Sequence[RunSummary],
+    is_set: bool,
+) -> str:  # fmt: skip
+    """The page's headline."""
+    if not runs:
+        points = [p for run in emulated for p in run.points]
+        where = ", ".join(run.target for run in emulated)
+        return f"{count_text(len({p.operator for p in points}), 'operator')} verified on {where}: right or wrong, no times"
+    engines = {p.engine for r in runs for p in measured_points(r.points)}
+    configurations = {c for o in operators for c, by_run in o.configurations.items() if any(measured_points(p) for p in by_run)}
+    what = f"{count_text(len(operators), 'operator')} in {count_text(len(configurations), 'configuration')} on {count_text(len(engines), 'engine')}"
+    if len(runs) == 1:
+        where = "" if runs[0].target == "local" else f"{runs[0].target}, "
+        return f"{what}: {where}{cpu_text(infos[0])}"
+    others = [info.name for i, info in enumerate(infos) if i != base]
+    told = " and ".join(others) if len(others) < 3 else f"{len(others)} {'targets' if is_set else 'runs'}"
+    return f"{what}: {told} against {infos[base or 0].name}"

@@ -8,30 +8,38 @@ folded below it, one per family.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from dpubench.report.points import weakness
 from dpubench.results.model import Comparison, Interval, PointSummary
 
+#: Which engines meet: the fastest of each side, or the same one on both.
+BEST: Final = "best"
+SAME: Final = "same"
+PAIRINGS: Final = {BEST: "best engine against best engine", SAME: "same engine on both"}
+
 
 @dataclass(slots=True)
 class Versus:
-    """A run's best engine against the baseline's, for one configuration."""
+    """A run against the baseline, for one configuration."""
 
     ratio: Interval | None
-    verdict: str  #: faster, slower, undecided, same, not comparable
+    verdict: str  #: faster, slower, undecided, same, not comparable, not measured, cannot run there, failed there
     reason: str
     cores: Interval | None = None  #: host-core equivalents
+    old: PointSummary | None = None  #: the baseline's point
+    new: PointSummary | None = None
 
 
 @dataclass(slots=True)
 class Cell:
-    """What one run says about one configuration: its best engine."""
+    """What one run says about one configuration: its best engine, or the engine that it shares with the baseline."""
 
     point: PointSummary | None
     engine: str = ""
     why_empty: str = ""  #: why there is no point
     versus: Versus | None = None  #: None for the baseline and for a single run
+    same: Cell | None = None  #: the same with one engine on both sides; None where ``versus`` is
 
     @property
     def weak(self) -> str:
@@ -80,6 +88,7 @@ class HeatMap:
     """Operator x size of one run against the baseline."""
 
     run: int
+    pairing: str
     sizes: list[int]
     rows: list[tuple[str, str, list[HeatCell | None], HeatCell | None]]  #: operator, modes, per size, and without a size
 
@@ -105,10 +114,38 @@ class Trouble:
 
 
 @dataclass(slots=True)
+class Verified:
+    """What an emulated target says about an operator: nothing but right and wrong."""
+
+    points: int
+    verified: int
+    known_answers: int  #: passed, summed over points
+    compared: int  #: items, summed over points
+    engines: list[str]  #: that were verified
+    wrong: list[str]  #: what failed, in words
+    unavailable: list[str]
+
+
+@dataclass(slots=True)
+class PathRow:
+    """Configurations of an operator whose figures came about in the same way: one entry a run, None where it has none."""
+
+    operator: str
+    pairing: str
+    modes: list[str]
+    paths: list[tuple[str, str] | None]  #: engine; instruction set or driver, library, device
+
+
+@dataclass(slots=True)
 class RunInfo:
     """What the page says about a run itself."""
 
-    name: str
+    name: str  #: how it is called on this page: the target, where all runs are of one set
+    full_name: str
+    target: str
+    spec: str
+    label: str  #: stands beside every figure of it
+    lost: str
     cpu: str
     logical: int | None
     physical: int | None
@@ -151,7 +188,15 @@ class Page:
     title: str
     measured: str
     trust: Trust
-    runs: list[RunInfo]
+    runs: list[RunInfo]  #: those with times
+    emulated: list[RunInfo]  #: those that tell right from wrong only
+    absent: list[RunInfo]  #: targets of which nothing was measured
+    correctness: list[tuple[str, list[Verified | None]]]  #: operator, what each emulated run says of it
+    paths: list[PathRow]
+    pairing: str  #: what is shown at first
+    targets: bool  #: whether all runs are targets of one run
+    set_name: str  #: that run's name, and where it is; "" otherwise
+    set_path: str
     baseline: int | None  #: index of the baseline run; None with a single run
     common: str  #: what all default configurations share
     scenarios: list[str]
@@ -165,3 +210,7 @@ class Page:
     unavailable: list[Trouble]
     bibtex: str
     data: dict[str, Any]  #: for the figures; see :func:`chart_data`
+
+    @property
+    def all_runs(self) -> list[RunInfo]:
+        return [*self.runs, *self.emulated, *self.absent]

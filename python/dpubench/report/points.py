@@ -27,12 +27,41 @@ def weakness(point: PointSummary) -> str:
     return ", ".join(parts)
 
 
-def engine_label(point: PointSummary) -> str:
-    """Engine, with target and build where they are not the usual ones; a modelled figure always says so."""
-    text = point.engine
-    if point.target not in {"", "local"}:
-        text += f" @{point.target}" + (" (modelled)" if point.target.startswith("model:") else "")
+def engine_label(point: PointSummary, own_target: str = "local") -> str:
+    """Engine, with jobs in flight, target and build where they are not the usual ones; a modelled figure always says so.
+
+    ``own_target`` is that of the run: it stands above the column.
+    """
+    return base_label(point, own_target, f" ~{point.in_flight} in flight" if point.in_flight else "")
+
+
+def base_label(point: PointSummary, own_target: str = "local", between: str = "") -> str:
+    """As :func:`engine_label` without the jobs in flight: what the points of a curve over them share."""
+    text = point.engine + between
+    modelled = point.target.startswith("model:")
+    if point.target not in {"", "local", own_target} or modelled:
+        text += f" @{point.target}" + (" (modelled)" if modelled else "")
     return text + (f" #{point.build}" if point.build else "")
+
+
+def flight(point: PointSummary) -> int:
+    """Jobs in flight that were in effect; 0 of a synchronous engine."""
+    value = point.in_flight or point.path.get("in_flight", 0)
+    return value if isinstance(value, int) else 0
+
+
+def path_text(point: PointSummary) -> str:
+    """What ran: instruction set or driver, device, library, and whether hardware did the work."""
+    path = point.path
+    parts = [
+        str(path.get("isa") or ""),
+        f"driver {path['driver']}" if path.get("driver") else "",
+        f"device {path['device']}" if path.get("device") else "",
+    ]
+    parts += [str(path.get("library") or ""), str(path.get("detail") or "")]
+    parts.append("hardware" if path.get("is_hardware") else "software" if path.get("driver") else "")
+    parts += [f"{flight(point)} jobs in flight" if flight(point) else "", f"program {point.program}" if point.program else ""]
+    return ", ".join(filter(None, parts))
 
 
 def measured_points(points: Iterable[PointSummary]) -> list[PointSummary]:
@@ -98,6 +127,10 @@ class OperatorPoints:
         """The operator's default configuration."""
         return min(self.defaults, key=self.oddness)
 
+    def alike(self, configuration: Configuration, run: int) -> list[PointSummary]:
+        """Points of ``run`` with the parameters and footprint of ``configuration``, whatever their threads and burst."""
+        return [p for c, by_run in self.configurations.items() if (c[1], c[4]) == (configuration[1], configuration[4]) for p in by_run[run]]
+
     def label(self, configuration: Configuration) -> str:
         order = {name: i for i, name in enumerate(self.parameters)}
         modes = sorted(self.family(configuration), key=lambda kv: (order.get(kv[0], 99), kv[0]))
@@ -114,8 +147,8 @@ def _layout_text(configuration: Configuration, usual_burst: int) -> list[str]:
         [footprint] if footprint != "stream" else [])  # fmt: skip
 
 
-def rerun_command(run: RunSummary, configuration: Configuration) -> str:
-    """The command that measures one row again, on its own."""
+def rerun_command(run: RunSummary, configuration: Configuration, targets: Sequence[str] = ()) -> str:
+    """The command that measures one row again, on its own; on ``targets``, or where ``run`` was made."""
     operator, params, threads, burst, footprint = configuration
     words = ["dpubench", "run", run.study, "--plan", run.plan, "--operator", operator]
     for name, value in params:
@@ -124,8 +157,22 @@ def rerun_command(run: RunSummary, configuration: Configuration) -> str:
     if run.given_inputs:
         reads = inputs_of(run.operators[operator], dict(params))
         words += [w for kind, paths in run.given_inputs.items() if kind in reads for path in paths for w in ("--input", f"{kind}={path}")]
-    words += [word for directory in run.engine_dirs for word in ("--engine-dir", directory)]
-    return " ".join(_shell(word) for word in words)
+    flights = sorted({p.in_flight for p in run.points if p.in_flight and p.configuration == configuration})
+    words += ["--in-flight", ",".join(map(str, flights))] if flights else []
+    return " ".join(_shell(word) for word in [*words, *rerun_tail(run, targets)])
+
+
+def set_targets(run: RunSummary, runs: Sequence[RunSummary]) -> list[str]:
+    """Targets of the set that ``run`` belongs to, among ``runs``; none where it belongs to none."""
+    return [other.target for other in runs if other.run_set == run.run_set] if run.run_set else []
+
+
+def rerun_tail(run: RunSummary, targets: Sequence[str] = ()) -> list[str]:
+    """The words of a command that depend on the run alone: engines, devices, targets."""
+    words = [word for directory in run.engine_dirs for word in ("--engine-dir", directory)]
+    words += [word for device in run.devices for word in ("--device", device)]
+    wanted = list(targets) or [run.target]
+    return words + ([word for target in wanted for word in ("--target", target)] if wanted != ["local"] else [])
 
 
 def _shell(word: str) -> str:

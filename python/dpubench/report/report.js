@@ -3,7 +3,10 @@
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const F = Object.fromEntries(data.fields.map((name, i) => [name, i]));
+  const RF = Object.fromEntries(data.ratioFields.map((name, i) => [name, i]));
   const many = data.runs.length > 1;
+  const base = data.baseline === null ? null : data.runs[data.baseline];
+  let pairing = data.pairing;
   const MAX_LINES = 8;
   const $ = (selector, root = document) => root.querySelector(selector);
   const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
@@ -53,6 +56,20 @@
     return op.list;
   }
   const get = (p, name) => p.raw[F[name]];
+  /** Ratios to the baseline in the pairing that was chosen, as points: one a run and configuration. */
+  function ratios(op) {
+    op.ratioLists ||= {};
+    return (op.ratioLists[pairing] ||= op.ratios.filter((r) => r[RF[pairing]] !== null).map((r) => {
+      const of = (name) => r[RF[pairing + name]], weak = text(of("Weak"));
+      const raw = [];
+      for (const [name, value] of [["rounds", of("Rounds")], ["weak", of("Weak")], ["converged", /not converged/.test(weak) ? 0 : 1], ["ops", r[RF[pairing]]]]) raw[F[name]] = value;
+      return { raw, run: r[0], engine: "", params: op.params[r[RF.params]], threads: r[RF.threads], burst: r[RF.burst], footprint: text(r[RF.footprint]), ratio: [r[RF[pairing]], of("Low"), of("High")], verdict: text(of("Verdict")), reason: text(of("Reason")), engines: text(of("Engines")) };
+    }));
+  }
+  const shownBy = (op, state) => (state.quantity === "ratio" ? ratios(op) : points(op));
+  const runText = (i) => data.runs[i].name + (data.runs[i].label ? ` (${data.runs[i].label})` : "");
+  /** What has to stand beside figures of these runs. */
+  const labelled = (indices) => [...new Set(indices)].filter((i) => data.runs[i].label).map(runText);
   const key = (p, name) => (name === "threads" || name === "burst" || name === "footprint" ? String(p[name]) : p.params[name] ?? "");
   const hollow = (p) => !get(p, "converged") || get(p, "rounds") < data.fewRounds;
   const distinct = (list, name) => {
@@ -66,6 +83,7 @@
     value: { label: (op) => op.unit, name: "Rate", of: (p) => [get(p, "value"), get(p, "low"), get(p, "high")] },
     ns: { label: () => "ns per operation", name: "Time per operation", of: (p) => [get(p, "ns"), get(p, "nsLow"), get(p, "nsHigh")] },
     cycles: { short: (op) => `cycles (${cyclesSources(op).join(" or ")})`, label: (op) => `core cycles per operation, ${cyclesSources(op).join(" or ")}`, name: "Cycles per operation", of: (p) => [get(p, "cycles"), null, null] },
+    ratio: { label: () => `rate / rate on ${base.name}`, short: () => `ratio to ${base.name}`, name: "Ratio to the baseline", of: (p) => p.ratio },
     energy: { label: () => "nJ per operation, package energy", name: "Package energy per operation", of: (p) => [get(p, "energy"), get(p, "energyLow"), get(p, "energyHigh")] },
   };
 
@@ -101,18 +119,18 @@
     return state;
   }
   function matching(op, state, free) {
-    return points(op).filter((p) => dimensions_all(op).every((n) => free.includes(n) || key(p, n) === state.at[n]));
+    return shownBy(op, state).filter((p) => dimensions_all(op).every((n) => free.includes(n) || key(p, n) === state.at[n]));
   }
   function dimensions_all(op) { return (op.dims ||= dimensions(op)).all; }
 
   /** Lines of a figure: one per engine (and run), at most eight; of every run its fastest first. */
-  function lines(op, list, x, quantity) {
+  function lines(op, list, x, quantity, engineOf = (p) => p.engine) {
     const groups = new Map();
     for (const p of list) {
       const [v, low, high] = QUANTITIES[quantity].of(p);
       if (v === null || !(v > 0)) continue;
-      const id = `${p.run}/${p.engine}`;
-      if (!groups.has(id)) groups.set(id, { run: p.run, engine: p.engine, label: many ? `${data.runs[p.run].name}: ${p.engine}` : p.engine, items: [] });
+      const engine = engineOf(p), id = `${p.run}/${engine}`;
+      if (!groups.has(id)) groups.set(id, { run: p.run, engine, label: [...(many ? [data.runs[p.run].name] : []), ...(engine ? [engine] : [])].join(": "), items: [] });
       groups.get(id).items.push({ x: x(p), v, low, high, p });
     }
     const all = [...groups.values()];
@@ -136,11 +154,11 @@
   const plain = (s) => String(s).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
   const alpha = (hex, a) => `rgba(${parseInt(hex.slice(1, 3), 16)},${parseInt(hex.slice(3, 5), 16)},${parseInt(hex.slice(5, 7), 16)},${a})`;
   function look(op, line, th) {
-    const e = op.engines.indexOf(line.engine);
+    // A curve over jobs in flight is of an engine whose points are called after their number.
+    const e = Math.max(0, op.engines.findIndex((x) => x === line.engine || x.startsWith(`${line.engine} ~`)));
     if (many) return { color: th.lines[line.run % 8], symbol: SYMBOLS[e % 8], dash: DASHES[e % 4] };
     if (line.engine === op.reference) return { color: th.ink, symbol: "circle", dash: "solid" };
-    const i = op.engines.filter((x) => x !== op.reference).indexOf(line.engine);
-    return { color: th.lines[i % 8], symbol: SYMBOLS[(i + 1) % 8], dash: "solid" };
+    return { color: th.lines[e % 8], symbol: SYMBOLS[(e + 1) % 8], dash: "solid" };
   }
 
   function ticks(low, high) {
@@ -152,24 +170,30 @@
   }
   const tickText = (v) => (v >= 1e6 ? `${+(v / 1e6).toPrecision(3)}M` : v >= 1e4 ? `${+(v / 1e3).toPrecision(3)}k` : String(+v.toPrecision(3)));
 
-  /** A figure as Plotly data and layout. kind: "axis" or "threads". `paper` draws it for download. */
+  /** A figure as Plotly data and layout. kind: "axis", "threads" or "flight" (jobs in flight). `paper` draws it for download. */
   function figure(op, state, kind, width, height, paper) {
     const th = paper ? LIGHT : theme();
-    const overThreads = kind === "threads";
-    const category = !overThreads && state.axis === "";
+    const overThreads = kind === "threads", overFlight = kind === "flight";
+    const category = kind === "axis" && state.axis === "";
     const modes = op.dims.names.filter((n) => distinct(points(op), n).length > 1);
-    const free = overThreads ? ["threads"] : category ? modes : [state.axis];
-    const list = matching(op, state, free);
+    const free = overThreads ? ["threads"] : overFlight ? [] : category ? modes : [state.axis];
+    const all = matching(op, state, free);
+    const list = overFlight ? curves(all) : leading(all);
     const name = (p) => modes.map((n) => paramText(op, n, p.params[n] ?? "")).join(", ") || op.name;
     const categories = category ? [...new Set(list.map(name))].slice(0, 12) : [];
-    const x = overThreads ? (p) => p.threads : category ? (p) => categories.indexOf(name(p)) : (p) => Number(p.params[state.axis]);
-    const { shown, left } = lines(op, category ? list.filter((p) => x(p) >= 0) : list, x, state.quantity);
+    const x = overThreads ? (p) => p.threads : overFlight ? (p) => get(p, "flight") : category ? (p) => categories.indexOf(name(p)) : (p) => Number(p.params[state.axis]);
+    const { shown, left } = lines(op, category ? list.filter((p) => x(p) >= 0) : list, x, state.quantity, overFlight ? (p) => text(get(p, "base")) : undefined);
     if (!shown.length) return null;
     const items = shown.flatMap((l) => l.items);
     const xs = [...new Set(items.map((i) => i.x))].sort((a, b) => a - b);
-    const log = !overThreads && state.log;
     const xlog = !overThreads && !category;
-    let low = Math.min(...items.map((i) => i.low ?? i.v)), high = Math.max(...items.map((i) => i.high ?? i.v));
+    const log = !overThreads && state.log;
+    // Synchronous engines have no jobs in flight: the fastest of each run is a line across.
+    const across = overFlight ? lines(op, all.filter((p) => !get(p, "flight")), () => 0, state.quantity).shown.filter((l, i, of) => of.findIndex((o) => o.run === l.run) === i) : [];
+    const named = [...shown, ...across.map((l) => ({ ...l, label: `${l.label}, synchronous` }))];
+    const tops = [...items, ...across.flatMap((l) => l.items)];
+    let low = Math.min(...tops.map((i) => i.low ?? i.v)), high = Math.max(...tops.map((i) => i.high ?? i.v));
+    if (state.quantity === "ratio") [low, high] = [Math.min(low, 1), Math.max(high, 1)];
     if (log) { low /= 1.12; high *= 1.12; if (high / low < 3) { const m = Math.sqrt(3 / (high / low)); low /= m; high *= m; } } else { low = 0; high *= 1.06; }
     const fraction = (v) => (log ? Math.log(v / low) / Math.log(high / low) : (v - low) / (high - low));
 
@@ -190,15 +214,15 @@
         error_y: { type: "data", symmetric: false, color, thickness: 1.1, width: 3, array: line.items.map((i) => (i.high === null ? 0 : i.high - i.v)), arrayminus: line.items.map((i) => (i.low === null ? 0 : i.v - i.low)) },
         hovertext: line.items.map((i) => {
           const s = span(i.v, i.low, i.high);
-          const where = overThreads ? plural(i.x, "thread") : category ? name(i.p) : paramText(op, state.axis, String(i.x));
-          return `<b>${plain(line.label)}</b>, ${plain(where)}<br>${s.value} ${plain(QUANTITIES[state.quantity].label(op))}  [${s.range || "no interval"}]<br>measured, ${plural(get(i.p, "rounds"), "round")}${text(get(i.p, "weak")) ? "<br>" + plain(text(get(i.p, "weak"))) : ""}`;
+          const where = overThreads ? plural(i.x, "thread") : overFlight ? `${plural(i.x, "job")} in flight` : category ? name(i.p) : paramText(op, state.axis, String(i.x));
+          return `<b>${plain(line.label)}</b>, ${plain(where)}<br>${s.value} ${plain(QUANTITIES[state.quantity].label(op))}  [${s.range || "no interval"}]<br>measured, ${plural(get(i.p, "rounds"), "round")}${i.p.engines ? `, ${plain(i.p.engines)}<br>${plain(i.p.verdict)}` : ""}${data.runs[i.p.run].label ? `<br>${plain(data.runs[i.p.run].label)}` : ""}${text(get(i.p, "weak")) ? "<br>" + plain(text(get(i.p, "weak"))) : ""}`;
         }),
       });
     });
     // Labels stand beside the lines' ends, pushed apart until none covers another.
-    const margin = { l: 52, t: paper ? 30 : 14, b: paper ? 66 : 42, r: 16 + Math.min(width * 0.34, Math.max(...shown.map((l) => l.label.length)) * (small * 0.58)) };
+    const margin = { l: 52, t: paper ? 30 : 14, b: paper ? 66 : 42, r: 16 + Math.min(width * 0.34, Math.max(...named.map((l) => l.label.length)) * (small * 0.58)) };
     const room = height - margin.t - margin.b;
-    const labels = shown.map((l) => ({ l, at: fraction(l.items[l.items.length - 1].v) * room })).sort((a, b) => a.at - b.at);
+    const labels = named.map((l) => ({ l, at: fraction(l.items[l.items.length - 1].v) * room })).sort((a, b) => a.at - b.at);
     const gap = small + 3;
     for (let pass = 0; pass < 60; pass++) for (let i = 1; i < labels.length; i++) { const short = gap - (labels[i].at - labels[i - 1].at); if (short > 0.01) { labels[i].at += short / 2; labels[i - 1].at -= short / 2; } }
     const over = Math.max(0, ...labels.map((s) => s.at - room)) || Math.min(0, ...labels.map((s) => s.at));
@@ -219,19 +243,25 @@
         annotations.push({ x: n, y: 1, yref: "paper", yanchor: "bottom", xanchor: n > last * 0.85 ? "right" : "center", showarrow: false, text: [...what].join(" / "), font: { size: small - 1, color: th.soft } });
       }
       const top = shown[0].items;
-      if (top[0].x === 1 && top.length > 1) {
+      if (state.quantity !== "ratio" && top[0].x === 1 && top.length > 1) {
         const reach = Math.min(last, high / top[0].v);
         traces.unshift({ x: [1, reach], y: [top[0].v, top[0].v * reach], mode: "lines", hoverinfo: "skip", line: { color: th.soft, width: 1, dash: "dash" } });
         annotations.push({ x: reach * 0.62, y: top[0].v * reach * 0.62, xanchor: "right", yanchor: "bottom", showarrow: false, text: "linear", font: { size: small - 1, color: th.soft } });
       }
     }
-    const crowded = xs.length > 9 ? xs.filter((_, i) => i % Math.ceil(xs.length / 9) === 0) : xs;
+    for (const l of across) {
+      shapes.push({ type: "line", xref: "paper", x0: 0, x1: 1, y0: l.items[0].v, y1: l.items[0].v, line: { color: look(op, l, th).color, width: 1, dash: "dot" } });
+    }
+    if (state.quantity === "ratio") shapes.push({ type: "line", xref: "paper", x0: 0, x1: 1, y0: 1, y1: 1, line: { color: th.ink, width: 1 } });
+    // Labels that would touch are left out, the last one never.
+    const span_ = Math.log(last / xs[0]) || 1, pixel = (v) => ((Math.log(v / xs[0]) / span_) * (width - margin.l - margin.r)) / 1.08;
+    const crowded = xlog ? [...xs].reverse().reduce((kept, v) => (kept.length && pixel(kept[kept.length - 1]) - pixel(v) < 44 ? kept : [...kept, v]), []) : xs;
     const axis = { gridcolor: th.grid, linecolor: th.soft, tickcolor: th.soft, ticks: "outside", ticklen: 3, zeroline: false, showline: true, automargin: false };
     const xaxis = overThreads
       ? { ...axis, range: [0, last * 1.03], tickvals: xs, title: { text: "threads", standoff: 6 } }
       : category
         ? { ...axis, range: [-0.5, categories.length - 0.5], tickvals: categories.map((_, i) => i), ticktext: categories.map((c) => plain(categories.length > 4 ? c.replace(/, /g, "<br>") : c).replace(/&lt;br&gt;/g, "<br>")), showgrid: false, tickfont: { size: small - 1 } }
-        : { ...axis, type: "log", range: [Math.log10(xs[0]) - 0.05 * (Math.log10(last / xs[0]) || 1), Math.log10(last) + 0.03 * (Math.log10(last / xs[0]) || 1)], tickvals: crowded, ticktext: crowded.map((v) => plain(state.axis === "size" ? sizeText(v) : String(v))), title: { text: plain(state.axis === "size" ? "size of a message" : words(state.axis)), standoff: 6 } };
+        : { ...axis, type: "log", range: [Math.log10(xs[0]) - 0.05 * (Math.log10(last / xs[0]) || 1), Math.log10(last) + 0.03 * (Math.log10(last / xs[0]) || 1)], tickvals: crowded, ticktext: crowded.map((v) => plain(state.axis === "size" && !overFlight ? sizeText(v) : String(v))), title: { text: plain(overFlight ? "jobs in flight" : state.axis === "size" ? "size of a message" : words(state.axis)), standoff: 6 } };
     const yt = log ? ticks(low, high) : null;
     const layout = {
       width, height, margin, font, paper_bgcolor: th.paper, plot_bgcolor: th.paper, showlegend: false, hovermode: "closest", annotations, shapes,
@@ -242,9 +272,23 @@
     if (paper) {
       annotations.push({ xref: "paper", yref: "paper", x: 0, y: 1, yshift: 8, xanchor: "left", yanchor: "bottom", showarrow: false, text: `<b>${plain(title)}</b>`, font: { size: 13, color: th.ink } });
       const origin = many ? plural(data.runs.length, "run") : `run ${data.runs[0].name}`;
-      annotations.push({ xref: "paper", yref: "paper", x: 0, y: 0, yshift: -46, xanchor: "left", yanchor: "top", showarrow: false, text: plain(`Measured; dpubench ${data.runs[0].study}, ${origin}. 95 % intervals; hollow: not converged or few rounds.`), font: { size: 9, color: th.soft } });
+      const beside = labelled(shown.map((l) => l.run));
+      annotations.push({ xref: "paper", yref: "paper", x: 0, y: 0, yshift: -46, xanchor: "left", yanchor: "top", align: "left", showarrow: false, text: plain(`Measured; dpubench ${data.runs[0].study}, ${origin}. 95 % intervals; hollow: not converged or few rounds.`) + (beside.length ? `<br>${plain(beside.join("; "))}` : ""), font: { size: 9, color: th.soft } });
     }
-    return { data: traces, layout, left, title, weak: items.filter((i) => hollow(i.p)).length, total: items.length, rounds: [...new Set(items.map((i) => get(i.p, "rounds")))].sort((a, b) => a - b) };
+    return { runs: shown.map((l) => l.run), data: traces, layout, left, title, weak: items.filter((i) => hollow(i.p)).length, total: items.length, rounds: [...new Set(items.map((i) => get(i.p, "rounds")))].sort((a, b) => a - b) };
+  }
+  /** Of an engine that was measured with several numbers of jobs in flight the one that reached most: the others are in a figure of their own. */
+  function leading(list) {
+    const best = new Map();
+    const id = (p) => `${p.run}/${text(get(p, "base"))}`;
+    for (const p of list) if (get(p, "flight") && !(best.get(id(p))?.ops >= get(p, "ops"))) best.set(id(p), { ops: get(p, "ops"), engine: p.engine });
+    return list.filter((p) => !get(p, "flight") || best.get(id(p)).engine === p.engine);
+  }
+  /** Points of engines that were measured with several numbers of jobs in flight; of one number the explicit one. */
+  function curves(list) {
+    const found = new Map();
+    for (const p of list) if (get(p, "flight")) { const id = `${p.run}/${text(get(p, "base"))}`; if (!found.has(id)) found.set(id, new Map()); const curve = found.get(id), n = get(p, "flight"); if (!curve.has(n) || / ~/.test(p.engine)) curve.set(n, p); }
+    return [...found.values()].filter((curve) => curve.size > 1).flatMap((curve) => [...curve.values()]);
   }
   function describe(op, state, free) {
     const d = op.dims;
@@ -301,7 +345,7 @@
     const f = figure(op, state, kind, width, height, true);
     const url = await window.Plotly.toImage({ data: f.data, layout: f.layout }, { format: "svg", width, height });
     const svg = decodeURIComponent(url.slice(url.indexOf(",") + 1));
-    await saveSvg(svg, width, height, `dpubench-${f.title}-${kind === "threads" ? "threads" : "rate"}`, format);
+    await saveSvg(svg, width, height, `dpubench-${f.title}-${{ threads: "threads", flight: "jobs-in-flight" }[kind] || "rate"}`, format);
   }
   const csvCell = (v) => {
     if (v === null || v === undefined) return "";
@@ -314,24 +358,25 @@
   const tex = (v) => String(v ?? "").replace(/[\\~^×–·±]|[#$%&_{}]/g, (c) => TEX[c] || "\\" + c);
   const latex = (align, columns, rows, caption) => `% needs \\usepackage{booktabs}\n\\begin{table}\n  \\centering\n  \\caption{${tex(caption)}}\n  \\begin{tabular}{${align}}\n    \\toprule\n    ${columns.map(tex).join(" & ")} \\\\\n    \\midrule\n${rows.map((r) => `    ${r.map(tex).join(" & ")} \\\\`).join("\n")}\n    \\bottomrule\n  \\end{tabular}\n\\end{table}\n`;
   const bracket = (v, low, high) => { const s = span(v, low, high); return v === null ? "" : `${s.value} [${s.range}]`; };
-  const origin = () => `Measured with dpubench, ${data.runs.map((r) => r.name).join(", ")}; 95 % intervals in brackets.`;
+  const origin = () => `Measured with dpubench, ${data.runs.map((_, i) => runText(i)).join(", ")}; 95 % intervals in brackets.`;
 
   function saveResults(format) {
     const { columns, rows } = data.table;
     if (format === "csv") return save("dpubench-results.csv", csv(columns, rows), "text/csv");
     const c = Object.fromEntries(columns.map((n, i) => [n, i]));
     const body = rows.filter((r) => r[c.value] !== null).map((r) => [
-      r[c.operator], r[c.configuration], ...(many ? [r[c.run]] : []), r[c.engine], `${bracket(r[c.value], r[c.low95], r[c.high95])} ${r[c.unit]}`, bracket(r[c.ratio_to_reference], r[c.ratio_low95], r[c.ratio_high95]),
+      r[c.operator], r[c.configuration], ...(many ? [r[c.run] + (r[c.label] ? ` (${r[c.label]})` : "")] : []), r[c.engine], `${bracket(r[c.value], r[c.low95], r[c.high95])} ${r[c.unit]}`, bracket(r[c.ratio_to_reference], r[c.ratio_low95], r[c.ratio_high95]),
       ...(many ? [bracket(r[c.ratio_to_baseline], r[c.baseline_low95], r[c.baseline_high95]), r[c.verdict]] : [])]);
     save("dpubench-results.tex", latex(many ? "lllllrrl" : "lllrr", ["operator", "configuration", ...(many ? ["run"] : []), "best engine", "rate", "ratio to reference", ...(many ? ["ratio to baseline", "verdict"] : [])].slice(0, many ? 8 : 5), body, origin()), "application/x-tex");
   }
+  const heatName = (m) => `${m.run}${m.label ? ` (${m.label})` : ""}`;
   function saveHeat(index, format) {
     const m = data.heat[index], heads = [...m.sizes, "no size"];
     if (format === "csv") {
-      const rows = m.rows.flatMap((r) => r.cells.map((c, i) => c && [r.operator, r.modes, heads[i], c[0], c[1], c[2], c[3]]).filter(Boolean));
-      return save(`dpubench-heat-${m.run}.csv`, csv(["operator", "modes", "size", "ratio", "low95", "high95", "verdict"], rows), "text/csv");
+      const rows = m.rows.flatMap((r) => r.cells.map((c, i) => c && [r.operator, r.modes, heads[i], c[0], c[1], c[2], c[3], m.label]).filter(Boolean));
+      return save(`dpubench-heat-${m.run}.csv`, csv(["operator", "modes", "size", "ratio", "low95", "high95", "verdict", "label"], rows), "text/csv");
     }
-    save(`dpubench-heat-${m.run}.tex`, latex("l" + "r".repeat(heads.length), ["operator", ...heads], m.rows.map((r) => [r.operator, ...r.cells.map((c) => (c && c[0] !== null ? num(c[0]) : ""))]), `Ratio of ${m.run} to ${data.runs[data.baseline].name}. ` + origin()), "application/x-tex");
+    save(`dpubench-heat-${m.run}.tex`, latex("l" + "r".repeat(heads.length), ["operator", ...heads], m.rows.map((r) => [r.operator, ...r.cells.map((c) => (c && c[0] !== null ? num(c[0]) : ""))]), `Ratio of ${heatName(m)} to ${base.name}, ${data.pairings[m.pairing]}. ` + origin()), "application/x-tex");
   }
   function heatSvg(index) {
     const m = data.heat[index], heads = [...m.sizes, "no size"];
@@ -342,7 +387,7 @@
     const add = (tag, attributes, content) => { const e = document.createElementNS(NS, tag); for (const [k, v] of Object.entries(attributes)) e.setAttribute(k, v); if (content !== undefined) e.textContent = content; svg.append(e); };
     svg.setAttribute("viewBox", `0 0 ${width} ${height}`); svg.setAttribute("width", width); svg.setAttribute("height", height); svg.setAttribute("font-family", "Helvetica, Arial, sans-serif");
     add("rect", { width, height, fill: "#ffffff" });
-    add("text", { x: 8, y: 18, "font-size": 13, "font-weight": "bold", fill: LIGHT.ink }, `${m.run} against ${data.runs[data.baseline].name}`);
+    add("text", { x: 8, y: 18, "font-size": 13, "font-weight": "bold", fill: LIGHT.ink }, `${heatName(m)} against ${base.name}`);
     heads.forEach((t, i) => add("text", { x: left + i * w + w / 2, y: 40, "font-size": 11, "text-anchor": "middle", fill: LIGHT.soft }, t));
     m.rows.forEach((r, j) => {
       add("text", { x: 8, y: top + j * row + 18, "font-size": 11, fill: LIGHT.ink }, r.operator);
@@ -355,7 +400,7 @@
         add("text", { x: left + i * w + w / 2, y: top + j * row + 24, "font-size": 7.5, "text-anchor": "middle", fill: LIGHT.ink }, span(c[0], c[1], c[2]).range);
       });
     });
-    add("text", { x: 8, y: height - 9, "font-size": 9, fill: LIGHT.soft }, "Ratio of best engine's rate to the baseline's, measured, 95 % intervals; grey: undecided or the same.");
+    add("text", { x: 8, y: height - 9, "font-size": 9, fill: LIGHT.soft }, `Ratio of rates, ${data.pairings[m.pairing]}, measured, 95 % intervals; grey: undecided or the same.`);
     return { svg: new XMLSerializer().serializeToString(svg), width, height };
   }
 
@@ -377,7 +422,7 @@
     const controls = $(".controls", article), figures = $(".figures", article);
     const focused = document.activeElement && article.contains(document.activeElement) ? document.activeElement.getAttribute("aria-label") : null;
     const names = op.dims.all.filter((n) => n !== "threads" && n !== state.axis && !(state.axis === "" && op.dims.names.includes(n) && !hasThreads(op)) && distinct(points(op), n).length > 1);
-    const quantities = ["value", "ns", ...["cycles", "energy"].filter((name) => has(op, name))];
+    const quantities = ["value", "ns", ...["cycles", "energy"].filter((name) => has(op, name)), ...(op.ratios.length ? ["ratio"] : [])];
     controls.replaceChildren(
       ...names.map((n) => choice(words(n), distinct(points(op), n), state.at[n], (v) => (n === "size" && numeric(v) ? sizeText(Number(v)) : v), again(n))),
       op.dims.axes.length > 1 ? choice("over", op.dims.axes, state.axis, words, (v) => { state.axis = v; draw(article); }) : null,
@@ -387,6 +432,7 @@
     const over = state.axis === "" ? dimsVary(op) : true;
     if (over) kinds.push("axis");
     if (distinct(matching(op, state, ["threads"]), "threads").length >= 3) kinds.push("threads");
+    if (state.quantity !== "ratio" && curves(matching(op, state, [])).length) kinds.push("flight");
     figures.className = `figures ${kinds.length === 1 ? "single" : kinds.length === 0 ? "none" : ""}`;
     figures.replaceChildren(...kinds.map((kind) => plot(op, article, kind, again)));
     if (!kinds.length) figures.append(singleValues(op, state));
@@ -401,14 +447,14 @@
   const dimsVary = (op) => op.dims.names.some((n) => distinct(points(op), n).length > 1) || new Set(points(op).map((p) => p.engine)).size > 1;
   function plot(op, article, kind, again) {
     const state = op.state;
-    const over = kind === "threads" ? "threads" : state.axis === "" ? "mode" : state.axis === "size" ? "size" : words(state.axis);
+    const over = kind === "threads" ? "threads" : kind === "flight" ? "jobs in flight" : state.axis === "" ? "mode" : state.axis === "size" ? "size" : words(state.axis);
     const threads = distinct(points(op), "threads");
     const engines = over === "mode" && !op.dims.names.some((n) => distinct(points(op), n).length > 1);
     return h("figure", { class: "plot", "data-kind": kind },
       h("figcaption", {}, engines ? `${QUANTITIES[state.quantity].name} of each engine` : `${QUANTITIES[state.quantity].name} over ${over}`,
         kind === "axis" && threads.length > 1 ? choice("threads", threads, state.at.threads, (v) => v, again("threads")) : null,
         kind === "threads" && state.axis ? choice(`at ${over === "threads" ? words(state.axis) : over}`, distinct(points(op), state.axis), state.at[state.axis], (v) => paramText(op, state.axis, v), again(state.axis)) : null,
-        kind === "axis" ? h("span", { class: "seg", role: "group", "aria-label": "Scale" }, ...[["log", true], ["linear", false]].map(([label, v]) => h("button", { type: "button", "aria-label": `${label} scale`, "aria-pressed": String(state.log === v), click: () => { state.log = v; draw(article); } }, label))) : null,
+        kind !== "threads" ? h("span", { class: "seg", role: "group", "aria-label": "Scale" }, ...[["log", true], ["linear", false]].map(([label, v]) => h("button", { type: "button", "aria-label": `${label} scale`, "aria-pressed": String(state.log === v), click: () => { state.log = v; draw(article); } }, label))) : null,
         h("span", { class: "downloads" }, ...["svg", "png", "pdf"].map((f) => h("button", { type: "button", "data-figure-format": f, "aria-label": `Download figure over ${over} as ${f.toUpperCase()}`, click: () => saveFigure(op, state, kind, f).catch(failing("Download")) }, f.toUpperCase())))),
       h("div", { class: "canvas", role: "img" }), h("p", { class: "under" }));
   }
@@ -417,19 +463,20 @@
     const width = printing ? 490 : Math.max(280, canvas.clientWidth), height = printing ? 230 : 300;
     canvas.style.height = `${height}px`;
     const f = figure(op, op.state, kind, width, height, false);
-    if (!f) return;
+    if (!f) { $(".under", box).replaceChildren(op.state.quantity === "ratio" ? "No ratio at this selection: the first table says why." : "Nothing was measured at this selection."); canvas.style.height = ""; canvas.style.minHeight = "0"; canvas.replaceChildren(); return; }
     library("lib-plotly");
     canvas.setAttribute("aria-label", `${f.title}: ${f.total} measured points; the numbers are in the table of all points below`);
     window.Plotly.newPlot(canvas, f.data, f.layout, CONFIG);
     const rounds = f.rounds.length === 1 ? plural(f.rounds[0], "round") : `${f.rounds[0]} to ${f.rounds[f.rounds.length - 1]} rounds`;
-    const free = kind === "threads" ? ["threads"] : op.state.axis === "" ? op.dims.names.filter((n) => distinct(points(op), n).length > 1) : [op.state.axis];
-    $(".under", box).replaceChildren(`Measured, ${rounds}; ${describe(op, op.state, free)}.`,
+    const free = kind === "threads" ? ["threads"] : kind === "flight" ? [] : op.state.axis === "" ? op.dims.names.filter((n) => distinct(points(op), n).length > 1) : [op.state.axis];
+    $(".under", box).replaceChildren(`Measured, ${rounds}; ${describe(op, op.state, free)}${op.state.quantity === "ratio" ? `; ${data.pairings[pairing]}` : ""}.`,
+      ...labelled(f.runs).map((l) => h("span", { class: "label" }, l)),
       f.weak ? h("b", {}, ` ${f.weak} of ${f.total} points hollow.`) : "",
       f.left.length ? ` Not drawn, beyond ${MAX_LINES} lines: ${f.left.map((l) => l.label).join(", ")}.` : "");
   }
   function singleValues(op, state) {
-    const list = matching(op, state, []);
-    return h("div", { class: "single-value" }, h("table", {}, h("tbody", {}, ...list.map((p) => { const s = span(get(p, "value"), get(p, "low"), get(p, "high")); return h("tr", {}, h("th", { scope: "row" }, many ? `${data.runs[p.run].name}: ${p.engine}` : p.engine), h("td", {}, h("b", {}, `${hollow(p) ? "○ " : ""}${s.value} ${op.unit}`)), h("td", { class: "ci" }, s.range), h("td", { class: "dim" }, `measured, ${plural(get(p, "rounds"), "round")}`)); }))));
+    const list = matching(op, { ...state, quantity: "value" }, []);
+    return h("div", { class: "single-value" }, h("table", {}, h("tbody", {}, ...list.map((p) => { const s = span(get(p, "value"), get(p, "low"), get(p, "high")); return h("tr", {}, h("th", { scope: "row" }, many ? `${runText(p.run)}: ${p.engine}` : p.engine), h("td", {}, h("b", {}, `${hollow(p) ? "○ " : ""}${s.value} ${op.unit}`)), h("td", { class: "ci" }, s.range), h("td", { class: "dim" }, `measured, ${plural(get(p, "rounds"), "round")}`)); }))));
   }
   const shellSafe = (w) => (/^[\w\-./=:,@%+]+$/.test(w) ? w : `'${w.replace(/'/g, "'\\''")}'`);
   function rerunCommand(op, state) {
@@ -437,27 +484,142 @@
     const list = ["dpubench", "run", r.study, "--plan", r.plan, "--operator", op.name];
     for (const n of [...op.dims.names].sort()) if (state.at[n] !== "") list.push(...(n === "size" ? ["--size", `${state.at[n]}B`] : ["--param", `${n}=${state.at[n]}`]));
     list.push("--threads", state.at.threads, "--burst", state.at.burst, "--footprint", state.at.footprint);
+    for (const kind of op.inputs) if (Object.entries(kind.only_with || {}).every(([n, v]) => state.at[n] === v)) for (const path of r.given[kind.name] || []) list.push("--input", `${kind.name}=${path}`);
+    const flights = [...new Set(matching(op, { ...state, quantity: "value" }, []).map((p) => (p.engine.match(/ ~(\d+) in flight/) || [])[1]).filter(Boolean))].sort((a, b) => a - b);
+    if (flights.length) list.push("--in-flight", flights.join(","));
+    list.push(...r.tail);
     return list.map(shellSafe).join(" ");
+  }
+
+  // ------------------------------------------------------------------ ratios, operator by operator
+  const ratioState = { size: "", threads: "" };
+  const WHOLE = "best of each side";
+  /** Ratios of default modes: {op, size, threads, items of every run}. */
+  function defaults(op) {
+    const same = (p, withThreads) => op.start && p.burst === op.start.burst && p.footprint === op.start.footprint && Object.entries(op.start.params).every(([n, v]) => n === "size" || p.params[n] === v) && (!withThreads || ratioState.threads === WHOLE || String(p.threads) === ratioState.threads);
+    if (ratioState.threads !== WHOLE) return ratios(op).filter((p) => same(p, true));
+    return op.whole.map(([run, params, burst, footprint, v, low, high, engines]) => ({ run, params: op.params[params], burst, footprint: text(footprint), ratio: [v, low, high], engines: text(engines), verdict: "", weak: "", whole: true })).filter((p) => same(p, false));
+  }
+  function ratioRows() {
+    const rows = [], without = [];
+    for (const op of data.operators) {
+      if (!op.start || !op.points.length) continue;
+      const list = defaults(op), sized = op.start.params.size !== undefined;
+      const items = list.filter((p) => !sized || p.params.size === ratioState.size);
+      if (items.length) rows.push({ op, items, size: sized ? ratioState.size : "" });
+      else without.push(op.name);
+    }
+    return { rows, without };
+  }
+  function ratioFigure(width, paper) {
+    const th = paper ? LIGHT : theme(), small = paper ? 12 : 11.5;
+    const { rows, without } = ratioRows();
+    const others = data.runs.map((_, i) => i).filter((i) => i !== data.baseline && rows.some((r) => r.items.some((p) => p.run === i)));
+    if (!others.length) return { without };
+    const narrow = width < 620, step = 17 * others.length + 9, traces = [], annotations = [], shapes = [];
+    const items = rows.flatMap((r) => r.items);
+    let low = Math.min(1, ...items.map((p) => p.ratio[1] ?? p.ratio[0])) / 1.15, high = Math.max(1, ...items.map((p) => p.ratio[2] ?? p.ratio[0])) * 1.15;
+    if (high / low < 4) { low = Math.min(low, 0.5); high = Math.max(high, 2); }
+    // The same engine on both sides is named once.
+    const shortly = (engines) => { const [a, b] = engines.split(" / "); return a === b ? a : engines; };
+    const longest = Math.max(...items.map((p) => shortly(p.engines).length));
+    const margin = { l: narrow ? 84 : 104, r: narrow ? 58 : Math.min(width * 0.36, 66 + longest * small * 0.54), t: paper ? 58 : 26, b: paper ? 66 : 42 };
+    const height = margin.t + margin.b + rows.length * step;
+    const place = (row, k) => rows.length - 1 - row + (others.length - 1 - 2 * k) * (17 / step) / 2;
+    others.forEach((run, k) => {
+      const color = th.lines[run % 8], symbol = SYMBOLS[k % 8];
+      const own = rows.flatMap((r, i) => r.items.filter((p) => p.run === run).map((p) => ({ p, y: place(i, k), name: r.op.name })));
+      const open = ({ p }) => p.whole || !["faster", "slower"].includes(p.verdict) || hollow(p);
+      traces.push({
+        x: own.map((o) => o.p.ratio[0]), y: own.map((o) => o.y), mode: "markers", hoverinfo: "text", marker: { symbol, size: 8, color: own.map((o) => (open(o) ? th.paper : color)), line: { color, width: 1.5 }, opacity: 1 },
+        error_x: { type: "data", symmetric: false, color, thickness: 1.4, width: 4, array: own.map(({ p }) => (p.ratio[2] === null ? 0 : p.ratio[2] - p.ratio[0])), arrayminus: own.map(({ p }) => (p.ratio[1] === null ? 0 : p.ratio[0] - p.ratio[1])) },
+        hovertext: own.map(({ p, name }) => { const s = span(...p.ratio); return `<b>${plain(name)}</b>, ${plain(runText(run))}<br>${s.value}×  [${s.range}]<br>${plain(p.engines)}${p.verdict ? `<br>${plain(p.verdict)}` : ""}${p.reason ? `<br>${plain(p.reason)}` : ""}`; }),
+      });
+      for (const { p, y } of own) annotations.push({ xref: "paper", x: 1, xshift: 8, y, xanchor: "left", yanchor: "middle", align: "left", showarrow: false, text: `<b>${span(...p.ratio).value}×</b>${narrow ? "" : `  ${plain(shortly(p.engines))}`}`, font: { size: small - 0.5, color: others.length > 1 ? color : th.ink } });
+    });
+    rows.forEach((_, i) => { if (i) shapes.push({ type: "line", xref: "paper", x0: 0, x1: 1, y0: rows.length - i - 0.5, y1: rows.length - i - 0.5, line: { color: th.grid, width: 1 }, layer: "below" }); });
+    shapes.push({ type: "line", yref: "paper", x0: 1, x1: 1, y0: 0, y1: 1, line: { color: th.ink, width: 1 } });
+    annotations.push({ x: 0, xref: "x", yref: "paper", y: 1, yanchor: "bottom", yshift: 3, showarrow: false, text: plain(`as fast as ${base.name}`), font: { size: small - 1, color: th.soft } });
+    const font = { family: paper ? "Helvetica, Arial, sans-serif" : getComputedStyle(document.body).fontFamily, size: small, color: th.soft };
+    const xt = ticks(low, high), axis = { gridcolor: th.grid, linecolor: th.soft, zeroline: false };
+    if (paper) {
+      annotations.push({ xref: "paper", yref: "paper", x: 0, xshift: -margin.l + 8, y: 1, yshift: 40, xanchor: "left", yanchor: "middle", showarrow: false, text: `<b>${plain(`Ratio to ${base.name}, ${data.pairings[pairing]}: ${ratioWhere()}`)}</b>`, font: { size: 13, color: th.ink } });
+      annotations.push({ xref: "paper", yref: "paper", x: 0, xshift: -margin.l + 8, y: 1, yshift: 22, xanchor: "left", yanchor: "middle", showarrow: false, text: others.map((i, k) => `<span style="color:${th.lines[i % 8]}">${["●", "■", "◆", "▲"][k % 4]} ${plain(runText(i))}</span>`).join("   "), font: { size: 11, color: th.ink } });
+      annotations.push({ xref: "paper", yref: "paper", x: 0, xshift: -margin.l + 8, y: 0, yshift: -46, xanchor: "left", yanchor: "top", showarrow: false, text: plain(`Measured; dpubench ${data.runs[0].study}. 95 % intervals from medians of independent rounds; hollow: undecided, the same, or not converged.`), font: { size: 9, color: th.soft } });
+    }
+    const layout = {
+      width, height, margin, font, paper_bgcolor: th.paper, plot_bgcolor: th.paper, showlegend: false, hovermode: "closest", annotations, shapes,
+      hoverlabel: { bgcolor: th.paper, bordercolor: th.soft, font: { color: th.ink, size: 12 }, align: "left" },
+      xaxis: { ...axis, type: "log", range: [Math.log10(low), Math.log10(high)], tickvals: xt, ticktext: xt.map((v) => `${tickText(v)}×`), ticks: "outside", ticklen: 3, showline: true, title: { text: plain(`rate / rate on ${base.name}`), standoff: 6 } },
+      yaxis: { ...axis, range: [-0.5, rows.length - 0.5], tickvals: rows.map((_, i) => rows.length - 1 - i), ticktext: rows.map((r) => plain(r.op.name)), showgrid: false, showline: false, tickfont: { size: small, color: th.ink } },
+    };
+    return { data: traces, layout, without, height, total: items.length };
+  }
+  const ratioWhere = () => [...(ratioState.size ? [sizeText(Number(ratioState.size))] : []), ratioState.threads === WHOLE ? "each side at its best number of threads" : plural(Number(ratioState.threads), "thread")].join(", ");
+  function drawRatios() {
+    const section = $("#ratios");
+    if (!section) return;
+    const all = data.operators.filter((op) => op.start && op.points.length);
+    const found = all.flatMap((op) => ratios(op).filter((p) => p.burst === op.start.burst && p.footprint === op.start.footprint && Object.entries(op.start.params).every(([n, v]) => n === "size" || p.params[n] === v)));
+    const unique = (list) => [...new Set(list)].sort((a, b) => a - b);
+    const sizes = unique(found.map((p) => p.params.size).filter((v) => v !== undefined)), threads = unique(found.map((p) => p.threads)).map(String);
+    if (all.some((op) => op.whole.length)) threads.push(WHOLE);
+    const usual = all.map((op) => op.start.params.size).filter((v) => sizes.includes(v));
+    const often = usual.sort((a, b) => usual.filter((v) => v === b).length - usual.filter((v) => v === a).length)[0];
+    if (!sizes.includes(ratioState.size)) ratioState.size = often ?? sizes[0] ?? "";
+    if (!threads.includes(ratioState.threads)) ratioState.threads = threads[0] ?? "1";
+    const set = (name) => (value) => { ratioState[name] = value; drawRatios(); };
+    const controls = [sizes.length > 1 ? choice("size", sizes, ratioState.size, (v) => sizeText(Number(v)), set("size")) : null, threads.length > 1 ? choice("threads", threads, ratioState.threads, (v) => v, set("threads")) : null];
+    $(".controls", section).replaceChildren(...controls.filter(Boolean));
+    section.dataset.drawn = "1";
+    $$(".legend span[data-run]", section).forEach((s, k) => { const i = $("i", s); i.style.color = theme().lines[Number(s.dataset.run) % 8]; i.textContent = ["●", "■", "◆", "▲", "▼", "⬟", "⬢", "★"][k % 8]; });
+    const canvas = $(".canvas", section), f = ratioFigure(printing ? 980 : Math.max(300, canvas.clientWidth), false);
+    canvas.style.height = `${f.height || 0}px`;
+    if (f.layout) { library("lib-plotly"); window.Plotly.newPlot(canvas, f.data, f.layout, CONFIG); } else canvas.replaceChildren();
+    canvas.setAttribute("aria-label", `Ratio to ${base.name} at ${ratioWhere()}: ${f.total || 0} ratios; the numbers are in the first table and in the CSV`);
+    $(".under", section).replaceChildren(`Measured; ${ratioWhere()}; ${data.pairings[pairing]}; default modes. Engines: that of the target / that of ${base.name}.`, f.without.length ? ` No ratio here: ${f.without.join(", ")}; the first table says why.` : "");
+  }
+  async function saveRatios(format) {
+    if (format === "csv") {
+      const names = [...new Set(data.operators.flatMap((op) => op.params.flatMap((p) => Object.keys(p))))].sort();
+      const rows = Object.keys(data.pairings).flatMap((kind) => data.operators.flatMap((op) => op.ratios.filter((r) => r[RF[kind]] !== null).map((r) => {
+        const of = (n) => r[RF[kind + n]], p = op.params[r[RF.params]];
+        return [op.name, ...names.map((n) => (n in p ? (numeric(p[n]) ? Number(p[n]) : p[n]) : "")), r[RF.threads], r[RF.burst], text(r[RF.footprint]), data.runs[r[0]].name, data.runs[r[0]].label, kind, r[RF[kind]], of("Low"), of("High"), text(of("Verdict")), text(of("Engines")), of("Rounds"), text(of("Reason"))];
+      })));
+      return save("dpubench-ratios.csv", csv(["operator", ...names, "threads", "burst", "footprint", "target", "label", "pairing", "ratio", "low95", "high95", "verdict", "engines", "rounds", "reason"], rows), "text/csv");
+    }
+    library("lib-plotly");
+    const width = 760, f = ratioFigure(width, true);
+    if (!f.layout) throw new Error("there is no ratio at this selection");
+    const url = await window.Plotly.toImage({ data: f.data, layout: f.layout }, { format: "svg", width, height: f.height });
+    await saveSvg(decodeURIComponent(url.slice(url.indexOf(",") + 1)), width, f.height, `dpubench-ratio-${pairing}-${ratioWhere()}`, format);
+  }
+  function choosePairing(chosen) {
+    pairing = chosen;
+    $("main").dataset.pairing = chosen;
+    for (const b of $$("[data-pairing-choice]")) b.setAttribute("aria-pressed", String(b.dataset.pairingChoice === chosen));
+    if ($("#ratios")?.dataset.drawn) drawRatios();
+    for (const a of articles) if (a.dataset.drawn && data.operators[Number(a.dataset.index)].state.quantity === "ratio") draw(a);
   }
 
   // ------------------------------------------------------------------ all points of an operator
   function pointTable(op) {
     op.dims ||= dimensions(op);
     const shownParams = op.dims.names;
-    const columns = [...(many ? ["run"] : []), ...shownParams, "threads", "burst", "footprint", "engine"];
+    const columns = [...(many ? ["run"] : []), ...(data.runs.some((r) => r.label) ? ["label"] : []), ...shownParams, "threads", "burst", "footprint", "engine"];
     // Columns of counters are there only where something counted; cycles of different sources say so in each row.
     const [withCycles, withEnergy, sources] = [has(op, "cycles"), has(op, "energy"), cyclesSources(op)];
     const cyclesCell = (p) => num(get(p, "cycles")) + (sources.length > 1 && get(p, "cycles") !== null ? ` (${text(get(p, "cyclesSource"))})` : "");
     const header = [...columns, op.unit, "95 % interval", "ns per operation", ...(withCycles ? [sources.length > 1 ? "cycles" : `cycles (${sources[0]})`] : []), ...(withEnergy ? ["nJ per operation (package energy)", "95 % interval"] : []), "× reference", "95 % interval", "rounds", ...op.metrics.map((m) => (m.name === "gbps" ? m.unit : words(m.name))), "path", "verified", "note"];
-    const cell = (p, n) => (n === "run" ? data.runs[p.run].name : n === "engine" ? p.engine : key(p, n));
+    const cell = (p, n) => (n === "run" ? data.runs[p.run].name : n === "label" ? data.runs[p.run].label : n === "engine" ? p.engine : key(p, n));
     const list = [...points(op)].sort((a, b) => { for (const n of columns) { const [u, v] = [cell(a, n), cell(b, n)]; if (u !== v) return numeric(u) && numeric(v) ? u - v : u < v ? -1 : 1; } return 0; });
     const row = (p) => {
       const v = span(get(p, "value"), get(p, "low"), get(p, "high")), e = span(get(p, "energy"), get(p, "energyLow"), get(p, "energyHigh")), r = span(get(p, "ratio"), get(p, "ratioLow"), get(p, "ratioHigh"));
       return [...columns.map((n) => (n === "size" ? sizeText(Number(cell(p, n))) : cell(p, n))), (hollow(p) ? "○ " : "") + v.value, v.range, num(get(p, "ns")), ...(withCycles ? [cyclesCell(p)] : []), ...(withEnergy ? [e.value, e.range] : []), r.value, r.range, String(get(p, "rounds")), ...get(p, "metrics").map((m) => num(m)), text(get(p, "path")), text(get(p, "checked")), text(get(p, "weak"))];
     };
     const full = () => {
-      const heads = [...columns, "unit", "value", "low95", "high95", "ops_per_s", "ops_low95", "ops_high95", "ns_per_op", "ns_low95", "ns_high95", "cycles_per_op", "cycles_source", "energy_nj_per_op", "energy_nj_low95", "energy_nj_high95", "ratio_to_reference", "ratio_low95", "ratio_high95", "rounds", "converged", ...op.metrics.map((m) => m.name), "path", "verified", "note"];
-      const rows = list.map((p) => [...columns.map((n) => { const v = cell(p, n); return numeric(String(v)) ? Number(v) : v; }), op.unit, ...["value", "low", "high", "ops", "opsLow", "opsHigh", "ns", "nsLow", "nsHigh", "cycles", "cyclesSource", "energy", "energyLow", "energyHigh", "ratio", "ratioLow", "ratioHigh", "rounds", "converged"].map((n) => (n === "cyclesSource" ? text(get(p, n)) : get(p, n))), ...get(p, "metrics"), text(get(p, "path")), text(get(p, "checked")), text(get(p, "weak"))]);
+      const heads = [...columns, "unit", "value", "low95", "high95", "ops_per_s", "ops_low95", "ops_high95", "ns_per_op", "ns_low95", "ns_high95", "cycles_per_op", "cycles_source", "energy_nj_per_op", "energy_nj_low95", "energy_nj_high95", "ratio_to_reference", "ratio_low95", "ratio_high95", "rounds", "converged", "in_flight", ...op.metrics.map((m) => m.name), "path", "verified", "note"];
+      const rows = list.map((p) => [...columns.map((n) => { const v = cell(p, n); return numeric(String(v)) ? Number(v) : v; }), op.unit, ...["value", "low", "high", "ops", "opsLow", "opsHigh", "ns", "nsLow", "nsHigh", "cycles", "cyclesSource", "energy", "energyLow", "energyHigh", "ratio", "ratioLow", "ratioHigh", "rounds", "converged", "flight"].map((n) => (n === "cyclesSource" ? text(get(p, n)) : get(p, n))), ...get(p, "metrics"), text(get(p, "path")), text(get(p, "checked")), text(get(p, "weak"))]);
       return csv(heads, rows);
     };
     const first = columns.length;
@@ -608,7 +770,9 @@
     else if (button.classList.contains("chip")) { scenario = button.dataset.scenario; for (const c of $$(".chip")) c.setAttribute("aria-pressed", String(c === button)); applyFilter(); }
     else if (button.classList.contains("copy")) copy(button.dataset.copy);
     else if (button.dataset.table) (button.dataset.table === "results" ? saveResults(button.dataset.format) : saveHeat(Number(button.dataset.table.slice(4)), button.dataset.format));
-    else if (button.dataset.heatFormat) { const index = Number(button.closest(".heatmap").dataset.heat), s = heatSvg(index); saveSvg(s.svg, s.width, s.height, `dpubench-heat-${data.heat[index].run}`, button.dataset.heatFormat).catch(failing("Download")); }
+    else if (button.dataset.pairingChoice) choosePairing(button.dataset.pairingChoice);
+    else if (button.dataset.ratioFormat) saveRatios(button.dataset.ratioFormat).catch(failing("Download"));
+    else if (button.dataset.heatFormat) { const index = Number(button.closest(".heatmap").dataset.heat), s = heatSvg(index); saveSvg(s.svg, s.width, s.height, `dpubench-heat-${data.heat[index].run}-${data.heat[index].pairing}`, button.dataset.heatFormat).catch(failing("Download")); }
   });
   async function copy(value) {
     try { await navigator.clipboard.writeText(value); } catch { // a file:// page may lack the clipboard API
@@ -616,21 +780,23 @@
     }
     toast("Copied");
   }
-  $("#filter").addEventListener("input", applyFilter);
-  $("#expand").addEventListener("click", (e) => { const open = e.target.getAttribute("aria-pressed") !== "true"; e.target.setAttribute("aria-pressed", String(open)); e.target.textContent = open ? "Fold all" : "Expand all"; for (const b of bodies) fold(b, open); applyFilter(); });
-  document.addEventListener("keydown", (e) => { if (e.key === "/" && !/^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement.tagName)) { e.preventDefault(); $("#filter").focus(); } });
+  $("#filter")?.addEventListener("input", applyFilter);
+  $("#expand")?.addEventListener("click", (e) => { const open = e.target.getAttribute("aria-pressed") !== "true"; e.target.setAttribute("aria-pressed", String(open)); e.target.textContent = open ? "Fold all" : "Expand all"; for (const b of bodies) fold(b, open); applyFilter(); });
+  document.addEventListener("keydown", (e) => { if (e.key === "/" && !/^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement.tagName)) { e.preventDefault(); $("#filter")?.focus(); } });
   for (const details of $$("details.all-points")) details.addEventListener("toggle", () => { const box = $(".points-body", details); if (details.open && !box.firstChild) box.append(...pointTable(data.operators[Number(details.closest("article").dataset.index)])); });
   const reveal = () => { const target = location.hash && document.getElementById(location.hash.slice(1)); if (target && target.tagName === "DETAILS") target.open = true; };
   addEventListener("hashchange", reveal); reveal();
 
   const seen = new IntersectionObserver((entries) => { for (const e of entries) if (e.isIntersecting && !e.target.dataset.drawn) draw(e.target); }, { rootMargin: "500px" });
   for (const a of articles) seen.observe(a);
-  const redraw = () => { for (const a of articles) if (a.dataset.drawn) draw(a); };
+  const ratioSection = $("#ratios");
+  if (ratioSection) new IntersectionObserver((entries) => { if (entries.some((e) => e.isIntersecting) && !ratioSection.dataset.drawn) drawRatios(); }, { rootMargin: "500px" }).observe(ratioSection);
+  const redraw = () => { if (ratioSection?.dataset.drawn) drawRatios(); for (const a of articles) if (a.dataset.drawn) draw(a); };
   dark.addEventListener("change", redraw);
   let timer, width = innerWidth;
   addEventListener("resize", () => { clearTimeout(timer); timer = setTimeout(() => { if (innerWidth !== width && !printing) { width = innerWidth; redraw(); } }, 150); });
-  addEventListener("beforeprint", () => { printing = true; for (const a of articles) draw(a); });
+  addEventListener("beforeprint", () => { printing = true; drawRatios(); for (const a of articles) draw(a); });
   addEventListener("afterprint", () => { printing = false; redraw(); });
-  setUpCalculator();
+  if ($("#calc")) setUpCalculator();
   document.documentElement.dataset.ready = "1";
 })();

@@ -114,7 +114,7 @@ def _alone(run: RunSummary, where: str, *, old: bool) -> list[Comparison | _Test
 def _rows(old: RunSummary, new: RunSummary, best_engine: bool) -> list[Comparison | _Tested]:
     old_points, new_points = (_best_engines(run.points) if best_engine else run.points for run in (old, new))
     names = ("old run", "new run") if old.target == new.target else (old.target, new.target)
-    pairs, unpaired = _pair((old, old_points), (new, new_points), best_engine, names)
+    pairs, unpaired = _pair(_Side(old, old_points, names[0]), _Side(new, new_points, names[1]), best_engine)
     meaningless = [f"{run.target} is {run.label}" for run in (old, new) if run.times_mean_nothing]
     if meaningless:
         return [
@@ -192,21 +192,33 @@ def _best_engines(points: Sequence[PointSummary]) -> list[PointSummary]:
     return list(best.values())
 
 
-def _pair(
-    old_side: tuple[RunSummary, Sequence[PointSummary]],
-    new_side: tuple[RunSummary, Sequence[PointSummary]],
-    best_engine: bool,
-    names: tuple[str, str],
-) -> tuple[list[tuple[PointSummary, PointSummary]], list[Comparison]]:
+class _Side:
+    """The points of one side, found by what they measured."""
+
+    def __init__(self, run: RunSummary, points: Sequence[PointSummary], name: str) -> None:
+        self.run, self.points, self.name = run, points, name
+        self.of_configuration: dict[Hashable, list[PointSummary]] = defaultdict(list)
+        self.threads_of_work: dict[Hashable, set[int]] = defaultdict(set)
+        for point in points:
+            self.of_configuration[point.configuration].append(point)
+            self.threads_of_work[_work(point)].add(point.threads)
+        self.operators = {point.operator for point in points}
+
+    @property
+    def where(self) -> str:
+        """``in the new run``, or ``on bf2``."""
+        return _in(self.name)
+
+
+def _pair(old: _Side, new: _Side, best_engine: bool) -> tuple[list[tuple[PointSummary, PointSummary]], list[Comparison]]:
     """Partners by key, target and build; then by key and build, and by key alone, where one on each side is left (a host against a device)."""
-    (old_run, old), (new_run, new) = old_side, new_side
     waiting: dict[Hashable, list[PointSummary]] = defaultdict(list)
-    for point in new:
+    for point in new.points:
         waiting[_key(point, best_engine)].append(point)
     partners: dict[int, PointSummary] = {}
     for alike in (lambda p: (p.target, p.build), lambda p: p.build, lambda p: ""):
         left: dict[tuple[Hashable, Hashable], list[PointSummary]] = defaultdict(list)
-        for point in old:
+        for point in old.points:
             if id(point) not in partners:
                 left[(_key(point, best_engine), alike(point))].append(point)
         for (key, what), mine in left.items():
@@ -214,45 +226,45 @@ def _pair(
             if len(mine) == len(same) == 1:
                 partners[id(mine[0])] = same[0]
                 waiting[key] = [p for p in waiting[key] if p is not same[0]]
-    pairs = [(point, partners[id(point)]) for point in old if id(point) in partners]
+    pairs = [(point, partners[id(point)]) for point in old.points if id(point) in partners]
     paired_new = {id(p) for p in partners.values()}
 
     def alone(point: PointSummary, is_old: bool) -> Comparison:
-        run, others, where = (new_run, new, names[1]) if is_old else (old_run, old, names[0])
-        label, reason = label_of(point, engine=not best_engine), _why_alone(point, run, others, where, best_engine)
+        label, reason = label_of(point, engine=not best_engine), _why_alone(point, new if is_old else old, best_engine)
         return Comparison(label, point.id if is_old else None, None if is_old else point.id, None, "not comparable", None, reason)
 
-    unpaired = [alone(p, True) for p in old if id(p) not in partners]
-    unpaired += [alone(p, False) for p in new if id(p) not in paired_new]
+    unpaired = [alone(p, True) for p in old.points if id(p) not in partners]
+    unpaired += [alone(p, False) for p in new.points if id(p) not in paired_new]
     return pairs, unpaired
 
 
-def _why_alone(point: PointSummary, run: RunSummary, others: Sequence[PointSummary], where: str, best_engine: bool) -> str:
-    """Why ``point`` has no partner among ``others``, which are the points of ``run``."""
-    here = [p for p in others if p.configuration == point.configuration]
+def _why_alone(point: PointSummary, other_side: _Side, best_engine: bool) -> str:
+    """Why ``point`` has no partner on the other side."""
+    where = other_side.where
+    here = other_side.of_configuration.get(point.configuration, [])
     alike = [p for p in here if best_engine or engine_of(p) == engine_of(point)]
     for other in alike:
         if other.operator_version != point.operator_version:
-            versions = f"{point.operator_version}, {_in(where)} {other.operator_version}"
+            versions = f"{point.operator_version}, {where} {other.operator_version}"
             return f"the operator's version differs ({versions}): the same parameters mean other work"
         if other.input_sha256 != point.input_sha256:
-            return f"the input differs ({point.input_name} {point.input_sha256[:12]}, {_in(where)} {other.input_name} {other.input_sha256[:12]})"
+            return f"the input differs ({point.input_name} {point.input_sha256[:12]}, {where} {other.input_name} {other.input_sha256[:12]})"
     if alike:
-        return f"several targets or builds {_in(where)} have this point, none of them {point.target}{'#' + point.build if point.build else ''}"
+        return f"several targets or builds {where} have this point, none of them {point.target}{'#' + point.build if point.build else ''}"
     flights = sorted({p.in_flight for p in here if p.engine == point.engine})
     if flights:
         told = ", ".join(str(n) if n else "the engine's default" for n in flights)
-        return f"jobs in flight differ ({point.in_flight or 'the default'} of engine {point.engine}, {_in(where)} {told})"
-    if not best_engine and (missing := why_missing(run, point.operator, point.engine)):
-        return f"engine {point.engine} cannot run {_in(where)}: {missing}"
+        return f"jobs in flight differ ({point.in_flight or 'the default'} of engine {point.engine}, {where} {told})"
+    if not best_engine and (missing := why_missing(other_side.run, point.operator, point.engine)):
+        return f"engine {point.engine} cannot run {where}: {missing}"
     if here:
-        return f"engine {point.engine} is not {_in(where)} for this configuration"
-    if threads := sorted({p.threads for p in others if _work(p) == _work(point)}):
+        return f"engine {point.engine} is not {where} for this configuration"
+    if threads := sorted(other_side.threads_of_work.get(_work(point), ())):
         asked = "1 thread was" if point.threads == 1 else f"{point.threads} threads were"
-        return f"{asked} not measured {_in(where)} ({', '.join(map(str, threads))})"
-    if any(p.operator == point.operator for p in others):
-        return f"this configuration is not {_in(where)}"
-    return f"operator {point.operator} is not {_in(where)}"
+        return f"{asked} not measured {where} ({', '.join(map(str, threads))})"
+    if point.operator in other_side.operators:
+        return f"this configuration is not {where}"
+    return f"operator {point.operator} is not {where}"
 
 
 def why_missing(run: RunSummary, operator: str, engine: str) -> str:
@@ -267,9 +279,8 @@ def _work(point: PointSummary) -> Hashable:
     return operator, params, burst, footprint
 
 
-def _in(where: str) -> str:
-    """``in the new run``, or ``on bf2``."""
-    return f"in the {where}" if where in ("old run", "new run") else f"on {where}"
+def _in(name: str) -> str:
+    return f"in the {name}" if name in ("old run", "new run") else f"on {name}"
 
 
 # --------------------------------------------------------------------------- differences

@@ -229,7 +229,7 @@ def record_columns() -> tuple[str, ...]:
 def _type_of(column: str) -> pa.DataType:
     if column in (*_TEXT, "params", "isa", "library", "driver", "device", "program", "verified_how", "warnings"):
         return pa.string()
-    if column in (*_INTEGERS, "size_bytes"):
+    if column in (*_INTEGERS, "size_bytes", "in_flight"):
         return pa.int64()
     return pa.bool_() if column in ("converged", "is_hardware") else pa.float64()
 

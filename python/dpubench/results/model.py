@@ -96,6 +96,16 @@ class PointSummary:
         return (self.operator, tuple(sorted(self.params.items())), self.threads, self.burst, self.footprint)
 
     @property
+    def engine_word(self) -> str:
+        """The engine, with the jobs in flight where the plan gave them: ``cryptodev~128``."""
+        return f"{self.engine}~{self.in_flight}" if self.in_flight else self.engine
+
+    @property
+    def jobs_in_flight(self) -> int:
+        """As many as really were; 0: a synchronous engine, or it was not measured."""
+        return int(self.path.get("in_flight", self.in_flight))
+
+    @property
     def size_bytes(self) -> int | None:
         """Message size, where the operator has one."""
         return int(self.params["size"]) if "size" in self.params else None

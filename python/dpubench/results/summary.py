@@ -289,7 +289,7 @@ def _build_pairs(points: Iterable[PointSummary]) -> tuple[IntArray, IntArray]:
     """Indices (old, new) of points that differ in build only: the unnamed build is the new one, a named one is what it runs against."""
     alike: dict[tuple[Any, ...], dict[str, int]] = defaultdict(dict)
     for i, point in enumerate(points):
-        alike[(point.configuration, point.engine, point.target)][point.build] = i
+        alike[(point.configuration, point.engine_word, point.target)][point.build] = i
     found = [(builds[name], builds[""]) for builds in alike.values() if "" in builds for name in sorted(builds) if name]
     return np.array([a for a, _ in found], dtype=np.int64), np.array([b for _, b in found], dtype=np.int64)
 

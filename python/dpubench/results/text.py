@@ -97,15 +97,16 @@ def targets(runs: Sequence[RunSummary], room: int = 20, width: int = 120) -> lis
     its 95 % interval. An emulated target has neither rate nor ratio: its line says what was verified. Operators that find no room are counted.
     """
     base = next((run for run in runs if run.is_baseline), None)
-    lines = [f"{runs[0].run_set or runs[0].name}: {_count(len(runs), 'target')}", *(_target_line(run, run is base) for run in runs)]
-    timed = [run for run in runs if not run.times_mean_nothing]
+    beside = f"; ratios to {base.target} with 95 % intervals" if base is not None else ""
+    lines = [f"{runs[0].run_set or runs[0].name}: {_count(len(runs), 'target')}{beside}", *(_target_line(run, run is base) for run in runs)]
+    timed = [run for run in runs if any(p.primary is not None for p in run.points)]
     operators = list(dict.fromkeys(p.operator for run in timed for p in run.points))
     if base is None or not operators:
         return lines
     ordered = [base, *(run for run in timed if run is not base)]
     ratios = [{(r.old, r.new): r.ratio for r in comparison.compare(base, run, MIN_EFFECT, best_engine=True)} for run in ordered[1:]]
     cells = [_operator_cells(operator, ordered, ratios) for operator in operators]
-    header = ("operator", base.target, *(f"{run.target} / {base.target}" for run in ordered[1:]))
+    header = ("operator", *(f"{run.target}{f' [{run.label}]' if run.label else ''}" for run in ordered))
     left = room - len(lines)
     text = table(header, cells).splitlines()
     if len(text) > left:  # two operators a line, where the terminal is wide enough

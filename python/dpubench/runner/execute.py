@@ -10,7 +10,7 @@ import contextlib
 import random
 import statistics
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from dpubench.errors import EnvironmentFault, Exit, Interrupted, NothingRan, TargetLost, UserError
@@ -20,7 +20,7 @@ from dpubench.runner import stopping
 from dpubench.runner.costs import Costs
 from dpubench.runner.journal import Journal
 from dpubench.runner.measure import OTHER_BUILD, Groups, Measurer, Round, sizes
-from dpubench.runner.model import Configuration, Point, point_id
+from dpubench.runner.model import Configuration, Point, engine_word, point_id, split_engine_word
 from dpubench.runner.record import now_utc
 from dpubench.runner.setting import Setting
 
@@ -66,7 +66,7 @@ class Run:
         self._points: dict[str, Point] = {}
         self.budget = budget or Budget(plan.budget, float(record["spent_s"]))
         self._number = 0  #: of the next round
-        self._dropped: set[str] = set()
+        self.dropped: set[str] = set()  #: configurations that are no longer measured, because the budget does not hold them
         self._bring_back()
 
     # --- state
@@ -78,7 +78,7 @@ class Run:
     def _bring_back(self) -> None:
         for entry in self.record["points"]:
             configuration = self._configurations[entry["configuration"]]
-            point = self._point(configuration, entry["engine"], entry["build"])
+            point = self._point(configuration, engine_word(entry["engine"], entry.get("in_flight", 0)), entry["build"])
             point.operator_version = entry["operator_version"]
             point.prepared = {k: entry[k] for k in ("input", "path", "memory_bytes", "footprint_bytes") if k in entry}
             point.build_ns, point.verified = list(entry.get("build_ns", [])), dict(entry.get("verified", {}))
@@ -167,6 +167,12 @@ class Run:
         count()
         self._save()
 
+    def leave_out(self, configurations: Iterable[str], why: str) -> None:
+        """Measures ``configurations`` no longer, those that are at work here."""
+        for name in sorted(set(configurations) & set(self._active())):
+            self.dropped.add(name)
+            self._journal.left_out(f"{name}: {why}")
+
     def interrupt(self) -> None:
         """Marks the run interrupted, while it is not at work."""
         self._save_if_possible("interrupted")
@@ -222,10 +228,11 @@ class Run:
                 point.failure = failed.get(point.id, "")
                 self._points[point.id] = point
 
-    def _point(self, configuration: Configuration, engine: str, build: str) -> Point:
+    def _point(self, configuration: Configuration, word: str, build: str) -> Point:
+        engine, in_flight = split_engine_word(word)
         operator = self.record["operators"][configuration.operator]
         entry: Mapping[str, str] = next((e for e in operator["engines"] if e["name"] == engine), {})
-        point = Point(configuration, engine, self.setting.target.name, build, int(operator["version"]))
+        point = Point(configuration, engine, self.setting.target.name, build, int(operator["version"]), in_flight=in_flight)
         point.program, point.name_in_program = entry.get("program", ""), entry.get("name_in_program", "")
         return point
 
@@ -233,7 +240,7 @@ class Run:
         """Configurations of which a point is not yet known well enough, with all their points that work: they alternate together."""
         groups: Groups = {}
         for point in self.points:
-            if not point.failure and not point.unavailable and point.configuration.id not in self._dropped:
+            if not point.failure and not point.unavailable and point.configuration.id not in self.dropped:
                 groups.setdefault(point.configuration.id, []).append(point)
         done = {
             g for g, points in groups.items()
@@ -290,7 +297,7 @@ class Run:
             prices = {g: self._costs.round_s(sizes({g: fitting[g]}), self.plan.cycles.min) for g in spare}
             dearest = max(spare, key=lambda g: prices[g])
             del fitting[dearest]
-            self._dropped.add(dearest)
+            self.dropped.add(dearest)
             self._journal.left_out(
                 f"{dearest} after {len(groups[dearest][0].rates)} rounds: {prices[dearest]:.1f} s in every round do not fit the budget (--budget)"
             )

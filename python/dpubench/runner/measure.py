@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from dpubench import schemas
+from dpubench import programs, schemas
 from dpubench.errors import EnvironmentFault
 from dpubench.plans.model import Plan
 from dpubench.results.store import Event, RoundWriter
@@ -104,7 +104,9 @@ class Measurer:
                     "id": g, "operator": points[0].configuration.operator, "params": points[0].configuration.params,
                     "threads": points[0].configuration.threads, "burst": points[0].configuration.burst,
                     "footprint": points[0].configuration.footprint,
-                    "points": [{"id": p.id, "engine": p.name_in_program or p.engine} for p in points],
+                    "points": [
+                        {"id": p.id, "engine": p.name_in_program or p.engine, **({"in_flight": p.in_flight} if p.in_flight else {})} for p in points
+                    ],
                 }
                 for g, points in groups.items()
             ],
@@ -122,7 +124,7 @@ class Measurer:
                 self._setting.target,
                 self._program(side),
                 # The folders hold modules for our program and its other build; a contract program knows its own engines.
-                [] if _is_foreign(side) else [word for d in self._setting.engine_dirs for word in ("--engine-dir", str(d))],
+                [] if _is_foreign(side) else programs.options(self._setting.engine_dirs, self._setting.devices),
                 stop=self._setting.stop,
                 silence_s=self._plan.silence,
                 limit_s=limit_s + 10,

@@ -13,6 +13,17 @@ def configuration_id(operator: str, params: Mapping[str, str], threads: int, bur
     return f"{operator}/{words}/t{threads}/b{burst}/{footprint}"
 
 
+def engine_word(engine: str, in_flight: int) -> str:
+    """``cryptodev~128``: an engine and its jobs in flight; the engine alone where the plan leaves them to it, or it has none."""
+    return f"{engine}~{in_flight}" if in_flight else engine
+
+
+def split_engine_word(word: str) -> tuple[str, int]:
+    """What :func:`engine_word` joined."""
+    engine, tilde, jobs = word.rpartition("~")
+    return (engine, int(jobs)) if tilde and jobs.isascii() and jobs.isdigit() else (word, 0)
+
+
 @dataclass
 class Configuration:
     """Operator, parameters, threads, burst, footprint, and the engines that can carry it out here."""
@@ -23,7 +34,7 @@ class Configuration:
     burst: int
     footprint: str
     reference: str
-    candidates: list[str]  #: engines to measure, in catalog order
+    candidates: list[str]  #: what to measure, in catalog order: engines, with the jobs in flight where the plan gives them (:func:`engine_word`)
     not_measured: dict[str, str] = field(default_factory=dict)  #: engine -> reason
     inputs: frozenset[str] = frozenset()  #: kinds that it reads; known while a plan is expanded, not in a record
 
@@ -65,6 +76,7 @@ class Point:
     rates: dict[int, list[float]] = field(default_factory=dict)  #: round -> operations per second of its windows
     program: str = ""
     name_in_program: str = ""
+    in_flight: int = 0  #: jobs, as the plan gives them; 0: the engine's default (``prepared["path"]`` says how many), or it is synchronous
 
     @property
     def side(self) -> str:
@@ -73,20 +85,21 @@ class Point:
 
     @property
     def id(self) -> str:
-        return point_id(self.configuration.id, self.engine, self.target, self.build)
+        return point_id(self.configuration.id, engine_word(self.engine, self.in_flight), self.target, self.build)
 
     def record(self) -> dict[str, Any]:
         c = self.configuration
         return {
             "id": self.id, "configuration": c.id, "operator": c.operator, "operator_version": self.operator_version, "params": c.params,
-            "threads": c.threads, "burst": c.burst, "footprint": c.footprint, "engine": self.engine, "target": self.target, "build": self.build,
+            "threads": c.threads, "burst": c.burst, "footprint": c.footprint, "engine": self.engine, "in_flight": self.in_flight,
+            "target": self.target, "build": self.build,
             **({"program": self.program} if self.program else {}), **self.prepared,
             "build_ns": self.build_ns, "verified": self.verified, "failure": self.failure, "unavailable": self.unavailable,
         }  # fmt: skip
 
 
 def point_id(configuration: str, engine: str, target: str, build: str) -> str:
-    """``<configuration>/<engine>[@target][#build]``."""
+    """``<configuration>/<engine>[~jobs in flight][@target][#build]``; ``engine`` as :func:`engine_word` gives it."""
     return f"{configuration}/{engine}" + (f"@{target}" if target != "local" else "") + (f"#{build}" if build else "")
 
 

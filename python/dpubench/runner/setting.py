@@ -37,4 +37,5 @@ class Setting:
     engine_dirs: Sequence[Path] = ()
     against: Path | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
+    devices: Sequence[str] = ()  #: that device engines may use: PCI addresses or DPDK virtual devices
     heading: str = ""  #: begins what is told of its stages, where several targets are at work

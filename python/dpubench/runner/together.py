@@ -86,10 +86,18 @@ class RunSet:
         backwards = False
         while self._working:
             for run in self._working[:: -1 if backwards else 1]:
-                if self._do(run, run.round) is False:
+                going_on = self._do(run, run.round)
+                self._keep_comparable(run)
+                if going_on is False:
                     self._do(run, run.finish)
                     self._ended(run, run.record["status"])
             backwards = not backwards
+
+    def _keep_comparable(self, run: Run) -> None:
+        """What no longer fits the budget of one target is left out on the others: alone it would have nothing to be compared with."""
+        for other in self._working:
+            if other is not run and not other.setting.target.times_mean_nothing:
+                other.leave_out(run.dropped - other.dropped, f"left out, as on {run.setting.target.name}, where it did not fit the budget (--budget)")
 
     def _do(self, run: Run, step: Callable[[], Any]) -> Any:
         """Carries a step of ``run`` out; whatever ends that run alone is put down."""

@@ -11,9 +11,11 @@ from dpubench.errors import PlanError, Problem, nearest
 from dpubench.plans.load import Where
 from dpubench.plans.model import Plan
 from dpubench.plans.quantities import format_bytes, size_bytes
-from dpubench.runner.model import Configuration, Expansion
+from dpubench.runner.model import Configuration, Expansion, engine_word
 
 SIZE = "size"
+SOFTWARE_DEVICE = "a device API's driver in software: plan device measures it, or --engine with its name"
+NO_DEVICE = "is no device engine, and not the reference beside them"
 
 
 class Operators:
@@ -35,6 +37,8 @@ class Operators:
             for params, supported in sets.get(operator["name"], []):
                 for threads, burst, footprint in itertools.product(_threads(plan, cpus), _bursts(plan, operator), dict.fromkeys(plan.footprints)):
                     configuration = _configuration(plan, operator, params, supported, threads, burst, footprint, reasons, expansion)
+                    if plan.engines == "devices" and configuration.candidates == [operator["reference_engine"]]:
+                        continue  # no device engine does it: there is nothing to set the reference beside
                     if configuration.id not in seen and (configuration.candidates or configuration.not_measured):
                         seen.add(configuration.id)
                         expansion.configurations.append(configuration)
@@ -59,6 +63,9 @@ def check(plan: Plan, catalog: Catalog, where: Where) -> Iterable[Problem]:
         for i, name in enumerate(plan.engines):
             if chosen and name not in engines:
                 yield where.problem(f"unknown engine '{name}'{nearest(name, engines)}", "engines", i)
+    asynchronous = [e["name"] for o in chosen for e in o["engines"] if e.get("in_flight") and _may_take_part(plan, e)]
+    if plan.in_flight != "default" and chosen and not asynchronous:
+        yield where.problem("none of the chosen engines keeps jobs in flight: leave this out, or choose device engines", "in_flight")
     if isinstance(plan.sizes, list):
         sized = [(o, p) for o in chosen for p in o["parameters"] if p["name"] == SIZE]
         if chosen and not sized:
@@ -84,6 +91,12 @@ def check(plan: Plan, catalog: Catalog, where: Where) -> Iterable[Problem]:
     for i, rule in enumerate(plan.exclude):
         if rule.operator not in known and plan.plan == "custom":
             yield where.problem(f"unknown operator '{rule.operator}'{nearest(rule.operator, known)}", "exclude", i, "operator")
+
+
+def _may_take_part(plan: Plan, engine: dict[str, Any]) -> bool:
+    if isinstance(plan.engines, list):
+        return engine["name"] in plan.engines
+    return not (plan.engines == "best-and-reference" and engine.get("software_device", False))
 
 
 def _value_fault(parameter: dict[str, Any], value: str) -> str:
@@ -197,14 +210,33 @@ def _configuration(
         if excluded is not None and not named:
             configuration.not_measured[name] = excluded.reason
             reasons[f"{operator['name']} on {name}: {excluded.reason}"] = None
+        elif plan.engines == "devices" and not engine.get("in_flight") and name != operator["reference_engine"]:
+            configuration.not_measured[name] = NO_DEVICE
+        elif not _may_take_part(plan, engine):
+            configuration.not_measured[name] = SOFTWARE_DEVICE
+            reasons[f"{name}: {SOFTWARE_DEVICE}"] = None
         elif reason:
             configuration.not_measured[name] = reason
             # An engine that does not do this configuration is no fault; one that was named and cannot run at all is.
             if named and not engine["available"]:
                 expansion.unavailable.append((configuration, name, reason))
         else:
-            configuration.candidates.append(name)
+            configuration.candidates += _words(plan, engine, burst, configuration, reasons)
     return configuration
+
+
+def _words(plan: Plan, engine: dict[str, Any], burst: int, configuration: Configuration, reasons: dict[str, None]) -> list[str]:
+    """The points of an engine in a configuration: one, or for each number of jobs in flight that a burst of this size leaves possible."""
+    if plan.in_flight == "default" or not engine.get("in_flight"):
+        return [str(engine["name"])]
+    possible = [jobs for jobs in sorted(set(plan.in_flight)) if jobs >= burst]
+    if len(possible) < len(set(plan.in_flight)):
+        few = ", ".join(str(jobs) for jobs in sorted(set(plan.in_flight)) if jobs < burst)
+        reason = f"{few} jobs in flight with bursts of {burst}: a burst is submitted whole"
+        reasons[reason] = None
+        if not possible:
+            configuration.not_measured[engine["name"]] = reason
+    return [engine_word(engine["name"], jobs) for jobs in possible]
 
 
 def _excludes(rule: Any, operator: str, engine: str, params: dict[str, str]) -> bool:
