@@ -96,7 +96,7 @@ def pack(build_folder: Path, architecture: str, output: Path) -> Bundle:
     program = programs.operators_program(build_folder)
     native = program.parent
     root = Path("/") if architecture == host_architecture() else build_folder.absolute().parent / f"build-sysroot-{architecture}"
-    own = [program, *sorted(native.glob("*.so*")), *sorted((native / "engines").glob("*"))]
+    own = [program, programs.agent_program(build_folder), *sorted(native.glob("*.so*")), *sorted((native / "engines").glob("*"))]
     placed = {f"lib/{file.relative_to(native)}": file for file in own if file.is_file()}
     closure = _Closure(architecture, root, {file.name: file for file in placed.values()})
     for file in list(placed.values()):
@@ -112,8 +112,9 @@ def pack(build_folder: Path, architecture: str, output: Path) -> Bundle:
     placed |= {f"lib/pmds/{driver.name}": driver for driver in drivers if driver not in needed}
     if not closure.loader:
         raise UserError(f"{program}: names no loader: it is no dynamically linked program")
-    run = _RUN.format(loader=closure.loader, program=program.name).encode()
-    contents = {name: file.read_bytes() for name, file in placed.items()} | {"run": run}
+    scripts = {"run": program.name, "agent": programs.AGENT}
+    contents = {name: file.read_bytes() for name, file in placed.items()}
+    contents |= {script: _RUN.format(loader=closure.loader, program=started).encode() for script, started in scripts.items()}
     for name in dpdk:
         # Left as it is, it would load the drivers of the system over there too, beside those of the bundle and on the bundle's C library.
         contents[f"lib/{name}"] = _DRIVER_FOLDER.sub(lambda path: bytes(len(path[0])), contents[f"lib/{name}"])
@@ -139,7 +140,7 @@ def _archive(folder: str, contents: dict[str, bytes]) -> bytes:
         for name, data in sorted(contents.items()):
             entry = tarfile.TarInfo(f"{folder}/{name}")
             entry.size = len(data)
-            entry.mode = 0o755 if name == "run" or (name.startswith("lib/") and not name.endswith(".missing")) else 0o644
+            entry.mode = 0o755 if name in ("run", "agent") or (name.startswith("lib/") and not name.endswith(".missing")) else 0o644
             archive.addfile(entry, io.BytesIO(data))
     return raw.getvalue()
 
