@@ -10,6 +10,7 @@ from pathlib import Path
 from dpubench.errors import UserError
 
 OPERATORS = "dpubench-operators"
+AGENT = "dpubench-agent"
 
 
 def directory() -> Path:
@@ -45,6 +46,14 @@ def operators_program(build: Path | None = None) -> Path:
     if not os.access(program, os.X_OK):
         raise UserError(f"{program}: is not executable: chmod +x it, or build it again")
     return program.resolve()
+
+
+def agent_program(build: Path | None = None) -> Path:
+    """The program ``dpubench-agent`` beside the other. @raises UserError when it is not there"""
+    program = operators_program(build).with_name(AGENT)
+    if not program.is_file():
+        raise UserError(f"{program}: there is no such program: the build is older than it, run `make build`")
+    return program
 
 
 def options(engine_dirs: Sequence[Path], devices: Sequence[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The command line. A command is a file here: file name = command name, found by a scan, imported when it is used.
+"""The command line. A command is a file here: file name = command name, found by a scan, imported when it is used; a folder is a group of commands.
 
 Such a module holds a function ``command`` (or one called as the file) with Typer's annotations; its first docstring line is the command's help. What
 is heavy to import belongs inside functions, so that ``dpubench --help`` answers at once. A command returns its exit status, or None for 0.
@@ -17,29 +17,39 @@ from typer.core import TyperGroup
 
 from dpubench.errors import UserError, nearest
 
-_ORDER = ("doctor", "list", "describe", "run", "resume", "show", "report", "compare", "export", "query", "bundle")
+_ORDER = ("doctor", "list", "describe", "run", "resume", "show", "report", "compare", "export", "query", "target", "bundle", "add", "check", "remove")
+_HERE = Path(__path__[0])
 
 
-def command_names() -> list[str]:
-    """Commands in the order in which they are met."""
-    found = [m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_")]
+def command_names(folder: Path = _HERE) -> list[str]:
+    """Commands in the order in which they are met; of a group when ``folder`` is its."""
+    found = [m.name for m in pkgutil.iter_modules([str(folder)]) if not m.name.startswith("_")]
     return sorted((n.removesuffix("_").replace("_", "-") for n in found), key=lambda n: (_ORDER.index(n) if n in _ORDER else len(_ORDER), n))
 
 
-def _module_name(command: str) -> str:
+def _module_name(command: str, folder: Path) -> str:
     """``list`` is ``list_.py``: a module must not hide what Python calls by the same name."""
     plain = command.replace("-", "_")
-    return plain if (Path(__path__[0]) / f"{plain}.py").exists() else f"{plain}_"
+    return plain if (folder / f"{plain}.py").exists() or (folder / plain).is_dir() else f"{plain}_"
 
 
 class _Commands(TyperGroup):
+    """The commands in ``folder``, whose modules are in ``package``."""
+
+    folder = _HERE
+    package = __name__
+    title = ""
+
     def list_commands(self, ctx: Any) -> list[str]:
-        return command_names()
+        return command_names(self.folder)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name not in command_names():
-            raise UserError(f"unknown command '{cmd_name}'{nearest(cmd_name, command_names())}")
-        module = importlib.import_module(f"{__name__}.{_module_name(cmd_name)}")
+        if cmd_name not in command_names(self.folder):
+            raise UserError(f"unknown command '{self.title}{cmd_name}'{nearest(cmd_name, command_names(self.folder))}")
+        name = _module_name(cmd_name, self.folder)
+        if (self.folder / name).is_dir():
+            return _group(self.folder / name, f"{self.package}.{name}", cmd_name)
+        module = importlib.import_module(f"{self.package}.{name}")
         function = getattr(module, "command", None) or getattr(module, cmd_name.replace("-", "_"))
         app = typer.Typer(add_completion=False, rich_markup_mode=None)
         app.command(cmd_name, help=(module.__doc__ or "").strip())(function)
@@ -47,15 +57,24 @@ class _Commands(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         # The first docstring line is read, not imported: help must not wait for the commands' libraries.
-        rows = [(name, _first_line(name)) for name in command_names()]
+        rows = [(name, _docstring(name, self.folder).splitlines()[0]) for name in command_names(self.folder)]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 
 
-def _first_line(command: str) -> str:
-    source = (Path(__path__[0]) / f"{_module_name(command)}.py").read_text(encoding="utf-8")
-    text = ast.get_docstring(ast.parse(source)) or ""
-    return text.splitlines()[0] if text else ""
+def _group(folder: Path, package: str, command: str) -> Any:
+    """A folder of commands: ``dpubench target add``. Its ``__init__.py`` has the help."""
+    commands = type("_Group", (_Commands,), {"folder": folder, "package": package, "title": f"{command} "})
+    text = _docstring(command, folder.parent)
+    app = typer.Typer(cls=commands, name=command, add_completion=False, rich_markup_mode=None, no_args_is_help=True, help=text)
+    app.callback()(lambda: None)  # makes Typer build a group
+    return typer.main.get_group(app)
+
+
+def _docstring(command: str, folder: Path) -> str:
+    path = folder / _module_name(command, folder)
+    source = (path / "__init__.py" if path.is_dir() else path.with_suffix(".py")).read_text(encoding="utf-8")
+    return ast.get_docstring(ast.parse(source)) or " "
 
 
 def application() -> Any:

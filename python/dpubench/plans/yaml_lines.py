@@ -13,6 +13,7 @@ from dpubench.errors import PlanError, Problem
 MAX_CHARACTERS: Final = 256 * 1024
 MAX_NODES: Final = 20_000
 MAX_DEPTH: Final = 32
+_EXAMPLES: Final = {"plan": "study: operators", "file of targets": "bf2: {spec: ssh://ubuntu@bluefield}"}
 
 Path = tuple[str | int, ...]
 Lines = dict[Path, int]
@@ -22,7 +23,8 @@ _TAGS: Final = {f"tag:yaml.org,2002:{t}" for t in ("str", "int", "float", "bool"
 
 
 class _Builder:
-    def __init__(self) -> None:
+    def __init__(self, what: str) -> None:
+        self._what = what
         self.problems: list[Problem] = []
         self.lines: Lines = {}
         self.nodes = 0
@@ -35,7 +37,7 @@ class _Builder:
         if self.nodes > MAX_NODES or len(path) > MAX_DEPTH:
             raise PlanError("", [Problem("too many or too deeply nested values (is an alias repeated?)", line=line)])
         if node.tag not in _TAGS:
-            self.problems.append(Problem(f"the YAML tag {node.tag} is not allowed in a plan", _dotted(path), line))
+            self.problems.append(Problem(f"the YAML tag {node.tag} is not allowed in a {self._what}", _dotted(path), line))
             return None
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, path)
@@ -69,21 +71,21 @@ def _dotted(path: Path) -> str:
     return ".".join(str(p) for p in path)
 
 
-def parse(text: str, source: str) -> tuple[dict[str, Any], Lines]:
-    """The mapping that ``text`` holds and the line (from 1) of every value in it.
+def parse(text: str, source: str, what: str = "plan") -> tuple[dict[str, Any], Lines]:
+    """The mapping that ``text``, a ``what``, holds and the line (from 1) of every value in it.
 
     Raises:
         PlanError: all that is wrong with it as YAML, with ``source`` and lines.
     """
     if len(text) > MAX_CHARACTERS:
-        raise PlanError(source, [Problem(f"larger than {MAX_CHARACTERS // 1024} KiB: this is no plan")])
-    builder = _Builder()
+        raise PlanError(source, [Problem(f"larger than {MAX_CHARACTERS // 1024} KiB: this is no {what}")])
+    builder = _Builder(what)
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
         if root is None:
-            raise PlanError(source, [Problem("empty: a plan needs at least `study: operators`", line=1)])
+            raise PlanError(source, [Problem(f"empty: a {what} needs at least `{_EXAMPLES[what]}`", line=1)])
         if not isinstance(root, yaml.MappingNode):
-            raise PlanError(source, [Problem("a plan is a mapping of keys to values, as `study: operators`", line=root.start_mark.line + 1)])
+            raise PlanError(source, [Problem(f"a {what} is a mapping of keys to values, as `{_EXAMPLES[what]}`", line=root.start_mark.line + 1)])
         data = builder.build(root, ())
     except PlanError as error:
         raise PlanError(source, error.problems) from None

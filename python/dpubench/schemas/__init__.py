@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 JOB = "dpubench.job/1"
 EVENT = "dpubench.event/1"
 RUN = "dpubench.run/1"
+TARGET = "dpubench.target/1"
 RUN_SET = "dpubench.run-set/1"
 
 

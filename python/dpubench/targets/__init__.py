@@ -6,9 +6,12 @@ import importlib
 import pkgutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from dpubench.errors import UserError, nearest
+
+if TYPE_CHECKING:
+    from dpubench.targets._registry import Entry
 
 #: Labels that stand beside every figure of such a target.
 RESTRICTED: Final = "restricted host, not a device"
@@ -26,7 +29,23 @@ class Process(Protocol):
     def stdout_fd(self) -> int: ...
     @property
     def stderr_fd(self) -> int: ...
-    def close_stdin(self) -> None: ...
+    @property
+    def output_ended(self) -> bool:
+        """Whether all of its standard output was read."""
+
+    # The descriptors are there to be waited for; what goes through them may be in frames of the target's own.
+    def write(self, data: bytes) -> int:
+        """Gives it input; how many bytes of ``data`` were taken. @raises BlockingIOError: none now, wait for stdin_fd; OSError: none ever again"""
+
+    def close_stdin(self) -> None:
+        """Ends its input. @raises as :meth:`write`"""
+
+    def read_output(self) -> bytes:
+        """What stdout_fd has, maybe nothing. @raises BlockingIOError: nothing now"""
+
+    def read_errors(self) -> bytes:
+        """What stderr_fd has; nothing at its end. @raises BlockingIOError: nothing now"""
+
     def poll(self) -> int | None:
         """The exit status (negative: the signal), or None while it runs."""
 
@@ -73,6 +92,12 @@ class Target(Protocol):
     def least_window_s(self) -> float:
         """How long a window has to be for its rate to mean what it says; 0 where the plan's will do."""
 
+    def describe(self) -> dict[str, Any]:
+        """What is there beyond what the program's ``hello`` says (``schemas/target.schema.json``); empty where nobody would measure.
+
+        Asked when it is open. @raises EnvironmentFault, TargetLost
+        """
+
     def close(self) -> None:
         """Gives back what :meth:`open` took."""
 
@@ -88,15 +113,31 @@ def kind_module(kind: str) -> Any:
 
 
 def find(word: str) -> Target:
-    """The target that ``word`` means: ``KIND`` or ``KIND:SETTINGS``.
+    """The target that ``word`` means: ``KIND``, ``KIND:SETTINGS``, or a name that it was given.
 
     Raises:
-        UserError: no such kind, or wrong settings of it.
+        UserError: no such kind and no such name, or wrong settings of it.
     """
+    from dpubench.targets import _registry
+
     kind = word.partition(":")[0]
+    if kind in kinds():
+        return cast("Target", kind_module(kind).make(word, word))
+    known = _registry.load()
+    if word not in known:
+        raise UserError(f"--target: unknown target '{word}'{nearest(word, [*kinds(), *known])}")
+    return named(word, known[word])
+
+
+def named(name: str, entry: Entry) -> Target:
+    """The target that ``entry`` of the registry stands for. @raises UserError when it is wrong"""
+    kind = entry.spec.partition(":")[0]
     if kind not in kinds():
-        raise UserError(f"--target: unknown target '{word}'{nearest(kind, kinds())}")
-    return cast("Target", kind_module(kind).make(word, word))
+        raise UserError(f"target {name}: '{entry.spec}' is of no kind of target{nearest(kind, kinds())}")
+    if kind != "ssh" and (entry.directory or entry.bundle):
+        raise UserError(f"target {name}: a directory and a bundle are for ssh targets")
+    more = {"directory": entry.directory, "bundle": Path(entry.bundle) if entry.bundle else None} if kind == "ssh" else {}
+    return cast("Target", kind_module(kind).make(name, entry.spec, **more))
 
 
 def settings(spec: str, known: Sequence[str]) -> dict[str, str]:

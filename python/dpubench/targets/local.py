@@ -10,11 +10,12 @@ import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from dpubench import programs
 from dpubench.errors import EnvironmentFault, UserError
 from dpubench.plans.quantities import fraction
+from dpubench.remote.agent import Session, described
 from dpubench.targets import RESTRICTED, _quota, settings
 
 SUMMARY: Final = "this machine; with settings only some of its CPUs, or a part of their time"
@@ -22,6 +23,7 @@ EXAMPLES: Final = ("local", "local:cpus=0-1,quota=50%")
 
 #: How long the killed descendants of a program are waited for.
 _GROUP_GONE_S: Final = 1.0
+_READ_BYTES: Final = 1 << 18
 #: Joins a control group, whose file is $0, and becomes the program.
 _JOIN: Final = 'echo $$ >"$0" && exec "$@"'
 
@@ -32,6 +34,7 @@ class LocalProcess:
     def __init__(self, popen: subprocess.Popen[bytes]) -> None:
         self._popen = popen
         self.pid = popen.pid
+        self.output_ended = False
         assert popen.stdin is not None and popen.stdout is not None and popen.stderr is not None  # all three are PIPE
         self._stdin, self._stdout, self._stderr = popen.stdin, popen.stdout, popen.stderr
 
@@ -47,9 +50,20 @@ class LocalProcess:
     def stderr_fd(self) -> int:
         return self._stderr.fileno()
 
+    def write(self, data: bytes) -> int:
+        return os.write(self.stdin_fd, data)
+
     def close_stdin(self) -> None:
         with contextlib.suppress(OSError):
             self._stdin.close()
+
+    def read_output(self) -> bytes:
+        data = os.read(self.stdout_fd, _READ_BYTES)
+        self.output_ended = not data
+        return data
+
+    def read_errors(self) -> bytes:
+        return os.read(self.stderr_fd, _READ_BYTES)
 
     def poll(self) -> int | None:
         return self._popen.poll()
@@ -103,7 +117,7 @@ class LocalTarget:
 
     def unavailable(self) -> str:
         if self._cpus is not None and (missing := sorted(set(self._cpus) - os.sched_getaffinity(0))):
-            return f"this process may not use CPU {', '.join(map(str, missing))}: it has {_ranges(sorted(os.sched_getaffinity(0)))}"
+            return f"this process may not use CPU {', '.join(map(str, missing))}: it has {ranges(sorted(os.sched_getaffinity(0)))}"
         return _quota.hierarchy()[1] if self._share is not None else ""
 
     def open(self) -> None:
@@ -149,6 +163,10 @@ class LocalTarget:
     def least_window_s(self) -> float:
         return 0.0 if self._share is None else _quota.PERIODS_IN_WINDOW * _quota.PERIOD_US / 1e6
 
+    def describe(self) -> dict[str, Any]:
+        with Session([str(programs.agent_program())], b"", self.name, lambda said: said.strip() or "it ended") as agent:
+            return described(agent.ask("describe"), self.name)
+
     def close(self) -> None:
         if self._group is not None:
             self._group.close()
@@ -190,7 +208,7 @@ def _cpu_list(text: str, spec: str) -> list[int]:
     return sorted(cpus)
 
 
-def _ranges(cpus: Sequence[int]) -> str:
+def ranges(cpus: Sequence[int]) -> str:
     """``[0, 1, 3]`` as ``0-1,3``."""
     parts: list[list[int]] = []
     for cpu in cpus:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from dpubench import bundle
 from dpubench.errors import UserError, nearest
@@ -57,6 +57,9 @@ class QemuTarget(local.LocalTarget):
         # A prefix that is not there: nothing of this machine may take the place of what the bundle lacks.
         words = [self._emulator, "-L", "/nonexistent", "-cpu", _CORE[self._architecture], str(loader), "--library-path", str(lib), program]
         return local.spawn([*words, *arguments], environment)
+
+    def describe(self) -> dict[str, Any]:
+        return {}
 
 
 def make(name: str, spec: str) -> QemuTarget:

@@ -21,7 +21,7 @@ MAX_EVENTS_PER_S: Final = 100_000
 #: A flood of events that are checked more slowly than they come never reaches the rate above; nothing honest talks that much between windows.
 MAX_EVENTS_WITHOUT_WINDOW: Final = 20_000
 STDERR_KEPT_BYTES: Final = 8192
-_READ_BYTES: Final = 1 << 18
+_WRITE_BYTES: Final = 1 << 16
 
 
 class WorkerFault(Exception):
@@ -95,6 +95,7 @@ class Worker:
         self._second, self._in_second = 0, 0
         self._without_window = 0
         self._selector = selectors.DefaultSelector()
+        self._stdin_fd = self._process.stdin_fd
         for fd in (self._process.stdin_fd, self._process.stdout_fd, self._process.stderr_fd):
             os.set_blocking(fd, False)
         self._selector.register(self._process.stdout_fd, selectors.EVENT_READ, "stdout")
@@ -155,6 +156,8 @@ class Worker:
         # What it said while nobody listened (another worker was being read) counts: silence is judged only when nothing is there to read.
         if not ready and left <= 0:
             self._process.kill()
+            if lost := self._process.lost():
+                raise TargetLost(lost)
             if now >= self._started + self._limit_s:
                 raise WorkerFault(f"it was still running after its limit of {self._limit_s:.0f} s", "limit")
             raise WorkerFault(f"it hung: no event for {self._silence_s:g} s", "hang")
@@ -165,22 +168,29 @@ class Worker:
             elif key.data == "stdin":
                 self._flush()
             elif key.data == "stderr":
-                data = self._read(key.fd)
-                self._stderr += data
-                del self._stderr[:-STDERR_KEPT_BYTES]
+                self._read_errors(key.fd)
             else:
-                self._take(self._read(key.fd))
+                self._read_output(key.fd)
 
-    def _read(self, fd: int) -> bytes:
+    def _read_output(self, fd: int) -> None:
         try:
-            data = os.read(fd, _READ_BYTES)
+            data = self._process.read_output()
         except BlockingIOError:
-            return b""
+            return
+        self._take(data)
+        if self._process.output_ended:
+            self._selector.unregister(fd)
+            self._ended = True
+
+    def _read_errors(self, fd: int) -> None:
+        try:
+            data = self._process.read_errors()
+        except BlockingIOError:
+            return
         if not data:
             self._selector.unregister(fd)
-            if fd == self._process.stdout_fd:
-                self._ended = True
-        return data
+        self._stderr += data
+        del self._stderr[:-STDERR_KEPT_BYTES]
 
     def _take(self, data: bytes) -> None:
         if self._fault is not None or not data:
@@ -218,19 +228,22 @@ class Worker:
     def _flush(self) -> None:
         try:
             while self._to_send:
-                del self._to_send[: os.write(self._process.stdin_fd, self._to_send)]
+                del self._to_send[: self._process.write(bytes(self._to_send[:_WRITE_BYTES]))]
+            with contextlib.suppress(KeyError):
+                self._selector.unregister(self._stdin_fd)
+            if self._close_after_sending and self._stdin_open:
+                self._process.close_stdin()
+                self._stdin_open = False
         except BlockingIOError:
             with contextlib.suppress(KeyError):
-                self._selector.register(self._process.stdin_fd, selectors.EVENT_WRITE, "stdin")
-            return
+                self._selector.register(self._stdin_fd, selectors.EVENT_WRITE, "stdin")
         except OSError:  # it closed its input or died: its events or its exit status say more
             self._to_send.clear()
-            self._close_after_sending = True
-        with contextlib.suppress(KeyError, ValueError):
-            self._selector.unregister(self._process.stdin_fd)
-        if self._close_after_sending and self._stdin_open:
             self._stdin_open = False
-            self._process.close_stdin()
+            with contextlib.suppress(KeyError):
+                self._selector.unregister(self._stdin_fd)
+            with contextlib.suppress(OSError):
+                self._process.close_stdin()
 
     def _finish(self) -> Event | None:
         deadline = time.monotonic() + min(10.0, self._silence_s)
@@ -241,7 +254,7 @@ class Worker:
                 self._process.kill()
                 raise WorkerFault("it closed its output and did not end", "hang")
         with contextlib.suppress(OSError, KeyError):
-            self._stderr += os.read(self._process.stderr_fd, _READ_BYTES)
+            self._stderr += self._process.read_errors()
         if lost := self._process.lost():
             raise TargetLost(lost)
         if self._partial:

@@ -1,0 +1,96 @@
+#include "agent/connection.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+
+#include "base/error.hpp"
+
+namespace dpubench::agent {
+namespace {
+
+constexpr std::size_t kReadBytes = std::size_t{1} << 16;
+
+void make_nonblocking(int fd) {
+  const int flags = fcntl(fd, F_GETFL);
+  if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0)
+    throw Error(std::string("the connection cannot be used: fcntl: ") + std::strerror(errno));
+}
+
+void wait_for(int fd, short events) {
+  pollfd waited{fd, events, 0};
+  for (;;) {
+    const int ready = poll(&waited, 1, kIdleLimitMs);
+    if (ready > 0) return;
+    if (ready == 0) throw Ended("nothing was heard for 10 minutes");
+    if (errno != EINTR) throw Ended(std::string("poll: ") + std::strerror(errno));
+  }
+}
+
+}  // namespace
+
+std::string encode(char kind, std::string_view payload) {
+  std::string frame(1, kind);
+  for (int shift = 24; shift >= 0; shift -= 8) frame += static_cast<char>((payload.size() >> shift) & 0xffU);
+  return frame.append(payload);
+}
+
+std::optional<Frame> FrameReader::next() {
+  if (buffer_.empty()) return std::nullopt;
+  const char kind = buffer_[0];
+  // A closed set, so that rubbish is told at its first byte, not after the length that it would mean.
+  if (kind != Frame::kRequest && kind != Frame::kData && kind != Frame::kEnd)
+    throw Error("what came is no frame: it begins with byte " + std::to_string(static_cast<unsigned char>(kind)));
+  if (buffer_.size() < kHeaderBytes) return std::nullopt;
+  std::size_t length = 0;
+  for (std::size_t i = 1; i < kHeaderBytes; ++i) length = length << 8 | static_cast<unsigned char>(buffer_[i]);
+  if (length > kMaxPayload)
+    throw Error("a frame of " + std::to_string(length) + " bytes: at most " + std::to_string(kMaxPayload) + " are allowed");
+  if (buffer_.size() < kHeaderBytes + length) return std::nullopt;
+  Frame frame{kind, buffer_.substr(kHeaderBytes, length)};
+  buffer_.erase(0, kHeaderBytes + length);
+  return frame;
+}
+
+Connection::Connection(int in, int out) : in_(in), out_(out) {
+  make_nonblocking(in_);
+  make_nonblocking(out_);
+}
+
+Frame Connection::receive() {
+  for (;;) {
+    if (auto frame = next()) return std::move(*frame);
+    wait_for(in_, POLLIN);
+    read_some();
+  }
+}
+
+void Connection::read_some() {
+  std::array<char, kReadBytes> bytes;
+  const ssize_t got = read(in_, bytes.data(), bytes.size());
+  if (got == 0) throw Ended("the other side closed the connection");
+  if (got > 0) return reader_.feed({bytes.data(), static_cast<std::size_t>(got)});
+  if (errno != EAGAIN && errno != EINTR) throw Ended(std::string("read: ") + std::strerror(errno));
+}
+
+void Connection::send(char kind, std::string_view payload) {
+  queue(kind, payload);
+  for (write_some(); queued() > 0; write_some()) wait_for(out_, POLLOUT);
+}
+
+void Connection::write_some() {
+  while (!to_send_.empty()) {
+    const ssize_t sent = write(out_, to_send_.data(), to_send_.size());
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0 && errno == EAGAIN) return;
+    if (sent < 0) throw Ended(std::string("write: ") + std::strerror(errno));
+    to_send_.erase(0, static_cast<std::size_t>(sent));
+  }
+}
+
+}  // namespace dpubench::agent

@@ -1,0 +1,126 @@
+#include "agent/serve.hpp"
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "agent/child.hpp"
+#include "agent/describe.hpp"
+#include "agent/store.hpp"
+#include "base/error.hpp"
+
+namespace dpubench::agent {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+/// Environment variables that would let something else than the bundle's files be run.
+bool is_loader_variable(const std::string& name) {
+  return name.starts_with("LD_") || name == "GCONV_PATH" || name == "GLIBC_TUNABLES";
+}
+
+const fs::path& home_of(const Place& place) {
+  if (place.home.empty()) throw Error("this agent was not installed by dpubench: there is no folder for inputs");
+  return place.home;
+}
+
+fs::path cache_of(const Place& place) {
+  return home_of(place) / "cache";
+}
+
+Input read_input(const json& given) {
+  return {given.at("sha256").get<std::string>(), given.at("name").get<std::string>(), given.at("bytes").get<std::uint64_t>()};
+}
+
+Command read_command(const json& request, const Place& place) {
+  const auto program = request.at("program").get<std::string>();
+  if (!is_file_name(program)) throw Error("'" + program + "' is no name of a program of this bundle");
+  const fs::path path = place.lib / program;
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) throw Error(path.string() + ": there is no such program in this bundle");
+  Command command;
+  if (!place.loader.empty()) command.words = {place.loader.string(), "--library-path", place.lib.string()};
+  command.words.push_back(path.string());
+  for (const json& argument : request.at("arguments")) command.words.push_back(argument.get<std::string>());
+  for (const auto& [name, value] : request.at("environment").items()) {
+    if (name.empty() || name.find('=') != std::string::npos || is_loader_variable(name))
+      throw Error("the environment variable '" + name + "' cannot be set");
+    command.environment.emplace_back(name, value.get<std::string>());
+  }
+  for (const std::string& word : command.words) {
+    if (word.find('\0') != std::string::npos) throw Error("an argument holds a zero byte");
+  }
+  return command;
+}
+
+json have(const json& request, const Place& place) {
+  json paths = json::array();
+  for (const json& given : request.at("files")) {
+    const Input input = read_input(given);
+    paths.push_back(has_input(cache_of(place), input) ? json(input_path(cache_of(place), input).string()) : json(nullptr));
+  }
+  return {{"paths", std::move(paths)}};
+}
+
+json put(Connection& connection, const json& request, const Place& place) {
+  Incoming file(cache_of(place), read_input(request));
+  for (;;) {
+    const Frame frame = connection.receive();
+    if (frame.kind == Frame::kEnd) return {{"path", file.finish().string()}};
+    if (frame.kind != Frame::kData) throw Error("a request in the middle of a file");
+    file.add(frame.payload);
+  }
+}
+
+}  // namespace
+
+Place find_place() {
+  std::error_code error;
+  const fs::path self = fs::read_symlink("/proc/self/exe", error);
+  if (error) throw Error("/proc/self/exe: " + error.message() + ": /proc has to be mounted");
+  Place place;
+  place.lib = self.parent_path();
+  // Started through the bundle's loader, which is then what the kernel runs.
+  if (self.filename().string().starts_with("ld-")) place.loader = self;
+  const fs::path home = place.lib.parent_path().parent_path().parent_path();  // HOME/bundles/DIGEST/lib
+  if (fs::is_regular_file(home / kMarker, error)) place.home = home;
+  return place;
+}
+
+void serve(Connection& connection, const Place& place) {
+  connection.queue_raw(kGreeting);
+  for (;;) {
+    connection.write_some();
+    const Frame frame = connection.receive();
+    if (frame.kind != Frame::kRequest) throw Error("a frame without a request before it");
+    json answer;
+    try {
+      const json request = json::parse(frame.payload);
+      const auto what = request.at("do").get<std::string>();
+      if (what == "run") return run_program(connection, read_command(request, place));
+      if (what == "describe")
+        answer = describe("/", place.home.empty() ? place.lib : place.home);
+      else if (what == "verify")
+        answer = {{"files", verify_bundle(place.lib.parent_path(), request.at("manifest").get<std::string>())}};
+      else if (what == "cache")
+        answer = {{"path", (cache_of(place) / "prepared").string()}};
+      else if (what == "tidy")
+        answer = {{"removed", remove_other_bundles(home_of(place) / "bundles", place.lib.parent_path().filename().string())}};
+      else if (what == "have")
+        answer = have(request, place);
+      else if (what == "put")
+        answer = put(connection, request, place);
+      else
+        throw Error("unknown request '" + what.substr(0, 40) + "': agent and dpubench are of different versions");
+    } catch (const json::exception& error) {
+      throw Error(std::string("a request that cannot be read: ") + error.what());
+    }
+    connection.send(Frame::kAnswer, answer.dump(-1, ' ', false, json::error_handler_t::replace));
+  }
+}
+
+}  // namespace dpubench::agent

@@ -1,0 +1,184 @@
+"""A started command with three pipes, talked to in turns: what is sent, what comes back, and how long either may take."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from typing import Final
+
+from dpubench.errors import EnvironmentFault
+
+#: What is kept of standard error.
+ERRORS_KEPT_BYTES: Final = 8192
+#: How long a command may take to end by itself once its input has.
+END_S: Final = 8.0
+#: The same, where nothing is at work that has to be ended first.
+_IDLE_END_S: Final = 3.0
+_READ_BYTES: Final = 1 << 16
+
+
+class Silence(Exception):
+    """Nothing moved for too long."""
+
+
+class Channel:
+    """A context manager: leaving it ends the command, whatever happened."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self.popen = spawn(words)
+        self.received = bytearray()  #: standard output that nobody has taken yet
+        self.errors = bytearray()  #: the end of standard error
+        self.ended = False  #: standard output is over
+        self._unsent: list[bytes] = []
+        self._input_over = False
+        stdin, stdout, stderr = pipes(self.popen)
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(stdout, selectors.EVENT_READ, self.received)
+        self._selector.register(stderr, selectors.EVENT_READ, self.errors)
+        self._stdin, self._stdout = stdin, stdout
+
+    def __enter__(self) -> Channel:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def send(self, data: bytes, *, last: bool = False) -> None:
+        """Queues ``data``; :meth:`pump` sends it. After ``last`` the command's input ends."""
+        if not self._unsent and not self._input_over:
+            self._selector.register(self._stdin, selectors.EVENT_WRITE)
+        self._unsent.append(data)
+        self._input_over = self._input_over or last
+
+    def pump(self, silence_s: float) -> None:
+        """Waits until something moves, and moves it.
+
+        Raises:
+            Silence: nothing did for so long.
+        """
+        ready = self._selector.select(silence_s)
+        if not ready:
+            raise Silence
+        for key, _ in ready:
+            if key.data is None:
+                self._write()
+            else:
+                self._read(key.fd, key.data)
+
+    @property
+    def sending(self) -> bool:
+        """Whether something that was queued has not left yet."""
+        return bool(self._unsent)
+
+    def finish(self, limit_s: float) -> int | None:
+        """The exit status; None when it did not end in time."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.popen.wait(limit_s)
+        self._drain_errors()
+        return self.popen.returncode
+
+    def close(self) -> None:
+        """Ends the command by ending its input, and by force where that does not help. May be repeated."""
+        if self.popen.returncode is None:
+            end(self.popen, _IDLE_END_S)
+        self._selector.close()
+        self._unsent.clear()
+        close_pipes(self.popen)
+
+    def _read(self, fd: int, into: bytearray) -> None:
+        try:
+            data = os.read(fd, _READ_BYTES)
+        except BlockingIOError:
+            return
+        if not data:
+            self._selector.unregister(fd)
+            self.ended = self.ended or fd == self._stdout
+        into += data
+        if into is self.errors:
+            del into[:-ERRORS_KEPT_BYTES]
+
+    def _write(self) -> None:
+        try:
+            while self._unsent:
+                sent = os.write(self._stdin, self._unsent[0])
+                self._unsent[0] = self._unsent[0][sent:]
+                if not self._unsent[0]:
+                    del self._unsent[0]
+        except BlockingIOError:
+            return
+        except OSError:  # it takes no more: what it says, or its status, tells why
+            self._unsent.clear()
+            self._input_over = True
+        self._selector.unregister(self._stdin)
+        if self._input_over:
+            assert self.popen.stdin is not None  # it is a PIPE
+            self.popen.stdin.close()
+
+    def _drain_errors(self) -> None:
+        # Not to its end: a master connection that ssh left behind may hold it open.
+        assert self.popen.stderr is not None  # it is a PIPE
+        with contextlib.suppress(OSError, ValueError):
+            self.errors += os.read(self.popen.stderr.fileno(), _READ_BYTES)
+
+
+def spawn(words: Sequence[str]) -> subprocess.Popen[bytes]:
+    """Starts a command in a session of its own (a Ctrl-C at the terminal is not for it) with non-blocking pipes.
+
+    Raises:
+        EnvironmentFault: it cannot be started.
+    """
+    try:
+        popen = subprocess.Popen(
+            list(words), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0, start_new_session=True
+        )
+    except OSError as error:
+        raise EnvironmentFault(f"{words[0]}: cannot be started: {error.strerror or error}") from None
+    for fd in pipes(popen):
+        os.set_blocking(fd, False)
+    return popen
+
+
+def pipes(popen: subprocess.Popen[bytes]) -> tuple[int, int, int]:
+    """The descriptors of standard input, output and error."""
+    assert popen.stdin is not None and popen.stdout is not None and popen.stderr is not None  # all three are PIPE
+    return popen.stdin.fileno(), popen.stdout.fileno(), popen.stderr.fileno()
+
+
+def end(popen: subprocess.Popen[bytes], patience_s: float = END_S) -> bool:
+    """Ends a command's input, takes what it still prints, and kills its group if it then does not end.
+
+    Returns:
+        Whether it ended by itself.
+    """
+    assert popen.stdin is not None and popen.stdout is not None and popen.stderr is not None  # all three are PIPE
+    popen.stdin.close()
+    given_up = time.monotonic() + patience_s
+    with selectors.DefaultSelector() as selector:
+        for stream in (popen.stdout, popen.stderr):
+            selector.register(stream, selectors.EVENT_READ)
+        while popen.poll() is None and time.monotonic() < given_up:
+            for key, _ in selector.select(0.02):
+                with contextlib.suppress(BlockingIOError):
+                    if not os.read(key.fd, _READ_BYTES):
+                        selector.unregister(key.fd)
+            if not selector.get_map():
+                time.sleep(0.005)
+    by_itself = popen.poll() is not None
+    if not by_itself:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(popen.pid, signal.SIGKILL)
+        popen.wait()
+    return by_itself
+
+
+def close_pipes(popen: subprocess.Popen[bytes]) -> None:
+    """Of a command that has ended."""
+    for stream in (popen.stdin, popen.stdout, popen.stderr):
+        if stream is not None:
+            with contextlib.suppress(OSError):
+                stream.close()

@@ -1,0 +1,92 @@
+"""A bundle for a target: which one, what is in it, and how it gets there."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tarfile
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+from dpubench import __version__, programs
+from dpubench.errors import EnvironmentFault, UserError
+from dpubench.targets import _bundles
+
+#: A bundle that is used where none was named with the target, if it is of its architecture.
+BUNDLE_VARIABLE: Final = "DPUBENCH_BUNDLE"
+_MAX_MANIFEST: Final = 4 << 20
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is in an archive."""
+
+    sha256: str
+    architecture: str
+    version: str
+    manifest_sha256: str
+
+
+def choose(architecture: str, named: Path | None) -> tuple[Path, Known]:
+    """The bundle for a machine of ``architecture``: the one that was named, ``$DPUBENCH_BUNDLE``, else one of this installation's programs.
+
+    Raises:
+        UserError: it is no bundle, or one of another architecture or version.
+        EnvironmentFault: it cannot be read or made.
+    """
+    given = named or (Path(os.environ[BUNDLE_VARIABLE]) if os.environ.get(BUNDLE_VARIABLE) else None)
+    path = given if given is not None else _bundles.archive(architecture)
+    known = inspect(path)
+    make_one = f"make one with `dpubench bundle --arch {architecture}`"
+    if known.architecture != architecture:
+        raise UserError(f"{path}: is a bundle for {known.architecture}, and the machine there is {architecture}: {make_one}")
+    if known.version != __version__:
+        raise UserError(f"{path}: is a bundle of dpubench {known.version}, and this is {__version__}: {make_one}")
+    return path, known
+
+
+def inspect(path: Path) -> Known:
+    """What is in the archive ``path`` (kept in the cache, for looking takes a second).
+
+    Raises:
+        UserError: it is no bundle.
+        EnvironmentFault: it cannot be read.
+    """
+    sha256 = _bundles.sha256(path)
+    kept = programs.cache_directory() / "bundles" / f"{sha256}.json"
+    try:
+        return Known(**json.loads(kept.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        pass
+    data = _manifest(path)
+    try:
+        manifest = json.loads(data)
+        known = Known(sha256, str(manifest["architecture"]), str(manifest["version"]), hashlib.sha256(data).hexdigest())
+    except (ValueError, KeyError, TypeError):
+        raise UserError(f"{path}: its manifest cannot be read: make the bundle anew with `dpubench bundle`") from None
+    try:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=kept.parent, delete=False, encoding="utf-8") as file:
+            json.dump(asdict(known), file)
+        Path(file.name).replace(kept)
+    except OSError:  # it is looked up again next time
+        pass
+    return known
+
+
+def _manifest(path: Path) -> bytes:
+    try:
+        with tarfile.open(path, "r:gz") as archive:
+            for member in archive:
+                if member.name.count("/") == 1 and member.name.endswith("/manifest.json") and member.size <= _MAX_MANIFEST:
+                    file = archive.extractfile(member)
+                    return file.read() if file is not None else b""
+    except (tarfile.TarError, EOFError, ValueError):
+        pass
+    except OSError as error:
+        if error.errno is not None:
+            raise EnvironmentFault(f"{path}: {error.strerror}") from None
+    raise UserError(f"{path}: is no bundle of dpubench: make one with `dpubench bundle`")

@@ -1,0 +1,114 @@
+"""``ssh://[user@]host[:port]`` and the words with which the system's ssh is called."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from dpubench.errors import EnvironmentFault, UserError
+
+#: Another configuration file of ssh (``ssh -F``).
+CONFIG_VARIABLE: Final = "DPUBENCH_SSH_CONFIG"
+#: Seconds between signs of life, and how many may be missing, where the user's configuration says nothing.
+_ALIVE_S: Final = 15
+_ALIVE_COUNT: Final = 3
+_CONFIG_LIMIT_S: Final = 20.0
+
+# What `ssh` itself gives to shells (ProxyCommand's %h, %r) must not hold what a shell takes for more than a name.
+_USER: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+@-]*\$?")
+_HOST: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*|[0-9A-Fa-f:]+(%[A-Za-z0-9_.-]+)?")
+_FORM: Final = "write ssh://[user@]host[:port]"
+
+
+@dataclass(frozen=True)
+class Destination:
+    """Where ssh connects; ``host`` may be a name from the user's configuration of ssh."""
+
+    host: str
+    user: str = ""
+    port: int = 0  #: 0: as the configuration says
+
+    def __str__(self) -> str:
+        """As a person types it behind ``ssh``."""
+        words = ["-p", str(self.port)] if self.port else []
+        return " ".join([*words, f"{self.user}@{self.host}" if self.user else self.host])
+
+    def command(self, remote: str, *options: str) -> list[str]:
+        """The words that run the constant ``remote`` there. Nothing secret is among them, and no check of host keys is touched."""
+        words = [*_ssh(), "-T", "-o", "BatchMode=yes", "-o", "ClearAllForwardings=yes", "-o", "RemoteCommand=none", *options]
+        return [*words, *self._where(), remote]
+
+    def options(self) -> list[str]:
+        """Signs of life are asked for, unless the user's configuration says how.
+
+        Raises:
+            UserError: ssh cannot read its configuration.
+        """
+        try:
+            told = subprocess.run(
+                [*_ssh(), "-G", *self._where()], capture_output=True, stdin=subprocess.DEVNULL, timeout=_CONFIG_LIMIT_S, check=False
+            )
+        except subprocess.TimeoutExpired:
+            raise EnvironmentFault(f"`ssh -G {self}` does not end: a `Match exec` in the configuration of ssh hangs") from None
+        if told.returncode != 0:
+            said = told.stderr.decode("utf-8", "replace").strip().splitlines()
+            raise UserError(f"ssh cannot use its configuration for {self}: {said[0] if said else f'status {told.returncode}'}")
+        keys = dict(line.split(" ", 1) for line in told.stdout.decode("utf-8", "replace").splitlines() if " " in line)
+        if keys.get("serveraliveinterval", "0") != "0":
+            return []
+        return ["-o", f"ServerAliveInterval={_ALIVE_S}", "-o", f"ServerAliveCountMax={_ALIVE_COUNT}"]
+
+    def _where(self) -> list[str]:
+        words = ["-p", str(self.port)] if self.port else []
+        words += ["-l", self.user] if self.user else []
+        return [*words, "--", self.host]
+
+
+def missing_client() -> str:
+    """Why there is no ssh here; empty if there is."""
+    return "" if shutil.which("ssh") else "there is no `ssh` here: install the package openssh-client"
+
+
+def _ssh() -> Sequence[str]:
+    config = os.environ.get(CONFIG_VARIABLE)
+    return ["ssh", "-F", config] if config else ["ssh"]
+
+
+def parse(spec: str) -> Destination:
+    """The destination in ``spec``.
+
+    Raises:
+        UserError: saying what is wrong with it.
+    """
+    where = f"target {spec!r}"
+    if any(c.isspace() or not c.isprintable() for c in spec):
+        raise UserError(f"{where}: blanks and control characters are no part of a destination: {_FORM}")
+    rest = spec.removeprefix("ssh://")
+    if rest == spec:
+        raise UserError(f"{where}: is no ssh target: {_FORM}")
+    rest, slash, path = rest.partition("/")
+    if path:
+        raise UserError(f"{where}: there is no path in it; the folder there is given with `dpubench target add NAME SPEC --directory {slash}{path}`")
+    user, at, place = rest.rpartition("@")
+    if ":" in user:
+        raise UserError(f"{where}: a password does not belong on a command line: use a key or an agent of ssh")
+    if at and not _USER.fullmatch(user):
+        raise UserError(f"{where}: {user!r} is no name of a user: {_FORM}")
+    bracketed = re.fullmatch(r"\[([^\]]*)\](?::(.*))?", place)
+    if bracketed:
+        host, port = bracketed[1], bracketed[2]
+    elif place.count(":") > 1:
+        raise UserError(f"{where}: an IPv6 address stands in brackets: ssh://[{place}]")
+    else:
+        host, colon, port = place.partition(":")
+        port = port if colon else None
+    if not _HOST.fullmatch(host):
+        raise UserError(f"{where}: {host!r} is no name of a host: {_FORM}" if host else f"{where}: names no host: {_FORM}")
+    if port is not None and not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
+        raise UserError(f"{where}: {port!r} is no port: a number from 1 to 65535")
+    return Destination(host, user, int(port) if port else 0)

@@ -1,0 +1,56 @@
+"""What ssh says when a connection fails, in words that say what to do."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from dpubench.remote.destination import Destination
+
+#: (what ssh prints, what it means); ``{d}``: the destination as typed, ``{h}``: its host, ``{why}``: ssh's own words in parentheses.
+#: The first that fits is taken: a changed host key is also one that cannot be verified.
+_KNOWN: Final = (
+    (
+        r"(?P<why>REMOTE HOST IDENTIFICATION HAS CHANGED)",
+        "its host key is not the one that is known here{why}: if the machine was installed anew, compare the fingerprint and remove the old key "
+        "with `ssh-keygen -R {h}`; if it was not, somebody may be in between",
+    ),
+    (
+        r"(?P<why>Host key verification failed|No .* host key is known for \S+)",
+        "its host key is not known here{why}: connect once with `ssh {d}` and compare the fingerprint that it shows with the machine's",
+    ),
+    (
+        r"(?P<why>Permission denied( \([^)]*\))?)",
+        "it refuses the login{why}: a key has to let you in without a question: `ssh-copy-id {d}`, then try `ssh -o BatchMode=yes {d} true`",
+    ),
+    (
+        r"(?P<why>Too many authentication failures)",
+        "it refuses the login{why}: name the right key with IdentityFile, and IdentitiesOnly yes, in ~/.ssh/config",
+    ),
+    (r"(?P<why>Could not resolve hostname .*)", "no machine of this name is known{why}: try `ssh {d}`"),
+    (r"(?P<why>Connection refused)", "nothing answers at its ssh port{why}: is sshd running there, and is the port right?"),
+    (
+        r"(?P<why>No route to host|Network is unreachable|Connection timed out|Operation timed out)",
+        "it cannot be reached{why}: is it up, and is the network?",
+    ),
+    (r"(?P<why>Timeout, server .* not responding)", "it stopped answering{why}: it hangs, was switched off, or the network is down"),
+    (
+        r"(?P<why>Bad configuration option.*|terminating, \d+ bad configuration.*|Bad owner or permissions on .*)",
+        "ssh cannot use its configuration{why}: put it right, and try `ssh {d}`",
+    ),
+    (
+        r"(?P<why>kex_exchange_identification: .*|Connection (closed|reset) by .*|client_loop: .*|Connection to .* closed.*|.*Broken pipe)",
+        "the connection was cut{why}",
+    ),
+)
+
+
+def explain(errors: str, destination: Destination) -> str:
+    """Why the connection to ``destination`` is no more, told from what ssh wrote to standard error."""
+    # A control character of theirs is not for this terminal.
+    text = "".join(c if c.isprintable() or c == "\n" else " " for c in errors)
+    for pattern, meaning in _KNOWN:
+        if found := re.search(pattern, text):
+            return meaning.format(d=destination, h=destination.host, why=f" ({found['why'].strip().rstrip('.')[:200]})")
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return f"the connection ended: {lines[-1][:300]}" if lines else "the connection ended without a word"

@@ -1,0 +1,111 @@
+"""Names of targets: ``$XDG_CONFIG_HOME/dpubench/targets.yaml``. Neither keys nor passwords are in it."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+import yaml
+
+from dpubench.errors import EnvironmentFault, PlanError, Problem, UserError, nearest
+from dpubench.plans import yaml_lines
+
+_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}")
+_KEYS: Final = ("spec", "directory", "bundle")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What a name stands for."""
+
+    spec: str
+    directory: str = ""  #: of an ssh target: where programs and inputs are kept there; empty: the usual place
+    bundle: str = ""  #: of an ssh target: the archive that is put there; empty: one of this installation's programs
+
+
+def path() -> Path:
+    """Where names are kept."""
+    base = os.environ.get("XDG_CONFIG_HOME")
+    return (Path(base) if base else Path.home() / ".config") / "dpubench" / "targets.yaml"
+
+
+def load() -> dict[str, Entry]:
+    """Every name, in the order of the file.
+
+    Raises:
+        UserError: what is wrong with the file, with lines.
+    """
+    file = path()
+    try:
+        text = file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return {}
+    except UnicodeDecodeError:
+        raise UserError(f"{file}: is no text in UTF-8") from None
+    except OSError as error:
+        raise EnvironmentFault(f"{file}: {error.strerror}") from None
+    if all(not line.strip() or line.startswith("#") for line in text.splitlines()):
+        return {}
+    data, lines = yaml_lines.parse(text, str(file), "file of targets")
+    problems: list[Problem] = []
+    entries: dict[str, Entry] = {}
+    for name, value in data.items():
+        if fault := name_fault(name):
+            problems.append(Problem(fault, name, lines.get((name,))))
+        elif not isinstance(value, dict) or not isinstance(value.get("spec"), str):
+            problems.append(Problem("needs a `spec`, such as ssh://user@host", name, lines.get((name,))))
+        elif wrong := [k for k, v in value.items() if k not in _KEYS or not isinstance(v, str)]:
+            known = "is no text" if wrong[0] in _KEYS else f"is unknown{nearest(wrong[0], _KEYS)}"
+            problems.append(Problem(known, f"{name}.{wrong[0]}", lines.get((name, wrong[0]))))
+        else:
+            entries[name] = Entry(**value)
+    if problems:
+        raise PlanError(str(file), problems)
+    return entries
+
+
+def name_fault(name: str) -> str:
+    """Why a target cannot be called so; empty if it can."""
+    from dpubench.targets import kinds
+
+    if not _NAME.fullmatch(name):
+        return f"{name!r} is no name for a target: letters, digits, '-', '_' and '.', at most 63, and no '-' or '.' first"
+    return f"'{name}' is a kind of target: choose another name" if name in kinds() else ""
+
+
+@contextlib.contextmanager
+def change() -> Iterator[dict[str, Entry]]:
+    """The names, to be changed; written when the block ends well. Two of these at once wait for each other.
+
+    Raises:
+        UserError: as :func:`load`.
+        EnvironmentFault: it cannot be written.
+    """
+    file = path()
+    temporary = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with (file.parent / ".targets.lock").open("w", encoding="ascii") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            entries = load()
+            yield entries
+            shown = {name: {k: v for k, v in asdict(entry).items() if v} for name, entry in entries.items()}
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(descriptor, "w", encoding="utf-8") as out:
+                out.write("# Targets of dpubench: `dpubench target add`, `dpubench target remove`.\n")
+                if shown:
+                    yaml.safe_dump(shown, out, sort_keys=False, allow_unicode=True)
+                out.flush()
+                os.fsync(out.fileno())
+            temporary.replace(file)
+    except OSError as error:
+        raise EnvironmentFault(f"{file}: cannot be written: {error.strerror or error}") from None
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink()

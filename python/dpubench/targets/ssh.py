@@ -1,0 +1,283 @@
+"""Another machine, reached with the system's ssh: its own bundle of the native programs, started by ``dpubench-agent`` there."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from dpubench.bundle import ARCHITECTURES
+from dpubench.errors import EnvironmentFault, TargetLost, UserError
+from dpubench.programs import OPERATORS
+from dpubench.remote import deploy, destination, scripts, trouble
+from dpubench.remote.agent import CONNECTION_FAILED, AgentFault, AgentProcess, Session, described, run_request
+from dpubench.remote.channel import Channel, Silence
+from dpubench.targets import _bundles
+
+SUMMARY: Final = "a machine reached with ssh, as the user's configuration of it says"
+EXAMPLES: Final = ("ssh://user@host",)
+
+#: A script answers at once, or ssh is still connecting (through jump hosts, perhaps).
+_SCRIPT_S: Final = 60.0
+#: An archive moves, however slowly; at its end a slow disk takes it in.
+_INSTALL_S: Final = 180.0
+_MAX_ANSWER_BYTES: Final = 1 << 20
+_LINGER_S: Final = 5.0
+#: Inputs that are asked for at once: their names fit a request.
+_BATCH: Final = 500
+#: At most four bytes each, and a name has 255.
+_NAME_CHARACTERS: Final = 60
+
+
+@dataclass
+class _Probe:
+    """What the first connection tells."""
+
+    directory: str = ""
+    architecture: str = ""
+    libc: str = ""
+    state: str = ""  #: of the folder: absent, empty, ours, foreign
+    lacks: list[str] = field(default_factory=list)
+    unwritable: str = ""
+    blocked: str = ""
+    bundles: list[str] = field(default_factory=list)
+
+
+class SshTarget:
+    """Programs run there under an agent, which ends them when the connection ends."""
+
+    label = ""
+    times_mean_nothing = False
+
+    def __init__(self, name: str, spec: str, directory: str = "", bundle: Path | None = None) -> None:
+        self.name = name
+        self.spec = spec
+        self._destination = destination.parse(spec)
+        check_directory(directory)
+        self._directory = directory
+        self._bundle = bundle
+        self._options: Sequence[str] | None = None
+        self._probe = _Probe()
+        self._digest = ""
+        self._session: Session | None = None
+        self._description: dict[str, Any] = {}
+        self._cache = ""
+
+    def unavailable(self) -> str:
+        return destination.missing_client()
+
+    def open(self) -> None:
+        if self._description:
+            return
+        if reason := self.unavailable():
+            raise UserError(f"target {self.name}: {reason}")
+        found = self._probe_there()
+        archive, known = deploy.choose(found.architecture, self._bundle)
+        self._digest = known.sha256
+        if known.sha256 not in found.bundles:
+            self._install(archive, "keep")
+        try:
+            self._verify(known)
+        except AgentFault:  # something was changed or lost there
+            self._install(archive, "replace")
+            self._verify(known)
+        session = self._agent()
+        if any(b != known.sha256 for b in found.bundles):
+            session.ask("tidy")
+        self._cache = _text(session.ask("cache"), "path", self.name)
+        self._description = described({**session.ask("describe"), **({"libc": found.libc} if found.libc else {})}, self.name)
+        if not self.cpus():
+            raise EnvironmentFault(f"target {self.name}: its agent names no CPU that may be used there")
+
+    def operators_program(self) -> str:
+        return OPERATORS
+
+    def cpus(self) -> list[int]:
+        told = self._description["cpus"]
+        free = set(told["free"])
+        # What another program keeps busy (a switch that polls, say) is used last.
+        return sorted(map(int, told["usable"]), key=lambda cpu: (cpu not in free, told["usable"].index(cpu)))
+
+    def start(self, program: str, arguments: Sequence[str], environment: Mapping[str, str] | None = None) -> AgentProcess:
+        preamble = self._agent_preamble() + run_request(program, arguments, environment)
+        return AgentProcess(self._words(scripts.AGENT), preamble, self.name, self._explain)
+
+    def place(self, files: Sequence[Path]) -> list[str]:
+        whole = [f for path in files for f in (sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path])]
+        wanted: list[dict[str, Any]] = [{"sha256": _bundles.sha256(f), "name": _name_there(f), "bytes": f.stat().st_size} for f in whole]
+        session = self._agent()
+        placed: list[str] = []
+        for at in range(0, len(wanted), _BATCH):
+            batch = wanted[at : at + _BATCH]
+            paths = session.ask("have", files=batch).get("paths")
+            if not isinstance(paths, list) or len(paths) != len(batch) or not all(p is None or isinstance(p, str) for p in paths):
+                raise TargetLost(f"target {self.name}: its agent does not say which inputs it has")
+            for file, what, there in zip(whole[at:], batch, paths, strict=False):
+                if there is None:
+                    self._say(f"sending {file.name} ({what['bytes'] / (1 << 20):.1f} MiB)")
+                placed.append(there if there is not None else session.put(file, what))
+        return placed
+
+    def cache_directory(self) -> str:
+        return self._cache
+
+    def least_window_s(self) -> float:
+        return 0.0
+
+    def describe(self) -> dict[str, Any]:
+        return dict(self._description)
+
+    def close(self) -> None:
+        if self._session is not None:
+            self._session.close()
+            self._session = None
+
+    def reach(self) -> str:
+        """Connects, and says in a few words what is there; nothing is put there.
+
+        Raises:
+            UserError, EnvironmentFault: it cannot be reached, or is none that can be measured.
+        """
+        found = self._probe_there()
+        return f"{found.architecture} answers; programs and inputs will be in {found.directory}"
+
+    def purge(self) -> str:
+        """Removes what dpubench keeps there; the folder.
+
+        Raises:
+            UserError: the folder is none of dpubench's.
+            EnvironmentFault: it cannot be reached or changed.
+        """
+        directory = self._probe_there(to_use=False).directory
+        if self._probe.state == "absent":
+            return directory
+        if self._probe.state != "ours":
+            raise UserError(f"target {self.name}: {directory}: carries no mark of dpubench's, so nothing in it is removed")
+        self._script(scripts.PURGE, [directory], b"", scripts.PURGE_MARK, f"{directory} cannot be removed", _INSTALL_S)
+        return directory
+
+    # --- below: the connection
+
+    def _words(self, script: str) -> list[str]:
+        if self._options is None:
+            self._options = self._destination.options()
+        return self._destination.command(script, *self._options)
+
+    def _explain(self, errors: str) -> str:
+        return f"{self._destination}: {trouble.explain(errors, self._destination)}"
+
+    def _say(self, what: str) -> None:
+        print(f"dpubench: target {self.name}: {what}", file=sys.stderr, flush=True)
+
+    def _probe_there(self, *, to_use: bool = True) -> _Probe:
+        answer = self._script(scripts.PROBE, [self._directory], b"", scripts.PROBE_MARK, "what is there cannot be told", _SCRIPT_S)
+        self._probe = found = _parse_probe(answer)
+        if not found.directory.startswith("/") or not found.state:
+            raise EnvironmentFault(f"target {self.name}: its shell answers, but not as /bin/sh does: {_shown(answer)}")
+        if not to_use:
+            return found
+        folder = "choose another with `dpubench target add NAME SPEC --directory DIR`"
+        if found.lacks:
+            raise UserError(f"target {self.name}: there is no {', no '.join(found.lacks)} there: install what is missing")
+        if found.architecture not in ARCHITECTURES:
+            known = " and ".join(ARCHITECTURES)
+            raise UserError(f"target {self.name}: is {found.architecture or 'of an unknown architecture'}; there are bundles for {known}")
+        if found.blocked:
+            raise UserError(f"target {self.name}: {found.directory}: {found.blocked} is there and is no folder: {folder}")
+        if found.state == "foreign":
+            raise UserError(f"target {self.name}: {found.directory}: holds files that are not of dpubench: {folder}")
+        if found.unwritable:
+            raise UserError(f"target {self.name}: {found.directory}: {found.unwritable} cannot be written there: {folder}")
+        return found
+
+    def _install(self, archive: Path, mode: str) -> None:
+        self.close()
+        try:
+            data = archive.read_bytes()
+        except OSError as error:
+            raise EnvironmentFault(f"{archive}: {error.strerror}") from None
+        self._say(f"sending the native programs ({len(data) / (1 << 20):.0f} MiB) to {self._probe.directory}")
+        lines = [self._probe.directory, self._digest, mode]
+        self._script(scripts.INSTALL, lines, data, scripts.INSTALL_MARK, f"the bundle cannot be put into {self._probe.directory}", _INSTALL_S)
+
+    def _verify(self, known: deploy.Known) -> None:
+        self._agent().ask("verify", manifest=known.manifest_sha256)
+
+    def _agent_preamble(self) -> bytes:
+        return "".join(f"{line}\n" for line in (self._probe.directory, self._digest)).encode("utf-8", "surrogateescape")
+
+    def _agent(self) -> Session:
+        """The conversation with the agent, begun anew when it has ended (it does when nobody speaks for long)."""
+        if self._session is None or not self._session.alive:
+            self.close()
+            self._session = Session(self._words(scripts.AGENT), self._agent_preamble(), self.name, self._explain)
+        return self._session
+
+    def _script(self, script: str, lines: Sequence[str], data: bytes, mark: bytes, purpose: str, silence_s: float) -> str:
+        """What a script prints behind its mark. @raises TargetLost, EnvironmentFault"""
+        with Channel(self._words(script)) as channel:
+            channel.send("".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape"))
+            channel.send(data, last=True)
+            try:
+                while not channel.ended:
+                    channel.pump(silence_s)
+                    if len(channel.received) > _MAX_ANSWER_BYTES:
+                        raise EnvironmentFault(
+                            f"target {self.name}: {purpose}: it prints without end: {_shown(channel.received[:60].decode('utf-8', 'replace'))}"
+                        )
+            except Silence:
+                raise TargetLost(f"target {self.name}: {self._destination}: no answer within {silence_s:.0f} s") from None
+            status = channel.finish(_LINGER_S)
+            said = channel.errors.decode("utf-8", "replace")
+            noise, found, answer = bytes(channel.received).partition(mark)
+        if found and (status == 0 or status is None):
+            return answer.decode("utf-8", "surrogateescape")
+        if status == CONNECTION_FAILED:
+            raise TargetLost(f"target {self.name}: {self._explain(said)}")
+        lines = [_shown(line) for line in said.splitlines() if line.strip()]
+        full = next((line for line in lines if "No space left" in line or "quota exceeded" in line), "")
+        reason = full or (lines[-1] if lines else _shown(noise.decode("utf-8", "replace"))) or f"status {status}"
+        if full:
+            reason += ": free some space there, or choose another folder with `dpubench target add NAME SPEC --directory DIR`"
+        raise EnvironmentFault(f"target {self.name}: {purpose}: {reason}")
+
+
+def make(name: str, spec: str, directory: str = "", bundle: Path | None = None) -> SshTarget:
+    """The target ``spec``, called ``name``; ``directory``: where programs and inputs are kept there. @raises UserError for a wrong spec"""
+    return SshTarget(name, spec, directory, bundle)
+
+
+def check_directory(directory: str) -> None:
+    """A folder's name goes to the target as a line. @raises UserError when it is more than one"""
+    if any(ord(c) < 0x20 or ord(c) == 0x7F for c in directory):
+        raise UserError(f"--directory {directory!r}: a folder with a line break or another control character in its name cannot be used there")
+
+
+def _parse_probe(answer: str) -> _Probe:
+    found = _Probe()
+    for line in answer.splitlines():
+        key, _, value = line.partition(" ")
+        if key in ("lacks", "bundle"):
+            (found.lacks if key == "lacks" else found.bundles).append(value)
+        elif key in ("directory", "architecture", "libc", "state", "unwritable", "blocked"):
+            setattr(found, key, value)
+    return found
+
+
+def _text(answer: Mapping[str, Any], key: str, name: str) -> str:
+    if not isinstance(value := answer.get(key), str):
+        raise TargetLost(f"target {name}: its agent gave no {key}")
+    return value
+
+
+def _name_there(file: Path) -> str:
+    """A name that any file system takes and any reader of the run can print; what the file is, its digest says."""
+    text = os.fsencode(file.name).decode("utf-8", "replace")
+    return "".join(c if c.isprintable() and c != "/" else "_" for c in text)[-_NAME_CHARACTERS:]
+
+
+def _shown(text: str) -> str:
+    return "".join(c if c.isprintable() else "?" for c in text.strip())[:300]

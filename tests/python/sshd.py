@@ -1,0 +1,187 @@
+"""A real sshd on loopback with keys of its own in a folder of its own, and small bundles to put behind it."""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import hashlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from conftest import SCRIPTED
+from dpubench import __version__, bundle
+
+SSHD = "/usr/sbin/sshd"
+_UP_S = 20.0
+
+
+@dataclass
+class Sshd:
+    """The machine behind it is this one, and its account the one that runs the tests; ``home`` is where dpubench keeps things there."""
+
+    folder: Path
+    shell: str = ""  #: a command that every command goes through, as a login shell of another make
+    noise: str = ""  #: what a login shell prints first
+    port: int = 0
+    process: subprocess.Popen[bytes] | None = None
+    environment: dict[str, str] = field(default_factory=dict)  #: of programs there
+
+    @property
+    def spec(self) -> str:
+        return f"ssh://{getpass.getuser()}@127.0.0.1:{self.port}"
+
+    @property
+    def home(self) -> Path:
+        return self.folder / "there" / "dpubench"
+
+    @property
+    def config(self) -> Path:
+        return self.folder / "ssh_config"
+
+    @property
+    def known_hosts(self) -> Path:
+        return self.folder / "known_hosts"
+
+    def key(self, name: str) -> Path:
+        """A key pair, made when it is not there yet; the private half."""
+        path = self.folder / name
+        if not path.exists():
+            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", path], check=True, timeout=30)
+        return path
+
+    def start(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if os.geteuid() == 0:
+            Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)  # where Debian's sshd confines itself; packages make it at boot
+        self.trust()
+        (self.folder / "authorized_keys").write_text(self.key("user").with_suffix(".pub").read_text())
+        self.configure()
+        # A home of its own: what the account's shells do at their start must not be done, or cut short, here.
+        (self.folder / "home").mkdir(exist_ok=True)
+        environment = {"HOME": str(self.folder / "home"), "XDG_DATA_HOME": str(self.folder / "there")} | self.environment
+        forced = [f"ForceCommand {self._wrapper()}"] if self.shell or self.noise else []
+        for _ in range(5):  # a port that was free may be taken in between
+            with socket.socket() as probe:
+                probe.bind(("127.0.0.1", self.port))
+                self.port = probe.getsockname()[1]
+            lines = [
+                f"Port {self.port}", "ListenAddress 127.0.0.1", f"HostKey {self.key('host')}",
+                f"AuthorizedKeysFile {self.folder / 'authorized_keys'}",
+                "StrictModes no", "UsePAM no", "PasswordAuthentication no", "KbdInteractiveAuthentication no", "PidFile none", "LogLevel ERROR",
+                "PermitRootLogin prohibit-password", "MaxStartups 100",
+                "SetEnv " + " ".join(f'"{name}={value}"' for name, value in environment.items()), *forced,
+            ]  # fmt: skip
+            (self.folder / "sshd_config").write_text("\n".join(lines) + "\n")
+            log = (self.folder / "sshd.log").open("ab")
+            self.process = subprocess.Popen([SSHD, "-D", "-e", "-f", self.folder / "sshd_config"], stderr=log, stdin=subprocess.DEVNULL)
+            log.close()
+            if self._answers():
+                self.configure()
+                return
+            self.stop()
+            self.port = 0
+        raise RuntimeError(f"sshd does not start: {(self.folder / 'sshd.log').read_text()}")
+
+    def _answers(self) -> bool:
+        given_up = time.monotonic() + _UP_S
+        while time.monotonic() < given_up and self.process is not None and self.process.poll() is None:
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=1) as connection:
+                return connection.recv(4) == b"SSH-"
+            time.sleep(0.02)
+        return False
+
+    def _wrapper(self) -> Path:
+        path = self.folder / "wrapper"
+        noise = f"printf '%s' '{self.noise}'\n" if self.noise else ""
+        path.write_text(f'#!/bin/sh\n{noise}exec {self.shell or "/bin/sh"} -c "$SSH_ORIGINAL_COMMAND"\n')
+        path.chmod(0o755)
+        return path
+
+    def trust(self, key: str = "host") -> None:
+        """Makes ``key`` the host key that is known."""
+        kind, public, *_ = self.key(key).with_suffix(".pub").read_text().split()
+        self.known_hosts.write_text(f"* {kind} {public}\n")
+
+    def configure(self, *lines: str, user_key: str = "user") -> None:
+        """The user's configuration of ssh."""
+        self.config.write_text(
+            "\n".join(
+                [
+                    "Host *", *lines, f"IdentityFile {self.key(user_key)}", "IdentitiesOnly yes", "IdentityAgent none", "StrictHostKeyChecking yes",
+                    f"UserKnownHostsFile {self.known_hosts}", "GlobalKnownHostsFile none", "ConnectTimeout 10",
+                ]
+            )
+            + "\n"
+        )  # fmt: skip
+
+    def sessions(self) -> list[int]:
+        """Processes of sshd that serve a connection."""
+        return descendants(self.process.pid) if self.process is not None else []
+
+    def stop(self) -> None:
+        if self.process is None:
+            return
+        left = self.sessions()
+        self.process.kill()
+        self.process.wait(10)
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.process = None
+
+
+def descendants(of: int) -> list[int]:
+    """Children of a process, theirs, and so on."""
+    parents: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError, IndexError, ValueError):
+                parents.setdefault(int((entry / "stat").read_text().rpartition(")")[2].split()[1]), []).append(int(entry.name))
+    found: list[int] = []
+    waiting = [of]
+    while waiting:
+        found += (children := parents.get(waiting.pop(), []))
+        waiting += children
+    return found
+
+
+def running_under(folder: Path) -> list[int]:
+    """Processes that were started from a file in ``folder``, or by a script in it."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                words = (entry / "cmdline").read_bytes()
+                if (
+                    str(folder).encode() in words
+                    and not words.startswith(b"sshd")
+                    and (entry / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
+                ):
+                    found.append(int(entry.name))
+    return found
+
+
+def small_bundle(path: Path, agent: Path, program: str, *, version: str = __version__, architecture: str = "") -> Path:
+    """A bundle that uses this machine's libraries: the agent of this build, and ``program``, a script, in the place of dpubench-operators."""
+    contents = {
+        "agent": b'#!/bin/sh\nexec "$(dirname "$(readlink -f "$0")")/lib/dpubench-agent"\n',
+        "lib/dpubench-agent": agent.read_bytes(),
+        "lib/dpubench-operators": program.encode(),
+    }
+    files = {name: hashlib.sha256(data).hexdigest() for name, data in contents.items()}
+    manifest = {"schema": "dpubench.bundle/1", "version": version, "architecture": architecture or bundle.host_architecture(), "files": files}
+    contents["manifest.json"] = json.dumps(manifest).encode()
+    path.write_bytes(bundle._archive(bundle.folder_name(manifest["architecture"]), contents))
+    return path
+
+
+def scripted(script: Path) -> str:
+    """The scripted worker as a program of a bundle; ``script`` says what it does."""
+    return f'#!/bin/sh\nSCRIPT="{script}" exec "{sys.executable}" -S -E "{SCRIPTED}" "$@"\n'
