@@ -25,6 +25,18 @@ from report_fixtures import SPECS, five_targets, host_and_device, make_run, thre
 from screenshot import CHROMEDRIVER, CHROMIUM, start  # noqa: E402
 
 Driver = Any
+
+
+def evil_targets() -> list[Any]:
+    """Two targets whose names and labels try to become markup."""
+    from test_report import EVIL, poison
+
+    runs = [poison(run) for run in host_and_device((64, 1024, 4096), (1, 2, 4))]
+    for i, run in enumerate(runs):
+        run.target, run.label, run.spec, run.run_set = f"{EVIL}{i}", EVIL, EVIL, EVIL
+    return runs
+
+
 SIZES = (64, 256, 1024, 4096, 65536)
 
 
@@ -38,6 +50,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "one": [make_run(sizes=SIZES, threads=(1, 2, 4, 8, 16))],
         "three": three_devices(),
         "evil": [poison(make_run("evil", sizes=(64, 1024, 4096), threads=(1, 2, 4)))],
+        "evil-targets": evil_targets(),
         "crowd": [
             make_run(f"run{i}", sizes=SIZES, threads=(1,), seed=i, cpu=f"CPU {i}", specs=tuple(s for s in SPECS if s.name == "sha256"))
             for i in range(5)

@@ -338,9 +338,13 @@ def test_calculator_counts_packets_where_there_are_no_bytes_and_never_extrapolat
 # --------------------------------------------------------------------------- safety, print, colour scheme
 
 
-def test_names_of_a_hostile_run_do_nothing(page: Open, downloads: Path) -> None:
-    driver = page("evil")
+@pytest.mark.parametrize("name", ["evil", "evil-targets"])
+def test_names_of_a_hostile_run_do_nothing(page: Open, name: str, downloads: Path) -> None:
+    driver = page(name)
     driver.execute_script("window.alert = () => { window.hit = true; }")
+    if name == "evil-targets":
+        drawn_ratios(driver)
+        click(driver, one(driver, "[data-pairing-choice='same']"))
     for article in all_of(driver, "article.operator")[::4]:
         bring(driver, article.get_attribute("id")[3:])
         click(driver, article.find_element(By.CSS_SELECTOR, ".all-points summary"))

@@ -17,7 +17,7 @@ from dpubench.report import model, versus, words
 from dpubench.report.page import OperatorRow, Page
 from dpubench.report.points import best, rerun_command
 from dpubench.results.model import Comparison, Interval, PointSummary, RunSummary, Warning_
-from report_fixtures import SPECS, cost_ns, make_run, three_devices
+from report_fixtures import SPECS, cost_ns, five_targets, make_run, three_devices
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&</style>\u2028]]>"
 ONE_THREAD = (1,)
@@ -298,13 +298,17 @@ def poison(run: RunSummary) -> RunSummary:
     return run
 
 
-@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("count", [1, 2, 5])
 def test_text_of_a_run_never_becomes_markup(tmp_path: Path, count: int) -> None:
     clean, dirty = tmp_path / "clean.html", tmp_path / "dirty.html"
-    runs = [make_run(f"r{i}", sizes=(64, 1024), threads=ONE_THREAD, seed=i) for i in range(count)]
+    runs = five_targets() if count == 5 else [make_run(f"r{i}", sizes=(64, 1024), threads=ONE_THREAD, seed=i) for i in range(count)]
     report.write(runs, clean)
     for r in runs:
         poison(r)
+        if count == 5:
+            r.target = r.spec = r.lost = EVIL
+            r.label = r.label if r.times_mean_nothing else EVIL
+            r.run_set, r.devices = EVIL, [EVIL]
     report.write(runs, dirty)
     elements = Elements(dirty.read_text(encoding="utf-8"))
     assert not [t for t, a in elements.tags if t in {"img", "iframe", "object", "embed"} or any(k.startswith("on") for k in a)]

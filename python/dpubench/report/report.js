@@ -577,7 +577,7 @@
     canvas.style.height = `${f.height || 0}px`;
     if (f.layout) { library("lib-plotly"); window.Plotly.newPlot(canvas, f.data, f.layout, CONFIG); } else canvas.replaceChildren();
     canvas.setAttribute("aria-label", `Ratio to ${base.name} at ${ratioWhere()}: ${f.total || 0} ratios; the numbers are in the first table and in the CSV`);
-    $(".under", section).replaceChildren(`Measured; ${ratioWhere()}; ${data.pairings[pairing]}; default modes. Engines: that of the target / that of ${base.name}.`, f.without.length ? ` No ratio here: ${f.without.join(", ")}; the first table says why.` : "");
+    $(".under", section).replaceChildren(`Measured; ${ratioWhere()}; ${data.pairings[pairing]}; default modes. Engines: that of the target / that of ${base.name}.${ratioState.threads === WHOLE ? " Whole machines get no verdict: all markers are hollow." : ""}`, f.without.length ? ` No ratio here: ${f.without.join(", ")}; the first table says why.` : "");
   }
   async function saveRatios(format) {
     if (format === "csv") {

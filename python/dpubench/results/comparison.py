@@ -298,7 +298,8 @@ def _difference_of_runs(
             return not_comparable(f"{what} {_in(which)}: {point.failure or point.unavailable or 'the run ended before it'}")
     plain = _unpaired(old.round_rates, new.round_rates, movement)
     if plain is None:
-        return not_comparable("fewer than two rounds on a side")
+        one = " and ".join(_in(which) for point, which in zip((old, new), names, strict=True) if point.rounds < 2)
+        return not_comparable(f"an interval needs two rounds, and there is only one {one}")
     few = [f"only {n} rounds {_in(which)}" for n, which in zip((old.rounds, new.rounds), names, strict=True) if n < statistics.MINIMUM_ROUNDS]
     note = "; ".join([*remarks, *few])
     if movement is None:

@@ -96,7 +96,8 @@ def _each_run(run_dirs: Sequence[Path]) -> list[_Run]:
                 if member.run_file.is_file():
                     found.append(_Run(f"{run_dir.name}@{entry['name']}", member.path, member.record(), str(entry.get("label", ""))))
         else:
-            found.append(_Run(run_dir.name, run_dir, record, str((record.get("target_info") or {}).get("label", ""))))
+            info = record.get("target_info")
+            found.append(_Run(run_dir.name, run_dir, record, str(info.get("label", "")) if isinstance(info, dict) else ""))
     return found
 
 

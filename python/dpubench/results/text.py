@@ -83,7 +83,8 @@ def compare(rows: Sequence[Comparison], min_effect: float, *, targets: bool = Fa
     counts = Counter(row.verdict for row in rows)
     summary = ", ".join(f"{counts[verdict]} {verdict}" for verdict in order if counts[verdict]) or "nothing to compare"
     text = table(("verdict", "configuration", "ratio" if targets else "change", "95 % interval", "reason"), cells, [False, False, True, False, False])
-    return f"{text}\n\n{summary} (new rate against old; minimum effect {100 * min_effect:g} %)\n"
+    what = "rate against the baseline's" if targets else "new rate against old"
+    return f"{text}\n\n{summary} ({what}; minimum effect {100 * min_effect:g} %)\n"
 
 
 MIN_EFFECT: Final = 0.03
@@ -149,7 +150,13 @@ def _operator_cells(
     cells = [operator, _best_text(best[0])]
     for point, known_ratios in zip(best[1:], ratios, strict=True):
         ratio = known_ratios.get((best[0].id, point.id)) if best[0] and point else None
-        told = f"  {significant(ratio.value, 3)}x [{significant(ratio.low, 3)}, {significant(ratio.high, 3)}]" if ratio else ""
+        told = (
+            f"  {significant(ratio.value, 3)}x [{significant(ratio.low, 3)}, {significant(ratio.high, 3)}]"
+            if ratio
+            else "  no ratio"
+            if point
+            else ""
+        )
         cells.append(_best_text(point) + told)
     return cells
 
