@@ -2,7 +2,7 @@
 
 dpdk-test-crypto-perf reports no windows: a process of it per half of a cycle stands for one window of each size, its first size run twice and counted
 once, since the first of a process is slow. Ours holds its points prepared and runs windows on command in between. Theirs works in place on the few
-buffers that its pool hands out again and again; ours streams through four times the L2 cache, from one buffer to another.
+buffers that its pool hands out again and again; ours, which has the resident footprint, from one buffer to another.
 """
 
 from __future__ import annotations
@@ -99,9 +99,7 @@ def _round(bench: Bench, subject: Subject, number: int, cycles: int, rates: Rate
     cpus = sorted(os.sched_getaffinity(0))
     groups = []
     for size in SIZES:
-        one = common.group(
-            subject.operator, subject.params | {"size": str(size)}, {f"ours {size}": subject.engine}, name=str(size), burst=BURST, footprint="stream"
-        )
+        one = common.group(subject.operator, subject.params | {"size": str(size)}, {f"ours {size}": subject.engine}, name=str(size), burst=BURST)
         one["points"][0]["in_flight"] = BURST
         groups.append(one)
     line = common.job(bench, groups, number, cycles, [cpus[-1]]).replace(b'"control": "auto"', b'"control": "stepped"')

@@ -59,8 +59,8 @@ std::span<const std::string> named_devices() {
   return names();
 }
 
-std::mutex& device_mutex() {
-  static std::mutex mutex;
+std::recursive_mutex& device_mutex() {
+  static std::recursive_mutex mutex;
   return mutex;
 }
 
@@ -71,6 +71,19 @@ std::shared_ptr<void> shared_object(const std::string& name, const std::function
   std::shared_ptr<void>& object = objects[name];
   if (object == nullptr) object = make();
   return object;
+}
+
+std::string driver_missing(std::span<const fs::path> folders, const std::string& driver, const std::string& library,
+                           const std::string& package) {
+  std::string searched;
+  for (const fs::path& folder : folders) {
+    std::error_code error;
+    for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+      if (it->path().filename().string().starts_with(library + ".so")) return {};
+    }
+    searched += (searched.empty() ? "" : " or ") + folder.string();
+  }
+  return "the driver " + driver + " is not here: no " + library + ".so in " + searched + " (Debian package " + package + ")";
 }
 
 fs::path program_folder() {

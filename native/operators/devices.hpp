@@ -24,10 +24,15 @@ bool is_pci_address(const std::string& name);
 std::string device_name(const std::string& named);
 
 /// Held while the process-wide state of a device library is changed.
-std::mutex& device_mutex();
+std::recursive_mutex& device_mutex();
 /// The process's one object of this name, made by the first module that asks; device_mutex() is held. What `make` returns must
 /// have the same layout in all modules, which kEngineAbi stands for.
 std::shared_ptr<void> shared_object(const std::string& name, const std::function<std::shared_ptr<void>()>& make);
+
+/// Why the driver in a shared library cannot be loaded; empty if its file (`<library>.so`, whatever version follows) is in one of
+/// the folders. Loads nothing. @param driver  its name @param package  that has it, as Debian calls it
+std::string driver_missing(std::span<const std::filesystem::path> folders, const std::string& driver, const std::string& library,
+                           const std::string& package);
 
 /// The folder of the running program: where a bundle keeps its libraries.
 std::filesystem::path program_folder();

@@ -12,6 +12,7 @@ import io
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 import tarfile
@@ -31,6 +32,11 @@ from dpubench.errors import EnvironmentFault, UserError
 ARCHITECTURES: Final = ("aarch64", "x86_64")
 #: e_machine by architecture (gABI, "ELF Header").
 _MACHINE: Final = {"aarch64": "EM_AARCH64", "x86_64": "EM_X86_64"}
+#: Drivers of DPDK that engines load: devices of the four kinds (those of qat are in ``common``), the buses that find them, the pools of packets.
+#: What these need of others is found as libraries are.
+_DRIVERS: Final = re.compile(r"librte_(compress_\w+|crypto_\w+|dma_\w+|regex_\w+|common_qat|bus_(auxiliary|pci|vdev)|mempool_ring)\.so\.\d+\.\d+")
+#: The folder of drivers that DPDK was compiled with (RTE_EAL_PMD_PATH), as it stands in its library.
+_DRIVER_FOLDER: Final = re.compile(rb"/[!-~]*dpdk[!-~]*pmds[!-~]*(?=\0)")
 
 #: Starts the loader of the bundle, which looks for libraries in the bundle first; the program finds its engines beside itself.
 _RUN: Final = """\
@@ -96,12 +102,22 @@ def pack(build_folder: Path, architecture: str, output: Path) -> Bundle:
     for file in list(placed.values()):
         if file.suffix != ".missing":
             closure.add(file)
+    dpdk = [name for name in closure.libraries if name.startswith("librte_eal.so")]
+    drivers = [driver for name in dpdk for driver in _drivers(closure.libraries[name], root)]
+    for driver in drivers:
+        closure.add(driver)
+    # What one driver needs of another is a library like any, and a driver is loaded from one place only: twice would register it twice.
+    needed = set(closure.libraries.values())
     placed |= {f"lib/{name}": file for name, file in closure.libraries.items()}
+    placed |= {f"lib/pmds/{driver.name}": driver for driver in drivers if driver not in needed}
     if not closure.loader:
         raise UserError(f"{program}: names no loader: it is no dynamically linked program")
     scripts = {"run": program.name, "agent": programs.AGENT}
     contents = {name: file.read_bytes() for name, file in placed.items()}
     contents |= {script: _RUN.format(loader=closure.loader, program=started).encode() for script, started in scripts.items()}
+    for name in dpdk:
+        # Left as it is, it would load the drivers of the system over there too, beside those of the bundle and on the bundle's C library.
+        contents[f"lib/{name}"] = _DRIVER_FOLDER.sub(lambda path: bytes(len(path[0])), contents[f"lib/{name}"])
     files = {name: hashlib.sha256(data).hexdigest() for name, data in sorted(contents.items())}
     manifest = {"schema": "dpubench.bundle/1", "version": __version__, "architecture": architecture, "files": files}
     contents["manifest.json"] = json.dumps(manifest, indent=1, sort_keys=True).encode() + b"\n"
@@ -127,6 +143,15 @@ def _archive(folder: str, contents: dict[str, bytes]) -> bytes:
             entry.mode = 0o755 if name in ("run", "agent") or (name.startswith("lib/") and not name.endswith(".missing")) else 0o644
             archive.addfile(entry, io.BytesIO(data))
     return raw.getvalue()
+
+
+def _drivers(eal: Path, root: Path) -> list[Path]:
+    """The drivers that this DPDK would load, which no file names as needed; none where it was compiled without a folder of them."""
+    folder = _DRIVER_FOLDER.search(eal.read_bytes())
+    if folder is None:
+        return []
+    files = (root / os.fsdecode(folder[0]).lstrip("/")).glob("librte_*")
+    return sorted({file.resolve() for file in files if _DRIVERS.fullmatch(file.name)})
 
 
 class _Closure:
@@ -179,6 +204,11 @@ class _Closure:
 def folder_name(architecture: str) -> str:
     """The folder that an archive unpacks to."""
     return f"dpubench-{__version__}-{architecture}"
+
+
+def drivers(files: Sequence[str]) -> int:
+    """How many drivers of DPDK are in a bundle of ``files``, those apart that others need."""
+    return sum(f.startswith("lib/pmds/") for f in files)
 
 
 def engines(files: Sequence[str]) -> tuple[int, int]:

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "expect_error.hpp"
+#include "temporary_directory.hpp"
 
 namespace dpubench {
 namespace {
@@ -46,6 +47,18 @@ TEST_F(Devices, RefusesWhatIsNone) {
         name_devices({"crypto_openssl0", "crypto_openssl0,max_nb_queue_pairs=2"});
       },
       {"crypto_openssl0: is named twice"});
+}
+
+TEST(Drivers, AreMissingWithTheFolderAndThePackage) {
+  const test::TemporaryDirectory dir;
+  const std::filesystem::path folders[] = {dir.path() / "absent", dir.path()};
+  const auto missing = [&] { return driver_missing(folders, "crypto_x", "librte_crypto_x", "librte-crypto-x23"); };
+  EXPECT_EQ(missing(), "the driver crypto_x is not here: no librte_crypto_x.so in " + folders[0].string() + " or " +
+                           folders[1].string() + " (Debian package librte-crypto-x23)");
+  dir.write("librte_crypto_xy.so.23", "");
+  EXPECT_NE(missing(), "");
+  dir.write("librte_crypto_x.so.23", "");
+  EXPECT_EQ(missing(), "");
 }
 
 }  // namespace

@@ -23,11 +23,13 @@ struct LevelRange {
 
 /// zlib: Z_BEST_SPEED, what Z_DEFAULT_COMPRESSION stands for, Z_BEST_COMPRESSION. isal: igzip's lowest, what the igzip program
 /// uses unless told otherwise, ISAL_DEF_MAX_LEVEL. libdeflate: as libdeflate.h describes them. portable: its own three.
-inline constexpr std::array<LevelRange, 4> kLevelRanges = {{
+/// compressdev: RTE_COMP_LEVEL_MIN, RTE_COMP_LEVEL_PMD_DEFAULT (what the driver likes best), RTE_COMP_LEVEL_MAX.
+inline constexpr std::array<LevelRange, 5> kLevelRanges = {{
     {"zlib", 1, 9, 1, 6, 9},
     {"isal", 0, 3, 0, 2, 3},
     {"libdeflate", 1, 12, 1, 6, 12},
     {"portable", 1, 3, 1, 2, 3},
+    {"compressdev", 1, 9, 1, -1, 9},
 }};
 
 /// All values of the parameter: fast, default, best, and LIBRARY-N.

@@ -85,8 +85,8 @@ class DeflateOperator final : public CodecOperator {
   [[nodiscard]] std::size_t pack(std::span<const std::byte> in, std::span<std::byte> out) const override {
     return deflate::Compressor().compress(in, out, {});
   }
-  [[nodiscard]] Params unpacking(const Params&) const override {
-    return complete({{"direction", "decompress"}});  // stateless: every engine can
+  [[nodiscard]] Params unpacking(const Params& params) const override {
+    return complete({{"direction", "decompress"}, {"size", params.text("size")}});  // stateless: every engine can
   }
 };
 

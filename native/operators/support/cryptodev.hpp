@@ -598,26 +598,17 @@ class DeviceEngine : public Engine {
   Provider provider_;
 };
 
-/// Debian's packages and library names carry DPDK's ABI, which is that of RTE_EAL_PMD_PATH ("pmds-23.0").
-inline dpdk::SoftwareDriver software_driver(const std::string& engine, const std::string& prefix, const std::string& library) {
-  const std::string path = RTE_EAL_PMD_PATH;
-  const std::string abi = path.substr(path.rfind('-') + 1);
-  std::string package = library + abi.substr(0, abi.find('.'));
-  std::replace(package.begin(), package.end(), '_', '-');
-  return {engine, prefix, library, package};
-}
-
 inline Provider named_device() {
   return {};
 }
 inline Provider aesni_mb() {
-  return Provider(software_driver("cryptodev-aesni-mb", "crypto_aesni_mb", "librte_crypto_ipsec_mb"), true);
+  return Provider(dpdk::software_driver("cryptodev-aesni-mb", "crypto_aesni_mb", "librte_crypto_ipsec_mb"), true);
 }
 inline Provider aesni_gcm() {
-  return Provider(software_driver("cryptodev-aesni-gcm", "crypto_aesni_gcm", "librte_crypto_ipsec_mb"));
+  return Provider(dpdk::software_driver("cryptodev-aesni-gcm", "crypto_aesni_gcm", "librte_crypto_ipsec_mb"));
 }
 inline Provider openssl() {
-  return Provider(software_driver("cryptodev-openssl", "crypto_openssl", "librte_crypto_openssl"));
+  return Provider(dpdk::software_driver("cryptodev-openssl", "crypto_openssl", "librte_crypto_openssl"));
 }
 
 /// Engine of the hash operators.

@@ -2,10 +2,10 @@
 // A module's EAL calls belong in Engine::prepare() or Session::open(), never in info() or unavailable(): listing stays fast.
 #pragma once
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
-#include <rte_lcore.h>
 #include <rte_malloc.h>
 #include <rte_version.h>
 #include <sched.h>
@@ -16,6 +16,9 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
+#include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -71,21 +74,28 @@ class KeepAffinity {
   bool known_ = false;
 };
 
+/// Loads the drivers that a bundle brings; elsewhere the EAL knows the folder where the system keeps them. Not left to the EAL's
+/// own option: it refuses folders below one where everybody may write, such as /tmp.
+inline void load_drivers() {
+  std::error_code none;
+  for (const auto& file : std::filesystem::directory_iterator(program_folder() / kDriverFolder, none)) {
+    if (dlopen(file.path().c_str(), RTLD_NOW) == nullptr)
+      std::fprintf(stderr, "dpubench: DPDK driver not loaded: %s\n", dlerror());
+  }
+}
+
 }  // namespace detail
 
 /// Initialises the EAL unless another module of this process has. Needs no root, no huge pages and no device unless the program
 /// was given a PCI device to use (then it needs huge pages, and the right to use the device). Leaves no file behind, and keeps
 /// the calling thread's affinity. Called while one thread prepares. @throws Error
 inline void require_eal() {
-  static bool ready = false;
-  if (ready) return;
-  if (rte_lcore_count() != 0) {  // another module called it; working memory tells whether it went well
-    void* const probe = rte_malloc(nullptr, 64, 0);
-    if (probe == nullptr) throw Error("DPDK: rte_eal_init failed when another engine of this process called it");
-    rte_free(probe);
-    ready = true;
-    return;
-  }
+  // Of the process, not of this module: it can be tried once only. Empty once it went well.
+  const std::scoped_lock lock(device_mutex());
+  const auto failure = std::static_pointer_cast<std::optional<std::string>>(
+      shared_object("dpdk eal", [] { return std::make_shared<std::optional<std::string>>(); }));
+  if (*failure && (*failure)->empty()) return;
+  if (*failure) throw Error(**failure);
   const detail::KeepAffinity keep;
   // lcore 0 on an allowed CPU whatever its number: `-l 200` would exceed RTE_MAX_LCORE. --no-shconf keeps the runtime directory
   // empty, and a prefix of this process makes it ours to remove. --no-huge takes its -m megabytes as ordinary memory that is only
@@ -107,21 +117,23 @@ inline void require_eal() {
     words.push_back("--in-memory");
     for (const std::string& device : devices) words.insert(words.end(), {"-a", device});
   }
-  // A bundle brings its drivers; elsewhere the EAL knows the folder where the system keeps them.
-  if (const auto drivers = program_folder() / kDriverFolder; std::filesystem::is_directory(drivers)) {
-    words.insert(words.end(), {"-d", drivers.string()});
-  }
+  detail::load_drivers();
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
-  const bool initialised = rte_eal_init(static_cast<int>(arguments.size()), arguments.data()) >= 0;
-  require(initialised, devices.empty()
-                           ? "rte_eal_init"
-                           : "rte_eal_init (a PCI device needs huge pages, see /proc/sys/vm/nr_hugepages, and a driver "
-                             "that the user may open, see dpdk-devbind.py)");
+  if (rte_eal_init(static_cast<int>(arguments.size()), arguments.data()) < 0) {
+    std::string reason = std::string("DPDK: rte_eal_init: ") + rte_strerror(rte_errno);
+    if (!devices.empty()) {
+      reason +=
+          "; a PCI device needs huge pages (/proc/sys/vm/nr_hugepages) and a driver that the user may open (dpdk-devbind.py "
+          "--status)";
+    }
+    *failure = reason;
+    throw Error(reason);
+  }
   const std::filesystem::path directory = rte_eal_get_runtime_dir();
   std::error_code in_use;  // its parent may hold other processes' directories: then it stays
   if (std::filesystem::remove(directory, in_use)) std::filesystem::remove(directory.parent_path(), in_use);
-  ready = true;
+  *failure = "";
 }
 
 /// Memory for one session's tables on transparent huge pages, as a DPDK heap of its own: data planes hold their tables on huge

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -39,17 +40,22 @@ struct SoftwareDriver {
   std::string package;  ///< that has it in Debian: "librte-crypto-ipsec-mb23"
 };
 
+/// Debian's packages and library names carry DPDK's ABI, which is that of RTE_EAL_PMD_PATH ("pmds-23.0").
+inline SoftwareDriver software_driver(const std::string& engine, const std::string& prefix, const std::string& library) {
+  const std::string path = RTE_EAL_PMD_PATH;
+  const std::string abi = path.substr(path.rfind('-') + 1);
+  std::string package = library + abi.substr(0, abi.find('.'));
+  std::replace(package.begin(), package.end(), '_', '-');
+  return {engine, prefix, library, package};
+}
+
 /// Why a driver cannot be loaded; empty if it can. Looks for its file and initialises nothing.
 inline std::string driver_missing(const SoftwareDriver& driver) {
-  const std::filesystem::path folders[] = {program_folder() / kDriverFolder, RTE_EAL_PMD_PATH};
-  for (const auto& folder : folders) {
-    std::error_code error;
-    for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-      if (it->path().filename().string().starts_with(driver.library + ".so")) return {};
-    }
-  }
-  return "the DPDK driver " + driver.prefix + " is not here: no " + driver.library + ".so in " + RTE_EAL_PMD_PATH +
-         " (Debian package " + driver.package + ")";
+  // A bundle has its own, and looks for none of the system's.
+  std::error_code none;
+  const std::filesystem::path own = program_folder() / kDriverFolder;
+  const std::filesystem::path folder = std::filesystem::is_directory(own, none) ? own : RTE_EAL_PMD_PATH;
+  return dpubench::driver_missing({&folder, 1}, driver.prefix, driver.library, driver.package);
 }
 
 /// Makes a virtual device, which lives until the process ends. @throws Error
@@ -57,8 +63,8 @@ inline void create_virtual_device(const std::string& name, const std::string& ar
   require_eal();
   const int failed = rte_eal_hotplug_add("vdev", name.c_str(), arguments.c_str());
   if (failed != 0) {
-    throw Error("DPDK: no driver made the virtual device " + name + (arguments.empty() ? "" : "," + arguments) + ": " +
-                rte_strerror(-failed));
+    throw Error("device " + name + ": no DPDK driver here makes a virtual device of this name" +
+                (arguments.empty() ? "" : " with the arguments " + arguments) + " (" + rte_strerror(-failed) + ")");
   }
 }
 
@@ -67,18 +73,42 @@ inline void create_virtual_device(const std::string& name, const std::string& ar
 inline std::vector<std::string> ready_devices() {
   require_eal();
   const std::scoped_lock lock(device_mutex());
-  const auto made = std::static_pointer_cast<std::vector<std::string>>(
-      shared_object("dpdk devices", [] { return std::make_shared<std::vector<std::string>>(); }));
+  using Reasons = std::map<std::string, std::string>;  // of each virtual device: why it could not be made, or nothing
+  const auto tried = std::static_pointer_cast<Reasons>(shared_object("dpdk devices", [] { return std::make_shared<Reasons>(); }));
   std::vector<std::string> names;
   for (const std::string& named : named_devices()) {
     const std::string name = device_name(named);
-    if (!is_pci_address(name) && std::find(made->begin(), made->end(), name) == made->end()) {
-      create_virtual_device(name, named.size() == name.size() ? "" : named.substr(name.size() + 1));
-      made->push_back(name);
+    if (!is_pci_address(name) && !tried->contains(name)) {
+      std::string& reason = (*tried)[name];
+      try {
+        create_virtual_device(name, named.size() == name.size() ? "" : named.substr(name.size() + 1));
+      } catch (const Error& error) {
+        reason = error.what();
+      }
     }
+    if (const auto found = tried->find(name); found != tried->end() && !found->second.empty()) throw Error(found->second);
     names.push_back(name);
   }
   return names;
+}
+
+/// The PCI device that was named and that an object of a device class belongs to: the name of such an object holds the address
+/// ("0000:6a:01.0-q0"), or there is but one. For device classes that do not tell. @returns nullptr for a virtual device
+/// @throws Error where it cannot be told
+inline rte_device* pci_device_of(const std::string& object) {
+  const auto is_it = [&object](const std::string& named) { return device_name(named) == object; };
+  if (std::any_of(named_devices().begin(), named_devices().end(), is_it)) return nullptr;
+  std::vector<std::string> addresses = pci_devices();
+  if (addresses.size() > 1) {
+    std::erase_if(addresses, [&object](const std::string& address) { return object.find(address) == std::string::npos; });
+  }
+  rte_dev_iterator iterator{};
+  if (addresses.size() == 1 && rte_dev_iterator_init(&iterator, "bus=pci") == 0) {
+    while (rte_device* const device = rte_dev_iterator_next(&iterator)) {
+      if (rte_dev_name(device) == addresses[0]) return device;
+    }
+  }
+  throw Error("which PCI device " + object + " is cannot be told: name one device alone");
 }
 
 /// Memory of a lane's buffers that a device may read and write, until this is destroyed. Software drivers need none of it.

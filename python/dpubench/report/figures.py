@@ -13,7 +13,6 @@ from dpubench.report.points import (
     base_label,
     best,
     engine_label,
-    flight,
     measured_points,
     path_text,
     rerun_tail,
@@ -22,7 +21,6 @@ from dpubench.report.points import (
 )  # fmt: skip
 from dpubench.report.versus import Verdicts, whole_machine
 from dpubench.report.words import anchor, size_text
-from dpubench.results.comparison import engine_of
 from dpubench.results.model import Interval, PointSummary, RunSummary
 
 _GBPS: Final = "gbps"  #: the name of Gb/s among a point's metrics
@@ -91,7 +89,7 @@ def chart_data(
                     _rounded(p.cycles_per_op.value if p.cycles_per_op else None), text(p.cycles_source), *triple(p.energy_nj_per_op),
                     *triple(p.ratio_to_reference), p.rounds,
                     int(p.converged), text(weakness(p)), text(path_text(p)), text(checked),
-                    [_metric(p, m["name"]) for m in metrics], flight(p), text(base_label(p, own)),
+                    [_metric(p, m["name"]) for m in metrics], p.jobs_in_flight, text(base_label(p, own)),
                 ])  # fmt: skip
         ratios = [] if baseline is None else [
             [index, param_sets[params], threads, burst, text(footprint), *_ratio_fields(versus, text), *_ratio_fields(same, text)]
@@ -132,7 +130,7 @@ def _ratio_fields(versus: Versus, text: Callable[[str], int]) -> list[Any]:
     if versus.ratio is None or versus.old is None or versus.new is None:
         return [None] * 8
     weak = "; ".join(dict.fromkeys(filter(None, (weakness(versus.old), weakness(versus.new)))))
-    engines = f"{engine_of(versus.new)} / {engine_of(versus.old)}"
+    engines = f"{versus.new.engine_word} / {versus.old.engine_word}"
     rounds = min(versus.old.rounds, versus.new.rounds)
     return [*triple(versus.ratio), text(versus.verdict), text(versus.reason), text(engines), rounds, text(weak)]
 
@@ -155,7 +153,7 @@ def _whole_machines(
             ratio = None if index == baseline else whole_machine(sides[baseline], side)
             old, new = best(sides[baseline]), best(side)
             if ratio is not None and old is not None and new is not None:
-                told = f"{engine_of(new)}, {new.threads} threads / {engine_of(old)}, {old.threads} threads"
+                told = f"{new.engine_word}, {new.threads} threads / {old.engine_word}, {old.threads} threads"
                 found.append([index, param_sets[params], burst, text(footprint), *triple(ratio), text(told)])
     return found
 

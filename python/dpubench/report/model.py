@@ -31,7 +31,6 @@ from dpubench.report.points import Configuration, OperatorPoints, best, engine_l
 from dpubench.report.targets import baseline_index, correctness, display_names, path_rows, timed_runs
 from dpubench.report.versus import Verdicts, with_cores
 from dpubench.report.words import anchor, count_text, number, size_text
-from dpubench.results.comparison import engine_of
 from dpubench.results.model import Comparison, PointSummary, RunSummary
 
 LISTED: Final = 1000  #: entries of one list of failures or warnings that the page holds; the rest is counted
@@ -105,8 +104,8 @@ def _row(
 def _same_cell(versus: Versus, run: RunSummary, base: Sequence[PointSummary], points: Sequence[PointSummary]) -> Cell:
     """What ``run`` says of a configuration where one engine meets itself."""
     if versus.new is not None:
-        engine = engine_of(versus.new)
-        versus = with_cores(versus, *([p for p in side if engine_of(p) == engine] for side in (base, points)))
+        engine = versus.new.engine_word
+        versus = with_cores(versus, *([p for p in side if p.engine_word == engine] for side in (base, points)))
     return Cell(versus.new, engine_label(versus.new, run.target) if versus.new else "", versus=versus)
 
 

@@ -44,12 +44,6 @@ def base_label(point: PointSummary, own_target: str = "local", between: str = ""
     return text + (f" #{point.build}" if point.build else "")
 
 
-def flight(point: PointSummary) -> int:
-    """Jobs in flight that were in effect; 0 of a synchronous engine."""
-    value = point.in_flight or point.path.get("in_flight", 0)
-    return value if isinstance(value, int) else 0
-
-
 def path_text(point: PointSummary) -> str:
     """What ran: instruction set or driver, device, library, and whether hardware did the work."""
     path = point.path
@@ -60,7 +54,7 @@ def path_text(point: PointSummary) -> str:
     ]
     parts += [str(path.get("library") or ""), str(path.get("detail") or "")]
     parts.append("hardware" if path.get("is_hardware") else "software" if path.get("driver") else "")
-    parts += [f"{flight(point)} jobs in flight" if flight(point) else "", f"program {point.program}" if point.program else ""]
+    parts += [f"{point.jobs_in_flight} jobs in flight" if point.jobs_in_flight else "", f"program {point.program}" if point.program else ""]
     return ", ".join(filter(None, parts))
 
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 from dpubench.report.page import PathRow, Verified
 from dpubench.report.points import OperatorPoints, path_text
-from dpubench.results.comparison import engine_of
 from dpubench.results.model import PointSummary, RunSummary
 
 
@@ -80,7 +79,7 @@ def path_rows(operator: OperatorPoints, pairing: str, rows: Sequence[tuple[str, 
     """The paths of ``rows`` (modes, the compared point of each run), those that are alike in one; what only one run measured compares nothing."""
     merged: dict[tuple[tuple[str, str] | None, ...], list[str]] = {}
     for modes, points in rows:
-        paths = tuple((engine_of(p), path_text(p)) if p is not None else None for p in points)
+        paths = tuple((p.engine_word, path_text(p)) if p is not None else None for p in points)
         if sum(path is not None for path in paths) > 1:
             merged.setdefault(paths, []).append(modes)
     return [PathRow(operator.name, pairing, modes, list(paths)) for paths, modes in merged.items()]

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from dpubench.report.page import Versus
 from dpubench.report.points import best, measured_points
-from dpubench.results.comparison import engine_of, why_missing
+from dpubench.results.comparison import why_missing
 from dpubench.results.model import Comparison, Interval, PointSummary, RunSummary
 
 
@@ -39,11 +39,11 @@ class Verdicts:
 
     def same(self, old: Sequence[PointSummary], new: Sequence[PointSummary]) -> Versus:
         """The same engine on both sides: of those that both measured the fastest of the baseline, with as many jobs in flight."""
-        theirs = {(engine_of(p), p.build): p for p in measured_points(new)}
-        shared = [p for p in measured_points(old) if (engine_of(p), p.build) in theirs]
+        theirs = {(p.engine_word, p.build): p for p in measured_points(new)}
+        shared = [p for p in measured_points(old) if (p.engine_word, p.build) in theirs]
         a = best(shared)
         if a is not None:
-            return self.of_same.of(a, theirs[engine_of(a), a.build])
+            return self.of_same.of(a, theirs[a.engine_word, a.build])
         top = best(old)
         if top is None or not theirs:
             return self._missing(old, new)

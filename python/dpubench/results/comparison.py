@@ -150,12 +150,7 @@ def label_of(point: PointSummary, *, engine: bool = True) -> str:
     """``operator/param=value,.../t1/b32/stream/engine[~in_flight]``: a point without its target and build."""
     params = ",".join(f"{k}={v}" for k, v in sorted(point.params.items())) or "-"
     parts = [point.operator, params, f"t{point.threads}", f"b{point.burst}", point.footprint]
-    return "/".join([*parts, engine_of(point)] if engine else parts)
-
-
-def engine_of(point: PointSummary) -> str:
-    """``engine[~in_flight]``, as in point ids."""
-    return point.engine + (f"~{point.in_flight}" if point.in_flight else "")
+    return "/".join([*parts, point.engine_word] if engine else parts)
 
 
 def machine_identity(run: RunSummary) -> tuple[str, str]:
@@ -176,7 +171,7 @@ def same_machine(old: RunSummary, new: RunSummary) -> bool:
 
 def _key(point: PointSummary, best_engine: bool) -> Hashable:
     """Everything that must agree for two figures to be of the same work."""
-    return (*point.configuration, point.operator_version, point.input_sha256, "" if best_engine else engine_of(point))
+    return (*point.configuration, point.operator_version, point.input_sha256, "" if best_engine else point.engine_word)
 
 
 def _best_engines(points: Sequence[PointSummary]) -> list[PointSummary]:
@@ -242,7 +237,7 @@ def _why_alone(point: PointSummary, other_side: _Side, best_engine: bool) -> str
     """Why ``point`` has no partner on the other side."""
     where = other_side.where
     here = other_side.of_configuration.get(point.configuration, [])
-    alike = [p for p in here if best_engine or engine_of(p) == engine_of(point)]
+    alike = [p for p in here if best_engine or p.engine_word == point.engine_word]
     for other in alike:
         if other.operator_version != point.operator_version:
             versions = f"{point.operator_version}, {where} {other.operator_version}"
@@ -291,7 +286,7 @@ def _difference_of_runs(
 ) -> Comparison | _Tested:
     label = label_of(new, engine=not best_engine)
     if best_engine:
-        used, uses = engine_of(old), engine_of(new)
+        used, uses = old.engine_word, new.engine_word
         label += f"/{used}" if used == uses else f"/{used} -> {uses}"
 
     def not_comparable(reason: str) -> Comparison:

@@ -21,7 +21,6 @@ from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from dpubench.results.comparison import engine_of
 from dpubench.results.model import Comparison, Interval, PointSummary, RunSummary
 
 SCHEMA: Final = "dpubench.export/1"
@@ -101,7 +100,7 @@ def record(point: PointSummary, label: str = "") -> dict[str, Any]:
         "burst": point.burst,
         "footprint": point.footprint,
         "engine": point.engine,
-        "in_flight": in_flight(point),
+        "in_flight": point.jobs_in_flight,
         "target": point.target,
         "label": label,
         "build": point.build,
@@ -136,11 +135,6 @@ def record(point: PointSummary, label: str = "") -> dict[str, Any]:
     for name, interval in sorted(point.metrics.items()):
         row |= _spread(f"metric_{name}", interval)
     return row
-
-
-def in_flight(point: PointSummary) -> int:
-    """Jobs in flight that were in effect; 0 of a synchronous engine."""
-    return point.in_flight or int(point.path.get("in_flight", 0))
 
 
 def records(runs: Sequence[RunSummary]) -> list[dict[str, Any]]:
@@ -229,7 +223,7 @@ def record_columns() -> tuple[str, ...]:
 def _type_of(column: str) -> pa.DataType:
     if column in (*_TEXT, "params", "isa", "library", "driver", "device", "program", "verified_how", "warnings"):
         return pa.string()
-    if column in (*_INTEGERS, "size_bytes", "in_flight"):
+    if column in (*_INTEGERS, "size_bytes"):
         return pa.int64()
     return pa.bool_() if column in ("converged", "is_hardware") else pa.float64()
 
@@ -275,7 +269,7 @@ def verified_text(point: PointSummary) -> str:
 
 def engine_text(point: PointSummary) -> str:
     """``engine[~in_flight][@target][#build]``, as in point ids."""
-    return engine_of(point) + (f"@{point.target}" if point.target != "local" else "") + (f"#{point.build}" if point.build else "")
+    return point.engine_word + (f"@{point.target}" if point.target != "local" else "") + (f"#{point.build}" if point.build else "")
 
 
 def significant(value: float, digits: int = 4) -> str:

@@ -103,7 +103,8 @@ class PointSummary:
     @property
     def jobs_in_flight(self) -> int:
         """As many as really were; 0: a synchronous engine, or it was not measured."""
-        return int(self.path.get("in_flight", self.in_flight))
+        found = self.path.get("in_flight")
+        return found if isinstance(found, int) else self.in_flight
 
     @property
     def size_bytes(self) -> int | None:

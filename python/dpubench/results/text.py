@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dpubench.results import comparison, warnings
-from dpubench.results.comparison import engine_of
 from dpubench.results.export import engine_text, significant, verified_text
 from dpubench.results.model import COUNTED, ENERGY, Comparison, Interval, PointSummary, RunSummary, Verdict
 
@@ -156,7 +155,7 @@ def _operator_cells(
 
 
 def _best_text(point: PointSummary | None) -> str:
-    return "-" if point is None else f"{engine_of(point)} {_rate(point):.3g} {point.primary_unit}"
+    return "-" if point is None else f"{point.engine_word} {_rate(point):.3g} {point.primary_unit}"
 
 
 def _rate(point: PointSummary) -> float:

@@ -73,7 +73,11 @@ class Costs:
 
     def round_s(self, groups: Mapping[str, tuple[int, Sequence[str]]], cycles: int) -> float:
         """A whole round of ``groups`` (id -> threads, points); the warm-up cycle included."""
-        return START_S + sum(self.prepare_s(g, points) + (cycles + 1) * self.cycle_s(points, threads) for g, (threads, points) in groups.items())
+        return START_S + self.windows_s(groups, cycles) + sum(self.prepare_s(g, points) for g, (_, points) in groups.items())
+
+    def windows_s(self, groups: Mapping[str, tuple[int, Sequence[str]]], cycles: int) -> float:
+        """What of :meth:`round_s` windows take."""
+        return sum((cycles + 1) * self.cycle_s(points, threads) for threads, points in groups.values())
 
     def cycles_for(self, groups: Mapping[str, tuple[int, Sequence[str]]], seconds: float) -> int:
         """As many cycles as fit a round of ``seconds``, within the plan's limits."""

@@ -253,8 +253,7 @@ class Run:
         if not groups:
             return False
         missing = max(self.plan.rounds.min - min(len(p.rates) for points in groups.values() for p in points), 0)
-        if self._number > 0:
-            groups = self._fit(groups, missing)
+        groups = self._fit(groups, missing)
         priced, left_s = sizes(groups), self.budget.left_s()
         if (missing == 0 or self._number > 0) and self._costs.round_s(priced, self.plan.cycles.min) > left_s:
             return False
@@ -284,17 +283,22 @@ class Run:
         return max(missing, 1) * self._costs.round_s(sizes(groups), self.plan.cycles.min)
 
     def _fit(self, groups: Groups, missing: int) -> Groups:
-        """Leaves out the dearest configurations while the rounds still owed do not fit the budget; each operator keeps one. Says so."""
+        """Leaves out the dearest configurations while the rounds still owed do not fit the budget, and says so.
+
+        Each operator keeps one: that with the catalog's defaults, which tables and other runs show, where it is among them.
+        """
         fitting = dict(groups)
+        # What preparing takes is a guess before the first round; how long windows are the plan says.
+        price = self._costs.round_s if self._number > 0 else self._costs.windows_s
         while missing > 0:
-            excess = missing * self._costs.round_s(sizes(fitting), self.plan.cycles.min) - self.budget.left_s()
-            counts: dict[str, int] = {}
-            for points in fitting.values():
-                counts[points[0].configuration.operator] = counts.get(points[0].configuration.operator, 0) + 1
-            spare = [g for g, points in fitting.items() if counts[points[0].configuration.operator] > 1]
+            excess = missing * price(sizes(fitting), self.plan.cycles.min) - self.budget.left_s()
+            kept: dict[str, str] = {}
+            for group in sorted(fitting, key=lambda g: self._is_default(self._configurations[g])):
+                kept[self._configurations[group].operator] = group
+            spare = [g for g in fitting if g not in kept.values()]
             if excess <= 0 or not spare:
                 break
-            prices = {g: self._costs.round_s(sizes({g: fitting[g]}), self.plan.cycles.min) for g in spare}
+            prices = {g: price(sizes({g: fitting[g]}), self.plan.cycles.min) for g in spare}
             dearest = max(spare, key=lambda g: prices[g])
             del fitting[dearest]
             self.dropped.add(dearest)
@@ -302,6 +306,10 @@ class Run:
                 f"{dearest} after {len(groups[dearest][0].rates)} rounds: {prices[dearest]:.1f} s in every round do not fit the budget (--budget)"
             )
         return fitting
+
+    def _is_default(self, configuration: Configuration) -> bool:
+        parameters = self.record["operators"][configuration.operator]["parameters"]
+        return all(configuration.params.get(p["name"], p["default"]) == p["default"] for p in parameters)
 
     def _round(self, number: int, groups: Groups, cycles: int) -> None:
         begun, started = time.monotonic(), now_utc()

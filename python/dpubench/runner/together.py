@@ -40,6 +40,7 @@ def plan_for(plan: Plan, target: Target) -> Plan:
         }
     elif least_s := target.least_window_s():
         window = plan.window
+        changes["cycles"] = Cycles(min=1, max=plan.cycles.max)  # windows are so long that one cycle may be all that a round has time for
         changes["window"] = window.model_copy(
             update={k: max(getattr(window, k), least_s) for k in ("min", "max", "threaded_min")},
         )
