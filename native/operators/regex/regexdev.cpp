@@ -259,6 +259,8 @@ class RegexQueue {
     return rte_regexdev_dequeue_burst(device_.id, queue_pair_, ops, n);
   }
 
+  static bool refused(const Op*) noexcept { return false; }  // an operation has no status
+
   bool complete(Op* op, Burst& b, std::uint32_t i) noexcept {
     const std::span<const std::byte> blank = rules_.blank();
     std::byte* const out = b.out[i];

@@ -41,11 +41,11 @@ inline void require(bool ok, const std::string& what) {
 /// The folder of a bundle's drivers, beside the program.
 inline constexpr const char* kDriverFolder = "pmds";
 
-/// Those of named_devices() that are PCI devices.
+/// Addresses of those of named_devices() that are PCI devices.
 inline std::vector<std::string> pci_devices() {
   std::vector<std::string> found;
   for (const std::string& name : named_devices()) {
-    if (is_pci_address(name)) found.push_back(name);
+    if (is_pci_address(device_name(name))) found.push_back(device_name(name));
   }
   return found;
 }
@@ -115,7 +115,9 @@ inline void require_eal() {
     words.insert(words.end(), {"--no-huge", "-m", "512", "--no-pci"});
   } else {
     words.push_back("--in-memory");
-    for (const std::string& device : devices) words.insert(words.end(), {"-a", device});
+    for (const std::string& named : named_devices()) {
+      if (is_pci_address(device_name(named))) words.insert(words.end(), {"-a", named});
+    }
   }
   detail::load_drivers();
   std::vector<char*> arguments;
