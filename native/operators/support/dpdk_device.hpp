@@ -208,7 +208,8 @@ struct Tag {
 ///   static Tag& tag(Op*)
 ///   void fill(Op*, const Burst&, uint32_t i)     makes an operation of an item
 ///   uint16_t enqueue(Op**, uint16_t n)           as many as the device takes of them, from the first on
-///   static bool refused(const Op*)               of the first that it did not take: it never will, and says so in the operation
+///   static bool refused(const Op*)               of the first that it did not take: it never will, and says so in the operation;
+///                                                left out where a device class has no such thing
 ///   uint16_t dequeue(Op**, uint16_t n)           up to n that are complete
 ///   bool complete(Op*, Burst&, uint32_t i)       writes an item's length, result and status; false: the operation is to be
 ///                                                given to the device once more, for what is left of the item
@@ -304,10 +305,12 @@ class QueueLane final : public Lane {
 
   /// An operation that the device will not take is complete, with the status that the device gave it.
   void drop_refused() noexcept {
-    while (!waiting_.empty() && Queue::refused(waiting_.front())) {
-      Op* const op = waiting_.front();
-      waiting_.erase(waiting_.begin());
-      take_back(op);
+    if constexpr (requires(const Op* op) { Queue::refused(op); }) {
+      while (!waiting_.empty() && Queue::refused(waiting_.front())) {
+        Op* const op = waiting_.front();
+        waiting_.erase(waiting_.begin());
+        take_back(op);
+      }
     }
   }
 
