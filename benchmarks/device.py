@@ -1,17 +1,25 @@
 """Engines of device APIs beside DPDK's own test programs on the same driver, algorithm, size and burst, alternating on the same CPU.
 
-dpdk-test-crypto-perf reports no windows: a process of it per half of a cycle stands for one window of each size, its first size run twice and counted
-once, since the first of a process is slow. Ours holds its points prepared and runs windows on command in between. Theirs works in place on the few
-buffers that its pool hands out again and again; ours, which has the resident footprint, from one buffer to another.
+Neither dpdk-test-crypto-perf nor dpdk-test-compress-perf reports windows: a process of it per half of a cycle stands for one window of each size.
+Ours holds its points prepared and runs windows on command in between.
+
+dpdk-test-crypto-perf runs its first size twice here and has it counted once, since the first of a process is slow. It works in place on the few
+buffers that its pool hands out again and again; ours, which has the resident footprint, from one buffer to another. dpdk-test-compress-perf cuts a
+file into messages one behind the other; ours draws messages of the same file. Compression alone is compared: for decompression it makes its streams
+with the driver itself, and ours are the same for every engine.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 from dpubench import targets
@@ -21,46 +29,138 @@ from dpubench.workers.process import Worker, WorkerFault
 from benchmarks import common
 from benchmarks.common import Bench, Claim, Event, Rates, Verdict
 
-PROGRAM = "dpdk-test-crypto-perf"
 LEAST = 0.95
-SIZES = (64, 256, 1024, 4096)
-#: Jobs in flight of both: dpdk-test-crypto-perf enqueues a burst and dequeues one.
+#: Jobs in flight of both: the test programs enqueue a burst and dequeue one.
 BURST = 32
-OPERATIONS = 200_000  #: of one size in a process of theirs
+OPERATIONS = 200_000  #: of one size in a process of dpdk-test-crypto-perf
 WINDOWS = 5  #: of ours in the same half, of which the median counts
 CYCLES = 3
 LIMIT_S = 120
+SAMPLE_BYTES = 1 << 20  #: of the corpus, for dpdk-test-compress-perf
+EAL = ("--no-huge", "-m", "512", "--no-pci", "--no-telemetry", "--no-shconf", "--log-level=error")
 
 
 @dataclass(frozen=True)
-class Subject:
-    """An algorithm on a driver, under our names and in the words of dpdk-test-crypto-perf."""
+class Subject(ABC):
+    """An algorithm on a driver, under our names and in the words of DPDK's test program."""
 
     operator: str
     params: dict[str, str]
     engine: str
     driver: str
-    words: str
+    program: ClassVar[str]
+    sizes: ClassVar[tuple[int, ...]]
 
     @property
     def title(self) -> str:
         return f"{self.operator} {common.label(self.params)}, {self.driver}".replace(" -,", ",")
 
+    def inputs(self, bench: Bench) -> dict[str, list[str]]:
+        """Inputs of our job that are not the default ones."""
+        return {}
 
-SUBJECTS = (
-    Subject(
+    @abstractmethod
+    def theirs(self, bench: Bench, cpus: Sequence[int]) -> dict[int, float]:
+        """Operations per second of the test program, by size. Its worker has the CPU that our thread has. @raises RuntimeError"""
+
+    def run(self, cpus: Sequence[int], words: Sequence[str]) -> list[str]:
+        """What the test program prints. @raises RuntimeError with what it said last."""
+        head = [self.program, *EAL, "--file-prefix", f"bench-{os.getpid()}", "--lcores", f"0@{cpus[0]},1@{cpus[-1]}", "--vdev", self.driver, "--"]
+        try:
+            done = subprocess.run([*head, *words], capture_output=True, text=True, timeout=LIMIT_S, check=False)
+        except subprocess.TimeoutExpired:
+            raise RuntimeError(f"{self.program}: no end within {LIMIT_S} s") from None
+        if done.returncode != 0:
+            said = (done.stdout + done.stderr).strip().splitlines()
+            raise RuntimeError(f"{self.program}: ended with status {done.returncode}: {said[-1] if said else 'without a word'}")
+        return done.stdout.splitlines()
+
+    def complete(self, found: dict[int, float]) -> dict[int, float]:
+        """@raises RuntimeError when a size is missing."""
+        if missing := set(self.sizes) - set(found):
+            raise RuntimeError(f"{self.program}: printed no result for {', '.join(map(str, sorted(missing)))} B")
+        return found
+
+
+@dataclass(frozen=True)
+class Crypto(Subject):
+    """An algorithm of dpdk-test-crypto-perf."""
+
+    words: str
+    program: ClassVar[str] = "dpdk-test-crypto-perf"
+    sizes: ClassVar[tuple[int, ...]] = (64, 256, 1024, 4096)
+
+    def theirs(self, bench: Bench, cpus: Sequence[int]) -> dict[int, float]:
+        sizes = ",".join(str(s) for s in (self.sizes[0], *self.sizes))
+        words = [
+            "--ptest", "throughput", "--devtype", self.driver, *self.words.split(), "--buffer-sz", sizes, "--burst-sz", str(BURST),
+            "--total-ops", str(OPERATIONS), "--csv-friendly", "--silent",
+        ]  # fmt: skip
+        found = {}
+        for row in (text.split(",") for text in self.run(cpus, words)):
+            # lcore, size, burst, enqueued, dequeued, failed enqueues, failed dequeues, million operations a second, Gb/s, cycles
+            if len(row) == 10 and row[1].isdigit():
+                found[int(row[1])] = float(row[7]) * 1e6
+        return self.complete(found)
+
+
+@dataclass(frozen=True)
+class Compress(Subject):
+    """Compression with dpdk-test-compress-perf."""
+
+    iterations: int  #: over the sample: as long as windows of ours, since it tells the mean and not the median
+    program: ClassVar[str] = "dpdk-test-compress-perf"
+    sizes: ClassVar[tuple[int, ...]] = (1024, 16384)
+
+    def inputs(self, bench: Bench) -> dict[str, list[str]]:
+        return {"corpus": [str(_sample(bench))]}
+
+    def theirs(self, bench: Bench, cpus: Sequence[int]) -> dict[int, float]:
+        found = {}
+        for size in self.sizes:
+            words = [
+                "--ptest", "throughput", "--driver-name", self.driver, "--input-file", str(_sample(bench)), "--seg-sz", str(size),
+                "--max-num-sgl-segs", "1", "--num-iter", str(self.iterations), "--compress-level", self.params["level"].rpartition("-")[2],
+                "--huffman-enc", "dynamic", "--burst-sz", str(BURST),
+            ]  # fmt: skip
+            # lcore, level, compressed bytes, ratio in percent, Gb/s of compression, of decompression
+            rows = [row for row in map(str.split, self.run(cpus, words)) if len(row) == 6 and row[0].isdigit()]
+            if rows:
+                found[size] = float(rows[0][4]) * 1e9 / 8 / size
+        return self.complete(found)
+
+
+SUBJECTS: tuple[Subject, ...] = (
+    Crypto(
         "aes", {"mode": "gcm", "direction": "encrypt", "key_bits": "128"}, "cryptodev-aesni-mb", "crypto_aesni_mb",
         "--optype aead --aead-algo aes-gcm --aead-op encrypt --aead-key-sz 16 --aead-iv-sz 12 --aead-aad-sz 16 --digest-sz 16",
     ),
-    Subject(
+    Crypto(
         "sha256", {}, "cryptodev-aesni-mb", "crypto_aesni_mb",
         "--optype auth-only --auth-algo sha2-256 --auth-op generate --auth-key-sz 0 --digest-sz 32",
     ),
-    Subject(
+    Crypto(
         "aes", {"mode": "cbc", "direction": "encrypt", "key_bits": "128"}, "cryptodev-openssl", "crypto_openssl",
         "--optype cipher-only --cipher-algo aes-cbc --cipher-op encrypt --cipher-key-sz 16 --cipher-iv-sz 16",
     ),
+    Compress("deflate", {"direction": "compress", "level": "compressdev-1"}, "compressdev-isal", "compress_isal", 5),
+    Compress("deflate", {"direction": "compress", "level": "compressdev-1"}, "compressdev-zlib", "compress_zlib", 2),
 )  # fmt: skip
+
+
+def _sample(bench: Bench) -> Path:
+    """A file that both sides take their messages from: the beginning of the default corpus."""
+    sample = bench.scratch / "sample"
+    if not sample.exists():
+        data = b""
+        for name in bench.inputs.for_job().get("corpus", []):
+            place = Path(name)
+            for file in sorted(f for f in place.rglob("*") if f.is_file()) if place.is_dir() else [place]:
+                data += file.read_bytes()[: SAMPLE_BYTES - len(data)]
+        if not data:
+            raise RuntimeError("there is no corpus: see `dpubench doctor`")
+        sample.write_bytes(data)
+    return sample
 
 
 def measure(bench: Bench) -> Iterator[Claim]:
@@ -68,11 +168,11 @@ def measure(bench: Bench) -> Iterator[Claim]:
     for subject in SUBJECTS:
         if subject.operator not in bench.catalog.names:
             continue
-        claim = f"{subject.title}: rate over {PROGRAM}'s, burst {BURST}"
+        claim = f"{subject.title}: rate over {subject.program}'s, burst {BURST}"
         engine = next((e for e in bench.catalog.operator(subject.operator)["engines"] if e["name"] == subject.engine), None)
         reason = f"no engine {subject.engine} in this build" if engine is None else str(engine["reason"])
-        if shutil.which(PROGRAM) is None:
-            reason = f"{PROGRAM} is not installed (package dpdk-dev)"
+        if shutil.which(subject.program) is None:
+            reason = f"{subject.program} is not installed (package dpdk-dev)"
         try:
             yield Claim("device", claim, reason, f"at least {LEAST}", "not run") if reason else _compared(bench, subject, claim)
         except (WorkerFault, RuntimeError) as fault:
@@ -83,7 +183,7 @@ def _compared(bench: Bench, subject: Subject, claim: str) -> Claim:
     rates: Rates = common.Measured().rates
     for number in range(2 if bench.quick else bench.rounds):
         _round(bench, subject, number, 1 if bench.quick else CYCLES, rates)
-    found = {size: statistics.ratio_interval(common.ratios(rates, f"theirs {size}", f"ours {size}")) for size in SIZES}
+    found = {size: statistics.ratio_interval(common.ratios(rates, f"theirs {size}", f"ours {size}")) for size in subject.sizes}
     verdicts: list[Verdict] = [common.at_least(interval, LEAST) for interval in found.values()]
     low = min(found, key=lambda size: found[size].value)
     details = {
@@ -98,18 +198,20 @@ def _round(bench: Bench, subject: Subject, number: int, cycles: int, rates: Rate
     """Ours, theirs, theirs, ours; a fresh process of ours for the round, and of theirs each time."""
     cpus = sorted(os.sched_getaffinity(0))
     groups = []
-    for size in SIZES:
+    for size in subject.sizes:
         one = common.group(subject.operator, subject.params | {"size": str(size)}, {f"ours {size}": subject.engine}, name=str(size), burst=BURST)
         one["points"][0]["in_flight"] = BURST
         groups.append(one)
-    line = common.job(bench, groups, number, cycles, [cpus[-1]]).replace(b'"control": "auto"', b'"control": "stepped"')
+    job = json.loads(common.job(bench, groups, number, cycles, [cpus[-1]])) | {"control": "stepped"}
+    job["inputs"] |= subject.inputs(bench)
+    line = json.dumps(job).encode() + b"\n"
     with Worker(targets.find("local"), str(bench.program), [], silence_s=common.SILENCE_S, limit_s=common.LIMIT_S) as worker:
         worker.send(line)
         _until(worker, "ready")
         for cycle in range(cycles):
             for half in (0, 1):
                 for side in ("ours", "theirs") if half == 0 else ("theirs", "ours"):
-                    found = _ours(worker) if side == "ours" else _theirs(subject, cpus)
+                    found = _ours(worker, subject.sizes) if side == "ours" else subject.theirs(bench, cpus)
                     for size, rate in found.items():
                         rates[f"{side} {size}"][number][(cycle, half)] = rate
         worker.send(b'{"end": true}\n', last=True)
@@ -117,9 +219,9 @@ def _round(bench: Bench, subject: Subject, number: int, cycles: int, rates: Rate
             pass
 
 
-def _ours(worker: Worker) -> dict[int, float]:
+def _ours(worker: Worker, sizes: Sequence[int]) -> dict[int, float]:
     found = {}
-    for size in SIZES:
+    for size in sizes:
         windows = []
         for _ in range(WINDOWS):
             worker.send(f'{{"window": "ours {size}"}}\n'.encode())
@@ -137,27 +239,3 @@ def _until(worker: Worker, kind: str) -> Event:
         if event["event"] == kind:
             return event
     raise RuntimeError(f"the worker ended without a {kind} event")
-
-
-def _theirs(subject: Subject, cpus: Sequence[int]) -> dict[int, float]:
-    """Operations per second by size. The worker has the CPU that our thread has. @raises RuntimeError with what the program said last."""
-    sizes = ",".join(str(s) for s in (SIZES[0], *SIZES))
-    command = [
-        PROGRAM, "--no-huge", "-m", "512", "--no-pci", "--no-telemetry", "--no-shconf", "--log-level=error", "--file-prefix", f"bench-{os.getpid()}",
-        "--lcores", f"0@{cpus[0]},1@{cpus[-1]}", "--vdev", subject.driver,
-        "--", "--ptest", "throughput", "--devtype", subject.driver, *subject.words.split(), "--buffer-sz", sizes, "--burst-sz", str(BURST),
-        "--total-ops", str(OPERATIONS), "--csv-friendly", "--silent",
-    ]  # fmt: skip
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
-    except subprocess.TimeoutExpired:
-        raise RuntimeError(f"{PROGRAM}: no end within {LIMIT_S} s") from None
-    found = {}
-    for row in (text.split(",") for text in done.stdout.splitlines()):
-        # lcore, size, burst, enqueued, dequeued, failed enqueues, failed dequeues, million operations a second, Gb/s, cycles
-        if len(row) == 10 and row[1].isdigit():
-            found[int(row[1])] = float(row[7]) * 1e6
-    if done.returncode != 0 or sorted(found) != sorted(SIZES):
-        said = (done.stdout + done.stderr).strip().splitlines()
-        raise RuntimeError(f"{PROGRAM}: ended with status {done.returncode}: {said[-1] if said else 'without a word'}")
-    return found

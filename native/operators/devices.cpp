@@ -31,27 +31,28 @@ std::string device_name(const std::string& named) {
 }
 
 void name_devices(std::vector<std::string> given) {
-  static const std::string arguments("(,[A-Za-z0-9_=./:-]+)*");
-  static const std::regex virtual_device(std::string(kVirtual) + "[a-z0-9_]+" + arguments);
-  static const std::regex only_arguments(arguments);
+  static const std::regex virtual_device(std::string(kVirtual) + "[a-z0-9_]+");
+  static const std::regex arguments("(,[A-Za-z0-9_=./:-]+)*");
   for (std::string& name : given) {
-    std::string address = device_name(name);
-    const std::string rest = name.substr(address.size());
+    std::string device = device_name(name);
+    const std::string rest = name.substr(device.size());
     // The short form of lspci.
-    if (std::count(address.begin(), address.end(), ':') == 1 && is_pci_address("0000:" + address)) address.insert(0, "0000:");
-    if (is_pci_address(address) && std::regex_match(rest, only_arguments)) {
-      std::transform(address.begin(), address.end(), address.begin(),
-                     [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-      if (!fs::exists(fs::path("/sys/bus/pci/devices") / address)) {
-        throw Error("device " + address + ": there is no PCI device of this address here; lspci -D lists those that there are");
-      }
-      name = address + rest;
-    } else if (!std::regex_match(name, virtual_device)) {
+    if (std::count(device.begin(), device.end(), ':') == 1 && is_pci_address("0000:" + device)) device.insert(0, "0000:");
+    const bool is_pci = is_pci_address(device);
+    if ((!is_pci && !std::regex_match(device, virtual_device)) || !std::regex_match(rest, arguments)) {
       throw Error(
           "device '" + name +
-          "': give a PCI address (0000:03:00.0), or a DPDK virtual device (crypto_openssl0, compress_isal0, dma_skeleton0); "
-          "arguments of its driver after a comma (0000:03:00.0,class=crypto)");
+          "': give a PCI address (0000:03:00.0), or a DPDK virtual device (crypto_openssl0, compress_isal0, dma_skeleton0; "
+          "arguments after a comma)");
     }
+    if (is_pci) {
+      const auto lower = [](unsigned char c) { return static_cast<char>(std::tolower(c)); };
+      std::transform(device.begin(), device.end(), device.begin(), lower);
+      if (!fs::exists(fs::path("/sys/bus/pci/devices") / device)) {
+        throw Error("device " + device + ": there is no PCI device of this address here; lspci -D lists those that there are");
+      }
+    }
+    name = device + rest;
   }
   for (std::size_t i = 0; i < given.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {

@@ -4,6 +4,7 @@
 // 24.11 replaced the process-wide choice of a routine by a context, and with it this interface.
 
 #include <rte_cpuflags.h>
+#include <rte_lcore.h>
 #include <rte_log.h>
 #include <rte_net_crc.h>
 

@@ -346,6 +346,8 @@ class CompressQueue {
     return rte_compressdev_dequeue_burst(device_, queue_pair_, ops, n);
   }
 
+  static bool refused(const Op* op) noexcept { return op->status != RTE_COMP_OP_STATUS_NOT_PROCESSED; }
+
   bool complete(Op* op, Burst& b, std::uint32_t i) noexcept {
     // A stream that ends early has consumed some of the tail, too.
     const bool whole = op->status == RTE_COMP_OP_STATUS_SUCCESS && op->consumed == b.in_len[i] && b.in_len[i] != 0;

@@ -12,10 +12,10 @@
 
 #include <algorithm>
 #include <bitset>
-#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <span>
 #include <string>
 #include <thread>
@@ -190,7 +190,7 @@ class DmaLane final : public Lane {
   ~DmaLane() override {
     drain();
     // What a device may still write to must not be given to others.
-    if (copies_ != 0) static_cast<void>(new Channel(std::move(channel_)));
+    if (copies_ != 0) static_cast<void>(new (std::nothrow) Channel(std::move(channel_)));
   }
 
   void attach(std::span<std::byte> memory) override {

@@ -259,6 +259,8 @@ class RegexQueue {
     return rte_regexdev_dequeue_burst(device_.id, queue_pair_, ops, n);
   }
 
+  static bool refused(const Op*) noexcept { return false; }  // an operation has no status
+
   bool complete(Op* op, Burst& b, std::uint32_t i) noexcept {
     const std::span<const std::byte> blank = rules_.blank();
     std::byte* const out = b.out[i];
@@ -271,8 +273,9 @@ class RegexQueue {
       ++hits;
     }
     // A search that was broken off says nothing about the rules that it did not find.
-    constexpr unsigned kBrokenOff = RTE_REGEX_OPS_RSP_MAX_SCAN_TIMEOUT_F | RTE_REGEX_OPS_RSP_MAX_MATCH_F |
-                                    RTE_REGEX_OPS_RSP_MAX_PREFIX_F | RTE_REGEX_OPS_RSP_RESOURCE_LIMIT_REACHED_F;
+    // RTE_REGEX_OPS_RSP_RESOURCE_LIMIT_REACHED_F is the same bit as the last of these.
+    constexpr unsigned kBrokenOff =
+        RTE_REGEX_OPS_RSP_MAX_SCAN_TIMEOUT_F | RTE_REGEX_OPS_RSP_MAX_MATCH_F | RTE_REGEX_OPS_RSP_MAX_PREFIX_F;
     if ((op->rsp_flags & kBrokenOff) != 0 || op->nb_actual_matches > op->nb_matches) {
       std::byte* const undecided = out + blank.size() / 2;
       for (std::uint32_t rule = 0; rule < rules_.rules(); ++rule) {
