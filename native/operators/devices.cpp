@@ -31,20 +31,26 @@ std::string device_name(const std::string& named) {
 }
 
 void name_devices(std::vector<std::string> given) {
-  static const std::regex virtual_device(std::string(kVirtual) + "[a-z0-9_]+(,[A-Za-z0-9_=./:-]+)*");
+  static const std::string arguments("(,[A-Za-z0-9_=./:-]+)*");
+  static const std::regex virtual_device(std::string(kVirtual) + "[a-z0-9_]+" + arguments);
+  static const std::regex only_arguments(arguments);
   for (std::string& name : given) {
+    std::string address = device_name(name);
+    const std::string rest = name.substr(address.size());
     // The short form of lspci.
-    if (std::count(name.begin(), name.end(), ':') == 1 && is_pci_address("0000:" + name)) name.insert(0, "0000:");
-    if (is_pci_address(name)) {
-      std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-      if (!fs::exists(fs::path("/sys/bus/pci/devices") / name)) {
-        throw Error("device " + name + ": there is no PCI device of this address here; lspci -D lists those that there are");
+    if (std::count(address.begin(), address.end(), ':') == 1 && is_pci_address("0000:" + address)) address.insert(0, "0000:");
+    if (is_pci_address(address) && std::regex_match(rest, only_arguments)) {
+      std::transform(address.begin(), address.end(), address.begin(),
+                     [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+      if (!fs::exists(fs::path("/sys/bus/pci/devices") / address)) {
+        throw Error("device " + address + ": there is no PCI device of this address here; lspci -D lists those that there are");
       }
+      name = address + rest;
     } else if (!std::regex_match(name, virtual_device)) {
       throw Error(
           "device '" + name +
-          "': give a PCI address (0000:03:00.0), or a DPDK virtual device (crypto_openssl0, compress_isal0, dma_skeleton0; "
-          "arguments after a comma)");
+          "': give a PCI address (0000:03:00.0), or a DPDK virtual device (crypto_openssl0, compress_isal0, dma_skeleton0); "
+          "arguments of its driver after a comma (0000:03:00.0,class=crypto)");
     }
   }
   for (std::size_t i = 0; i < given.size(); ++i) {

@@ -13,7 +13,8 @@
 namespace dpubench {
 
 /// Names the devices that engines may use (the program's `--device`), before any module is loaded. A name is a PCI address
-/// ("0000:03:00.0") or a DPDK virtual device with its arguments ("crypto_openssl0,max_nb_queue_pairs=4").
+/// ("0000:03:00.0") or a DPDK virtual device ("crypto_openssl0"), either with the driver's arguments
+/// ("0000:03:00.0,class=crypto").
 /// @throws Error on what is neither, on a PCI address that is not there, and on one named twice
 void name_devices(std::vector<std::string> names);
 /// As given to name_devices().

@@ -32,14 +32,17 @@ TEST_F(Devices, PciAddressesMustExist) {
     const std::string address = there->path().filename();
     name_devices({address});
     EXPECT_EQ(named_devices()[0], address);
+    name_devices({address + ",class=crypto"});
+    EXPECT_EQ(named_devices()[0], address + ",class=crypto");
+    EXPECT_EQ(device_name(named_devices()[0]), address);
   }
   test::expect_error([] { name_devices({"ffff:ff:1f.7"}); }, {"ffff:ff:1f.7", "no PCI device of this address", "lspci"});
   test::expect_error([] { name_devices({"ff:1f.7"}); }, {"0000:ff:1f.7", "no PCI device"});
 }
 
 TEST_F(Devices, RefusesWhatIsNone) {
-  for (const char* name :
-       {"", "eth0", "net_ring0", "crypto_", "crypto_openssl0 x", "crypto_openssl0,", "../crypto_x", "0000:03:00.8"}) {
+  for (const char* name : {"", "eth0", "net_ring0", "crypto_", "crypto_openssl0 x", "crypto_openssl0,", "../crypto_x",
+                           "0000:03:00.8", "0000:03:00.0,class=crypto x"}) {
     test::expect_error([&] { name_devices({name}); }, {"give a PCI address"});
   }
   test::expect_error(

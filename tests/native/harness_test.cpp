@@ -252,7 +252,8 @@ TEST(Harness, ALostBurstFailsThePointAndTheRestGoesOn) {
 }
 
 TEST(Harness, CatalogTellsWhichEnginesAreDevices) {
-  for (const json& op : catalog(engines())["operators"]) {
+  const json all = catalog(engines());
+  for (const json& op : all["operators"]) {
     for (const json& engine : op["engines"]) {
       if (op["name"] != "sha256") continue;
       if (engine["name"] == "portable") {

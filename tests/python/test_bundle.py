@@ -46,7 +46,8 @@ def test_a_bundle_has_the_engines_of_its_build(unpacked: Path) -> None:
 
 
 def test_it_measures_and_verifies(unpacked: Path) -> None:
-    given = json.dumps(job(*(e["name"] for o in hello(PROGRAM)["catalog"]["operators"] if o["name"] == "sha256" for e in o["engines"])))
+    engines = [e for o in hello(PROGRAM)["catalog"]["operators"] if o["name"] == "sha256" for e in o["engines"]]
+    given = json.dumps(job(*(e["name"] for e in engines if e["available"])))
     done = subprocess.run([unpacked / "run"], input=given.encode(), capture_output=True, env=BARE, timeout=60, check=True)
     events = [json.loads(line) for line in done.stdout.splitlines()]
     assert kinds(events, "window") and not kinds(events, "failure")
@@ -54,31 +55,84 @@ def test_it_measures_and_verifies(unpacked: Path) -> None:
 
 
 def test_nothing_outside_it_is_used(unpacked: Path) -> None:
-    """A program that holds its engines loaded maps no file but the bundle's: neither the C library nor the build folder of this machine."""
-    given = json.dumps(job("portable", control="stepped")).encode() + b"\n"
+    """A program that holds engines and DPDK's drivers loaded maps no file but the bundle's: neither the C library nor drivers of this machine."""
+    names = {o["name"]: [e["name"] for e in o["engines"] if e["available"]] for o in hello(PROGRAM)["catalog"]["operators"]}
+    given = job("portable", control="stepped")
+    if "dmadev-skeleton" in names["memcpy"]:
+        more = job("dmadev-skeleton", operator="memcpy")["groups"][0]
+        given["groups"].append(more | {"id": "device"})
     with subprocess.Popen([unpacked / "run"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=BARE) as process:
         assert process.stdin is not None and process.stdout is not None
         try:
-            process.stdin.write(given)
+            process.stdin.write(json.dumps(given).encode() + b"\n")
             process.stdin.flush()
-            assert any(json.loads(line)["event"] == "ready" for line in process.stdout)
+            seen = []
+            for line in process.stdout:
+                seen.append(json.loads(line))
+                if seen[-1]["event"] == "ready":
+                    break
             mapped = {line.split(maxsplit=5)[5].strip() for line in Path(f"/proc/{process.pid}/maps").read_text().splitlines() if "/" in line}
         finally:
             process.kill()
+    assert len(kinds(seen, "verified")) == len(given["groups"]) and not kinds(seen, "failure")
     files = {m for m in mapped if not m.startswith(("/dev/", "/memfd:", "/SYSV"))}
     assert any("/lib/engines/" in m for m in files)
+    assert len(given["groups"]) == 1 or any("/lib/pmds/" in m for m in files)
     assert {m for m in files if not m.startswith(str(unpacked))} == set()
 
 
-def test_it_runs_where_nothing_else_is(unpacked: Path) -> None:
-    """In a root of its own, with /proc alone beside it: no shell, no library, no file of this machine."""
-    (unpacked / "proc").mkdir()
-    loader = next((unpacked / "lib").glob("ld-linux-*"))
-    confined = ["unshare", "--map-root-user", "--mount", "--pid", "--fork", f"--mount-proc={unpacked / 'proc'}", "chroot", str(unpacked)]
-    if subprocess.run([*confined, f"/lib/{loader.name}", "--help"], env=BARE, capture_output=True, timeout=30, check=False).returncode != 0:
+def confined(root: Path) -> list[str | Path]:
+    """What runs the program in a root of its own: no shell, no library, no file of this machine; /proc, /sys and a folder to write to are there."""
+    for folder in ("proc", "sys", "tmp"):
+        (root / folder).mkdir(exist_ok=True)
+    loader = f"/lib/{next((root / 'lib').glob('ld-linux-*')).name}"
+    # DPDK counts CPUs in /sys, and makes a folder where RUNTIME_DIRECTORY says.
+    enter = 'mount --rbind /sys "$0/sys" && RUNTIME_DIRECTORY=/tmp exec chroot "$0" "$@"'
+    command: list[str | Path] = ["unshare", "--map-root-user", "--mount", "--pid", "--fork", f"--mount-proc={root / 'proc'}", "sh", "-c", enter, root]
+    if subprocess.run([*command, loader, "--help"], env=BARE, capture_output=True, timeout=30, check=False).returncode != 0:
         pytest.skip("this system lets its users make no namespaces")
-    ours, theirs = hello(PROGRAM), hello(*confined, f"/lib/{loader.name}", "--library-path", "/lib", "/lib/dpubench-operators")
-    assert theirs["catalog"] == ours["catalog"]
+    return [*command, loader, "--library-path", "/lib", "/lib/dpubench-operators"]
+
+
+def test_it_runs_where_nothing_else_is(unpacked: Path) -> None:
+    assert hello(*confined(unpacked))["catalog"] == hello(PROGRAM)["catalog"]
+
+
+def test_the_drivers_of_dpdk_work_where_no_dpdk_is(unpacked: Path) -> None:
+    """Software drivers of every device class that there is one for."""
+    command = confined(unpacked)
+    drivers = [
+        (operator["name"], engine["name"])
+        for operator in hello(PROGRAM)["catalog"]["operators"]
+        for engine in operator["engines"]
+        if engine.get("software_device") and engine["available"]
+    ]
+    if not drivers:
+        pytest.skip("no driver in software is here")
+    (unpacked / "corpus").write_bytes(bytes(range(256)) * 200 + b"the same words, the same words " * 2000)
+    given = job(inputs={"corpus": ["/corpus"]})
+    given["groups"] = [job(name, operator=operator, params={})["groups"][0] | {"id": f"{operator} {name}"} for operator, name in drivers]
+    for group in given["groups"]:
+        group["points"][0]["id"] = group["id"]
+    done = subprocess.run(command, input=json.dumps(given).encode(), capture_output=True, env=BARE, timeout=120, check=False)
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    assert not kinds(events, "failure"), done.stderr.decode()
+    assert {e["point"] for e in kinds(events, "verified")} == {group["id"] for group in given["groups"]}
+    assert {"compress", "dma"} & {e["path"]["driver"].partition("_")[0] for e in kinds(events, "prepared")}
+    assert not list((unpacked / "tmp").iterdir())  # DPDK's runtime folder is gone
+
+
+def test_each_driver_is_in_one_place_and_the_systems_are_not_looked_for(archive: bundle.Bundle, unpacked: Path) -> None:
+    """A driver that is loaded from two places is registered twice; DPDK loads those of its own folder, whatever else it is given."""
+    libraries = {f.name.partition(".so")[0] for f in (unpacked / "lib").glob("librte_*.so.*")}
+    drivers = {f.name.partition(".so")[0] for f in (unpacked / "lib/pmds").glob("*")}
+    assert bundle.drivers(list(archive.files)) == len(drivers)
+    if not libraries:
+        pytest.skip("this build has no DPDK")
+    assert {"librte_mempool_ring", "librte_compress_zlib", "librte_dma_skeleton"} <= drivers
+    assert "librte_bus_vdev" in libraries and not drivers & libraries
+    assert not any(name.startswith("librte_net_") for name in drivers)
+    assert b"/dpdk/pmds" not in next((unpacked / "lib").glob("librte_eal.so.*")).read_bytes()
 
 
 def test_json_describes_the_archive(archive: bundle.Bundle) -> None:

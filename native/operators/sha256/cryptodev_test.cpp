@@ -86,7 +86,10 @@ TEST(Cryptodev, EveryModeIsVerifiedAndMeasured) {
       const std::string what = op->info().name + " " + params.str() + " " + engine->info().name;
       for (const json& failure : of(events, "failure")) ADD_FAILURE() << what << ": " << failure["message"];
       ASSERT_EQ(of(events, "verified").size(), 1U) << what;
-      EXPECT_GE(of(events, "verified")[0]["known_answers"].get<int>(), 1) << what;
+      // RSA's known answers are of verifying, which crypto_openssl cannot: its signatures have one right value, compared on real
+      // input.
+      EXPECT_GE(of(events, "verified")[0]["known_answers"].get<int>(), op->info().name == "rsa" ? 0 : 1) << what;
+      EXPECT_GE(of(events, "verified")[0]["compared"].get<int>(), 1) << what;
       EXPECT_EQ(of(events, "window").size(), 2U) << what;
       const json path = of(events, "prepared")[0]["path"];
       EXPECT_EQ(path["is_hardware"], false);

@@ -95,6 +95,7 @@ struct Device {
   std::uint64_t features = 0;
   rte_device* device = nullptr;
   rte_mempool* sessions = nullptr;
+  rte_mempool* asymmetric = nullptr;    ///< sessions of public-key operations; see asymmetric_sessions()
   std::unique_ptr<dpdk::Turn[]> turns;  ///< of each queue pair
 
   [[nodiscard]] bool has(std::uint64_t feature) const { return (features & feature) != 0; }
@@ -181,6 +182,17 @@ inline Device& start(const std::string& name) {
 }
 
 }  // namespace detail
+
+/// Pool of a device's asymmetric sessions, made on first use; device_mutex() is held. @throws Error
+inline rte_mempool* asymmetric_sessions(Device& device) {
+  if (device.asymmetric == nullptr) {
+    constexpr unsigned kSessions = 256;
+    const std::string name = "dpubench-asymmetric-" + std::to_string(device.id);
+    device.asymmetric = rte_cryptodev_asym_session_pool_create(name.c_str(), kSessions, 0, 0, SOCKET_ID_ANY);
+    require(device.asymmetric != nullptr, "rte_cryptodev_asym_session_pool_create for " + device.name);
+  }
+  return device.asymmetric;
+}
 
 /// Where an engine's operations go: the devices of a software driver, or one that the program was told to use.
 class Provider {
@@ -391,6 +403,7 @@ class SymQueue {
   std::uint16_t enqueue(Op** ops, std::uint16_t n) noexcept {
     return rte_cryptodev_enqueue_burst(device_->id, queue_pair_, ops, n);
   }
+  static bool refused(const Op* op) noexcept { return op->status != RTE_CRYPTO_OP_STATUS_NOT_PROCESSED; }
   std::uint16_t dequeue(Op** ops, std::uint16_t n) noexcept {
     return rte_cryptodev_dequeue_burst(device_->id, queue_pair_, ops, n);
   }

@@ -41,11 +41,11 @@ inline void require(bool ok, const std::string& what) {
 /// The folder of a bundle's drivers, beside the program.
 inline constexpr const char* kDriverFolder = "pmds";
 
-/// Those of named_devices() that are PCI devices.
+/// Addresses of those of named_devices() that are PCI devices.
 inline std::vector<std::string> pci_devices() {
   std::vector<std::string> found;
-  for (const std::string& name : named_devices()) {
-    if (is_pci_address(name)) found.push_back(name);
+  for (const std::string& named : named_devices()) {
+    if (is_pci_address(device_name(named))) found.push_back(device_name(named));
   }
   return found;
 }
@@ -115,7 +115,10 @@ inline void require_eal() {
     words.insert(words.end(), {"--no-huge", "-m", "512", "--no-pci"});
   } else {
     words.push_back("--in-memory");
-    for (const std::string& device : devices) words.insert(words.end(), {"-a", device});
+    // With the driver's arguments, such as the class that an mlx5 device is to serve.
+    for (const std::string& named : named_devices()) {
+      if (is_pci_address(device_name(named))) words.insert(words.end(), {"-a", named});
+    }
   }
   detail::load_drivers();
   std::vector<char*> arguments;

@@ -208,6 +208,7 @@ struct Tag {
 ///   static Tag& tag(Op*)
 ///   void fill(Op*, const Burst&, uint32_t i)     makes an operation of an item
 ///   uint16_t enqueue(Op**, uint16_t n)           as many as the device takes of them, from the first on
+///   static bool refused(const Op*)               of the first that it did not take: it never will, and says so in the operation
 ///   uint16_t dequeue(Op**, uint16_t n)           up to n that are complete
 ///   bool complete(Op*, Burst&, uint32_t i)       writes an item's length, result and status; false: the operation is to be
 ///                                                given to the device once more, for what is left of the item
@@ -247,8 +248,10 @@ class QueueLane final : public Lane {
     }
     const std::uint32_t sent = queue_->enqueue(taken, static_cast<std::uint16_t>(burst.n));
     // A burst is taken whole: what the device has no room for yet waits here.
-    if (sent != burst.n) [[unlikely]]
+    if (sent != burst.n) [[unlikely]] {
       waiting_.assign(taken + sent, taken + burst.n);
+      drop_refused();
+    }
     at_once_ = static_cast<std::uint16_t>(burst.n);
     return true;
   }
@@ -275,27 +278,37 @@ class QueueLane final : public Lane {
   std::uint32_t take_complete() noexcept {
     Op* taken[kMaxBurst];
     const std::uint32_t n = queue_->dequeue(taken, at_once_);
-    for (std::uint32_t k = 0; k < n; ++k) {
-      Op* const op = taken[k];
-      const Tag tag = Queue::tag(op);
-      Record& record = records_[tag.record];
-      if (!queue_->complete(op, *record.burst, tag.item)) [[unlikely]] {
-        waiting_.push_back(op);
-        continue;
-      }
-      free_[free_count_++] = op;
-      if (--record.left == 0) {
-        complete_.push_back(record.burst);
-        free_records_.push_back(tag.record);
-      }
-    }
-    if (n != 0 && free_count_ == free_.size()) queue_->turn().give_back();
+    for (std::uint32_t k = 0; k < n; ++k) take_back(taken[k]);
     return n;
+  }
+
+  void take_back(Op* op) noexcept {
+    const Tag tag = Queue::tag(op);
+    Record& record = records_[tag.record];
+    if (!queue_->complete(op, *record.burst, tag.item)) [[unlikely]] {
+      waiting_.push_back(op);
+      return;
+    }
+    free_[free_count_++] = op;
+    if (--record.left != 0) return;
+    complete_.push_back(record.burst);
+    free_records_.push_back(tag.record);
+    if (free_count_ == free_.size()) queue_->turn().give_back();
   }
 
   void send_waiting() noexcept {
     const std::uint32_t sent = queue_->enqueue(waiting_.data(), static_cast<std::uint16_t>(waiting_.size()));
     waiting_.erase(waiting_.begin(), waiting_.begin() + sent);
+    drop_refused();
+  }
+
+  /// An operation that the device will not take is complete, with the status that the device gave it.
+  void drop_refused() noexcept {
+    while (!waiting_.empty() && Queue::refused(waiting_.front())) {
+      Op* const op = waiting_.front();
+      waiting_.erase(waiting_.begin());
+      take_back(op);
+    }
   }
 
   /// Takes back what is under way when a measurement was broken off; what a device lost stays with it.
