@@ -91,7 +91,8 @@ def _compared(before: Sequence[RunSummary], after: Sequence[RunSummary] | None, 
                 f"{base.path}: only one build is in this run, of one target: name a second run, or measure with `dpubench run --against BUILD`"
             )
         return [
-            _Part(f"{run.target} against {base.target}", comparison.compare(base, run, effect, best_engine=best is not False), True) for run in others
+            _Part(f"{run.target} against {base.target}", _nothing(run) or comparison.compare(base, run, effect, best_engine=best is not False), True)
+            for run in others
         ]
     if len(before) == len(after) == 1:
         apart = before[0].target != after[0].target
@@ -103,3 +104,11 @@ def _compared(before: Sequence[RunSummary], after: Sequence[RunSummary] | None, 
     if min(len(before), len(after)) == 1:
         before, after = ([run for run in side if run.target in shared] for side in (before, after))
     return [_Part(target, rows) for target, rows in comparison.compare_targets(before, after, effect, best_engine=bool(best))]
+
+
+def _nothing(run: RunSummary) -> list[Comparison]:
+    """One row in place of all where ``run`` has nothing to compare; empty where it has."""
+    from dpubench.results.model import Comparison
+
+    reason = run.label if run.times_mean_nothing else "" if run.points else f"nothing was measured: {run.lost or run.status}"
+    return [Comparison("every configuration", None, None, None, "not comparable", None, reason)] if reason else []
