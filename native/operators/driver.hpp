@@ -29,32 +29,38 @@ class LaneStepper final : public measure::Stepper {
 
   /// Submits `bursts` bursts, as many under way at once as it may, and does not wait for the last of them: finish() does.
   std::uint64_t step(std::uint64_t bursts) noexcept override {
-    std::uint64_t operations = 0;
-    std::uint64_t sink = 0;
-    for (std::uint64_t left = bursts; left != 0 && !stalled_;) {
+    Progress now{.under_way = under_way_};
+    std::uint64_t left = bursts;
+    while (left != 0 && !stalled_) {
       bool moved = false;
-      // Bursts come back in any order: the next of the ring may be under way still.
-      if (under_way_ < limit_ && busy_[next_] == 0 && lane_.submit(bursts_[next_])) {
-        busy_[next_] = 1;
+      if (now.under_way < limit_ && may_submit(next_) && lane_.submit(bursts_[next_])) {
+        if (limit_ != 1) busy_[next_] = 1;
         next_ = next_ + 1 == bursts_.size() ? 0 : next_ + 1;
-        ++under_way_;
-        ++touched_;
+        ++now.under_way;
         --left;
         moved = true;
       }
-      moved |= collect(operations, sink);
-      note(moved);
+      moved |= collect(now);
+      if (moved) {
+        now.idle_polls = 0;
+      } else {
+        idle(now);
+      }
     }
-    measure::keep(sink);
-    return operations;
+    touched_ += bursts - left;
+    return settle(now);
   }
 
   std::uint64_t finish() noexcept override {
-    std::uint64_t operations = 0;
-    std::uint64_t sink = 0;
-    while (under_way_ != 0 && !stalled_) note(collect(operations, sink));
-    measure::keep(sink);
-    return operations;
+    Progress now{.under_way = under_way_};
+    while (now.under_way != 0 && !stalled_) {
+      if (collect(now)) {
+        now.idle_polls = 0;
+      } else {
+        idle(now);
+      }
+    }
+    return settle(now);
   }
 
   /// @throws Error when the lane took bursts and never gave them back, or no longer takes any: from then on nothing is submitted
@@ -75,28 +81,42 @@ class LaneStepper final : public measure::Stepper {
   static constexpr std::uint64_t kPatienceNs = 5'000'000'000;  ///< no device takes as long over a burst
   static constexpr std::uint32_t kPollsPerReading = 1U << 12;
 
-  bool collect(std::uint64_t& operations, std::uint64_t& sink) noexcept {
+  /// What one call counts: locals of the loop, which the calls to the lane need not write back.
+  struct Progress {
+    std::size_t under_way = 0;
+    std::uint64_t operations = 0;
+    std::uint64_t sink = 0;
+    std::uint64_t idle_polls = 0;
+    std::uint64_t idle_since_ns = 0;
+  };
+
+  /// Bursts come back in any order: the next of the ring may be under way still, unless there is one at a time.
+  [[nodiscard]] bool may_submit(std::size_t burst) const noexcept { return limit_ == 1 || busy_[burst] == 0; }
+
+  bool collect(Progress& now) noexcept {
     Burst* done[16];
     const std::uint32_t n = lane_.poll(done);
     for (std::uint32_t i = 0; i < n; ++i) {
-      operations += done[i]->n;
-      sink ^= done[i]->result[0];
-      busy_[static_cast<std::size_t>(done[i] - bursts_.data())] = 0;
+      now.operations += done[i]->n;
+      now.sink ^= done[i]->result[0];
+      if (limit_ != 1) busy_[static_cast<std::size_t>(done[i] - bursts_.data())] = 0;
     }
-    under_way_ -= n;
+    now.under_way -= n;
     return n != 0;
   }
 
-  /// Ends the wait for a lane that neither takes nor completes anything. Synchronous lanes never come to the clock here.
-  void note(bool moved) noexcept {
-    if (moved) {
-      idle_polls_ = 0;
-      return;
-    }
-    if (++idle_polls_ % kPollsPerReading != 0) return;
-    const std::uint64_t now = measure::Clock::monotonic_raw_ns();
-    if (idle_polls_ == kPollsPerReading) idle_since_ns_ = now;
-    stalled_ = now - idle_since_ns_ > kPatienceNs;
+  /// Ends the wait for a lane that neither takes nor completes anything. Synchronous lanes never come here.
+  void idle(Progress& now) noexcept {
+    if (++now.idle_polls % kPollsPerReading != 0) return;
+    const std::uint64_t time_ns = measure::Clock::monotonic_raw_ns();
+    if (now.idle_polls == kPollsPerReading) now.idle_since_ns = time_ns;
+    stalled_ = time_ns - now.idle_since_ns > kPatienceNs;
+  }
+
+  std::uint64_t settle(const Progress& now) noexcept {
+    under_way_ = now.under_way;
+    measure::keep(now.sink);
+    return now.operations;
   }
 
   Lane& lane_;
@@ -106,8 +126,6 @@ class LaneStepper final : public measure::Stepper {
   std::size_t next_ = 0;
   std::size_t under_way_ = 0;
   std::uint64_t touched_ = 0;
-  std::uint64_t idle_polls_ = 0;
-  std::uint64_t idle_since_ns_ = 0;
   bool stalled_ = false;
 };
 
