@@ -29,8 +29,8 @@ struct PathInfo {
   std::string isa;                             ///< "avx512", "sse4.2", "neon", "generic", "chosen by library"
   std::string detail;                          ///< function or driver name
   bool is_hardware = false;                    ///< a device did the work, not the CPU
-  std::string driver{};                          ///< of a device API: "crypto_aesni_mb"; else empty
-  std::string device{};                          ///< as the driver names it: "0000:03:00.0"; else empty
+  std::string driver{};                        ///< of a device API: "crypto_aesni_mb"; else empty
+  std::string device{};                        ///< as the driver names it: "0000:03:00.0"; else empty
   std::uint32_t max_in_flight = kMaxInFlight;  ///< jobs that a lane takes before submit() says no; asynchronous engines only
 };
 

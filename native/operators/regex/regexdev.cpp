@@ -77,6 +77,7 @@ std::unique_ptr<Device> start_device(std::uint8_t id) {
   rte_regexdev_config configuration{};
   configuration.nb_max_matches = device->most_matches;
   configuration.nb_queue_pairs = device->queue_pairs;
+  configuration.nb_rules_per_group = info.max_rules_per_group;  // not 0, whatever rte_regexdev.h says
   configuration.nb_groups = std::clamp<std::uint16_t>(info.max_groups, 1, kMostGroups);
   device->groups.resize(configuration.nb_groups);
   demand(rte_regexdev_configure(id, &configuration), "rte_regexdev_configure");
