@@ -398,15 +398,16 @@ def test_inputs_travel_once(sshd: Sshd, make: Callable[..., SshTarget], tmp_path
         (corpus / f"{i}").write_bytes(data)
     odd = tmp_path / ("é" * 120)
     odd.write_bytes(b"two")
-    first = target.place([corpus, odd])
+    files = sorted(corpus.iterdir())
+    first = target.place([*files, odd])
     assert [Path(p).read_bytes() for p in first] == [*contents, b"two"]
     assert capsys.readouterr().err.count("sending") == 5  # with the programs
-    assert target.place([corpus, odd]) == first
+    assert target.place([*files, odd]) == first
     assert "sending" not in capsys.readouterr().err
     Path(first[1]).write_text("cut")
-    assert target.place([corpus]) == first[:3]  # the same length: it is not read again
+    assert target.place(files) == first[:3]  # the same length: it is not read again
     Path(first[1]).write_text("c")
-    assert Path(target.place([corpus])[1]).read_bytes() == b"two"
+    assert Path(target.place(files)[1]).read_bytes() == b"two"
     target.close()
     assert target.place([odd]) == first[3:]  # a conversation that ended is begun anew
 

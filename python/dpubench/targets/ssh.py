@@ -106,8 +106,7 @@ class SshTarget:
         return AgentProcess(self._words(scripts.AGENT), preamble, self.name, self._explain)
 
     def place(self, files: Sequence[Path]) -> list[str]:
-        whole = [f for path in files for f in (sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path])]
-        wanted: list[dict[str, Any]] = [{"sha256": _bundles.sha256(f), "name": _name_there(f), "bytes": f.stat().st_size} for f in whole]
+        wanted: list[dict[str, Any]] = [{"sha256": _bundles.sha256(f), "name": _name_there(f), "bytes": f.stat().st_size} for f in files]
         session = self._agent()
         placed: list[str] = []
         for at in range(0, len(wanted), _BATCH):
@@ -115,7 +114,7 @@ class SshTarget:
             paths = session.ask("have", files=batch).get("paths")
             if not isinstance(paths, list) or len(paths) != len(batch) or not all(p is None or isinstance(p, str) for p in paths):
                 raise TargetLost(f"target {self.name}: its agent does not say which inputs it has")
-            for file, what, there in zip(whole[at:], batch, paths, strict=False):
+            for file, what, there in zip(files[at:], batch, paths, strict=False):
                 if there is None:
                     self._say(f"sending {file.name} ({what['bytes'] / (1 << 20):.1f} MiB)")
                 placed.append(there if there is not None else session.put(file, what))
