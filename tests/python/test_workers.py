@@ -18,7 +18,7 @@ WINDOW: dict[str, Any] = {
 BAD = (None, -1, 0, 1, 1.5, True, "", "x", [], {}, {"a": "b"}, {"a": 1})
 
 
-@pytest.mark.parametrize("name", ["job", "event", "run"])
+@pytest.mark.parametrize("name", ["job", "event", "run", "run-set", "target"])
 def test_schemas_are_schemas(name: str) -> None:
     Draft202012Validator.check_schema(schemas.schema(name))
 
