@@ -7,13 +7,13 @@ buffers that its pool hands out again and again; ours, which has the resident fo
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
-import numpy as np
 from dpubench import targets
 from dpubench.results import statistics
 from dpubench.workers.process import Worker, WorkerFault
@@ -26,8 +26,10 @@ LEAST = 0.95
 SIZES = (64, 256, 1024, 4096)
 #: Jobs in flight of both: dpdk-test-crypto-perf enqueues a burst and dequeues one.
 BURST = 32
-OPERATIONS = 200_000  #: of one size in a process of theirs
-WINDOWS = 5  #: of ours in the same half, of which the median counts
+OPERATIONS = 400_000  #: of one size in a process of theirs
+#: Of ours: as long as theirs runs. On a machine that others use, a window of a few milliseconds may fall between two of their turns, and a process
+#: that runs for a tenth of a second does not: the ratio would be of the scheduler's making.
+WINDOW_MS = 100
 CYCLES = 3
 LIMIT_S = 120
 
@@ -102,7 +104,9 @@ def _round(bench: Bench, subject: Subject, number: int, cycles: int, rates: Rate
         one = common.group(subject.operator, subject.params | {"size": str(size)}, {f"ours {size}": subject.engine}, name=str(size), burst=BURST)
         one["points"][0]["in_flight"] = BURST
         groups.append(one)
-    line = common.job(bench, groups, number, cycles, [cpus[-1]]).replace(b'"control": "auto"', b'"control": "stepped"')
+    given = json.loads(common.job(bench, groups, number, cycles, [cpus[-1]]))
+    given |= {"control": "stepped", "window": {"min_ms": WINDOW_MS, "max_ms": 2 * WINDOW_MS, "min_bursts": 20, "threaded_min_ms": WINDOW_MS}}
+    line = json.dumps(given).encode() + b"\n"
     with Worker(targets.find("local"), str(bench.program), [], silence_s=common.SILENCE_S, limit_s=common.LIMIT_S) as worker:
         worker.send(line)
         _until(worker, "ready")
@@ -120,12 +124,9 @@ def _round(bench: Bench, subject: Subject, number: int, cycles: int, rates: Rate
 def _ours(worker: Worker) -> dict[int, float]:
     found = {}
     for size in SIZES:
-        windows = []
-        for _ in range(WINDOWS):
-            worker.send(f'{{"window": "ours {size}"}}\n'.encode())
-            event = _until(worker, "window")
-            windows.append(event["operations"] / event["elapsed_ns"] * 1e9)
-        found[size] = float(np.median(windows))
+        worker.send(f'{{"window": "ours {size}"}}\n'.encode())
+        event = _until(worker, "window")
+        found[size] = float(event["operations"] / event["elapsed_ns"] * 1e9)
     return found
 
 
