@@ -21,7 +21,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import ClassVar
 
-import numpy as np
 from dpubench import targets
 from dpubench.results import statistics
 from dpubench.workers.process import Worker, WorkerFault
@@ -32,8 +31,10 @@ from benchmarks.common import Bench, Claim, Event, Rates, Verdict
 LEAST = 0.95
 #: Jobs in flight of both: the test programs enqueue a burst and dequeue one.
 BURST = 32
-OPERATIONS = 200_000  #: of one size in a process of dpdk-test-crypto-perf
-WINDOWS = 5  #: of ours in the same half, of which the median counts
+OPERATIONS = 400_000  #: of one size in a process of theirs
+#: Of ours: as long as theirs runs. On a machine that others use, a window of a few milliseconds may fall between two of their turns, and a process
+#: that runs for a tenth of a second does not: the ratio would be of the scheduler's making.
+WINDOW_MS = 100
 CYCLES = 3
 LIMIT_S = 120
 SAMPLE_BYTES = 1 << 20  #: of the corpus, for dpdk-test-compress-perf
@@ -202,9 +203,10 @@ def _round(bench: Bench, subject: Subject, number: int, cycles: int, rates: Rate
         one = common.group(subject.operator, subject.params | {"size": str(size)}, {f"ours {size}": subject.engine}, name=str(size), burst=BURST)
         one["points"][0]["in_flight"] = BURST
         groups.append(one)
-    job = json.loads(common.job(bench, groups, number, cycles, [cpus[-1]])) | {"control": "stepped"}
-    job["inputs"] |= subject.inputs(bench)
-    line = json.dumps(job).encode() + b"\n"
+    given = json.loads(common.job(bench, groups, number, cycles, [cpus[-1]]))
+    given["inputs"] |= subject.inputs(bench)
+    given |= {"control": "stepped", "window": {"min_ms": WINDOW_MS, "max_ms": 2 * WINDOW_MS, "min_bursts": 20, "threaded_min_ms": WINDOW_MS}}
+    line = json.dumps(given).encode() + b"\n"
     with Worker(targets.find("local"), str(bench.program), [], silence_s=common.SILENCE_S, limit_s=common.LIMIT_S) as worker:
         worker.send(line)
         _until(worker, "ready")
@@ -222,12 +224,9 @@ def _round(bench: Bench, subject: Subject, number: int, cycles: int, rates: Rate
 def _ours(worker: Worker, sizes: Sequence[int]) -> dict[int, float]:
     found = {}
     for size in sizes:
-        windows = []
-        for _ in range(WINDOWS):
-            worker.send(f'{{"window": "ours {size}"}}\n'.encode())
-            event = _until(worker, "window")
-            windows.append(event["operations"] / event["elapsed_ns"] * 1e9)
-        found[size] = float(np.median(windows))
+        worker.send(f'{{"window": "ours {size}"}}\n'.encode())
+        event = _until(worker, "window")
+        found[size] = float(event["operations"] / event["elapsed_ns"] * 1e9)
     return found
 
 
