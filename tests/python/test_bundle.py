@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
 import subprocess
 import tarfile
@@ -39,9 +40,14 @@ def hello(*command: str | Path) -> dict[str, Any]:
     return dict(json.loads(done.stdout))
 
 
+def engines_of(hello: dict[str, Any]) -> Any:
+    """The catalog, but for the folders in which drivers were looked for."""
+    return json.loads(re.sub(r"(no librte_\w+\.so in )[^(]*", r"\1FOLDER ", json.dumps(hello["catalog"])))
+
+
 def test_a_bundle_has_the_engines_of_its_build(unpacked: Path) -> None:
     ours, theirs = hello(PROGRAM), hello(unpacked / "run")
-    assert theirs["catalog"] == ours["catalog"]
+    assert engines_of(theirs) == engines_of(ours)
     assert theirs["build"] == ours["build"]
 
 
@@ -95,7 +101,7 @@ def confined(root: Path) -> list[str | Path]:
 
 
 def test_it_runs_where_nothing_else_is(unpacked: Path) -> None:
-    assert hello(*confined(unpacked))["catalog"] == hello(PROGRAM)["catalog"]
+    assert engines_of(hello(*confined(unpacked))) == engines_of(hello(PROGRAM))
 
 
 def test_the_drivers_of_dpdk_work_where_no_dpdk_is(unpacked: Path) -> None:
