@@ -87,7 +87,7 @@ def test_a_run_over_jobs_in_flight(real: RealBench) -> None:
     assert [p.in_flight for p in points] == [0, 32, 96, 1024] and [p.jobs_in_flight for p in points] == [0, 32, 96, 512]
     assert all(p.primary is not None and p.ratio_to_reference is not None for p in points), "each has figures of its own"
     rows = [record(p) for p in points]
-    assert [(r["driver"], r["device"], r["in_flight"]) for r in rows] == [("", "", None)] + [("batch-driver", "batch0", n) for n in (32, 96, 512)]
+    assert [(r["driver"], r["device"], r["in_flight"]) for r in rows] == [("", "", 0)] + [("batch-driver", "batch0", n) for n in (32, 96, 512)]
     assert real("compare", "r", "r").returncode == 0
     # The plan beside the run repeats it.
     assert dry_run(real, str(real.results / "r/plan.yaml"), *BATCHES[4:])["configurations"][0]["candidates"][1:] == [
