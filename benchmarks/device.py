@@ -1,7 +1,7 @@
 """Engines of device APIs beside DPDK's own test programs on the same driver, algorithm, size and burst, alternating on the same CPU.
 
 A process of dpdk-test-crypto-perf per half of a cycle measures each size several times, for a few milliseconds each, which stand for windows; of
-dpdk-test-compress-perf there are some processes for each size. Ours holds its points prepared and runs as many windows on command; medians of both are
+dpdk-test-compress-perf there are some processes for each size. Ours holds its points prepared and runs windows on command; medians of both are
 compared. (One long run of theirs beside short windows of ours would measure the scheduler where others use the machine.)
 
 All leave the input as it is: dpdk-test-crypto-perf is told to work out of place. dpdk-test-compress-perf cuts a file into messages one behind the
