@@ -1,12 +1,12 @@
 """Engines of device APIs beside DPDK's own test programs on the same driver, algorithm, size and burst, alternating on the same CPU.
 
-Neither dpdk-test-crypto-perf nor dpdk-test-compress-perf reports windows: a process of it per half of a cycle stands for one window of each size.
-Ours holds its points prepared and runs windows on command in between.
+A process of dpdk-test-crypto-perf per half of a cycle measures each size several times, for a few milliseconds each, which stand for windows; of
+dpdk-test-compress-perf there are some processes for each size. Ours holds its points prepared and runs windows on command; medians of both are
+compared. (One long run of theirs beside short windows of ours would measure the scheduler where others use the machine.)
 
-dpdk-test-crypto-perf runs its first size twice here and has it counted once, since the first of a process is slow. It works in place on the few
-buffers that its pool hands out again and again; ours, which has the resident footprint, from one buffer to another. dpdk-test-compress-perf cuts a
-file into messages one behind the other; ours draws messages of the same file. Compression alone is compared: for decompression it makes its streams
-with the driver itself, and ours are the same for every engine.
+All leave the input as it is: dpdk-test-crypto-perf is told to work out of place. dpdk-test-compress-perf cuts a file into messages one behind the
+other; ours draws messages of the same file. Compression alone is compared: for decompression it makes its streams with the driver itself, and ours
+are the same for every engine.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ import os
 import shutil
 import subprocess
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import ClassVar
 
+import numpy as np
 from dpubench import targets
 from dpubench.results import statistics
 from dpubench.workers.process import Worker, WorkerFault
@@ -31,10 +32,9 @@ from benchmarks.common import Bench, Claim, Event, Rates, Verdict
 LEAST = 0.95
 #: Jobs in flight of both: the test programs enqueue a burst and dequeue one.
 BURST = 32
-OPERATIONS = 400_000  #: of one size in a process of dpdk-test-crypto-perf
-#: Of ours: as long as theirs runs. On a machine that others use, a window of a few milliseconds may fall between two of their turns, and a process
-#: that runs for a tenth of a second does not: the ratio would be of the scheduler's making.
-WINDOW_MS = 100
+OPERATIONS = 16_000  #: of one window of dpdk-test-crypto-perf: a few milliseconds, as ours
+WINDOWS = 8  #: of each size and side in a half; the medians count. As many as dpdk-test-crypto-perf takes sizes (32) for the four of ours
+PROCESSES = 3  #: of dpdk-test-compress-perf, which measures once, for each size in a half
 CYCLES = 3
 LIMIT_S = 120
 SAMPLE_BYTES = 1 << 20  #: of the corpus, for dpdk-test-compress-perf
@@ -77,11 +77,11 @@ class Subject(ABC):
             raise RuntimeError(f"{self.program}: ended with status {done.returncode}: {said[-1] if said else 'without a word'}")
         return done.stdout.splitlines()
 
-    def complete(self, found: dict[int, float]) -> dict[int, float]:
+    def medians(self, found: Mapping[int, Sequence[float]]) -> dict[int, float]:
         """@raises RuntimeError when a size is missing."""
-        if missing := set(self.sizes) - set(found):
-            raise RuntimeError(f"{self.program}: printed no result for {', '.join(map(str, sorted(missing)))} B")
-        return found
+        if missing := [str(size) for size in self.sizes if not found.get(size)]:
+            raise RuntimeError(f"{self.program}: printed no result for {', '.join(missing)} B")
+        return {size: float(np.median(rates)) for size, rates in found.items()}
 
 
 @dataclass(frozen=True)
@@ -93,24 +93,24 @@ class Crypto(Subject):
     sizes: ClassVar[tuple[int, ...]] = (64, 256, 1024, 4096)
 
     def theirs(self, bench: Bench, cpus: Sequence[int]) -> dict[int, float]:
-        sizes = ",".join(str(s) for s in (self.sizes[0], *self.sizes))
+        sizes = ",".join(str(s) for s in self.sizes * WINDOWS)
         words = [
             "--ptest", "throughput", "--devtype", self.driver, *self.words.split(), "--buffer-sz", sizes, "--burst-sz", str(BURST),
             "--total-ops", str(OPERATIONS), "--csv-friendly", "--silent",
         ]  # fmt: skip
-        found = {}
+        found: dict[int, list[float]] = {}
         for row in (text.split(",") for text in self.run(bench, cpus, words)):
             # lcore, size, burst, enqueued, dequeued, failed enqueues, failed dequeues, million operations a second, Gb/s, cycles
             if len(row) == 10 and row[1].isdigit():
-                found[int(row[1])] = float(row[7]) * 1e6
-        return self.complete(found)
+                found.setdefault(int(row[1]), []).append(float(row[7]) * 1e6)
+        return self.medians(found)
 
 
 @dataclass(frozen=True)
 class Compress(Subject):
     """Compression with dpdk-test-compress-perf."""
 
-    iterations: int  #: over the sample: for 0.1 s
+    iterations: int  #: over the sample in a window: some milliseconds
     program: ClassVar[str] = "dpdk-test-compress-perf"
     sizes: ClassVar[tuple[int, ...]] = (1024, 16384)
 
@@ -126,16 +126,16 @@ class Compress(Subject):
                 "--huffman-enc", "dynamic", "--burst-sz", str(BURST),
             ]  # fmt: skip
             # lcore, level, compressed bytes, ratio in percent, Gb/s of compression, of decompression
-            rows = [row for row in map(str.split, self.run(bench, cpus, words)) if len(row) == 6 and row[0].isdigit()]
-            if rows:
-                found[size] = float(rows[0][4]) * 1e9 / 8 / size
-        return self.complete(found)
+            rows = [line.split() for _ in range(PROCESSES) for line in self.run(bench, cpus, words)]
+            found[size] = [float(row[4]) * 1e9 / 8 / size for row in rows if len(row) == 6 and row[0].isdigit()]
+        return self.medians(found)
 
 
 SUBJECTS: tuple[Subject, ...] = (
     Crypto(
         "aes", {"mode": "gcm", "direction": "encrypt", "key_bits": "128"}, "cryptodev-aesni-mb", "crypto_aesni_mb",
-        "--optype aead --aead-algo aes-gcm --aead-op encrypt --aead-key-sz 16 --aead-iv-sz 12 --aead-aad-sz 16 --digest-sz 16",
+        "--optype aead --aead-algo aes-gcm --aead-op encrypt --aead-key-sz 16 --aead-iv-sz 12 --aead-aad-sz 16 --digest-sz 16"
+        " --out-of-place --segment-sz 8192",
     ),
     Crypto(
         "sha256", {}, "cryptodev-aesni-mb", "crypto_aesni_mb",
@@ -143,10 +143,10 @@ SUBJECTS: tuple[Subject, ...] = (
     ),
     Crypto(
         "aes", {"mode": "cbc", "direction": "encrypt", "key_bits": "128"}, "cryptodev-openssl", "crypto_openssl",
-        "--optype cipher-only --cipher-algo aes-cbc --cipher-op encrypt --cipher-key-sz 16 --cipher-iv-sz 16",
+        "--optype cipher-only --cipher-algo aes-cbc --cipher-op encrypt --cipher-key-sz 16 --cipher-iv-sz 16 --out-of-place --segment-sz 8192",
     ),
-    Compress("deflate", {"direction": "compress", "level": "compressdev-1"}, "compressdev-isal", "compress_isal", 30),
-    Compress("deflate", {"direction": "compress", "level": "compressdev-1"}, "compressdev-zlib", "compress_zlib", 8),
+    Compress("deflate", {"direction": "compress", "level": "compressdev-1"}, "compressdev-isal", "compress_isal", 2),
+    Compress("deflate", {"direction": "compress", "level": "compressdev-1"}, "compressdev-zlib", "compress_zlib", 1),
 )  # fmt: skip
 
 
@@ -205,7 +205,6 @@ def _round(bench: Bench, subject: Subject, number: int, cycles: int, rates: Rate
         one["points"][0]["in_flight"] = BURST
         groups.append(one)
     job = json.loads(common.job(bench, groups, number, cycles, [cpus[-1]])) | {"control": "stepped"}
-    job["window"] = {"min_ms": WINDOW_MS, "max_ms": 2 * WINDOW_MS, "min_bursts": 20, "threaded_min_ms": WINDOW_MS}
     job["inputs"] |= subject.inputs(bench)
     line = json.dumps(job).encode() + b"\n"
     with Worker(targets.find("local"), str(bench.program), [], silence_s=common.SILENCE_S, limit_s=common.LIMIT_S) as worker:
@@ -225,9 +224,12 @@ def _round(bench: Bench, subject: Subject, number: int, cycles: int, rates: Rate
 def _ours(worker: Worker, sizes: Sequence[int]) -> dict[int, float]:
     found = {}
     for size in sizes:
-        worker.send(f'{{"window": "ours {size}"}}\n'.encode())
-        event = _until(worker, "window")
-        found[size] = float(event["operations"] / event["elapsed_ns"] * 1e9)
+        windows = []
+        for _ in range(WINDOWS):
+            worker.send(f'{{"window": "ours {size}"}}\n'.encode())
+            event = _until(worker, "window")
+            windows.append(event["operations"] / event["elapsed_ns"] * 1e9)
+        found[size] = float(np.median(windows))
     return found
 
 
