@@ -20,6 +20,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -40,6 +41,8 @@ inline void require(bool ok, const std::string& what) {
 
 /// The folder of a bundle's drivers, beside the program.
 inline constexpr const char* kDriverFolder = "pmds";
+/// What the name of the EAL's folder of a process of ours begins with; its number follows.
+inline constexpr const char* kFilePrefix = "dpubench-";
 
 /// Addresses of those of named_devices() that are PCI devices.
 inline std::vector<std::string> pci_devices() {
@@ -74,6 +77,21 @@ class KeepAffinity {
   bool known_ = false;
 };
 
+/// Removes the folder that the EAL made for this process, which stays empty, and those of our processes that were killed before
+/// they could; their parent too, unless others have folders in it.
+inline void remove_runtime_folders(const std::filesystem::path& own) {
+  std::error_code in_use;
+  std::filesystem::remove(own, in_use);
+  for (const auto& entry : std::filesystem::directory_iterator(own.parent_path(), in_use)) {
+    const std::string name = entry.path().filename();
+    if (!name.starts_with(kFilePrefix)) continue;
+    const std::string process = name.substr(std::string_view(kFilePrefix).size());
+    if (std::filesystem::exists("/proc/" + process, in_use)) continue;
+    std::filesystem::remove(entry.path(), in_use);
+  }
+  std::filesystem::remove(own.parent_path(), in_use);
+}
+
 /// Loads the drivers that a bundle brings; elsewhere the EAL knows the folder where the system keeps them. Not left to the EAL's
 /// own option: it refuses folders below one where everybody may write, such as /tmp.
 inline void load_drivers() {
@@ -105,7 +123,7 @@ inline void require_eal() {
                                     "--no-telemetry",
                                     "--no-shconf",
                                     "--file-prefix",
-                                    "dpubench-" + std::to_string(getpid()),
+                                    kFilePrefix + std::to_string(getpid()),
                                     "--lcores",
                                     "0@" + std::to_string(keep.first_cpu()),
                                     "--force-max-simd-bitwidth=512",
@@ -133,9 +151,7 @@ inline void require_eal() {
     *failure = reason;
     throw Error(reason);
   }
-  const std::filesystem::path directory = rte_eal_get_runtime_dir();
-  std::error_code in_use;  // its parent may hold other processes' directories: then it stays
-  if (std::filesystem::remove(directory, in_use)) std::filesystem::remove(directory.parent_path(), in_use);
+  detail::remove_runtime_folders(rte_eal_get_runtime_dir());
   *failure = "";
 }
 
