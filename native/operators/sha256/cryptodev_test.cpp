@@ -5,19 +5,20 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "operators/devices.hpp"
 #include "operators/driver.hpp"
-#include "operators/harness.hpp"
 #include "operators/support/built_engines.hpp"
+#include "operators/support/device_test.hpp"
 #include "operators/verify.hpp"
 
 namespace dpubench {
 namespace {
 
+using device_test::of;
+using device_test::run;
 using nlohmann::json;
 
 struct Found {
@@ -38,35 +39,6 @@ std::vector<Found> software_engines() {
 
 #define NEEDS_ENGINES(engines) \
   if ((engines).empty()) GTEST_SKIP() << "no cryptodev engine can run here"
-
-/// Events of a job with one configuration.
-std::vector<json> run(const std::string& op, const json& params, const json& points, const json& more) {
-  json group = {{"id", "g"}, {"operator", op}, {"params", params}, {"points", points}};
-  group.update(more);
-  const json job = {{"schema", "dpubench.job/1"},
-                    {"cycles", 1},
-                    {"canaries", false},
-                    {"groups", json::array({group})},
-                    {"window", {{"min_ms", 0.2}, {"max_ms", 50}, {"min_bursts", 20}, {"threaded_min_ms", 5}}}};
-  char* buffer = nullptr;
-  std::size_t size = 0;
-  std::FILE* out = open_memstream(&buffer, &size);
-  protocol::EventWriter writer(out);
-  std::istringstream commands;
-  run_job(protocol::parse_job(job.dump()), test::engines(), writer, commands);
-  std::fclose(out);
-  std::istringstream lines(std::string(buffer, size));
-  std::free(buffer);  // NOLINT: open_memstream allocates with malloc
-  std::vector<json> events;
-  for (std::string line; std::getline(lines, line);) events.push_back(json::parse(line));
-  return events;
-}
-
-std::vector<json> of(const std::vector<json>& events, const std::string& kind) {
-  std::vector<json> found;
-  std::copy_if(events.begin(), events.end(), std::back_inserter(found), [&](const json& e) { return e["event"] == kind; });
-  return found;
-}
 
 json params_of(const Params& params) {
   json all = json::object();
