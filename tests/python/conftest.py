@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -20,6 +21,10 @@ ROOT = Path(__file__).resolve().parents[2]
 SCRIPTED = Path(__file__).with_name("scripted_worker.py")
 
 sys.path.insert(0, str(ROOT / "python"))
+
+# A shell starts its background jobs with SIGINT ignored, which programs inherit: those under test are to begin as at a terminal.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @dataclass
