@@ -53,8 +53,7 @@ def test_ctrl_c_keeps_every_window_and_resume_completes(bench: Bench, delay_s: f
 def test_sigterm_is_the_same(bench: Bench) -> None:
     bench.script(window_s=0.01)
     process = bench.start(*RUN)
-    wait_for(lambda: list((bench.results / "r" / "rounds").glob("*.ndjson")))
-    time.sleep(0.3)
+    wait_for(lambda: [p for p in (bench.results / "r" / "rounds").glob("*.ndjson") if b'"window"' in p.read_bytes()])
     process.terminate()
     _, err = process.communicate(timeout=20)
     assert process.returncode == 130

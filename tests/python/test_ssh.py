@@ -494,7 +494,8 @@ def test_a_cut_connection_is_lost_and_nothing_stays_there(sshd: Sshd, make: Call
 
 
 def test_a_connection_that_goes_silent_is_lost(sshd: Sshd, make: Callable[..., SshTarget], tmp_path: Path) -> None:
-    sshd.configure("ServerAliveInterval 1", "ServerAliveCountMax 1")
+    # Short for a test, and long enough for a machine on which many tests run.
+    sshd.configure("ServerAliveInterval 2", "ServerAliveCountMax 2")
     mark = tmp_path / "runs"
     target = make(STUBBORN.replace("{mark}", str(mark)))
     target.open()
