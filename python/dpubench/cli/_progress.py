@@ -22,8 +22,8 @@ class Lines(Listener):
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
         pass
 
-    def stage(self, text: str, windows: int, seconds_left: float) -> None:
-        self._say(f"{text}; at most {spoken(seconds_left)} left")
+    def stage(self, text: str, windows: int, seconds_left: float | None) -> None:
+        self._say(text if seconds_left is None else f"{text}; at most {spoken(seconds_left)} left")
 
     def note(self, text: str) -> None:
         self._say(text)
@@ -38,8 +38,8 @@ class JsonEvents(Lines):
     def event(self, event: Event) -> None:
         self.emit({k: v for k, v in event.items() if k != "catalog"})
 
-    def stage(self, text: str, windows: int, seconds_left: float) -> None:
-        self.emit({"event": "stage", "text": text, "windows": windows, "seconds_left": round(seconds_left, 1)})
+    def stage(self, text: str, windows: int, seconds_left: float | None) -> None:
+        self.emit({"event": "stage", "text": text, "windows": windows, "seconds_left": None if seconds_left is None else round(seconds_left, 1)})
 
     def note(self, text: str) -> None:
         self.emit({"event": "note", "text": text})
@@ -62,7 +62,7 @@ class Bar(Lines):
         )  # fmt: skip
         self._progress.start()
         self._task = self._progress.add_task("starting", total=None, left="", point="")
-        self._until = time.monotonic()
+        self._until: float | None = None
         self._shown = 0.0
         self._windows = 0
         return self
@@ -70,8 +70,8 @@ class Bar(Lines):
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
         self._progress.stop()
 
-    def stage(self, text: str, windows: int, seconds_left: float) -> None:
-        self._until = time.monotonic() + seconds_left
+    def stage(self, text: str, windows: int, seconds_left: float | None) -> None:
+        self._until = None if seconds_left is None else time.monotonic() + seconds_left
         self._windows = 0
         self._progress.update(self._task, description=text, completed=0, total=windows)
 
@@ -82,7 +82,8 @@ class Bar(Lines):
         if now - self._shown >= 0.2:  # the display must not compete with what is measured
             self._shown = now
             where = str(event.get("group", ""))[:60]
-            self._progress.update(self._task, completed=self._windows, left=f"at most {spoken(self._until - now)} left", point=where)
+            left = "" if self._until is None else f"at most {spoken(self._until - now)} left"
+            self._progress.update(self._task, completed=self._windows, left=left, point=where)
 
     def note(self, text: str) -> None:
         self._progress.console.print(text, markup=False)

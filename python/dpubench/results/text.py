@@ -162,7 +162,7 @@ def _operator_cells(
 
 
 def _best_text(point: PointSummary | None) -> str:
-    return "-" if point is None else f"{point.engine_word} {_rate(point):.3g} {point.primary_unit}"
+    return "-" if point is None else f"{point.engine_word} {_rate(point):.3g} {point.primary_unit} {_precision(point.precision)}"
 
 
 def _rate(point: PointSummary) -> float:

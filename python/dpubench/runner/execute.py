@@ -274,7 +274,9 @@ class Run:
 
     def _tell_stage(self, text: str, groups: Groups, cycles: int) -> None:
         windows = sum(2 * cycles * len(points) for points in groups.values())
-        self.setting.listener.stage(self.setting.heading + text, windows, self.budget.left_s())
+        # Under an emulator everything runs once, whatever the budget is.
+        left_s = None if self.setting.target.times_mean_nothing else self.budget.left_s()
+        self.setting.listener.stage(self.setting.heading + text, windows, left_s)
 
     def _needed_s(self) -> float:
         """Seconds for the rounds that a resumed run still owes."""

@@ -17,8 +17,8 @@ class Listener:
     def event(self, event: Event) -> None:
         """Every event of a worker."""
 
-    def stage(self, text: str, windows: int, seconds_left: float) -> None:
-        """A round begins that is expected to bring ``windows`` windows."""
+    def stage(self, text: str, windows: int, seconds_left: float | None) -> None:
+        """A round begins that is expected to bring ``windows`` windows; None: it takes as long as it takes."""
 
     def note(self, text: str) -> None:
         """Something a person should read now."""
