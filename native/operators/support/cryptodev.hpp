@@ -300,6 +300,7 @@ class SymQueue {
     std::tie(device_, queue_pair_) = provider.device(lease_.number());
     const std::scoped_lock lock(device_mutex());
     rte_crypto_sym_xform xform = transform.get(kPrivateAt + offsetof(Private, iv));
+    reads_iova_ = !is_software();
     session_ = rte_cryptodev_sym_session_create(device_->id, &xform, device_->sessions);
     require(session_ != nullptr, "rte_cryptodev_sym_session_create on " + device_->name);
     const std::size_t spare = jobs * spare_segments(provider, most_bytes);
@@ -361,14 +362,12 @@ class SymQueue {
     const std::uint32_t length = K == Kind::kAeadDecrypt ? burst.in_len[i] - kTagBytes : burst.in_len[i];
     if constexpr (K == Kind::kHash) {
       point(slot.src(), burst.in[i], length);
-      sym.auth.data.offset = 0;
       sym.auth.data.length = length;
       set(sym.auth.digest.data, sym.auth.digest.phys_addr, burst.out[i]);
     } else if constexpr (kIsAead) {
       point(slot.src(), burst.in[i], length);
       point(slot.dst(), burst.out[i], length);
       std::memcpy(slot.own().iv.data(), burst.aux[i], kIvBytes);
-      sym.aead.data.offset = 0;
       sym.aead.data.length = length;
       set(sym.aead.aad.data, sym.aead.aad.phys_addr, burst.aux[i] + kIvBytes);
       set(sym.aead.digest.data, sym.aead.digest.phys_addr,
@@ -446,14 +445,14 @@ class SymQueue {
   }
 
   /// The caller's buffers are const where they are input; the device reads them only.
-  static void set(std::uint8_t*& pointer, rte_iova_t& address, const std::byte* to) noexcept {
+  void set(std::uint8_t*& pointer, rte_iova_t& address, const std::byte* to) const noexcept {
     pointer = const_cast<std::uint8_t*>(reinterpret_cast<const std::uint8_t*>(to));
-    address = reinterpret_cast<std::uintptr_t>(to);
+    if (reads_iova_) address = reinterpret_cast<std::uintptr_t>(to);
   }
 
-  static void point_segment(rte_mbuf& m, const std::byte* data, std::uint32_t length) noexcept {
+  void point_segment(rte_mbuf& m, const std::byte* data, std::uint32_t length) const noexcept {
     m.buf_addr = const_cast<std::byte*>(data);
-    m.buf_iova = reinterpret_cast<std::uintptr_t>(data);
+    if (reads_iova_) m.buf_iova = reinterpret_cast<std::uintptr_t>(data);
     m.buf_len = m.data_len = static_cast<std::uint16_t>(std::min(length, kMostSegment));
   }
 
@@ -531,6 +530,7 @@ class SymQueue {
   std::uint32_t out_bytes_;
   bool encrypt_;
   bool flat_;
+  bool reads_iova_ = true;  ///< drivers in software work with pointers alone
 };
 
 /// A session of symmetric operations of one kind.

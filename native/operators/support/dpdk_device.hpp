@@ -279,22 +279,35 @@ class QueueLane final : public Lane {
   std::uint32_t take_complete() noexcept {
     Op* taken[kMaxBurst];
     const std::uint32_t n = queue_->dequeue(taken, at_once_);
-    for (std::uint32_t k = 0; k < n; ++k) take_back(taken[k]);
+    take_back(std::span<Op* const>(taken, n));
     return n;
   }
 
-  void take_back(Op* op) noexcept {
-    const Tag tag = Queue::tag(op);
-    Record& record = records_[tag.record];
-    if (!queue_->complete(op, *record.burst, tag.item)) [[unlikely]] {
-      waiting_.push_back(op);
-      return;
+  /// Operations mostly come back in the order in which they went, all of one burst: its record is written once for them.
+  void take_back(std::span<Op* const> ops) noexcept {
+    std::size_t k = 0;
+    while (k < ops.size()) {
+      const std::uint32_t which = Queue::tag(ops[k]).record;
+      Record& record = records_[which];
+      Burst& burst = *record.burst;
+      std::uint32_t complete = 0;
+      Op** free = free_.data() + free_count_;
+      for (; k < ops.size(); ++k) {
+        const Tag tag = Queue::tag(ops[k]);
+        if (tag.record != which) break;
+        if (!queue_->complete(ops[k], burst, tag.item)) [[unlikely]] {
+          waiting_.push_back(ops[k]);
+          continue;
+        }
+        free[complete++] = ops[k];
+      }
+      free_count_ += complete;
+      record.left -= complete;
+      if (record.left != 0 || complete == 0) continue;
+      complete_.push_back(&burst);
+      free_records_.push_back(which);
+      if (free_count_ == free_.size()) queue_->turn().give_back();
     }
-    free_[free_count_++] = op;
-    if (--record.left != 0) return;
-    complete_.push_back(record.burst);
-    free_records_.push_back(tag.record);
-    if (free_count_ == free_.size()) queue_->turn().give_back();
   }
 
   void send_waiting() noexcept {
@@ -309,7 +322,7 @@ class QueueLane final : public Lane {
       while (!waiting_.empty() && Queue::refused(waiting_.front())) {
         Op* const op = waiting_.front();
         waiting_.erase(waiting_.begin());
-        take_back(op);
+        take_back(std::span<Op* const>(&op, 1));
       }
     }
   }
