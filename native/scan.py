@@ -6,6 +6,9 @@ Prints one line per source file, fields separated by '|' (paths relative to nati
     operator|<operator>|<file>
     module|<operator>|<file>|<pkg-config requirements, comma-separated>|<flags>|<arch>|<folder of the built module>
     test|<operator or nothing>|<file>
+    datapath|<file>                  of the end-to-end study's programs; a port kind or a workload is one of them
+    datapath-module|<workload>|<file>|...   an engine of a workload's stage that needs a library of its own; fields as of `module`
+    datapath-test|<file>
 
 Modules are the engines below native/operators (built into `engines`), the bare loops that benchmarks compare them with (`bare`), and the
 engines that tests misbehave with (`fixtures`). Directives stand in a module's first comment block (docs/adding-an-engine.md). Run by Meson
@@ -22,7 +25,7 @@ from pathlib import Path
 NATIVE = Path(__file__).resolve().parent
 DIRECTIVE = re.compile(r"^// (requires|cxxflags|arch): *(.*)$", re.MULTILINE)
 SWALLOWED = re.compile(r"^// (?!requires:|cxxflags:|arch:).*\b(requires|cxxflags|arch): ", re.MULTILINE)
-MARKER = "DPUBENCH_ENGINES("
+MARKERS = ("DPUBENCH_ENGINES(", "DPUBENCH_STAGE_ENGINE(")
 FOLDERS = {NATIVE / "operators": "engines", NATIVE.parent / "benchmarks/bare": "bare", NATIVE.parent / "tests/fixtures": "fixtures"}
 
 
@@ -32,7 +35,7 @@ def describe(operator: str, path: Path, folder: str) -> str:
     if path.name.endswith("_test.cpp"):
         return f"test|{operator}|{name}"
     text = path.read_text(encoding="utf-8")
-    if MARKER not in text:
+    if not any(marker in text for marker in MARKERS):
         return f"operator|{operator}|{name}"
     directives = dict(DIRECTIVE.findall(text))
     if swallowed := SWALLOWED.search(text):
@@ -40,6 +43,17 @@ def describe(operator: str, path: Path, folder: str) -> str:
         sys.exit(f"{path}: '{swallowed[1]}:' must stand at the beginning of its own comment line")
     fields = [directives.get(key, "").strip() for key in ("requires", "cxxflags", "arch")]
     return "|".join(["module", operator, name, *fields, folder])
+
+
+def describe_datapath(path: Path) -> str:
+    """The scan line of a source file of the end-to-end study."""
+    line = describe(path.parent.name, path, "stages")
+    kind, _, rest = line.partition("|")
+    if kind == "operator":
+        return f"datapath|{rest.partition('|')[2]}"
+    if kind == "test":
+        return f"datapath-test|{rest.partition('|')[2]}"
+    return f"datapath-{line}"
 
 
 def main() -> None:
@@ -52,6 +66,8 @@ def main() -> None:
                 print(describe(operator, path, folder))
     for path in sorted((NATIVE.parent / "tests/native").glob("*_test.cpp")):
         print(describe("", path, ""))
+    for path in sorted((NATIVE / "datapath").rglob("*.cpp")):
+        print(describe_datapath(path))
 
 
 if __name__ == "__main__":

@@ -5,93 +5,16 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "protocol/reader.hpp"
+
 namespace dpubench::protocol {
 namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMaxFaults = 10;
 constexpr std::uint32_t kMaxThreads = 1024;
 constexpr std::uint32_t kMaxBurst = 256;
 constexpr std::uint32_t kMaxInFlight = 4096;
-constexpr int kMaxDepth = 16;
-
-/// Reads fields with their types and ranges, and collects what is wrong instead of stopping at the first fault.
-class Reader {
- public:
-  void fault(const std::string& where, const std::string& what) {
-    if (faults_.size() < kMaxFaults) faults_.push_back((where.empty() ? "the job" : where) + ": " + what);
-  }
-  void finish() const {
-    if (faults_.empty()) return;
-    std::string message = "the job cannot be run:";
-    for (const std::string& line : faults_) message += "\n  " + line;
-    throw Error(message);
-  }
-
-  bool object(const json& value, const std::string& where, const std::set<std::string_view>& known) {
-    if (!value.is_object()) {
-      fault(where, "must be an object");
-      return false;
-    }
-    for (const auto& [key, unused] : value.items()) {
-      if (!known.contains(key)) fault(where + "/" + key, "is not a field of a " + std::string(kJobSchema));
-    }
-    return true;
-  }
-
-  void text(const json& parent, const std::string& where, const char* key, std::string& into, bool required = true) {
-    const auto it = parent.find(key);
-    if (it == parent.end()) {
-      if (required) fault(where + "/" + key, "is missing");
-    } else if (!it->is_string() || it->get_ref<const std::string&>().empty()) {
-      fault(where + "/" + key, "must be a text that is not empty");
-    } else {
-      into = it->get<std::string>();
-    }
-  }
-
-  template <class T>
-  void number(const json& parent, const std::string& where, const char* key, T& into, double least, double most) {
-    const auto it = parent.find(key);
-    if (it == parent.end()) return;
-    const bool fits = std::is_floating_point_v<T> ? it->is_number() : it->is_number_integer();
-    const double value = fits ? it->get<double>() : 0;
-    if (!fits || value < least || value > most) {
-      fault(where + "/" + key, "must be a " + std::string(std::is_floating_point_v<T> ? "number" : "whole number") + " from " +
-                                   json(least).dump() + " to " + json(most).dump());
-    } else {
-      into = it->get<T>();
-    }
-  }
-
-  void boolean(const json& parent, const std::string& where, const char* key, bool& into) {
-    const auto it = parent.find(key);
-    if (it == parent.end()) return;
-    if (!it->is_boolean()) {
-      fault(where + "/" + key, "must be true or false");
-    } else {
-      into = it->get<bool>();
-    }
-  }
-
-  /// The array `key` of `parent`; null (and a fault, if it is there or required) when there is none.
-  const json* array(const json& parent, const std::string& where, const char* key, bool required) {
-    const auto it = parent.find(key);
-    if (it == parent.end()) {
-      if (required) fault(where + "/" + key, "is missing");
-      return nullptr;
-    }
-    if (!it->is_array()) {
-      fault(where + "/" + key, "must be an array");
-      return nullptr;
-    }
-    return &*it;
-  }
-
- private:
-  std::vector<std::string> faults_;
-};
 
 JobGroup read_group(Reader& reader, const json& value, const std::string& where) {
   JobGroup group;
@@ -104,19 +27,7 @@ JobGroup read_group(Reader& reader, const json& value, const std::string& where)
   reader.text(value, where, "footprint", footprint, false);
   if (footprint != "stream" && footprint != "resident") reader.fault(where + "/footprint", "must be \"stream\" or \"resident\"");
   group.footprint = footprint == "resident" ? Footprint::kResident : Footprint::kStream;
-  if (const auto params = value.find("params"); params != value.end()) {
-    if (!params->is_object()) {
-      reader.fault(where + "/params", "must be an object");
-    } else {
-      for (const auto& [name, text] : params->items()) {
-        if (text.is_string()) {
-          group.params.set(name, text.get<std::string>());
-        } else {
-          reader.fault(where + "/params/" + name, "must be a text (numbers too: \"1024\")");
-        }
-      }
-    }
-  }
+  reader.params(value, where, "params", group.params);
   if (const json* points = reader.array(value, where, "points", true)) {
     if (points->empty()) reader.fault(where + "/points", "must hold at least one point");
     for (std::size_t i = 0; i < points->size(); ++i) {
@@ -137,46 +48,11 @@ JobGroup read_group(Reader& reader, const json& value, const std::string& where)
   return group;
 }
 
-void read_inputs(Reader& reader, const json& inputs, Job& job) {
-  for (const auto& [kind, paths] : inputs.items()) {
-    const std::string where = "/inputs/" + kind;
-    if (!paths.is_array()) {
-      reader.fault(where, "must be an array of paths");
-      continue;
-    }
-    for (const json& path : paths) {
-      if (path.is_string() && !path.get_ref<const std::string&>().empty()) {
-        job.inputs[kind].emplace_back(path.get<std::string>());
-      } else {
-        reader.fault(where, "must hold paths only");
-      }
-    }
-  }
-}
-
-json parse_json(std::string_view text, const char* what) {
-  if (text.size() > kMaxJobBytes)
-    throw Error(std::string(what) + " is larger than " + std::to_string(kMaxJobBytes >> 20) + " MiB");
-  // The library recurses on nesting: refuse depths that no job has before they become a stack overflow.
-  int depth = 0;
-  const auto too_deep = [&depth](int, json::parse_event_t event, json&) {
-    if (event == json::parse_event_t::object_start || event == json::parse_event_t::array_start) ++depth;
-    if (event == json::parse_event_t::object_end || event == json::parse_event_t::array_end) --depth;
-    if (depth > kMaxDepth) throw Error("the job is nested deeper than " + std::to_string(kMaxDepth) + " levels");
-    return true;
-  };
-  try {
-    return json::parse(text, too_deep);
-  } catch (const json::exception& fault) {
-    throw Error(std::string(what) + " is no JSON: " + fault.what());
-  }
-}
-
 }  // namespace
 
 Job parse_job(std::string_view text) {
-  const json value = parse_json(text, "the job");
-  Reader reader;
+  const json value = parse_json(text, "the job", kMaxJobBytes);
+  Reader reader(kJobSchema);
   Job job;
   if (!reader.object(value, "",
                      {"schema", "seed", "round", "control", "inputs", "cache_dir", "cpus", "window", "cycles", "canaries",
@@ -192,25 +68,11 @@ Job parse_job(std::string_view text) {
   reader.text(value, "", "control", control, false);
   if (control != "auto" && control != "stepped") reader.fault("/control", "must be \"auto\" or \"stepped\"");
   job.stepped = control == "stepped";
-  if (const auto inputs = value.find("inputs"); inputs != value.end()) {
-    if (inputs->is_object()) {
-      read_inputs(reader, *inputs, job);
-    } else {
-      reader.fault("/inputs", "must be an object");
-    }
-  }
+  reader.inputs(value, job.inputs);
   std::string cache_dir;
   reader.text(value, "", "cache_dir", cache_dir, false);
   job.cache_dir = cache_dir;
-  if (const json* cpus = reader.array(value, "", "cpus", false)) {
-    for (const json& cpu : *cpus) {
-      if (cpu.is_number_integer() && cpu.get<double>() >= 0 && cpu.get<double>() < kMaxThreads) {
-        job.cpus.push_back(cpu.get<int>());
-      } else {
-        reader.fault("/cpus", "must hold CPU numbers only");
-      }
-    }
-  }
+  reader.cpus(value, "cpus", job.cpus);
   if (const auto window = value.find("window");
       window != value.end() && reader.object(*window, "/window", {"min_ms", "max_ms", "min_bursts", "threaded_min_ms"})) {
     reader.number(*window, "/window", "min_ms", job.window.min_ms, 0.1, 60'000);
@@ -238,7 +100,7 @@ Job parse_job(std::string_view text) {
 }
 
 Command parse_command(std::string_view line) {
-  const json value = parse_json(line, "the command");
+  const json value = parse_json(line, "the command", kMaxJobBytes);
   if (value.is_object() && value.size() == 1) {
     if (const auto window = value.find("window"); window != value.end() && window->is_string()) {
       return {window->get<std::string>()};

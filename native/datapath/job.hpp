@@ -1,0 +1,124 @@
+// The jobs of dpubench-server and dpubench-traffic, and the commands that follow them. Untrusted input; docs/end-to-end.md has
+// the format.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/params.hpp"
+#include "datapath/ports/port.hpp"
+#include "inputs/store.hpp"
+
+namespace dpubench::datapath {
+
+inline constexpr std::string_view kServerJobSchema = "dpubench.server-job/1";
+inline constexpr std::string_view kTrafficJobSchema = "dpubench.traffic-job/1";
+/// Largest frame that is handled, with FCS.
+inline constexpr std::uint32_t kMaxFrame = 9018;
+/// Smallest one, with FCS.
+inline constexpr std::uint32_t kMinFrame = 64;
+inline constexpr std::uint32_t kFcsBytes = 4;
+
+/// Where packet buffers lie.
+struct MemorySpec {
+  bool huge_pages = false;
+  std::uint32_t mb = 512;
+};
+
+struct WorkloadSpec {
+  std::string name = "forward";
+  Params params;
+  std::map<std::string, std::string, std::less<>> engines;  ///< by stage; those that are not named: the stage's default
+};
+
+struct ServerJob {
+  std::uint64_t seed = 1;
+  double time_limit_s = 600;
+  MemorySpec memory;
+  std::vector<PortSpec> ports;
+  std::vector<int> cpus;
+  std::uint32_t burst = 32;
+  std::uint32_t sample_every = 16;
+  std::uint32_t max_frame = 1518;
+  WorkloadSpec workload;
+  std::vector<std::string> stages;  ///< empty: all
+  inputs::Files inputs;
+  std::filesystem::path cache_dir;
+};
+
+struct PayloadSpec {
+  std::string source = "random";  ///< "random", "capture", "corpus"
+  double signature_share = 0;     ///< of the packets (with segments: of the messages) that carry a signature of the rules
+};
+
+struct TrafficSpec {
+  std::string source = "model";     ///< or "capture"
+  std::string as = "rate";          ///< of a capture: "rate" or "recorded" (its own times)
+  std::uint32_t flows = 10'000;     ///< at once
+  std::string popularity = "zipf";  ///< or "uniform"
+  double zipf_exponent = 1.0;
+  double churn_per_s = 0;        ///< flows that end and are replaced by new ones
+  std::string protocol = "udp";  ///< or "tcp"
+  std::uint32_t version = 4;
+  std::vector<std::pair<std::uint32_t, double>> frame_sizes;  ///< bytes with FCS, weight
+  PayloadSpec payload;
+  std::uint32_t segments = 1;  ///< TCP segments of a message, sent out of order where there are several
+};
+
+struct TrafficJob {
+  std::uint64_t seed = 1;
+  double time_limit_s = 600;
+  MemorySpec memory;
+  PortSpec port;
+  int cpu = 0;
+  std::uint32_t burst = 32;
+  bool verify_all = true;
+  bool receive = true;  ///< false: what comes back is not read (a generator alone)
+  TrafficSpec traffic;
+  WorkloadSpec workload;
+  inputs::Files inputs;
+  std::filesystem::path cache_dir;
+  std::optional<ServerJob> server;  ///< runs in this process, on a thread of its own (port kind ring)
+};
+
+enum class Schedule : std::uint8_t { kConstant, kPoisson, kBurst, kInterval, kRecorded, kFlood };
+
+struct TrialSpec {
+  std::uint32_t number = 0;
+  double rate_pps = 0;  ///< not of kRecorded and kFlood
+  Schedule schedule = Schedule::kConstant;
+  std::uint32_t burst_packets = 32;  ///< of kBurst
+  double ramp_s = 0.05;
+  double duration_s = 0.5;
+  double drain_s = 0.05;
+};
+
+/// A line that follows a job.
+struct BeginCommand {
+  std::uint32_t trial;
+};
+struct CollectCommand {
+  std::uint32_t trial;
+  std::string dump;  ///< folder; empty: no dump
+};
+struct CheckCommand {
+  std::uint32_t trial;
+  std::string dump;
+};
+struct EndCommand {};
+using Command = std::variant<BeginCommand, TrialSpec, CollectCommand, CheckCommand, EndCommand>;
+
+/// @throws Error naming each field (as a JSON pointer), what is wrong and what is right
+ServerJob parse_server_job(std::string_view text);
+TrafficJob parse_traffic_job(std::string_view text);
+/// @throws Error
+Command parse_command(std::string_view line);
+
+}  // namespace dpubench::datapath

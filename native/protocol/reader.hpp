@@ -1,0 +1,112 @@
+// Reads the fields of a job, which is untrusted input, and tells all its faults at once.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/params.hpp"
+
+namespace dpubench::protocol {
+
+/// Reads fields with their types and ranges, and collects what is wrong instead of stopping at the first fault.
+class Reader {
+ public:
+  /// @param schema  name of the job's schema, for messages
+  explicit Reader(std::string_view schema) : schema_(schema) {}
+
+  void fault(const std::string& where, const std::string& what) {
+    if (faults_.size() < kMaxFaults) faults_.push_back((where.empty() ? "the job" : where) + ": " + what);
+  }
+  void finish() const {
+    if (faults_.empty()) return;
+    std::string message = "the job cannot be run:";
+    for (const std::string& line : faults_) message += "\n  " + line;
+    throw Error(message);
+  }
+
+  bool object(const nlohmann::json& value, const std::string& where, const std::set<std::string_view>& known) {
+    if (!value.is_object()) {
+      fault(where, "must be an object");
+      return false;
+    }
+    for (const auto& [key, unused] : value.items()) {
+      if (!known.contains(key)) fault(where + "/" + key, "is not a field of a " + schema_);
+    }
+    return true;
+  }
+
+  void text(const nlohmann::json& parent, const std::string& where, const char* key, std::string& into, bool required = true) {
+    const auto it = parent.find(key);
+    if (it == parent.end()) {
+      if (required) fault(where + "/" + key, "is missing");
+    } else if (!it->is_string() || it->get_ref<const std::string&>().empty()) {
+      fault(where + "/" + key, "must be a text that is not empty");
+    } else {
+      into = it->get<std::string>();
+    }
+  }
+
+  template <class T>
+  void number(const nlohmann::json& parent, const std::string& where, const char* key, T& into, double least, double most) {
+    const auto it = parent.find(key);
+    if (it == parent.end()) return;
+    const bool fits = std::is_floating_point_v<T> ? it->is_number() : it->is_number_integer();
+    const double value = fits ? it->get<double>() : 0;
+    if (!fits || value < least || value > most) {
+      fault(where + "/" + key, "must be a " + std::string(std::is_floating_point_v<T> ? "number" : "whole number") + " from " +
+                                   nlohmann::json(least).dump() + " to " + nlohmann::json(most).dump());
+    } else {
+      into = it->get<T>();
+    }
+  }
+
+  void boolean(const nlohmann::json& parent, const std::string& where, const char* key, bool& into) {
+    const auto it = parent.find(key);
+    if (it == parent.end()) return;
+    if (!it->is_boolean()) {
+      fault(where + "/" + key, "must be true or false");
+    } else {
+      into = it->get<bool>();
+    }
+  }
+
+  /// The array `key` of `parent`; null (and a fault, if it is there or required) when there is none.
+  const nlohmann::json* array(const nlohmann::json& parent, const std::string& where, const char* key, bool required) {
+    const auto it = parent.find(key);
+    if (it == parent.end()) {
+      if (required) fault(where + "/" + key, "is missing");
+      return nullptr;
+    }
+    if (!it->is_array()) {
+      fault(where + "/" + key, "must be an array");
+      return nullptr;
+    }
+    return &*it;
+  }
+
+  /// Parameters: an object of texts.
+  void params(const nlohmann::json& parent, const std::string& where, const char* key, Params& into);
+  /// Files by kind: an object of arrays of texts.
+  void inputs(const nlohmann::json& parent, std::map<std::string, std::vector<std::filesystem::path>, std::less<>>& into);
+  /// CPU numbers.
+  void cpus(const nlohmann::json& parent, const char* key, std::vector<int>& into);
+
+ private:
+  static constexpr std::size_t kMaxFaults = 10;
+  std::string schema_;
+  std::vector<std::string> faults_;
+};
+
+/// @param what  for messages: "the job" @throws Error when it is no JSON, larger than `most_bytes`, or nested deeper than any job
+/// is
+nlohmann::json parse_json(std::string_view text, const char* what, std::size_t most_bytes);
+
+}  // namespace dpubench::protocol
