@@ -1,4 +1,7 @@
-"""Studies: each a folder here, found by a scan. A study holds its built-in plans as YAML files and, in ``study.py``, ``STUDY``."""
+"""Studies: each a folder here, found by a scan; ``end_to_end`` is the study ``end-to-end``.
+
+A study holds its built-in plans as YAML files and, in ``study.py``, ``STUDY``.
+"""
 
 from __future__ import annotations
 
@@ -29,19 +32,24 @@ class Study(Protocol):
 
 def names() -> list[str]:
     """Every study, by name."""
-    return sorted(m.name for m in pkgutil.iter_modules(__path__) if m.ispkg)
+    here = Path(__path__[0])
+    return sorted(m.name.replace("_", "-") for m in pkgutil.iter_modules(__path__) if m.ispkg and (here / m.name / "study.py").is_file())
+
+
+def _package(name: str) -> str:
+    return f"{__name__}.{name.replace('-', '_')}"
 
 
 def find(name: str) -> Study:
     """The study called ``name``. @raises UserError with the nearest name."""
     if name not in names():
         raise UserError(f"unknown study '{name}'{nearest(name, names())}")
-    return cast("Study", importlib.import_module(f"{__name__}.{name}.study").STUDY)
+    return cast("Study", importlib.import_module(f"{_package(name)}.study").STUDY)
 
 
 def plan_names(study: str) -> list[str]:
     """Built-in plans of a study, ``quick`` first."""
-    found = [f.name[:-5] for f in resources.files(f"{__name__}.{study}").iterdir() if f.name.endswith(".yaml")]
+    found = [f.name[:-5] for f in resources.files(_package(study)).iterdir() if f.name.endswith(".yaml")]
     return sorted(found, key=lambda n: (n != "quick", n))
 
 
@@ -50,4 +58,4 @@ def plan_path(study: str, plan: str) -> Path:
     known = plan_names(study)
     if plan not in known:
         raise UserError(f"--plan: study '{study}' has no plan '{plan}'{nearest(plan, known)}")
-    return Path(str(resources.files(f"{__name__}.{study}").joinpath(f"{plan}.yaml")))
+    return Path(str(resources.files(_package(study)).joinpath(f"{plan}.yaml")))
