@@ -36,8 +36,7 @@ constexpr std::size_t heap_bytes_for(std::uint32_t flows) {
 class HashIndex {
  public:
   HashIndex(std::uint32_t flows, std::uint64_t seed)
-      : heap_(std::make_unique<dpdk::Heap>(heap_bytes_for(flows))),
-        counters_(entries_for(flows) + 1, "flow counters") {
+      : heap_(std::make_unique<dpdk::Heap>(heap_bytes_for(flows))), counters_(entries_for(flows) + 1, "flow counters") {
     rte_hash_parameters parameters{};
     parameters.name = heap_->name();
     parameters.entries = static_cast<std::uint32_t>(entries_for(flows));

@@ -1,5 +1,6 @@
 // What an engine of the stage `table` is: one file of this folder, which registers with DPUBENCH_TABLE_ENGINE or, when it needs a
-// library that may be missing, is a module of its own with DPUBENCH_STAGE_ENGINE (found in the folder `stages` beside the program).
+// library that may be missing, is a module of its own with DPUBENCH_STAGE_ENGINE (found in the folder `stages` beside the
+// program).
 #pragma once
 
 #include <cstddef>
@@ -93,16 +94,16 @@ struct EngineRegistrar {
 }  // namespace dpubench::datapath::flow_table
 
 /// Registers `Type` (a TableEngine, default-constructible). Once, at namespace scope of the engine's file.
-#define DPUBENCH_TABLE_ENGINE(Type)         \
+#define DPUBENCH_TABLE_ENGINE(Type)          \
   static const Type dpubench_table_engine{}; \
   static const ::dpubench::datapath::flow_table::detail::EngineRegistrar dpubench_table_engine_registrar(dpubench_table_engine)
 
 /// A module's only exports.
-#define DPUBENCH_STAGE_ENGINE(Type)                                                                                     \
-  extern "C" [[gnu::visibility("default")]] std::uint32_t dpubench_stage_abi() {                                        \
-    return ::dpubench::datapath::flow_table::kTableEngineAbi;                                                           \
-  }                                                                                                                     \
+#define DPUBENCH_STAGE_ENGINE(Type)                                                                                        \
+  extern "C" [[gnu::visibility("default")]] std::uint32_t dpubench_stage_abi() {                                           \
+    return ::dpubench::datapath::flow_table::kTableEngineAbi;                                                              \
+  }                                                                                                                        \
   extern "C" [[gnu::visibility("default")]] const ::dpubench::datapath::flow_table::TableEngine* dpubench_stage_engine() { \
-    static const Type engine{};                                                                                         \
-    return &engine;                                                                                                     \
+    static const Type engine{};                                                                                            \
+    return &engine;                                                                                                        \
   }

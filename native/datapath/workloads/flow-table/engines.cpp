@@ -36,7 +36,8 @@ EngineEntry load(const fs::path& file, const std::string& name) {
   if (abi == nullptr || engine == nullptr)
     return {name, {}, file.string() + " is no engine of a stage: it does not use DPUBENCH_STAGE_ENGINE", nullptr};
   if (abi() != kTableEngineAbi) {
-    return {name, {},
+    return {name,
+            {},
             file.string() + " was built for stage interface " + std::to_string(abi()) + ", this program has " +
                 std::to_string(kTableEngineAbi) + ": rebuild it",
             nullptr};

@@ -27,13 +27,19 @@ template <class T>
 concept Index = requires(T index, const T view, std::span<const Key> keys, const Key& key, std::uint32_t* places,
                          std::uint32_t place) {
   /// The places of a batch of keys, kNowhere for those that are not there; brings their counters near.
-  { index.find(keys, places) } noexcept;
-  { index.find_one(key) } noexcept -> std::same_as<std::uint32_t>;
+  { index.find(keys, places) }
+  noexcept;
+  { index.find_one(key) }
+  noexcept->std::same_as<std::uint32_t>;
   /// A place for a key that is not there; kNowhere when there is none.
-  { index.insert(key) } noexcept -> std::same_as<std::uint32_t>;
-  { index.erase(place) } noexcept;
-  { index.counters(place) } noexcept -> std::same_as<CounterRef>;
-  { view.record(place) } noexcept -> std::same_as<FlowRecord>;
+  { index.insert(key) }
+  noexcept->std::same_as<std::uint32_t>;
+  { index.erase(place) }
+  noexcept;
+  { index.counters(place) }
+  noexcept->std::same_as<CounterRef>;
+  { view.record(place) }
+  noexcept->std::same_as<FlowRecord>;
   { view.places() } -> std::same_as<std::uint32_t>;  // every place is below
   { view.memory_bytes() } -> std::same_as<std::size_t>;
   index.clear();

@@ -1,7 +1,6 @@
 // What a flow is known by.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <compare>
 #include <cstddef>
@@ -77,11 +76,6 @@ inline bool make_key(std::span<const std::byte> frame, const Parsed& parsed, Key
     std::memcpy(key.rest.data(), &source_port, sizeof source_port);
   }
   return true;
-}
-
-/// What the application answers with: the frame, sent back. @param frame of at least 12 bytes
-inline void swap_macs(std::byte* frame) noexcept {
-  std::swap_ranges(frame, frame + 6, frame + 6);
 }
 
 }  // namespace dpubench::datapath::flow_table

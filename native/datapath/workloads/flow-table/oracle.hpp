@@ -51,8 +51,9 @@ std::vector<FlowRecord> sorted_records(const FlowTable& table);
 /// Compares totals and records. @throws Error naming `what` and the first difference
 void require_equal(const FlowTable& table, const FlowTable& model, const std::string& what);
 
-/// Runs batches of the frames' keys and of generated ones through a table and the model: every policy, both keys, with and without
-/// ageing, more flows than there is room for. @returns in words what was compared @throws Error naming the first difference
+/// Runs batches of the frames' keys and of generated ones through a table and the model: every policy, both keys, with and
+/// without ageing, more flows than there is room for. @returns in words what was compared @throws Error naming the first
+/// difference
 std::string verify_tables(const MakeTable& make, const Frames& frames, std::uint64_t seed);
 
 /// Frames of every kind that the parser tells apart, whole and cut off, generated from the seed; and the packets of the job's

@@ -1,9 +1,9 @@
 // flow-table, engine portable: a hash table of our own in plain C++.
 //
-// A bucket is one cache line: 8 tags of 16 bits and the places of the records that they stand for. A record is one cache line too,
-// key and counters together, so that a packet of a known flow costs two lines. Both are fetched ahead for the whole batch. A key
-// that finds its bucket full goes to the next one, and the bucket counts those that passed it: a search ends at the first bucket
-// that none has passed, and erasing leaves no marks behind, so that nothing is ever rehashed.
+// A bucket is one cache line: 8 tags of 16 bits and the places of the records that they stand for. A record is one cache line
+// too, key and counters together, so that a packet of a known flow costs two lines. Both are fetched ahead for the whole batch. A
+// key that finds its bucket full goes to the next one, and the bucket counts those that passed it: a search ends at the first
+// bucket that none has passed, and erasing leaves no marks behind, so that nothing is ever rehashed.
 #include <array>
 #include <bit>
 #include <cstring>
@@ -125,9 +125,7 @@ class PortableIndex {
 
  private:
   [[nodiscard]] std::size_t home(std::uint64_t hash) const noexcept { return (hash >> 32) * buckets_.size() >> 32; }
-  [[nodiscard]] std::size_t next(std::size_t bucket) const noexcept {
-    return bucket + 1 == buckets_.size() ? 0 : bucket + 1;
-  }
+  [[nodiscard]] std::size_t next(std::size_t bucket) const noexcept { return bucket + 1 == buckets_.size() ? 0 : bucket + 1; }
   static std::uint16_t tag(std::uint64_t hash) noexcept {
     const auto low = static_cast<std::uint16_t>(hash);
     return low == 0 ? std::uint16_t{1} : low;
