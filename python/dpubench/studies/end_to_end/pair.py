@@ -158,7 +158,7 @@ class Pair:
         if len(targets) > 1:
             first, second = self._stack.enter_context(links.joined_servers())
             ports = [[ends.server, first], [second]]
-        found = []
+        found: list[Worker] = []
         for i in reversed(range(len(targets))):
             side = _side(i, len(targets))
             prefix = ends.server_prefix if i == 0 else []
