@@ -12,10 +12,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -104,17 +107,41 @@ inline void load_drivers() {
 
 }  // namespace detail
 
-/// Initialises the EAL unless another module of this process has. Needs no root, no huge pages and no device unless the program
-/// was given a PCI device to use (then it needs huge pages, and the right to use the device). Leaves no file behind, and keeps
-/// the calling thread's affinity. Called while one thread prepares. @throws Error
-inline void require_eal() {
-  // Of the process, not of this module: it can be tried once only. Empty once it went well.
-  const std::scoped_lock lock(device_mutex());
-  const auto failure = std::static_pointer_cast<std::optional<std::string>>(
-      shared_object("dpdk eal", [] { return std::make_shared<std::optional<std::string>>(); }));
-  if (*failure && (*failure)->empty()) return;
-  if (*failure) throw Error(**failure);
-  const detail::KeepAffinity keep;
+/// How the EAL starts, which is decided once per process.
+struct EalOptions {
+  bool huge_pages = false;  ///< packet buffers on huge pages; else on ordinary ones
+  std::uint32_t memory_mb = 512;
+  bool shared_memory = false;        ///< in few files that are handed to a peer process: memif without copies, virtio-user
+  std::vector<std::string> devices;  ///< PCI devices beside those of named_devices(), in the same form
+};
+
+namespace detail {
+
+/// Huge pages that nobody uses, in MiB, of all sizes.
+inline std::uint64_t free_huge_mb() {
+  std::uint64_t total_kb = 0;
+  std::error_code none;
+  for (const auto& size : std::filesystem::directory_iterator("/sys/kernel/mm/hugepages", none)) {
+    unsigned long kb = 0;
+    unsigned long pages = 0;
+    if (std::sscanf(size.path().filename().c_str(), "hugepages-%lukB", &kb) != 1) continue;
+    std::ifstream(size.path() / "free_hugepages") >> pages;
+    total_kb += static_cast<std::uint64_t>(kb) * pages;
+  }
+  return total_kb >> 10;
+}
+
+/// @throws Error with the remedy when there are too few huge pages: rte_eal_init can be tried once only, and says less
+inline void check_huge_pages(std::uint32_t wanted_mb) {
+  const std::uint64_t free_mb = free_huge_mb();
+  if (free_mb >= wanted_mb) return;
+  throw Error("huge pages: " + std::to_string(wanted_mb) + " MiB are wanted for packets, and " + std::to_string(free_mb) +
+              " MiB are free; reserve some as root (`sysctl -w vm.nr_hugepages=" + std::to_string(wanted_mb / 2 + 8) +
+              "`, which /proc/sys/vm/nr_hugepages shows), or run without huge pages");
+}
+
+/// @param cpu  that lcore 0 runs on
+inline std::vector<std::string> eal_arguments(const EalOptions& options, std::size_t cpu) {
   // lcore 0 on an allowed CPU whatever its number: `-l 200` would exceed RTE_MAX_LCORE. --no-shconf keeps the runtime directory
   // empty, and a prefix of this process makes it ours to remove. --no-huge takes its -m megabytes as ordinary memory that is only
   // touched as it is used (tables take Heap, below).
@@ -125,34 +152,70 @@ inline void require_eal() {
                                     "--file-prefix",
                                     kFilePrefix + std::to_string(getpid()),
                                     "--lcores",
-                                    "0@" + std::to_string(keep.first_cpu()),
+                                    "0@" + std::to_string(cpu),
                                     "--force-max-simd-bitwidth=512",
                                     "--log-level=error"};
-  const std::vector<std::string> devices = pci_devices();
-  if (devices.empty()) {
-    words.insert(words.end(), {"--no-huge", "-m", "512", "--no-pci"});
-  } else {
-    words.push_back("--in-memory");
-    // With the driver's arguments, such as the class that an mlx5 device is to serve.
-    for (const std::string& named : named_devices()) {
-      if (is_pci_address(device_name(named))) words.insert(words.end(), {"-a", named});
-    }
+  // With the driver's arguments, such as the class that an mlx5 device is to serve.
+  std::map<std::string, std::string> devices;
+  for (const std::string& named : options.devices) devices.emplace(device_name(named), named);
+  for (const std::string& named : named_devices()) {
+    if (is_pci_address(device_name(named))) devices[device_name(named)] = named;
   }
+  for (const auto& [name, named] : devices) words.insert(words.end(), {"-a", named});
+  if (devices.empty()) words.emplace_back("--no-pci");
+  if (options.huge_pages || !devices.empty()) {
+    words.emplace_back("--in-memory");
+  } else {
+    words.emplace_back("--no-huge");
+  }
+  if (options.huge_pages || devices.empty()) words.insert(words.end(), {"-m", std::to_string(options.memory_mb)});
+  if (options.shared_memory) words.emplace_back("--single-file-segments");
+  return words;
+}
+
+}  // namespace detail
+
+/// Initialises the EAL unless another module of this process has. Needs no root, no huge pages and no device unless the options
+/// ask for huge pages or a PCI device is to be used (then it needs huge pages, and the right to use the device). Leaves no file
+/// behind, and keeps the calling thread's affinity. Called while one thread prepares.
+/// @throws Error; also when it was started before, without the huge pages that are asked for now
+inline void start_eal(const EalOptions& options) {
+  // Of the process, not of this module: it can be tried once only. Empty once it went well.
+  const std::scoped_lock lock(device_mutex());
+  const auto failure = std::static_pointer_cast<std::optional<std::string>>(
+      shared_object("dpdk eal", [] { return std::make_shared<std::optional<std::string>>(); }));
+  if (*failure && !(*failure)->empty()) throw Error(**failure);
+  if (*failure) {
+    if (options.huge_pages && rte_eal_has_hugepages() == 0) throw Error("DPDK: was started without huge pages in this process");
+    return;
+  }
+  if (options.huge_pages) detail::check_huge_pages(options.memory_mb);
+  const detail::KeepAffinity keep;
+  std::vector<std::string> words = detail::eal_arguments(options, keep.first_cpu());
   detail::load_drivers();
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   if (rte_eal_init(static_cast<int>(arguments.size()), arguments.data()) < 0) {
     std::string reason = std::string("DPDK: rte_eal_init: ") + rte_strerror(rte_errno);
-    if (!devices.empty()) {
+    if (std::find(words.begin(), words.end(), "-a") != words.end()) {
       reason +=
           "; a PCI device needs huge pages (/proc/sys/vm/nr_hugepages) and a driver that the user may open (dpdk-devbind.py "
           "--status)";
+    } else {
+      reason += "; with " + std::to_string(options.memory_mb) + " MiB of " +
+                (options.huge_pages ? "huge pages (/proc/sys/vm/nr_hugepages)" : "ordinary memory") +
+                ": give less, or see what limits this process (ulimit -a, its control group)";
     }
     *failure = reason;
     throw Error(reason);
   }
   detail::remove_runtime_folders(rte_eal_get_runtime_dir());
   *failure = "";
+}
+
+/// The EAL as whoever came first started it; else on ordinary memory. @throws Error
+inline void require_eal() {
+  start_eal({});
 }
 
 /// Memory for one session's tables on transparent huge pages, as a DPDK heap of its own: data planes hold their tables on huge

@@ -19,7 +19,7 @@ RUN_SET = "dpubench.run-set/1"
 
 @cache
 def schema(name: str) -> dict[str, Any]:
-    """The schema ``job``, ``event``, ``run``, ``run-set`` or ``target``."""
+    """The schema ``job``, ``event``, ``datapath-event``, ``run``, ``run-set`` or ``target``."""
     return cast("dict[str, Any]", json.loads(resources.files(__package__).joinpath(f"{name}.schema.json").read_text(encoding="utf-8")))
 
 

@@ -159,3 +159,4 @@ class RunSummary:
     target: str = "local"
     spec: str = ""
     label: str = ""  #: of the target, as in the other study
+    is_baseline: bool = False  #: whether others are set against it, where a report holds several
