@@ -12,6 +12,7 @@ import json
 import math
 import os
 import re
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -31,30 +32,28 @@ LIBRARIES: Final = {
 _SOURCE_MAP = re.compile(r"^//# sourceMappingURL=.*$", re.MULTILINE)
 
 
-def render(page: Any, version: str, folder: Path = HERE, **more: Any) -> str:
+def render(page: Any, version: str, folder: Path = HERE, filters: Mapping[str, Callable[..., Any]] | None = None, **more: Any) -> str:
     """``page`` as HTML by the template ``report.html.j2`` of ``folder``, which extends ``frame.html.j2``.
 
     The script is ``common.js`` and then the folder's ``report.js``, the style ``report.css`` and then that of a folder of its own. ``page`` has
-    ``title``, ``measured`` (the headline) and ``data`` (JSON-safe values); the template gets it, and ``more``.
+    ``title``, ``measured`` (the headline) and ``data`` (JSON-safe values); the template gets it, and ``more``; ``filters`` are those of the folder.
     """
     script = _inlined("\n".join(file.read_text(encoding="utf-8") for file in (HERE / "common.js", folder / "report.js")))
     styles = dict.fromkeys((HERE / "report.css", folder / "report.css"))
     libraries = {name: _library(name) for name in LIBRARIES}
     hashes = " ".join(f"'sha256-{sha256(text)}'" for text in (script, *libraries.values()))
     policy = f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
-    return (
-        _environment(folder)
-        .get_template("report.html.j2")
-        .render(
-            page=page,
-            version=version,
-            policy=policy,
-            style="\n".join(file.read_text(encoding="utf-8") for file in styles),
-            script=script,
-            libraries=libraries,
-            data=embedded_json(page.data),
-            **more,
-        )
+    environment = _environment(folder)
+    environment.filters.update(filters or {})
+    return environment.get_template("report.html.j2").render(
+        page=page,
+        version=version,
+        policy=policy,
+        style="\n".join(file.read_text(encoding="utf-8") for file in styles),
+        script=script,
+        libraries=libraries,
+        data=embedded_json(page.data),
+        **more,
     )
 
 

@@ -79,7 +79,8 @@ def why_empty(point: PointSummary) -> str:
 
 def remarks(point: PointSummary) -> list[str]:
     """What weakens a point that was measured."""
-    said = [limit_text(point) + ("" if says_of_the_server(point) else ": not the server's limit")] if point.limit else []
+    looked_for = point.load_kind in {"NDR", "PDR"} and point.limit == "server-limited"  # what the search was for
+    said = [limit_text(point) + ("" if says_of_the_server(point) else ": not the server's limit")] if point.limit and not looked_for else []
     told = ((point.duplicates, "duplicated"), (point.reordered, "reordered"), (point.corrupted, "corrupted"), (point.wrong, "wrong"))
     said += [f"{number:,} {word}" for number, word in told if number]
     return said + sorted({w.code for w in point.warnings})
