@@ -46,7 +46,9 @@ def run(plan: Plan, where: Where, request: Request) -> int:
         known = catalog.read(server)
         expansion = expand(plan, known, len(server.cpus()), where)
         _without_links(plan, expansion, remote=not device.spec.startswith("local"))
-        kinds = expansion.inputs | ({plan.traffic.payload.source} & {"capture", "corpus"}) | ({"capture"} if plan.traffic.source == "capture" else set())
+        kinds = (
+            expansion.inputs | ({plan.traffic.payload.source} & {"capture", "corpus"}) | ({"capture"} if plan.traffic.source == "capture" else set())
+        )
         kinds |= {"rules"} if plan.traffic.payload.signature_share > 0 else set()
         resolved = inputs.resolve(kinds, plan.inputs)
         if resolved.missing:
@@ -226,4 +228,6 @@ def _dry_run(plan: Plan, expansion: Expansion, *, as_json: bool) -> None:
         print("of several engines, a short flood keeps the best")
     for line in expansion.left_out:
         print(f"left out: {line}")
-    print(f"{points} points, about {spoken(round_s)} a round, {rounds} rounds (budget {spoken(plan.budget)}); a trial is tried {ATTEMPTS} times at most")
+    print(
+        f"{points} points, about {spoken(round_s)} a round, {rounds} rounds (budget {spoken(plan.budget)}); a trial is tried {ATTEMPTS} times at most"
+    )

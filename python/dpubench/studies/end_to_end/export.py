@@ -20,8 +20,8 @@ from dpubench.studies.end_to_end.model import PLACES, Percentiles, PointSummary,
 SCHEMA: Final = "dpubench.end-to-end-export/1"
 _PERCENTILES: Final = ("p50", "p90", "p99", "p99_9", "max", "mean")
 _TEXT: Final = (
-    "id", "workload", "params", "engines", "placement", "server_target", "device_target", "port", "port_driver", "frame", "traffic", "schedule", "load",
-    "load_kind", "timestamp_source", "server_cpu_withheld", "limit", "labels", "failure", "unavailable", "floor",
+    "id", "workload", "params", "engines", "placement", "server_target", "device_target", "port", "port_driver", "frame", "traffic", "schedule",
+    "load", "load_kind", "timestamp_source", "server_cpu_withheld", "limit", "labels", "failure", "unavailable", "floor",
 )  # fmt: skip
 
 
@@ -35,7 +35,10 @@ def record(point: PointSummary) -> dict[str, Any]:
         "offered_pps": point.offered_pps, "loss_goal": point.loss_goal, "trial_s": point.trial_s, "rounds": point.rounds, "trials": point.trials,
         "converged": point.converged, "precision": _number(point.precision), "limit": point.limit, "labels": "; ".join(point.labels),
     }  # fmt: skip
-    row |= {f"trials_{limit or 'valid'}".replace("-", "_"): point.limits.get(limit, 0) for limit in ("", "client-limited", "stall-limited", "server-limited")}
+    row |= {
+        f"trials_{limit or 'valid'}".replace("-", "_"): point.limits.get(limit, 0)
+        for limit in ("", "client-limited", "stall-limited", "server-limited")
+    }
     for name in ("throughput_pps", "throughput_gbps", "loss_ratio", "server_cpu_share"):
         row |= _spread(name, getattr(point, name))
     for place in PLACES:
@@ -126,15 +129,15 @@ def to_latex(runs: Sequence[RunSummary]) -> str:
 
 
 def anonymous(runs: Sequence[RunSummary]) -> list[RunSummary]:
-    """Copies without host, user, paths, addresses, serials."""
-    return [
-        dataclasses.replace(
-            run, name=f"run-{i}", path="", command="", machine=shared.machine_without_identity(run.machine),
-            inputs={kind: {k: v for k, v in told.items() if k in ("name", "sha256", "date")} for kind, told in run.inputs.items()},
-            points=[dataclasses.replace(p, failure=shared.without_identity(p.failure), unavailable=shared.without_identity(p.unavailable)) for p in run.points],
-            failures=[dataclasses.replace(f, message=shared.without_identity(f.message)) for f in run.failures],
-            warnings=[dataclasses.replace(w, message=shared.without_identity(w.message)) for w in run.warnings],
-            left_out=[shared.without_identity(line) for line in run.left_out], spec="", target="local" if run.target == "local" else "target-1",
-        )
-        for i, run in enumerate(runs, 1)
-    ]  # fmt: skip
+    """Copies without host and user names, paths, addresses and serials; targets other than ``local`` become ``target-1``, ..."""
+    found = (t for run in runs for p in run.points for t in (run.target, p.server_target, p.device_target))
+    names = dict.fromkeys(t for t in found if t not in ("local", ""))
+    scrub = shared.scrubber([run.machine for run in runs], {name: f"target-{i}" for i, name in enumerate(names, 1)})
+    copies = []
+    for run in runs:
+        copy: RunSummary = shared.scrubbed(run, scrub)
+        copy.path = copy.spec = ""
+        copy.machine = {key: shared.scrubbed(value, scrub) for key, value in run.machine.items() if key in shared.KEPT_OF_MACHINE}
+        copy.inputs = {kind: {k: scrub(v) for k, v in given.items() if k in ("name", "sha256", "date", "note")} for kind, given in run.inputs.items()}
+        copies.append(copy)
+    return copies

@@ -1,7 +1,7 @@
 """From a run directory to a :class:`~dpubench.studies.end_to_end.model.RunSummary`: trials to rounds, rounds to intervals.
 
-Of a rate every round has one trial that counts: the one that neither the client nor a stall limited. Of NDR and PDR every round has the bound that its
-search found, and the longest trial at it for everything else. Intervals are over rounds (:mod:`dpubench.results.statistics`).
+Of a rate every round has one trial that counts: the one that neither the client nor a stall limited. Of NDR and PDR every round has the bound that
+its search found, and the longest trial at it for everything else. Intervals are over rounds (:mod:`dpubench.results.statistics`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import statistics as plain
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from dpubench.errors import UserError
 from dpubench.plans.load import read_plan
@@ -196,7 +196,7 @@ def _found_rounds(rows: Sequence[Row], point: PointSummary) -> list[tuple[float,
 
 
 def _most(limits: Sequence[str]) -> Limit:
-    return max(limits, key=limits.count) if limits else ""  # type: ignore[return-value]  # as judge.py and search.py have written them
+    return cast("Limit", max(limits, key=limits.count) if limits else "")
 
 
 def _lost(row: Row) -> int:
@@ -255,8 +255,8 @@ def _percentiles(found: Sequence[Mapping[str, Any] | None]) -> Percentiles | Non
         for bucket in histogram["buckets"]:
             buckets[bucket["ns"]] += bucket["packets"]
     mean = over_rounds("mean") if all(f["mean"] is not None for f in known) else None
-    names = ("p50", "p90", "p99", "p99_9", "max")
-    return Percentiles(*(over_rounds(name) for name in names), mean, tuple(sorted(buckets.items())))
+    p50, p90, p99, p99_9, most = map(over_rounds, ("p50", "p90", "p99", "p99_9", "max"))
+    return Percentiles(p50, p90, p99, p99_9, most, mean, tuple(sorted(buckets.items())))
 
 
 def _stages(chosen: Sequence[Row], entry: Mapping[str, Any]) -> list[StageCost]:
@@ -267,8 +267,8 @@ def _stages(chosen: Sequence[Row], entry: Mapping[str, Any]) -> list[StageCost]:
     sampled: Counter[str] = Counter()
     for row in chosen:
         for name, found in _stage_totals(row).items():
-            packets[name] += found["packets"]
-            sampled[name] += found["sampled_packets"]
+            packets[name] += int(found["packets"])
+            sampled[name] += int(found["sampled_packets"])
             if found["sampled_packets"]:
                 rounds.setdefault(name, []).append(found["sampled_ns"] / found["sampled_packets"])
     costs = []
