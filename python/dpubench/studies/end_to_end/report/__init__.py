@@ -20,12 +20,12 @@ from dpubench.studies.end_to_end.report.page import Page, Part
 HERE: Final = Path(__file__).parent
 
 
-def write(runs: list[RunSummary], output: Path) -> None:
-    """Write the report of ``runs`` to ``output``, replacing it at once.
+def write(runs: list[RunSummary], output: Path, baseline: str | None = None) -> None:
+    """Write the report of ``runs`` to ``output``, replacing it at once. ``baseline`` names one of them: its variants come first.
 
-    Raises :class:`ValueError` without runs, :class:`OSError` if ``output`` cannot be written.
+    Raises :class:`ValueError` without runs or with a baseline that is none of them, :class:`OSError` if ``output`` cannot be written.
     """
-    frame.save(render(model.build(runs, warnings.advice, MIN_EFFECT)), output)
+    frame.save(render(model.build(runs, warnings.advice, MIN_EFFECT, baseline)), output)
 
 
 def render(page: Page) -> str:

@@ -20,10 +20,14 @@ from dpubench.studies.end_to_end.report.page import Account, Link, Page, Part, R
 from dpubench.studies.end_to_end.report.variants import Placed, Variants
 
 
-def build(runs: Sequence[RunSummary], advice: Advice, min_effect: float) -> Page:
-    """The page of ``runs``; several stand side by side. Raises :class:`ValueError` without runs."""
-    if not runs:
+def build(all_runs: Sequence[RunSummary], advice: Advice, min_effect: float, baseline: str | None = None) -> Page:
+    """The page of ``all_runs``; several stand side by side, and variants are set against one of the run ``baseline`` (its name, path or target).
+
+    Raises :class:`ValueError` without runs or with a baseline that is none of them.
+    """
+    if not all_runs:
         raise ValueError("a report needs at least one run: name a run directory, or measure one with dpubench run end-to-end")
+    runs = _baseline_first(all_runs, baseline)
     names = _names(runs)
     infos = [run_info(run, name) for run, name in zip(runs, names, strict=True)]
     parts: list[tuple[Part, Variants, int]] = []
@@ -68,6 +72,16 @@ def build(runs: Sequence[RunSummary], advice: Advice, min_effect: float) -> Page
     )
 
 
+def _baseline_first(runs: Sequence[RunSummary], baseline: str | None) -> list[RunSummary]:
+    """``runs`` with the one that others are set against in front: the first that is called so, else that of their set, else the first."""
+    named = [run for run in runs if (run.is_baseline if baseline is None else baseline in (run.name, run.path, run.target))]
+    if baseline is not None and not named:
+        known = ", ".join(run.name for run in runs)
+        raise ValueError(f"baseline {baseline!r} is not among the runs of this report ({known}): name one of them with --baseline")
+    first = named[0] if named else runs[0]
+    return [first, *(run for run in runs if run is not first)]
+
+
 def _names(runs: Sequence[RunSummary]) -> list[str]:
     return [run.name if run.target == "local" else f"{run.name} @{run.target}" for run in runs]
 
@@ -86,11 +100,12 @@ def _part(
     everything = [(i, p) for i, run in enumerate(runs) for p in run.points if p.is_virtual == is_virtual]
     own = [(i, p) for i, p in everything if p.workload == workload]
     floors = {(i, p.floor.point) for i, p in own if p.floor is not None}
-    links = {(i, p.port, p.frame, p.server_cpus) for i, p in own}
+    links = {(i, p.port, p.server_cpus) for i, p in own}
     null = [(i, p) for i, p in everything
-            if p.is_null and p.workload != workload and ((i, p.id) in floors or (i, p.port, p.frame, p.server_cpus) in links)]  # fmt: skip
-    variants = Variants([*own, *null], names)
-    sizes = {p.frame: (p.frame_bytes, wording.frame_text(p)) for _, p in own}
+            if p.is_null and p.workload != workload and ((i, p.id) in floors or (i, p.port, p.server_cpus) in links)]  # fmt: skip
+    shared = wording.common(p.traffic for run in runs for p in run.points)
+    variants = Variants([*own, *null], names, shared)
+    sizes = {p.frame: (p.frame_bytes, wording.frame_text(p)) for _, p in [*own, *null]}
     frames = sorted(sizes, key=lambda frame: sizes[frame][0])
     catalog = next((run.workloads[workload] for run in runs if workload in run.workloads), {})
     by_id = [{p.id: p for p in run.points} for run in runs]
@@ -152,25 +167,24 @@ def _baseline(variants: Variants) -> int | None:
 
 
 def _answer(part: Part) -> str:
-    """What the part's best variant sustains at its smallest frame, in a sentence; empty where no search found anything."""
+    """What the part's best variant sustains at its smallest frame, in a sentence; empty where nothing can be said of the server."""
     for index, words in enumerate(part.frame_words):
-        found = []
-        for row in part.rows:
-            cell = row.cells[index]
-            point = cell.ndr if cell else None
-            if point is None or cell is None or row.variant.is_null or row.variant.correctness_only:
+        cells = [(row.variant, row.cells[index]) for row in part.rows if not row.variant.is_null and not row.variant.correctness_only]
+        for kind in ("ndr", "tried"):
+            found = [(p, v, c) for v, c in cells if c is not None and (p := getattr(c, kind)) is not None and not wording.why_empty(p)]
+            told = [(p.throughput_pps.value, p, v, c) for p, v, c in found if wording.says_of_the_server(p) and p.throughput_pps is not None]
+            if not told:
                 continue
-            if point.throughput_pps is not None and wording.says_of_the_server(point):
-                found.append((point.throughput_pps.value, row.variant, cell))
-        if found:
-            pps, variant, cell = max(found, key=lambda entry: entry[0])
-            rate = quantity(Interval(pps / 1e6, math.nan, math.nan)).value
-            best = f" ({variant.label}{f', the best of {len(found)}' if len(found) > 1 else ''})"
+            pps, point, variant, cell = max(told, key=lambda entry: entry[0])
+            rate = f"{quantity(Interval(pps / 1e6, math.nan, math.nan)).value} Mpps of {words} frames over {point.port} without loss"
+            best = f"{variant.label}{f', the best of {len(told)}' if len(told) > 1 else ''}"
+            if kind == "tried":
+                return f"{part.workload} carried {rate} ({best}): the highest rate tried, no limit was searched for."
             beside = ""
             if cell.beyond is not None:
                 ratio, extra = quantity(cell.beyond.ratio), quantity(cell.beyond.extra_ns)
-                beside = f": {ratio.value} times the null workload, whose {extra.value} ns less per packet and server CPU are the application"
-            return f"{part.workload} sustains {rate} Mpps of {words} frames without loss{best}{beside}."
+                beside = f", {ratio.value} times what the null workload does: {extra.value} ns more of a server CPU per packet"
+            return f"{part.workload} sustains {rate} ({best}){beside}."
     return ""
 
 

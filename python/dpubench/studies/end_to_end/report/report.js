@@ -38,7 +38,7 @@
 
   function look(part, index, th) {
     const v = part.variants[index];
-    if (v.isNull) return { color: th.soft, dash: "dash", width: 1.3 };
+    if (v.isNull) return { color: th.soft, dash: ["dash", "longdash", "dashdot", "longdashdot"][part.variants.slice(0, index).filter((o) => o.isNull).length % 4], width: 1.3 };
     const own = part.variants.map((_, i) => i).filter((i) => !part.variants[i].isNull).indexOf(index);
     return { color: th.lines[own % th.lines.length], dash: v.correctnessOnly ? "dot" : DASHES[Math.floor(own / th.lines.length) % 4], width: 1.7 };
   }
@@ -167,9 +167,10 @@
         if (spread) {
           for (const t of f.traces) { delete t.error_y; if (t.fill) t.fillcolor = "rgba(0,0,0,0)"; }
           f.extra = [];
-          const many = f.groups.size;
+          const many = f.groups.size, at = [...f.groups.values()].flat().map((i) => i.x);
+          const step = (Math.log10(Math.max(...at) / Math.min(...at)) || 1) * 0.022; // of the axis: stems of variants stand beside each other
           [...f.groups].forEach(([index, items], k) => {
-            const { color } = look(part, index, th), shift = 1 + (k - (many - 1) / 2) * 0.022;
+            const { color } = look(part, index, th), shift = 10 ** ((k - (many - 1) / 2) * step);
             const column = (name) => items.map((i) => latencyOf(i.p, name)[0]);
             const [low, top] = [column("p50"), column("p99_9")];
             f.extra.push(...top.filter((v) => v !== null));
@@ -197,7 +198,7 @@
           if (good.length) ends.push({ index, at: good[good.length - 1].v[0] });
         }
         const rows = points.filter((p) => p.latency).map((p) => [nameOf(part, p.variant), p.load, ...cells(latencyOf(p, name)), ...cells(scaled(p.pps, 1e-6)), ...cells(p.gbps), p.limitText, p.remarks]);
-        return { traces, ends, ylog: true, xtitle: `latency ${PERCENTILE[name]}, us`, ytitle: `${unit.label} that came back`, gone: leftOut(points.filter((p) => !p.latency || !usable(p)), "its latency was not measured: a flood has no due times"), note: "A point for each load, joined from the lowest to the highest.",
+        return { traces, ends, ylog: true, xtitle: `latency ${PERCENTILE[name]}, us`, ytitle: `${unit.label} that came back`, gone: leftOut(points.filter((p) => !p.latency || !usable(p)), "its latency was not measured (a flood has no due times)"), note: "A point for each load, joined from the lowest to the highest.",
           table: { columns: ["variant", "load", `${PERCENTILE[name]}, us`, "95 % interval", "Mpps", "95 % interval", "Gb/s (L2)", "95 % interval", "limits of its trials", "note"], rows } };
       },
     },
@@ -212,7 +213,7 @@
         traces.push({ type: "scatter", mode: "markers", x, y: shown.map((p) => 100 * (p.loss[0] ?? 0)), hoverinfo: "skip", marker: { symbol: shown.map((p) => (silent(p) ? SYMBOL[p.limit] : "line-ew-open")), size: shown.map((p) => (silent(p) ? 8 : 1)), color: th.ink },
           error_y: { type: "data", symmetric: false, color: th.ink, thickness: 1, width: 3, array: shown.map((p) => (p.loss[2] ? 100 * (p.loss[2] - p.loss[0]) : 0)), arrayminus: shown.map((p) => (p.loss[1] !== null ? 100 * (p.loss[0] - p.loss[1]) : 0)) } });
         const clean = shown.filter((p) => p.loss[0] === 0).length;
-        return { traces, x, ticks: shown.map((p) => (p.offered ? shortRate(p.offered) : p.load)), groups, ends: [], ytitle: "% of what was due", gone: leftOut(points.filter((p) => !shown.includes(p)), "where it lost packets is not known"), stacked: data.places,
+        return { traces, x, nothing: shown.length && clean === shown.length ? `Nothing was lost: ${plural(clean, "point")}.` : "", ticks: shown.map((p) => (p.offered ? shortRate(p.offered) : p.load)), groups, ends: [], ytitle: "% of what was due", gone: leftOut(points.filter((p) => !shown.includes(p)), "where it lost packets is not known"), stacked: data.places,
           note: `${clean} of ${plural(shown.length, "point")} lost nothing. Pale bars with ✕ or ✚: limited by the client or a stall, no statement on the server.`,
           table: { columns: ["variant", "load", "lost, %", "95 % interval", ...data.places.map((n) => `${n}, %`), "limits of its trials", "note"], rows: points.map((p) => [nameOf(part, p.variant), p.load, ...cells(scaled(p.loss, 100)), ...p.places.map((v) => (v[0] === null ? "–" : num2(100 * v[0]))), p.limitText, p.why || p.remarks]) } };
       },
@@ -271,7 +272,7 @@
         yaxis: { ...axis, type: f.ylog ? "log" : "linear", range: f.ylog ? [Math.log10(low), Math.log10(high)] : [low, high], tickvals: yt, ticktext: yt.map(tickText), showline: false, title: { text: plain(f.ytitle), standoff: 4 } } };
     }
     if (paper) paperTexts(part, key, f, annotations, layout.margin, th);
-    return { ...basics, width, height, annotations, shapes, barmode: "stack", bargap: 0.25, ...layout };
+    return { ...basics, width, height, annotations, shapes, barmode: "stack", bargap: key === "stages" ? Math.max(0.25, 1 - (26 * f.categories.length) / height) : 0.25, ...layout };
   }
   function stageLayout(f, th, small, axis, width, annotations, paper) {
     const left = Math.min(width * 0.34, 14 + Math.max(...f.categories.map((c) => c.length * small * 0.56), 60));
@@ -341,7 +342,7 @@
   function paint(section, part, key) {
     const box = $(`.plot[data-kind="${key}"]`, section), canvas = $(".canvas", box), f = FIGURES[key].build(part, theme());
     const width = media.printing ? (FIGURES[key].wide ? 1000 : 490) : Math.max(280, canvas.clientWidth);
-    const height = key === "stages" ? Math.max(150, 52 + 34 * f.categories.length) : media.printing ? 230 : 300;
+    const height = key === "stages" ? Math.max(media.printing ? 150 : 220, 52 + 34 * f.categories.length) : media.printing ? 230 : 300;
     const labels = part.labels.map((l) => h("span", { class: "label" }, l));
     const gone = new Map();
     for (const { p, why } of f.gone) { const id = `${nameOf(part, p.variant)}: ${why}`; gone.set(id, [...(gone.get(id) ?? []), key === "frames" ? `${p.kind} at ${frameWords(part, p.frame)}` : p.load]); }
@@ -349,7 +350,8 @@
       ...(f.stacked ? [h("span", { class: "places" }, ...f.stacked.map((name, k) => { const i = h("i", {}, "■"); i.style.color = placeColor(theme(), k); return h("span", {}, i, ` ${name}`); }))] : []),
       ...[...gone].map(([id, where]) => h("span", { class: "gone" }, `Not drawn: ${id} (${where.slice(0, 4).join(", ")}${where.length > 4 ? ` and ${where.length - 4} more` : ""}).`)));
     $("details.numbers", box).append(table(f.table));
-    if (!f.traces.some((t) => t.x.length && t.y.length)) { canvas.replaceChildren(h("p", { class: "empty" }, "Nothing to draw at this selection: the reasons are below.")); canvas.style.height = "auto"; return; }
+    const empty = f.nothing || (f.traces.some((t) => t.x.length && t.y.length) ? "" : "Nothing to draw at this selection: the reasons are below.");
+    if (empty) { canvas.replaceChildren(h("p", { class: f.nothing ? "note" : "empty" }, empty)); canvas.style.height = "auto"; return; }
     canvas.style.height = `${height}px`;
     library("lib-plotly");
     canvas.setAttribute("aria-label", `${part.workload}, ${FIGURES[key].title(part)}; ${under(part, key)}. The numbers are in the table below the figure.`);

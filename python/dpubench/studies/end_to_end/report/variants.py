@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from dpubench.report.words import parameter_text
@@ -15,7 +15,7 @@ _ORDER: Final = ("run", "engines", "placement", "port", "CPUs", "parameter", "tr
 Placed = tuple[int, PointSummary]  #: (run, point)
 
 
-def _traits(run: int, run_name: str, point: PointSummary, schedules: int) -> dict[str, str]:
+def _traits(run_name: str, point: PointSummary, schedules: int, shared: Mapping[str, str]) -> dict[str, str]:
     """What tells a variant from another: trait -> words."""
     single = len(point.engines) == 1
     traits = {"run": run_name}
@@ -24,7 +24,9 @@ def _traits(run: int, run_name: str, point: PointSummary, schedules: int) -> dic
     traits["port"] = point.port
     traits["CPUs"] = f"{point.server_cpus} server CPU{'' if point.server_cpus == 1 else 's'}"
     traits |= {f"parameter {name}": parameter_text(name, value) for name, value in sorted(point.params.items())}
-    traits |= {f"traffic {name}": f"traffic {name.replace('_', ' ')} {value}" for name, value in sorted(point.traffic.items())}
+    traits |= {
+        f"traffic {name}": f"traffic {name.replace('_', ' ')} {value}" for name, value in sorted(point.traffic.items()) if shared.get(name) != value
+    }
     if schedules > 1 and point.load_kind == "rate":
         traits["schedule"] = point.schedule
     return traits
@@ -33,11 +35,12 @@ def _traits(run: int, run_name: str, point: PointSummary, schedules: int) -> dic
 class Variants:
     """The variants of some points of one workload, in the order of the run; the null workload's last."""
 
-    def __init__(self, placed: Sequence[Placed], run_names: Sequence[str]) -> None:
+    def __init__(self, placed: Sequence[Placed], run_names: Sequence[str], shared_traffic: Mapping[str, str]) -> None:
+        """``shared_traffic``: what of the traffic all points of the page have; it is said once, and not of each."""
         schedules = len({p.schedule for _, p in placed if p.load_kind == "rate"})
         found: dict[tuple[tuple[str, str], ...], list[Placed]] = {}
         for run, point in placed:
-            key = (*_traits(run, run_names[run], point, schedules).items(), ("null", str(point.is_null)))
+            key = (*_traits(run_names[run], point, schedules, shared_traffic).items(), ("null", str(point.is_null)))
             found.setdefault(key, []).append((run, point))
         ordered = sorted(found, key=lambda key: dict(key)["null"] == "True")  # stable
         keys = {is_null: [dict(key) for key in ordered if (dict(key)["null"] == "True") == is_null] for is_null in (False, True)}
