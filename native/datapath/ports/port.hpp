@@ -21,7 +21,7 @@ enum class Role : std::uint8_t { kServer, kClient };
 
 /// What a job says of a port.
 struct PortSpec {
-  std::string kind;  ///< "memif", "vhost", "af_packet", "af_xdp", "ring", "pcap", "null", "pci", "socket"
+  std::string kind;  ///< "memif", "vhost", "af_packet", "af_xdp", "ring", "pcap", "null", "pci", "socket", "xdp"
   Role role = Role::kServer;
   std::map<std::string, std::string, std::less<>> arguments;
 };
@@ -50,6 +50,7 @@ struct PortInfo {
   bool is_virtual = true;
   bool shares_buffers = false;
   std::uint32_t mtu_frame = 1518;  ///< largest frame with FCS
+  std::string interface{};         ///< of the kernel's, in this process's network namespace; empty where it has none
 };
 
 /// One open port with as many queues as loops. Queue i is used by one thread at a time. No call waits.
