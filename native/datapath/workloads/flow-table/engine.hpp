@@ -26,7 +26,7 @@ struct TableSetting {
   KeyKind key = KeyKind::kPaper;
   std::uint32_t cores = 1;
   std::uint64_t seed = 1;
-  std::uint32_t max_frame = 1518;                ///< with FCS
+  std::uint32_t max_frame = 1518;                  ///< with FCS
   std::span<const std::unique_ptr<Port>> ports{};  ///< [0] faces the client
 };
 

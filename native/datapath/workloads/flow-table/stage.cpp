@@ -77,6 +77,7 @@ void TableStage::begin() {
 void TableStage::collect(nlohmann::json& into, const std::string& dump_folder) {
   const Totals totals = table_->totals();
   nlohmann::json& sums = into["flow_table"];
+  if (sums.is_null()) sums = nlohmann::json::object();
   const auto add = [&](const char* name, std::uint64_t value) { sums[name] = sums.value(name, std::uint64_t{0}) + value; };
   add("flows", totals.flows);
   add("inserted", totals.inserted);

@@ -91,7 +91,7 @@ class Program {
     if (flows == nullptr || bpf_map__set_max_entries(flows, limits.flows) != 0) fail("the map cannot be sized", errno);
     if (const int failed = bpf_object__load(object_.get()); failed != 0) {
       fail("the kernel does not load the program with a map of " + std::to_string(limits.flows) +
-               " flows; it needs CAP_BPF and CAP_NET_ADMIN, eBPF in the kernel, and the memory",
+               " flows; it needs CAP_BPF and CAP_NET_ADMIN, Linux 5.17 or newer with eBPF, and the memory",
            -failed);
     }
     flows_ = bpf_map__fd(flows);
