@@ -90,6 +90,8 @@ class Loop {
 
   /// For `work` of call() alone:
   void begin(std::uint32_t trial);
+  /// Counts and record stay as they are: packets of the trial that still come are stale.
+  void end() { has_trial_ = false; }
   [[nodiscard]] const LoopCounts& counts() const { return counts_; }
   [[nodiscard]] const measure::Histogram& residence() const { return residence_; }
   [[nodiscard]] const PacketRecord& record() const { return record_; }
