@@ -197,7 +197,9 @@ TEST(PortPeer, DISABLED_Side) {
         if (value != 0) std::printf("%s=%llu\n", name.c_str(), static_cast<unsigned long long>(value));
       }
     }
-    if (!spec.keeps_buffers) EXPECT_EQ(rte_mempool_avail_count(pool), whole) << "a closed port has given back every packet";
+    if (!spec.keeps_buffers) {
+      EXPECT_EQ(rte_mempool_avail_count(pool), whole) << "a closed port has given back every packet";
+    }
   } catch (const Error& error) {
     FAIL() << error.what();
   }
