@@ -328,3 +328,35 @@ def test_ports_carry_every_frame_over_the_pair(kind: str) -> None:
         for side in (pair.client, pair.server):
             shown = subprocess.run(["ip", "-n", side.namespace, "-d", "link", "show", side.interface], capture_output=True, text=True, check=True)
             assert "xdp" not in shown.stdout, "no program stays at the interface"
+
+
+#: Sends frames to an interface and waits for each to come back. Arguments: interface, frames.
+ECHOED = """
+import socket, sys
+link = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x88B5))
+link.bind((sys.argv[1], 0x88B5))
+link.settimeout(10)
+for i in range(int(sys.argv[2])):
+    frame = bytes.fromhex("02000000000202000000000188b5") + i.to_bytes(4, "little") * 20
+    link.send(frame)
+    while True:
+        got, address = link.recvfrom(65535)
+        if address[2] != socket.PACKET_OUTGOING:
+            break
+    assert got == frame, (got, frame)
+"""
+
+
+@needs_root
+@pytest.mark.skipif(not PEERS.exists(), reason=f"{PEERS} is not built (make build-tests)")
+def test_a_tap_is_an_interface_as_long_as_its_port() -> None:
+    with network.veth_pair(1518) as pair:
+        side = peer(pair.server, "tap", True, {"interface": "tap0"}, count=50, max_frame=9018)
+        assert side.stdout is not None
+        assert any("peer is ready" in line for line in side.stdout)
+        shown = [*pair.server.prefix, "ip", "-o", "link", "show", "tap0"]
+        assert "mtu 9000" in subprocess.run(shown, capture_output=True, text=True, check=True).stdout
+        subprocess.run([*pair.server.prefix, sys.executable, "-c", ECHOED, "tap0", "50"], check=True, timeout=60)
+        said = side.communicate(timeout=60)[0]
+        assert side.returncode == 0, said
+        assert subprocess.run(shown, capture_output=True, check=False).returncode != 0
