@@ -351,11 +351,11 @@ for i in range(int(sys.argv[2])):
 @pytest.mark.skipif(not PEERS.exists(), reason=f"{PEERS} is not built (make build-tests)")
 def test_a_tap_is_an_interface_as_long_as_its_port() -> None:
     with network.veth_pair(1518) as pair:
-        side = peer(pair.server, "tap", True, {"interface": "tap0"}, count=50, max_frame=9018)
+        side = peer(pair.server, "tap", True, {"interface": "tap0"}, count=50)
         assert side.stdout is not None
         assert any("peer is ready" in line for line in side.stdout)
         shown = [*pair.server.prefix, "ip", "-o", "link", "show", "tap0"]
-        assert "mtu 9000" in subprocess.run(shown, capture_output=True, text=True, check=True).stdout
+        assert "mtu 1500" in subprocess.run(shown, capture_output=True, text=True, check=True).stdout
         subprocess.run([*pair.server.prefix, sys.executable, "-c", ECHOED, "tap0", "50"], check=True, timeout=60)
         said = side.communicate(timeout=60)[0]
         assert side.returncode == 0, said
