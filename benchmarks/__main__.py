@@ -23,7 +23,7 @@ from dpubench.programs import OPERATORS
 from dpubench.results import text
 from dpubench.workers.process import WorkerFault
 
-from benchmarks import bare, device, instrument, orientation, overhead, portable, startup
+from benchmarks import bare, datapath, device, instrument, orientation, overhead, portable, startup
 from benchmarks.apart import Apart
 from benchmarks.common import ROOT, Bench, Claim
 
@@ -34,6 +34,7 @@ PARTS: dict[str, Part] = {
     "bare": bare.measure,
     "portable": portable.measure,
     "device": device.measure,
+    "datapath": datapath.measure,
     "instrument": instrument.measure,
     "orientation": orientation.measure,
 }

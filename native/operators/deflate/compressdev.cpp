@@ -600,20 +600,11 @@ class Compressdev final : public Engine {
   [[nodiscard]] const EngineInfo& info() const override { return info_; }
   [[nodiscard]] std::string unavailable() const override {
     if (provider_.software() != nullptr) return dpdk::driver_missing(provider_.software()->driver);
-    try {
-      static_cast<void>(Devices::instance().named());
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return {};
+    return dpdk::reason_of([] { return static_cast<void>(Devices::instance().named()), std::string(); });
   }
   [[nodiscard]] std::string unsupported(const Params& params) const override {
     if (const Software* const software = provider_.software()) return why_not(params, software->capabilities, software->library);
-    try {
-      return why_not(params, provider_.device(0).first->capabilities, provider_.library());
-    } catch (const Error& error) {
-      return error.what();
-    }
+    return dpdk::reason_of([&] { return why_not(params, provider_.device(0).first->capabilities, provider_.library()); });
   }
   [[nodiscard]] std::unique_ptr<Session> prepare(const Work& work) const override {
     return std::make_unique<CompressSession>(work, provider_);

@@ -394,12 +394,7 @@ class NamedDmadev final : public Engine {
  public:
   [[nodiscard]] const EngineInfo& info() const override { return info_; }
   [[nodiscard]] std::string unavailable() const override {
-    try {
-      static_cast<void>(named());
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return {};
+    return dpdk::reason_of([] { return static_cast<void>(named()), std::string(); });
   }
   [[nodiscard]] std::unique_ptr<Session> prepare(const Work&) const override { return std::make_unique<NamedSession>(); }
 

@@ -367,21 +367,12 @@ class Regexdev final : public Engine {
  public:
   [[nodiscard]] const EngineInfo& info() const override { return info_; }
   [[nodiscard]] std::string unavailable() const override {
-    try {
-      static_cast<void>(named());
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return {};
+    return dpdk::reason_of([] { return static_cast<void>(named()), std::string(); });
   }
   [[nodiscard]] std::string unsupported(const Params& params) const override {
     constexpr std::uint64_t kSegments = 4;  // of a flow
     const std::uint64_t segments = params.is("mode", "stream") ? kSegments : 1;
-    try {
-      return too_much(named(), segments * params.number("size"), segments);
-    } catch (const Error& error) {
-      return error.what();
-    }
+    return dpdk::reason_of([&] { return too_much(named(), segments * params.number("size"), segments); });
   }
   [[nodiscard]] std::unique_ptr<Session> prepare(const Work& work) const override {
     return std::make_unique<RegexdevSession>(named(), static_cast<const RegexWork&>(work));

@@ -218,12 +218,10 @@ class Rsa final : public cryptodev::DeviceEngine {
       // 22.11: process_openssl_rsa_op_evp compares what the signature holds with the message, logs, and reports success.
       return params.is("operation", "verify") ? "crypto_openssl accepts a signature of another message (DPDK 22.11)" : "";
     }
-    try {
+    return dpdk::reason_of([&] {
       return device_lacks(*provider().device(0).first, params.is("operation", "sign"),
                           static_cast<std::uint32_t>(params.number("key_bits")));
-    } catch (const Error& error) {
-      return error.what();
-    }
+    });
   }
   [[nodiscard]] std::unique_ptr<Session> prepare(const Work& any) const override {
     const auto& work = static_cast<const PkeyWork&>(any);

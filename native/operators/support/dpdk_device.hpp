@@ -111,6 +111,16 @@ inline rte_device* pci_device_of(const std::string& object) {
   throw Error("which PCI device " + object + " is cannot be told: name one device alone");
 }
 
+/// What `ask` says: a reason, or nothing; where a device cannot be had to be asked, that fault is the reason.
+template <class Ask>
+std::string reason_of(Ask ask) {
+  try {
+    return ask();
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
 /// Memory of a lane's buffers that a device may read and write, until this is destroyed. Software drivers need none of it.
 class Mapping {
  public:

@@ -1,0 +1,263 @@
+"""The end-to-end study's programs beside dpdk-testpmd: the client's packet rate against its txonly, the server's forwarding against its macswap.
+
+Both sides have the same port, frame size, burst and CPUs, one after the other in ABBA order within a round; what stands on the other end of the
+link (rxonly, flowgen) is one dpdk-testpmd for both. Rates are of a stretch in the middle, by each program's own counters and clock.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final
+
+from dpubench import targets
+from dpubench.results import statistics
+from dpubench.workers.process import Worker, WorkerFault
+
+from benchmarks import common
+from benchmarks.common import Bench, Claim, Rates
+
+TESTPMD: Final = "dpdk-testpmd"
+SIZES: Final = (64, 1518)  #: bytes with FCS
+BURST: Final = 32
+LEAST_MEMIF, LEAST_NULL, LEAST_FORWARD = 1.0, 0.7, 0.9
+SETTLE_S, MEASURE_S = 0.3, 0.7
+LIMIT_S: Final = 30.0
+#: Without huge pages, which not every machine has: as our programs by default.
+EAL: Final = ("--no-huge", "-m", "512", "--no-pci", "--no-telemetry", "--no-shconf", "--log-level=error", "--force-max-simd-bitwidth=512")
+
+
+class Testpmd:
+    """One dpdk-testpmd on one CPU and one port, driven by its command line; forwarding begins with :meth:`start`."""
+
+    def __init__(self, bench: Bench, name: str, cpu: int, vdev: str, *words: str) -> None:
+        head = [TESTPMD, *EAL, "--file-prefix", f"bench-{os.getpid()}-{name}", "--lcores", f"0@{cpu},1@{cpu}", "--vdev", vdev]
+        tail = ["--", "-i", "--total-num-mbufs=16384", f"--burst={BURST}", *words]
+        self._output = (bench.scratch / f"testpmd-{name}").open("w+b")
+        environment = {**os.environ, "RUNTIME_DIRECTORY": str(bench.scratch)}
+        self._process = subprocess.Popen(
+            [*head, *tail], stdin=subprocess.PIPE, stdout=self._output, stderr=subprocess.STDOUT, env=environment, start_new_session=True
+        )
+        self._prompts = 0
+        self._await_prompt()
+
+    def __enter__(self) -> Testpmd:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        try:
+            self._send("quit")
+            self._process.wait(LIMIT_S)
+        except (subprocess.TimeoutExpired, OSError):
+            self._process.kill()
+            self._process.wait()
+        self._output.close()
+
+    def start(self) -> None:
+        self.ask("start")
+
+    def rates(self) -> dict[str, float]:
+        """Packets per second that it received and sent (``Rx``, ``Tx``), over the measured stretch. @raises RuntimeError"""
+        time.sleep(SETTLE_S)
+        self.ask("show port stats 0")  # rates are since the last show
+        time.sleep(MEASURE_S)
+        found = dict(re.findall(r"(Rx|Tx)-pps: +(\d+)", self.ask("show port stats 0")))
+        if set(found) != {"Rx", "Tx"}:
+            raise RuntimeError(f"{TESTPMD}: printed no rates")
+        return {side: float(rate) for side, rate in found.items()}
+
+    def ask(self, command: str) -> str:
+        """What it prints for a command. @raises RuntimeError"""
+        before = self._length()
+        self._send(command)
+        self._await_prompt()
+        self._output.seek(before)
+        return self._output.read().decode("utf-8", "replace")
+
+    def _send(self, command: str) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(command.encode() + b"\n")
+        self._process.stdin.flush()
+
+    def _length(self) -> int:
+        return os.fstat(self._output.fileno()).st_size
+
+    def _await_prompt(self) -> None:
+        end = time.monotonic() + LIMIT_S
+        while time.monotonic() < end:
+            self._output.seek(0)
+            text = self._output.read()
+            if text.count(b"testpmd> ") > self._prompts:
+                self._prompts = text.count(b"testpmd> ")
+                return
+            if self._process.poll() is not None:
+                said = text.decode("utf-8", "replace").strip().splitlines()
+                raise RuntimeError(f"{TESTPMD}: ended with status {self._process.returncode}: {said[-1] if said else 'without a word'}")
+            time.sleep(0.02)
+        raise RuntimeError(f"{TESTPMD}: no answer within {LIMIT_S:g} s")
+
+
+class Ours:
+    """dpubench-traffic or dpubench-server, ready. A context manager."""
+
+    def __init__(self, bench: Bench, program: str, job: dict[str, Any]) -> None:
+        self._worker = Worker(targets.find("local"), str(bench.programs / program), [], silence_s=LIMIT_S, limit_s=10 * LIMIT_S)
+        self._worker.send(json.dumps(job).encode() + b"\n")
+        self.ask(None, "ready")
+
+    def __enter__(self) -> Ours:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        if kind is None:
+            self._worker.send(b'{"end": true}\n', last=True)
+            while self._worker.next_event() is not None:
+                pass
+        self._worker.__exit__(kind, value, trace)
+
+    def ask(self, command: dict[str, Any] | None, answer: str) -> dict[str, Any]:
+        """Sends a command and waits for the event that answers it. @raises RuntimeError with the failure that came instead"""
+        if command is not None:
+            self._worker.send(json.dumps(command).encode() + b"\n")
+        while (event := self._worker.next_event()) is not None:
+            if event["event"] == "failure":
+                raise RuntimeError(event["message"])
+            if event["event"] == answer:
+                return event
+        raise RuntimeError(f"the program ended without a {answer} event")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a comparison runs: CPUs of both ends, and the socket of their link."""
+
+    ours: int
+    other: int
+    socket: Path
+
+    def memif(self, role: str) -> str:
+        return f"net_memif0,role={role},id=0,socket={self.socket},socket-abstract=no,bsize=2048,rsize=10"
+
+    def port(self, role: str) -> dict[str, Any]:
+        return {"kind": "memif", "role": role, "arguments": {"socket": str(self.socket)}}
+
+
+def _payload(size: int) -> str:
+    """dpdk-testpmd's length of a frame of ``size`` bytes with FCS."""
+    return f"--txpkts={size - 4}"
+
+
+def _flood(bench: Bench, cpu: int, port: dict[str, Any], size: int) -> float:
+    """Packets per second of our client alone."""
+    job = {
+        "schema": "dpubench.traffic-job/1", "seed": 1, "port": port, "cpu": cpu, "burst": BURST, "receive": False,
+        "traffic": {"source": "model", "flows": 1, "frame_sizes": [[size, 1]]},
+    }  # fmt: skip
+    trial = {"number": 1, "schedule": "flood", "ramp_s": SETTLE_S, "duration_s": MEASURE_S, "drain_s": 0}
+    with Ours(bench, "dpubench-traffic", job) as client:
+        event = client.ask({"trial": trial}, "trial")
+    return float(event["sent"]) / float(event["elapsed_ns"]) * 1e9
+
+
+def _txonly(bench: Bench, cpu: int, vdev: str, size: int) -> float:
+    with Testpmd(bench, "sender", cpu, vdev, "--forward-mode=txonly", _payload(size)) as sender:
+        sender.start()
+        return sender.rates()["Tx"]
+
+
+def _sending_memif(bench: Bench, place: Place, size: int, rates: Rates, rounds: Sequence[int]) -> None:
+    for number in rounds:
+        with Testpmd(bench, "receiver", place.other, place.memif("server"), "--forward-mode=rxonly") as receiver:
+            receiver.start()
+            _alternate(
+                rates, number, size,
+                lambda: _flood(bench, place.ours, place.port("client"), size),
+                lambda: _txonly(bench, place.ours, place.memif("client"), size),
+            )  # fmt: skip
+
+
+def _sending_null(bench: Bench, place: Place, size: int, rates: Rates, rounds: Sequence[int]) -> None:
+    for number in rounds:
+        _alternate(
+            rates, number, size,
+            lambda: _flood(bench, place.ours, {"kind": "null", "role": "client", "arguments": {}}, size),
+            lambda: _txonly(bench, place.ours, "net_null0", size),
+        )  # fmt: skip
+
+
+def _forwarding(bench: Bench, place: Place, size: int, rates: Rates, rounds: Sequence[int]) -> None:
+    """The rate at which frames come back to a generator that sends as fast as it can."""
+
+    def generated() -> float:
+        words = ("--forward-mode=flowgen", _payload(size))
+        with Testpmd(bench, "generator", place.other, place.memif("client"), *words) as generator:
+            generator.start()
+            return generator.rates()["Rx"]
+
+    def ours() -> float:
+        job = {
+            "schema": "dpubench.server-job/1",
+            "ports": [place.port("server")],
+            "cpus": [place.ours],
+            "burst": BURST,
+            "workload": {"name": "forward"},
+        }
+        with Ours(bench, "dpubench-server", job):
+            return generated()
+
+    def theirs() -> float:
+        with Testpmd(bench, "server", place.ours, place.memif("server"), "--forward-mode=macswap") as server:
+            server.start()
+            return generated()
+
+    for number in rounds:
+        _alternate(rates, number, size, ours, theirs)
+
+
+def _alternate(rates: Rates, number: int, size: int, ours: Callable[[], float], theirs: Callable[[], float]) -> None:
+    for half, order in enumerate((("ours", "theirs"), ("theirs", "ours"))):
+        for side in order:
+            rates[f"{side} {size}"][number][(0, half)] = (ours if side == "ours" else theirs)()
+
+
+def measure(bench: Bench) -> Iterator[Claim]:
+    """A line per claim: its worst frame size."""
+    subjects = (
+        ("client on memif: packets sent, over dpdk-testpmd txonly", _sending_memif, LEAST_MEMIF),
+        ("client on null: packets sent, over dpdk-testpmd txonly", _sending_null, LEAST_NULL),
+        ("server on memif: packets forwarded, over dpdk-testpmd macswap", _forwarding, LEAST_FORWARD),
+    )
+    for claim, run, least in subjects:
+        try:
+            if shutil.which(TESTPMD) is None:
+                raise RuntimeError(f"{TESTPMD} is not installed (package dpdk-dev)")
+            yield _compared(bench, claim, run, least)
+        except (WorkerFault, RuntimeError, OSError) as fault:
+            yield Claim("datapath", claim, str(fault), f"at least {least}", "not run")
+
+
+def _compared(bench: Bench, claim: str, run: Callable[[Bench, Place, int, Rates, Sequence[int]], None], least: float) -> Claim:
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) < 2:
+        raise RuntimeError("needs two CPUs: one for each end of the link")
+    place = Place(cpus[1], cpus[0], bench.scratch / "memif")
+    rates: Rates = defaultdict(lambda: defaultdict(dict))
+    for size in SIZES:
+        run(bench, place, size, rates, range(2 if bench.quick else bench.rounds))
+    found = {size: statistics.ratio_interval(common.ratios(rates, f"theirs {size}", f"ours {size}")) for size in SIZES}
+    low = min(found, key=lambda size: found[size].value)
+    details = {
+        str(size): {"ratio": asdict(interval)} | {f"{side}_mpps": common.rate(rates, f"{side} {size}").value / 1e6 for side in ("ours", "theirs")}
+        for size, interval in found.items()
+    }
+    verdict = common.worst([common.at_least(interval, least) for interval in found.values()])
+    return Claim("datapath", claim, f"{common.span(found[low])} at {low} B", f"at least {least}", verdict, details)
