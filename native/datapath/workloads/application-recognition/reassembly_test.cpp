@@ -49,10 +49,10 @@ TEST(Reassembly, YieldsTheTextAroundWhatIsNew) {
   for (const std::uint32_t start : {0U, 1'000'000U, 0xfffffff5U, 0x7ffffffaU}) {
     Feeder flow(start);
     EXPECT_EQ(flow.at(0, "0123456789"), "0123456789");
-    EXPECT_EQ(flow.at(10, "abcdefghij"), "23456789abcdefghij");   // 8 bytes of what came before
-    EXPECT_EQ(flow.at(30, "ABCDEFGHIJ"), "ABCDEFGHIJ");           // a gap
+    EXPECT_EQ(flow.at(10, "abcdefghij"), "23456789abcdefghij");  // 8 bytes of what came before
+    EXPECT_EQ(flow.at(30, "ABCDEFGHIJ"), "ABCDEFGHIJ");          // a gap
     EXPECT_EQ(flow.at(20, "klmnopqrst"), "cdefghijklmnopqrstABCDEFGH");
-    EXPECT_EQ(flow.at(0, "XXXXXXXXXXXXXXXXXXXX"), "");            // came before
+    EXPECT_EQ(flow.at(0, "XXXXXXXXXXXXXXXXXXXX"), "");  // came before
     EXPECT_EQ(flow.counters().repeated, 1U);
     EXPECT_EQ(flow.counters().out_of_order, 2U);
   }
@@ -98,7 +98,8 @@ TEST(Reassembly, AConnectionBeginsWithItsSyn) {
 TEST(Reassembly, MemoryIsBounded) {
   Feeder flow(0);
   const std::string text(1000, 'x');
-  for (std::uint32_t i = 0; i < 100; ++i) EXPECT_EQ(flow.at(10 * i, std::string_view(text).substr(0, 10)).size(), i == 0 ? 10U : 18U);
+  for (std::uint32_t i = 0; i < 100; ++i)
+    EXPECT_EQ(flow.at(10 * i, std::string_view(text).substr(0, 10)).size(), i == 0 ? 10U : 18U);
   EXPECT_EQ(flow.at(0, "0123456789"), "");
   EXPECT_EQ(flow.counters().old, 1U);
   EXPECT_GT(flow.counters().forgotten_bytes, 800U);
@@ -128,7 +129,8 @@ TEST(Reassembly, TheFlowThatWasIdleForLongestIsEvicted) {
 
 TEST(Reassembly, RefusesLimitsThatContradictEachOther) {
   test::expect_error([] { Reassembly r({.flows = 0, .stretch_bytes = 128, .overlap_bytes = 8}); }, {"0 flows"});
-  test::expect_error([] { Reassembly r({.flows = 1, .stretch_bytes = 128, .overlap_bytes = 33}); }, {"overlap of 33", "a quarter"});
+  test::expect_error([] { Reassembly r({.flows = 1, .stretch_bytes = 128, .overlap_bytes = 33}); },
+                     {"overlap of 33", "a quarter"});
 }
 
 TEST(Reassembly, DoesWhatAMapFromByteToContentDoes) {
