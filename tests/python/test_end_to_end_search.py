@@ -29,7 +29,7 @@ class Device:
         self.trials += 1
         due = round(rate_pps * duration_s)
         if rate_pps > self.client_pps:
-            return Outcome(due, due, limited=True)
+            return Outcome(due, due, "client-limited")
         lost = max(due - round(self.capacity_pps * duration_s), 0)
         return Outcome(due, lost)
 
@@ -50,25 +50,25 @@ def test_both_rates_of_a_device_are_found_within_the_width(capacity_pps: float) 
         # A packet more or less decides at the bound: a rounding of the trial's number of packets.
         assert bounds.lower_pps <= truth * 1.0001 and bounds.upper_pps >= truth * 0.9999
         assert bounds.upper_pps - bounds.lower_pps <= 0.0201 * bounds.upper_pps
-        assert not bounds.limited
+        assert bounds.limit == ""
     assert device.trials < 80
 
 
 def test_what_the_client_cannot_offer_is_not_the_servers_limit() -> None:
     found = by_goal(find(search(), Device(5e6, client_pps=1e6).measure))
     for bounds in found.values():
-        assert bounds.limited
+        assert bounds.limit == "client-limited"
         assert bounds.lower_pps is not None and 0.97e6 <= bounds.lower_pps <= 1e6
 
 
 def test_a_device_that_holds_the_highest_rate_has_no_upper_bound() -> None:
     found = find(search(max_rate="1Mpps"), Device(5e6).measure)
-    assert all(f.upper_pps is None and f.limited and f.lower_pps == pytest.approx(1e6) for f in found)
+    assert all(f.upper_pps is None and f.limit == "client-limited" and f.lower_pps == pytest.approx(1e6) for f in found)
 
 
 def test_a_device_that_loses_at_the_lowest_rate_has_no_lower_bound() -> None:
     found = by_goal(find(search(min_rate="100kpps"), Device(10e3).measure))
-    assert found["NDR"].lower_pps is None and not found["NDR"].limited
+    assert found["NDR"].lower_pps is None and found["NDR"].limit == ""
 
 
 def test_one_goal_alone() -> None:

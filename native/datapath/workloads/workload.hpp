@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 #include <string_view>
@@ -122,6 +123,8 @@ class Workload {
 std::span<const Workload* const> workloads();
 /// nullptr when there is none of that name.
 const Workload* find_workload(std::string_view name);
+/// For the catalog: name, summary, definition, parameters, stages with their engines, inputs and sources of each workload.
+nlohmann::json workload_catalog(const EngineCatalog& engines);
 
 namespace detail {
 struct WorkloadRegistrar {

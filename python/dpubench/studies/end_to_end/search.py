@@ -8,6 +8,7 @@ from typing import Final
 
 from MLRsearch import AbstractMeasurer, Config, MeasurementResult, MultipleLossRatioSearch, SearchGoal
 
+from dpubench.studies.end_to_end.model import Limit
 from dpubench.studies.end_to_end.plan import Search
 
 NDR: Final = "NDR"
@@ -20,7 +21,7 @@ class Outcome:
 
     due: int
     lost: int  #: of them; all where the client could not offer the rate
-    limited: bool = False  #: by the client or by stalls: what it says is nothing of the server
+    limit: Limit = ""  #: client-limited or stall-limited: what it says is nothing of the server
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,8 @@ class Found:
     loss_goal: float
     lower_pps: float | None  #: the highest rate within the goal; None: even the lowest rate loses more
     upper_pps: float | None  #: the lowest rate beyond it; None: even the highest rate is within it
-    limited: bool  #: the upper bound is the client's or a stall's doing: the server's limit lies somewhere above ``lower_pps``
+    #: client-limited or stall-limited where the upper bound is their doing: the server's limit lies somewhere above ``lower_pps`` then
+    limit: Limit
 
 
 class SearchFailed(Exception):
@@ -75,14 +77,14 @@ def find(plan: Search, measure: Callable[[float, float], Outcome]) -> list[Found
     for name, goal in goals.items():
         lower, upper = results[goal].relevant_lower_bound, results[goal].relevant_upper_bound
         low, high = (None if bound is None else float(bound) for bound in (lower, upper))
-        found.append(Found(name, goal.loss_ratio, low, high, high is None or measurer.limited_at(high)))
+        found.append(Found(name, goal.loss_ratio, low, high, "client-limited" if high is None else measurer.limit_at(high)))
     return found
 
 
 class _Measurer(AbstractMeasurer):  # type: ignore[misc]  # the package has no types
     def __init__(self, measure: Callable[[float, float], Outcome]) -> None:
         self._measure = measure
-        self._limited: list[tuple[float, bool]] = []
+        self._limits: list[tuple[float, Limit]] = []
         self.failed: Exception | None = None
 
     def measure(self, intended_duration: float, intended_load: float) -> MeasurementResult:
@@ -91,10 +93,11 @@ class _Measurer(AbstractMeasurer):  # type: ignore[misc]  # the package has no t
         except RuntimeError as error:  # the package's own errors are of this class too
             self.failed = error
             raise
-        self._limited.append((intended_load, outcome.limited))
+        self._limits.append((intended_load, outcome.limit))
         return MeasurementResult(intended_duration=intended_duration, intended_load=intended_load, offered_count=outcome.due, loss_count=outcome.lost)
 
-    def limited_at(self, rate_pps: float) -> bool:
-        """Whether most trials at this rate were limited by something else than the server."""
-        here = [limited for rate, limited in self._limited if abs(rate - rate_pps) <= 1e-6 * rate_pps]
-        return 2 * sum(here) > len(here)
+    def limit_at(self, rate_pps: float) -> Limit:
+        """What most trials at this rate were limited by, where that was not the server."""
+        here = [limit for rate, limit in self._limits if abs(rate - rate_pps) <= 1e-6 * rate_pps]
+        others: list[Limit] = [limit for limit in here if limit in ("client-limited", "stall-limited")]
+        return max(others, key=others.count) if 2 * len(others) > len(here) else ""
