@@ -104,7 +104,7 @@
         }
         for (const p of searched) rows.push([nameOf(part, p.variant), frameWords(part, p.frame), p.kind, ...cells(scaled(p.pps, 1e-6)), ...cells(p.gbps), p.loss[0] === null ? "" : lossText(p), p.limitText, p.why || p.remarks]);
         return { traces, ends, intervals: true, ylog: true, xwhole: true, xtitle: "frame with FCS, B", ytitle: unit.label, xticks: part.frames.map((f) => searched.find((p) => p.frame === f)?.frameBytes).filter(Boolean), gone: missing(searched),
-          note: "NDR: round marks and solid lines; PDR (0.5 %): small diamonds and dotted lines.", table: { columns: ["variant", "frame", "search", "Mpps", "95 % interval", "Gb/s (L2)", "95 % interval", "loss", "limits of its trials", "note"], rows } };
+          note: "NDR: round marks and solid lines; PDR (0.5 %): small diamonds and dotted lines.", table: { columns: ["variant", "frame", "search", "Mpps", "95 % interval", "Gb/s (L2)", "95 % interval", "loss", "limits of its rounds", "note"], rows } };
       },
     },
     stages: {
@@ -146,7 +146,7 @@
         f.extra = ordered.map((o) => o.y);
         f.gone.push(...leftOut(atFrame(part).filter((p) => !isSearch(p) && !points.includes(p)), "it has no offered rate; its throughput is in the table of all points"));
         return { ...f, ylog: true, ytitle: `${unit.label} that came back`, note: "Dotted: all that was offered.",
-          table: { columns: ["variant", "load", "offered, Mpps", "Mpps", "95 % interval", "Gb/s (L2)", "95 % interval", "loss", "limits of its trials", "note"], rows: points.map((p) => [nameOf(part, p.variant), p.load, num(p.offered * 1e-6), ...cells(scaled(p.pps, 1e-6)), ...cells(p.gbps), p.loss[0] === null ? "" : lossText(p), p.limitText, p.why || p.remarks]) } };
+          table: { columns: ["variant", "load", "offered, Mpps", "Mpps", "95 % interval", "Gb/s (L2)", "95 % interval", "loss", "limits of its rounds", "note"], rows: points.map((p) => [nameOf(part, p.variant), p.load, num(p.offered * 1e-6), ...cells(scaled(p.pps, 1e-6)), ...cells(p.gbps), p.loss[0] === null ? "" : lossText(p), p.limitText, p.why || p.remarks]) } };
       },
     },
     cpu: {
@@ -156,7 +156,7 @@
         const withheld = points.filter((p) => p.cpuWithheld);
         return { ...overRate(part, th, points, of, (p) => [spanText(of(p), "% of the polls' time found packets")]), ylog: false, ytop: 100, ytitle: "% of the server's CPUs", gone: [...points.filter((p) => usable(p) && p.cpu[0] === null).map((p) => ({ p, why: p.cpuWithheld ? `withheld: ${p.cpuWithheld}` : "its CPU share was not measured" })), ...missing(points)],
           note: withheld.length ? `Withheld for ${plural(withheld.length, "point")}: ${[...new Set(withheld.map((p) => p.cpuWithheld))].join("; ")}.` : "Time of polls that found packets, of all polls.",
-          table: { columns: ["variant", "load", "offered, Mpps", "server CPU, %", "95 % interval", "limits of its trials", "note"], rows: points.map((p) => [nameOf(part, p.variant), p.load, num(p.offered * 1e-6), ...cells(of(p)), p.limitText, p.why || (p.cpuWithheld ? `withheld: ${p.cpuWithheld}` : p.remarks)]) } };
+          table: { columns: ["variant", "load", "offered, Mpps", "server CPU, %", "95 % interval", "limits of its rounds", "note"], rows: points.map((p) => [nameOf(part, p.variant), p.load, num(p.offered * 1e-6), ...cells(of(p)), p.limitText, p.why || (p.cpuWithheld ? `withheld: ${p.cpuWithheld}` : p.remarks)]) } };
       },
     },
     latency: {
@@ -182,7 +182,7 @@
         }
         const gone = [...leftOut(points.filter((p) => usable(p) && !p.latency), "its latency was not measured"), ...missing(points)];
         return { ...f, gone, intervals: !spread, ylog: true, ytitle: "us", note: `${spread ? "Line: p50; stems end at p99.9 with dashes at p90 and p99 (choose one of them for its intervals). " : ""}From due time to receive burst; ${[...new Set(points.map((p) => p.timestamps).filter(Boolean))].join("; ") || "timestamps: none"}. Floor: the null workload.`,
-          table: { columns: ["variant", "load", "offered, Mpps", ...data.percentiles.flatMap((n) => [`${PERCENTILE[n]}, us`, "95 % interval"]), "p50 of the floor, us", "residence p50, us", "residence p99, us", "limits of its trials", "note"],
+          table: { columns: ["variant", "load", "offered, Mpps", ...data.percentiles.flatMap((n) => [`${PERCENTILE[n]}, us`, "95 % interval"]), "p50 of the floor, us", "residence p50, us", "residence p99, us", "limits of its rounds", "note"],
             rows: points.map((p) => [nameOf(part, p.variant), p.load, num(p.offered * 1e-6), ...data.percentiles.flatMap((n) => cells(latencyOf(p, n))), p.floor === null ? "" : num(latencyOf(part.points[p.floor], "p50")[0]), ...["p50", "p99"].map((n) => (p.residence ? num(p.residence[n][0] / 1e3) : "–")), p.limitText, p.why || p.remarks]) } };
       },
     },
@@ -200,7 +200,7 @@
         }
         const rows = points.filter((p) => p.latency).map((p) => [nameOf(part, p.variant), p.load, ...cells(latencyOf(p, name)), ...cells(scaled(p.pps, 1e-6)), ...cells(p.gbps), p.limitText, p.remarks]);
         return { traces, ends, intervals: true, ylog: true, xtitle: `latency ${PERCENTILE[name]}, us`, ytitle: `${unit.label} that came back`, gone: leftOut(points.filter((p) => !p.latency || !usable(p)), "its latency was not measured (a flood has no due times)"), note: "A point for each load, joined from the lowest to the highest.",
-          table: { columns: ["variant", "load", `${PERCENTILE[name]}, us`, "95 % interval", "Mpps", "95 % interval", "Gb/s (L2)", "95 % interval", "limits of its trials", "note"], rows } };
+          table: { columns: ["variant", "load", `${PERCENTILE[name]}, us`, "95 % interval", "Mpps", "95 % interval", "Gb/s (L2)", "95 % interval", "limits of its rounds", "note"], rows } };
       },
     },
     loss: {
@@ -216,7 +216,7 @@
         const clean = shown.filter((p) => p.loss[0] === 0).length;
         return { traces, x, nothing: shown.length && clean === shown.length ? `Nothing was lost: ${plural(clean, "point")}.` : "", ticks: shown.map((p) => (p.offered ? shortRate(p.offered) : p.load)), groups, ends: [], ytitle: "% of what was due", gone: leftOut(points.filter((p) => !shown.includes(p)), "where it lost packets is not known"), legend: data.places.map((name, k) => ({ name, color: placeColor(th, k) })), intervals: true,
           note: `${clean} of ${plural(shown.length, "point")} lost nothing. Pale bars with ✕ or ✚: limited by the client or a stall, no statement on the server.`,
-          table: { columns: ["variant", "load", "lost, %", "95 % interval", ...data.places.map((n) => `${n}, %`), "limits of its trials", "note"], rows: points.map((p) => [nameOf(part, p.variant), p.load, ...cells(scaled(p.loss, 100)), ...p.places.map((v) => (v[0] === null ? "–" : num2(100 * v[0]))), p.limitText, p.why || p.remarks]) } };
+          table: { columns: ["variant", "load", "lost, %", "95 % interval", ...data.places.map((n) => `${n}, %`), "limits of its rounds", "note"], rows: points.map((p) => [nameOf(part, p.variant), p.load, ...cells(scaled(p.loss, 100)), ...p.places.map((v) => (v[0] === null ? "–" : num2(100 * v[0]))), p.limitText, p.why || p.remarks]) } };
       },
     },
   };
@@ -385,7 +385,7 @@
   }
   function pointTable(part) {
     const all = allPoints(part);
-    const shown = { columns: ["variant", "frame", "load", "Mpps", "95 % interval", "Gb/s (L2)", "loss", "CPU, %", "p50, us", "p99, us", "p99.9, us", "rounds", "trials", "limits of its trials", "note"],
+    const shown = { columns: ["variant", "frame", "load", "Mpps", "95 % interval", "Gb/s (L2)", "loss", "CPU, %", "p50, us", "p99, us", "p99.9, us", "rounds", "trials", "limits of its rounds", "note"],
       rows: part.points.map((p) => [nameOf(part, p.variant), frameWords(part, p.frame), p.load, ...cells(scaled(p.pps, 1e-6)), num(p.gbps[0]), p.loss[0] === null ? "–" : p.loss[0] === 0 ? "0" : `${num(100 * p.loss[0])} %`, p.cpu[0] === null ? "–" : num(100 * p.cpu[0]), ...["p50", "p99", "p99_9"].map((n) => num(latencyOf(p, n)[0])), p.rounds, p.trials, p.limitText, [p.why, p.weak, p.remarks].filter(Boolean).join("; ")]) };
     return [h("div", { class: "points-tools downloads" }, plural(part.points.length, "point"), h("button", { type: "button", "data-points-format": "csv", click: () => save(`dpubench-${part.workload}${part.isVirtual ? "-virtual-link" : ""}.csv`, csv(all.columns, all.rows), "text/csv") }, "CSV of everything")), table(shown).firstChild];
   }
