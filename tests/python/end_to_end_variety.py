@@ -31,7 +31,7 @@ def limited_run() -> RunSummary:
     stalled.limit, stalled.limits, stalled.loss_ratio = "stall-limited", {"": 2, "stall-limited": 4}, Interval(0.02, 0.01, 0.03)
     stalled.loss_by_place = {**stalled.loss_by_place, "server_receive": Interval(0.02, 0.01, 0.03)}
     search = find(run, "flow-table", "512", "NDR", "dpdk-hash")
-    search.limit, search.limits = "client-limited", {"": 10, "client-limited": 60}
+    search.limit, search.limits = "client-limited", {"": 1, "client-limited": 6}
     for point in run.points:
         if point.frame == "512":
             point.server_cpu_share, point.server_cpu_withheld = None, "the kernel's receive work runs on another CPU"

@@ -91,7 +91,7 @@ def test_what_is_missing_says_why_in_the_data_and_on_the_page() -> None:
     for words in (
         "failed: trial: the server was killed by SIGKILL",
         "cannot run here: xdp: needs root",
-        "client-limited (6 of 6 trials): no statement",
+        "client-limited (6 of 6 rounds): no statement",
     ):
         assert words in text
     withheld = [e for part in page.parts for e in part.data["points"] if e["frame"] == "512"]
@@ -175,10 +175,10 @@ def test_a_clients_limit_is_never_the_servers() -> None:
     page = page_of(run)
     part = part_of(page, "flow-table")
     cell = part.rows[0].cells[1]
-    assert cell is not None and cell.ndr is limited and cell.beyond is None and "client-limited (60 of 70 trials)" in cell.why_no_beyond
+    assert cell is not None and cell.ndr is limited and cell.beyond is None and "client-limited (6 of 7 rounds)" in cell.why_no_beyond
     rows = [r for r in part.ratios if r.frame == "512" and r.load == "NDR"]
     assert [r.verdict for r in rows] == ["not comparable"] and "no statement on the server" in rows[0].reason
-    assert "client-limited (60 of 70 trials): not the server's limit" in report.render(page)
+    assert "client-limited (6 of 7 rounds): not the server's limit" in report.render(page)
     fastest = find(run, "flow-table", "64", "NDR", "dpdk-hash")
     fastest.limit = "client-limited"
     assert part_of(page_of(run), "flow-table").answer.startswith("flow-table sustains 3.35 Mpps of 64 B frames over memif without loss (portable)")

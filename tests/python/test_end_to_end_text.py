@@ -41,7 +41,7 @@ def test_what_is_missing_says_why() -> None:
     failed, missing, client = run.points[-1], run.points[-2], run.points[-3]
     assert any("failed: trial: the server was killed by SIGKILL" in line for line in lines_of(shown, failed))
     assert any("cannot run here: xdp: needs root" in line for line in lines_of(shown, missing))
-    assert any("client-limited (6 of 6 trials): no statement on the server" in line for line in lines_of(shown, client))
+    assert any("client-limited (6 of 6 rounds): no statement on the server" in line for line in lines_of(shown, client))
 
 
 def test_a_limit_of_the_client_is_never_one_of_the_server() -> None:
@@ -49,7 +49,7 @@ def test_a_limit_of_the_client_is_never_one_of_the_server() -> None:
     point = run.points[0]
     point.limit, point.limits = "stall-limited", {"": 2, "stall-limited": 4}
     (line,) = [line for line in lines_of(text.show([run]), point) if "null" in line]
-    assert "stall-limited (4 of 6 trials): not the server's limit" in line
+    assert "stall-limited (4 of 6 rounds): not the server's limit" in line
 
 
 def test_withheld_cpu_says_why_and_one_round_has_no_interval() -> None:

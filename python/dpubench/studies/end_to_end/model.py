@@ -117,7 +117,8 @@ class PointSummary:
     corrupted: int = 0
     wrong: int = 0
     flows_checked: int = 0
-    limits: dict[str, int] = field(default_factory=dict)  #: trials by :data:`Limit`, "" among them
+    #: rounds by the :data:`Limit` of the trial that counts, of a search by what bounded it; "" among them
+    limits: dict[str, int] = field(default_factory=dict)
     #: the verdict over its rounds: what most trials that were limited were limited by; never a statement on the server but with "server-limited"
     limit: Limit = ""
     labels: list[str] = field(default_factory=list)  #: to be said beside every figure: see above

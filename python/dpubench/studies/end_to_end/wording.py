@@ -58,10 +58,10 @@ def proves_correctness_only(point: PointSummary) -> bool:
 
 
 def limit_text(point: PointSummary) -> str:
-    """What limited how many of the trials; empty where nothing did."""
+    """What limited how many of the rounds; empty where nothing did."""
     if not point.limit:
         return ""
-    return f"{point.limit} ({point.limits.get(point.limit, 0)} of {sum(point.limits.values())} trials)"
+    return f"{point.limit} ({point.limits.get(point.limit, 0)} of {sum(point.limits.values())} rounds)"
 
 
 def why_empty(point: PointSummary) -> str:

@@ -103,20 +103,21 @@
           }
         }
         for (const p of searched) rows.push([nameOf(part, p.variant), frameWords(part, p.frame), p.kind, ...cells(scaled(p.pps, 1e-6)), ...cells(p.gbps), p.loss[0] === null ? "" : lossText(p), p.limitText, p.why || p.remarks]);
-        return { traces, ends, ylog: true, xwhole: true, xtitle: "frame with FCS, B", ytitle: unit.label, xticks: part.frames.map((f) => searched.find((p) => p.frame === f)?.frameBytes).filter(Boolean), gone: missing(searched),
-          note: "NDR: round marks and solid lines; PDR (0.5 %): small diamonds and dotted lines.", table: { columns: ["variant", "frame", "search", "Mpps", "95 % interval", "Gb/s (L2)", "95 % interval", "loss", "limits of its trials", "note"], rows } };
+        return { traces, ends, intervals: true, ylog: true, xwhole: true, xtitle: "frame with FCS, B", ytitle: unit.label, xticks: part.frames.map((f) => searched.find((p) => p.frame === f)?.frameBytes).filter(Boolean), gone: missing(searched),
+          note: "NDR: round marks and solid lines; PDR (0.5 %): small diamonds and dotted lines.", table: { columns: ["variant", "frame", "search", "Mpps", "95 % interval", "Gb/s (L2)", "95 % interval", "loss", "limits of its rounds", "note"], rows } };
       },
     },
     stages: {
       title: (part) => `Cost per stage at ${part.state.load || "no load"}`, file: "stages", bars: true,
       build(part, th) {
         const at = atFrame(part).filter((p) => p.load === part.state.load);
-        const shown = at.filter((p) => p.stages.length && usable(p)), rows = [], traces = [], sums = [];
+        const shown = at.filter((p) => p.stages.length && usable(p)), rows = [], traces = [], sums = [], legend = [];
         const names = [...new Set(shown.flatMap((p) => p.stages.map((s) => s.name)))].sort((a, b) => order(shown, a) - order(shown, b));
         const y = shown.map((_, i) => shown.length - 1 - i);
         const most = Math.max(...shown.map((p) => p.stages.reduce((t, s) => t + (s.perPacket[0] ?? 0), 0)));
         names.forEach((name, k) => {
           const own = name === "parse" || name === "transmit", color = own ? alpha(th.soft, name === "parse" ? 0.35 : 0.5) : th.lines[(k + 1) % th.lines.length];
+          legend.push({ name, color });
           const found = shown.map((p) => p.stages.find((s) => s.name === name));
           traces.push({
             type: "bar", orientation: "h", name: plain(name), y, x: found.map((s) => s?.perPacket[0] ?? 0), marker: { color, line: { color: th.paper, width: 1 } }, hoverinfo: "text", textposition: "inside", insidetextanchor: "middle",
@@ -130,7 +131,7 @@
           if (!p.stages.length) rows.push([nameOf(part, p.variant), "", "", "", "", "", "", "", "", "", "", p.why || "no stage of it was timed here", ""]);
         }
         const hidden = leftOut(at.filter((p) => !shown.includes(p)), "no stage of it was timed here");
-        return { traces, sums, categories: shown.map((p) => nameOf(part, p.variant)), y, xtitle: "ns of server CPU per packet received", gone: hidden, ends: [],
+        return { traces, sums, legend, categories: shown.map((p) => nameOf(part, p.variant)), y, xtitle: "ns of server CPU per packet received", gone: hidden, ends: [],
           note: "Sampled on some bursts; a stage's cost is spread over all packets that the server received, so that stages add up. The null workload's bar is the floor.",
           table: { columns: ["variant", "stage", "engine", "ns per packet of the server", "95 % interval", "ns per packet of the stage", "95 % interval", "share of packets", "packets timed", "build, ms", "memory, MiB", "path", "verified"], rows } };
       },
@@ -145,7 +146,7 @@
         f.extra = ordered.map((o) => o.y);
         f.gone.push(...leftOut(atFrame(part).filter((p) => !isSearch(p) && !points.includes(p)), "it has no offered rate; its throughput is in the table of all points"));
         return { ...f, ylog: true, ytitle: `${unit.label} that came back`, note: "Dotted: all that was offered.",
-          table: { columns: ["variant", "load", "offered, Mpps", "Mpps", "95 % interval", "Gb/s (L2)", "95 % interval", "loss", "limits of its trials", "note"], rows: points.map((p) => [nameOf(part, p.variant), p.load, num(p.offered * 1e-6), ...cells(scaled(p.pps, 1e-6)), ...cells(p.gbps), p.loss[0] === null ? "" : lossText(p), p.limitText, p.why || p.remarks]) } };
+          table: { columns: ["variant", "load", "offered, Mpps", "Mpps", "95 % interval", "Gb/s (L2)", "95 % interval", "loss", "limits of its rounds", "note"], rows: points.map((p) => [nameOf(part, p.variant), p.load, num(p.offered * 1e-6), ...cells(scaled(p.pps, 1e-6)), ...cells(p.gbps), p.loss[0] === null ? "" : lossText(p), p.limitText, p.why || p.remarks]) } };
       },
     },
     cpu: {
@@ -155,7 +156,7 @@
         const withheld = points.filter((p) => p.cpuWithheld);
         return { ...overRate(part, th, points, of, (p) => [spanText(of(p), "% of the polls' time found packets")]), ylog: false, ytop: 100, ytitle: "% of the server's CPUs", gone: [...points.filter((p) => usable(p) && p.cpu[0] === null).map((p) => ({ p, why: p.cpuWithheld ? `withheld: ${p.cpuWithheld}` : "its CPU share was not measured" })), ...missing(points)],
           note: withheld.length ? `Withheld for ${plural(withheld.length, "point")}: ${[...new Set(withheld.map((p) => p.cpuWithheld))].join("; ")}.` : "Time of polls that found packets, of all polls.",
-          table: { columns: ["variant", "load", "offered, Mpps", "server CPU, %", "95 % interval", "limits of its trials", "note"], rows: points.map((p) => [nameOf(part, p.variant), p.load, num(p.offered * 1e-6), ...cells(of(p)), p.limitText, p.why || (p.cpuWithheld ? `withheld: ${p.cpuWithheld}` : p.remarks)]) } };
+          table: { columns: ["variant", "load", "offered, Mpps", "server CPU, %", "95 % interval", "limits of its rounds", "note"], rows: points.map((p) => [nameOf(part, p.variant), p.load, num(p.offered * 1e-6), ...cells(of(p)), p.limitText, p.why || (p.cpuWithheld ? `withheld: ${p.cpuWithheld}` : p.remarks)]) } };
       },
     },
     latency: {
@@ -180,8 +181,8 @@
           });
         }
         const gone = [...leftOut(points.filter((p) => usable(p) && !p.latency), "its latency was not measured"), ...missing(points)];
-        return { ...f, gone, ylog: true, ytitle: "us", note: `${spread ? "Line: p50; stems end at p99.9 with dashes at p90 and p99. " : ""}From due time to receive burst; ${[...new Set(points.map((p) => p.timestamps).filter(Boolean))].join("; ") || "timestamps: none"}. Floor: the null workload.`,
-          table: { columns: ["variant", "load", "offered, Mpps", ...data.percentiles.flatMap((n) => [`${PERCENTILE[n]}, us`, "95 % interval"]), "p50 of the floor, us", "residence p50, us", "residence p99, us", "limits of its trials", "note"],
+        return { ...f, gone, intervals: !spread, ylog: true, ytitle: "us", note: `${spread ? "Line: p50; stems end at p99.9 with dashes at p90 and p99 (choose one of them for its intervals). " : ""}From due time to receive burst; ${[...new Set(points.map((p) => p.timestamps).filter(Boolean))].join("; ") || "timestamps: none"}. Floor: the null workload.`,
+          table: { columns: ["variant", "load", "offered, Mpps", ...data.percentiles.flatMap((n) => [`${PERCENTILE[n]}, us`, "95 % interval"]), "p50 of the floor, us", "residence p50, us", "residence p99, us", "limits of its rounds", "note"],
             rows: points.map((p) => [nameOf(part, p.variant), p.load, num(p.offered * 1e-6), ...data.percentiles.flatMap((n) => cells(latencyOf(p, n))), p.floor === null ? "" : num(latencyOf(part.points[p.floor], "p50")[0]), ...["p50", "p99"].map((n) => (p.residence ? num(p.residence[n][0] / 1e3) : "–")), p.limitText, p.why || p.remarks]) } };
       },
     },
@@ -198,8 +199,8 @@
           if (good.length) ends.push({ index, at: good[good.length - 1].v[0] });
         }
         const rows = points.filter((p) => p.latency).map((p) => [nameOf(part, p.variant), p.load, ...cells(latencyOf(p, name)), ...cells(scaled(p.pps, 1e-6)), ...cells(p.gbps), p.limitText, p.remarks]);
-        return { traces, ends, ylog: true, xtitle: `latency ${PERCENTILE[name]}, us`, ytitle: `${unit.label} that came back`, gone: leftOut(points.filter((p) => !p.latency || !usable(p)), "its latency was not measured (a flood has no due times)"), note: "A point for each load, joined from the lowest to the highest.",
-          table: { columns: ["variant", "load", `${PERCENTILE[name]}, us`, "95 % interval", "Mpps", "95 % interval", "Gb/s (L2)", "95 % interval", "limits of its trials", "note"], rows } };
+        return { traces, ends, intervals: true, ylog: true, xtitle: `latency ${PERCENTILE[name]}, us`, ytitle: `${unit.label} that came back`, gone: leftOut(points.filter((p) => !p.latency || !usable(p)), "its latency was not measured (a flood has no due times)"), note: "A point for each load, joined from the lowest to the highest.",
+          table: { columns: ["variant", "load", `${PERCENTILE[name]}, us`, "95 % interval", "Mpps", "95 % interval", "Gb/s (L2)", "95 % interval", "limits of its rounds", "note"], rows } };
       },
     },
     loss: {
@@ -213,9 +214,9 @@
         traces.push({ type: "scatter", mode: "markers", x, y: shown.map((p) => 100 * (p.loss[0] ?? 0)), hoverinfo: "skip", marker: { symbol: shown.map((p) => (silent(p) ? SYMBOL[p.limit] : "line-ew-open")), size: shown.map((p) => (silent(p) ? 8 : 1)), color: th.ink },
           error_y: { type: "data", symmetric: false, color: th.ink, thickness: 1, width: 3, array: shown.map((p) => (p.loss[2] ? 100 * (p.loss[2] - p.loss[0]) : 0)), arrayminus: shown.map((p) => (p.loss[1] !== null ? 100 * (p.loss[0] - p.loss[1]) : 0)) } });
         const clean = shown.filter((p) => p.loss[0] === 0).length;
-        return { traces, x, nothing: shown.length && clean === shown.length ? `Nothing was lost: ${plural(clean, "point")}.` : "", ticks: shown.map((p) => (p.offered ? shortRate(p.offered) : p.load)), groups, ends: [], ytitle: "% of what was due", gone: leftOut(points.filter((p) => !shown.includes(p)), "where it lost packets is not known"), stacked: data.places,
+        return { traces, x, nothing: shown.length && clean === shown.length ? `Nothing was lost: ${plural(clean, "point")}.` : "", ticks: shown.map((p) => (p.offered ? shortRate(p.offered) : p.load)), groups, ends: [], ytitle: "% of what was due", gone: leftOut(points.filter((p) => !shown.includes(p)), "where it lost packets is not known"), legend: data.places.map((name, k) => ({ name, color: placeColor(th, k) })), intervals: true,
           note: `${clean} of ${plural(shown.length, "point")} lost nothing. Pale bars with ✕ or ✚: limited by the client or a stall, no statement on the server.`,
-          table: { columns: ["variant", "load", "lost, %", "95 % interval", ...data.places.map((n) => `${n}, %`), "limits of its trials", "note"], rows: points.map((p) => [nameOf(part, p.variant), p.load, ...cells(scaled(p.loss, 100)), ...p.places.map((v) => (v[0] === null ? "–" : num2(100 * v[0]))), p.limitText, p.why || p.remarks]) } };
+          table: { columns: ["variant", "load", "lost, %", "95 % interval", ...data.places.map((n) => `${n}, %`), "limits of its rounds", "note"], rows: points.map((p) => [nameOf(part, p.variant), p.load, ...cells(scaled(p.loss, 100)), ...p.places.map((v) => (v[0] === null ? "–" : num2(100 * v[0]))), p.limitText, p.why || p.remarks]) } };
       },
     },
   };
@@ -241,14 +242,14 @@
       const good = items.filter((i) => !silent(i.p));
       if (good.length) ends.push({ index, at: good[good.length - 1].v[0] });
     }
-    return { traces, ends, groups, xtitle: over.label(state.unit), xticks: [...new Set(points.map((p) => Number(over.of(p, state.unit).toPrecision(3))))].sort((a, b) => a - b), gone: missing(points) };
+    return { traces, ends, groups, intervals: true, xtitle: over.label(state.unit), xticks: [...new Set(points.map((p) => Number(over.of(p, state.unit).toPrecision(3))))].sort((a, b) => a - b), gone: missing(points) };
   }
 
   // ------------------------------------------------------------------ layout
   /** Ends of lines are named beside the plot; names that would touch are pushed apart. */
   function layoutOf(part, key, f, width, height, paper) {
     const th = paper ? LIGHT : theme(), small = paper ? 12 : 11, { axis, layout: basics } = blank(th, small, paper), annotations = [], shapes = [];
-    const head = paper ? 52 : 12, foot = paper ? 92 : 42;
+    const head = paper ? 52 : 12, foot = paper ? 108 : 42;
     let layout;
     if (key === "stages") layout = stageLayout(f, th, small, axis, width, annotations, paper);
     else if (key === "loss") layout = lossLayout(part, f, th, small, axis, width, annotations, shapes, paper);
@@ -272,13 +273,13 @@
         yaxis: { ...axis, type: f.ylog ? "log" : "linear", range: f.ylog ? [Math.log10(low), Math.log10(high)] : [low, high], tickvals: yt, ticktext: yt.map(tickText), showline: false, title: { text: plain(f.ytitle), standoff: 4 } } };
     }
     if (paper) paperTexts(part, key, f, annotations, layout.margin, th);
-    return { ...basics, width, height, annotations, shapes, barmode: "stack", bargap: key === "stages" ? Math.max(0.25, 1 - (26 * f.categories.length) / height) : 0.25, ...layout };
+    return { ...basics, width, height, annotations, shapes, barmode: "stack", bargap: key === "stages" ? Math.max(0.25, 1 - (24 * f.categories.length) / (height - layout.margin.t - layout.margin.b)) : 0.25, ...layout };
   }
   function stageLayout(f, th, small, axis, width, annotations, paper) {
     const left = Math.min(width * 0.34, 14 + Math.max(...f.categories.map((c) => c.length * small * 0.56), 60));
     const most = Math.max(...f.sums.map((s) => s.sum), 1), longest = Math.floor((left - 12) / (small * 0.53));
     for (const s of f.sums) annotations.push({ x: s.sum, y: s.y, xanchor: "left", xshift: 4, showarrow: false, text: `<b>${num(s.sum)}</b>`, font: { size: small, color: th.ink } });
-    return { margin: { l: left, r: 46, t: paper ? 52 : 8, b: paper ? 92 : 38 }, xaxis: { ...axis, range: [0, most * 1.06], nticks: 6, title: { text: plain(f.xtitle), standoff: 6 } },
+    return { margin: { l: left, r: 46, t: paper ? 70 : 8, b: paper ? 100 : 38 }, xaxis: { ...axis, range: [0, most * 1.06], nticks: 6, title: { text: plain(f.xtitle), standoff: 6 } },
       yaxis: { ...axis, showgrid: false, showline: false, ticks: "", range: [-0.6, f.categories.length - 0.4], tickvals: f.y, ticktext: f.categories.map((c) => plain(c.length > longest ? `${c.slice(0, longest - 1)}…` : c)), tickfont: { size: small, color: th.ink } } };
   }
   function lossLayout(part, f, th, small, axis, width, annotations, shapes, paper) {
@@ -289,7 +290,7 @@
       annotations.push({ x: (g.from + g.to) / 2, y: 1, yref: "paper", yanchor: "bottom", showarrow: false, text: plain(name.length > room ? `${name.slice(0, room - 1)}…` : name), font: { size: small, color: look(part, g.index, th).color } });
       if (g.from > 0) shapes.push({ type: "line", x0: g.from - 1, x1: g.from - 1, y0: 0, y1: 1, yref: "paper", line: { color: th.grid, width: 1 } });
     }
-    return { margin: { l: 54, r: 16, t: paper ? 92 : 22, b: paper ? 92 : 42 }, xaxis: { ...axis, showgrid: false, range: [-0.8, last + 0.8], tickvals: f.x.filter((_, i) => i % thin === 0), ticktext: f.ticks.filter((_, i) => i % thin === 0).map(plain), tickangle: 0, title: { text: "offered rate, pps", standoff: 6 } },
+    return { margin: { l: 54, r: 16, t: paper ? 92 : 22, b: paper ? 100 : 42 }, xaxis: { ...axis, showgrid: false, range: [-0.8, last + 0.8], tickvals: f.x.filter((_, i) => i % thin === 0), ticktext: f.ticks.filter((_, i) => i % thin === 0).map(plain), tickangle: 0, title: { text: "offered rate, pps", standoff: 6 } },
       yaxis: { ...axis, range: [0, Math.min(100, most * 1.08)], nticks: 6, showline: false, title: { text: plain(f.ytitle), standoff: 4 } } };
   }
   /** What stands around a figure on the page has to be in a downloaded one. */
@@ -297,8 +298,9 @@
     const at = (y, shift, text, size, anchor) => annotations.push({ xref: "paper", yref: "paper", x: 0, xshift: -margin.l + 8, y, yshift: shift, xanchor: "left", yanchor: anchor, align: "left", showarrow: false, text, font: { size, color: size > 12 ? th.ink : th.soft } });
     at(1, margin.t - 18, `<b>${plain(`${part.workload}: ${FIGURES[key].title(part)}`)}</b>`, 13, "middle");
     at(1, margin.t - 36, plain(under(part, key)), 10, "middle");
-    if (f.stacked) at(1, margin.t - 54, f.stacked.map((name, k) => `<span style="color:${placeColor(th, k)}">■ ${plain(name)}</span>`).join("  "), 10, "middle");
-    at(0, -46, plain(`${f.note} 95 % intervals over rounds; ▼ server-limited, ✕ client-limited, ✚ stall-limited; hollow: not converged or few rounds.`).replace(/(.{95,115}?) /g, "$1<br>") + `<br>${plain(`Measured with dpubench ${data.study}, ${data.runs.join(", ")}.`)}`, 9, "top");
+    if (f.legend) at(1, margin.t - 54, f.legend.map((l) => `<span style="color:${l.color}">■</span> ${plain(l.name)}`).join("   "), 10, "middle");
+    const said = [f.note, f.intervals ? "95 % intervals over rounds." : "", f.ends.length ? "▼ server-limited, ✕ client-limited, ✚ stall-limited; hollow: not converged or few rounds." : "", `Measured with dpubench ${data.study}, ${data.runs.join(", ")}.`];
+    at(0, -46, plain(said.filter(Boolean).join(" ")).replace(/(.{95,120}?) /g, "$1<br>"), 9, "top");
   }
   /** The labels and conditions of a figure, in words. */
   function under(part, key) {
@@ -347,7 +349,7 @@
     const gone = new Map();
     for (const { p, why } of f.gone) { const id = `${nameOf(part, p.variant)}: ${why}`; gone.set(id, [...(gone.get(id) ?? []), key === "frames" ? `${p.kind} at ${frameWords(part, p.frame)}` : p.load]); }
     $(".under", box).replaceChildren(`${under(part, key).replace(`: ${part.labels.join("; ")}`, "")}.`, ...labels, ` ${f.note}`,
-      ...(f.stacked ? [h("span", { class: "places" }, ...f.stacked.map((name, k) => { const i = h("i", {}, "■"); i.style.color = placeColor(theme(), k); return h("span", {}, i, ` ${name}`); }))] : []),
+      ...(f.legend ? [h("span", { class: "places" }, ...f.legend.map((l) => { const i = h("i", {}, "■"); i.style.color = l.color; return h("span", {}, i, ` ${l.name}`); }))] : []),
       ...[...gone].map(([id, where]) => h("span", { class: "gone" }, `Not drawn: ${id} (${where.slice(0, 4).join(", ")}${where.length > 4 ? ` and ${where.length - 4} more` : ""}).`)));
     $("details.numbers", box).append(table(f.table));
     const empty = f.nothing || (f.traces.some((t) => t.x.length && t.y.length) ? "" : "Nothing to draw at this selection: the reasons are below.");
@@ -364,7 +366,7 @@
   const fileName = (part, key, frame = true) => `dpubench-${part.workload}${part.isVirtual ? "-virtual-link" : ""}-${FIGURES[key].file}${frame && key !== "frames" ? `-${part.state.frame}` : ""}`;
   async function saveFigure(part, key, format) {
     library("lib-plotly");
-    const f = FIGURES[key].build(part, LIGHT), width = FIGURES[key].wide ? 900 : 680, height = key === "stages" ? 190 + 36 * f.categories.length : 460;
+    const f = FIGURES[key].build(part, LIGHT), width = FIGURES[key].wide ? 900 : 680, height = key === "stages" ? 210 + 36 * f.categories.length : 460;
     const url = await window.Plotly.toImage({ data: f.traces, layout: layoutOf(part, key, f, width, height, true) }, { format: "svg", width, height });
     await saveSvg(decodeURIComponent(url.slice(url.indexOf(",") + 1)), width, height, fileName(part, key), format);
   }
@@ -383,7 +385,7 @@
   }
   function pointTable(part) {
     const all = allPoints(part);
-    const shown = { columns: ["variant", "frame", "load", "Mpps", "95 % interval", "Gb/s (L2)", "loss", "CPU, %", "p50, us", "p99, us", "p99.9, us", "rounds", "trials", "limits of its trials", "note"],
+    const shown = { columns: ["variant", "frame", "load", "Mpps", "95 % interval", "Gb/s (L2)", "loss", "CPU, %", "p50, us", "p99, us", "p99.9, us", "rounds", "trials", "limits of its rounds", "note"],
       rows: part.points.map((p) => [nameOf(part, p.variant), frameWords(part, p.frame), p.load, ...cells(scaled(p.pps, 1e-6)), num(p.gbps[0]), p.loss[0] === null ? "–" : p.loss[0] === 0 ? "0" : `${num(100 * p.loss[0])} %`, p.cpu[0] === null ? "–" : num(100 * p.cpu[0]), ...["p50", "p99", "p99_9"].map((n) => num(latencyOf(p, n)[0])), p.rounds, p.trials, p.limitText, [p.why, p.weak, p.remarks].filter(Boolean).join("; ")]) };
     return [h("div", { class: "points-tools downloads" }, plural(part.points.length, "point"), h("button", { type: "button", "data-points-format": "csv", click: () => save(`dpubench-${part.workload}${part.isVirtual ? "-virtual-link" : ""}.csv`, csv(all.columns, all.rows), "text/csv") }, "CSV of everything")), table(shown).firstChild];
   }
