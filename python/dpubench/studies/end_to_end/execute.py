@@ -377,6 +377,7 @@ class Run:
                 "lower_pps": found.lower_pps, "upper_pps": found.upper_pps, "limit": found.limit, "reason": "",
             }  # fmt: skip
             writer.write(row)
+            self.setting.listener.event(row)
             self._count(row)
 
     def _tries(
