@@ -20,10 +20,11 @@ void add_condition(json& entry, const OnlyWith& only_with) {
   if (!only_with.parameter.empty()) entry["only_with"] = {{only_with.parameter, only_with.value}};
 }
 
-json describe(const Operator& op, const EngineCatalog& engines) {
-  const OperatorInfo& info = op.info();
-  json parameters = json::array();
-  for (const Parameter& p : info.parameters) {
+}  // namespace
+
+json describe_parameters(std::span<const Parameter> parameters) {
+  json list = json::array();
+  for (const Parameter& p : parameters) {
     json parameter = {{"name", p.name},       {"summary", p.summary}, {"values", p.values}, {"default", p.default_value},
                       {"is_mode", p.is_mode}, {"unit", p.unit}};
     if (p.is_number()) {
@@ -31,14 +32,25 @@ json describe(const Operator& op, const EngineCatalog& engines) {
       parameter["max"] = p.max;
     }
     add_condition(parameter, p.only_with);
-    parameters.push_back(std::move(parameter));
+    list.push_back(std::move(parameter));
   }
-  json inputs = json::array();
-  for (const InputKind& kind : info.inputs) {
+  return list;
+}
+
+json describe_inputs(std::span<const InputKind> inputs) {
+  json list = json::array();
+  for (const InputKind& kind : inputs) {
     json input = {{"name", kind.name}};
     add_condition(input, kind.only_with);
-    inputs.push_back(std::move(input));
+    list.push_back(std::move(input));
   }
+  return list;
+}
+
+namespace {
+
+json describe(const Operator& op, const EngineCatalog& engines) {
+  const OperatorInfo& info = op.info();
   json metrics = json::array();
   for (const Metric& m : info.metrics) {
     metrics.push_back({{"name", m.name}, {"unit", m.unit}, {"summary", m.summary}, {"higher_is_better", m.higher_is_better}});
@@ -65,13 +77,13 @@ json describe(const Operator& op, const EngineCatalog& engines) {
           {"scenarios", info.scenarios},
           {"summary", info.summary},
           {"definition", info.definition},
-          {"parameters", parameters},
+          {"parameters", describe_parameters(info.parameters)},
           {"equivalence", equivalence_name(info.equivalence)},
           {"equivalence_text", info.equivalence_text},
           {"primary_metric", info.primary_metric},
           {"processes_all_bytes", info.processes_all_bytes},
           {"metrics", metrics},
-          {"inputs", inputs},
+          {"inputs", describe_inputs(info.inputs)},
           {"reference_engine", info.reference_engine},
           {"sources", info.sources},
           {"default_burst", info.default_burst},

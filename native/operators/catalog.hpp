@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <span>
 #include <string>
 
 #include "operators/engines.hpp"
@@ -10,6 +11,10 @@ namespace dpubench {
 
 /// The `catalog` of a hello event (docs/architecture.md).
 nlohmann::json catalog(const EngineCatalog& engines);
+
+/// Entries of a catalog, the same for operators and workloads.
+nlohmann::json describe_parameters(std::span<const Parameter> parameters);
+nlohmann::json describe_inputs(std::span<const InputKind> inputs);
 
 /// Whether combinations of parameters exist, and which engines can do them: the `checked` event. @param combinations  JSON text
 /// of

@@ -44,40 +44,44 @@ const Operator* find_operator(std::string_view name) {
   return it == all.end() ? nullptr : *it;
 }
 
-Params Operator::complete(const Params& given) const {
+Params complete(const std::string& whose, std::span<const Parameter> parameters, const Params& given) {
   Params full;
-  for (const Parameter& parameter : info().parameters) full.set(parameter.name, parameter.default_value);
+  for (const Parameter& parameter : parameters) full.set(parameter.name, parameter.default_value);
   for (const auto& entry : given.all()) {
     const std::string& name = entry.first;  // not a structured binding: Clang 14 does not let lambdas capture those
     const std::string& value = entry.second;
-    const auto& parameters = info().parameters;
     const auto it = std::find_if(parameters.begin(), parameters.end(), [&](const Parameter& p) { return p.name == name; });
     if (it == parameters.end()) {
       std::string known;
       for (const Parameter& p : parameters) known += (known.empty() ? "" : ", ") + p.name;
-      throw Error(info().name + " has no parameter '" + name + "'; it has: " + known);
+      throw Error(whose + " has no parameter '" + name + "'; it has: " + (known.empty() ? "none" : known));
     }
     full.set(name, value);
     if (it->is_number()) {
       const std::uint64_t number = full.number(name);
       if (number < it->min || number > it->max) {
-        throw Error(info().name + ": " + name + " must be from " + std::to_string(it->min) + " to " + std::to_string(it->max) +
+        throw Error(whose + ": " + name + " must be from " + std::to_string(it->min) + " to " + std::to_string(it->max) +
                     ", not " + value);
       }
     } else if (std::find(it->values.begin(), it->values.end(), value) == it->values.end()) {
       std::string known;
       for (const std::string& choice : it->values) known += (known.empty() ? "" : ", ") + choice;
-      throw Error(info().name + ": " + name + " is one of " + known + ", not '" + value + "'");
+      throw Error(whose + ": " + name + " is one of " + known + ", not '" + value + "'");
     }
   }
-  for (const Parameter& parameter : info().parameters) {
+  for (const Parameter& parameter : parameters) {
     if (parameter.belongs_to(full)) continue;
     full.remove(parameter.name);
     if (given.has(parameter.name)) {
-      throw Error(info().name + ": " + parameter.name + " belongs to " + parameter.only_with.parameter + "=" +
+      throw Error(whose + ": " + parameter.name + " belongs to " + parameter.only_with.parameter + "=" +
                   parameter.only_with.value + "; leave it out here");
     }
   }
+  return full;
+}
+
+Params Operator::complete(const Params& given) const {
+  Params full = dpubench::complete(info().name, info().parameters, given);
   if (const std::string reason = invalid(full); !reason.empty()) throw Error(info().name + ": " + reason);
   return full;
 }

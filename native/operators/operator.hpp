@@ -38,6 +38,10 @@ struct Parameter {
   [[nodiscard]] bool belongs_to(const Params& params) const { return only_with.holds(params); }
 };
 
+/// `given` with defaults filled in, without parameters that do not belong to it. @param whose  for messages: "aes"
+/// @throws Error on an unknown parameter, or a value out of its choices or range
+Params complete(const std::string& whose, std::span<const Parameter> parameters, const Params& given);
+
 /// A kind of input that an operator reads: "routes4", "routes6", "capture", "rules", "corpus".
 struct InputKind {
   std::string name;

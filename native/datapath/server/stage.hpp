@@ -20,6 +20,8 @@ class Stage {
   /// allocates (but mbufs from pools), locks, logs nor throws. A stage over an asynchronous lane submits and polls here until its
   /// packets are complete.
   virtual std::uint32_t run(Batch& batch) noexcept = 0;
+  /// Whether it looks at Batch::parsed: packets are parsed only where a stage does.
+  [[nodiscard]] virtual bool reads_headers() const noexcept { return true; }
   /// Called when nothing was received: time for ageing. @param now_ns of a monotonic clock that is read once per loop
   virtual void idle(std::uint64_t /*now_ns*/) noexcept {}
   /// A new trial begins: counters and tables empty. Untimed.

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 #include <string_view>
@@ -72,6 +73,7 @@ struct StageReport {
 class Pipeline {
  public:
   virtual ~Pipeline() = default;
+  /// Of each stage that open() gives, in its order.
   [[nodiscard]] virtual std::vector<StageReport> report() const = 0;
   /// The stages of one core, in order; called on its thread, untimed. @throws Error
   [[nodiscard]] virtual std::vector<std::unique_ptr<Stage>> open(std::uint32_t core) = 0;
@@ -122,6 +124,8 @@ class Workload {
 std::span<const Workload* const> workloads();
 /// nullptr when there is none of that name.
 const Workload* find_workload(std::string_view name);
+/// For the catalog: name, summary, definition, parameters, stages with their engines, inputs and sources of each workload.
+nlohmann::json workload_catalog(const EngineCatalog& engines);
 
 namespace detail {
 struct WorkloadRegistrar {

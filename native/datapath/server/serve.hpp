@@ -1,0 +1,82 @@
+// The server: ports, a workload's stages and a loop for each CPU, and the accounts of its trials.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "datapath/job.hpp"
+#include "datapath/ports/port.hpp"
+#include "datapath/server/loop.hpp"
+#include "datapath/workloads/workload.hpp"
+#include "inputs/store.hpp"
+#include "operators/engines.hpp"
+
+namespace dpubench::datapath {
+
+/// What a job's workload is opened with: parameters, engines and stages complete. Ports are not in it yet.
+/// @throws Error on a parameter, stage or engine that does not exist, or cannot run here (and why)
+Setting complete_setting(const Workload& workload, const ServerJob& job, const EngineCatalog& engines);
+
+/// A server at work from its construction to its destruction. The EAL was started. Its methods are for one thread.
+class ServerSession {
+ public:
+  /// Told what is begun: "ports", "build" (everything is prepared and verified).
+  using Progress = std::function<void(std::string_view phase)>;
+  struct Warning {
+    std::string code;
+    std::string message;
+  };
+
+  /// Opens the ports, then prepares and verifies the workload, then starts the loops. @throws Error
+  ServerSession(const ServerJob& job, const EngineCatalog& engines, const Progress& progress = {});
+  ~ServerSession();
+  ServerSession(const ServerSession&) = delete;
+  ServerSession& operator=(const ServerSession&) = delete;
+
+  /// Fields of the event `ready`: `ports`, `stages`.
+  [[nodiscard]] nlohmann::json ready() const;
+  [[nodiscard]] const std::vector<Warning>& warnings() const { return warnings_; }
+  [[nodiscard]] std::span<const std::unique_ptr<Port>> ports() const { return ports_; }
+
+  /// Packets of this trial are expected from now on; counters and tables are empty. @throws Error
+  void begin(std::uint32_t trial);
+  /// Fields of the event `served`. @param dump  folder for what was processed packet by packet; empty: none
+  /// @throws Error when another trial is under way, or the folder cannot be written
+  nlohmann::json collect(std::uint32_t trial, const std::string& dump);
+
+ private:
+  void open_ports(const ServerJob& job);
+  void open_loops(const ServerJob& job);
+
+  std::vector<int> cpus_;
+  std::vector<std::unique_ptr<Port>> ports_;
+  std::unique_ptr<inputs::Store> store_;
+  Setting setting_;
+  std::unique_ptr<Pipeline> pipeline_;
+  std::vector<StageReport> reports_;
+  std::vector<std::unique_ptr<Loop>> loops_;  ///< go first: they use all of the above
+  std::vector<Warning> warnings_;
+
+  /// What is compared with its value at a trial's begin.
+  struct CpuUse {
+    std::uint64_t cpu_ns = 0;
+    std::uint64_t voluntary_switches = 0;
+    std::uint64_t involuntary_switches = 0;
+  };
+  static CpuUse cpu_use();
+  std::vector<CpuUse> cpu_before_;
+  std::vector<std::map<std::string, std::uint64_t>> ports_before_;
+  std::optional<std::uint32_t> trial_;
+  std::uint64_t begun_ticks_ = 0;
+  std::uint64_t begun_ns_ = 0;
+};
+
+}  // namespace dpubench::datapath
