@@ -217,8 +217,8 @@ TrafficJob parse_traffic_job(std::string_view text) {
   Reader reader(kTrafficJobSchema);
   TrafficJob job;
   if (reader.object(value, "",
-                    {"schema", "seed", "time_limit_s", "memory", "port", "cpu", "burst", "verify", "receive", "traffic",
-                     "workload", "inputs", "cache_dir", "server"})) {
+                    {"schema", "seed", "time_limit_s", "memory", "port", "cpu", "burst", "verify", "receive", "max_frame",
+                     "traffic", "workload", "inputs", "cache_dir", "server"})) {
     read_schema(reader, value, kTrafficJobSchema);
     reader.number(value, "", "seed", job.seed, 0, kMaxSeed);
     reader.number(value, "", "time_limit_s", job.time_limit_s, 0.1, 864'000);
@@ -234,6 +234,7 @@ TrafficJob parse_traffic_job(std::string_view text) {
     choice(reader, value, "", "verify", verify, {"all", "sampled"});
     job.verify_all = verify == "all";
     reader.boolean(value, "", "receive", job.receive);
+    reader.number(value, "", "max_frame", job.max_frame, kMinFrame, kMaxFrame);
     read_traffic(reader, value, job.traffic);
     if (job.traffic.frame_sizes.empty()) job.traffic.frame_sizes = {{kMinFrame, 1.0}};
     read_workload(reader, value, "", job.workload);

@@ -80,7 +80,8 @@ struct TrafficJob {
   int cpu = 0;
   std::uint32_t burst = 32;
   bool verify_all = true;
-  bool receive = true;  ///< false: what comes back is not read (a generator alone)
+  bool receive = true;             ///< false: what comes back is not read (a generator alone)
+  std::uint32_t max_frame = 1518;  ///< largest frame of a capture that is sent, with FCS; of a model its largest frame
   TrafficSpec traffic;
   WorkloadSpec workload;
   inputs::Files inputs;

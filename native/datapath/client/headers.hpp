@@ -1,0 +1,127 @@
+// What is written into a template for each packet: addresses, ports, sequence number, and the checksums that follow from them
+// (RFC 1624: from the sum of all that stays, never from the bytes). Sums are of native 16-bit words, which one's complement
+// allows (RFC 1071, section 2 B).
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "datapath/client/traffic.hpp"
+
+namespace dpubench::datapath::headers {
+
+inline constexpr std::size_t kIp = kEthernetBytes;
+inline constexpr std::size_t kIpChecksum4 = kIp + 10;
+inline constexpr std::size_t kAddresses4 = kIp + 12;
+inline constexpr std::size_t kTransport4 = kIp + 20;
+inline constexpr std::size_t kAddresses6 = kIp + 8;
+inline constexpr std::size_t kTransport6 = kIp + 40;
+inline constexpr std::size_t kUdpChecksum = 6;
+inline constexpr std::size_t kTcpSequence = 4;
+inline constexpr std::size_t kTcpChecksum = 16;
+
+constexpr bool is_tcp(Patch patch) {
+  return patch == Patch::kTcp4 || patch == Patch::kTcp6;
+}
+constexpr bool is_version4(Patch patch) {
+  return patch == Patch::kUdp4 || patch == Patch::kTcp4;
+}
+
+constexpr std::uint16_t fold(std::uint64_t sum) {
+  sum = (sum & 0xffffffffU) + (sum >> 32);
+  sum = (sum & 0xffffU) + (sum >> 16 & 0xffffU) + (sum >> 32);
+  sum = (sum & 0xffffU) + (sum >> 16);
+  return static_cast<std::uint16_t>((sum & 0xffffU) + (sum >> 16));
+}
+constexpr std::uint64_t words_of(std::uint64_t eight) {
+  return (eight & 0xffffU) + (eight >> 16 & 0xffffU) + (eight >> 32 & 0xffffU) + (eight >> 48);
+}
+constexpr std::uint32_t swapped(std::uint32_t v) {
+  return __builtin_bswap32(v);
+}
+constexpr std::uint32_t swapped16(std::uint32_t v) {
+  return __builtin_bswap16(static_cast<std::uint16_t>(v));
+}
+
+template <class T>
+T load(const std::byte* at) {
+  T value;
+  std::memcpy(&value, at, sizeof value);
+  return value;
+}
+template <class T>
+void store(std::byte* at, T value) {
+  std::memcpy(at, &value, sizeof value);
+}
+
+/// What a frame holds in the patched fields.
+struct Patched {
+  std::uint64_t address_sum = 0;
+  std::uint64_t rest_sum = 0;  ///< ports and sequence number
+  std::uint16_t ip_checksum = 0;
+  std::uint16_t transport_checksum = 0;
+  std::uint32_t sequence = 0;  ///< host byte order
+};
+inline Patched read(Patch patch, const std::byte* frame) {
+  Patched patched;
+  const bool v4 = is_version4(patch);
+  const std::byte* const transport = frame + (v4 ? kTransport4 : kTransport6);
+  if (v4) {
+    patched.address_sum = words_of(load<std::uint64_t>(frame + kAddresses4));
+    patched.ip_checksum = load<std::uint16_t>(frame + kIpChecksum4);
+  } else {
+    for (std::size_t i = 0; i < 32; i += 8) patched.address_sum += words_of(load<std::uint64_t>(frame + kAddresses6 + i));
+  }
+  patched.rest_sum = words_of(load<std::uint32_t>(transport));
+  if (is_tcp(patch)) {
+    patched.rest_sum += words_of(load<std::uint32_t>(transport + kTcpSequence));
+    patched.sequence = swapped(load<std::uint32_t>(transport + kTcpSequence));
+  }
+  patched.transport_checksum = load<std::uint16_t>(transport + (is_tcp(patch) ? kTcpChecksum : kUdpChecksum));
+  return patched;
+}
+
+/// Ports, sequence number and checksum. @param address_sum of the pseudo header
+template <Patch kPatch>
+void write_transport(const Shape& shape, std::uint32_t place, std::uint32_t sequence, std::uint64_t address_sum,
+                     std::byte* transport) noexcept {
+  const std::array<std::uint32_t, 2> ports = FlowSpace::ports(place);
+  const std::uint32_t source = swapped16(ports[0]);
+  const std::uint32_t destination = swapped16(ports[1]);
+  store<std::uint32_t>(transport, source | destination << 16);
+  std::uint64_t sum = std::uint64_t{shape.transport_sum} + address_sum + source + destination;
+  if constexpr (is_tcp(kPatch)) {
+    const std::uint32_t at = swapped(shape.sequence + sequence + FlowSpace::first_sequence(place));
+    store<std::uint32_t>(transport + kTcpSequence, at);
+    sum += words_of(at);
+    store<std::uint16_t>(transport + kTcpChecksum, static_cast<std::uint16_t>(~fold(sum)));
+  } else {
+    const auto checksum = static_cast<std::uint16_t>(~fold(sum));
+    // RFC 768: a computed zero is sent as all ones.
+    store<std::uint16_t>(transport + kUdpChecksum, checksum == 0 ? std::uint16_t{0xffff} : checksum);
+  }
+}
+
+template <Patch kPatch>
+void write4(const Shape& shape, std::uint32_t place, std::uint32_t sequence, std::byte* frame) noexcept {
+  const std::uint64_t addresses = FlowSpace::addresses4(place);
+  const std::uint64_t sum = words_of(addresses);
+  store(frame + kIpChecksum4, static_cast<std::uint16_t>(~fold(shape.ip_sum + sum)));
+  store(frame + kAddresses4, addresses);
+  write_transport<kPatch>(shape, place, sequence, sum, frame + kTransport4);
+}
+
+template <Patch kPatch>
+void write6(const Shape& shape, std::uint32_t place, std::uint32_t sequence, std::byte* frame) noexcept {
+  const std::array<std::uint64_t, 2> addresses = FlowSpace::addresses6(place);
+  store(frame + kAddresses6 + 8, addresses[0]);
+  store(frame + kAddresses6 + 24, addresses[1]);
+  // Their first halves are the same in every flow, but belong to the sum that was taken off the template's.
+  const std::uint64_t prefix = words_of(load<std::uint64_t>(frame + kAddresses6)) * 2;
+  write_transport<kPatch>(shape, place, sequence, prefix + words_of(addresses[0]) + words_of(addresses[1]), frame + kTransport6);
+}
+
+}  // namespace dpubench::datapath::headers

@@ -1,0 +1,86 @@
+// The sending half of the client's loop.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "datapath/client/bitmap.hpp"
+#include "datapath/client/schedule.hpp"
+#include "datapath/client/writer.hpp"
+#include "datapath/ports/port.hpp"
+#include "measure/histogram.hpp"
+
+namespace dpubench::datapath {
+
+/// When the parts of a trial begin, in ns from its start.
+struct TrialTimes {
+  std::uint64_t ramp_ns = 0;  ///< end of the ramp: packets that are due from here on count
+  std::uint64_t end_ns = 0;   ///< end of the measured part
+};
+
+/// Sends what is due, and never twice. Packets are numbered in the order in which they are due, whether they are sent or not.
+class Sender {
+ public:
+  /// Packets that are due and unsent when the measured part is over get this long; then the client has missed its schedule.
+  static constexpr std::uint64_t kGraceNs = 10'000'000;
+
+  /// @param burst  packets at most between two readings of the clock
+  Sender(Port& port, Writer& writer, std::uint32_t burst) : port_(port), writer_(writer), burst_(burst) {}
+  Sender(const Sender&) = delete;
+  Sender& operator=(const Sender&) = delete;
+  ~Sender();
+
+  /// Begins a trial. @param due  must outlive it @param is_flood  no due times: as fast as the port takes them
+  /// @param most  packets that there is room for in `unsent`
+  void begin(const TrialTimes& times, DueTimes& due, bool is_flood, std::uint64_t most);
+  /// Sends one burst, if so many are due. @return whether there is more to come
+  bool send(std::uint64_t now_ns) noexcept { return is_flood_ ? flood(now_ns) : send_due(now_ns); }
+
+  void set_burst(std::uint32_t burst) { burst_ = burst; }
+
+  /// What was sent of the measured part.
+  struct Counts {
+    std::uint64_t sent = 0;
+    std::uint64_t sent_bytes = 0;  ///< with FCS
+    std::uint64_t tx_full = 0;
+    std::uint64_t first_ns = 0;  ///< readings at the first burst and after the last
+    std::uint64_t last_ns = 0;
+  };
+  [[nodiscard]] const Counts& counts() const { return counts_; }
+  [[nodiscard]] const measure::Histogram& lag() const { return lag_; }
+  /// Number of the first packet that counts; the number of packets, when nothing did.
+  [[nodiscard]] std::uint64_t first() const { return measuring_ ? first_ : number_; }
+  [[nodiscard]] bool measuring() const { return measuring_; }
+  /// Number behind the last packet that was offered to the port.
+  [[nodiscard]] std::uint64_t end() const { return number_; }
+  /// Packets that the port did not take.
+  [[nodiscard]] const Bitmap& unsent() const { return unsent_; }
+  /// Sent so far, for the progress that another thread tells.
+  [[nodiscard]] const std::atomic<std::uint64_t>& progress() const { return progress_; }
+
+ private:
+  bool send_due(std::uint64_t now_ns) noexcept;
+  bool flood(std::uint64_t now_ns) noexcept;
+  void count(std::uint32_t n, std::uint32_t taken, std::uint32_t before, std::uint64_t now_ns) noexcept;
+
+  Port& port_;
+  Writer& writer_;
+  std::uint32_t burst_;
+  TrialTimes times_;
+  DueTimes* due_ = nullptr;
+  bool is_flood_ = false;
+  bool measuring_ = false;
+  std::uint64_t most_ = 0;
+  std::uint64_t number_ = 0;
+  std::uint64_t first_ = 0;
+  std::uint32_t waiting_ = 0;  ///< flood: packets that the port did not take yet
+  Counts counts_;
+  measure::Histogram lag_;
+  Bitmap unsent_;
+  std::atomic<std::uint64_t> progress_ = 0;
+  std::array<rte_mbuf*, kMaxPacketBurst> packets_{};
+  std::array<std::uint16_t, kMaxPacketBurst> bytes_{};
+};
+
+}  // namespace dpubench::datapath

@@ -1,0 +1,138 @@
+// What the packets of a trial are, number by number: which frame, of which flow. The same for the same job, so that a trial can
+// be replayed when its losses are located.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "datapath/client/flows.hpp"
+#include "datapath/client/schedule.hpp"
+#include "datapath/job.hpp"
+#include "datapath/workloads/workload.hpp"
+#include "inputs/store.hpp"
+#include "operators/engines.hpp"
+
+namespace dpubench::datapath {
+
+inline constexpr std::uint32_t kEthernetBytes = 14;
+/// Locally administered addresses (IEEE 802 clause 8.4) of all frames of the client, by which it knows them again.
+inline constexpr std::array<std::uint8_t, 6> kClientMac = {0x02, 0x44, 0x50, 0x55, 0x00, 0x01};
+inline constexpr std::array<std::uint8_t, 6> kServerMac = {0x02, 0x44, 0x50, 0x55, 0x00, 0x02};
+
+/// What changes in a template from packet to packet, besides the trailer.
+enum class Patch : std::uint8_t { kNone, kUdp4, kTcp4, kUdp6, kTcp6 };
+
+/// What the packet loop needs of a template.
+struct Shape {
+  const std::byte* bytes = nullptr;
+  std::uint16_t length = 0;         ///< buffer: without FCS
+  std::uint16_t ip_sum = 0;         ///< one's complement sums in native byte order, without what is patched
+  std::uint16_t transport_sum = 0;  ///<
+  std::uint32_t sequence = 0;       ///< TCP: from the message's first byte, host byte order
+};
+
+/// One packet.
+struct PacketRef {
+  std::uint32_t index = 0;     ///< of its template
+  std::uint32_t flow = 0;      ///< of the flow space; of a capture: FrameTemplate::flow
+  std::uint32_t sequence = 0;  ///< TCP: added to Shape::sequence
+};
+
+class Traffic {
+ public:
+  std::vector<FrameTemplate> templates;
+  std::vector<Shape> shapes;  ///< by template
+  Patch patch = Patch::kNone;
+  std::uint32_t segments = 1;                 ///< templates of a message, which lie together in sending order
+  std::vector<std::uint32_t> flow_order;      ///< slot of each message of a cycle
+  std::vector<std::uint16_t> message_order;   ///< which message; empty: they take turns (captures), or there is only one
+  std::vector<std::uint32_t> sequence_order;  ///< TCP: bytes that the slot sent before in this cycle
+  std::vector<std::uint32_t> sequence_cycle;  ///< TCP: by slot, bytes that it sends in a cycle
+  std::uint32_t slots = 1;                    ///< flows at once
+  double churn_per_s = 0;
+  FlowSpace space{0};
+  DueCycle recorded;               ///< times of a capture
+  std::uint32_t max_frame = 0;     ///< with FCS
+  std::vector<std::string> notes;  ///< what was passed over, for warnings
+
+  /// Called when the templates stand: fills `shapes`.
+  void finish();
+  /// Addresses, ports, sequence number and checksums of a packet, in the frame of its template. Not the trailer.
+  void write_headers(const PacketRef& packet, std::byte* frame) const noexcept;
+  /// Messages of a cycle.
+  [[nodiscard]] std::uint64_t cycle() const { return flow_order.empty() ? templates.size() / segments : flow_order.size(); }
+  /// Slots or flows that lossy() and the like are kept for.
+  [[nodiscard]] std::uint32_t slot_of(std::uint64_t number) const noexcept;
+};
+
+/// Where in the traffic a trial is. Sequential: the loop moves it on; at() jumps.
+class Cursor {
+ public:
+  explicit Cursor(const Traffic& traffic) : traffic_(&traffic), churn_(traffic.slots, traffic.churn_per_s) {}
+
+  /// The next packet. @param due_ns ascending, decides which generation of flows lives
+  PacketRef next(std::uint64_t due_ns) noexcept {
+    churn_.advance(due_ns);
+    const PacketRef packet = here();
+    if (++segment_ == traffic_->segments) {
+      segment_ = 0;
+      if (++message_ == cycle_) {
+        message_ = 0;
+        ++cycles_;
+      }
+    }
+    return packet;
+  }
+  /// The packet of this number.
+  PacketRef at(std::uint64_t number, std::uint64_t due_ns) noexcept {
+    seek(number);
+    churn_.advance(due_ns);
+    return here();
+  }
+  void seek(std::uint64_t number) noexcept {
+    const std::uint64_t message = number / traffic_->segments;
+    segment_ = static_cast<std::uint32_t>(number % traffic_->segments);
+    cycles_ = static_cast<std::uint32_t>(message / cycle_);
+    message_ = message % cycle_;
+  }
+
+ private:
+  [[nodiscard]] PacketRef here() const noexcept {
+    PacketRef packet;
+    if (traffic_->patch == Patch::kNone) {
+      packet.index = static_cast<std::uint32_t>(message_);
+      packet.flow = traffic_->templates[message_].flow;
+      return packet;
+    }
+    const std::uint32_t slot = traffic_->flow_order[message_];
+    if (!traffic_->message_order.empty()) packet.index = traffic_->message_order[message_] * traffic_->segments;
+    packet.index += segment_;
+    packet.flow = churn_.flow_of(slot);
+    if (!traffic_->sequence_order.empty()) {
+      packet.sequence = traffic_->sequence_order[message_] + cycles_ * traffic_->sequence_cycle[slot];
+    }
+    return packet;
+  }
+
+  const Traffic* traffic_;
+  Churn churn_;
+  std::uint64_t cycle_ = traffic_->cycle();
+  std::uint64_t message_ = 0;
+  std::uint32_t segment_ = 0;
+  std::uint32_t cycles_ = 0;
+};
+
+/// Frames of the job's model. @throws Error on a frame size without room for headers and trailer, and on inputs that are missing
+std::unique_ptr<Traffic> model_traffic(const TrafficJob& job, inputs::Store& store, const EngineCatalog& engines);
+/// Frames of the job's captures, one for each packet. @throws Error when none fits
+std::unique_ptr<Traffic> captured_traffic(const TrafficJob& job, inputs::Store& store);
+
+/// Ethernet header, IP packet, and room behind it, so that the whole has `length` bytes. @param length at least what that takes
+std::vector<std::byte> make_frame(std::span<const std::byte> ip, std::uint8_t version, std::uint32_t length);
+
+}  // namespace dpubench::datapath

@@ -1,0 +1,42 @@
+// What goes on beside a trial: its progress is told, and it is ended when the program is asked to end.
+#pragma once
+
+#include <sched.h>
+
+#include <atomic>
+#include <memory>
+#include <thread>
+
+#include "datapath/client/trial.hpp"
+#include "protocol/events.hpp"
+
+namespace dpubench::datapath {
+
+/// A thread for the length of a trial, asleep for most of it, so that the loop writes nothing and asks nobody.
+class Watch {
+ public:
+  /// Its threads are not pinned, though the client is.
+  explicit Watch(protocol::EventWriter& events);
+
+  class Trial {
+   public:
+    Trial(protocol::EventWriter& events, const cpu_set_t& cpus, const TrialSpec& spec, const TrialRunner& runner);
+    ~Trial();
+    Trial(const Trial&) = delete;
+    Trial& operator=(const Trial&) = delete;
+    /// True once the program was asked to end.
+    [[nodiscard]] const std::atomic<bool>& stop() const { return stop_; }
+
+   private:
+    std::atomic<bool> stop_ = false;
+    int over_;  ///< eventfd: the trial is over
+    std::thread thread_;
+  };
+  Trial trial(const TrialSpec& spec, const TrialRunner& runner) { return {events_, cpus_, spec, runner}; }
+
+ private:
+  protocol::EventWriter& events_;
+  cpu_set_t cpus_{};
+};
+
+}  // namespace dpubench::datapath

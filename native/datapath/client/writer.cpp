@@ -1,0 +1,125 @@
+#include "datapath/client/writer.hpp"
+
+#include <rte_errno.h>
+#include <rte_mbuf_dyn.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+
+#include "datapath/client/headers.hpp"
+#include "datapath/memory.hpp"
+
+namespace dpubench::datapath {
+namespace {
+
+/// Pools at most, and buffers that a port may hold on to, of each.
+constexpr std::size_t kMostPools = 24;
+constexpr std::uint32_t kPoolPackets = 4096;
+constexpr std::uint32_t kSmallPoolPackets = 1536;
+/// Bytes of a buffer besides the frame: its header, the room before the frame, and what rounding adds.
+constexpr std::uint32_t kOverhead = 1536;
+
+int held_field() {
+  static const rte_mbuf_dynfield field = {"dpubench_template", sizeof(std::uint32_t), alignof(std::uint32_t), 0};
+  const int offset = rte_mbuf_dynfield_register(&field);
+  if (offset < 0) throw Error(std::string("packet buffers have no room for a field: ") + rte_strerror(rte_errno));
+  return offset;
+}
+
+}  // namespace
+
+Writer::Writer(const Traffic& traffic, bool anew, std::uint32_t memory_mb)
+    : traffic_(traffic), anew_(anew), held_(held_field()), cursor_(traffic) {
+  static std::atomic<unsigned> serial = 0;
+  const std::size_t templates = traffic.templates.size();
+  const std::size_t fitting =
+      (std::size_t{memory_mb} << 20) / 3 / (kSmallPoolPackets * std::size_t{traffic.max_frame + kOverhead});
+  const std::size_t pools = anew || templates > std::min(kMostPools, fitting) ? 1 : templates;
+  for (std::size_t i = 0; i < pools; ++i) {
+    const std::uint32_t packets = pools == 1 ? kPoolPackets : kSmallPoolPackets;
+    pools_.push_back(make_pool("client" + std::to_string(serial++), packets, traffic.max_frame));
+  }
+}
+
+Writer::~Writer() {
+  for (rte_mempool* pool : pools_) {
+    if (rte_mempool_full(pool) == 1) rte_mempool_free(pool);
+  }
+}
+
+void Writer::begin(std::uint32_t trial) {
+  trial_ = static_cast<std::uint16_t>(trial);
+  number_ = 0;
+  cursor_ = Cursor(traffic_);
+}
+
+void Writer::step_back(std::uint32_t n) noexcept {
+  number_ -= n;
+  cursor_.seek(number_);
+}
+
+std::uint32_t Writer::draw(std::uint32_t n, const PacketRef* refs, rte_mbuf** packets) noexcept {
+  if (pools_.size() == 1) {
+    if (rte_mempool_get_bulk(pools_[0], reinterpret_cast<void**>(packets), n) == 0) return n;
+    std::uint32_t got = 0;
+    while (got < n && rte_mempool_get(pools_[0], reinterpret_cast<void**>(packets + got)) == 0) ++got;
+    return got;
+  }
+  for (std::uint32_t i = 0; i < n; ++i) {
+    if (rte_mempool_get(pools_[refs[i].index], reinterpret_cast<void**>(packets + i)) != 0) return i;
+  }
+  return n;
+}
+
+template <Patch kPatch>
+std::uint32_t Writer::fill_as(std::uint32_t n, const std::uint64_t* due_ns, rte_mbuf** packets, std::uint16_t* bytes) noexcept {
+  std::array<PacketRef, kMaxPacketBurst> refs;
+  for (std::uint32_t i = 0; i < n; ++i) refs[i] = cursor_.next(due_ns[i]);
+  const std::uint32_t got = draw(n, refs.data(), packets);
+  for (std::uint32_t i = 0; i < got; ++i) {
+    rte_mbuf* const packet = packets[i];
+    const Shape& shape = traffic_.shapes[refs[i].index];
+    packet->data_off = RTE_PKTMBUF_HEADROOM;
+    packet->ol_flags = 0;
+    packet->pkt_len = shape.length;
+    packet->data_len = shape.length;
+    auto* const frame = static_cast<std::byte*>(packet->buf_addr) + RTE_PKTMBUF_HEADROOM;
+    std::uint32_t& held = *RTE_MBUF_DYNFIELD(packet, held_, std::uint32_t*);
+    if (held != refs[i].index + 1 || anew_) {
+      std::memcpy(frame, shape.bytes, shape.length);
+      held = refs[i].index + 1;
+    }
+    if constexpr (kPatch != Patch::kNone) {
+      const std::uint32_t place = traffic_.space.place(refs[i].flow);
+      if constexpr (headers::is_version4(kPatch)) {
+        headers::write4<kPatch>(shape, place, refs[i].sequence, frame);
+      } else {
+        headers::write6<kPatch>(shape, place, refs[i].sequence, frame);
+      }
+    }
+    write_trailer({frame, shape.length}, {trial_, number_ + i, due_ns[i], refs[i].index});
+    bytes[i] = static_cast<std::uint16_t>(shape.length + kFcsBytes);
+  }
+  number_ += n;
+  return got;
+}
+
+std::uint32_t Writer::fill(std::uint32_t n, const std::uint64_t* due_ns, rte_mbuf** packets, std::uint16_t* bytes) noexcept {
+  switch (traffic_.patch) {
+    case Patch::kNone:
+      return fill_as<Patch::kNone>(n, due_ns, packets, bytes);
+    case Patch::kUdp4:
+      return fill_as<Patch::kUdp4>(n, due_ns, packets, bytes);
+    case Patch::kTcp4:
+      return fill_as<Patch::kTcp4>(n, due_ns, packets, bytes);
+    case Patch::kUdp6:
+      return fill_as<Patch::kUdp6>(n, due_ns, packets, bytes);
+    case Patch::kTcp6:
+      return fill_as<Patch::kTcp6>(n, due_ns, packets, bytes);
+  }
+  return 0;
+}
+
+}  // namespace dpubench::datapath
