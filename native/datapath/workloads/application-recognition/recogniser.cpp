@@ -1,0 +1,178 @@
+#include "datapath/workloads/application-recognition/recogniser.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <new>
+
+#include "inputs/byte_order.hpp"
+#include "operators/regex/work.hpp"
+
+namespace dpubench::datapath::recognition {
+namespace {
+
+constexpr std::uint8_t kTcp = 6;
+constexpr std::uint8_t kUdp = 17;
+constexpr std::uint32_t kLine = 64;
+constexpr unsigned kSyn = 0x02;  // RFC 9293 section 3.1
+constexpr unsigned kRst = 0x04;
+
+std::span<const std::byte> payload_of(const Subject& subject) noexcept {
+  return subject.frame.subspan(subject.parsed->payload, std::size_t{subject.parsed->end} - subject.parsed->payload);
+}
+
+FlowKey key_of(const Subject& subject) noexcept {
+  const std::byte* const frame = subject.frame.data();
+  const Parsed& p = *subject.parsed;
+  FlowKey key;
+  if (p.version == 4) {
+    std::memcpy(key.bytes.data(), frame + p.ip + 12, 4);
+    std::memcpy(key.bytes.data() + 16, frame + p.ip + 16, 4);
+  } else {
+    std::memcpy(key.bytes.data(), frame + p.ip + 8, 32);
+  }
+  std::memcpy(key.bytes.data() + 32, frame + p.transport, 4);
+  key.bytes[36] = std::byte{p.version};
+  return key;
+}
+
+/// The first rule whose bit is set, at or behind `from`; `rules` where there is none.
+std::size_t first_rule(const std::byte* bitmap, std::size_t rules, std::size_t from) noexcept {
+  for (std::size_t i = from / 8; i * 8 < rules; ++i) {
+    unsigned bits = std::to_integer<unsigned>(bitmap[i]);
+    if (i == from / 8) bits &= 0xffU << from % 8;
+    if (bits != 0) return i * 8 + static_cast<std::size_t>(std::countr_zero(bits));
+  }
+  return rules;
+}
+
+}  // namespace
+
+Recogniser::Recogniser(std::unique_ptr<LaneRunner> lane, std::size_t rules, std::uint32_t longest,
+                       const std::optional<Reassembly::Limits>& reassembly)
+    : lane_(std::move(lane)),
+      rules_(rules),
+      bitmap_bytes_(static_cast<std::uint32_t>(regex::bitmap_bytes(rules))),
+      stride_((2 * bitmap_bytes_ + kLine - 1) / kLine * kLine),
+      longest_(longest),
+      outputs_(static_cast<std::byte*>(std::aligned_alloc(kLine, std::size_t{LaneRunner::kCapacity} * stride_)), std::free) {
+  if (outputs_ == nullptr) throw std::bad_alloc();
+  if (!reassembly) return;
+  // A flow whose answer is awaited must not be evicted by others of the same batch.
+  if (reassembly->flows < LaneRunner::kCapacity) throw Error("reassembly: at least 256 flows are needed");
+  reassembly_ = std::make_unique<Reassembly>(*reassembly);
+  lane_->attach(reassembly_->memory());
+  asked_in_.resize(reassembly->flows);
+}
+
+void Recogniser::clear() noexcept {
+  too_long_ = 0;
+  if (reassembly_ != nullptr) reassembly_->clear();
+}
+
+void Recogniser::ask(std::uint32_t subject, const std::byte* text, std::uint32_t bytes) noexcept {
+  const std::uint32_t item = lane_->size();
+  asked_[item].subject = subject;
+  asked_[item].has_window = false;
+  lane_->add(text, bytes, output(item), 2 * bitmap_bytes_);
+}
+
+void Recogniser::ask_plain(std::uint32_t index, const Subject& subject) noexcept {
+  const auto payload = payload_of(subject);
+  if (payload.empty()) return;
+  if (payload.size() > longest_) {
+    ++too_long_;
+    return;
+  }
+  ask(index, payload.data(), static_cast<std::uint32_t>(payload.size()));
+}
+
+bool Recogniser::ask_segment(std::uint32_t index, const Subject& subject) noexcept {
+  const std::byte* const header = subject.frame.data() + subject.parsed->transport;
+  const auto flags = std::to_integer<unsigned>(header[13]);
+  const TcpSegment segment{.sequence = inputs::wire::be32({header, 8}, 4),
+                           .syn = (flags & kSyn) != 0,
+                           .rst = (flags & kRst) != 0,
+                           .payload = payload_of(subject)};
+  // Acknowledgements alone say nothing about the flow, and are no reason to keep one.
+  if (segment.payload.empty() && !segment.syn && !segment.rst) return true;
+  const std::uint32_t flow = reassembly_->find(key_of(subject));
+  if (asked_in_[flow] == round_) return false;
+  const Window window = reassembly_->add(flow, segment);
+  if (window.bytes == 0) return true;
+  if (window.bytes > longest_) {
+    ++too_long_;
+    return true;
+  }
+  const std::uint32_t item = lane_->size();
+  ask(index, window.data, window.bytes);
+  asked_[item].window = window;
+  asked_[item].has_window = true;
+  asked_in_[flow] = round_;
+  return true;
+}
+
+void Recogniser::judge(Subject& subject, std::uint32_t item) const noexcept {
+  subject.searched = true;
+  if (lane_->status(item) != kStatusOk) {
+    subject.failed = true;
+    subject.lost = lane_->status(item) == kStatusLost;
+    return;
+  }
+  const std::byte* const matched = output(item);
+  const std::byte* const undecided = matched + bitmap_bytes_;
+  const std::size_t rule = lane_->result(item) == 0 ? rules_ : first_rule(matched, rules_, 0);
+  subject.verdict = rule == rules_ ? Class::kEcho : class_of_rule(rule);
+  subject.possible = class_bit(subject.verdict);
+  if (!doubts_.shared.empty()) subject.possible = possible(matched, undecided);
+}
+
+/// Classes of the rules up to the first of which every engine says that it matches.
+std::uint8_t Recogniser::possible(const std::byte* matched, const std::byte* undecided) const noexcept {
+  std::uint8_t classes = 0;
+  for (std::size_t rule = 0; rule < rules_; ++rule) {
+    const bool matches = regex::bit({matched, bitmap_bytes_}, rule);
+    const bool open = regex::bit({undecided, bitmap_bytes_}, rule) && !regex::bit(doubts_.shared, rule);
+    if (matches || open) classes |= class_bit(class_of_rule(rule));
+    if (matches && !regex::bit(doubts_.contested, rule)) return classes;
+  }
+  return classes | class_bit(Class::kEcho);
+}
+
+void Recogniser::answer(std::span<Subject> subjects) noexcept {
+  ++round_;
+  if (lane_->size() == 0) return;
+  static_cast<void>(lane_->run());  // the status tells item by item
+  for (std::uint32_t item = 0; item < lane_->size(); ++item) {
+    judge(subjects[asked_[item].subject], item);
+    const bool hit = lane_->status(item) == kStatusOk && lane_->result(item) != 0;
+    if (asked_[item].has_window && hit) reassembly_->spend(asked_[item].window);
+  }
+}
+
+void Recogniser::run(std::span<Subject> subjects) noexcept {
+  std::uint32_t waiting = 0;
+  lane_->clear();
+  for (std::uint32_t i = 0; i < subjects.size(); ++i) {
+    const Parsed& p = *subjects[i].parsed;
+    if (p.kind != Kind::kTransport || p.first_fragment) continue;
+    if (p.protocol == kTcp && reassembly_ != nullptr) {
+      waiting_[waiting++] = i;
+    } else if (p.protocol == kTcp || p.protocol == kUdp) {
+      ask_plain(i, subjects[i]);
+    }
+  }
+  // What a segment completes depends on what was found before in its flow: of each flow one segment at a time, in order.
+  while (waiting != 0) {
+    std::uint32_t still = 0;
+    for (std::uint32_t w = 0; w < waiting; ++w) {
+      if (!ask_segment(waiting_[w], subjects[waiting_[w]])) waiting_[still++] = waiting_[w];
+    }
+    answer(subjects);
+    lane_->clear();
+    waiting = still;
+  }
+  answer(subjects);
+}
+
+}  // namespace dpubench::datapath::recognition
