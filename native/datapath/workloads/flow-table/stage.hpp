@@ -1,0 +1,43 @@
+// The stage `table` on one core.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "datapath/server/stage.hpp"
+#include "datapath/workloads/flow-table/engine.hpp"
+#include "measure/clock.hpp"
+
+namespace dpubench::datapath::flow_table {
+
+class TableStage final : public Stage {
+ public:
+  /// @param session outlives it @param starts_dump says, once for each collection, whether flows.bin is begun anew
+  TableStage(TableSession& session, std::unique_ptr<FlowTable> table, const Limits& limits, KeyKind kind,
+             std::function<bool()> starts_dump);
+
+  [[nodiscard]] bool reads_headers() const noexcept override { return !is_elsewhere_; }
+  std::uint32_t run(Batch& batch) noexcept override;
+  void idle(std::uint64_t now_ns) noexcept override;
+  void begin() override;
+  void collect(nlohmann::json& into, const std::string& dump_folder) override;
+
+ private:
+  TableSession& session_;
+  std::unique_ptr<FlowTable> table_;
+  Full full_;
+  KeyKind kind_;
+  bool is_elsewhere_;
+  std::uint64_t counted_by_device_;  ///< flags of an mbuf; none where no device counts
+  std::function<bool()> starts_dump_;
+  const measure::Clock& clock_;
+  std::uint64_t unkeyed_ = 0;
+  std::array<Key, kMaxPacketBurst> keys_;
+  std::array<std::uint32_t, kMaxPacketBurst> bytes_;
+  std::array<std::uint16_t, kMaxPacketBurst> packet_;  ///< of the batch, that a key belongs to
+  std::array<bool, kMaxPacketBurst> refused_{};
+};
+
+}  // namespace dpubench::datapath::flow_table
