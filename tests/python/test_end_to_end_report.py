@@ -305,6 +305,16 @@ def test_faults_are_told(tmp_path: Path) -> None:
     assert "Nothing was measured" in html(nothing)
 
 
+def test_a_run_of_which_nothing_could_be_measured_says_why_at_its_head() -> None:
+    run = rates_only()
+    for p in run.points:
+        p.throughput_pps = p.throughput_gbps = p.loss_ratio = p.latency = p.server_cpu_share = None
+        p.unavailable, p.stages, p.floor = "memif: the peer never came", [], None
+    text = html(run)
+    head = text[text.index("<header") : text.index("</header>")]
+    assert "Nothing could be measured</strong>: cannot run here: memif: the peer never came" in head and "all known to" not in head
+
+
 def test_no_interval_is_no_number(tmp_path: Path) -> None:
     run = rates_only()
     for p in run.points:

@@ -51,9 +51,9 @@ def _all_warnings(run: RunSummary) -> list[Warning_]:
 
 
 def _counts(run: RunSummary) -> str:
-    if not run.points:
-        return "nothing was measured"
     measured = [p for p in run.points if not wording.why_empty(p)]
+    if not measured:
+        return "nothing was measured"
     loose = sum(not p.converged for p in measured)
     told = f"{loose} of them not converged" if loose else "all converged"
     limited = sum(not wording.says_of_the_server(p) for p in run.points)

@@ -228,6 +228,7 @@ def _trust(points: Sequence[PointSummary], trials: int, warnings: Sequence[Warni
         points=len(measured),
         trials=trials,
         rounds=_span([p.rounds for p in measured]),
+        why_nothing="" if measured else _commonest([wording.why_empty(p) for p in points]),
         trial_s=_span([p.trial_s for p in measured]),
         not_converged=len(loose),
         widest=widest.precision if widest else math.nan,
@@ -241,6 +242,10 @@ def _trust(points: Sequence[PointSummary], trials: int, warnings: Sequence[Warni
         worst=worst.items[0][2] if worst else "",
         worst_code=worst.code if worst else "",
     )
+
+
+def _commonest(reasons: Sequence[str]) -> str:
+    return Counter(reasons).most_common(1)[0][0] if reasons else ""
 
 
 def _span(values: Sequence[float]) -> str:

@@ -352,7 +352,7 @@
       ...(f.legend ? [h("span", { class: "places" }, ...f.legend.map((l) => { const i = h("i", {}, "■"); i.style.color = l.color; return h("span", {}, i, ` ${l.name}`); }))] : []),
       ...[...gone].map(([id, where]) => h("span", { class: "gone" }, `Not drawn: ${id} (${where.slice(0, 4).join(", ")}${where.length > 4 ? ` and ${where.length - 4} more` : ""}).`)));
     $("details.numbers", box).append(table(f.table));
-    const empty = f.nothing || (f.traces.some((t) => t.x.length && t.y.length) ? "" : "Nothing to draw at this selection: the reasons are below.");
+    const empty = f.nothing || (f.traces.some((t) => t.name && t.x.length && t.y.length) ? "" : "Nothing to draw at this selection: the reasons are below.");
     if (empty) { canvas.replaceChildren(h("p", { class: f.nothing ? "note" : "empty" }, empty)); canvas.style.height = "auto"; return; }
     canvas.style.height = `${height}px`;
     library("lib-plotly");
