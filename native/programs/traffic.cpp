@@ -61,7 +61,7 @@ ServerSession& server_of(ClientSession& session) {
 /// Runs trials while commands come. @return how many
 class Obedience {
  public:
-  Obedience(ClientSession& session, EventWriter& events) : session_(session), events_(events), watch_(events, STDIN_FILENO) {}
+  Obedience(ClientSession& session, EventWriter& events) : session_(session), events_(events), watch_(events) {}
 
   /// @return false when nothing more shall be done
   bool obey(const Command& command) {

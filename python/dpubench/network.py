@@ -40,22 +40,21 @@ _NAME: Final = re.compile(r"dpubench-(\d+)-(\d+)-\d+(?:-[a-z]+)?")
 _CAPABILITIES: Final = {"CAP_NET_ADMIN": 12, "CAP_SYS_ADMIN": 21}
 _serial = itertools.count()
 
-#: Run inside a namespace: no IPv6 addresses, hence no packets about them, and no segment that the kernel joins or leaves whole, for frames have to
-#: arrive as they were sent. SIOCETHTOOL with ETHTOOL_SGRO, ETHTOOL_SGSO, ETHTOOL_STSO, ETHTOOL_STXCSUM (linux/ethtool.h).
+#: Run inside a namespace: no IPv6 addresses, hence no packets about them, and no segment that the kernel leaves whole or checksum that it leaves out,
+#: for frames have to arrive as they would on a wire (ETHTOOL_SGSO, ETHTOOL_STSO, ETHTOOL_STXCSUM of linux/ethtool.h; a driver without one refuses).
+#: With ETHTOOL_SGRO a veth interface gets NAPI, which is what can be moved; nothing is joined, since no joined packet is small enough.
 _QUIET: Final = """
-import array, fcntl, pathlib, socket, struct, sys
+import array, contextlib, fcntl, pathlib, socket, struct, sys
 for what in ("all", "default"):
     path = pathlib.Path("/proc/sys/net/ipv6/conf") / what / "disable_ipv6"
     if path.exists():
         path.write_text("1")
 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
-    for command in (0x2C, 0x24, 0x1F, 0x17):
-        value = array.array("B", struct.pack("II", command, 0))
+    for command, wanted in ((0x24, 0), (0x1F, 0), (0x17, 0), (0x2C, int(sys.argv[2]))):
+        value = array.array("B", struct.pack("II", command, wanted))
         request = struct.pack("16sP", sys.argv[1].encode(), value.buffer_info()[0]).ljust(40, b"\\0")
-        try:
+        with contextlib.suppress(OSError):
             fcntl.ioctl(any_socket, 0x8946, request)
-        except OSError:
-            pass
 """
 
 
@@ -86,7 +85,7 @@ class Side:
     @property
     def prefix(self) -> list[str]:
         """Words before a program's, so that it runs in this namespace. ``nsenter`` becomes the program: process and group stay what they are."""
-        return [_program("nsenter") or "nsenter", f"--net={_NETNS / self.namespace}", "--"]
+        return [_tool("nsenter"), f"--net={_NETNS / self.namespace}", "--"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +95,16 @@ class VethPair:
     client: Side
     server: Side
     mtu: int
+    queues: int
 
 
 @contextlib.contextmanager
-def veth_pair(max_frame: int) -> Iterator[VethPair]:
-    """Makes two namespaces joined by a veth pair for frames of up to ``max_frame`` bytes (with FCS), both ends up; removed at the end.
+def veth_pair(max_frame: int, queues: int = 1) -> Iterator[VethPair]:
+    """Makes two namespaces joined by a veth pair, both ends up; removed at the end.
+
+    Args:
+        max_frame: bytes of the longest frame, with FCS
+        queues: of each end and direction
 
     Raises:
         UserError: without root or without ``ip``
@@ -118,18 +122,22 @@ def veth_pair(max_frame: int) -> Iterator[VethPair]:
     try:
         for side in (client, server):
             _ip("netns", "add", side.namespace)
-        _ip(
-            *("link", "add", client.interface, "mtu", str(mtu), "address", client.mac, "netns", client.namespace, "type", "veth"),
-            *("peer", "name", server.interface, "mtu", str(mtu), "address", server.mac, "netns", server.namespace),
-        )
+        ends = []
+        for side in (client, server):
+            ends += ["name", side.interface, "mtu", str(mtu), "address", side.mac, "netns", side.namespace]
+            ends += ["numtxqueues", str(queues), "numrxqueues", str(queues), *(["type", "veth", "peer"] if side is client else [])]
+        _ip("link", "add", *ends)
         for side, other in ((client, server), (server, client)):
-            _run([*side.prefix, sys.executable, "-I", "-S", "-c", _QUIET, side.interface])
-            _ip("-n", side.namespace, "address", "add", f"{side.address}/24", "dev", side.interface)
-            _ip("-n", side.namespace, "link", "set", "lo", "up")
-            _ip("-n", side.namespace, "link", "set", side.interface, "up")
+            inside = ("-n", side.namespace)
+            # Old kernels and old `ip` do not know the limit: no NAPI then.
+            limited = _run([_tool("ip"), *inside, "link", "set", "dev", side.interface, "gro_max_size", "1"], check=False).returncode == 0
+            _run([*side.prefix, sys.executable, "-I", "-S", "-c", _QUIET, side.interface, str(int(limited))])
+            _ip(*inside, "address", "add", f"{side.address}/24", "dev", side.interface)
+            _ip(*inside, "link", "set", "lo", "up")
+            _ip(*inside, "link", "set", side.interface, "up")
             # Nobody asks who has an address while frames are counted.
-            _ip("-n", side.namespace, "neighbour", "replace", other.address, "lladdr", other.mac, "dev", side.interface, "nud", "permanent")
-        yield VethPair(client, server, mtu)
+            _ip(*inside, "neighbour", "replace", other.address, "lladdr", other.mac, "dev", side.interface, "nud", "permanent")
+        yield VethPair(client, server, mtu, queues)
     finally:
         with _uninterrupted():
             _ip("-n", client.namespace, "link", "delete", client.interface, check=False)
@@ -141,37 +149,30 @@ def veth_pair(max_frame: int) -> Iterator[VethPair]:
 
 @dataclass(frozen=True, slots=True)
 class ReceiveWork:
-    """Where the kernel handles what arrives at an interface."""
+    """Where the kernel handles what arrives at an interface: in threads of its own, on one CPU."""
 
     cpu: int
-    means: str  #: "threaded NAPI" or "receive packet steering"
-    threads: tuple[int, ...] = ()  #: numbers of the kernel's threads
+    threads: tuple[int, ...]  #: numbers of the kernel's threads, one for each queue
 
 
 def move_receive_work(side: Side, cpu: int) -> ReceiveWork:
-    """Has the kernel handle what arrives at ``side`` on ``cpu``, instead of the CPU that sent it, as veth does.
+    """Has the kernel handle what arrives at ``side`` on ``cpu`` (threaded NAPI) instead of on the CPU that sent it, as veth does.
 
-    By the NAPI thread where the interface has NAPI (an XDP program is attached: call this once the port is open), else by receive packet steering.
+    Move that of both sides: answers would else be received on the server's CPU. Until the pair is gone.
 
     Raises:
-        EnvironmentFault: when the kernel has neither
+        EnvironmentFault: when the kernel cannot
     """
-    folder = f"/sys/class/net/{side.interface}"
-    if _write_inside(side, f"{folder}/threaded", "1") == "":
-        threads = _napi_threads(side.interface)
-        for thread in threads:
-            os.sched_setaffinity(thread, {cpu})
-        if threads:
-            return ReceiveWork(cpu, "threaded NAPI", tuple(threads))
-    # A mask of CPUs in hexadecimal, groups of 32 with commas between.
-    mask = f"{1 << cpu:x}"
-    groups = [mask[max(0, end - 8) : end] for end in range(len(mask), 0, -8)]
-    refused = _write_inside(side, f"{folder}/queues/rx-0/rps_cpus", ",".join(reversed(groups)))
-    if refused:
+    if refused := _write_inside(side, f"/sys/class/net/{side.interface}/threaded", "1"):
         raise EnvironmentFault(
-            f"veth: the kernel's receive work cannot be moved to CPU {cpu}: no NAPI thread, and {refused}; a kernel with CONFIG_RPS has that"
+            f"veth: the kernel's receive work cannot be moved to CPU {cpu}: {refused} (threaded NAPI needs Linux 5.19 and iproute2 6.0)"
         )
-    return ReceiveWork(cpu, "receive packet steering")
+    threads = _napi_threads(side.interface)
+    if not threads:
+        raise EnvironmentFault(f"veth: the kernel's receive work cannot be moved to CPU {cpu}: no thread napi/{side.interface}-* came")
+    for thread in threads:
+        os.sched_setaffinity(thread, {cpu})
+    return ReceiveWork(cpu, tuple(threads))
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,40 +183,40 @@ class ReceiveCounts:
     threads_ns: Mapping[int, int]  #: time that NAPI threads ran, by thread
 
 
-def receive_counts(work: ReceiveWork | None = None) -> ReceiveCounts:
+def receive_counts(*works: ReceiveWork) -> ReceiveCounts:
     """Reads where receive work was done until now."""
     lines = Path("/proc/softirqs").read_text(encoding="ascii").splitlines()
     cpus = [int(word.removeprefix("CPU")) for word in lines[0].split()]
     counts = next((line.split()[1:] for line in lines if line.split()[0] == "NET_RX:"), [])
     threads = {}
-    for thread in work.threads if work is not None else ():
+    for thread in (thread for work in works for thread in work.threads):
         with contextlib.suppress(OSError, ValueError, IndexError):
             threads[thread] = int(Path(f"/proc/{thread}/schedstat").read_text(encoding="ascii").split()[0])
     return ReceiveCounts(dict(zip(cpus, map(int, counts), strict=False)), threads)
 
 
 def receive_work_elsewhere(work: ReceiveWork, before: ReceiveCounts, after: ReceiveCounts, packets: int) -> str:
-    """Why receive work may have been done on another CPU than that of ``work``; empty when the counts prove that it was done there.
+    """Why receive work may have been done elsewhere than in the threads of ``work``; empty when the counts prove that it was done there.
 
-    A softirq handles up to 64 packets (the weight of a NAPI poll): less than one in 64 packets elsewhere is what the rest of the machine does.
+    Without the threads a softirq would handle up to 64 packets (the weight of a NAPI poll): fewer softirqs than one for 64 packets are what the rest
+    of the machine does. Both sides' work has to have been moved.
 
     Args:
         packets: that arrived between the two readings
     """
-    grown = {cpu: count - before.softirqs.get(cpu, 0) for cpu, count in after.softirqs.items()}
-    least = packets // 64
-    elsewhere = sum(count for cpu, count in grown.items() if cpu != work.cpu)
-    if work.threads:
-        ran_ns = sum(after.threads_ns.get(t, 0) - before.threads_ns.get(t, 0) for t in work.threads)
-        if ran_ns == 0:
-            return f"the NAPI thread did not run while {packets} packets arrived"
-        for thread in work.threads:
-            if os.sched_getaffinity(thread) != {work.cpu}:
-                return f"the NAPI thread {thread} may run on other CPUs than {work.cpu}"
-    elif grown.get(work.cpu, 0) < least:
-        return f"CPU {work.cpu} handled {grown.get(work.cpu, 0)} receive softirqs, too few for {packets} packets"
-    if elsewhere > max(least, 1):
-        return f"other CPUs than {work.cpu} handled {elsewhere} receive softirqs while {packets} packets arrived"
+    for thread in work.threads:
+        try:
+            may = os.sched_getaffinity(thread)
+        except OSError:
+            return f"the NAPI thread {thread} is gone"
+        if may != {work.cpu}:
+            return f"the NAPI thread {thread} may run on other CPUs than {work.cpu}"
+    ran_ns = sum(after.threads_ns.get(t, 0) - before.threads_ns.get(t, 0) for t in work.threads)
+    if packets > 0 and ran_ns <= 0:
+        return f"the NAPI threads of CPU {work.cpu} did not run while {packets} packets arrived"
+    softirqs = sum(count - before.softirqs.get(cpu, 0) for cpu, count in after.softirqs.items())
+    if softirqs > packets // 64:
+        return f"there were {softirqs} receive softirqs while {packets} packets arrived: some were handled outside of the NAPI threads"
     return ""
 
 
@@ -307,6 +308,11 @@ def _program(name: str) -> str | None:
     return shutil.which(name, path=os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin")
 
 
+def _tool(name: str) -> str:
+    """A program's path; its name where it is not to be found, for the message of the attempt to start it."""
+    return _program(name) or name
+
+
 def _run(words: Sequence[str], check: bool = True) -> subprocess.CompletedProcess[str]:
     """Runs a command in a session of its own, which a Ctrl-C at the terminal does not reach. @raises EnvironmentFault"""
     what = " ".join(words[:8])
@@ -325,12 +331,12 @@ def _run(words: Sequence[str], check: bool = True) -> subprocess.CompletedProces
 
 
 def _ip(*words: str, check: bool = True) -> str:
-    return _run([_program("ip") or "ip", *words], check).stdout
+    return _run([_tool("ip"), *words], check).stdout
 
 
 def _write_inside(side: Side, path: str, text: str) -> str:
     """Writes a file of ``/sys`` as a namespace sees it: why not, or nothing."""
-    words = [_program("ip") or "ip", "netns", "exec", side.namespace, "/bin/sh", "-c", 'echo "$1" > "$2"', "sh", text, path]
+    words = [_tool("ip"), "netns", "exec", side.namespace, "/bin/sh", "-c", 'echo "$1" > "$2"', "sh", text, path]
     done = _run(words, check=False)
     return "" if done.returncode == 0 else f"{path} cannot be written: {done.stderr.strip()}"
 

@@ -49,6 +49,8 @@ TARGETS: dict[str, Target] = {
     ),
     "prefixes": Target(covered=("native/inputs/prefixes.cpp",), sources=("native/inputs/file.cpp",)),
     "job": Target(covered=("native/protocol/job.cpp",), sources=("native/base/params.cpp",)),
+    "frame": Target(covered=("native/datapath/frame/parse.cpp",), max_length=1024),
+    "reassembly": Target(covered=("native/datapath/workloads/application-recognition/reassembly.cpp",), max_length=1024),
     "rules": Target(covered=("native/inputs/rules.cpp",), sources=("native/inputs/file.cpp",), max_length=1024),
 }
 

@@ -190,6 +190,36 @@ def capture() -> Seeds:
     yield "text", b"not a capture at all"
 
 
+def frame() -> Seeds:
+    """Ethernet frames, and IP packets without their Ethernet header."""
+    for name, packet in IP_PACKETS.items():
+        kind = b"\x08\0" if packet[0] >> 4 == 4 else b"\x86\xdd"
+        yield "ethernet_" + name, MACS + kind + packet + bytes(24)
+        yield "vlan_" + name, MACS + b"\x88\xa8\0\1\x81\0\0\2" + kind + packet
+        yield "bare_" + name, packet
+    for routing in (0, 2, 3, 4):
+        addresses = bytes(16 if routing == 2 else 32)
+        header = bytes([17, len(addresses) // 8, routing, 1, 0, 0, 0, 0]) + addresses
+        yield f"routing_{routing}", ipv6(43, header + UDP)
+    yield "arp", MACS + b"\x08\x06" + bytes(46)
+
+
+def reassembly() -> Seeds:
+    """Steps of four bytes: key and flags, sequence number, length."""
+
+    def steps(*each: tuple[int, int, int]) -> bytes:
+        return b"".join(struct.pack("<BHB", *step) for step in each)
+
+    yield "in_order", steps(*((0, 20 * i, 20) for i in range(20)))
+    yield "reversed", steps(*((0, 20 * i, 20) for i in reversed(range(6))))
+    yield "overlapping", steps((0, 0, 30), (0, 10, 30), (0, 50, 20), (0, 20, 60))
+    yield "spent", steps((0x20, 0, 30), (0, 60, 10), (0x20, 30, 10), (0, 0, 100))
+    yield "flows", steps(*((i % 4, 10 * i, 12) for i in range(40)))
+    yield "connection", steps((4, 99, 0), (0, 100, 10), (0x18, 0, 0), (4, 300, 5), (4, 300, 5))
+    yield "pieces", steps(*((0, 2 * i, 1) for i in range(64)), (0, 0, 120))
+    yield "far", steps((0, 0, 10), (0xC0, 40000, 10), (0, 0, 10), (0, 0, 125))
+
+
 def prefixes() -> Seeds:
     """Prefix lists."""
     yield "list4", b"prefix,next_hop_id\n# comment\n0.0.0.0/0,0\n10.0.0.0/8,7\n10.128.0.0/9,4294967295 # default\r\n10.0.0.0/8,8\n"
@@ -259,7 +289,14 @@ def job() -> Seeds:
     yield "end_command", b'{"end": true}'
 
 
-TARGETS: dict[str, Callable[[], Seeds]] = {"capture": capture, "job": job, "prefixes": prefixes, "rules": rules}
+TARGETS: dict[str, Callable[[], Seeds]] = {
+    "capture": capture,
+    "frame": frame,
+    "job": job,
+    "prefixes": prefixes,
+    "reassembly": reassembly,
+    "rules": rules,
+}
 
 
 def write_seeds(target: str, directory: Path) -> None:

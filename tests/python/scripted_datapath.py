@@ -116,7 +116,9 @@ class Program:
 
     def ready(self):
         ports = self.job.get("ports") or [self.job["port"]]
-        told = [{"kind": p["kind"], "driver": f"net_{p['kind']}", "detail": "", "is_virtual": True, "mtu": 1518, "queue_packets": 1024} for p in ports]
+        told = [
+            {"kind": p["kind"], "driver": f"net_{p['kind']}", "detail": "", "is_virtual": True, "mtu": 1518, "queue_packets": 1024} for p in ports
+        ]
         engines = self.job["workload"].get("engines", {})
         stages = [{"name": s, "engine": e, "path": {"isa": "none", "detail": "", "is_hardware": False}, "verified": "7 known answers", "build_ns": 5e6,
                    "memory_bytes": 1024} for s, e in engines.items()]  # fmt: skip

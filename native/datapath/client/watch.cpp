@@ -26,16 +26,14 @@ bool asked_to_end() {
   return sigismember(&pending, SIGTERM) == 1 || sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGHUP) == 1;
 }
 
-void watch(protocol::EventWriter& events, int in, int over, const TrialSpec& spec, const TrialRunner& runner,
-           std::atomic<bool>& stop) {
+void watch(protocol::EventWriter& events, int over, const TrialSpec& spec, const TrialRunner& runner, std::atomic<bool>& stop) {
   const std::uint64_t start_ns = measure::Clock::monotonic_raw_ns();
   std::uint64_t told_ns = start_ns;
   for (;;) {
-    // Of the reading end of a pipe, POLLHUP says that nobody writes any more: poll(2).
-    pollfd watched[] = {{over, POLLIN, 0}, {in, 0, 0}};
-    if (poll(watched, 2, kStepMs) < 0 && errno != EINTR) return;
-    if (watched[0].revents != 0) return;
-    if ((watched[1].revents & (POLLHUP | POLLERR)) != 0 || asked_to_end() || events.closed()) {
+    pollfd watched = {over, POLLIN, 0};
+    if (poll(&watched, 1, kStepMs) < 0 && errno != EINTR) return;
+    if (watched.revents != 0) return;
+    if (asked_to_end() || events.closed()) {
       stop = true;
       return;
     }
@@ -60,16 +58,15 @@ int make_eventfd() {
 
 }  // namespace
 
-Watch::Watch(protocol::EventWriter& events, int in) : events_(events), in_(in) {
+Watch::Watch(protocol::EventWriter& events) : events_(events) {
   // All that the machine has; the kernel keeps to those that this process may use.
   for (std::size_t cpu = 0; cpu < CPU_SETSIZE; ++cpu) CPU_SET(cpu, &cpus_);
 }
 
-Watch::Trial::Trial(protocol::EventWriter& events, int in, const cpu_set_t& cpus, const TrialSpec& spec,
-                    const TrialRunner& runner)
-    : over_(make_eventfd()), thread_([this, &events, in, cpus, spec, &runner] {
+Watch::Trial::Trial(protocol::EventWriter& events, const cpu_set_t& cpus, const TrialSpec& spec, const TrialRunner& runner)
+    : over_(make_eventfd()), thread_([this, &events, cpus, spec, &runner] {
         (void)pthread_setaffinity_np(pthread_self(), sizeof cpus, &cpus);
-        watch(events, in, over_, spec, runner, stop_);
+        watch(events, over_, spec, runner, stop_);
       }) {}
 
 Watch::Trial::~Trial() {

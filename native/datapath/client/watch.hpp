@@ -15,13 +15,12 @@ namespace dpubench::datapath {
 /// A thread for the length of a trial, asleep for most of it, so that the loop writes nothing and asks nobody.
 class Watch {
  public:
-  /// Made where the thread may run on any CPU or not: it is not pinned, though the client may be. @param in  the input: its end
-  /// ends the trial
-  Watch(protocol::EventWriter& events, int in);
+  /// Its threads are not pinned, though the client is.
+  explicit Watch(protocol::EventWriter& events);
 
   class Trial {
    public:
-    Trial(protocol::EventWriter& events, int in, const cpu_set_t& cpus, const TrialSpec& spec, const TrialRunner& runner);
+    Trial(protocol::EventWriter& events, const cpu_set_t& cpus, const TrialSpec& spec, const TrialRunner& runner);
     ~Trial();
     Trial(const Trial&) = delete;
     Trial& operator=(const Trial&) = delete;
@@ -33,11 +32,10 @@ class Watch {
     int over_;  ///< eventfd: the trial is over
     std::thread thread_;
   };
-  Trial trial(const TrialSpec& spec, const TrialRunner& runner) { return {events_, in_, cpus_, spec, runner}; }
+  Trial trial(const TrialSpec& spec, const TrialRunner& runner) { return {events_, cpus_, spec, runner}; }
 
  private:
   protocol::EventWriter& events_;
-  int in_;
   cpu_set_t cpus_{};
 };
 

@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "../../../tests/native/capture_builder.hpp"
-#include "../../../tests/native/shared_data.hpp"
 #include "inputs/capture.hpp"
 #include "inputs/ip.hpp"
 #include "inputs/random.hpp"
+#include "native/capture_builder.hpp"
+#include "native/shared_data.hpp"
 
 namespace dpubench::datapath {
 namespace {

@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <thread>
 
 #include "base/error.hpp"
@@ -68,6 +69,8 @@ class AfXdp final : public PortKind {
     require_interface("af_xdp", interface, resources.max_frame);
     const std::string arguments = "iface=" + interface + ",start_queue=0,queue_count=" + std::to_string(resources.queues) +
                                   ",busy_budget=" + std::to_string(number_argument(info(), spec, "busy_budget", 0, 1024));
+    // Its program alone, and not one that calls it, which libxdp would pin to a file that a killed process leaves behind.
+    setenv("LIBXDP_SKIP_DISPATCHER", "1", 0);
     EthOptions options;
     options.info = {.kind = "af_xdp",
                     .driver = "net_af_xdp",

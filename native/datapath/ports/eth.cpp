@@ -2,6 +2,7 @@
 
 #include <rte_dev.h>
 #include <rte_ethdev.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <atomic>
@@ -26,6 +27,29 @@ std::uint32_t largest_frame(const rte_eth_dev_info& device) {
   if (device.max_mtu != 0) most = std::min(most, device.max_mtu + kMtuOverhead);
   return most;
 }
+
+/// Drivers tell the other side when they stop, which may be gone: that is no reason for a SIGPIPE, which would end the program.
+class NoBrokenPipe {
+ public:
+  NoBrokenPipe() {
+    sigemptyset(&broken_);
+    sigaddset(&broken_, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &broken_, &before_);
+  }
+  NoBrokenPipe(const NoBrokenPipe&) = delete;
+  NoBrokenPipe& operator=(const NoBrokenPipe&) = delete;
+  ~NoBrokenPipe() {
+    const timespec now{};
+    if (sigismember(&before_, SIGPIPE) == 0) {
+      while (sigtimedwait(&broken_, nullptr, &now) > 0) continue;
+    }
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+
+ private:
+  sigset_t broken_{};
+  sigset_t before_{};
+};
 
 }  // namespace
 
@@ -104,6 +128,7 @@ void EthPort::configure(const PortResources& resources) {
 }
 
 EthPort::~EthPort() {
+  const NoBrokenPipe guard;
   rte_eth_dev_stop(port_);
   rte_eth_dev_close(port_);
 }

@@ -12,7 +12,8 @@ namespace dpubench::datapath::test {
 /// What one side does, handed to it in its environment.
 struct PeerSpec {
   PortSpec port;
-  std::string task = "echo";  ///< "echo": sends back what comes; "send": sends frames and compares what comes back
+  std::string task = "echo";  ///< "echo": sends back what comes; "send": sends frames and compares what comes back;
+                              ///< "flood": sends and receives until the other side is gone
   std::vector<std::uint32_t> frames = {64, 65, 128, 590, 1500, 1518};  ///< with FCS
   std::uint32_t count = 2000;
   std::uint32_t max_frame = 1518;
@@ -34,6 +35,8 @@ class Peer {
 
   /// Waits until it said that its port is open. @return whether it did
   bool wait_ready(std::chrono::seconds patience = std::chrono::seconds(30));
+  /// The same for its other side being there; of the task "flood".
+  bool wait_up(std::chrono::seconds patience = std::chrono::seconds(30));
   /// Its exit status; -1 when it did not end in time (it is killed then) or was ended by a signal.
   int wait(std::chrono::seconds patience = std::chrono::seconds(60));
   void kill();
@@ -42,6 +45,7 @@ class Peer {
 
  private:
   bool read_some(int timeout_ms);
+  bool wait_for(const char* words, std::chrono::seconds patience);
 
   int pid_ = -1;
   int pipe_ = -1;

@@ -24,6 +24,7 @@ using nlohmann::json;
 
 constexpr const char* kVariable = "DPUBENCH_TEST_PEER";
 constexpr const char* kReady = "peer is ready";
+constexpr const char* kUp = "peer is up";
 /// Frames under way at most: fewer than any port's queues hold, so that nothing may be lost.
 constexpr std::uint32_t kWindow = 32;
 
@@ -172,6 +173,27 @@ void send(Port& port, const PeerSpec& spec, rte_mempool* pool) {
   EXPECT_EQ(received, spec.count);
 }
 
+/// Sends and receives as fast as it can until the other side is gone. What comes back is not looked at.
+void flood(Port& port, const PeerSpec& spec, rte_mempool* pool) {
+  constexpr std::uint16_t kBurst = 32;
+  std::uint32_t number = 0;
+  const bool noticed = poll_until(spec.patience_s, [&] {
+    for (int i = 0; i < 256; ++i) {
+      rte_mbuf* packets[kBurst];
+      std::uint16_t made = 0;
+      while (made < kBurst && (packets[made] = make_frame(pool, spec, number)) != nullptr) {
+        ++made;
+        ++number;
+      }
+      const std::uint16_t sent = port.transmit(0, packets, made);
+      rte_pktmbuf_free_bulk(packets + sent, static_cast<unsigned>(made - sent));
+      rte_pktmbuf_free_bulk(packets, port.receive(0, packets, kBurst));
+    }
+    return !port.is_up();
+  });
+  EXPECT_TRUE(noticed) << "the other side is gone, and the port says it is up";
+}
+
 }  // namespace
 
 /// One side of a link; run by Peer only.
@@ -190,6 +212,10 @@ TEST(PortPeer, DISABLED_Side) {
       ASSERT_TRUE(poll_until(spec.patience_s, [&] { return port->is_up(); })) << "the other side did not come";
       if (spec.task == "echo") {
         echo(*port, spec);
+      } else if (spec.task == "flood") {
+        std::printf("%s\n", kUp);
+        std::fflush(stdout);
+        flood(*port, spec, pool);
       } else {
         send(*port, spec, pool);
       }
@@ -197,7 +223,9 @@ TEST(PortPeer, DISABLED_Side) {
         if (value != 0) std::printf("%s=%llu\n", name.c_str(), static_cast<unsigned long long>(value));
       }
     }
-    if (!spec.keeps_buffers) EXPECT_EQ(rte_mempool_avail_count(pool), whole) << "a closed port has given back every packet";
+    if (!spec.keeps_buffers) {
+      EXPECT_EQ(rte_mempool_avail_count(pool), whole) << "a closed port has given back every packet";
+    }
   } catch (const Error& error) {
     FAIL() << error.what();
   }
@@ -249,8 +277,16 @@ bool Peer::read_some(int timeout_ms) {
 }
 
 bool Peer::wait_ready(std::chrono::seconds patience) {
+  return wait_for(kReady, patience);
+}
+
+bool Peer::wait_up(std::chrono::seconds patience) {
+  return wait_for(kUp, patience);
+}
+
+bool Peer::wait_for(const char* words, std::chrono::seconds patience) {
   const auto given_up = Clock::now() + patience;
-  while (output_.find(kReady) == std::string::npos) {
+  while (output_.find(words) == std::string::npos) {
     if (Clock::now() > given_up || !read_some(100)) return false;
   }
   return true;

@@ -164,12 +164,14 @@ TEST(PortMemif, ClientWaitsForItsServer) {
 
 TEST(Ports, ClientsGiveUpWhereNobodyListens) {
   const TemporaryDirectory folder;
-  for (const char* kind : {"memif", "vhost"}) {
-    PeerSpec spec = at_socket(kind, folder.path() / "s");
-    spec.port.role = Role::kClient;
-    Peer client(spec);
-    EXPECT_NE(client.wait(), 0);
-    EXPECT_NE(client.output().find("nobody listens at the socket"), std::string::npos) << client.output();
+  PeerSpec spec = at_socket("memif", folder.path() / "s");
+  spec.port.role = Role::kClient;
+  Peer memif(spec);
+  spec.port.kind = "vhost";
+  Peer vhost(spec);
+  for (Peer* const client : {&memif, &vhost}) {
+    EXPECT_NE(client->wait(), 0);
+    EXPECT_NE(client->output().find("nobody listens at the socket"), std::string::npos) << client->output();
   }
 }
 
@@ -464,6 +466,36 @@ TEST(PortPci, SaysWhyThereIsNone) {
   EXPECT_EQ(
       port_devices(std::vector<PortSpec>{{"pci", Role::kServer, {{"address", "0000:03:00.0"}}}, {"null", Role::kServer, {}}}),
       std::vector<std::string>{"0000:03:00.0"});
+}
+
+/// Both sides send as fast as they can, one is killed, and the other notices it, has all its packets back and ends well.
+void expect_survival(PeerSpec server, PeerSpec client, bool kill_server) {
+  server.port.role = Role::kServer;
+  client.port.role = Role::kClient;
+  server.task = client.task = "flood";
+  Peer first(server);
+  ASSERT_TRUE(first.wait_ready()) << first.output();
+  Peer second(client);
+  ASSERT_TRUE(first.wait_up()) << first.output();
+  ASSERT_TRUE(second.wait_up()) << second.output();
+  usleep(100'000);
+  (kill_server ? first : second).kill();
+  Peer& survivor = kill_server ? second : first;
+  EXPECT_EQ(survivor.wait(), 0) << survivor.output();
+}
+
+TEST(Ports, SurviveTheDeathOfTheOtherSide) {
+  for (const bool kill_server : {false, true}) {
+    for (const char* kind : {"memif", "vhost"}) {
+      const TemporaryDirectory folder;
+      const PeerSpec spec = at_socket(kind, folder.path() / "s");
+      SCOPED_TRACE(std::string(kind) + (kill_server ? ", server killed" : ", client killed"));
+      expect_survival(spec, spec, kill_server);
+    }
+    SCOPED_TRACE(kill_server ? "socket, server killed" : "socket, client killed");
+    const int first = free_numbers(4);
+    expect_survival(datagrams(first, first + 2), datagrams(first + 2, first), kill_server);
+  }
 }
 
 TEST(Ports, UnknownKindsAndArgumentsAreNamed) {

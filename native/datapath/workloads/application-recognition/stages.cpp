@@ -19,7 +19,8 @@ constexpr std::uint32_t lines(std::size_t bytes) {
 
 /// Each core adds its own.
 void add(nlohmann::json& into, const std::string& name, std::uint64_t count) {
-  into[name] = into.value(name, std::uint64_t{0}) + count;
+  const std::uint64_t before = into.contains(name) ? into[name].get<std::uint64_t>() : 0;
+  into[name] = before + count;
 }
 
 /// Where a packet goes whose class is known: back, on to the next server with its mark, or to a stage that follows here.

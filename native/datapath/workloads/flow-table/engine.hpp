@@ -22,12 +22,12 @@ namespace dpubench::datapath::flow_table {
 inline constexpr std::uint32_t kTableEngineAbi = 1;
 
 struct TableSetting {
-  Limits limits;  ///< of each core's table
+  Limits limits{};  ///< of each core's table
   KeyKind key = KeyKind::kPaper;
   std::uint32_t cores = 1;
   std::uint64_t seed = 1;
-  std::uint32_t max_frame = 1518;                ///< with FCS
-  std::span<const std::unique_ptr<Port>> ports;  ///< [0] faces the client
+  std::uint32_t max_frame = 1518;                  ///< with FCS
+  std::span<const std::unique_ptr<Port>> ports{};  ///< [0] faces the client
 };
 
 /// Frames (without FCS) on which an engine is verified, in the order of their arrival.
@@ -53,6 +53,8 @@ class TableSession {
   };
   /// Whether packets are counted and answered before the server's loop could receive them.
   [[nodiscard]] virtual bool is_elsewhere() const { return false; }
+  /// Whether packets that the device has marked are counted by the device.
+  [[nodiscard]] virtual bool counts_marked() const { return false; }
   [[nodiscard]] virtual Elsewhere elsewhere() const { return {}; }
 };
 

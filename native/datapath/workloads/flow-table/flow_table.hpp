@@ -29,7 +29,7 @@ struct Limits {
 };
 
 /// One flow's account.
-struct alignas(64) FlowRecord {
+struct FlowRecord {
   Key key;
   std::uint64_t packets = 0;
   std::uint64_t bytes = 0;  ///< of frames with FCS

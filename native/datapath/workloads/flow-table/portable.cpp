@@ -4,6 +4,8 @@
 // too, key and counters together, so that a packet of a known flow costs two lines. Both are fetched ahead for the whole batch. A
 // key that finds its bucket full goes to the next one, and the bucket counts those that passed it: a search ends at the first
 // bucket that none has passed, and erasing leaves no marks behind, so that nothing is ever rehashed.
+#include "datapath/workloads/flow-table/portable.hpp"
+
 #include <array>
 #include <bit>
 #include <cstring>
@@ -35,7 +37,8 @@ std::uint64_t equal_lanes(std::uint64_t word, std::uint64_t pattern) noexcept {
 }
 
 std::uint64_t mix(std::uint64_t a, std::uint64_t b) noexcept {
-  const unsigned __int128 product = static_cast<unsigned __int128>(a) * b;
+  __extension__ using Wide = unsigned __int128;
+  const Wide product = Wide{a} * b;
   return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
 }
 
@@ -165,10 +168,6 @@ class PortableIndex {
   std::uint32_t n_free_ = 0;
 };
 
-std::unique_ptr<FlowTable> make_table(const Limits& limits, std::uint64_t seed) {
-  return std::make_unique<IndexedTable<PortableIndex>>(PortableIndex(limits.flows, seed), limits);
-}
-
 class Portable final : public TableEngine {
  public:
   [[nodiscard]] const char* name() const override { return "portable"; }
@@ -176,15 +175,20 @@ class Portable final : public TableEngine {
     return "open addressing over buckets of one cache line, prefetched for the whole batch";
   }
   [[nodiscard]] std::string verify(const TableSetting& setting, const Frames& frames) const override {
-    return verify_tables([&](const Limits& limits) { return make_table(limits, setting.seed); }, frames, setting.seed);
+    return verify_tables([&](const Limits& limits) { return make_portable_table(limits, setting.seed); }, frames, setting.seed);
   }
   [[nodiscard]] std::unique_ptr<TableSession> open(const TableSetting& setting) const override {
     return std::make_unique<OwnTables>(setting, PathInfo{"generic", "own hash table, bulk look-up", false},
-                                       [&](const Limits& limits) { return make_table(limits, setting.seed); });
+                                       [&](const Limits& limits) { return make_portable_table(limits, setting.seed); });
   }
 };
 
 DPUBENCH_TABLE_ENGINE(Portable);
 
 }  // namespace
+
+std::unique_ptr<FlowTable> make_portable_table(const Limits& limits, std::uint64_t seed) {
+  return std::make_unique<IndexedTable<PortableIndex>>(PortableIndex(limits.flows, seed), limits);
+}
+
 }  // namespace dpubench::datapath::flow_table

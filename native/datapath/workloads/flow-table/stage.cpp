@@ -25,6 +25,7 @@ TableStage::TableStage(TableSession& session, std::unique_ptr<FlowTable> table, 
       full_(limits.full),
       kind_(kind),
       is_elsewhere_(session.is_elsewhere()),
+      counted_by_device_(session.counts_marked() ? RTE_MBUF_F_RX_FDIR_ID : 0),
       starts_dump_(std::move(starts_dump)),
       clock_(measure::Clock::instance()) {}
 
@@ -38,6 +39,10 @@ std::uint32_t TableStage::run(Batch& batch) noexcept {
       continue;
     }
     ++worked;
+    if ((batch.packets[i]->ol_flags & counted_by_device_) != 0) {
+      swap_addresses(batch.data(i));
+      continue;
+    }
     const bool is_keyed = make_key(batch.frame(i), batch.parsed[i], kind_, keys_[n]);
     swap_addresses(batch.data(i));
     if (!is_keyed) [[unlikely]] {
@@ -72,6 +77,7 @@ void TableStage::begin() {
 void TableStage::collect(nlohmann::json& into, const std::string& dump_folder) {
   const Totals totals = table_->totals();
   nlohmann::json& sums = into["flow_table"];
+  if (sums.is_null()) sums = nlohmann::json::object();
   const auto add = [&](const char* name, std::uint64_t value) { sums[name] = sums.value(name, std::uint64_t{0}) + value; };
   add("flows", totals.flows);
   add("inserted", totals.inserted);

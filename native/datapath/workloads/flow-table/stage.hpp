@@ -30,6 +30,7 @@ class TableStage final : public Stage {
   Full full_;
   KeyKind kind_;
   bool is_elsewhere_;
+  std::uint64_t counted_by_device_;  ///< flags of an mbuf; none where no device counts
   std::function<bool()> starts_dump_;
   const measure::Clock& clock_;
   std::uint64_t unkeyed_ = 0;

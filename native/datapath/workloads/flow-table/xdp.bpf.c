@@ -113,43 +113,63 @@ static __always_inline int is_extension(__u32 protocol) {
          protocol == 135 || protocol == 139 || protocol == 140;
 }
 
-static __always_inline int ipv6(struct frame* frame, struct headers* h, __u32 start) {
-  __u32 length, protocol, at, i;
-  int is_first_fragment = 0;
+// On the way through the extension headers of IPv6.
+struct walk {
+  struct xdp_md* ctx;
+  __u32 end;
+  __u32 at;
+  __u32 protocol;
+  __u8 is_first_fragment;
+  __u8 is_later_fragment;
+  __u8 is_sound;
+};
+
+// One extension header. A callback of bpf_loop (Linux 5.17): of a loop, the verifier follows every chain of headers there can be.
+static long pass_extension(__u32 index __attribute__((unused)), struct walk* walk) {
+  struct frame frame = {.data = (const __u8*)(long)walk->ctx->data, .data_end = (const __u8*)(long)walk->ctx->data_end};
+  __u32 at = walk->at, protocol = walk->protocol;
+  __u32 bytes = 8;
+  if (!is_extension(protocol)) return 1;
+  walk->is_sound = 0;
+  if (walk->end - at < 8) return 1;
+  walk->protocol = byte_at(&frame, at);
+  if (protocol == PROTOCOL_AUTHENTICATION) {
+    bytes = (byte_at(&frame, at + 1) + 2) * 4;
+  } else if (protocol != PROTOCOL_FRAGMENT) {
+    bytes = (byte_at(&frame, at + 1) + 1) * 8;
+  }
+  if (bytes > walk->end - at) return 1;
+  walk->is_sound = 1;
+  if (protocol == PROTOCOL_FRAGMENT) {
+    __u32 fragment = be16_at(&frame, at + 2);
+    if (fragment & 0xfff8) {
+      walk->is_later_fragment = 1;
+      return 1;
+    }
+    walk->is_first_fragment |= fragment & 1;
+  }
+  walk->at = at + bytes;
+  return 0;
+}
+
+static __always_inline int ipv6(struct xdp_md* ctx, struct frame* frame, struct headers* h, __u32 start) {
+  struct walk walk = {.ctx = ctx, .at = start + IPV6_HEADER, .is_sound = 1};
+  __u32 length;
   if (frame->length - start < IPV6_HEADER) return 0;
   length = be16_at(frame, start + 4);
   if (byte_at(frame, start) >> 4 != 6 || length > frame->length - start - IPV6_HEADER) return 0;
-  frame->end = start + IPV6_HEADER + length;
+  frame->end = walk.end = start + IPV6_HEADER + length;
   h->version = 6;
   h->ip = start;
-  protocol = byte_at(frame, start + 6);
-  at = start + IPV6_HEADER;
-#pragma clang loop unroll(disable)
-  for (i = 0; i < MOST_EXTENSIONS && is_extension(protocol); ++i) {
-    __u32 next, bytes = 8;
-    if (frame->end - at < 8) return 0;
-    next = byte_at(frame, at);
-    if (protocol == PROTOCOL_AUTHENTICATION) {
-      bytes = (byte_at(frame, at + 1) + 2) * 4;
-    } else if (protocol != PROTOCOL_FRAGMENT) {
-      bytes = (byte_at(frame, at + 1) + 1) * 8;
-    }
-    if (bytes > frame->end - at) return 0;
-    if (protocol == PROTOCOL_FRAGMENT) {
-      __u32 fragment = be16_at(frame, at + 2);
-      if (fragment & 0xfff8) {
-        h->protocol = next;
-        return 1;
-      }
-      is_first_fragment |= fragment & 1;
-    }
-    protocol = next;
-    at += bytes;
-  }
-  return transport(frame, h, protocol, at, is_first_fragment);
+  walk.protocol = byte_at(frame, start + 6);
+  if (is_extension(walk.protocol)) bpf_loop(MOST_EXTENSIONS, pass_extension, &walk, 0);
+  if (!walk.is_sound) return 0;
+  h->protocol = walk.protocol;
+  if (walk.is_later_fragment) return 1;
+  return transport(frame, h, walk.protocol, walk.at, walk.is_first_fragment);
 }
 
-static __always_inline int parse(struct frame* frame, struct headers* h) {
+static __always_inline int parse(struct xdp_md* ctx, struct frame* frame, struct headers* h) {
   __u32 at = ETHERNET;
   __u32 type = be16_at(frame, at - 2);
   int tags;
@@ -161,15 +181,15 @@ static __always_inline int parse(struct frame* frame, struct headers* h) {
     type = be16_at(frame, at - 2);
   }
   if (type == TYPE_IPV4) return ipv4(frame, h, at);
-  if (type == TYPE_IPV6) return ipv6(frame, h, at);
+  if (type == TYPE_IPV6) return ipv6(ctx, frame, h, at);
   return 0;
 }
 
 // Whether there is a key.
-static __always_inline int make_key(struct frame* frame, int is_five_tuple, struct xdp_key* key) {
+static __always_inline int make_key(struct xdp_md* ctx, struct frame* frame, int is_five_tuple, struct xdp_key* key) {
   struct headers h = {};
   const __u8* ip;
-  if (!parse(frame, &h)) return 0;
+  if (!parse(ctx, frame, &h)) return 0;
   ip = frame->data + (h.ip & OFFSET_MASK);
   if (h.version == 4) {
     if (ip + IPV4_HEADER > frame->data_end) return 0;
@@ -225,7 +245,7 @@ int flow_table(struct xdp_md* ctx) {
   if (!s || data + ETHERNET > data_end) return XDP_DROP;
   frame.length = data_end - data;
   __sync_fetch_and_add(&s->received, 1);
-  if (!make_key(&frame, s->is_five_tuple, &key)) {
+  if (!make_key(ctx, &frame, s->is_five_tuple, &key)) {
     __sync_fetch_and_add(&s->unkeyed, 1);
   } else if (!count(&key, frame.length + FCS_BYTES, s)) {
     __sync_fetch_and_add(&s->refused, 1);

@@ -91,7 +91,7 @@ class Program {
     if (flows == nullptr || bpf_map__set_max_entries(flows, limits.flows) != 0) fail("the map cannot be sized", errno);
     if (const int failed = bpf_object__load(object_.get()); failed != 0) {
       fail("the kernel does not load the program with a map of " + std::to_string(limits.flows) +
-               " flows; it needs CAP_BPF and CAP_NET_ADMIN, eBPF in the kernel, and the memory",
+               " flows; it needs CAP_BPF and CAP_NET_ADMIN, Linux 5.17 or newer with eBPF, and the memory",
            -failed);
     }
     flows_ = bpf_map__fd(flows);
@@ -112,10 +112,11 @@ class Program {
     const int link = bpf_link_create(program_, static_cast<int>(index), BPF_XDP, &options);
     if (link < 0) {
       const int error = errno;
-      fail("cannot be attached to " + interface +
-               " in its driver's mode; the driver must know XDP, no other XDP program may be there, and the MTU of both ends of a "
-               "veth must let a frame lie in one page",
-           error);
+      fail(
+          "cannot be attached to " + interface +
+              " in its driver's mode; the driver must know XDP, no other XDP program may be there, and the MTU of both ends of a "
+              "veth must let a frame lie in one page",
+          error);
     }
     link_.reset(link);
   }
@@ -212,7 +213,6 @@ class KernelTable final : public FlowTable {
   Program& program_;
 };
 
-
 class XdpSession final : public TableSession {
  public:
   explicit XdpSession(const TableSetting& setting)
@@ -221,7 +221,9 @@ class XdpSession final : public TableSession {
     program_.attach(info.interface);
     path_ = {.isa = "eBPF", .detail = "XDP_TX in the driver's mode on " + info.interface, .driver = info.driver};
   }
-  [[nodiscard]] std::unique_ptr<FlowTable> open(std::uint32_t /*core*/) override { return std::make_unique<KernelTable>(program_); }
+  [[nodiscard]] std::unique_ptr<FlowTable> open(std::uint32_t /*core*/) override {
+    return std::make_unique<KernelTable>(program_);
+  }
   [[nodiscard]] PathInfo path() const override { return path_; }
   [[nodiscard]] std::size_t memory_bytes() const override { return program_.memory_bytes(); }
   [[nodiscard]] bool is_elsewhere() const override { return true; }
@@ -263,7 +265,8 @@ std::size_t verify_program(const Limits& limits, KeyKind kind, const Frames& fra
     }
     std::vector<std::byte> swapped = frame;
     if (verdict == XDP_TX) std::swap_ranges(swapped.begin(), swapped.begin() + 6, swapped.begin() + 6);
-    if (out != swapped) throw Error(what + ": frame " + std::to_string(n) + " does not come back with its addresses swapped alone");
+    if (out != swapped)
+      throw Error(what + ": frame " + std::to_string(n) + " does not come back with its addresses swapped alone");
   }
   require_equal(KernelTable(program), model, what);
   const xdp_state state = program.state();

@@ -138,7 +138,7 @@ def expand(plan: Plan, catalog: DatapathCatalog, cpus: int, where: Where) -> Exp
     found: dict[str, Configuration] = {}
     for port, frame, number in itertools.product(dict.fromkeys(plan.ports), frames, sorted(set(plan.server_cpus))):
         entry = catalog.port(port)
-        links = [_null(catalog, port, frame, number)]
+        links = [_null(port, frame, number)]
         for workload in plan.workloads:
             for placement in dict.fromkeys(plan.placements):
                 links += _configurations(plan, catalog.workload(workload.name), workload, placement, (port, frame, number), expansion.left_out)
@@ -208,10 +208,8 @@ def _check_engines(plan: Plan, chosen: list[dict[str, Any]], where: Where) -> It
             yield where.problem(f"no stage of the chosen workloads has the engine '{word}'{nearest(word, words)}", "engines", i)
 
 
-def _null(catalog: DatapathCatalog, port: str, frame: str, number: int) -> Configuration:
-    entry = catalog.workload(NULL_WORKLOAD)
-    engines = {str(s["name"]): str(s["default_engine"]) for s in entry["stages"]}
-    return Configuration(NULL_WORKLOAD, {}, engines, "all-host", port, frame, number, [[]])
+def _null(port: str, frame: str, number: int) -> Configuration:
+    return Configuration(NULL_WORKLOAD, {}, {}, "all-host", port, frame, number, [[]])
 
 
 def _configurations(

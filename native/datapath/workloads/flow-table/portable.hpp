@@ -1,0 +1,14 @@
+// The portable table, for engines that count in software what their device does not.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "datapath/workloads/flow-table/flow_table.hpp"
+
+namespace dpubench::datapath::flow_table {
+
+/// @throws Error when there is no memory
+std::unique_ptr<FlowTable> make_portable_table(const Limits& limits, std::uint64_t seed);
+
+}  // namespace dpubench::datapath::flow_table

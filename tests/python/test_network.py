@@ -1,0 +1,362 @@
+"""Namespaces joined by a veth pair, where their receive work runs, folders for sockets, and what is left of either."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+from dpubench import network
+from dpubench.errors import EnvironmentFault, UserError
+from dpubench.targets.local import LocalTarget
+from real_program import BUILD
+
+NETNS = Path("/run/netns")
+PEERS = BUILD.parent / "tests/datapath-tests"
+FRAMES = 300
+
+needs_root = pytest.mark.skipif(network.unavailable() != "", reason=network.unavailable())
+
+#: Sends TCP segments of one flow, in order: just what a kernel would join on their way. Arguments: interface, frames.
+SEND_SEGMENTS = """
+import socket, struct, sys, time
+frames = int(sys.argv[2])
+link = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+link.bind((sys.argv[1], 0))
+for i in range(frames):
+    tcp = struct.pack("!HHIIBBHHH", 1000, 2000, 1000 + i * 100, 1, 0x50, 0x10, 512, 0, 0)
+    pseudo = struct.pack("!4s4sBBH", bytes([198, 18, 0, 1]), bytes([198, 18, 0, 2]), 0, 6, 120)
+    def summed(data):
+        words = sum(struct.unpack(f"!{len(data) // 2}H", data))
+        while words >> 16:
+            words = (words & 0xFFFF) + (words >> 16)
+        return ~words & 0xFFFF
+    payload = bytes([i % 256]) * 100
+    tcp = tcp[:16] + struct.pack("!H", summed(pseudo + tcp + payload)) + tcp[18:]
+    ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 140, 0, 0x4000, 64, 6, 0, bytes([198, 18, 0, 1]), bytes([198, 18, 0, 2]))
+    ip = ip[:10] + struct.pack("!H", summed(ip)) + ip[12:]
+    while True:
+        try:
+            link.send(bytes.fromhex("020000000002") + bytes.fromhex("020000000001") + b"\\x08\\x00" + ip + tcp + payload)
+            break
+        except OSError:  # ENOBUFS: the 256 packets that a veth interface with NAPI holds
+            time.sleep(0.001)
+"""
+#: Prints the length of each frame that comes. Arguments: interface, frames.
+RECEIVE = """
+import socket, sys
+link = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 << 20)
+link.bind((sys.argv[1], 3))
+print("ready", flush=True)
+link.settimeout(5)
+lengths = []
+try:
+    while len(lengths) < int(sys.argv[2]):
+        frame, address = link.recvfrom(65535)
+        if address[2] != socket.PACKET_OUTGOING:
+            lengths.append(len(frame))
+except TimeoutError:
+    pass
+print(lengths)
+"""
+#: Makes a pair and a folder, says which, starts a program in a namespace, and waits.
+MAKER = """
+import subprocess, sys, time
+sys.path.insert(0, sys.argv[1])
+from dpubench import network
+with network.veth_pair(1518) as pair, network.socket_folder() as folder:
+    inside = subprocess.Popen([*pair.client.prefix, "sleep", "300"], start_new_session=True)
+    print(pair.client.namespace, pair.server.namespace, folder, inside.pid, flush=True)
+    time.sleep(60)
+"""
+
+
+def names() -> set[str]:
+    return {entry.name for entry in NETNS.iterdir()} if NETNS.is_dir() else set()
+
+
+def gone(pid: int) -> bool:
+    """Whether a process has ended, within 5 s."""
+    for _ in range(500):
+        state = Path(f"/proc/{pid}/stat")
+        with contextlib.suppress(OSError):
+            if state.read_bytes().rpartition(b")")[2].split()[0] != b"Z":
+                time.sleep(0.01)
+                continue
+        return True
+    return False
+
+
+@contextlib.contextmanager
+def maker() -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
+    """Another process with a pair and a folder; the names that it said."""
+    child = subprocess.Popen([sys.executable, "-c", MAKER, str(ROOT / "python")], stdout=subprocess.PIPE, text=True)
+    try:
+        assert child.stdout is not None
+        yield child, child.stdout.readline().split()
+    finally:
+        child.kill()
+        child.wait()
+        network.sweep()
+
+
+def segments(pair: network.VethPair) -> list[int]:
+    """Lengths of the frames that arrived when FRAMES segments were sent through the pair."""
+    receiver = subprocess.Popen(
+        [*pair.server.prefix, sys.executable, "-c", RECEIVE, pair.server.interface, str(FRAMES)], stdout=subprocess.PIPE, text=True
+    )
+    assert receiver.stdout is not None
+    assert receiver.stdout.readline() == "ready\n"
+    subprocess.run([*pair.client.prefix, sys.executable, "-c", SEND_SEGMENTS, pair.client.interface, str(FRAMES)], check=True, timeout=30)
+    return list(json.loads(receiver.communicate(timeout=30)[0]))
+
+
+@needs_root
+def test_frames_arrive_as_they_were_sent_and_nothing_is_left() -> None:
+    with network.veth_pair(1518) as pair:
+        assert {pair.client.namespace, pair.server.namespace} <= names()
+        assert segments(pair) == [154] * FRAMES
+        thread = network.move_receive_work(pair.server, 0).threads[0]
+    assert not {pair.client.namespace, pair.server.namespace} & names()
+    assert gone(thread), "the kernel's thread ends with the interface"
+    assert not (Path("/sys/class/net") / pair.client.interface).exists()
+
+
+@needs_root
+def test_a_pair_takes_the_longest_frames_and_several_queues() -> None:
+    with network.veth_pair(9018, queues=2) as pair:
+        assert pair.mtu >= 9000
+        work = network.move_receive_work(pair.server, 0)
+        assert len(work.threads) == 2
+
+
+@needs_root
+def test_receive_work_is_moved_and_proven() -> None:
+    cpu = max(os.sched_getaffinity(0))
+    with network.veth_pair(1518) as pair:
+        works = [network.move_receive_work(side, cpu) for side in (pair.server, pair.client)]
+        before = network.receive_counts(*works)
+        assert segments(pair) == [154] * FRAMES
+        after = network.receive_counts(*works)
+        # A machine whose own network is busy proves nothing, and then says so.
+        said = network.receive_work_elsewhere(works[0], before, after, FRAMES)
+        assert said == "" or "receive softirqs" in said
+        assert after.threads_ns[works[0].threads[0]] > before.threads_ns[works[0].threads[0]]
+        assert "did not run" in network.receive_work_elsewhere(works[0], after, after, FRAMES)
+        noisy = network.ReceiveCounts({c: n + 1000 for c, n in after.softirqs.items()}, after.threads_ns)
+        assert "outside of the NAPI threads" in network.receive_work_elsewhere(works[0], before, noisy, FRAMES)
+        if len(os.sched_getaffinity(0)) > 1:
+            os.sched_setaffinity(works[0].threads[0], os.sched_getaffinity(0))
+            assert "may run on other CPUs" in network.receive_work_elsewhere(works[0], before, after, FRAMES)
+    assert "is gone" in network.receive_work_elsewhere(works[0], before, after, FRAMES)
+
+
+@needs_root
+def test_work_that_was_not_moved_shows_in_the_softirqs() -> None:
+    with network.veth_pair(1518) as pair:
+        before = network.receive_counts()
+        segments(pair)
+        after = network.receive_counts()
+    assert sum(after.softirqs.values()) - sum(before.softirqs.values()) > FRAMES // 64
+
+
+@needs_root
+def test_a_fault_inside_leaves_nothing() -> None:
+    with pytest.raises(ZeroDivisionError), network.veth_pair(1518) as pair, network.socket_folder() as folder:
+        raise ZeroDivisionError
+    assert not {pair.client.namespace, pair.server.namespace} & names()
+    assert not folder.exists()
+
+
+@needs_root
+def test_a_fault_while_it_is_made_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+    real = network._ip
+
+    def refusing(*words: str, check: bool = True) -> str:
+        if words[:2] == ("netns", "add"):
+            made.append(words[2])
+        if "address" in words and "add" in words:
+            raise EnvironmentFault("no")
+        return real(*words, check=check)
+
+    monkeypatch.setattr(network, "_ip", refusing)
+    with pytest.raises(EnvironmentFault, match="no"), network.veth_pair(1518):
+        pytest.fail("a pair without addresses")
+    assert len(made) == 2
+    assert not set(made) & names()
+
+
+@needs_root
+def test_ctrl_c_leaves_nothing() -> None:
+    with maker() as (child, (client, server, folder, inside)):
+        child.send_signal(signal.SIGINT)
+        child.wait(timeout=20)
+        assert not {client, server} & names()
+        assert not Path(folder).exists()
+        assert gone(int(inside)), "a program in a namespace ends with it"
+
+
+@needs_root
+def test_sweep_removes_what_a_killed_process_left_and_nothing_else() -> None:
+    with network.veth_pair(1518) as mine, network.socket_folder() as folder, maker() as (child, (client, server, abandoned, inside)):
+        network.sweep()
+        assert {client, server} <= names(), "a living process keeps what is its own"
+        child.kill()
+        child.wait()
+        assert {client, server} <= names()
+        removed = network.sweep()
+        assert not {client, server} & names()
+        assert not Path(abandoned).exists()
+        assert {client, server, abandoned} <= set(removed)
+        assert gone(int(inside))
+        assert {mine.client.namespace, mine.server.namespace} <= names()
+        assert folder.exists()
+
+
+def test_a_number_that_another_process_has_now_is_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    started = network.start_time(os.getpid())
+    assert started is not None
+    ours = tmp_path / f"dpubench-{os.getpid()}-{started}-0"
+    other = tmp_path / f"dpubench-{os.getpid()}-{started - 1}-0"
+    strange = tmp_path / "dpubench-of-somebody"
+    for folder in (ours, other, strange):
+        folder.mkdir()
+        (folder / "socket").touch()
+    linked = tmp_path / f"dpubench-{os.getpid()}-{started - 2}-0"
+    linked.symlink_to(strange)
+    assert str(other) in network.sweep()
+    assert not other.exists()
+    assert (ours / "socket").exists() and (strange / "socket").exists()
+
+
+def test_socket_folders_are_private_and_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / ("long" * 25)))
+    (tmp_path / ("long" * 25)).mkdir()
+    with network.socket_folder() as folder, network.socket_folder() as second:
+        assert folder != second
+        assert folder.stat().st_mode & 0o777 == 0o700
+        assert len(str(folder / "client-0.sock")) < 108
+        (folder / "socket").touch()
+    assert not folder.exists()
+
+
+def test_a_machine_without_ip_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(network, "_program", lambda name: None)
+    assert network.unavailable() == "the program 'ip' is not here: install the package iproute2"
+    with pytest.raises(UserError, match="install the package iproute2"), network.veth_pair(1518):
+        pytest.fail("a pair without ip")
+
+
+@pytest.mark.skipif(shutil.which("setpriv") is None or os.geteuid() != 0, reason="setpriv and root are needed to give up rights")
+def test_without_rights_the_remedy_is_named() -> None:
+    lacking = "-net_admin,-sys_admin"
+    script = "import sys; sys.path.insert(0, sys.argv[1])\nfrom dpubench import network\nwith network.veth_pair(1518): pass"
+    done = subprocess.run(
+        ["setpriv", "--bounding-set", lacking, "--inh-caps", lacking, sys.executable, "-c", script, str(ROOT / "python")],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode != 0
+    assert "network namespaces need root (this process lacks CAP_NET_ADMIN and CAP_SYS_ADMIN): run dpubench as root" in done.stderr
+
+
+@needs_root
+def test_a_local_program_runs_inside_and_is_killed_with_its_group() -> None:
+    with network.veth_pair(1518) as pair:
+        script = (
+            "import os, subprocess, sys, time; p = subprocess.Popen(['sleep', '300']); print(p.pid, os.readlink('/proc/self/ns/net'), flush=True)\n"
+        )
+        process = LocalTarget().start(sys.executable, ["-c", script + "time.sleep(300)"], prefix=pair.server.prefix)
+        try:
+            os.set_blocking(process.stdout_fd, True)
+            said = b""
+            while not said.endswith(b"\n") and not process.output_ended:
+                said += process.read_output()
+            descendant, namespace = said.decode().split()
+            assert namespace != str(Path("/proc/self/ns/net").readlink())
+            assert namespace == f"net:[{(NETNS / pair.server.namespace).stat().st_ino}]"
+        finally:
+            process.kill()
+            process.close()
+        assert gone(process.pid) and gone(int(descendant))
+
+
+def peer(side: network.Side, kind: str, is_server: bool, arguments: dict[str, str], **more: object) -> subprocess.Popen[str]:
+    """One side of native/datapath/ports/peer_test.cpp, in its namespace."""
+    spec = {"kind": kind, "server": is_server, "arguments": arguments, "task": "echo" if is_server else "send", "count": 3000, **more}
+    return subprocess.Popen(
+        [*side.prefix, str(PEERS), "--gtest_also_run_disabled_tests", "--gtest_filter=PortPeer.DISABLED_Side"],
+        env={**os.environ, "DPUBENCH_TEST_PEER": json.dumps(spec)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+@needs_root
+@pytest.mark.skipif(not PEERS.exists(), reason=f"{PEERS} is not built (make build-tests)")
+@pytest.mark.parametrize("kind", ["af_packet", "af_xdp", "socket"])
+def test_ports_carry_every_frame_over_the_pair(kind: str) -> None:
+    with network.veth_pair(1518) as pair:
+        for again in range(2):  # a queue of AF_XDP is not free at once
+            sides = []
+            for side, other, is_server in ((pair.server, pair.client, True), (pair.client, pair.server, False)):
+                arguments = (
+                    {"local": f"{side.address}:47000", "peer": f"{other.address}:47000"} if kind == "socket" else {"interface": side.interface}
+                )
+                # Its driver keeps what lies in the kernel's rings.
+                sides.append(peer(side, kind, is_server, arguments, keeps_buffers=kind == "af_xdp"))
+                if is_server:
+                    stdout = sides[0].stdout
+                    assert stdout is not None
+                    assert any("peer is ready" in line for line in stdout), "the server's port did not open"
+            said = [side.communicate(timeout=90)[0] for side in reversed(sides)]
+            assert [side.returncode for side in sides] == [0, 0], f"{again}: client:\n{said[0]}\nserver:\n{said[1]}"
+        for side in (pair.client, pair.server):
+            shown = subprocess.run(["ip", "-n", side.namespace, "-d", "link", "show", side.interface], capture_output=True, text=True, check=True)
+            assert "xdp" not in shown.stdout, "no program stays at the interface"
+
+
+#: Sends frames to an interface and waits for each to come back. Arguments: interface, frames.
+ECHOED = """
+import socket, sys
+link = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x88B5))
+link.bind((sys.argv[1], 0x88B5))
+link.settimeout(10)
+for i in range(int(sys.argv[2])):
+    frame = bytes.fromhex("02000000000202000000000188b5") + i.to_bytes(4, "little") * 20
+    link.send(frame)
+    while True:
+        got, address = link.recvfrom(65535)
+        if address[2] != socket.PACKET_OUTGOING:
+            break
+    assert got == frame, (got, frame)
+"""
+
+
+@needs_root
+@pytest.mark.skipif(not PEERS.exists(), reason=f"{PEERS} is not built (make build-tests)")
+def test_a_tap_is_an_interface_as_long_as_its_port() -> None:
+    with network.veth_pair(1518) as pair:
+        side = peer(pair.server, "tap", True, {"interface": "tap0"}, count=50)
+        assert side.stdout is not None
+        assert any("peer is ready" in line for line in side.stdout)
+        shown = [*pair.server.prefix, "ip", "-o", "link", "show", "tap0"]
+        assert "mtu 1500" in subprocess.run(shown, capture_output=True, text=True, check=True).stdout
+        subprocess.run([*pair.server.prefix, sys.executable, "-c", ECHOED, "tap0", "50"], check=True, timeout=60)
+        said = side.communicate(timeout=60)[0]
+        assert side.returncode == 0, said
+        assert subprocess.run(shown, capture_output=True, check=False).returncode != 0
