@@ -178,7 +178,7 @@ def test_a_clients_limit_is_never_the_servers() -> None:
     assert cell is not None and cell.ndr is limited and cell.beyond is None and "client-limited (6 of 7 rounds)" in cell.why_no_beyond
     rows = [r for r in part.ratios if r.frame == "512" and r.load == "NDR"]
     assert [r.verdict for r in rows] == ["not comparable"] and "no statement on the server" in rows[0].reason
-    assert "client-limited (6 of 7 rounds): not the server's limit" in report.render(page)
+    assert "client-limited (6 of 7 rounds): not the server's limit, which may be higher" in report.render(page)
     fastest = find(run, "flow-table", "64", "NDR", "dpdk-hash")
     fastest.limit = "client-limited"
     assert part_of(page_of(run), "flow-table").answer.startswith("flow-table sustains 3.35 Mpps of 64 B frames over memif without loss (portable)")
@@ -312,6 +312,7 @@ def test_a_run_of_which_nothing_could_be_measured_says_why_at_its_head() -> None
         p.unavailable, p.stages, p.floor = "memif: the peer never came", [], None
     text = html(run)
     head = text[text.index("<header") : text.index("</header>")]
+    assert page_of(run).parts[0].answer.startswith("flow-table: nothing can be said of what the server sustains: cannot run here: memif")
     assert "Nothing could be measured</strong>: cannot run here: memif: the peer never came" in head and "all known to" not in head
 
 
