@@ -29,7 +29,7 @@ def emit(event, **fields):
 
 def log(text):
     if SCRIPT.get("log"):
-        with open(SCRIPT["log"], "a") as file:
+        with pathlib.Path(SCRIPT["log"]).open("a") as file:
             file.write(f"{SIDE} {text}\n")
 
 
@@ -51,8 +51,10 @@ def workload(name, stages, parameters=(), inputs=()):
 
 
 def port(name, available=True):
-    return {"name": name, "summary": f"scripted {name}", "arguments": [{"name": "ring", "summary": "descriptors", "default": "1024"}],
-            "available": available, "reason": "" if available else "no such driver", "remedy": "" if available else "install it", "is_virtual": True}  # fmt: skip
+    arguments = [{"name": "ring", "summary": "descriptors", "default": "1024", "required": False}]
+    reason, remedy = ("", "") if available else ("no such driver", "install it")
+    return {"name": name, "summary": f"scripted {name}", "arguments": arguments, "available": available, "reason": reason, "remedy": remedy,
+            "is_virtual": True, "shares_buffers": False, "needs_root": False}  # fmt: skip
 
 
 CATALOG = {
@@ -66,8 +68,9 @@ CATALOG = {
 
 
 def hello(**more):
-    emit("hello", schema="dpubench.event/1", program=f"dpubench-{SIDE}", version="0",
-         build={"compiler": "none", "flags": "", "revision": "", "type": "scripted"}, machine={"host": "scripted", "cpu": "none"}, **more)  # fmt: skip
+    build = {"compiler": "none", "flags": "", "revision": "", "type": "scripted"}
+    machine = {"host": "scripted", "cpu": "none"}
+    emit("hello", schema="dpubench.event/1", program=f"dpubench-{SIDE}", version="0", build=build, machine=machine, **more)
 
 
 def misbehave(kind):
@@ -105,7 +108,7 @@ class Program:
         """True where the program is to say that this failed."""
         for fault in SCRIPT.get("faults", []):
             matches = fault["side"] == SIDE and fault["phase"] == phase and fault.get("workload", self.workload) == self.workload
-            if not matches or fault.get("trial", trial) != trial or (fault.get("once") and os.path.exists(fault["once"])):
+            if not matches or fault.get("trial", trial) != trial or (fault.get("once") and pathlib.Path(fault["once"]).exists()):
                 continue
             if fault.get("once"):
                 pathlib.Path(fault["once"]).touch()
@@ -120,15 +123,23 @@ class Program:
             {"kind": p["kind"], "driver": f"net_{p['kind']}", "detail": "", "is_virtual": True, "mtu": 1518, "queue_packets": 1024} for p in ports
         ]
         engines = self.job["workload"].get("engines", {})
-        stages = [{"name": s, "engine": e, "path": {"isa": "none", "detail": "", "is_hardware": False}, "verified": "7 known answers", "build_ns": 5e6,
-                   "memory_bytes": 1024} for s, e in engines.items()]  # fmt: skip
+        path = {"isa": "none", "detail": "", "is_hardware": False}
+        stages = [
+            {"name": s, "engine": e, "path": path, "verified": "7 known answers", "build_ns": 5e6, "memory_bytes": 1024} for s, e in engines.items()
+        ]
         emit("ready", ports=told, stages=stages if SIDE == "server" else [])
 
     def served(self, number):
         stages = {s: {"packets": 1000, "sampled_packets": 64, "sampled_ns": 6400} for s in self.job["workload"].get("engines", {})}
-        emit("served", trial=number, received=1000, transmitted=1000, tx_full=0, stale=0, foreign=0, dropped={}, elapsed_ns=1e8, begun_ns=1e9,
-             busy_ns=4e7, idle_ns=6e7, cpu_ns=1e8, residence_ns=percentiles(2000), stages=stages, gaps=[], pool_empty=0, port={},
-             loop={"note": {"packets": 1000, "sampled_packets": 64, "sampled_ns": 640}})  # fmt: skip
+        nothing = {"received": 0, "transmitted": 0, "tx_full": 0, "dropped": {}, "held": 0, "away": 0}
+        core = {"cpu": 1, "received": 1000, "busy_ns": 40_000_000, "idle_ns": 60_000_000, "cpu_ns": 100_000_000}
+        core |= {"voluntary_switches": 0, "involuntary_switches": 0}
+        emit(
+            "served", trial=number, **nothing | {"received": 1000, "transmitted": 1000}, others=nothing, stale=0, foreign=0, duplicates=0,
+            not_noted=0, elapsed_ns=100_000_000, begun_ns=1_000_000_000, active_ns=90_000_000, busy_ns=40_000_000, idle_ns=60_000_000, busy_polls=4,
+            idle_polls=6,            cpu_ns=100_000_000, cores=[core], residence_ns=percentiles(2000), stages=stages, gaps=[], pool_empty=0, port={},
+            loop={name: {"packets": 1000, "sampled_packets": 64, "sampled_ns": 640} for name in ("note", "transmit")},
+        )  # fmt: skip
 
     def trial(self, spec):
         time.sleep(SCRIPT.get("trial_s", 0.001))
@@ -142,19 +153,21 @@ class Program:
         self.lost = max(offered - round(capacity * spec["duration_s"]), 0)
         gaps, losses = [], []
         if self.lost:
-            losses = [[0.0, spec["duration_s"] * 1e9, self.lost]]
+            losses = [[0, round(spec["duration_s"] * 1e9), self.lost]]
         elif self.stalls > 0:
             self.stalls -= 1
             self.lost = 10
-            gaps, losses = [[1e6, SCRIPT.get("gap_ns", 8e6)]], [[2e6, 5e6, 10]]
+            gaps, losses = [[1_000_000, SCRIPT.get("gap_ns", 8_000_000)]], [[2_000_000, 5_000_000, 10]]
         self.missing = due - offered + self.lost
         received = due - self.missing
-        frame = 60
-        emit("trial", trial=spec["number"], begun_ns=1e9, offered_pps=rate, ramp_s=spec["ramp_s"], duration_s=spec["duration_s"], due=due, sent=offered,
-             tx_full=0, received=received, duplicates=0, reordered=0, corrupted=0, wrong=3 if SCRIPT.get("wrong") == self.workload else 0, stale=0,
-             foreign=0, sent_bytes=(frame + 4) * offered, received_bytes=(frame + 4) * received, elapsed_ns=spec["duration_s"] * 1e9,
-             lag_ns={"p50": 100, "p99": 2000, "max": 9000}, latency_ns=percentiles(8000), gaps=gaps, losses=losses,
-             first_wrong="the digest differs" if SCRIPT.get("wrong") == self.workload else "")  # fmt: skip
+        wrong = SCRIPT.get("wrong") == self.workload
+        emit(
+            "trial", trial=spec["number"], begun_ns=1_000_000_000, offered_pps=rate, ramp_s=spec["ramp_s"], duration_s=spec["duration_s"], due=due,
+            sent=offered, tx_full=0, received=received, duplicates=0, reordered=0, corrupted=0, wrong=3 if wrong else 0, stale=0, foreign=0,
+            sent_bytes=64 * offered, received_bytes=64 * received, elapsed_ns=round(spec["duration_s"] * 1e9),
+            lag_ns={"p50": 100, "p99": 2000, "max": 9000}, latency_ns=percentiles(8000), gaps=gaps, losses=losses,
+            first_wrong="the digest differs" if wrong else "",
+        )  # fmt: skip
 
     def checked(self, number):
         lost = dict.fromkeys(("client_transmit", "server_receive", "server_drop", "server_transmit", "client_receive"), 0)
@@ -209,7 +222,8 @@ def main():
             break
         trials += "trial" in command
         program.obey(command)
-    emit("done", trials=trials, failures=0, elapsed_s=1.0)
+    clock = {"source": "none", "hz": 1e9, "overhead_ns": 20, "resolution_ns": 1, "cross_check_ppm": 0}
+    emit("done", trials=trials, failures=0, elapsed_s=1.0, clock=clock)
 
 
 main()

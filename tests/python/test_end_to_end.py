@@ -93,7 +93,7 @@ def problems(text: str) -> list[str]:
     [
         ("rates: [2M]", "p.yaml:2: rates.0: '2M' is no rate: write 2Mpps, 10Gb/s (of frames with FCS), flood or recorded"),
         ("rates: [-1pps]", "p.yaml:2: rates.0: a rate must be above 0, not '-1pps'"),
-        ("rates: [recorded]", "p.yaml: rates: recorded are a capture's own times: set traffic.source to capture"),
+        ("rates: [recorded]", "p.yaml:1: rates: recorded are a capture's own times: set traffic.source to capture"),
         ("frame_sizes: [63B]", "p.yaml:2: frame_sizes.0: a frame has from 64B to 9216B with FCS, not '63B'; or it is imix"),
         ("frame_sizes: [imx]", "p.yaml:2: frame_sizes.0: 'imx' is no size"),
         ("placements: [all-hots]", "p.yaml:2: placements.0: must be 'all-host', 'all-device' or 'split', not 'all-hots'; did you mean 'all-host'?"),
@@ -101,7 +101,7 @@ def problems(text: str) -> list[str]:
         ("traffic:\n  flow: 3", "p.yaml:3: traffic.flow: unknown key 'flow'; did you mean 'flows'?"),
         ("traffic: {payload: {signature_share: 101%}}", "p.yaml:2: traffic.payload.signature_share: a share must lie between 0% and 100%"),
         ("traffic: {popularity: even}", "p.yaml:2: traffic.popularity: must be 'zipf' or 'uniform', not 'even'"),
-        ("search: {goals: []}", "p.yaml: no load is offered: name rates, intervals or goals of search"),
+        ("search: {goals: []}", "p.yaml:1: no load is offered: name rates, intervals or goals of search"),
         ("search: {first_trial: 2s, last_trial: 1s}", "p.yaml:2: search: search.last_trial is shorter than search.first_trial"),
         ("search: {min_rate: 3Mpps, max_rate: 2Mpps}", "p.yaml:2: search: search.max_rate is not above search.min_rate"),
         ("search: {min_rate: 1Gb/s}", "p.yaml:2: search: search.min_rate: write packets per second, as 2Mpps"),
@@ -217,7 +217,7 @@ def test_a_client_that_is_late_says_nothing_of_the_server(bench: Bench, run: Any
 
 
 def test_a_stall_is_tried_again(bench: Bench, run: Any) -> None:
-    bench.script(stalls=1, gap_ns=2e7)
+    bench.script(stalls=1, gap_ns=20_000_000)
     run("--rounds", "1")
     rows = [r for r in trials.read(bench.results / "r") if r["configuration"] == FLOW]
     assert [r["limit"] for r in rows] == [

@@ -1,4 +1,7 @@
-"""SQL over runs: views ``windows``, ``trials`` (of study end-to-end), ``points`` and ``runs`` in an in-memory DuckDB that can neither write a file nor reach one."""
+"""SQL over runs: views ``windows`` (of study operators), ``trials`` (of end-to-end), ``points`` and ``runs``.
+
+They are in an in-memory DuckDB that can neither write a file nor reach one.
+"""
 
 from __future__ import annotations
 

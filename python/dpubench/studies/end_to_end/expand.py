@@ -234,12 +234,15 @@ def _configurations(
 
 
 def _parameter_sets(plan: Plan, entry: dict[str, Any], workload: Workload) -> Iterator[dict[str, str]]:
-    """All parameters with a value, of those that the plan gives each of its values."""
-    defaults = {str(p["name"]): str(p["default"]) for p in entry["parameters"] if "default" in p}
+    """All parameters that apply with a value, of those that the plan gives each of its values."""
+    defaults = {str(p["name"]): str(p["default"]) for p in entry["parameters"]}
+    conditions = {str(p["name"]): p.get("only_with", {}) for p in entry["parameters"]}
     given = {k: v for k, v in plan.params.items() if any(p["name"] == k for p in entry["parameters"])} | workload.params
     for combination in itertools.product(*given.values()):
         chosen = dict(zip(given, combination, strict=True))
-        yield defaults | {k: _plain(entry, k, v) for k, v in chosen.items()}
+        full = defaults | {k: _plain(entry, k, v) for k, v in chosen.items()}
+        # What was given stays: where it does not apply the server says so.
+        yield {k: v for k, v in full.items() if k in chosen or all(full.get(p) == w for p, w in conditions[k].items())}
 
 
 def _plain(entry: dict[str, Any], name: str, value: str) -> str:
