@@ -21,6 +21,8 @@ from dpubench.results import statistics
 from dpubench.results.model import Interval
 from dpubench.results.statistics import FloatArray
 from dpubench.runner.model import Configuration, Expansion
+from dpubench.studies.operators.expand import expand
+from dpubench.studies.operators.plan import Plan
 from dpubench.workers.ask import ask
 from dpubench.workers.process import WorkerFault
 
@@ -87,8 +89,9 @@ class Bench:
     def _expansion(self) -> Expansion:
         path = studies.plan_path("operators", "quick")
         plan, lines = read_plan(path)
+        assert isinstance(plan, Plan)  # of study operators
         cpus = len(os.sched_getaffinity(0))
-        return studies.find("operators").expand(plan, self.catalog, cpus, Where(str(path), lines))
+        return expand(plan, self.catalog, cpus, Where(str(path), lines))
 
     @cached_property
     def configurations(self) -> list[Configuration]:
@@ -99,6 +102,7 @@ class Bench:
     def excluded(self) -> dict[tuple[str, str], str]:
         """Engines that the quick plan leaves out, by operator and name, with the reason."""
         plan, _ = read_plan(studies.plan_path("operators", "quick"))
+        assert isinstance(plan, Plan)  # of study operators
         return {(rule.operator, rule.engine): rule.reason for rule in plan.exclude if rule.engine}
 
     def command(self, *arguments: str | Path) -> list[str]:

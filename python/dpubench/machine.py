@@ -37,7 +37,7 @@ class Finding:
 def examine(results: Path, root: Path = Path("/")) -> list[Finding]:
     """All findings, in a fixed order."""
     checks = (_governor, _turbo, _smt, _isolated, _steal, _load, _huge_pages, _virtual, _clock)
-    return [finding for check in checks for finding in check(root)] + [_disk(results), *_engines()]
+    return [finding for check in checks for finding in check(root)] + [_disk(results), *_engines(), *_ports()]
 
 
 def _text(path: Path) -> str | None:
@@ -240,3 +240,29 @@ def _engines() -> Iterator[Finding]:
         yield Finding(
             "engines", "note", ", ".join(names), f"cannot run: {reason}", "install what is missing and `make build`, if it can run here at all"
         )
+
+
+def _ports() -> Iterator[Finding]:
+    """Which kinds of ports a client and a server can be joined by here, and why others cannot."""
+    from dpubench.studies.end_to_end import catalog, links
+    from dpubench.targets.local import LocalTarget
+
+    try:
+        known = catalog.read(LocalTarget())
+    except UserError as error:
+        yield Finding("datapath program", "note", str(error), "study end-to-end cannot run", "make build, with DPDK's development files installed")
+        return
+    good, reasons = [], dict[str, list[str]]()
+    for port in known.ports:
+        name = str(port["name"])
+        reason = str(port["reason"]) + (f"; {port['remedy']}" if port["reason"] and port["remedy"] else "")
+        if name in links.KINDS and not reason:
+            reason = links.unavailable(name, {}, remote=False)
+        if reason:
+            reasons.setdefault(reason, []).append(name)
+        else:
+            good.append(name)
+    if good:
+        yield Finding("ports", "good", ", ".join(good))
+    for reason, names in reasons.items():
+        yield Finding("ports", "note", ", ".join(names), "a link of this kind cannot be measured", reason)

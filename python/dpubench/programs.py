@@ -11,6 +11,8 @@ from dpubench.errors import UserError
 
 OPERATORS = "dpubench-operators"
 AGENT = "dpubench-agent"
+SERVER = "dpubench-server"
+TRAFFIC = "dpubench-traffic"
 
 
 def directory() -> Path:
@@ -54,6 +56,25 @@ def agent_program(build: Path | None = None) -> Path:
     if not program.is_file():
         raise UserError(f"{program}: there is no such program: the build is older than it, run `make build`")
     return program
+
+
+def server_program() -> Path:
+    """The program ``dpubench-server`` of this installation. @raises UserError when it is not there"""
+    return _datapath_program(SERVER)
+
+
+def traffic_program() -> Path:
+    """The program ``dpubench-traffic`` of this installation. @raises UserError when it is not there"""
+    return _datapath_program(TRAFFIC)
+
+
+def _datapath_program(name: str) -> Path:
+    program = directory() / name
+    if not program.is_file():
+        raise UserError(f"{program}: there is no such program: run `make build` where DPDK is installed, or set DPUBENCH_PROGRAMS to its folder")
+    if not os.access(program, os.X_OK):
+        raise UserError(f"{program}: is not executable: chmod +x it, or build it again")
+    return program.resolve()
 
 
 def options(engine_dirs: Sequence[Path], devices: Sequence[str]) -> list[str]:

@@ -20,7 +20,10 @@ for folder in (HERE, HERE.parent / "python", HERE.parents[1] / "python"):
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="the browser tests need selenium (pip install selenium)")
 
+import end_to_end_variety  # noqa: E402
 from dpubench import report  # noqa: E402
+from dpubench.studies.end_to_end import report as end_to_end_report  # noqa: E402
+from end_to_end_fixtures import example_run  # noqa: E402
 from report_fixtures import SPECS, five_targets, host_and_device, make_run, three_devices  # noqa: E402
 from screenshot import CHROMEDRIVER, CHROMIUM, start  # noqa: E402
 
@@ -62,7 +65,16 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     }
     for name, runs in made.items():
         report.write(runs, folder / f"{name}.html")
-    return {name: folder / f"{name}.html" for name in made}
+    end_to_end = {
+        "end-to-end": [example_run()],
+        "end-to-end-limited": [end_to_end_variety.limited_run()],
+        "end-to-end-mixed": [end_to_end_variety.mixed_run()],
+        "end-to-end-rates": [end_to_end_variety.rates_only()],
+        "end-to-end-evil": [end_to_end_variety.evil_run()],
+    }
+    for name, found in end_to_end.items():
+        end_to_end_report.write(found, folder / f"{name}.html")
+    return {name: folder / f"{name}.html" for name in (*made, *end_to_end)}
 
 
 @pytest.fixture(scope="session")

@@ -154,7 +154,8 @@ def seeds() -> str:
 
 def dictionary() -> list[str]:
     """Keys, words and units of plans, so that the fuzzer need not guess them letter by letter."""
-    from dpubench.plans.model import Cycles, Exclude, Plan, Rounds, Window
+    from dpubench.plans.model import Rounds
+    from dpubench.studies.operators.plan import Cycles, Exclude, Plan, Window
 
     keys = {f"{name}:" for part in (Plan, Rounds, Cycles, Window, Exclude) for name in part.model_fields}
     values = {

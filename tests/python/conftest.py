@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTED = Path(__file__).with_name("scripted_worker.py")
+SCRIPTED_DATAPATH = Path(__file__).with_name("scripted_datapath.py")
 
 sys.path.insert(0, str(ROOT / "python"))
 
@@ -79,7 +80,7 @@ class Bench:
                 try:
                     if (
                         f"SCRIPT={self.folder / 'script.json'}".encode() in (entry / "environ").read_bytes().split(b"\0")
-                        and b"scripted_worker" in (entry / "cmdline").read_bytes()
+                        and b"scripted_" in (entry / "cmdline").read_bytes()
                     ):
                         found.append(int(entry.name))
                 except OSError:
@@ -118,9 +119,14 @@ def real(tmp_path: Path) -> RealBench:
 
 def make_program(folder: Path) -> None:
     folder.mkdir(parents=True)
-    program = folder / "dpubench-operators"
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S -E "{SCRIPTED}" "$@"\n')
-    program.chmod(0o755)
+    for name, words in (
+        ("dpubench-operators", f'"{SCRIPTED}"'),
+        ("dpubench-server", f'"{SCRIPTED_DATAPATH}" server'),
+        ("dpubench-traffic", f'"{SCRIPTED_DATAPATH}" client'),
+    ):
+        program = folder / name
+        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S -E {words} "$@"\n')
+        program.chmod(0o755)
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 from conftest import Bench
-from dpubench.cli._session import failure_lines
 from dpubench.machine import counters, examine
+from dpubench.studies.operators.session import failure_lines
 
 Golden = Callable[[str, str], None]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from dpubench import report
-from dpubench.report import model, versus, words
+from dpubench.report import frame, model, versus, words
 from dpubench.report.page import OperatorRow, Page
 from dpubench.report.points import best, rerun_command
 from dpubench.results.model import Comparison, Interval, PointSummary, RunSummary, Warning_
@@ -334,7 +334,7 @@ def test_the_policy_names_every_script_that_may_run_and_no_other(tmp_path: Path,
     elements = Elements((tmp_path / "r.html").read_text(encoding="utf-8"))
     policy = next(a["content"] or "" for t, a in elements.tags if t == "meta" and a.get("http-equiv") == "Content-Security-Policy")
     allowed = re.findall(r"'sha256-([^']+)'", policy)
-    assert sorted(allowed) == sorted(report._sha256(s) for name, s in elements.scripts.items() if name != "data")
+    assert sorted(allowed) == sorted(frame.sha256(s) for name, s in elements.scripts.items() if name != "data")
     assert "default-src 'none'" in policy and "connect-src" not in policy
     assert "unsafe-inline" not in re.search(r"script-src[^;]*", policy)[0]  # type: ignore[index]
 
@@ -366,17 +366,17 @@ def test_a_report_that_cannot_be_written_leaves_the_old_one(tmp_path: Path, run:
 
 
 def test_json_is_safe_inside_a_script_element() -> None:
-    text = report.embedded_json({"a": "</script><!-- &\u2028", "b": 1.5})
+    text = frame.embedded_json({"a": "</script><!-- &\u2028", "b": 1.5})
     assert "<" not in text and ">" not in text and "&" not in text and "\u2028" not in text
     assert json.loads(text) == {"a": "</script><!-- &\u2028", "b": 1.5}
     with pytest.raises(ValueError, match="Out of range"):
-        report.embedded_json(math.nan)
+        frame.embedded_json(math.nan)
 
 
 def test_vendored_libraries_come_with_their_licences() -> None:
     vendor = Path(report.__file__).parent / "vendor"
     scripts = sorted(p.name for p in vendor.glob("*.js"))
-    assert sorted(f for files in report.LIBRARIES.values() for f in files) == scripts
+    assert sorted(f for files in frame.LIBRARIES.values() for f in files) == scripts
     for name in scripts:
         licence = vendor / (re.split(r"-\d", name)[0] + ".LICENSE")
         assert "Permission is hereby granted" in licence.read_text(encoding="utf-8")

@@ -110,6 +110,7 @@ nlohmann::json TrialRunner::event(const TrialSpec& spec, const TrialTimes& times
   json event = {{"event", "trial"},
                 {"trial", spec.number},
                 {"offered_pps", due / spec.duration_s},
+                {"begun_ns", begun_ns_},
                 {"ramp_s", spec.ramp_s},
                 {"duration_s", spec.duration_s},
                 {"due", record.due - record.first},

@@ -8,14 +8,9 @@ are compared target by target; one alone has its targets set against the baselin
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import Annotated
 
 import typer
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from dpubench.results.model import Comparison, RunSummary
 
 
 def compare(
@@ -34,12 +29,12 @@ def compare(
 ) -> None:
     import json
 
+    from dpubench import studies
     from dpubench.cli import results_directory
     from dpubench.errors import Exit, UserError
     from dpubench.plans import quantities
     from dpubench.results import export, text
     from dpubench.results.store import find_run
-    from dpubench.results.summary import summaries
 
     if as_json and as_csv:
         raise UserError("--json and --csv: choose one")
@@ -51,11 +46,14 @@ def compare(
         raise UserError(f"--min-effect {min_effect}: {error}") from None
     if best_engine and same_engine:
         raise UserError("--best-engine and --same-engine: choose one")
-    before, after = (None if run is None else summaries(find_run(run, results_directory(results)).path) for run in (old, new))
-    assert before is not None  # old is always given
+    found = [find_run(run, results_directory(results)) for run in (old, new) if run is not None]
+    study = studies.of_run(found[0])
+    if len(found) > 1 and (other := studies.of_run(found[1])) is not study:
+        raise UserError(f"{old} is of study {study.name} and {new} of {other.name}: only runs of one study can be compared")
+    before, after = study.summaries(found[0].path), study.summaries(found[1].path) if len(found) > 1 else None
     if new is None and len(before) == 1 and best_engine:
         raise UserError("--best-engine: needs two runs")
-    parts = _compared(before, after, effect, best_engine if best_engine or same_engine else None)
+    parts = study.compare(before, after, effect, best_engine if best_engine or same_engine else None)
     told = [({"target": part.title} if part.title else {}) | record for part in parts for record in export.comparison_records(part.rows)]
     if as_json:
         content = {"schema": "dpubench.comparison/1", "old": old, "new": new, "min_effect": effect, "rows": told}
@@ -67,48 +65,3 @@ def compare(
         typer.echo("\n".join(pages), nl=False)
     if fail_on == "regression" and any(row.verdict == "slower" for part in parts for row in part.rows):
         raise typer.Exit(Exit.REGRESSION)
-
-
-class _Part(NamedTuple):
-    title: str  #: what is compared; empty where there is one comparison only
-    rows: Sequence[Comparison]
-    between_targets: bool = False
-
-
-def _compared(before: Sequence[RunSummary], after: Sequence[RunSummary] | None, effect: float, best: bool | None) -> list[_Part]:
-    """What there is to compare. ``best``: best engine against best engine; None where the user did not say."""
-    from dpubench.errors import UserError
-    from dpubench.results import comparison
-
-    if after is None:
-        live = [(run, rows) for run in before if (rows := comparison.compare_builds(run, effect))]
-        if live:
-            return [_Part(run.target if len(before) > 1 else "", rows) for run, rows in live]
-        base = next((run for run in before if run.is_baseline), before[0])
-        others = [run for run in before if run is not base]
-        if not others:
-            raise UserError(
-                f"{base.path}: only one build is in this run, of one target: name a second run, or measure with `dpubench run --against BUILD`"
-            )
-        return [
-            _Part(f"{run.target} against {base.target}", _nothing(run) or comparison.compare(base, run, effect, best_engine=best is not False), True)
-            for run in others
-        ]
-    if len(before) == len(after) == 1:
-        apart = before[0].target != after[0].target
-        return [_Part("", comparison.compare(before[0], after[0], effect, best_engine=apart if best is None else best), apart)]
-    # A run of one target meets that target of a set.
-    shared = {run.target for run in before} & {run.target for run in after}
-    if not shared:
-        raise UserError("these runs have no target in common: name one target of each, as NAME@local and OTHER@bf2")
-    if min(len(before), len(after)) == 1:
-        before, after = ([run for run in side if run.target in shared] for side in (before, after))
-    return [_Part(target, rows) for target, rows in comparison.compare_targets(before, after, effect, best_engine=bool(best))]
-
-
-def _nothing(run: RunSummary) -> list[Comparison]:
-    """One row in place of all where ``run`` has nothing to compare; empty where it has."""
-    from dpubench.results.model import Comparison
-
-    reason = run.label if run.times_mean_nothing else "" if run.points else f"nothing was measured: {run.lost or run.status}"
-    return [Comparison("every configuration", None, None, None, "not comparable", None, reason)] if reason else []

@@ -1,4 +1,4 @@
-"""Describe an operator: definition, modes, engines, parameters, equivalence, sources."""
+"""Describe an operator or a workload: definition, parameters, stages, engines, equivalence, sources."""
 
 from __future__ import annotations
 
@@ -12,20 +12,54 @@ _COLUMN = 18  #: where texts begin
 
 
 def command(
-    operator: str = typer.Argument(help="Name of an operator (`dpubench list`)."),
+    operator: str = typer.Argument(metavar="NAME", help="An operator (`dpubench list`) or a workload (`dpubench list workloads`)."),
     json: bool = typer.Option(False, "--json", help="Print JSON."),
     engine_dir: list[Path] = typer.Option([], "--engine-dir", help="Folder with further engine modules or contract programs (repeatable)."),
     device: list[str] = typer.Option([], "--device", help="Device for cryptodev, compressdev, dmadev, regexdev: PCI address or DPDK virtual device."),
 ) -> int:
     from dpubench import catalog, programs
     from dpubench.cli import print_json
+    from dpubench.errors import UserError, nearest
 
-    entry = catalog.read_here(programs.operators_program(), engine_dir, device).operator(operator)
+    known = catalog.read_here(programs.operators_program(), engine_dir, device)
+    found = known.operator(operator) if operator in known.names else None
+    workloads = {} if found is not None else _workloads()
+    entry = found if found is not None else workloads.get(operator)
+    if entry is None:
+        raise UserError(f"unknown operator or workload '{operator}'{nearest(operator, [*known.names, *workloads])}")
     if json:
         print_json(entry)
     else:
-        print("\n".join(_lines(entry)))
+        print("\n".join(_lines(entry) if found is not None else _workload_lines(entry)))
     return 0
+
+
+def _workloads() -> dict[str, dict[str, Any]]:
+    """Of the server's program; none where it is not built."""
+    from dpubench.errors import UserError
+    from dpubench.studies.end_to_end import catalog
+    from dpubench.targets.local import LocalTarget
+
+    try:
+        return {str(w["name"]): w for w in catalog.read(LocalTarget()).workloads}
+    except UserError:
+        return {}
+
+
+def _workload_lines(entry: dict[str, Any]) -> list[str]:
+    lines = [f"{entry['name']} (workload): {entry['summary']}", "", *_wrapped("definition", entry.get("definition", ""))]
+    lines += _wrapped("inputs", ", ".join(map(_input, entry["inputs"])) or "the packets alone")
+    lines += ["", "parameters"] if entry["parameters"] else []
+    for p in entry["parameters"]:
+        values = ", ".join(p.get("values", [])) + (f"; any from {p['min']} to {p['max']}" if p.get("unit") else "")
+        lines += _wrapped(f"  {p['name']}", f"{p['summary']}: {values} (default {p['default']})")
+    for stage in entry["stages"]:
+        of = f" (engines of operator {stage['operator']})" if stage.get("operator") else ""
+        lines += ["", f"stage {stage['name']}: {stage.get('summary', '')}{of}"]
+        for e in stage["engines"]:
+            default = " (default)" if e["name"] == stage.get("default_engine") else ""
+            lines += _wrapped(f"  {e['name']}", f"{e['summary']}{default}" + ("" if e["available"] else f"; cannot run here: {e['reason']}"))
+    return [*lines, "", "sources", *(f"  {s}" for s in entry.get("sources", []))]
 
 
 def _input(kind: dict[str, Any]) -> str:

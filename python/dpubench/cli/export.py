@@ -19,24 +19,25 @@ def export(
     results: Annotated[Path | None, typer.Option("--results", help="Directory of runs.")] = None,
 ) -> None:
     """Export a run's points, of all its targets, with their intervals as CSV, Parquet, JSON or LaTeX."""
+    from dpubench import studies
     from dpubench.cli import results_directory
     from dpubench.errors import UserError
-    from dpubench.results import export as formats
     from dpubench.results.store import find_run, writing
-    from dpubench.results.summary import summaries
 
     if [as_csv, as_parquet, as_json, as_latex].count(True) != 1:
         raise UserError("choose one of --csv, --parquet, --json, --latex")
     if as_parquet and output is None:
         raise UserError("--parquet: is no text: name a file with --output FILE")
-    runs = summaries(find_run(run, results_directory(results)).path)
+    found = find_run(run, results_directory(results))
+    study = studies.of_run(found)
+    runs = study.summaries(found.path)
     if anonymous:
-        runs = formats.anonymous(runs)
+        runs = study.anonymous(runs)
     if as_parquet and output is not None:
         with writing(output):
-            formats.to_parquet(runs, output)
+            study.to_parquet(runs, output)
         return
-    made = formats.to_csv(runs) if as_csv else formats.to_json(runs) if as_json else formats.to_latex(runs)
+    made = study.export(runs, "csv" if as_csv else "json" if as_json else "latex")
     if output is None:
         typer.echo(made, nl=False)
         return

@@ -1,4 +1,4 @@
-"""List operators, engines, studies, plans, targets or inputs, with reasons for what cannot run."""
+"""List operators, engines, workloads, ports, studies, plans, targets or inputs, with reasons for what cannot run."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 import typer
 
 #: Columns that are copied from here into commands: not broken over lines.
-_NAMES = ("operator", "engine", "study", "plan", "target", "kind", "reference", "program")
-WHAT = ("operators", "engines", "studies", "plans", "targets", "inputs")
+_NAMES = ("operator", "engine", "workload", "port", "study", "plan", "target", "kind", "reference", "program")
+WHAT = ("operators", "engines", "workloads", "ports", "studies", "plans", "targets", "inputs")
 
 
 def command(
-    what: str = typer.Argument("operators", help="operators, engines, studies, plans, targets or inputs"),
+    what: str = typer.Argument("operators", help="operators, engines, workloads, ports, studies, plans, targets or inputs"),
     json: bool = typer.Option(False, "--json", help="Print JSON."),
     engine_dir: list[Path] = typer.Option([], "--engine-dir", help="Folder with further engine modules or contract programs (repeatable)."),
     device: list[str] = typer.Option([], "--device", help="Device for cryptodev, compressdev, dmadev, regexdev: PCI address or DPDK virtual device."),
@@ -51,6 +51,8 @@ def _rows(what: str, engine_dirs: list[Path], given: list[str], devices: list[st
         return [{"target": ", ".join(targets.kind_module(k).EXAMPLES), "summary": targets.kind_module(k).SUMMARY} for k in targets.kinds()]
     if what == "inputs":
         return _inputs(given)
+    if what in ("workloads", "ports"):
+        return _datapath(what)
     from dpubench import catalog, programs
 
     known = catalog.read_here(programs.operators_program(), engine_dirs, devices)
@@ -80,6 +82,30 @@ def _rows(what: str, engine_dirs: list[Path], given: list[str], devices: list[st
         }
         for o in known.operators
     ]  # fmt: skip
+
+
+def _datapath(what: str) -> list[dict[str, Any]]:
+    """Workloads of the server's program, or kinds of ports."""
+    from dpubench.studies.end_to_end import catalog
+    from dpubench.targets.local import LocalTarget
+
+    known = catalog.read(LocalTarget())
+    if what == "ports":
+        return [
+            {
+                "port": p["name"], "summary": p["summary"], "arguments": ", ".join(a["name"] for a in p["arguments"]), "available": p["available"],
+                "reason": p["reason"] + (f" ({p['remedy']})" if p["reason"] and p["remedy"] else ""), "virtual": p["is_virtual"],
+            }
+            for p in known.ports
+        ]  # fmt: skip
+
+    def engines(stage: dict[str, Any]) -> str:
+        return ", ".join(e["name"] + ("" if e["available"] else " (cannot run)") for e in stage["engines"])
+
+    return [
+        {"workload": w["name"], "summary": w["summary"], "stages": "; ".join(f"{s['name']}: {engines(s)}" for s in w["stages"])}
+        for w in known.workloads
+    ]
 
 
 def _inputs(given: list[str]) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ import typer
 
 
 def query(
-    sql: Annotated[str, typer.Argument(help="One SELECT over the views windows, points and runs, each with a column 'run'.")],
+    sql: Annotated[str, typer.Argument(help="One SELECT over the views windows, trials, points and runs, each with a column 'run'.")],
     run: Annotated[str | None, typer.Option("--run", help="Only this run: a name, a path, 'latest', or NAME@target.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="As a JSON array of objects.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="As CSV.")] = False,

@@ -7,12 +7,13 @@ copied here. A reader can choose in the page whether the best engines of both si
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
-    from dpubench.results.model import RunSummary
+    from dpubench.results.store import RunDirectory
+    from dpubench.studies import Study
 
 _PAIRINGS = {"best-engine": "best", "same-engine": "same"}
 
@@ -33,20 +34,23 @@ def command(
     json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
     results: Annotated[Path | None, typer.Option("--results", metavar="DIR", help="Directory of runs.")] = None,
 ) -> int:
-    from dpubench import report
+    from dpubench import studies
     from dpubench.cli import print_json, results_directory
     from dpubench.errors import EnvironmentFault, UserError, nearest
     from dpubench.results.store import find_run
-    from dpubench.results.summary import summaries
 
     if pairing not in _PAIRINGS:
         raise UserError(f"--pairing {pairing}: is not known{nearest(pairing, _PAIRINGS)}")
     folder = results_directory(results)
-    chosen = [find_run(run, folder).path for run in runs or ["latest"]]
-    analysed = [run for path in chosen for run in summaries(path)]
+    named = [find_run(run, folder) for run in runs or ["latest"]]
+    chosen = [found.path for found in named]
+    study = studies.of_run(named[0])
+    if mixed := [found for found in named if studies.of_run(found) is not study]:
+        raise UserError(f"{mixed[0].path}: is of another study than {named[0].path} ({study.name}): a report is of one study")
+    analysed = [run for path in chosen for run in study.summaries(path)]
     base = baseline
     if baseline is not None and not any(baseline in (run.target, run.name, run.path) for run in analysed):
-        base, added = _baseline_run(find_run(baseline, folder).path, analysed)
+        base, added = _baseline_run(study, find_run(baseline, folder), analysed)
         if added:
             if not runs:
                 raise UserError(f"--baseline {baseline}: name the runs to set against it too (dpubench report RUN --baseline {baseline})")
@@ -57,7 +61,7 @@ def command(
     if target.is_dir():
         raise UserError(f"-o {target}: this is a directory; name a file, such as {target / 'report.html'}")
     try:
-        report.write(analysed, target, baseline=base, pairing=_PAIRINGS[pairing])
+        study.write_report(analysed, target, baseline=base, pairing=_PAIRINGS[pairing])
     except OSError as error:
         raise EnvironmentFault(f"{target}: the report cannot be written ({error.strerror or error}): choose another file with -o") from error
     except ValueError as error:
@@ -69,11 +73,14 @@ def command(
     return 0
 
 
-def _baseline_run(path: Path, analysed: list[RunSummary]) -> tuple[str, list[RunSummary]]:
-    """The path of the run at ``path``, or of the baseline of the set there, and what has to be added to the report for it."""
-    from dpubench.results.summary import summaries
+def _baseline_run(study: Study, directory: RunDirectory, analysed: list[Any]) -> tuple[str, list[Any]]:
+    """The path of the run in ``directory``, or of the baseline of the set there, and what has to be added to the report for it."""
+    from dpubench import studies
+    from dpubench.errors import UserError
 
-    found = summaries(path)
+    if studies.of_run(directory) is not study:
+        raise UserError(f"--baseline {directory.path}: is of another study than the runs ({study.name})")
+    found = study.summaries(directory.path)
     base = next((run for run in found if run.is_baseline), found[0])
     known = {run.path for run in analysed}
     return base.path, [] if base.path in known else found

@@ -1,21 +1,22 @@
-"""From text to a :class:`Plan`: every problem at once, each with its line and the nearest valid word."""
+"""From text to the plan of a study: every problem at once, each with its line and the nearest valid word."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from dpubench import studies
 from dpubench.errors import PlanError, Problem, UserError, nearest
 from dpubench.plans import yaml_lines
-from dpubench.plans.model import Cycles, Exclude, Plan, Rounds, Window
+from dpubench.plans.model import StudyPlan
 
-#: Keys whose values are mappings with a fixed set of keys, for the nearest word.
-_PARTS: dict[str, type[BaseModel]] = {"rounds": Rounds, "cycles": Cycles, "window": Window, "exclude": Exclude}
+#: What a plan is of that does not say it.
+DEFAULT_STUDY = "operators"
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Where:
         return self.named(Problem(message, ".".join(str(p) for p in path), _line_of(tuple(path), self.lines)))
 
 
-def parse_plan(text: str, source: str) -> tuple[Plan, yaml_lines.Lines]:
+def parse_plan(text: str, source: str) -> tuple[StudyPlan, yaml_lines.Lines]:
     """The plan in ``text`` and the line of every value.
 
     Raises:
@@ -46,7 +47,7 @@ def parse_plan(text: str, source: str) -> tuple[Plan, yaml_lines.Lines]:
     return _validated(data, lines, source), lines
 
 
-def plan_from_words(words: dict[str, Any], where: Where) -> Plan:
+def plan_from_words(words: dict[str, Any], where: Where) -> StudyPlan:
     """A plan from a mapping of values: those of a file with the command line's options laid over them."""
     try:
         return _validated(words, where.lines, where.source)
@@ -54,7 +55,7 @@ def plan_from_words(words: dict[str, Any], where: Where) -> Plan:
         raise PlanError(where.source, [where.named(p) for p in error.problems]) from None
 
 
-def read_plan(path: Path) -> tuple[Plan, yaml_lines.Lines]:
+def read_plan(path: Path) -> tuple[StudyPlan, yaml_lines.Lines]:
     """The plan in a file. Raises :class:`UserError` when it cannot be read, :class:`PlanError` when it is wrong."""
     try:
         text = path.read_text(encoding="utf-8")
@@ -65,24 +66,33 @@ def read_plan(path: Path) -> tuple[Plan, yaml_lines.Lines]:
     return parse_plan(text, str(path))
 
 
-def plan_text(plan: Plan) -> str:
+def plan_text(plan: StudyPlan) -> str:
     """The complete plan as YAML; :func:`parse_plan` gives the same plan back."""
     return yaml.safe_dump(plan.words(), sort_keys=False, allow_unicode=True, width=140)
 
 
-def _validated(data: dict[str, Any], lines: yaml_lines.Lines, source: str) -> Plan:
+def _validated(data: dict[str, Any], lines: yaml_lines.Lines, source: str) -> StudyPlan:
+    model = _model_of(data, lines, source)
     try:
-        return Plan.model_validate(data)
+        return model.model_validate(data)
     except ValidationError as error:
-        raise PlanError(source, _problems(error, data, lines)) from None
+        raise PlanError(source, _problems(error, data, lines, model)) from None
 
 
-def _problems(error: ValidationError, data: dict[str, Any], lines: yaml_lines.Lines) -> list[Problem]:
+def _model_of(data: dict[str, Any], lines: yaml_lines.Lines, source: str) -> type[StudyPlan]:
+    """The plan model of the study that ``data`` names. @raises PlanError with the nearest name"""
+    word = data.get("study", DEFAULT_STUDY)
+    if isinstance(word, str) and word not in studies.names():
+        raise PlanError(source, [Problem(f"unknown study '{word[:40]}'{nearest(word, studies.names())}", "study", _line_of(("study",), lines))])
+    return studies.find(word if isinstance(word, str) else DEFAULT_STUDY).plan_model
+
+
+def _problems(error: ValidationError, data: dict[str, Any], lines: yaml_lines.Lines, model: type[BaseModel]) -> list[Problem]:
     seen: dict[tuple[str, int | None], Problem] = {}
     for item in error.errors(include_url=False):
         path = _path_in(data, item["loc"])
         field = ".".join(str(p) for p in path)
-        problem = Problem(_message(dict(item), path), field, _line_of(path, lines))
+        problem = Problem(_message(dict(item), path, model), field, _line_of(path, lines))
         # A union reports each of its alternatives: what its list form says is what the user meant to write.
         known = seen.get((field, problem.line))
         if known is None or known.message.startswith("must be"):
@@ -113,10 +123,29 @@ def _line_of(path: tuple[str | int, ...], lines: yaml_lines.Lines) -> int | None
     return lines.get(path)
 
 
-def _message(item: dict[str, Any], path: tuple[str | int, ...]) -> str:
+def _part(model: type[BaseModel], path: tuple[str | int, ...]) -> type[BaseModel] | None:
+    """The model of what stands at ``path`` in a value of ``model``: where keys are fixed; None where they are not."""
+    for step in path:
+        if isinstance(step, int):  # an element of the list that the field's models are of
+            continue
+        found = model.model_fields.get(step)
+        inner = _model_in(found.annotation) if found is not None else None
+        if inner is None:
+            return None
+        model = inner
+    return model
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((inner for argument in get_args(annotation) if (inner := _model_in(argument)) is not None), None)
+
+
+def _message(item: dict[str, Any], path: tuple[str | int, ...], model: type[BaseModel]) -> str:
     kind = item["type"]
     if kind == "extra_forbidden":
-        part = _PARTS.get(str(path[0])) if len(path) > 1 else Plan
+        part = _part(model, path[:-1])
         return f"unknown key '{path[-1]}'" + nearest(str(path[-1]), part.model_fields if part else [])
     if kind == "missing":
         return "is missing"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 from dpubench.report.page import RunInfo
 from dpubench.report.words import count_text, size_text
-from dpubench.results.model import RunSummary
 
 
 def _flatten(value: Any, prefix: str = "") -> list[tuple[str, str]]:
@@ -46,8 +46,29 @@ def _count(value: Any) -> int | None:
         return None
 
 
-def run_info(run: RunSummary, name: str) -> RunInfo:
-    """What the page says about a run, which it calls ``name``."""
+class Described(Protocol):
+    """What a page says about a run of any study is in these."""
+
+    name: str
+    path: str
+    study: str
+    plan: str
+    status: str
+    started: str
+    command: str
+    version: str
+    precision_target: float
+    machine: dict[str, Any]
+    build_info: dict[str, Any]
+    inputs: dict[str, dict[str, str]]
+    left_out: list[str]
+    target: str
+    spec: str
+    label: str
+
+
+def run_info(run: Described, name: str, lost: str = "") -> RunInfo:
+    """What the page says about a run, which it calls ``name``; ``lost``: why its target was."""
     machine = run.machine
     return RunInfo(
         name=name,
@@ -55,7 +76,7 @@ def run_info(run: RunSummary, name: str) -> RunInfo:
         target=run.target,
         spec=run.spec,
         label=run.label,
-        lost=run.lost,
+        lost=lost,
         cpu=str(_fact(machine, "cpu", "cpu_model", "model_name", "architecture", "arch") or ("unknown CPU" if machine else "")),
         logical=_count(_fact(machine, "cpus_online", "logical_cpus")),
         physical=_count(_fact(machine, "cores_online", "physical_cores")),
@@ -83,3 +104,20 @@ def cpu_text(info: RunInfo) -> str:
     if info.logical and info.logical != info.physical:
         counts.append(count_text(info.logical, "CPU"))
     return info.cpu + (f" ({', '.join(counts)})" if counts else "")
+
+
+def bibtex(runs: Sequence[Described], infos: Sequence[RunInfo]) -> str:
+    """Entries for ``runs``, one each."""
+
+    def clean(text: str) -> str:
+        return "".join("\\" + c if c in "#$%&_{}" else c for c in text if c not in '\\~^"\r\n')
+
+    entries = []
+    for run, info in zip(runs, infos, strict=True):
+        key = "".join(c for c in run.name if c.isascii() and (c.isalnum() or c in "-"))
+        entries.append(
+            f"@misc{{dpubench-{key},\n  title        = {{dpubench run {clean(run.name)}: study {clean(run.study)}, plan {clean(run.plan)}, "
+            f"on {clean(cpu_text(info))}}},\n  howpublished = {{dpubench {clean(run.version)}, revision {clean(info.revision)}}},\n"
+            f"  year         = {{{clean(run.started[:4])}}},\n  note         = {{Measured {clean(run.started[:10])}. {clean(run.command)}}}\n}}"
+        )
+    return "\n\n".join(entries)

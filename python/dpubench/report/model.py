@@ -6,10 +6,9 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import PurePath
-from typing import Final
 
 from dpubench.report.figures import chart_data, heat_data, table_data
-from dpubench.report.machine import cpu_text, run_info
+from dpubench.report.machine import bibtex, cpu_text, run_info
 from dpubench.report.page import (
     BEST,
     PAIRINGS,
@@ -29,21 +28,13 @@ from dpubench.report.page import (
 )  # fmt: skip
 from dpubench.report.points import Configuration, OperatorPoints, best, engine_label, measured_points, rerun_command, set_targets
 from dpubench.report.targets import baseline_index, correctness, display_names, path_rows, timed_runs
+from dpubench.report.troubles import LISTED, Advice, warning_groups
 from dpubench.report.versus import Verdicts, with_cores
 from dpubench.report.words import anchor, count_text, number, size_text
 from dpubench.results.model import Comparison, PointSummary, RunSummary
 
-LISTED: Final = 1000  #: entries of one list of failures or warnings that the page holds; the rest is counted
-
-#: Warning codes, the one that weakens a number most first.
-SEVERITY: Final = (
-    "canary-moved", "restarted", "clock-drift", "not-pinned", "oversubscribed", "few-rounds", "not-converged", "clock-coarse",
-    "few-bursts", "footprint-capped", "expansion", "input-skipped", "passthrough",
-)  # fmt: skip
-
 Compare = Callable[[RunSummary, RunSummary], Sequence[Comparison]]  #: (baseline, run) -> rows
 Builds = Callable[[RunSummary], Sequence[Comparison]]  #: run -> rows of two builds that alternated in it
-Advice = Callable[[str], str]  #: warning code -> what to do, empty if unknown
 
 
 def _why_empty(points: Sequence[PointSummary]) -> str:
@@ -155,13 +146,7 @@ def _paths(operator: OperatorPoints, row: OperatorRow, baseline: int) -> list[Pa
 
 
 def _warning_groups(runs: Sequence[RunSummary], names: Sequence[str], advice: Advice) -> list[WarningGroup]:
-    groups: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
-    for run, name in zip(runs, names, strict=True):
-        for w in run.all_warnings():
-            groups[w.code].append((name, w.point or w.group or "", w.message))
-    order = {code: i for i, code in enumerate(SEVERITY)}
-    return [WarningGroup(code, advice(code), items[:LISTED], max(0, len(items) - LISTED))
-            for code, items in sorted(groups.items(), key=lambda kv: (order.get(kv[0], -1), kv[0]))]  # fmt: skip
+    return warning_groups(((name, w) for run, name in zip(runs, names, strict=True) for w in run.all_warnings()), advice)
 
 
 def _troubles(runs: Sequence[RunSummary], names: Sequence[str]) -> tuple[list[Trouble], list[Trouble]]:
@@ -208,21 +193,6 @@ def _trust(runs: Sequence[RunSummary], warnings: Sequence[WarningGroup], failure
     )
 
 
-def _bibtex(runs: Sequence[RunSummary], infos: Sequence[RunInfo]) -> str:
-    def clean(text: str) -> str:
-        return "".join("\\" + c if c in "#$%&_{}" else c for c in text if c not in '\\~^"\r\n')
-
-    entries = []
-    for run, info in zip(runs, infos, strict=True):
-        key = "".join(c for c in run.name if c.isascii() and (c.isalnum() or c in "-"))
-        entries.append(
-            f"@misc{{dpubench-{key},\n  title        = {{dpubench run {clean(run.name)}: study {clean(run.study)}, plan {clean(run.plan)}, "
-            f"on {clean(cpu_text(info))}}},\n  howpublished = {{dpubench {clean(run.version)}, revision {clean(info.revision)}}},\n"
-            f"  year         = {{{clean(run.started[:4])}}},\n  note         = {{Measured {clean(run.started[:10])}. {clean(run.command)}}}\n}}"
-        )
-    return "\n\n".join(entries)
-
-
 def build(
     all_runs: Sequence[RunSummary], baseline: str | None, compare: Compare, advice: Advice, builds: Builds = lambda run: [],
     same: Compare = lambda baseline, run: [], pairing: str = BEST,
@@ -238,7 +208,7 @@ def build(
         raise ValueError("a report needs at least one run: name a run directory, or measure one with dpubench run")
     names = display_names(all_runs)
     chosen = baseline_index(all_runs, names, baseline)
-    all_infos = [run_info(run, name) for run, name in zip(all_runs, names, strict=True)]
+    all_infos = [run_info(run, name, run.lost) for run, name in zip(all_runs, names, strict=True)]
     timed = timed_runs(all_runs)
     runs, infos = [all_runs[i] for i in timed], [all_infos[i] for i in timed]
     emulated = [run for run in all_runs if run.times_mean_nothing]
@@ -290,7 +260,7 @@ def build(
         failures=failures[:LISTED],
         failures_more=max(0, len(failures) - LISTED),
         unavailable=unavailable,
-        bibtex=_bibtex(all_runs, all_infos),
+        bibtex=bibtex(all_runs, all_infos),
         data={
             **chart_data(runs, infos, base, operators, verdicts),
             "table": table_data(rows, infos),

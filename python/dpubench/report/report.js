@@ -1,6 +1,7 @@
 // The report's behaviour: filter, figures, point tables, calculator, downloads. Everything from a run is set as text, never as markup.
 "use strict";
 (() => {
+  const { $, $$, h, grouped, num, span, sizeText, words, numeric, plural, media, LIGHT, theme, SYMBOLS, DASHES, plain, alpha, ticks, tickText, blank, apart, library, CONFIG, save, saveSvg, failing, csv, latex, bracket, options, choice, onAppearance } = dpubench;
   const data = JSON.parse(document.getElementById("data").textContent);
   const F = Object.fromEntries(data.fields.map((name, i) => [name, i]));
   const RF = Object.fromEntries(data.ratioFields.map((name, i) => [name, i]));
@@ -8,38 +9,6 @@
   const base = data.baseline === null ? null : data.runs[data.baseline];
   let pairing = data.pairing;
   const MAX_LINES = 8;
-  const $ = (selector, root = document) => root.querySelector(selector);
-  const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
-
-  /** An element with attributes (functions become listeners) and children. */
-  function h(tag, attributes = {}, ...children) {
-    const element = document.createElement(tag);
-    for (const [name, value] of Object.entries(attributes)) {
-      if (typeof value === "function") element.addEventListener(name, value);
-      else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, value === true ? "" : value);
-    }
-    element.append(...children.flat().filter((c) => c !== null && c !== undefined && c !== false));
-    return element;
-  }
-
-  // ------------------------------------------------------------------ numbers as text (the same rules as model.py)
-  const grouped = (v, places) => v.toLocaleString("en-US", { minimumFractionDigits: places, maximumFractionDigits: places });
-  function places(value, half) {
-    if (!Number.isFinite(value) || value === 0) return 2;
-    let n = 2 - Math.floor(Math.log10(Math.abs(value)));
-    if (Number.isFinite(half) && half > 0) n = Math.max(n, Math.min(n + 1, -Math.floor(Math.log10(half))));
-    return Math.min(20, Math.max(n, 0));
-  }
-  const num = (v) => (v === null ? "–" : grouped(v, places(v, NaN)));
-  function span(v, low, high) {
-    if (v === null) return { value: "–", range: "" };
-    if (low === null || high === null) return { value: num(v), range: "no interval" };
-    const n = places(v, (high - low) / 2);
-    return { value: grouped(v, n), range: `${grouped(low, n)}–${grouped(high, n)}` };
-  }
-  const sizeText = (b) => (b >= 1048576 && b % 1048576 === 0 ? `${b / 1048576} MiB` : b >= 1024 && b % 1024 === 0 ? `${b / 1024} KiB` : `${grouped(b, 0)} B`);
-  const words = (name) => name.replace(/_/g, " ");
-  const numeric = (text) => text !== "" && Number.isFinite(Number(text));
   function paramText(op, name, value) {
     const unit = (op.parameters.find((p) => p.name === name) || {}).unit;
     if (name === "size" && numeric(value)) return sizeText(Number(value));
@@ -47,7 +16,6 @@
     if (unit === "B" && numeric(value)) return `${words(name)} ${sizeText(Number(value))}`;
     return numeric(value) ? `${words(name)} ${value}` : value;
   }
-  const plural = (n, noun) => `${grouped(n, 0)} ${noun}${n === 1 ? "" : "s"}`;
 
   // ------------------------------------------------------------------ points
   const text = (i) => data.texts[i];
@@ -143,16 +111,6 @@
   }
 
   // ------------------------------------------------------------------ appearance of figures
-  const dark = matchMedia("(prefers-color-scheme: dark)");
-  let printing = false;
-  const LIGHT = { ink: "#16191d", soft: "#515a66", grid: "#e6e9ed", paper: "#ffffff", lines: ["#0062aa", "#c45400", "#00785a", "#a8467f", "#8a6a00", "#4a53b8", "#3a8fb7", "#7d3f1d"] };
-  const DARK = { ink: "#e7eaee", soft: "#b3bbc6", grid: "#2c333c", paper: "#14181d", lines: ["#5fb0f0", "#f0904a", "#3ecfa4", "#e08cc0", "#d8b640", "#a3a9f5", "#8fd0ea", "#d39a78"] };
-  const theme = () => (dark.matches && !printing ? DARK : LIGHT);
-  const SYMBOLS = ["circle", "square", "diamond", "triangle-up", "triangle-down", "pentagon", "hexagon", "star"];
-  const DASHES = ["solid", "dash", "dot", "dashdot"];
-  // Plotly reads a little markup in its texts; names come from runs.
-  const plain = (s) => String(s).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
-  const alpha = (hex, a) => `rgba(${parseInt(hex.slice(1, 3), 16)},${parseInt(hex.slice(3, 5), 16)},${parseInt(hex.slice(5, 7), 16)},${a})`;
   function look(op, line, th) {
     // A curve over jobs in flight is of an engine whose points are called after their number.
     const e = Math.max(0, op.engines.findIndex((x) => x === line.engine || x.startsWith(`${line.engine} ~`)));
@@ -160,15 +118,6 @@
     if (line.engine === op.reference) return { color: th.ink, symbol: "circle", dash: "solid" };
     return { color: th.lines[e % 8], symbol: SYMBOLS[(e + 1) % 8], dash: "solid" };
   }
-
-  function ticks(low, high) {
-    const found = [];
-    const decades = Math.log10(high / low);
-    const steps = decades > 3.2 ? [1] : decades > 1.6 ? [1, 3] : decades > 0.8 ? [1, 2, 5] : [1, 1.5, 2, 3, 4, 5, 6, 8];
-    for (let e = Math.floor(Math.log10(low)) - 1; e <= Math.ceil(Math.log10(high)); e++) for (const s of steps) { const t = Number((s * 10 ** e).toPrecision(3)); if (t >= low * 0.999 && t <= high * 1.001) found.push(t); }
-    return found;
-  }
-  const tickText = (v) => (v >= 1e6 ? `${+(v / 1e6).toPrecision(3)}M` : v >= 1e4 ? `${+(v / 1e3).toPrecision(3)}k` : String(+v.toPrecision(3)));
 
   /** A figure as Plotly data and layout. kind: "axis", "threads" or "flight" (jobs in flight). `paper` draws it for download. */
   function figure(op, state, kind, width, height, paper) {
@@ -198,7 +147,7 @@
     const fraction = (v) => (log ? Math.log(v / low) / Math.log(high / low) : (v - low) / (high - low));
 
     const small = paper ? 12 : 11;
-    const font = { family: paper ? "Helvetica, Arial, sans-serif" : getComputedStyle(document.body).fontFamily, size: small, color: th.soft };
+    const { axis, layout: basics } = blank(th, small, paper);
     const traces = [], annotations = [], shapes = [];
     const dodge = (k) => (category ? (k - (shown.length - 1) / 2) * Math.min(0.18, 0.7 / shown.length) : 0);
     shown.forEach((line, k) => {
@@ -223,13 +172,11 @@
     const margin = { l: 52, t: paper ? 30 : 14, b: paper ? 66 : 42, r: 16 + Math.min(width * 0.34, Math.max(...named.map((l) => l.label.length)) * (small * 0.58)) };
     const room = height - margin.t - margin.b;
     const labels = named.map((l) => ({ l, at: fraction(l.items[l.items.length - 1].v) * room })).sort((a, b) => a.at - b.at);
-    const gap = small + 3;
-    for (let pass = 0; pass < 60; pass++) for (let i = 1; i < labels.length; i++) { const short = gap - (labels[i].at - labels[i - 1].at); if (short > 0.01) { labels[i].at += short / 2; labels[i - 1].at -= short / 2; } }
-    const over = Math.max(0, ...labels.map((s) => s.at - room)) || Math.min(0, ...labels.map((s) => s.at));
+    apart(labels, small + 3, room);
     const longest = Math.floor((margin.r - 12) / (small * 0.56));
     for (const s of labels) {
       const label = s.l.label.length > longest ? s.l.label.slice(0, longest - 1) + "…" : s.l.label;
-      annotations.push({ xref: "paper", yref: "paper", x: 1, xshift: 7, y: (s.at - over) / room, xanchor: "left", yanchor: "middle", showarrow: false, text: plain(label), font: { size: small, color: look(op, s.l, th).color } });
+      annotations.push({ xref: "paper", yref: "paper", x: 1, xshift: 7, y: s.at / room, xanchor: "left", yanchor: "middle", showarrow: false, text: plain(label), font: { size: small, color: look(op, s.l, th).color } });
     }
     let last = xs[xs.length - 1];
     if (overThreads) {
@@ -256,7 +203,6 @@
     // Labels that would touch are left out, the last one never.
     const span_ = Math.log(last / xs[0]) || 1, pixel = (v) => ((Math.log(v / xs[0]) / span_) * (width - margin.l - margin.r)) / 1.08;
     const crowded = xlog ? [...xs].reverse().reduce((kept, v) => (kept.length && pixel(kept[kept.length - 1]) - pixel(v) < 44 ? kept : [...kept, v]), []) : xs;
-    const axis = { gridcolor: th.grid, linecolor: th.soft, tickcolor: th.soft, ticks: "outside", ticklen: 3, zeroline: false, showline: true, automargin: false };
     const xaxis = overThreads
       ? { ...axis, range: [0, last * 1.03], tickvals: xs, title: { text: "threads", standoff: 6 } }
       : category
@@ -264,8 +210,7 @@
         : { ...axis, type: "log", range: [Math.log10(xs[0]) - 0.05 * (Math.log10(last / xs[0]) || 1), Math.log10(last) + 0.03 * (Math.log10(last / xs[0]) || 1)], tickvals: crowded, ticktext: crowded.map((v) => plain(state.axis === "size" && !overFlight ? sizeText(v) : String(v))), title: { text: plain(overFlight ? "jobs in flight" : state.axis === "size" ? "size of a message" : words(state.axis)), standoff: 6 } };
     const yt = log ? ticks(low, high) : null;
     const layout = {
-      width, height, margin, font, paper_bgcolor: th.paper, plot_bgcolor: th.paper, showlegend: false, hovermode: "closest", annotations, shapes,
-      hoverlabel: { bgcolor: th.paper, bordercolor: th.soft, font: { color: th.ink, size: 12 }, align: "left" }, xaxis,
+      ...basics, width, height, margin, annotations, shapes, xaxis,
       yaxis: { ...axis, type: log ? "log" : "linear", range: log ? [Math.log10(low), Math.log10(high)] : [low, high], ...(log ? { tickvals: yt, ticktext: yt.map(tickText) } : { nticks: 7 }), title: { text: plain(QUANTITIES[state.quantity].label(op)), standoff: 4 }, showline: false },
     };
     const title = `${op.name}${describe(op, state, free) ? ": " + describe(op, state, free) : ""}`;
@@ -298,47 +243,7 @@
     return parts.join(", ");
   }
 
-  // ------------------------------------------------------------------ libraries, loaded when first needed
-  function library(id) {
-    const holder = document.getElementById(id);
-    if (holder.dataset.loaded) return;
-    const script = document.createElement("script"); // allowed by its hash in the page's policy
-    script.textContent = holder.textContent;
-    document.head.append(script);
-    holder.dataset.loaded = "1";
-  }
-  const CONFIG = { displayModeBar: false, responsive: false, doubleClick: false, scrollZoom: false };
-
   // ------------------------------------------------------------------ downloads
-  function save(name, content, type) {
-    const url = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }));
-    const link = h("a", { href: url, download: name.replace(/[^A-Za-z0-9._-]+/g, "-") });
-    document.body.append(link); link.click(); link.remove();
-    setTimeout(() => URL.revokeObjectURL(url), 10000);
-  }
-  function toast(message) { const t = $("#toast"); t.textContent = message; t.classList.add("on"); clearTimeout(toast.timer); toast.timer = setTimeout(() => t.classList.remove("on"), 2200); }
-  async function saveSvg(svg, width, height, name, format) {
-    if (format === "svg") return save(`${name}.svg`, svg, "image/svg+xml");
-    if (format === "png") {
-      const image = new Image();
-      image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(svg);
-      await image.decode();
-      const canvas = h("canvas", { width: width * 3, height: height * 3 });
-      canvas.getContext("2d").drawImage(image, 0, 0, width * 3, height * 3);
-      return save(`${name}.png`, await new Promise((done) => canvas.toBlob(done, "image/png")));
-    }
-    library("lib-pdf");
-    const element = new DOMParser().parseFromString(svg, "image/svg+xml").documentElement;
-    const points = 0.75; // a CSS pixel in PostScript points
-    const pdf = new window.jspdf.jsPDF({ unit: "pt", format: [width * points, height * points], orientation: width >= height ? "landscape" : "portrait" });
-    pdf.setProperties({ title: name, creator: "dpubench" });
-    const holder = h("div", { style: "position:absolute;left:-9999px;top:0", "aria-hidden": "true" });
-    holder.append(document.importNode(element, true));
-    document.body.append(holder); // svg2pdf measures text in the document
-    try { await window.svg2pdf.svg2pdf(holder.firstChild, pdf, { x: 0, y: 0, width: width * points, height: height * points }); } finally { holder.remove(); }
-    save(`${name}.pdf`, pdf.output("blob"));
-  }
-  const failing = (what) => (error) => { toast(`${what} failed: ${error.message}`); throw error; };
   async function saveFigure(op, state, kind, format) {
     library("lib-plotly");
     const [width, height] = [640, 420];
@@ -347,17 +252,6 @@
     const svg = decodeURIComponent(url.slice(url.indexOf(",") + 1));
     await saveSvg(svg, width, height, `dpubench-${f.title}-${{ threads: "threads", flight: "jobs-in-flight" }[kind] || "rate"}`, format);
   }
-  const csvCell = (v) => {
-    if (v === null || v === undefined) return "";
-    if (typeof v === "number") return String(v);
-    const s = /^[=+\-@\t\r]/.test(v) ? "'" + v : v; // a spreadsheet must not take a name for a formula
-    return /[",\n\r]/.test(s) ? `"${s.replace(/"/g, '""')}"` : s;
-  };
-  const csv = (columns, rows) => [columns, ...rows].map((r) => r.map(csvCell).join(",")).join("\r\n") + "\r\n";
-  const TEX = { "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}", "×": "$\\times$", "–": "--", "·": "$\\cdot$", "±": "$\\pm$" };
-  const tex = (v) => String(v ?? "").replace(/[\\~^×–·±]|[#$%&_{}]/g, (c) => TEX[c] || "\\" + c);
-  const latex = (align, columns, rows, caption) => `% needs \\usepackage{booktabs}\n\\begin{table}\n  \\centering\n  \\caption{${tex(caption)}}\n  \\begin{tabular}{${align}}\n    \\toprule\n    ${columns.map(tex).join(" & ")} \\\\\n    \\midrule\n${rows.map((r) => `    ${r.map(tex).join(" & ")} \\\\`).join("\n")}\n    \\bottomrule\n  \\end{tabular}\n\\end{table}\n`;
-  const bracket = (v, low, high) => { const s = span(v, low, high); return v === null ? "" : `${s.value} [${s.range}]`; };
   const origin = () => `Measured with dpubench, ${data.runs.map((_, i) => runText(i)).join(", ")}; 95 % intervals in brackets.`;
 
   function saveResults(format) {
@@ -406,10 +300,6 @@
 
   // ------------------------------------------------------------------ an operator's section
   const articles = $$("article.operator");
-  const options = (values, chosen, label) => values.map((v) => h("option", { value: v, selected: v === chosen }, label(v)));
-  function choice(label, values, chosen, show, change) {
-    return h("label", {}, label, h("select", { change: (e) => change(e.target.value), "aria-label": label || "selection" }, options(values, chosen, show)));
-  }
   function draw(article) {
     const op = data.operators[Number(article.dataset.index)];
     if (!op.start || !op.points.length) return;
@@ -460,7 +350,7 @@
   }
   function paint(op, article, kind) {
     const box = $(`.plot[data-kind="${kind}"]`, article), canvas = $(".canvas", box);
-    const width = printing ? 490 : Math.max(280, canvas.clientWidth), height = printing ? 230 : 300;
+    const width = media.printing ? 490 : Math.max(280, canvas.clientWidth), height = media.printing ? 230 : 300;
     canvas.style.height = `${height}px`;
     const f = figure(op, op.state, kind, width, height, false);
     if (!f) { $(".under", box).replaceChildren(op.state.quantity === "ratio" ? "No ratio at this selection: the first table says why." : "Nothing was measured at this selection."); canvas.style.height = ""; canvas.style.minHeight = "0"; canvas.replaceChildren(); return; }
@@ -540,18 +430,17 @@
     rows.forEach((_, i) => { if (i) shapes.push({ type: "line", xref: "paper", x0: 0, x1: 1, y0: rows.length - i - 0.5, y1: rows.length - i - 0.5, line: { color: th.grid, width: 1 }, layer: "below" }); });
     shapes.push({ type: "line", yref: "paper", x0: 1, x1: 1, y0: 0, y1: 1, line: { color: th.ink, width: 1 } });
     annotations.push({ x: 0, xref: "x", yref: "paper", y: 1, yanchor: "bottom", yshift: 3, showarrow: false, text: plain(`as fast as ${base.name}`), font: { size: small - 1, color: th.soft } });
-    const font = { family: paper ? "Helvetica, Arial, sans-serif" : getComputedStyle(document.body).fontFamily, size: small, color: th.soft };
-    const xt = ticks(low, high), axis = { gridcolor: th.grid, linecolor: th.soft, zeroline: false };
+    const { axis, layout: basics } = blank(th, small, paper);
+    const xt = ticks(low, high);
     if (paper) {
       annotations.push({ xref: "paper", yref: "paper", x: 0, xshift: -margin.l + 8, y: 1, yshift: 40, xanchor: "left", yanchor: "middle", showarrow: false, text: `<b>${plain(`Ratio to ${base.name}, ${data.pairings[pairing]}: ${ratioWhere()}`)}</b>`, font: { size: 13, color: th.ink } });
       annotations.push({ xref: "paper", yref: "paper", x: 0, xshift: -margin.l + 8, y: 1, yshift: 22, xanchor: "left", yanchor: "middle", showarrow: false, text: others.map((i, k) => `<span style="color:${th.lines[i % 8]}">${["●", "■", "◆", "▲"][k % 4]} ${plain(runText(i))}</span>`).join("   "), font: { size: 11, color: th.ink } });
       annotations.push({ xref: "paper", yref: "paper", x: 0, xshift: -margin.l + 8, y: 0, yshift: -46, xanchor: "left", yanchor: "top", showarrow: false, text: plain(`Measured; dpubench ${data.runs[0].study}. 95 % intervals from medians of independent rounds; hollow: undecided, the same, or not converged.`), font: { size: 9, color: th.soft } });
     }
     const layout = {
-      width, height, margin, font, paper_bgcolor: th.paper, plot_bgcolor: th.paper, showlegend: false, hovermode: "closest", annotations, shapes,
-      hoverlabel: { bgcolor: th.paper, bordercolor: th.soft, font: { color: th.ink, size: 12 }, align: "left" },
-      xaxis: { ...axis, type: "log", range: [Math.log10(low), Math.log10(high)], tickvals: xt, ticktext: xt.map((v) => `${tickText(v)}×`), ticks: "outside", ticklen: 3, showline: true, title: { text: plain(`rate / rate on ${base.name}`), standoff: 6 } },
-      yaxis: { ...axis, range: [-0.5, rows.length - 0.5], tickvals: rows.map((_, i) => rows.length - 1 - i), ticktext: rows.map((r) => plain(r.op.name)), showgrid: false, showline: false, tickfont: { size: small, color: th.ink } },
+      ...basics, width, height, margin, annotations, shapes,
+      xaxis: { ...axis, type: "log", range: [Math.log10(low), Math.log10(high)], tickvals: xt, ticktext: xt.map((v) => `${tickText(v)}×`), title: { text: plain(`rate / rate on ${base.name}`), standoff: 6 } },
+      yaxis: { ...axis, range: [-0.5, rows.length - 0.5], tickvals: rows.map((_, i) => rows.length - 1 - i), ticktext: rows.map((r) => plain(r.op.name)), showgrid: false, showline: false, ticks: "", tickfont: { size: small, color: th.ink } },
     };
     return { data: traces, layout, without, height, total: items.length };
   }
@@ -573,7 +462,7 @@
     $(".controls", section).replaceChildren(...controls.filter(Boolean));
     section.dataset.drawn = "1";
     $$(".legend span[data-run]", section).forEach((s, k) => { const i = $("i", s); i.style.color = theme().lines[Number(s.dataset.run) % 8]; i.textContent = ["●", "■", "◆", "▲", "▼", "⬟", "⬢", "★"][k % 8]; });
-    const canvas = $(".canvas", section), f = ratioFigure(printing ? 980 : Math.max(300, canvas.clientWidth), false);
+    const canvas = $(".canvas", section), f = ratioFigure(media.printing ? 980 : Math.max(300, canvas.clientWidth), false);
     canvas.style.height = `${f.height || 0}px`;
     if (f.layout) { library("lib-plotly"); window.Plotly.newPlot(canvas, f.data, f.layout, CONFIG); } else canvas.replaceChildren();
     canvas.setAttribute("aria-label", `Ratio to ${base.name} at ${ratioWhere()}: ${f.total || 0} ratios; the numbers are in the first table and in the CSV`);
@@ -768,35 +657,22 @@
     if (!button) return;
     if (button.classList.contains("fold")) fold(button.closest("tbody"), button.getAttribute("aria-expanded") !== "true");
     else if (button.classList.contains("chip")) { scenario = button.dataset.scenario; for (const c of $$(".chip")) c.setAttribute("aria-pressed", String(c === button)); applyFilter(); }
-    else if (button.classList.contains("copy")) copy(button.dataset.copy);
     else if (button.dataset.table) (button.dataset.table === "results" ? saveResults(button.dataset.format) : saveHeat(Number(button.dataset.table.slice(4)), button.dataset.format));
     else if (button.dataset.pairingChoice) choosePairing(button.dataset.pairingChoice);
     else if (button.dataset.ratioFormat) saveRatios(button.dataset.ratioFormat).catch(failing("Download"));
     else if (button.dataset.heatFormat) { const index = Number(button.closest(".heatmap").dataset.heat), s = heatSvg(index); saveSvg(s.svg, s.width, s.height, `dpubench-heat-${data.heat[index].run}-${data.heat[index].pairing}`, button.dataset.heatFormat).catch(failing("Download")); }
   });
-  async function copy(value) {
-    try { await navigator.clipboard.writeText(value); } catch { // a file:// page may lack the clipboard API
-      const area = h("textarea", { style: "position:fixed;left:-999px" }); area.value = value; document.body.append(area); area.select(); document.execCommand("copy"); area.remove();
-    }
-    toast("Copied");
-  }
   $("#filter")?.addEventListener("input", applyFilter);
   $("#expand")?.addEventListener("click", (e) => { const open = e.target.getAttribute("aria-pressed") !== "true"; e.target.setAttribute("aria-pressed", String(open)); e.target.textContent = open ? "Fold all" : "Expand all"; for (const b of bodies) fold(b, open); applyFilter(); });
   document.addEventListener("keydown", (e) => { if (e.key === "/" && !/^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement.tagName)) { e.preventDefault(); $("#filter")?.focus(); } });
   for (const details of $$("details.all-points")) details.addEventListener("toggle", () => { const box = $(".points-body", details); if (details.open && !box.firstChild) box.append(...pointTable(data.operators[Number(details.closest("article").dataset.index)])); });
-  const reveal = () => { const target = location.hash && document.getElementById(location.hash.slice(1)); if (target && target.tagName === "DETAILS") target.open = true; };
-  addEventListener("hashchange", reveal); reveal();
 
   const seen = new IntersectionObserver((entries) => { for (const e of entries) if (e.isIntersecting && !e.target.dataset.drawn) draw(e.target); }, { rootMargin: "500px" });
   for (const a of articles) seen.observe(a);
   const ratioSection = $("#ratios");
   if (ratioSection) new IntersectionObserver((entries) => { if (entries.some((e) => e.isIntersecting) && !ratioSection.dataset.drawn) drawRatios(); }, { rootMargin: "500px" }).observe(ratioSection);
   const redraw = () => { if (ratioSection?.dataset.drawn) drawRatios(); for (const a of articles) if (a.dataset.drawn) draw(a); };
-  dark.addEventListener("change", redraw);
-  let timer, width = innerWidth;
-  addEventListener("resize", () => { clearTimeout(timer); timer = setTimeout(() => { if (innerWidth !== width && !printing) { width = innerWidth; redraw(); } }, 150); });
-  addEventListener("beforeprint", () => { printing = true; drawRatios(); for (const a of articles) draw(a); });
-  addEventListener("afterprint", () => { printing = false; redraw(); });
+  onAppearance(redraw, () => { drawRatios(); for (const a of articles) draw(a); });
   if ($("#calc")) setUpCalculator();
   document.documentElement.dataset.ready = "1";
 })();

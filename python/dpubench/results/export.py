@@ -55,7 +55,7 @@ _INTEGERS: Final = (
 )
 
 #: What of a machine's description an anonymous export keeps. An allow-list: a field that a later version adds is dropped until it is named here.
-_KEPT_OF_MACHINE: Final = (
+KEPT_OF_MACHINE: Final = (
     "architecture",
     "cores_online",
     "cpu",
@@ -301,22 +301,23 @@ def anonymous(runs: Sequence[RunSummary]) -> list[RunSummary]:
     Targets other than ``local`` become ``target-1``, ``target-2``, ... in order of appearance, the same in all runs.
     """
     targets = list(dict.fromkeys(t for run in runs for t in (run.target, *(p.target for p in run.points)) if t != "local"))
-    scrub = _scrubber(runs, {name: f"target-{i}" for i, name in enumerate(targets, 1)})
+    scrub = scrubber([run.machine for run in runs], {name: f"target-{i}" for i, name in enumerate(targets, 1)})
     copies: list[RunSummary] = []
     for run in runs:
-        copy: RunSummary = _scrubbed(run, scrub)
+        copy: RunSummary = scrubbed(run, scrub)
         copy.path = copy.spec = ""
         copy.devices, copy.label = [], run.label
-        copy.machine = {key: _scrubbed(value, scrub) for key, value in run.machine.items() if key in _KEPT_OF_MACHINE}
+        copy.machine = {key: scrubbed(value, scrub) for key, value in run.machine.items() if key in KEPT_OF_MACHINE}
         copy.inputs = {kind: {k: scrub(v) for k, v in given.items() if k != "files"} for kind, given in run.inputs.items()}
         copies.append(copy)
     return copies
 
 
-def _scrubber(runs: Sequence[RunSummary], targets: Mapping[str, str]) -> Callable[[str], str]:
+def scrubber(machines: Sequence[Mapping[str, Any]], targets: Mapping[str, str]) -> Callable[[str], str]:
+    """Takes out of a text what tells whose machine it is: hosts and users of ``machines``, paths, addresses; ``targets`` get other names."""
     names: dict[str, str] = {}
     for key, word in (("host", "host"), ("hostname", "host"), ("domain", "host"), ("user", "user"), ("login", "user")):
-        names |= {str(run.machine[key]): word for run in runs if run.machine.get(key)}
+        names |= {str(machine[key]): word for machine in machines if machine.get(key)}
     names.setdefault(socket.gethostname(), "host")
     with contextlib.suppress(OSError, KeyError):  # a container's user may have no name
         names.setdefault(getpass.getuser(), "user")
@@ -341,13 +342,14 @@ def _any_of(names: Iterable[str]) -> re.Pattern[str] | None:
     return re.compile("|".join(rf"(?<![A-Za-z0-9]){re.escape(word)}(?![A-Za-z0-9])" for word in words)) if words else None
 
 
-def _scrubbed(value: Any, scrub: Callable[[str], str]) -> Any:
+def scrubbed(value: Any, scrub: Callable[[str], str]) -> Any:
+    """``value`` with every text in it, however deep, gone through ``scrub``."""
     if isinstance(value, str):
         return scrub(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return dataclasses.replace(value, **{f.name: _scrubbed(getattr(value, f.name), scrub) for f in dataclasses.fields(value)})
+        return dataclasses.replace(value, **{f.name: scrubbed(getattr(value, f.name), scrub) for f in dataclasses.fields(value)})
     if isinstance(value, Mapping):
-        return {k: _scrubbed(v, scrub) for k, v in value.items()}
+        return {k: scrubbed(v, scrub) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
-        return type(value)(_scrubbed(v, scrub) for v in value)
+        return type(value)(scrubbed(v, scrub) for v in value)
     return value

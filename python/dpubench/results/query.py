@@ -1,4 +1,7 @@
-"""SQL over runs: views ``windows``, ``points`` and ``runs`` in an in-memory DuckDB that can neither write a file nor reach one."""
+"""SQL over runs: views ``windows`` (of study operators), ``trials`` (of end-to-end), ``points`` and ``runs``.
+
+They are in an in-memory DuckDB that can neither write a file nor reach one.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,13 @@ from typing import Any, Final
 import duckdb
 import pyarrow as pa
 from dpubench.errors import UserError
+from dpubench.plans.load import DEFAULT_STUDY
 from dpubench.results import export, windows
 from dpubench.results.model import EMULATED
 from dpubench.results.store import RUN_SET, RunDirectory
 from dpubench.results.summary import summarize
 
-VIEWS: Final = ("windows", "points", "runs")
+VIEWS: Final = ("windows", "trials", "points", "runs")
 _WINDOW_COLUMNS: Final = pa.schema(
     [
         ("run", pa.string()),
@@ -59,7 +63,7 @@ def query(run_dirs: Sequence[Path], sql: str) -> list[dict[str, Any]]:
         # Only the views that the text names: analysing every run of a large directory takes a while.
         for view in VIEWS:
             if re.search(rf"\b{view}\b", sql, re.IGNORECASE):
-                table = {"windows": _windows, "points": _points, "runs": _runs}[view](run_dirs)
+                table = {"windows": _windows, "trials": _trials, "points": _points, "runs": _runs}[view](run_dirs)
                 connection.register(f"_{view}", table)
                 connection.execute(f"CREATE VIEW {view} AS SELECT * FROM _{view}")
         connection.execute("SET enable_external_access = false")
@@ -84,6 +88,10 @@ class _Run:
     record: dict[str, Any]
     label: str
 
+    @property
+    def study(self) -> str:
+        return str(self.record.get("study", DEFAULT_STUDY))
+
 
 def _each_run(run_dirs: Sequence[Path]) -> list[_Run]:
     """The runs of ``run_dirs`` with the names that other commands know them by; a target of which nothing was begun is left out."""
@@ -104,7 +112,7 @@ def _each_run(run_dirs: Sequence[Path]) -> list[_Run]:
 def _windows(run_dirs: Sequence[Path]) -> pa.Table:
     tables = [_WINDOW_COLUMNS.empty_table()]
     for run in _each_run(run_dirs):
-        if run.label == EMULATED:
+        if run.label == EMULATED or run.study != DEFAULT_STUDY:
             continue
         found = windows.read_windows(run.path)
         columns = {
@@ -120,12 +128,36 @@ def _windows(run_dirs: Sequence[Path]) -> pa.Table:
     return pa.concat_tables(tables, promote_options="default")
 
 
+def _trials(run_dirs: Sequence[Path]) -> pa.Table:
+    """Every trial of runs of study end-to-end with what its configuration is of."""
+    from dpubench.studies.end_to_end import trials
+
+    tables = [trials.schema().empty_table().add_column(0, "run", pa.array([], pa.string()))]
+    for run in _each_run(run_dirs):
+        if run.study != "end-to-end":
+            continue
+        table = pa.Table.from_pylist(trials.read(run.path), schema=trials.schema())
+        of = {c["id"]: c for c in run.record.get("configurations", [])}
+        for name in ("frame", "port", "placement", "workload"):
+            values = [str(of.get(c, {}).get(name, "")) for c in table.column("configuration").to_pylist()]
+            table = table.add_column(0, name, pa.array(values, pa.string()))
+        tables.append(table.add_column(0, "run", pa.array([run.name] * table.num_rows, pa.string())))
+    return pa.concat_tables(tables, promote_options="default")
+
+
 def _points(run_dirs: Sequence[Path]) -> pa.Table:
     tables = []
     for run in _each_run(run_dirs):
+        if run.study == "end-to-end":
+            from dpubench.studies.end_to_end import export as points
+            from dpubench.studies.end_to_end.summary import summaries
+
+            table = points.to_table(summaries(run.path))
+            tables.append(table.set_column(0, "run", pa.array([run.name] * table.num_rows, pa.string())))
+            continue
         table = export.to_table([summarize(run.path, label=run.label)]).replace_schema_metadata(None)
         tables.append(table.add_column(0, "run", pa.array([run.name] * table.num_rows, pa.string())))
-    return pa.concat_tables(tables, promote_options="default") if tables else pa.table({"run": pa.array([], pa.string())})
+    return pa.concat_tables(tables, promote_options="permissive") if tables else pa.table({"run": pa.array([], pa.string())})
 
 
 def _runs(run_dirs: Sequence[Path]) -> pa.Table:

@@ -15,7 +15,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
@@ -90,8 +90,9 @@ def read_ndjson(path: Path) -> list[Event]:
 class RoundWriter:
     """Events of one round, kept line by line."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, make_table: Callable[[list[Event]], pa.Table] = windows_table) -> None:
         self.path = path
+        self._make_table = make_table
         with writing(path):
             # Unbuffered: each event is in the kernel's hands before the next is looked at.
             self._file = path.open("ab", buffering=0)
@@ -107,16 +108,16 @@ class RoundWriter:
         self._file.close()
 
     def finish(self) -> int:
-        """Turns the round to parquet; the number of windows. An empty round leaves no file."""
+        """Turns the round to parquet; the number of rows. An empty round leaves no file."""
         self.close()
-        return to_parquet(self.path)
+        return to_parquet(self.path, self._make_table)
 
 
-def to_parquet(ndjson: Path) -> int:
-    """``NNNN.ndjson`` to ``NNNN.parquet``, atomically; the number of windows."""
+def to_parquet(ndjson: Path, make_table: Callable[[list[Event]], pa.Table] = windows_table) -> int:
+    """``NNNN.ndjson`` to ``NNNN.parquet``, atomically; the number of rows. ``make_table`` makes columns of the round's events."""
     import pyarrow.parquet as pq
 
-    table = windows_table(read_ndjson(ndjson))
+    table = make_table(read_ndjson(ndjson))
     if table.num_rows:
         final, draft = ndjson.with_suffix(".parquet"), ndjson.with_suffix(".parquet.new")
         with writing(final):
@@ -317,11 +318,16 @@ class RunWriter(_Writer):
 
     _FOLDER = "rounds"
 
+    @staticmethod
+    def make_table(events: list[Event]) -> pa.Table:
+        """What a round's events are as columns: of study ``operators``."""
+        return windows_table(events)
+
     def begin_round(self, number: int) -> RoundWriter:
-        return RoundWriter(self.rounds_dir / f"{number:04d}.ndjson")
+        return RoundWriter(self.rounds_dir / f"{number:04d}.ndjson", self.make_table)
 
     def begin_selection(self) -> RoundWriter:
-        return RoundWriter(self.path / f"{SELECTION}.ndjson")
+        return RoundWriter(self.path / f"{SELECTION}.ndjson", self.make_table)
 
     def settle(self) -> None:
         """Turns what an interrupted process left into whole rounds: its windows count, for the points that have them."""
@@ -333,7 +339,7 @@ class RunWriter(_Writer):
                 with writing(ndjson):
                     ndjson.unlink()
             else:
-                to_parquet(ndjson)
+                to_parquet(ndjson, self.make_table)
 
 
 class RunSetWriter(_Writer):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from dpubench.results import comparison, warnings
 from dpubench.results.export import engine_text, significant, verified_text
-from dpubench.results.model import COUNTED, ENERGY, Comparison, Interval, PointSummary, RunSummary, Verdict
+from dpubench.results.model import COUNTED, ENERGY, Comparison, Interval, PointSummary, RunSummary, Verdict, Warning_
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[bool] | None = None) -> str:
@@ -33,22 +33,26 @@ def _shown(run: RunSummary) -> list[str]:
     kept = "; what was measured is kept" if run.points else ""
     lines = [
         f"{run.name}{f' [{run.label}]' if run.label else ''}: study {run.study}, plan {run.plan}, {run.status}, started {run.started}",
-        ", ".join(filter(None, [str(run.machine.get("cpu", "")), _cpus(run), str(run.build_info.get("compiler", "")), f"dpubench {run.version}"])),
+        ", ".join(
+            filter(
+                None, [str(run.machine.get("cpu", "")), cpus_text(run.machine), str(run.build_info.get("compiler", "")), f"dpubench {run.version}"]
+            )
+        ),
         *([f"the target was lost: {run.lost}{kept}; continue with `dpubench resume`"] if run.lost else []),
         _counts(run),
     ]
     if run.points:
         lines += ["", _correctness_table(run) if run.times_mean_nothing else _points_table(run)]
-    lines += _section("Warnings", _warning_lines(run)) + _section(
-        "Failures", [_failure(f.point or f.group, f.phase, f.message) for f in run.failures]
+    lines += section("Warnings", warning_lines(run.all_warnings())) + section(
+        "Failures", [failure_line(f.point or f.group, f.phase, f.message) for f in run.failures]
     )
-    return lines + _section("Left out", run.left_out)
+    return lines + section("Left out", run.left_out)
 
 
 def _counts(run: RunSummary) -> str:
     if not run.points:
         return "nothing was measured"
-    points = _count(len(run.points), "point")
+    points = count(len(run.points), "point")
     if run.times_mean_nothing:
         return f"{points}, {sum(_is_verified(p) for p in run.points)} verified"
     measured = [p for p in run.points if p.ops_per_s is not None]
@@ -98,7 +102,7 @@ def targets(runs: Sequence[RunSummary], room: int = 20, width: int = 120) -> lis
     """
     base = next((run for run in runs if run.is_baseline), None)
     beside = f"; ratios to {base.target} with 95 % intervals" if base is not None else ""
-    lines = [f"{runs[0].run_set or runs[0].name}: {_count(len(runs), 'target')}{beside}", *(_target_line(run, run is base) for run in runs)]
+    lines = [f"{runs[0].run_set or runs[0].name}: {count(len(runs), 'target')}{beside}", *(_target_line(run, run is base) for run in runs)]
     timed = [run for run in runs if any(p.primary is not None for p in run.points)]
     operators = list(dict.fromkeys(p.operator for run in timed for p in run.points))
     if base is None or not operators:
@@ -116,7 +120,7 @@ def targets(runs: Sequence[RunSummary], room: int = 20, width: int = 120) -> lis
         text = twice if max(map(len, twice)) <= width and len(twice) <= left else text
     if len(text) > left:
         more = len(text) - max(left - 1, 1)
-        text = [*text[: max(left - 1, 1)], f"... and {_count(more, 'operator')} more: the report, or `dpubench show`"]
+        text = [*text[: max(left - 1, 1)], f"... and {count(more, 'operator')} more: the report, or `dpubench show`"]
     return lines + text
 
 
@@ -126,11 +130,11 @@ def _target_line(run: RunSummary, is_baseline: bool) -> str:
     if run.times_mean_nothing:
         verified = [p.verified for p in run.points if _is_verified(p)]
         answers, compared = (sum(int(v.get(key, 0)) for v in verified) for key in ("known_answers", "compared"))
-        told = [f"{len(verified)} of {_count(len(run.points), 'point')} verified ({answers} known answers, {compared} compared)"]
+        told = [f"{len(verified)} of {count(len(run.points), 'point')} verified ({answers} known answers, {compared} compared)"]
     else:
         unsure = sum(not p.converged for p in measured)
-        told = [_count(len(measured), "point"), *([f"{unsure} not converged"] if unsure else [])]
-    failures = [_count(len(run.failures), "failure")] if run.failures else []
+        told = [count(len(measured), "point"), *([f"{unsure} not converged"] if unsure else [])]
+    failures = [count(len(run.failures), "failure")] if run.failures else []
     ended = [f"lost: {run.lost}"] if run.lost else [run.status] if run.status != "complete" else []
     return f"{name}: {', '.join(filter(None, [str(run.machine.get('cpu', '')), *told, *failures, *ended]))}"
 
@@ -162,7 +166,7 @@ def _operator_cells(
 
 
 def _best_text(point: PointSummary | None) -> str:
-    return "-" if point is None else f"{point.engine_word} {_rate(point):.3g} {point.primary_unit} {_precision(point.precision)}"
+    return "-" if point is None else f"{point.engine_word} {_rate(point):.3g} {point.primary_unit} {precision_text(point.precision)}"
 
 
 def _rate(point: PointSummary) -> float:
@@ -223,20 +227,20 @@ def _point_row(point: PointSummary, counters: Sequence[_Counter], label: str) ->
         *head,
         significant(point.primary.value),
         point.primary_unit,
-        _precision(point.precision),
+        precision_text(point.precision),
         ratio_text,
         *(c.shown(point) for c in counters),
         "; ".join(filter(None, [label, remarks])),
     )
 
 
-def _precision(precision: float) -> str:
+def precision_text(precision: float) -> str:
     return f"±{100 * precision:.1f} %" if math.isfinite(precision) else "one round"
 
 
-def _warning_lines(run: RunSummary) -> list[str]:
-    counts = Counter(warning.code for warning in run.all_warnings())
-    return [f"{code} ({count}): {_meaning(code)}" for code, count in counts.items()]
+def warning_lines(found: Iterable[Warning_]) -> list[str]:
+    counts = Counter(warning.code for warning in found)
+    return [f"{code} ({times}): {_meaning(code)}" for code, times in counts.items()]
 
 
 def _meaning(code: str) -> str:
@@ -244,19 +248,19 @@ def _meaning(code: str) -> str:
     return f"{kind.meaning}; {kind.advice}" if kind else "not known to this version"
 
 
-def _failure(where: str | None, phase: str, message: str) -> str:
+def failure_line(where: str | None, phase: str, message: str) -> str:
     return f"{where or 'run'}: {phase}: {message}"
 
 
-def _section(title: str, lines: Sequence[str]) -> list[str]:
+def section(title: str, lines: Sequence[str]) -> list[str]:
     return ["", title, *(f"  {line}" for line in lines)] if lines else []
 
 
-def _cpus(run: RunSummary) -> str:
-    return _count(int(run.machine["cpus_online"]), "CPU") if run.machine.get("cpus_online") else ""
+def cpus_text(machine: Mapping[str, Any]) -> str:
+    return count(int(machine["cpus_online"]), "CPU") if machine.get("cpus_online") else ""
 
 
-def _count(number: int, word: str) -> str:
+def count(number: int, word: str) -> str:
     return f"{number} {word}{'' if number == 1 else 's'}"
 
 

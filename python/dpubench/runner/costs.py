@@ -8,9 +8,9 @@ import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from dpubench.plans.model import Plan
 from dpubench.plans.quantities import spoken
 from dpubench.runner.model import Expansion
+from dpubench.studies.operators.plan import Plan
 
 #: Guesses until measured: preparing and verifying a point, starting a process, seconds.
 GUESS_PREPARE_S = 0.25

@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from dpubench.errors import EnvironmentFault, Exit, Interrupted, NothingRan, TargetLost, UserError
-from dpubench.plans.model import Plan
 from dpubench.results.store import RunWriter
 from dpubench.runner import stopping
 from dpubench.runner.costs import Costs
@@ -23,6 +22,7 @@ from dpubench.runner.measure import OTHER_BUILD, Groups, Measurer, Round, sizes
 from dpubench.runner.model import Configuration, Point, engine_word, point_id, split_engine_word
 from dpubench.runner.record import now_utc
 from dpubench.runner.setting import Setting
+from dpubench.studies.operators.plan import Plan
 
 #: Of the budget, kept for the report and for what the estimate missed.
 RESERVE: Final = 0.04

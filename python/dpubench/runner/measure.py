@@ -13,12 +13,12 @@ from typing import Any, Final
 
 from dpubench import programs, schemas
 from dpubench.errors import EnvironmentFault
-from dpubench.plans.model import Plan
 from dpubench.results.store import Event, RoundWriter
 from dpubench.runner.costs import Costs
 from dpubench.runner.journal import Journal
 from dpubench.runner.model import Point
 from dpubench.runner.setting import Setting
+from dpubench.studies.operators.plan import Plan
 from dpubench.workers.blame import Blame
 from dpubench.workers.process import Worker, WorkerFault
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from dpubench import __version__, schemas
 from dpubench.catalog import Catalog
-from dpubench.plans.model import Plan
 from dpubench.runner.model import Expansion, Point
+from dpubench.studies.operators.plan import Plan
 from dpubench.targets import Target
 
 

@@ -11,11 +11,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from dpubench.errors import EnvironmentFault, Exit, Interrupted, NothingRan, TargetLost, UserError
-from dpubench.plans.model import Cycles, Plan, Rounds
+from dpubench.plans.model import Rounds
 from dpubench.results.store import RunSetWriter
 from dpubench.runner.execute import Run
 from dpubench.runner.record import now_utc
 from dpubench.runner.setting import Listener
+from dpubench.studies.operators.plan import Cycles, Plan
 from dpubench.targets import Target
 
 #: How many times longer an emulated program may be silent than one that is not.

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from dpubench.targets import Target
-from dpubench.workers.checks import Event
+from dpubench.workers.checks import Event, parse_event
 from dpubench.workers.process import Worker
 
 
-def ask(target: Target, program: str, arguments: Sequence[str], given: bytes = b"", *, silence_s: float, limit_s: float) -> list[Event]:
+def ask(
+    target: Target,
+    program: str,
+    arguments: Sequence[str],
+    given: bytes = b"",
+    *,
+    silence_s: float,
+    limit_s: float,
+    parse: Callable[[bytes], Event] = parse_event,
+) -> list[Event]:
     """What ``program`` prints when it is started so and reads ``given``.
 
     Raises:
@@ -17,7 +26,7 @@ def ask(target: Target, program: str, arguments: Sequence[str], given: bytes = b
         EnvironmentFault: it cannot be started there.
         TargetLost: the way to the target broke.
     """
-    with Worker(target, program, arguments, silence_s=silence_s, limit_s=limit_s) as worker:
+    with Worker(target, program, arguments, silence_s=silence_s, limit_s=limit_s, parse=parse) as worker:
         worker.send(given, last=True)
         events = []
         while (event := worker.next_event()) is not None:

@@ -11,6 +11,8 @@ Event = dict[str, Any]
 
 _COUNTS = ("round", "cycle", "operations", "in_bytes", "out_bytes", "rate_bytes", "bursts")
 _WINDOW = frozenset({"event", "point", "group", "half", "elapsed_ns", *_COUNTS})
+#: What dpubench-server and dpubench-traffic say.
+_OF_THE_DATAPATH = frozenset({"hello", "progress", "warning", "failure", "ready", "begun", "trial", "served", "checked", "done"})
 _WINDOW_ALL = _WINDOW | {"ghz", "core_cycles", "energy_uj", "metrics"}
 
 
@@ -52,17 +54,12 @@ def _window_fault(event: Event) -> str:
 
 
 def parse_event(line: bytes) -> Event:
-    """The event in a line.
+    """The event of ``dpubench-operators`` in a line.
 
     Raises:
         Rubbish: saying what is wrong with it.
     """
-    try:
-        event = json.loads(line, parse_constant=_no_constant)
-    except (ValueError, RecursionError):
-        raise Rubbish(f"a line that is no JSON: {_shown(line)}") from None
-    if type(event) is not dict or type(event.get("event")) is not str:
-        raise Rubbish(f"a line that is no event: {_shown(line)}")
+    event = _decoded(line)
     kind = event["event"]
     if kind == "window":
         fault = _window_fault(event)
@@ -72,6 +69,27 @@ def parse_event(line: bytes) -> Event:
         raise Rubbish(f"an event of unknown kind {kind[:40]!r}")
     if fault:
         raise Rubbish(f"a {kind} event that breaks the contract: {fault}")
+    return event
+
+
+def parse_datapath_event(line: bytes) -> Event:
+    """The event of ``dpubench-server`` or ``dpubench-traffic`` in a line. @raises Rubbish saying what is wrong with it"""
+    event = _decoded(line)
+    kind = event["event"]
+    if kind not in _OF_THE_DATAPATH:
+        raise Rubbish(f"an event of unknown kind {kind[:40]!r}")
+    if fault := schemas.fault("event", event, kind):
+        raise Rubbish(f"a {kind} event that breaks the contract: {fault}")
+    return event
+
+
+def _decoded(line: bytes) -> Event:
+    try:
+        event = json.loads(line, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        raise Rubbish(f"a line that is no JSON: {_shown(line)}") from None
+    if type(event) is not dict or type(event.get("event")) is not str:
+        raise Rubbish(f"a line that is no event: {_shown(line)}")
     return event
 
 

@@ -8,7 +8,7 @@ import selectors
 import signal
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Final
 
@@ -18,8 +18,10 @@ from dpubench.workers.checks import Event, Rubbish, parse_event
 
 MAX_LINE_BYTES: Final = 1 << 20
 MAX_EVENTS_PER_S: Final = 100_000
-#: A flood of events that are checked more slowly than they come never reaches the rate above; nothing honest talks that much between windows.
-MAX_EVENTS_WITHOUT_WINDOW: Final = 20_000
+#: A flood of events that are checked more slowly than they come never reaches the rate above; nothing honest talks that much between results.
+MAX_EVENTS_WITHOUT_RESULT: Final = 20_000
+#: Events that are the result of some work.
+RESULTS: Final = ("window", "trial", "served", "checked")
 STDERR_KEPT_BYTES: Final = 8192
 _WRITE_BYTES: Final = 1 << 16
 
@@ -77,8 +79,11 @@ class Worker:
         silence_s: float,
         limit_s: float,
         environment: Mapping[str, str] | None = None,
+        parse: Callable[[bytes], Event] = parse_event,
     ) -> None:
+        """``parse``: what a line of this program is; it raises Rubbish for what is none."""
         self._process = target.start(program, arguments, environment)
+        self._parse = parse
         self._program = program
         self._stop = stop
         self._silence_s = silence_s
@@ -93,7 +98,7 @@ class Worker:
         self._ended = False
         self._fault: WorkerFault | None = None
         self._second, self._in_second = 0, 0
-        self._without_window = 0
+        self._without_result = 0
         self._selector = selectors.DefaultSelector()
         self._stdin_fd = self._process.stdin_fd
         for fd in (self._process.stdin_fd, self._process.stdout_fd, self._process.stderr_fd):
@@ -207,12 +212,12 @@ class Worker:
             if len(line) > MAX_LINE_BYTES:
                 return self._rubbish(f"a line of more than {MAX_LINE_BYTES >> 20} MiB")
             try:
-                event = parse_event(line)
+                event = self._parse(line)
             except Rubbish as error:
                 return self._rubbish(str(error))
-            self._without_window = 0 if event["event"] == "window" else self._without_window + 1
-            if self._without_window > MAX_EVENTS_WITHOUT_WINDOW:
-                return self._rubbish(f"more than {MAX_EVENTS_WITHOUT_WINDOW} events without a window")
+            self._without_result = 0 if event["event"] in RESULTS else self._without_result + 1
+            if self._without_result > MAX_EVENTS_WITHOUT_RESULT:
+                return self._rubbish(f"more than {MAX_EVENTS_WITHOUT_RESULT} events without a result")
             self._events.append(event)
         if lines:  # only whole, valid events count as a sign of life
             self._heard = now

@@ -1,4 +1,4 @@
-"""What ``run`` and ``resume`` share: carrying a run out under signals, the report at its end, the summary on the terminal."""
+"""What running and resuming share: carrying a run out under signals, the report at its end, the summary on the terminal."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dpubench.cli._progress import JsonEvents, listener
 from dpubench.errors import Interrupted, TargetLost, UserError
-from dpubench.plans.model import Plan
+from dpubench.progress import JsonEvents, listener
 from dpubench.results import text
 from dpubench.results.model import PointSummary, RunSummary
 from dpubench.results.store import RunSetWriter, RunWriter
@@ -22,6 +21,7 @@ from dpubench.results.summary import summaries, summarize
 from dpubench.runner.execute import Budget, Run
 from dpubench.runner.setting import Listener, Setting
 from dpubench.runner.together import RunSet
+from dpubench.studies.operators.plan import Plan
 from dpubench.targets import Target
 from dpubench.workers.process import StopRequest
 

@@ -1,0 +1,30 @@
+"""What weakens a run, as a page lists it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from dpubench.report.page import WarningGroup
+from dpubench.results.model import Warning_
+
+LISTED: Final = 1000  #: entries of one list of failures or warnings that the page holds; the rest is counted
+
+#: Warning codes, the one that weakens a number most first.
+SEVERITY: Final = (
+    "canary-moved", "restarted", "clock-drift", "not-pinned", "oversubscribed", "few-rounds", "not-converged", "clock-coarse",
+    "few-bursts", "footprint-capped", "expansion", "input-skipped", "passthrough",
+)  # fmt: skip
+
+Advice = Callable[[str], str]  #: warning code -> what to do, empty if unknown
+
+
+def warning_groups(found: Iterable[tuple[str, Warning_]], advice: Advice) -> list[WarningGroup]:
+    """Warnings with the runs that they are of, by code, the worst first."""
+    groups: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
+    for name, w in found:
+        groups[w.code].append((name, w.point or w.group or "", w.message))
+    order = {code: i for i, code in enumerate(SEVERITY)}
+    return [WarningGroup(code, advice(code), items[:LISTED], max(0, len(items) - LISTED))
+            for code, items in sorted(groups.items(), key=lambda kv: (order.get(kv[0], -1), kv[0]))]  # fmt: skip

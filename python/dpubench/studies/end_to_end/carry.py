@@ -1,0 +1,233 @@
+"""Runs a plan of study ``end-to-end`` in a new run directory, goes on with one that was interrupted, and tells how it went."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from dpubench import __version__, inputs, network, schemas, targets
+from dpubench.cli import print_json
+from dpubench.errors import Interrupted, NothingRan, PlanError, TargetLost, UserError, nearest
+from dpubench.plans.load import Where, plan_text, read_plan
+from dpubench.plans.quantities import spoken
+from dpubench.progress import JsonEvents, listener
+from dpubench.results.store import RunDirectory
+from dpubench.runner.record import now_utc
+from dpubench.studies import Request
+from dpubench.studies.end_to_end import catalog, links, trials
+from dpubench.studies.end_to_end.catalog import DatapathCatalog
+from dpubench.studies.end_to_end.execute import ATTEMPTS, RESERVE, Run
+from dpubench.studies.end_to_end.expand import Expansion, expand
+from dpubench.studies.end_to_end.pair import Setting
+from dpubench.studies.end_to_end.plan import Plan
+from dpubench.studies.end_to_end.trials import TrialsWriter
+from dpubench.targets import Target
+from dpubench.workers.process import StopRequest
+
+_COMPLETE: Final = "is complete: nothing is left to resume; repeat it with `dpubench run {plan}`"
+#: Guesses until measured: starting a pair of programs, and what a trial takes besides its time.
+_START_S: Final = 2.0
+_TRIAL_OVERHEAD_S: Final = 0.1
+#: Trials that a search takes, about.
+_SEARCH_TRIALS: Final = 22
+
+
+def run(plan: Plan, where: Where, request: Request) -> int:
+    """A new run of ``plan``; the exit status. @raises UserError"""
+    if unknown := [k for k in plan.inputs if k not in inputs.KINDS]:
+        raise PlanError(where.source, [where.problem(f"unknown kind '{k}'{nearest(k, inputs.KINDS)}", "inputs", k) for k in unknown])
+    with contextlib.ExitStack() as opened:
+        server, device = _opened(plan, where, opened)
+        known = catalog.read(server)
+        expansion = expand(plan, known, len(server.cpus()), where)
+        _without_links(plan, expansion, remote=not device.spec.startswith("local"))
+        kinds = (
+            expansion.inputs | ({plan.traffic.payload.source} & {"capture", "corpus"}) | ({"capture"} if plan.traffic.source == "capture" else set())
+        )
+        kinds |= {"rules"} if plan.traffic.payload.signature_share > 0 else set()
+        resolved = inputs.resolve(kinds, plan.inputs)
+        if resolved.missing:
+            missing = next(iter(resolved.missing.values()))
+            raise UserError(f"{missing.kind}: {missing.reason}")
+        for kind in sorted(set(request.inputs) - kinds):
+            print(f"dpubench: --input {kind}: nothing chosen reads it: it changes nothing in this run", file=sys.stderr)
+        if not any(not c.unavailable for c in expansion.configurations):
+            raise NothingRan(f"nothing that was asked for can run here: {expansion.configurations[0].unavailable}")
+        if request.dry_run:
+            _dry_run(plan, expansion, as_json=request.as_json)
+            return 0
+        name = request.name or f"{plan.study}-{plan.plan}-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
+        with StopRequest() as stop, TrialsWriter.create(request.results, name, exact=bool(request.name)) as writer:
+            record = new_record(writer.path.name, plan, expansion, known, server, {k: i.record() for k, i in resolved.inputs.items()})
+            writer.write_plan(plan_text(plan))
+            writer.write_record(record)
+            writer.mark_latest()
+            return _carry_out(writer, plan, record, (server, device), resolved.for_job(), stop, as_json=request.as_json)
+
+
+def resume(found: RunDirectory, request: Request) -> int:
+    """Goes on with the interrupted run ``found``; the exit status. @raises UserError it is complete, or cannot be gone on with"""
+    with StopRequest() as stop, contextlib.ExitStack() as opened:
+        writer = opened.enter_context(TrialsWriter(found.path))
+        record = writer.record()
+        if record["status"] == "complete":
+            raise UserError(f"{writer.path}: {_COMPLETE.format(plan=writer.plan_file)}")
+        files = {kind: list(given["files"]) for kind, given in record["inputs"].items()}
+        if gone := [f for paths in files.values() for f in paths if not Path(f).exists()]:
+            raise UserError(f"{gone[0]}: this input of the run is gone: put it back, or start anew with `dpubench run {writer.plan_file}`")
+        plan, lines = read_plan(writer.plan_file)
+        assert isinstance(plan, Plan)  # of a run of this study
+        server, device = _opened(plan, Where(str(writer.plan_file), lines), opened)
+        writer.settle()
+        return _carry_out(writer, plan, record, (server, device), files, stop, as_json=request.as_json)
+
+
+def _opened(plan: Plan, where: Where, opened: contextlib.ExitStack) -> tuple[Target, Target]:
+    """(target of the client and the server, of a device), ready; closed when ``opened`` is. @raises UserError, PlanError"""
+    if len(plan.target) > 1:
+        raise PlanError(where.source, [where.problem("a run of study end-to-end has one target, and its `device` is another", "target")])
+    server = targets.find(plan.target[0])
+    if not server.spec.startswith("local"):
+        raise PlanError(where.source, [where.problem(f"the client runs here: give {server.name} as `device` (--set device={server.name})", "target")])
+    device = server if plan.device == plan.target[0] else targets.find(plan.device)
+    for target in dict.fromkeys((server, device)):
+        if target.times_mean_nothing:
+            raise PlanError(where.source, [where.problem(f"{target.name} is {target.label}: packets are not sent through it", "device")])
+        if reason := target.unavailable():
+            raise UserError(f"target {target.name}: {reason}")
+        opened.callback(target.close)
+        target.open()
+    if "all-device" in plan.placements and device.name == server.name:
+        text = "all-device needs a device that is not the host: --set device=TARGET (`dpubench list targets`)"
+        raise PlanError(where.source, [where.problem(text, "placements")])
+    if len(server.cpus()) < 2:
+        raise UserError(f"target {server.name}: a client and a server need a CPU each, and it has {len(server.cpus())}")
+    return server, device
+
+
+def _without_links(plan: Plan, expansion: Expansion, *, remote: bool) -> None:
+    """Marks what no link reaches."""
+    for configuration in expansion.configurations:
+        arguments = plan.port_arguments.get(configuration.port, {})
+        far = remote and configuration.placement == "all-device"
+        reason = links.unavailable(configuration.port, arguments, remote=far)
+        if remote and configuration.placement == "split":
+            reason = reason or "the parts of a split are joined by memif, which ends at this machine: --set device=local"
+        configuration.unavailable = configuration.unavailable or reason
+
+
+def new_record(name: str, plan: Plan, expansion: Expansion, known: DatapathCatalog, target: Target, files: Mapping[str, Any]) -> dict[str, Any]:
+    """``run.json`` of a run that has not measured anything yet."""
+    record: dict[str, Any] = {
+        "schema": schemas.RUN, "name": name, "study": plan.study, "plan": plan.plan, "status": "running", "started": now_utc(), "finished": "",
+        "command": shlex.join(["dpubench", *sys.argv[1:]]), "version": __version__, "precision_target": plan.precision, "seed": plan.seed,
+        "target": target.name, "target_info": {"spec": target.spec, "label": target.label}, "spent_s": 0.0, "machine": known.hello["machine"],
+        "build": known.hello["build"], "builds": {}, "inputs": dict(files),
+        "workloads": {w: known.workload(w) for w in dict.fromkeys(c.workload for c in expansion.configurations)},
+        "ports": {p: known.port(p) for p in dict.fromkeys(c.port for c in expansion.configurations)},
+        "configurations": [c.record() for c in expansion.configurations],
+        "loads": {frame: [load.record() for load in loads] for frame, loads in expansion.loads.items()}, "points": [], "rounds": [],
+        "selection": {"chosen": {}}, "failures": [], "warnings": [], "left_out": list(expansion.left_out),
+    }  # fmt: skip
+    for configuration in expansion.configurations:
+        for load in expansion.loads[configuration.frame]:
+            point = f"{configuration.id}/{load.name}"
+            record["points"].append({"id": point, "configuration": configuration.id, "unavailable": configuration.unavailable, "failure": ""})
+        if configuration.unavailable:
+            _tell_unavailable(record, configuration.id, configuration.unavailable, named=bool(configuration.named))
+    return record
+
+
+def _tell_unavailable(record: dict[str, Any], configuration: str, reason: str, *, named: bool) -> None:
+    """What is merely not there is left out; what was named and cannot run is a failure."""
+    if named:
+        record["failures"].append({"phase": "prepare", "message": f"was asked for and cannot run here: {reason}", "group": configuration})
+    else:
+        record["left_out"].append(f"{configuration}: {reason}")
+
+
+def _carry_out(
+    writer: TrialsWriter, plan: Plan, record: dict[str, Any], places: tuple[Target, Target], files: Mapping[str, Sequence[str]], stop: StopRequest,
+    *, as_json: bool,
+) -> int:  # fmt: skip
+    """Executes the run and tells how it went; its exit status."""
+    from dpubench.studies.end_to_end.summary import summaries
+    from dpubench.studies.end_to_end.tell import summary, write_report
+
+    server, device = places
+    with listener(as_json) as display:
+        for what in network.sweep():
+            display.note(f"removed what a run that was killed had left: {what}")
+        setting = Setting(server, server, device, stop, display, _huge_pages(plan), files, plan.seed)
+        work = Run(writer, plan, setting, record, trials.read(writer.path))
+        try:
+            status = work.execute()
+        except (Interrupted, TargetLost) as error:
+            kept = f"{len(trials.read(writer.path))} trials are kept in {writer.path}"
+            raise type(error)(f"{error}; {kept}; continue with `dpubench resume {writer.path.name}`") from None
+    analysed = summaries(writer.path)
+    report = write_report(analysed, writer.path)
+    if as_json and isinstance(display, JsonEvents):
+        display.emit(
+            {"event": "summary", "run": str(writer.path), "report": str(report or ""), "status": int(status), "failures": len(record["failures"]),
+             "points": len(analysed[0].points)}
+        )  # fmt: skip
+    else:
+        print("\n".join(summary(analysed[0], record, writer.path, report)))
+    return int(status)
+
+
+def _huge_pages(plan: Plan) -> bool:
+    """Whether programs use huge pages: where the plan leaves it open, if there are enough for all of them."""
+    if plan.memory.huge_pages != "auto":
+        return plan.memory.huge_pages == "yes"
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return False
+    values = {k: int(v.split()[0]) for k, _, v in (line.partition(":") for line in lines) if v.split()}
+    programs = 3 if "split" in plan.placements else 2
+    return values.get("HugePages_Free", 0) * values.get("Hugepagesize", 0) >= programs * plan.memory.mb * 1024
+
+
+def estimate_s(plan: Plan, expansion: Expansion) -> float:
+    """Seconds of one round, before anything was measured."""
+    trial_s = plan.trial.ramp + plan.trial.drain + _TRIAL_OVERHEAD_S
+    total = 0.0
+    for configuration in expansion.configurations:
+        if configuration.unavailable:
+            continue
+        loads = expansion.loads[configuration.frame]
+        rates = sum(load.kind not in ("NDR", "PDR") for load in loads)
+        total += _START_S + rates * (trial_s + plan.trial.duration)
+        if rates < len(loads):
+            total += min(plan.search.limit, _SEARCH_TRIALS * (trial_s + plan.search.last_trial))
+    return total
+
+
+def _dry_run(plan: Plan, expansion: Expansion, *, as_json: bool) -> None:
+    possible = [c for c in expansion.configurations if not c.unavailable]
+    points = sum(len(expansion.loads[c.frame]) for c in possible)
+    round_s = estimate_s(plan, expansion)
+    rounds = max(min(int(plan.budget * (1 - RESERVE) / round_s), plan.rounds.max), 1) if round_s > 0 else plan.rounds.min
+    if as_json:
+        rows = [c.record() for c in expansion.configurations]
+        loads = {f: [load.record() for load in found] for f, found in expansion.loads.items()}
+        print_json({"configurations": rows, "loads": loads, "points": points, "seconds": round(rounds * round_s), "left_out": expansion.left_out})
+        return
+    print(f"{plan.study}, plan {plan.plan}: {plan.summary}".rstrip(": "))
+    for configuration in expansion.configurations:
+        told = configuration.unavailable and f"cannot run here: {configuration.unavailable}"
+        print(f"  {configuration.id}: {told or ', '.join(load.name for load in expansion.loads[configuration.frame])}")
+    if any(c.candidate for c in expansion.configurations):
+        print("of several engines, a short flood keeps the best")
+    for line in expansion.left_out:
+        print(f"left out: {line}")
+    print(
+        f"{points} points, about {spoken(round_s)} a round, {rounds} rounds (budget {spoken(plan.budget)}); a trial is tried {ATTEMPTS} times at most"
+    )

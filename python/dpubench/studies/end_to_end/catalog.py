@@ -1,0 +1,64 @@
+"""What ``dpubench-server`` has on a target: workloads with their stages and engines, kinds of ports, with the reasons of what cannot run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from dpubench import programs
+from dpubench.errors import EnvironmentFault, UserError, nearest
+from dpubench.studies.end_to_end.model import NULL_WORKLOAD
+from dpubench.targets import Target
+from dpubench.workers.ask import ask
+from dpubench.workers.checks import parse_datapath_event
+from dpubench.workers.process import WorkerFault
+
+_LIST_LIMIT_S: Final = 60.0
+
+
+@dataclass(frozen=True)
+class DatapathCatalog:
+    """The ``hello`` event of ``dpubench-server --list``."""
+
+    hello: dict[str, Any]
+
+    @property
+    def workloads(self) -> list[dict[str, Any]]:
+        return list(self.hello["catalog"]["workloads"])
+
+    @property
+    def ports(self) -> list[dict[str, Any]]:
+        return list(self.hello["catalog"]["ports"])
+
+    def workload(self, name: str) -> dict[str, Any]:
+        """The entry of a workload. @raises UserError with the nearest name"""
+        return _entry(self.workloads, name, "workload")
+
+    def port(self, kind: str) -> dict[str, Any]:
+        """The entry of a kind of port. @raises UserError with the nearest name"""
+        return _entry(self.ports, kind, "kind of port")
+
+    def names(self, *, null: bool = True) -> list[str]:
+        """Workloads by name, the null workload among them where ``null``."""
+        return [str(w["name"]) for w in self.workloads if null or w["name"] != NULL_WORKLOAD]
+
+
+def _entry(entries: Sequence[dict[str, Any]], name: str, what: str) -> dict[str, Any]:
+    for entry in entries:
+        if entry["name"] == name:
+            return entry
+    raise UserError(f"unknown {what} '{name}'{nearest(name, [str(e['name']) for e in entries])}")
+
+
+def read(target: Target, program: Path | None = None) -> DatapathCatalog:
+    """Asks the server's program on ``target``, which is this machine. @raises UserError when it is not there or does not speak the contract"""
+    path = str(program or programs.server_program())
+    try:
+        events = ask(target, path, ["--list"], silence_s=_LIST_LIMIT_S, limit_s=_LIST_LIMIT_S, parse=parse_datapath_event)
+    except WorkerFault as fault:
+        raise EnvironmentFault(f"{path} --list: without an answer, {fault.reason}: run it by hand to see why") from None
+    if not events or events[0]["event"] != "hello" or "catalog" not in events[0]:
+        raise EnvironmentFault(f"{path} --list: its first event holds no catalog: build program and package from one revision")
+    return DatapathCatalog(events[0])

@@ -1,0 +1,401 @@
+"""Carries a run out: rounds of fresh processes, the null workload beside every configuration, trial after trial, until precise or out of budget.
+
+A round measures every configuration once, in fresh processes on both sides; in it the null workload of each link takes its turn before and behind the
+others, from round to round in the opposite order. Loads come in another order each time. A trial that the client or a stall limited is repeated a few
+times; what stays limited is kept as that, and is no statement on the server.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from dpubench.errors import EnvironmentFault, Exit, Interrupted, NothingRan, TargetLost, UserError
+from dpubench.results import statistics
+from dpubench.results.store import RoundWriter
+from dpubench.runner.journal import Journal
+from dpubench.runner.record import now_utc
+from dpubench.studies.end_to_end import judge, search
+from dpubench.studies.end_to_end.expand import Configuration, Load
+from dpubench.studies.end_to_end.model import SHARED_CPUS, Limit
+from dpubench.studies.end_to_end.pair import Done, Pair, PairFault, Setting
+from dpubench.studies.end_to_end.plan import FLOOD, Plan
+from dpubench.studies.end_to_end.search import Outcome, SearchFailed
+from dpubench.studies.end_to_end.trials import FOUND, TrialsWriter, kept_trial
+
+#: Times that a trial is tried in all, while something else than the server limits it.
+ATTEMPTS: Final = 3
+#: Of the budget, kept for the report and for what the estimate missed.
+RESERVE: Final = 0.06
+#: A trial by which the best engine is chosen, as long as this.
+SELECTION_S: Final = 0.2
+_SEARCH_KINDS: Final = ("NDR", "PDR")
+
+
+class WrongResult(RuntimeError):
+    """What came back, or what was counted, is not right: the point failed, and the rest goes on."""
+
+
+class Run:
+    """One run, new or resumed."""
+
+    def __init__(self, writer: TrialsWriter, plan: Plan, setting: Setting, record: dict[str, Any], kept: Sequence[dict[str, Any]] = ()) -> None:
+        """``kept``: rows of rounds that were measured before (:func:`dpubench.studies.end_to_end.trials.read`)."""
+        self.writer, self.plan, self.setting, self.record = writer, plan, setting, record
+        self.configurations = [Configuration.from_record(c) for c in record["configurations"]]
+        self.loads = {frame: [Load(**load) for load in loads] for frame, loads in record["loads"].items()}
+        self._journal = Journal(record, setting.listener)
+        self._entries: dict[str, dict[str, Any]] = {c["id"]: c for c in record["configurations"]}
+        self._points: dict[str, dict[str, Any]] = {p["id"]: p for p in record["points"]}
+        self.rates: dict[str, dict[int, float]] = {}  #: point -> round -> packets per second
+        self._spent_before = float(record["spent_s"])
+        self._begun = time.monotonic()
+        self._dropped: set[str] = set()
+        self._round_s: list[float] = []
+        self._trials = 0
+        for row in kept:
+            self._count(row)
+
+    # --- state
+
+    def points_of(self, configuration: Configuration) -> list[tuple[str, Load]]:
+        """(id, load) of what is measured of a configuration."""
+        return [(f"{configuration.id}/{load.name}", load) for load in self.loads[configuration.frame]]
+
+    @property
+    def trials(self) -> int:
+        """Trials of this process."""
+        return self._trials
+
+    def _count(self, row: dict[str, Any]) -> None:
+        """Takes note of what a row says of its point's rate."""
+        point = f"{row['configuration']}/{row['load']}"
+        if row["event"] == FOUND:
+            value = row["lower_pps"]
+        elif row["load"] in _SEARCH_KINDS or row["limit"] in ("client-limited", "stall-limited"):
+            return
+        else:
+            value = row["received"] / row["duration_s"]
+        if value:
+            self.rates.setdefault(point, {})[int(row["round"])] = float(value)
+
+    def _spent_s(self) -> float:
+        return self._spent_before + time.monotonic() - self._begun
+
+    def _left_s(self) -> float:
+        return self.plan.budget * (1 - RESERVE) - self._spent_s()
+
+    def _save(self, status: str | None = None) -> None:
+        if status is not None:
+            self.record["status"] = status
+            self.record["finished"] = "" if status == "running" else now_utc()
+        self.record["spent_s"] = round(self._spent_s(), 3)
+        self.writer.write_record(self.record)
+
+    def _open_points(self, configuration: Configuration) -> list[tuple[str, Load]]:
+        """Those that neither failed nor cannot run."""
+        points = self.points_of(configuration)
+        return [(p, load) for p, load in points if not self._points[p]["failure"] and not self._points[p]["unavailable"]]
+
+    # --- the run
+
+    def execute(self) -> Exit:
+        """Measures until every point is known well enough or the budget is spent.
+
+        Raises:
+            Interrupted: a stop was asked for; every finished trial is kept.
+            NothingRan: nothing could be measured.
+        """
+        self._save("running")
+        try:
+            self._select()
+            number = 1 + max((r["number"] for r in self.record["rounds"]), default=-1)
+            for path in self.writer.whole_rounds():
+                number = max(number, int(path.stem) + 1)
+            owing = self._owing()
+            while self._another_round(number):
+                self._round(number, owing)
+                number, owing = number + 1, None
+        except (Interrupted, TargetLost):
+            self._save_if_possible("interrupted")
+            raise
+        except UserError as error:
+            self._journal.failure("job", str(error))
+            self._save_if_possible("failed")
+            raise
+        return self._finish()
+
+    def _save_if_possible(self, status: str) -> None:
+        with contextlib.suppress(EnvironmentFault):  # the disk that is full already is what the user is told about
+            self._save(status)
+
+    def _finish(self) -> Exit:
+        self._conclude()
+        measured = any(rounds for point, rounds in self.rates.items() if not self._is_null_point(point)) or any(self.rates.values())
+        self._save("complete" if measured else "failed")
+        if not measured:
+            reasons = [f["message"] for f in self.record["failures"]] + [p["unavailable"] for p in self._points.values() if p["unavailable"]]
+            raise NothingRan("nothing could be measured: " + (reasons[0] if reasons else "every trial was limited by the client or by stalls"))
+        return Exit.FAILED if self.record["failures"] else Exit.DONE
+
+    def _is_null_point(self, point: str) -> bool:
+        return any(c.is_null and point.startswith(f"{c.id}/") for c in self.configurations)
+
+    def _conclude(self) -> None:
+        for configuration in self.configurations:
+            for point, _ in self._open_points(configuration):
+                rounds, where = self.rates.get(point, {}), {"point": point, "group": configuration.id}
+                if 0 < len(rounds) < statistics.MINIMUM_ROUNDS:
+                    self._journal.warn({"code": "few-rounds", "message": f"{len(rounds)} of at least {statistics.MINIMUM_ROUNDS} rounds", **where})
+                elif rounds and not self._has_converged(point):
+                    reached = statistics.precision(statistics.interval_of_rounds(list(rounds.values())))
+                    text = f"known to ±{100 * reached:.1f} %, asked for ±{100 * self.plan.precision:g} %"
+                    self._journal.warn({"code": "not-converged", "message": text, **where})
+
+    # --- which engines
+
+    def _select(self) -> None:
+        """Where the plan asks for the best engines, keeps of each set of candidates the one that forwards most in a short flood."""
+        rivals: dict[tuple[Any, ...], list[Configuration]] = {}
+        for configuration in self.configurations:
+            if configuration.candidate and not configuration.unavailable:
+                rivals.setdefault(configuration.rival, []).append(configuration)
+        if not rivals:
+            return
+        self.setting.listener.stage(f"choosing the best engines of {len(rivals)} configurations", sum(map(len, rivals.values())), self._left_s())
+        for candidates in rivals.values():
+            rates = {c.id: rate for c in candidates if (rate := self._flood(c)) is not None}
+            best = max(candidates, key=lambda c: rates.get(c.id, -1.0))
+            self.record["selection"]["chosen"][best.id] = {c: round(r) for c, r in rates.items()}
+            for configuration in candidates:
+                configuration.candidate = False
+                if configuration is not best:
+                    self.configurations.remove(configuration)
+        self._keep_configurations()
+
+    def _keep_configurations(self) -> None:
+        kept = {c.id for c in self.configurations}
+        self.record["configurations"] = [{**self._entries[c.id], "candidate": c.candidate} for c in self.configurations]
+        self._entries = {c["id"]: c for c in self.record["configurations"]}
+        self.record["points"] = [p for p in self.record["points"] if p["configuration"] in kept]
+        self._points = {p["id"]: p for p in self.record["points"]}
+        self._save()
+
+    def _flood(self, configuration: Configuration) -> float | None:
+        """Packets per second that come back when as many are sent as the port takes; None when it does not run."""
+        try:
+            with Pair(self.setting, self.plan, configuration, SELECTION_S) as pair:
+                done = pair.trial(None, FLOOD, SELECTION_S)
+                return float(done.trial["received"]) / float(done.trial["duration_s"])
+        except PairFault as fault:
+            self.setting.listener.note(f"not chosen: {configuration.id}: {fault}")
+            return None
+
+    # --- rounds
+
+    def _has_converged(self, point: str) -> bool:
+        rates = list(self.rates.get(point, {}).values())
+        return statistics.has_converged(rates, self.plan.precision, max(self.plan.rounds.min, statistics.MINIMUM_ROUNDS))
+
+    def _active(self) -> list[Configuration]:
+        """Configurations with a point that is not yet known well enough; those of the null workload only beside others, or alone."""
+
+        def owes(configuration: Configuration) -> bool:
+            points = self._open_points(configuration)
+            return configuration.id not in self._dropped and any(
+                not self._has_converged(p) and len(self.rates.get(p, {})) < self.plan.rounds.max for p, _ in points
+            )
+
+        others = [c for c in self.configurations if not c.is_null and owes(c)]
+        alone = all(c.is_null for c in self.configurations)
+        links = {c.link for c in others}
+        return others + [c for c in self.configurations if c.is_null and self._open_points(c) and (c.link in links or (alone and owes(c)))]
+
+    def _another_round(self, number: int) -> bool:
+        active = self._active()
+        if not active:
+            return False
+        done = len(self.record["rounds"])
+        if done >= self.plan.rounds.max:
+            return False
+        if number == 0 or not self._round_s:
+            return True  # a resumed run owes a round whatever was spent before
+        return self._left_s() >= self._round_s[-1]
+
+    def _owing(self) -> set[str] | None:
+        """What an interrupted last round did not get to: points without a rate of it; None where there was none."""
+        last = self.record["rounds"][-1] if self.record["rounds"] else None
+        if last is None or last["whole"]:
+            return None
+        return {p for c in self.configurations for p, _ in self._open_points(c) if last["number"] not in self.rates.get(p, {})}
+
+    def _round(self, number: int, owing: set[str] | None) -> None:
+        active = self._active()
+        expected = sum(len(self._open_points(c)) for c in active)
+        least = max(self.plan.rounds.min, 1)
+        text = f"round {number + 1}" + (f" of at least {least}" if number < least else "") + f", {len(active)} configurations"
+        self.setting.listener.stage(text, expected, max(self._left_s(), 0.0))
+        begun, started, trials = time.monotonic(), now_utc(), self._trials
+        writer, whole = self.writer.begin_round(number), False
+        try:
+            for configuration in self._in_order(active, number):
+                if self._first_round_is_too_long(number, begun, configuration):
+                    continue
+                wanted = [(p, load) for p, load in self._open_points(configuration) if owing is None or p in owing]
+                self._measure(configuration, wanted, number, writer)
+            whole = True
+        finally:
+            writer.close()
+            elapsed_s = round(time.monotonic() - begun, 3)
+            self._round_s.append(elapsed_s)
+            self.record["rounds"].append(
+                {"number": number, "started": started, "elapsed_s": elapsed_s, "trials": self._trials - trials, "whole": whole}
+            )
+        writer.finish()
+        self._save()
+
+    def _first_round_is_too_long(self, number: int, begun: float, configuration: Configuration) -> bool:
+        """Whether the budget was spent before every configuration had its turn: what is left has none, and that is said."""
+        if number > 0 or self._left_s() > 0 or not self.rates:
+            return False
+        self._dropped.add(configuration.id)
+        self._journal.left_out(f"{configuration.id}: the budget was spent before its turn ({time.monotonic() - begun:.0f} s; --budget)")
+        return True
+
+    def _in_order(self, active: Sequence[Configuration], number: int) -> Iterator[Configuration]:
+        """Link by link; on each the null workload first or last, from round to round in turns."""
+        order = random.Random(f"{self.plan.seed}/{number}")
+        links = list(dict.fromkeys(c.link for c in active))
+        order.shuffle(links)
+        for link in links:
+            others = [c for c in active if c.link == link and not c.is_null]
+            order.shuffle(others)
+            floor = [c for c in active if c.link == link and c.is_null]
+            yield from [*floor, *others] if number % 2 == 0 else [*others, *floor]
+
+    # --- one configuration
+
+    def _measure(self, configuration: Configuration, wanted: Sequence[tuple[str, Load]], number: int, writer: RoundWriter) -> None:
+        """All points of a configuration in fresh processes; again in fresh ones when a program fails, without the point at work."""
+        left = list(wanted)
+        random.Random(f"{self.plan.seed}/{number}/{configuration.id}").shuffle(left)
+        left.sort(key=lambda item: item[1].kind in _SEARCH_KINDS)  # rates first: a search may use up its time
+        while left:
+            self.setting.stop.check()
+            at_work: list[tuple[str, Load]] = []
+            try:
+                with Pair(self.setting, self.plan, configuration, self._session_s(left)) as pair:
+                    self._told(configuration, pair)
+                    while left:
+                        searched = [item for item in left if item[1].kind in _SEARCH_KINDS]
+                        at_work = [left[0]] if left[0] not in searched else searched
+                        self._point(pair, configuration, at_work, number, writer)
+                        left = [item for item in left if item not in at_work]
+                        at_work = []
+                    pair.end()
+            except PairFault as fault:
+                self._fault(configuration, fault, at_work)
+                left = [item for item in left if item not in at_work] if at_work else []
+
+    def _session_s(self, points: Sequence[tuple[str, Load]]) -> float:
+        plan = self.plan
+        trial_s = plan.trial.ramp + plan.trial.duration + plan.trial.drain + 1
+        return sum(plan.search.limit if load.kind in _SEARCH_KINDS else ATTEMPTS * trial_s for _, load in points)
+
+    def _told(self, configuration: Configuration, pair: Pair) -> None:
+        """Keeps what the programs say of themselves when they are ready."""
+        entry = self._entries[configuration.id]
+        entry.setdefault("ready", pair.ready)
+        entry.setdefault("build_ns", {})
+        for event in pair.ready.values():
+            for stage in event.get("stages", []):
+                entry["build_ns"].setdefault(stage["name"], []).append(stage.get("build_ns"))
+        if self.setting.cpus_of(configuration)[2]:
+            entry["labels"] = [SHARED_CPUS]
+        for side, hello in pair.hellos.items():
+            self.record["builds"][side] = {k: hello[k] for k in ("program", "version", "build")}
+            if side.startswith("server"):
+                self.record["machine"], self.record["build"] = hello["machine"], hello["build"]
+
+    def _fault(self, configuration: Configuration, fault: PairFault, at_work: Sequence[tuple[str, Load]]) -> None:
+        """A program failed: the point at work failed, or, where none was, the whole configuration."""
+        points = [p for p, _ in at_work] or [p for p, _ in self._open_points(configuration)]
+        named = set(configuration.named) & set(configuration.engines.values())
+        if not at_work and fault.is_preparing and not named and not any(self.rates.get(p) for p in points):
+            for point in points:
+                self._points[point]["unavailable"] = fault.message
+            self._journal.left_out(f"{configuration.id}: {fault.message}")
+            self.setting.listener.note(f"cannot run here: {configuration.id}: {fault.message}")
+            return
+        for point in points:
+            self._fail(configuration, point, fault.phase, fault.message)
+
+    def _fail(self, configuration: Configuration, point: str, phase: str, message: str) -> None:
+        if not self._points[point]["failure"]:
+            self._points[point]["failure"] = f"{phase}: {message}"
+            self._journal.failure(phase, message, point=point, group=configuration.id)
+
+    # --- one point
+
+    def _point(self, pair: Pair, configuration: Configuration, items: Sequence[tuple[str, Load]], number: int, writer: RoundWriter) -> None:
+        try:
+            if items[0][1].kind in _SEARCH_KINDS:
+                self._search(pair, configuration, items, number, writer)
+            else:
+                load = items[0][1]
+                self._tries(pair, configuration, load, number, writer, load.rate_pps, self.plan.trial.duration)
+        except (WrongResult, SearchFailed) as error:
+            for point, _ in items:
+                self._fail(configuration, point, "check" if isinstance(error, WrongResult) else "search", str(error))
+        finally:
+            for warning in pair.warnings:
+                self._journal.warn({**warning, "group": configuration.id})
+            pair.warnings.clear()
+
+    def _search(self, pair: Pair, configuration: Configuration, items: Sequence[tuple[str, Load]], number: int, writer: RoundWriter) -> None:
+        """All goals at once, in one search. @raises WrongResult, SearchFailed, PairFault"""
+        wanted = [load.name for _, load in items]
+        plan = self.plan.search.model_copy(update={"goals": wanted})
+        load = items[0][1]
+
+        def measure(rate_pps: float, duration_s: float) -> Outcome:
+            done, limit = self._tries(pair, configuration, load, number, writer, rate_pps, duration_s)
+            due = judge.due(done.trial)
+            return Outcome(due, due if limit == "client-limited" else judge.lost(done.trial), limit)
+
+        for found in search.find(plan, measure):
+            row = {
+                "event": FOUND, "round": number, "configuration": configuration.id, "load": found.goal, "loss_goal": found.loss_goal,
+                "lower_pps": found.lower_pps, "upper_pps": found.upper_pps, "limit": found.limit, "reason": "",
+            }  # fmt: skip
+            writer.write(row)
+            self._count(row)
+
+    def _tries(
+        self, pair: Pair, configuration: Configuration, load: Load, number: int, writer: RoundWriter, rate_pps: float | None, duration_s: float
+    ) -> tuple[Done, Limit]:
+        """A trial, repeated while something else than the server limits it; the last one's accounts and limit. @raises WrongResult, PairFault"""
+        for attempt in range(ATTEMPTS):
+            done = pair.trial(rate_pps, load.schedule, duration_s)
+            self._trials += 1
+            goal = load.loss_goal if load.loss_goal is not None else self.plan.search.pdr_loss
+            burst = 1 if load.schedule == "interval" else self.plan.burst
+            verdict = judge.judge(done.trial, done.served, burst=burst, rate_pps=rate_pps, goal=goal, queue_packets=pair.queue_packets)
+            where = {
+                "round": number, "configuration": configuration.id, "load": load.name, "attempt": attempt, "rate_pps": rate_pps,
+                "duration_s": duration_s, "cpu_withheld": done.cpu_withheld,
+            }  # fmt: skip
+            told = {"limit": verdict.limit, "reason": verdict.reason, "stalled": verdict.stalled}
+            event = kept_trial(where, done.trial, done.served, done.checked, told)
+            writer.write(event)
+            self.setting.listener.event(event)
+            if done.checked is not None and (fault := judge.disagreement(done.trial, done.checked)):
+                raise WrongResult(fault)
+            if verdict.limit in ("", "server-limited"):
+                if load.kind not in _SEARCH_KINDS:
+                    self._count({**where, "event": "trial", "limit": verdict.limit, "received": done.trial["received"]})
+                break
+        return done, verdict.limit

@@ -1,0 +1,157 @@
+"""What a trial was limited by, told from both sides' accounts: pure functions, no clock and no process. The rules are in docs/end-to-end.md."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dpubench.studies.end_to_end.model import Limit
+
+#: Of what was due, so much has to be offered to the port, or the client missed its schedule.
+LEAST_OFFERED: Final = 0.999
+#: The lag of sending that a client may have: ten intervals between its bursts, and this.
+LAG_BURSTS: Final = 10
+LAG_NS: Final = 100_000.0
+#: Before a gap and behind it, what is lost is still its doing: queues fill before, and drain behind it.
+SLACK_NS: Final = 100_000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A time in which a loop did not look at its ports, on the client's clock since the trial's start."""
+
+    start_ns: float
+    length_ns: float
+
+    @property
+    def end_ns(self) -> float:
+        return self.start_ns + self.length_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What limited a trial, and why in words."""
+
+    limit: Limit
+    reason: str = ""
+    stalled: int = 0  #: packets lost in gaps
+
+
+def due(trial: dict[str, Any]) -> int:
+    """Packets that were due; what the workload may drop on purpose was not lost."""
+    return int(trial["due"])
+
+
+def lost(trial: dict[str, Any]) -> int:
+    """Packets that were due and did not come back, without those that the workload may drop."""
+    return max(int(trial["due"]) - int(trial["received"]) - int(trial.get("excused", 0)), 0)
+
+
+def loss_ratio(trial: dict[str, Any]) -> float:
+    """Of what was due; 0 where nothing was."""
+    return lost(trial) / due(trial) if due(trial) else 0.0
+
+
+def judge(
+    trial: dict[str, Any], served: Sequence[dict[str, Any]], *, burst: int, rate_pps: float | None, goal: float, queue_packets: int = 0
+) -> Verdict:
+    """The limit of a trial, from the events ``trial`` and (of each server on the way) ``served``.
+
+    ``rate_pps``: None where the client sends as fast as the port takes packets. ``goal``: the loss ratio from which on the server is the limit.
+    ``queue_packets``: what the queues of the link hold; a gap in which fewer packets come loses nothing.
+    """
+    if reason := client_limited(trial, burst, rate_pps):
+        return Verdict("client-limited", reason)
+    if lost(trial) == 0 or loss_ratio(trial) <= goal:
+        return Verdict("")
+    rate = rate_pps or (due(trial) / float(trial["duration_s"]) if trial["duration_s"] else 0.0)
+    gaps = long_gaps(trial_gaps(trial, served), rate, queue_packets)
+    stalled = lost_in_gaps(trial["losses"], gaps)
+    rest = max(lost(trial) - stalled, 0) / max(due(trial), 1)
+    if stalled and rest <= goal:
+        longest = max(gap.length_ns for gap in gaps)
+        told = f"{stalled} of {lost(trial)} lost packets were due in gaps of the loops, the longest {longest / 1e3:.0f} us"
+        return Verdict("stall-limited", told, stalled)
+    return Verdict("server-limited", f"{100 * loss_ratio(trial):.3g} % lost", stalled)
+
+
+def client_limited(trial: dict[str, Any], burst: int, rate_pps: float | None) -> str:
+    """How the client missed its schedule; empty where it did not, or had none."""
+    if rate_pps is None:
+        return ""
+    # What the port did not take was offered to it in time: a lost packet, located at the client's transmit.
+    offered = int(trial["sent"]) + int(trial["tx_full"])
+    if offered < LEAST_OFFERED * due(trial):
+        return f"the client offered {offered} of {due(trial)} packets that were due"
+    lag = trial.get("lag_ns")
+    allowed = max(LAG_BURSTS * burst / rate_pps * 1e9, LAG_NS)
+    if lag is not None and float(lag["p99"]) > allowed:
+        return f"the client sent late: 99 % of its bursts within {float(lag['p99']) / 1e3:.0f} us, allowed are {allowed / 1e3:.0f} us"
+    return ""
+
+
+def trial_gaps(trial: dict[str, Any], served: Sequence[dict[str, Any]]) -> list[Gap]:
+    """Gaps of all loops on the client's time line.
+
+    Those of a server are there where both sides' times are of one machine's clock (``begun_ns`` of both events). Of a server elsewhere the times
+    cannot be set against the client's: its gaps are taken to lie anywhere, so that a loss that one of them may explain is never called the server's.
+    """
+    gaps = [Gap(float(at), float(length)) for at, length in trial["gaps"]]
+    start = trial.get("begun_ns")
+    length_s = float(trial.get("ramp_s", 0.0)) + float(trial["duration_s"])
+    for event in served:
+        for at, length in event["gaps"]:
+            if start is not None and "begun_ns" in event:
+                gaps.append(Gap(float(at) - float(start), float(length)))
+            else:
+                gaps.append(Gap(0.0, length_s * 1e9))
+    return gaps
+
+
+def long_gaps(gaps: Sequence[Gap], rate_pps: float, queue_packets: int) -> list[Gap]:
+    """Those in which more packets come than the queues hold."""
+    return [gap for gap in gaps if gap.length_ns * 1e-9 * rate_pps > queue_packets]
+
+
+def lost_in_gaps(losses: Sequence[Sequence[float]], gaps: Sequence[Gap]) -> int:
+    """Packets of ``losses`` [first due ns, last due ns, count] that were due in a gap or so soon behind it that queues were still full.
+
+    A run of losses that lies in a gap in part only counts with that part.
+    """
+    spans = _merged([(gap.start_ns - SLACK_NS, gap.end_ns + SLACK_NS + gap.length_ns) for gap in gaps])
+    found = 0.0
+    for first, last, number in losses:
+        length = float(last) - float(first)
+        if length <= 0:
+            found += number if any(low <= first <= high for low, high in spans) else 0
+        else:
+            covered = sum(max(0.0, min(float(last), high) - max(float(first), low)) for low, high in spans)
+            found += number * min(covered / length, 1.0)
+    return round(found)
+
+
+def _merged(spans: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Disjoint spans that cover the same."""
+    merged: list[tuple[float, float]] = []
+    for low, high in sorted(spans):
+        if merged and low <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
+        else:
+            merged.append((low, high))
+    return merged
+
+
+def disagreement(trial: dict[str, Any], checked: dict[str, Any]) -> str:
+    """Why a trial's accounts or answers cannot be right; empty where they are."""
+    if not checked["agree"]:
+        return f"the accounts of both sides do not agree: {checked.get('first_wrong') or 'no reason was given'}"
+    if trial["wrong"]:
+        return f"{trial['wrong']} of {trial['received']} answers are wrong: {trial.get('first_wrong') or 'no reason was given'}"
+    if checked.get("flows_wrong"):
+        return f"{checked['flows_wrong']} of {checked.get('flows', 0)} flows are counted wrong: {checked.get('first_wrong') or 'no reason was given'}"
+    located = sum(int(n) for n in checked["lost"].values())
+    missing = int(trial["due"]) - int(trial["received"])
+    if located != missing:
+        return f"{missing} packets did not come back, and {located} losses were located"
+    return ""

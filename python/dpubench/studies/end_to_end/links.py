@@ -1,0 +1,123 @@
+"""The link between a client and a server: what both ends' ports are told, what has to be there for it, and that it goes again."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from dpubench import network
+from dpubench.errors import UserError
+from dpubench.plans.quantities import format_bytes
+
+#: Kinds whose two ends meet in a socket's file.
+_OF_A_FILE: Final = ("memif", "vhost")
+#: Kinds whose ends are the interfaces of a veth pair; what the client's end is.
+_OF_INTERFACES: Final = {"af_packet": "af_packet", "af_xdp": "af_xdp", "xdp": "af_packet"}
+_SOCKET_PORT: Final = 7000
+#: Kinds that join two programs.
+KINDS: Final = (*_OF_A_FILE, *_OF_INTERFACES, "socket", "pci")
+#: Kinds that may reach another machine, when their addresses are given.
+REACHING: Final = ("pci", "socket", "af_packet", "af_xdp")
+#: Arguments of one end begin so in a plan's ``port_arguments``.
+SIDES: Final = ("server", "client")
+#: What the second part of a split is joined by.
+_BETWEEN_SERVERS: Final = "memif"
+
+
+@dataclass(frozen=True)
+class Ends:
+    """What both ends of a link are told, and how their programs are started."""
+
+    server: dict[str, Any]  #: a job's port
+    client: dict[str, Any]
+    server_prefix: list[str] = field(default_factory=list)  #: words before the program
+    client_prefix: list[str] = field(default_factory=list)
+    receiving: network.Side | None = None  #: where the kernel does receive work for the server
+
+
+def given_for(side: str, arguments: Mapping[str, str]) -> dict[str, str]:
+    """Of a plan's arguments of a port those that are meant for ``side``; ``client_address`` is the client's ``address``."""
+    other = next(s for s in SIDES if s != side)
+    common = {k: v for k, v in arguments.items() if not k.startswith((f"{side}_", f"{other}_"))}
+    return common | {k.removeprefix(f"{side}_"): v for k, v in arguments.items() if k.startswith(f"{side}_")}
+
+
+def unavailable(kind: str, arguments: Mapping[str, str], *, remote: bool) -> str:
+    """Why a link of ``kind`` cannot join a client and a server, with what to do; empty if it can."""
+    if kind not in KINDS:
+        return f"a port of kind {kind} does not join two programs: choose {', '.join(KINDS)}"
+    if remote:
+        if kind not in REACHING:
+            return f"a port of kind {kind} ends at this machine: a server elsewhere is reached by {', '.join(REACHING)} (--set ports=KIND)"
+        if lacking := [s for s in SIDES if not _addresses(kind, given_for(s, arguments))]:
+            word = _address_words(kind)[0]
+            return f"port {kind}: the addresses of both ends are needed: --set port_arguments.{kind}.{lacking[0]}_{word}=ADDRESS"
+        return ""
+    if kind == "pci" and (lacking := [s for s in SIDES if not _addresses(kind, given_for(s, arguments))]):
+        return f"port pci: two devices that are cabled are needed: --set port_arguments.pci.{lacking[0]}_address=0000:03:00.0"
+    return network.unavailable() if (kind in _OF_INTERFACES or kind == "socket") and not _is_given(kind, arguments) else ""
+
+
+def _address_words(kind: str) -> tuple[str, ...]:
+    return {"pci": ("address",), "socket": ("local", "peer")}.get(kind, ("interface",))
+
+
+def _addresses(kind: str, arguments: Mapping[str, str]) -> bool:
+    return all(arguments.get(word) for word in _address_words(kind))
+
+
+def _is_given(kind: str, arguments: Mapping[str, str]) -> bool:
+    return all(_addresses(kind, given_for(side, arguments)) for side in SIDES)
+
+
+@contextlib.contextmanager
+def joined(kind: str, arguments: Mapping[str, str], max_frame: int) -> Iterator[Ends]:
+    """A link of ``kind`` for frames of up to ``max_frame`` bytes with FCS. What it needs (folder, namespaces) is there while the context is.
+
+    Raises:
+        UserError: it cannot be made here
+        EnvironmentFault: the kernel refuses
+    """
+    server, client = (given_for(side, arguments) for side in SIDES)
+    if kind in _OF_A_FILE:
+        with network.socket_folder() as folder:
+            path = {"socket": str(folder / "link")}
+            yield Ends(_port(kind, "server", server | path), _port(kind, "client", client | path))
+    elif kind == "pci" or _is_given(kind, arguments):
+        yield Ends(_port(kind, "server", server), _port(kind, "client", client))
+    elif kind in _OF_INTERFACES:
+        with network.veth_pair(_veth_frame(kind, max_frame)) as pair:
+            yield Ends(
+                _port(kind, "server", server | {"interface": pair.server.interface}),
+                _port(_OF_INTERFACES[kind], "client", (client if kind != "xdp" else {}) | {"interface": pair.client.interface}),
+                pair.server.prefix, pair.client.prefix, pair.server,
+            )  # fmt: skip
+    else:
+        with network.veth_pair(max_frame) as pair:
+            here, there = f"{pair.server.address}:{_SOCKET_PORT}", f"{pair.client.address}:{_SOCKET_PORT}"
+            yield Ends(
+                _port(kind, "server", server | {"local": here, "peer": there}), _port(kind, "client", client | {"local": there, "peer": here}),
+                pair.server.prefix, pair.client.prefix, pair.server,
+            )  # fmt: skip
+
+
+@contextlib.contextmanager
+def joined_servers() -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """What joins the two parts of a split on one machine: (the first part's second port, the second part's first). @raises EnvironmentFault"""
+    with network.socket_folder() as folder:
+        path = {"socket": str(folder / "next")}
+        yield _port(_BETWEEN_SERVERS, "client", path), _port(_BETWEEN_SERVERS, "server", path)
+
+
+def _veth_frame(kind: str, max_frame: int) -> int:
+    if kind != "af_packet" and max_frame > network.XDP_MTU:
+        raise UserError(
+            f"port {kind}: frames of {format_bytes(max_frame)} are larger than XDP takes on veth ({network.XDP_MTU} B): choose smaller ones"
+        )
+    return max_frame
+
+
+def _port(kind: str, role: str, arguments: Mapping[str, str]) -> dict[str, Any]:
+    return {"kind": kind, "role": role, "arguments": dict(arguments)}

@@ -1,0 +1,163 @@
+"""What an analysed run of study ``end-to-end`` consists of: the one record type that the terminal, the report, comparison and export are fed from.
+
+Built by :mod:`dpubench.studies.end_to_end.summary` from a run directory. Plain data, no behaviour. Every :class:`Interval` is over rounds (fresh
+processes on both sides); where fewer than two rounds exist its ``low`` and ``high`` are ``nan``. Rates count frames with FCS (L2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from dpubench.results.model import Failure, Interval, Warning_
+
+#: Where a packet can be lost, in the order of its way; docs/end-to-end.md.
+PLACES: Final = ("client_transmit", "server_receive", "server_drop", "server_transmit", "client_receive")
+#: The workload that does nothing but send back: the instrument's floor.
+NULL_WORKLOAD: Final = "forward"
+
+#: Labels, as :attr:`PointSummary.labels` and :attr:`RunSummary.labels` hold them: said beside every figure.
+VIRTUAL_LINK: Final = "virtual link"
+SHORT_TRIALS: Final = "short trials, not RFC 2544"
+SHARED_CPUS: Final = "split on too few CPUs: proves correctness only"
+
+Placement = Literal["all-host", "all-device", "split"]
+#: What a trial was limited by; "" where it was not.
+Limit = Literal["", "client-limited", "stall-limited", "server-limited"]
+#: What a point's load is: an offered rate, as fast as the port takes packets, a capture's own times, or what the search found.
+LoadKind = Literal["rate", "flood", "recorded", "NDR", "PDR"]
+
+
+@dataclass(frozen=True, slots=True)
+class Percentiles:
+    """Of a time, in ns; intervals over rounds of each round's percentile."""
+
+    p50: Interval
+    p90: Interval
+    p99: Interval
+    p99_9: Interval
+    max: Interval
+    mean: Interval | None = None
+    #: (upper end of a bucket in ns, packets) of all rounds together, ascending; empty where it was not kept
+    buckets: tuple[tuple[float, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StageCost:
+    """What a stage of the server's way costs; sampled on some bursts."""
+
+    name: str  #: "parse" and "transmit" are the loop's own; the others are the workload's
+    engine: str  #: "" for the loop's own
+    ns_per_packet: Interval
+    packets: int  #: that went through it, in all rounds
+    sampled_packets: int  #: of which so many were timed
+    path: dict[str, Any] = field(default_factory=dict)  #: isa, detail, library, is_hardware
+    build_ns: float | None = None  #: median over rounds
+    memory_bytes: int | None = None
+    verified: str = ""  #: in words
+
+
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """The null workload at the same load, on the same link, in the same rounds: what the instrument itself costs."""
+
+    point: str  #: id of that point
+    throughput_pps: Interval | None
+    latency: Percentiles | None
+    residence: Percentiles | None
+    server_cpu_share: Interval | None
+
+
+@dataclass(slots=True)
+class PointSummary:
+    """One configuration at one load, all its trials reduced to intervals over rounds."""
+
+    id: str  #: ``<configuration>/<load>``
+    configuration: str  #: what points share that differ in load only
+    workload: str
+    params: dict[str, str]
+    engines: dict[str, str]  #: stage -> engine; empty for the null workload
+    placement: Placement
+    server_target: str  #: where the server (of a split: its first part) ran; "local" or a target's name
+    device_target: str  #: where the second part of a split ran; else ""
+    port: str  #: kind: "memif"
+    port_driver: str  #: "net_memif"; "" before it was open
+    is_virtual: bool  #: a software link
+    server_cpus: int
+    frame: str  #: "64", ..., or "imix"
+    frame_bytes: float  #: with FCS; of a mix the mean
+    traffic: dict[str, str]  #: what of the traffic model or capture is not in the other fields: flows, popularity, payload, signature_share
+    schedule: str  #: constant, poisson, burst, interval, recorded, flood
+    load: str  #: for people: "1 Mpps", "10 Gb/s", "interval 100 ns", "flood", "NDR", "PDR"
+    load_kind: LoadKind
+    offered_pps: float | None  #: of a rate: what was asked for; of NDR and PDR None (see ``throughput_pps``)
+    loss_goal: float | None  #: of NDR and PDR: the loss ratio that was searched for
+    is_null: bool = False  #: the null workload: other points' floor
+    floor: Floor | None = None
+    rounds: int = 0  #: that this point has valid trials of
+    trials: int = 0
+    trial_s: float = 0.0  #: measured part of a trial (of a search its longest)
+    converged: bool = False
+    precision: float = float("nan")  #: relative half width reached, of the throughput
+
+    #: What came back to the client; of NDR and PDR the highest rate found. None: no valid trial (see ``limits``, ``failure``).
+    throughput_pps: Interval | None = None
+    throughput_gbps: Interval | None = None  #: L2
+    loss_ratio: Interval | None = None  #: of what was due
+    loss_by_place: dict[str, Interval] = field(default_factory=dict)  #: place -> share of what was due; all of :data:`PLACES` where it is known
+    #: busy / (busy + idle) of the server's loops: polls that found packets, and those that did not
+    server_cpu_share: Interval | None = None
+    server_cpu_withheld: str = ""  #: why there is no ``server_cpu_share`` ("the kernel's receive work runs on another CPU")
+    latency: Percentiles | None = None  #: due time to receive burst, both of the client's clock; of NDR and PDR at that load
+    timestamp_source: str = ""  #: "client's clock, read once per burst"
+    residence: Percentiles | None = None  #: the server's receive burst to its transmit burst
+    stages: list[StageCost] = field(default_factory=list)
+    duplicates: int = 0
+    reordered: int = 0
+    corrupted: int = 0
+    wrong: int = 0
+    flows_checked: int = 0
+    #: rounds by the :data:`Limit` of the trial that counts, of a search by what bounded it; "" among them
+    limits: dict[str, int] = field(default_factory=dict)
+    #: the verdict over its rounds: what most trials that were limited were limited by; never a statement on the server but with "server-limited"
+    limit: Limit = ""
+    labels: list[str] = field(default_factory=list)  #: to be said beside every figure: see above
+    failure: str = ""  #: reason why the point failed
+    unavailable: str = ""  #: reason why it cannot run here
+    warnings: list[Warning_] = field(default_factory=list)
+    round_pps: list[float] = field(default_factory=list)  #: throughput of each round, in round order
+    round_p50_ns: list[float] = field(default_factory=list)
+    round_p99_ns: list[float] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class RunSummary:
+    """One analysed run."""
+
+    name: str
+    path: str
+    study: str
+    plan: str
+    summary: str  #: of the plan, in words
+    status: str  #: running, complete, interrupted, failed
+    started: str  #: ISO 8601, UTC
+    finished: str
+    command: str
+    version: str
+    precision_target: float
+    machine: dict[str, Any]
+    build_info: dict[str, Any]
+    inputs: dict[str, dict[str, str]]  #: kind -> {name, sha256, date?}
+    workloads: dict[str, dict[str, Any]]  #: catalog entries (hello.catalog.workloads) of those involved
+    ports: dict[str, dict[str, Any]]  #: catalog entries (hello.catalog.ports) of those involved
+    points: list[PointSummary]
+    warnings: list[Warning_]
+    failures: list[Failure]
+    left_out: list[str]  #: what the plan leaves out, in words
+    labels: list[str]  #: those that every point has
+    rounds: int
+    trials: int
+    target: str = "local"
+    spec: str = ""
+    label: str = ""  #: of the target, as in the other study
+    is_baseline: bool = False  #: whether others are set against it, where a report holds several

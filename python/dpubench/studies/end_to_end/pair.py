@@ -1,0 +1,313 @@
+"""The programs of one configuration at work: server (of a split two) and client, started together, trial after trial, and gone at the end."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from dpubench import network, programs
+from dpubench.errors import EnvironmentFault
+from dpubench.results.store import Event
+from dpubench.runner.setting import Listener
+from dpubench.studies.end_to_end import links
+from dpubench.studies.end_to_end.expand import Configuration
+from dpubench.studies.end_to_end.plan import Plan
+from dpubench.targets import Target
+from dpubench.workers.checks import parse_datapath_event
+from dpubench.workers.process import StopRequest, Worker, WorkerFault
+
+SERVER_JOB: Final = "dpubench.server-job/1"
+TRAFFIC_JOB: Final = "dpubench.traffic-job/1"
+#: Failures in these phases say that a configuration cannot run here; all others that something went wrong.
+PREPARING: Final = ("job", "inputs", "prepare", "ports", "frames")
+#: Besides its trials, what a pair of processes may take.
+_SESSION_S: Final = 600.0
+MAX_TRIAL: Final = 65_535
+
+
+class PairFault(Exception):
+    """A program of a pair died, hung, printed rubbish, or said that something failed."""
+
+    def __init__(self, side: str, phase: str, message: str) -> None:
+        super().__init__(f"{side}: {message}")
+        self.side, self.phase, self.message = side, phase, f"{side}: {message}"
+
+    @property
+    def is_preparing(self) -> bool:
+        """Whether it happened before a trial could be begun, in words of the program itself."""
+        return self.phase in PREPARING
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Where and with what pairs are started."""
+
+    client: Target
+    server: Target  #: of all-host
+    device: Target  #: of all-device, and of a split's second part
+    stop: StopRequest
+    listener: Listener
+    huge_pages: bool
+    inputs: Mapping[str, Sequence[str]]  #: kind -> files of this machine
+    seed: int
+
+    @property
+    def one_machine(self) -> bool:
+        """Whether client and servers share a clock and a file system."""
+        return all(_is_here(t) for t in (self.client, self.server, self.device))
+
+    def targets_of(self, configuration: Configuration) -> list[Target]:
+        """Of each server on the way."""
+        if configuration.placement == "split":
+            return [self.server, self.device]
+        return [self.device if configuration.placement == "all-device" else self.server]
+
+    def cpus_of(self, configuration: Configuration) -> tuple[int, list[list[int]], bool]:
+        """The client's CPU, those of each server, and whether two programs share one.
+
+        On one machine the client has the first, the first server the next; what a second server finds left it has, else it shares the first one's.
+        """
+        here = list(self.client.cpus())
+        free = {id(self.client): here[1:]}
+        number, shared = configuration.server_cpus, False
+        servers: list[list[int]] = []
+        for target in self.targets_of(configuration):
+            key = next((id(t) for t in (self.client, self.server, self.device) if t.name == target.name and id(t) in free), id(target))
+            pool = free.setdefault(key, list(target.cpus()))
+            taken = pool[:number]
+            if len(taken) < number:
+                taken, shared = (servers[-1] if servers else list(target.cpus())[:number]), True
+            free[key] = pool[number:]
+            servers.append(taken)
+        return here[0], servers, shared
+
+
+def _is_here(target: Target) -> bool:
+    return target.spec.startswith("local")
+
+
+@dataclass
+class Done:
+    """The accounts of one trial."""
+
+    trial: dict[str, Any]
+    served: list[dict[str, Any]]
+    checked: dict[str, Any] | None  #: None: the server is elsewhere, and what it noted is not here
+    cpu_withheld: str = ""  #: why the server's CPU time does not hold all of its work
+
+
+@dataclass
+class Pair:
+    """A client and the servers on its way. A context manager: what was started and made is gone behind it."""
+
+    setting: Setting
+    plan: Plan
+    configuration: Configuration
+    session_s: float  #: that its trials take at most
+    ready: dict[str, Any] = field(default_factory=dict)  #: side -> its event
+    hellos: dict[str, Any] = field(default_factory=dict)
+    warnings: list[dict[str, str]] = field(default_factory=list)
+    number: int = 0  #: of the last trial
+
+    def __enter__(self) -> Pair:
+        self._stack = contextlib.ExitStack()
+        try:
+            self._start()
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    @property
+    def queue_packets(self) -> int:
+        """What the queues of the way hold, as far as the ports say."""
+        return max((int(p.get("queue_packets", 0)) for event in self.ready.values() for p in event["ports"]), default=0)
+
+    # --- starting
+
+    def _start(self) -> None:
+        configuration, plan = self.configuration, self.plan
+        ends = self._stack.enter_context(links.joined(configuration.port, plan.port_arguments.get(configuration.port, {}), configuration.max_frame))
+        cpu, server_cpus, _ = self.setting.cpus_of(configuration)
+        self._client_cpu, self._server_cpus = cpu, server_cpus
+        self._folder = Path(self._stack.enter_context(_private_folder()))
+        self._servers = self._start_servers(ends)
+        self._client = self._worker("client", self.setting.client, programs.TRAFFIC, ends.client_prefix, self._traffic_job(ends.client))
+        self._await_ready("client", self._client)
+        self._receive_work: network.ReceiveWork | None = None
+        self._no_receive_work = ""
+        if ends.receiving is not None:
+            try:
+                self._receive_work = network.move_receive_work(ends.receiving, server_cpus[0][0])
+            except EnvironmentFault as fault:
+                self._no_receive_work = str(fault)
+
+    def _start_servers(self, ends: links.Ends) -> list[Worker]:
+        """The last one on the way first: who waits for a peer opens its port before."""
+        targets = self.setting.targets_of(self.configuration)
+        ports = [[ends.server]]
+        if len(targets) > 1:
+            first, second = self._stack.enter_context(links.joined_servers())
+            ports = [[ends.server, first], [second]]
+        found: list[Worker] = []
+        for i in reversed(range(len(targets))):
+            side = _side(i, len(targets))
+            prefix = ends.server_prefix if i == 0 else []
+            worker = self._worker(side, targets[i], programs.SERVER, prefix, self._server_job(i, ports[i], targets[i]))
+            self._await_ready(side, worker)
+            found.insert(0, worker)
+        return found
+
+    def _worker(self, side: str, target: Target, program: str, prefix: Sequence[str], job: dict[str, Any]) -> Worker:
+        known = {programs.SERVER: programs.server_program, programs.TRAFFIC: programs.traffic_program}
+        path = str(known[program]()) if _is_here(target) else program
+        words = [*prefix, path]
+        silence_s = self.plan.silence + self._longest_trial_s()
+        worker = self._stack.enter_context(
+            Worker(target, words[0], words[1:], stop=self.setting.stop, silence_s=silence_s, limit_s=self._limit_s() + 60, parse=parse_datapath_event)
+        )
+        worker.send(json.dumps(job, separators=(",", ":")).encode() + b"\n")
+        return worker
+
+    def _await_ready(self, side: str, worker: Worker) -> None:
+        self.ready[side] = self._await(side, worker, "ready", preparing=True)
+
+    def _longest_trial_s(self) -> float:
+        plan = self.plan
+        return plan.trial.ramp + max(plan.trial.duration, plan.search.last_trial) + plan.trial.drain
+
+    def _limit_s(self) -> float:
+        return self.session_s + _SESSION_S
+
+    def _common(self) -> dict[str, Any]:
+        return {
+            "seed": self.setting.seed, "time_limit_s": self._limit_s(), "burst": self.plan.burst,
+            "memory": {"huge_pages": self.setting.huge_pages, "mb": self.plan.memory.mb},
+        }  # fmt: skip
+
+    def _workload(self) -> dict[str, Any]:
+        return {"name": self.configuration.workload, "params": self.configuration.params}
+
+    def _server_job(self, index: int, ports: list[dict[str, Any]], target: Target) -> dict[str, Any]:
+        configuration = self.configuration
+        files = {k: list(v) for k, v in self.setting.inputs.items() if k in configuration.inputs and k != "capture"}
+        if not _is_here(target):
+            files = {kind: target.place([Path(f) for f in paths]) for kind, paths in files.items()}
+        job = {
+            "schema": SERVER_JOB, **self._common(), "ports": ports, "cpus": self._server_cpus[index], "max_frame": configuration.max_frame,
+            "workload": {**self._workload(), "engines": configuration.engines}, "inputs": files, "cache_dir": target.cache_directory(),
+        }  # fmt: skip
+        return job | ({"stages": configuration.stages[index]} if configuration.stages[index] else {})
+
+    def _traffic_job(self, port: dict[str, Any]) -> dict[str, Any]:
+        traffic, configuration = self.plan.traffic, self.configuration
+        model = {
+            "source": "model", "flows": traffic.flows, "popularity": traffic.popularity, "zipf_exponent": traffic.zipf_exponent,
+            "churn_per_s": traffic.churn_per_s, "protocol": traffic.protocol, "version": traffic.version, "segments": traffic.segments,
+            "payload": {"source": traffic.payload.source, "signature_share": traffic.payload.signature_share},
+            "frame_sizes": configuration.frame_sizes,
+        }  # fmt: skip
+        recorded = any(rate.word == "recorded" for rate in self.plan.rates)
+        capture = {"source": "capture", "as": "recorded" if recorded else "rate"}
+        return {
+            "schema": TRAFFIC_JOB, **self._common(), "port": port, "cpu": self._client_cpu, "verify": self.plan.verify,
+            "traffic": model if traffic.source == "model" else capture, "workload": self._workload(),
+            "inputs": {kind: list(files) for kind, files in self.setting.inputs.items()}, "cache_dir": self.setting.client.cache_directory(),
+        }  # fmt: skip
+
+    # --- trials
+
+    def trial(self, rate_pps: float | None, schedule: str, duration_s: float) -> Done:
+        """Carries one trial out, in the order of docs/end-to-end.md, and checks it.
+
+        Raises:
+            PairFault: a program failed; the pair is of no more use.
+            Interrupted: a stop was asked for.
+        """
+        self.number += 1
+        number, plan = self.number, self.plan
+        for i, server in enumerate(self._servers):
+            self._ask(_side(i, len(self._servers)), server, {"begin": number}, "begun")
+        before = network.receive_counts(self._receive_work) if self._receive_work is not None else None
+        spec: dict[str, Any] = {
+            "number": number, "schedule": schedule, "ramp_s": plan.trial.ramp, "duration_s": duration_s, "drain_s": plan.trial.drain,
+        }  # fmt: skip
+        if rate_pps is not None:
+            spec["rate_pps"] = rate_pps
+        if schedule == "burst":
+            spec["burst_packets"] = plan.burst_packets
+        trial = self._ask("client", self._client, {"trial": spec}, "trial")
+        withheld = self._no_receive_work
+        if before is not None and self._receive_work is not None:
+            counts = network.receive_counts(self._receive_work)
+            withheld = network.receive_work_elsewhere(self._receive_work, before, counts, int(trial["sent"]))
+        return Done(trial, *self._account(number), withheld)
+
+    def _account(self, number: int) -> tuple[list[Event], Event | None]:
+        """What the servers noted, and the client's check of it."""
+        here = self.setting.one_machine
+        folders = [self._folder / f"{number}-{i}" for i in range(len(self._servers))]
+        served = [
+            self._ask(_side(i, len(folders)), server, {"collect": number} | ({"dump": str(folders[i])} if here else {}), "served")
+            for i, server in enumerate(self._servers)
+        ]
+        # The first server sees every packet come and go: what the second one lost never came back to it.
+        checked = self._ask("client", self._client, {"check": number, "dump": str(folders[0])}, "checked") if here else None
+        for folder in folders:
+            shutil.rmtree(folder, ignore_errors=True)
+        return served, checked
+
+    def end(self) -> None:
+        """Has the programs end in good order, so that what fails at the end is seen. @raises PairFault"""
+        for side, worker in [("client", self._client), *((_side(i, len(self._servers)), w) for i, w in enumerate(self._servers))]:
+            worker.send(b'{"end":true}\n', last=True)
+            self._await(side, worker, "done")
+
+    def _ask(self, side: str, worker: Worker, command: dict[str, Any], answer: str) -> Event:
+        worker.send(json.dumps(command, separators=(",", ":")).encode() + b"\n")
+        event = self._await(side, worker, answer)
+        if "trial" in event and event["trial"] != self.number:
+            raise PairFault(side, "contract", f"answered trial {event['trial']} when it was asked for {self.number}")
+        return event
+
+    def _await(self, side: str, worker: Worker, kind: str, *, preparing: bool = False) -> Event:
+        """The next event of ``kind``; what comes before is told on. @raises PairFault"""
+        try:
+            while (event := worker.next_event()) is not None:
+                self.setting.listener.event(event)
+                if event["event"] == kind:
+                    return event
+                if event["event"] == "hello":
+                    self.hellos[side] = event
+                elif event["event"] == "warning":
+                    self.warnings.append({"code": event["code"], "message": f"{side}: {event['message']}"})
+                elif event["event"] == "failure":
+                    raise PairFault(side, event["phase"] if preparing else "trial", event["message"])
+                elif event["event"] != "progress":
+                    raise PairFault(side, "contract", f"sent {event['event']} when {kind} was awaited")
+        except WorkerFault as fault:
+            raise PairFault(side, "start" if preparing else "trial", fault.reason) from None
+        raise PairFault(side, "start" if preparing else "trial", f"ended before it sent {kind}")
+
+
+def _side(index: int, number: int) -> str:
+    return "server" if number == 1 else f"server {index + 1}"
+
+
+@contextlib.contextmanager
+def _private_folder() -> Iterator[str]:
+    """For what servers note of a trial: in memory where there is room, for a trial's packets are many."""
+    folder = tempfile.mkdtemp(prefix="dpubench-trial-")
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

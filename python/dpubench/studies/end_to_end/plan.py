@@ -1,0 +1,224 @@
+"""What a plan of study ``end-to-end`` may say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Final, Literal
+
+from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
+
+from dpubench.plans import quantities as q
+from dpubench.plans.model import Duration, Share, Strict, StudyPlan, Word, listed
+
+#: Frames between these sizes can be sent, with FCS; native/datapath/job.hpp.
+SMALLEST_FRAME: Final = 64
+LARGEST_FRAME: Final = 9216
+IMIX: Final = "imix"
+#: RFC 6985, section 1: frame sizes with FCS, and how many of 12.
+IMIX_SIZES: Final = ((64, 7), (594, 4), (1518, 1))
+FLOOD: Final = "flood"
+RECORDED: Final = "recorded"
+MAX_BURST: Final = 256
+#: A trial of at least this length is one of RFC 2544.
+RFC2544_TRIAL_S: Final = 60.0
+
+
+class Rate:
+    """An offered load as it was written: ``2Mpps``, ``10Gb/s``, ``flood`` (as fast as the port takes packets) or ``recorded`` (a capture's times)."""
+
+    __slots__ = ("bps", "pps", "word")
+
+    def __init__(self, word: object) -> None:
+        self.word = str(word).strip()
+        self.pps: float | None = None
+        self.bps: float | None = None
+        if self.word in (FLOOD, RECORDED):
+            return
+        if self.word.endswith("pps"):
+            self.pps = q.rate_pps(word)
+        elif self.word.endswith("/s"):
+            self.bps = q.rate_bps(word)
+        else:
+            raise ValueError(f"'{self.word[:40]}' is no rate: write 2Mpps, 10Gb/s (of frames with FCS), {FLOOD} or {RECORDED}")
+
+    def of_frames(self, mean_bytes: float) -> float | None:
+        """Packets per second of frames of ``mean_bytes`` with FCS; None for ``flood`` and ``recorded``."""
+        return self.bps / (8 * mean_bytes) if self.bps is not None else self.pps
+
+    def __repr__(self) -> str:
+        return self.word
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Rate) and other.word == self.word
+
+    def __hash__(self) -> int:
+        return hash(self.word)
+
+
+def _rate(value: object) -> Rate:
+    return value if isinstance(value, Rate) else Rate(value)
+
+
+def _frame(value: object) -> object:
+    if value == IMIX:
+        return IMIX
+    size = q.size_bytes(value)
+    if not SMALLEST_FRAME <= size <= LARGEST_FRAME:
+        raise ValueError(f"a frame has from {SMALLEST_FRAME}B to {LARGEST_FRAME}B with FCS, not '{value}'; or it is {IMIX}")
+    return size
+
+
+def _share(value: object) -> float:
+    """0 % and 100 % among them, as a share of packets may be."""
+    text = str(value).strip()
+    return {"0%": 0.0, "100%": 1.0}[text] if text in ("0%", "100%") else q.fraction(value)
+
+
+def _seconds(value: object) -> float:
+    return 0.0 if str(value).strip() in ("0s", "0ms", "0us") else q.duration_s(value)
+
+
+def _count(what: str, most: int) -> BeforeValidator:
+    return BeforeValidator(lambda value: q.count(value, what, most))
+
+
+def _ratio(value: object) -> float:
+    try:
+        number = float(str(value))
+    except ValueError:
+        raise ValueError(f"'{str(value)[:40]}' is no number") from None
+    if not 0 <= number < 1e9:
+        raise ValueError(f"must lie between 0 and a billion, not {value}")
+    return number
+
+
+def _workload(value: object) -> object:
+    return {"name": value} if isinstance(value, str) else value
+
+
+AnyShare = Annotated[float, BeforeValidator(_share), PlainSerializer(lambda v: f"{v * 100:g}%")]
+Seconds = Annotated[float, BeforeValidator(_seconds), PlainSerializer(q.format_duration)]
+OfferedRate = Annotated[Any, BeforeValidator(_rate), PlainSerializer(str)]
+Frame = Annotated[int | Literal["imix"], BeforeValidator(_frame), PlainSerializer(lambda v: v if v == IMIX else q.format_bytes(v))]
+Number = Annotated[float, BeforeValidator(_ratio)]
+Words = Annotated[list[Word], BeforeValidator(listed)]
+
+
+class Workload(Strict):
+    """A network application; several values of a parameter, or engines of a stage, are measured side by side."""
+
+    name: Word
+    params: dict[str, Words] = Field(default_factory=dict)
+    engines: dict[str, Words] = Field(default_factory=dict)  #: stage -> engines, in place of the plan's ``engines``
+
+
+class Payload(Strict):
+    """What is behind the headers."""
+
+    source: Literal["random", "capture", "corpus"] = "random"
+    signature_share: AnyShare = 0.0  #: of the packets (with segments: of the messages) that carry a signature of the rules
+
+
+class Traffic(Strict):
+    """A traffic model, or a capture."""
+
+    source: Literal["model", "capture"] = "model"
+    flows: Annotated[int, _count("flows", 16_000_000)] = 10_000
+    popularity: Literal["zipf", "uniform"] = "zipf"
+    zipf_exponent: Number = 1.0
+    churn_per_s: Number = 0.0
+    protocol: Literal["udp", "tcp"] = "udp"
+    version: Literal[4, 6] = 4
+    payload: Payload = Field(default_factory=Payload)
+    segments: Annotated[int, _count("segments", 64)] = 1
+
+
+class Trial(Strict):
+    """How long packets are offered at one rate: ``ramp`` does not count, after ``duration`` nothing is sent for ``drain``."""
+
+    ramp: Seconds = 0.05
+    duration: Duration = 0.5
+    drain: Seconds = 0.05
+
+
+class Search(Strict):
+    """For the highest rate within a loss ratio, by multiple loss ratio search (draft-ietf-bmwg-mlrsearch)."""
+
+    goals: Annotated[list[Literal["NDR", "PDR"]], BeforeValidator(listed)] = Field(default=["NDR", "PDR"])  #: [] for no search
+    pdr_loss: Share = 0.005
+    width: Share = 0.02  #: of the bounds, relative, at which a search ends
+    min_rate: OfferedRate = Field(default=Rate("10kpps"), validate_default=True)
+    max_rate: OfferedRate = Field(default=Rate("20Mpps"), validate_default=True)
+    first_trial: Duration = 0.2
+    last_trial: Duration = 0.5
+    duration_sum: Duration = 1.0  #: of the trials at a rate that make it a bound
+    limit: Duration = 60.0  #: a search that takes longer is recorded as failed
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Search:
+        if self.last_trial < self.first_trial:
+            raise ValueError("search.last_trial is shorter than search.first_trial: lengthen one or shorten the other")
+        if self.duration_sum < self.last_trial:
+            raise ValueError("search.duration_sum is shorter than search.last_trial: one trial at least makes a bound")
+        for key, rate in (("min_rate", self.min_rate), ("max_rate", self.max_rate)):
+            if rate.pps is None:
+                raise ValueError(f"search.{key}: write packets per second, as 2Mpps")
+        if self.max_rate.pps <= self.min_rate.pps:
+            raise ValueError("search.max_rate is not above search.min_rate: raise one or lower the other")
+        return self
+
+
+class Memory(Strict):
+    """Of each program."""
+
+    huge_pages: Literal["auto", "yes", "no"] = "auto"
+    mb: Annotated[int, BeforeValidator(lambda v: q.count(v, "MB", 1 << 20))] = 512
+
+    @model_validator(mode="before")
+    @classmethod
+    def _words(cls, value: Any) -> Any:
+        """YAML reads yes and no as truth values."""
+        if isinstance(value, dict) and isinstance(value.get("huge_pages"), bool):
+            return value | {"huge_pages": "yes" if value["huge_pages"] else "no"}
+        return value
+
+
+class Plan(StudyPlan):
+    """A declared experiment of study ``end-to-end``."""
+
+    OPTIONS: ClassVar[Mapping[str, str]] = {"--workload": "workloads", "--engine": "engines", "--size": "frame_sizes", "--param": "params"}
+    MAY_BE_EMPTY: ClassVar[frozenset[str]] = frozenset({"leaves_out", "rates", "intervals"})
+
+    study: Word = "end-to-end"
+    workloads: Annotated[list[Annotated[Workload, BeforeValidator(_workload)]], BeforeValidator(listed)] = Field(
+        default=[Workload(name="flow-table"), Workload(name="application-recognition")]
+    )
+    params: dict[str, Words] = Field(default_factory=dict)  #: of every workload that has such a parameter
+    #: of each stage: its default engine, the best one (a short trial of each decides), all (one stage varied at a time), or those named
+    engines: Literal["default", "best", "all"] | Words = "default"
+    ports: Words = Field(default=["memif"])
+    port_arguments: dict[str, dict[str, Word]] = Field(default_factory=dict)  #: kind -> argument -> value
+    placements: Annotated[list[Literal["all-host", "all-device", "split"]], BeforeValidator(listed)] = Field(default=["all-host"])
+    device: Word = "local"  #: target of all-device, and of a split's second part
+    split: dict[str, Words] = Field(default_factory=dict)  #: workload -> stages of a split's first part; default: the first stage
+    frame_sizes: Annotated[list[Frame], BeforeValidator(listed)] = Field(default=[64, 1518])
+    traffic: Traffic = Field(default_factory=Traffic)
+    schedule: Literal["constant", "poisson", "burst"] = "constant"  #: of ``rates`` and the search
+    burst_packets: Annotated[int, _count("packets in a burst", 65536)] = 32  #: of schedule burst
+    rates: Annotated[list[OfferedRate], BeforeValidator(listed)] = Field(default_factory=list)
+    intervals: Annotated[list[Duration], BeforeValidator(listed)] = Field(default_factory=list)  #: between one packet and the next
+    search: Search = Field(default_factory=Search)
+    trial: Trial = Field(default_factory=Trial)
+    server_cpus: Annotated[list[Annotated[int, _count("CPUs", 1024)]], BeforeValidator(listed)] = Field(default=[1])
+    burst: Annotated[int, _count("packets in a burst", MAX_BURST)] = 32
+    verify: Literal["all", "sampled"] = "all"
+    memory: Memory = Field(default_factory=Memory)
+    silence: Duration = 60.0
+
+    @model_validator(mode="after")
+    def _has_loads(self) -> Plan:
+        if not self.rates and not self.intervals and not self.search.goals:
+            raise ValueError("no load is offered: name rates, intervals or goals of search")
+        if self.traffic.source == "model" and any(rate.word == RECORDED for rate in self.rates):
+            raise ValueError(f"rates: {RECORDED} are a capture's own times: set traffic.source to capture")
+        return self

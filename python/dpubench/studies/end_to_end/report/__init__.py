@@ -1,0 +1,70 @@
+"""The report of study ``end-to-end``: one offline HTML file, in the frame that the pages of all studies share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from dpubench.report import MIN_EFFECT, frame
+from dpubench.report.points import FEW_ROUNDS
+from dpubench.report.words import number
+from dpubench.results import warnings
+from dpubench.results.model import Interval
+from dpubench.studies.end_to_end import wording
+from dpubench.studies.end_to_end.model import RunSummary
+from dpubench.studies.end_to_end.report import model
+from dpubench.studies.end_to_end.report.page import Page, Part
+
+HERE: Final = Path(__file__).parent
+
+
+def write(runs: list[RunSummary], output: Path, baseline: str | None = None) -> None:
+    """Write the report of ``runs`` to ``output``, replacing it at once. ``baseline`` names one of them: its variants come first.
+
+    Raises :class:`ValueError` without runs or with a baseline that is none of them, :class:`OSError` if ``output`` cannot be written.
+    """
+    frame.save(render(model.build(runs, warnings.advice, MIN_EFFECT, baseline)), output)
+
+
+def render(page: Page) -> str:
+    """The page as HTML."""
+    return frame.render(page, page.all_runs[0].version, HERE, _FILTERS, min_effect=MIN_EFFECT)
+
+
+def _mega(interval: Interval | None) -> Interval:
+    """A rate in millions."""
+    return Interval(math.nan, math.nan, math.nan) if interval is None else Interval(interval.value / 1e6, interval.low / 1e6, interval.high / 1e6)
+
+
+def _ratio_limits(part: Part) -> tuple[float, float]:
+    """Ends of the axis that the ratios of a part are drawn on, on both sides of one."""
+    bounds = [b for r in part.ratios if r.ratio is not None for b in (r.ratio.value, r.ratio.low, r.ratio.high) if math.isfinite(b) and b > 0]
+    return min([*bounds, 0.8]), max([*bounds, 1.25])
+
+
+def _not_compared(part: Part) -> list[tuple[str, str, str]]:
+    """(variant, reason, where) of what could not be compared."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for r in part.ratios:
+        if r.ratio is None:
+            where = f"{part.frame_words[part.frames.index(r.frame)]} {r.load}"
+            found.setdefault((part.variants[r.variant].label, r.reason), []).append(where)
+    return [
+        (variant, reason, ", ".join(where[:3]) + (f" and {len(where) - 3} more" if len(where) > 3 else ""))
+        for (variant, reason), where in found.items()
+    ]
+
+
+_FILTERS: Final[dict[str, Callable[..., Any]]] = {
+    "mega": _mega,
+    "weakness": lambda point: wording.weakness(point, FEW_ROUNDS),
+    "why_empty": wording.why_empty,
+    "silent": lambda point: not wording.says_of_the_server(point),
+    "limit": wording.limit_text,
+    "ratio_limits": _ratio_limits,
+    "ratio_low": lambda part: number(_ratio_limits(part)[0]),
+    "ratio_high": lambda part: number(_ratio_limits(part)[1]),
+    "not_compared": _not_compared,
+}

@@ -1,0 +1,105 @@
+"""Data of the figures and downloads, as JSON-safe values: every number is one of the model's, or follows from them as said here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+from dpubench.report.figures import triple
+from dpubench.report.points import FEW_ROUNDS
+from dpubench.results.model import Interval
+from dpubench.studies.end_to_end import wording
+from dpubench.studies.end_to_end.model import PLACES, Percentiles, PointSummary, StageCost
+from dpubench.studies.end_to_end.report.page import Part
+from dpubench.studies.end_to_end.report.variants import Variants
+
+PERCENTILES: Final = ("p50", "p90", "p99", "p99_9", "max")
+
+
+def part_data(part: Part, variants: Variants) -> dict[str, Any]:
+    """What the figures of a part are drawn from."""
+    ids = [(index, p) for index, members in enumerate(variants.points) for _, p in members]
+    place = {p.id: i for i, (_, p) in enumerate(ids)}
+    return {
+        "workload": part.workload,
+        "anchor": part.anchor,
+        "isVirtual": part.is_virtual,
+        "links": part.links,
+        "labels": part.labels,
+        "frames": part.frames,
+        "frameWords": part.frame_words,
+        "variants": [
+            {"label": v.label, "told": v.told, "placement": v.placement, "isNull": v.is_null, "correctnessOnly": v.correctness_only}
+            for v in part.variants
+        ],
+        "baseline": part.baseline,
+        "points": [_point(index, p, part.labels, place) for index, p in ids],
+        "ratios": [
+            {"frame": r.frame, "load": r.load, "quantity": r.quantity, "variant": r.variant, "ratio": triple(r.ratio), "verdict": r.verdict,
+             "reason": r.reason, "rounds": r.rounds, "paired": r.paired}
+            for r in part.ratios
+        ],
+    }  # fmt: skip
+
+
+def _point(variant: int, p: PointSummary, shared_labels: Sequence[str], place: dict[str, int]) -> dict[str, Any]:
+    return {
+        "id": p.id,
+        "variant": variant,
+        "frame": p.frame,
+        "frameBytes": p.frame_bytes,
+        "load": p.load,
+        "kind": p.load_kind,
+        "schedule": p.schedule,
+        "offered": p.offered_pps,
+        "why": wording.why_empty(p),
+        "pps": triple(p.throughput_pps),
+        "gbps": triple(p.throughput_gbps),
+        "loss": triple(p.loss_ratio),
+        "places": [triple(p.loss_by_place.get(name)) for name in PLACES],
+        "cpu": triple(p.server_cpu_share),
+        "cpuWithheld": p.server_cpu_withheld,
+        "latency": _percentiles(p.latency),
+        "residence": _percentiles(p.residence),
+        "timestamps": p.timestamp_source,
+        "stages": [_stage(s, p.stages) for s in p.stages],
+        "floor": place.get(p.floor.point) if p.floor is not None else None,
+        "limit": p.limit,
+        "limitText": wording.limit_text(p),
+        "rounds": p.rounds,
+        "trials": p.trials,
+        "trialS": p.trial_s,
+        "weak": wording.weakness(p, FEW_ROUNDS),
+        "remarks": "; ".join([*wording.remarks(p), *(label for label in p.labels if label not in shared_labels)]),
+    }
+
+
+def _percentiles(times: Percentiles | None) -> dict[str, Any] | None:
+    """In ns, as everywhere; the page shows them in us."""
+    return None if times is None else {name: triple(getattr(times, name)) for name in PERCENTILES}
+
+
+def share_of_packets(stage: StageCost, stages: Sequence[StageCost]) -> float:
+    """Packets that went through ``stage``, of those that the server received: every packet is parsed, so that the largest count is theirs."""
+    most = max((s.packets for s in stages), default=0)
+    return stage.packets / most if most else math.nan
+
+
+def _stage(stage: StageCost, stages: Sequence[StageCost]) -> dict[str, Any]:
+    """``perPacket`` is the stage's cost spread over all packets of the server: what stages add up to."""
+    share = share_of_packets(stage, stages)
+    spread = Interval(*(v * share for v in (stage.ns_per_packet.value, stage.ns_per_packet.low, stage.ns_per_packet.high)))
+    return {
+        "name": stage.name,
+        "engine": stage.engine,
+        "ns": triple(stage.ns_per_packet),
+        "share": share if math.isfinite(share) else None,
+        "perPacket": triple(spread),
+        "sampled": stage.sampled_packets,
+        "path": ", ".join(str(v) for k in ("isa", "driver", "device", "library", "detail") if (v := stage.path.get(k)))
+        + (", hardware" if stage.path.get("is_hardware") else ""),
+        "buildNs": stage.build_ns,
+        "memoryBytes": stage.memory_bytes,
+        "verified": stage.verified,
+    }

@@ -1,0 +1,293 @@
+"""From analysed runs to what the page shows: pure functions and plain data."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+
+from dpubench.report.machine import bibtex, cpu_text, run_info
+from dpubench.report.page import RunInfo, Trouble, WarningGroup
+from dpubench.report.points import FEW_ROUNDS
+from dpubench.report.troubles import LISTED, Advice, warning_groups
+from dpubench.report.words import anchor, quantity
+from dpubench.results.model import Interval, Warning_
+from dpubench.studies.end_to_end import wording
+from dpubench.studies.end_to_end.model import PLACES, PointSummary, RunSummary
+from dpubench.studies.end_to_end.report import ratios
+from dpubench.studies.end_to_end.report.figures import PERCENTILES, part_data
+from dpubench.studies.end_to_end.report.page import Account, Link, Page, Part, Row, Sustained, Trust
+from dpubench.studies.end_to_end.report.variants import Placed, Variants
+
+
+def build(all_runs: Sequence[RunSummary], advice: Advice, min_effect: float, baseline: str | None = None) -> Page:
+    """The page of ``all_runs``; several stand side by side, and variants are set against one of the run ``baseline`` (its name, path or target).
+
+    Raises :class:`ValueError` without runs or with a baseline that is none of them.
+    """
+    if not all_runs:
+        raise ValueError("a report needs at least one run: name a run directory, or measure one with dpubench run end-to-end")
+    runs = _baseline_first(all_runs, baseline)
+    names = _names(runs)
+    infos = [run_info(run, name) for run, name in zip(runs, names, strict=True)]
+    parts: list[tuple[Part, Variants, int]] = []
+    tested: list[ratios.Judgeable] = []
+    for workload, is_virtual in _kinds(runs):
+        part, variants, rows = _part(workload, is_virtual, runs, names)
+        parts.append((part, variants, len(rows)))
+        tested += rows
+    judged = iter(ratios.judged(tested, min_effect))
+    for part, variants, number in parts:
+        part.ratios = [next(judged) for _ in range(number)]
+        part.data = part_data(part, variants)
+    found = [part for part, _, _ in parts]
+    warnings = warning_groups(((name, w) for run, name in zip(runs, names, strict=True) for w in _warnings(run)), advice)
+    failures, unavailable = _troubles(runs, names)
+    points = [p for run in runs for p in run.points]
+    return Page(
+        title=f"dpubench {runs[0].study}: {', '.join(names)}",
+        measured=_headline(runs, infos, found),
+        trust=_trust(points, sum(run.trials for run in runs), warnings, len(failures)),
+        all_runs=infos,
+        labels=[label for label in runs[0].labels if all(label in run.labels for run in runs)],
+        parts=found,
+        accounts=_accounts(found, [v for _, v, _ in parts], names),
+        links=_links(runs, names),
+        timestamps=list(dict.fromkeys(p.timestamp_source for p in points if p.timestamp_source)),
+        latency_floor=_latency_floor(points),
+        traffic=wording.assignments(wording.common(p.traffic for p in points), ", "),
+        warnings=warnings,
+        failures=failures[:LISTED],
+        failures_more=max(0, len(failures) - LISTED),
+        unavailable=unavailable,
+        bibtex=bibtex(runs, infos),
+        data={
+            "study": runs[0].study,
+            "runs": names,
+            "fewRounds": FEW_ROUNDS,
+            "places": [wording.PLACE_WORDS[place] for place in PLACES],
+            "percentiles": list(PERCENTILES),
+            "parts": [part.data for part in found],
+        },
+    )
+
+
+def _baseline_first(runs: Sequence[RunSummary], baseline: str | None) -> list[RunSummary]:
+    """``runs`` with the one that others are set against in front: the first that is called so, else that of their set, else the first."""
+    named = [run for run in runs if (run.is_baseline if baseline is None else baseline in (run.name, run.path, run.target))]
+    if baseline is not None and not named:
+        known = ", ".join(run.name for run in runs)
+        raise ValueError(f"baseline {baseline!r} is not among the runs of this report ({known}): name one of them with --baseline")
+    first = named[0] if named else runs[0]
+    return [first, *(run for run in runs if run is not first)]
+
+
+def _names(runs: Sequence[RunSummary]) -> list[str]:
+    return [run.name if run.target == "local" else f"{run.name} @{run.target}" for run in runs]
+
+
+def _kinds(runs: Sequence[RunSummary]) -> list[tuple[str, bool]]:
+    """(workload, whether its links are virtual) of every part. The null workload has a part of its own only where there is no other."""
+    found = list(dict.fromkeys((p.workload, p.is_virtual) for run in runs for p in run.points if not p.is_null))
+    covered = {is_virtual for _, is_virtual in found}
+    return found + list(dict.fromkeys((p.workload, p.is_virtual) for run in runs for p in run.points if p.is_null and p.is_virtual not in covered))
+
+
+def _part(
+    workload: str, is_virtual: bool, runs: Sequence[RunSummary], names: Sequence[str]
+) -> tuple[Part, Variants, Sequence[ratios.Judgeable]]:  # fmt: skip
+    """A part without its verdicts, its variants, and the rows that are to be judged."""
+    everything = [(i, p) for i, run in enumerate(runs) for p in run.points if p.is_virtual == is_virtual]
+    own = [(i, p) for i, p in everything if p.workload == workload]
+    floors = {(i, p.floor.point) for i, p in own if p.floor is not None}
+    links = {(i, p.port, p.server_cpus) for i, p in own}
+    null = [(i, p) for i, p in everything
+            if p.is_null and p.workload != workload and ((i, p.id) in floors or (i, p.port, p.server_cpus) in links)]  # fmt: skip
+    shared = wording.common(p.traffic for run in runs for p in run.points)
+    variants = Variants([*own, *null], names, shared)
+    sizes = {p.frame: (p.frame_bytes, wording.frame_text(p)) for _, p in [*own, *null]}
+    frames = sorted(sizes, key=lambda frame: sizes[frame][0])
+    catalog = next((run.workloads[workload] for run in runs if workload in run.workloads), {})
+    by_id = [{p.id: p for p in run.points} for run in runs]
+    rows = [Row(v, [_sustained(points, frame, runs, by_id) for frame in frames])
+            for v, points in zip(variants.of, variants.points, strict=True)]  # fmt: skip
+    by_load: list[dict[tuple[str, str], PointSummary]] = [{(p.frame, p.load): p for _, p in points} for points in variants.points]
+    baseline = _baseline(variants)
+    tested = [] if baseline is None else ratios.against(variants.of, by_load, baseline, frames, [run.rounds for run in runs])
+    known = {p.port: p.port_driver for _, p in own if p.port_driver}
+    drivers = dict.fromkeys(p.port + (f" ({known[p.port]})" if p.port in known else "") for _, p in own)
+    part = Part(
+        workload=workload,
+        anchor=anchor("w", workload) + ("" if is_virtual else "-line"),
+        summary=str(catalog.get("summary", "")),
+        is_virtual=is_virtual,
+        links=", ".join(drivers),
+        labels=[label for label in own[0][1].labels if all(label in p.labels for _, p in own)],
+        frames=frames,
+        frame_words=[sizes[frame][1] for frame in frames],
+        variants=variants.of,
+        rows=rows,
+        baseline=baseline,
+        ratios=[],
+        answer="",
+    )
+    part.answer = _answer(part) or _silence(part, [p for _, p in own])
+    return part, variants, tested
+
+
+def _sustained(points: Sequence[Placed], frame: str, runs: Sequence[RunSummary], by_id: Sequence[dict[str, PointSummary]]) -> Sustained | None:
+    """What a variant sustains at ``frame``."""
+    here = [(i, p) for i, p in points if p.frame == frame]
+    if not here:
+        return None
+    searched = {p.load_kind: (i, p) for i, p in here if p.load_kind in {"NDR", "PDR"}}
+    ndr, pdr = (searched.get(kind) for kind in ("NDR", "PDR"))
+    found = Sustained(ndr[1] if ndr else None, pdr[1] if pdr else None)
+    if not searched:
+        clean = [
+            p for _, p in here if p.load_kind == "rate" and p.loss_ratio is not None and p.loss_ratio.value == 0 and p.throughput_pps is not None
+        ]
+        found.tried = max(clean, key=lambda p: p.throughput_pps.value if p.throughput_pps else 0.0, default=None)
+    top = ndr or pdr
+    if top is not None and not top[1].is_null:
+        run, point = top
+        null = by_id[run].get(point.floor.point) if point.floor is not None else None
+        if null is None:
+            found.why_no_beyond = wording.why_empty(point) or "the null workload was not measured beside it"
+        else:
+            found.beyond, found.why_no_beyond = ratios.beyond(point, null, runs[run].rounds)
+    return found
+
+
+def _baseline(variants: Variants) -> int | None:
+    """The variant that others are set against: the first that ran all on the host and has figures; None with fewer than two."""
+    usable = [i for i, v in enumerate(variants.of) if not v.is_null and any(not wording.why_empty(p) for _, p in variants.points[i])]
+    if len(usable) < 2:
+        return None
+    return next((i for i in usable if variants.of[i].placement == "all-host" and not variants.of[i].correctness_only), usable[0])
+
+
+def _answer(part: Part) -> str:
+    """What the part's best variant sustains at its smallest frame, in a sentence; empty where it cannot be said."""
+    for index, words in enumerate(part.frame_words):
+        cells = [(row.variant, row.cells[index]) for row in part.rows if not row.variant.is_null and not row.variant.correctness_only]
+        for kind in ("ndr", "tried"):
+            found = [(p, v, c) for v, c in cells if c is not None and (p := getattr(c, kind)) is not None and not wording.why_empty(p)]
+            told = [(p.throughput_pps.value, p, v, c) for p, v, c in found if wording.says_of_the_server(p) and p.throughput_pps is not None]
+            if not told:
+                continue
+            pps, point, variant, cell = max(told, key=lambda entry: entry[0])
+            rate = f"{quantity(Interval(pps / 1e6, math.nan, math.nan)).value} Mpps of {words} frames over {point.port} without loss"
+            best = f"{variant.label}{f', the best of {len(told)}' if len(told) > 1 else ''}"
+            if kind == "tried":
+                return f"{part.workload} carried {rate} ({best}): the highest rate tried, no limit was searched for."
+            beside = ""
+            if cell.beyond is not None:
+                ratio, extra = quantity(cell.beyond.ratio), quantity(cell.beyond.extra_ns)
+                beside = f", {ratio.value} times what the null workload does: {extra.value} ns more of a server CPU per packet"
+            return f"{part.workload} sustains {rate} ({best}){beside}."
+    return ""
+
+
+def _silence(part: Part, points: Sequence[PointSummary]) -> str:
+    """Why nothing can be said of a part."""
+    reasons = [wording.why_empty(p) or (f"{wording.limit_text(p)}" if not wording.says_of_the_server(p) else "") for p in points]
+    why = _commonest([reason for reason in reasons if reason]) or "every rate tried lost packets"
+    return f"{part.workload}: nothing can be said of what the server sustains: {why if len(why) < 120 else why[:119] + '…'}."
+
+
+def _headline(runs: Sequence[RunSummary], infos: Sequence[RunInfo], parts: Sequence[Part]) -> str:
+    workloads = list(dict.fromkeys(part.workload for part in parts))
+    ports = list(dict.fromkeys(p.port for run in runs for p in run.points))
+    frames = sorted({(p.frame_bytes, wording.frame_text(p)) for run in runs for p in run.points})
+    sizes = f"{frames[0][1].removesuffix(' B')} to {frames[-1][1]} frames" if len(frames) > 1 else f"{frames[0][1]} frames" if frames else ""
+    if not workloads:
+        return f"Nothing was measured: {cpu_text(infos[0])}"
+    where = cpu_text(infos[0]) if len(runs) == 1 else ", ".join(info.name for info in infos)
+    return f"{' and '.join(workloads)}, client to server and back over {', '.join(ports)}, {sizes}: {where}"
+
+
+def _warnings(run: RunSummary) -> list[Warning_]:
+    return list(dict.fromkeys([*run.warnings, *(w for p in run.points for w in p.warnings)]))
+
+
+def _troubles(runs: Sequence[RunSummary], names: Sequence[str]) -> tuple[list[Trouble], list[Trouble]]:
+    failures, unavailable = [], []
+    for run, name in zip(runs, names, strict=True):
+        told = {f.point for f in run.failures}
+        failures += [Trouble(name, f.point or f.group or f"run ({f.phase})", f.message) for f in run.failures]
+        failures += [Trouble(name, p.id, p.failure) for p in run.points if p.failure and p.id not in told]
+        reasons: dict[tuple[str, str], int] = defaultdict(int)
+        for p in run.points:
+            if p.unavailable:
+                where = ", ".join(filter(None, [p.workload, wording.engines_text(p), wording.placement_text(p), p.port]))
+                reasons[(where, p.unavailable)] += 1
+        unavailable += [Trouble(name, where, reason, count) for (where, reason), count in reasons.items()]
+    return failures, unavailable
+
+
+def _trust(points: Sequence[PointSummary], trials: int, warnings: Sequence[WarningGroup], failed: int) -> Trust:
+    measured = [p for p in points if not wording.why_empty(p)]
+    loose = [p for p in measured if not p.converged]
+    widest = max(loose, key=lambda p: p.precision if math.isfinite(p.precision) else math.inf, default=None)
+    limits = Counter(p.limit for p in points)
+    worst = warnings[0] if warnings else None
+    return Trust(
+        points=len(measured),
+        trials=trials,
+        rounds=_span([p.rounds for p in measured]),
+        why_nothing="" if measured else _commonest([wording.why_empty(p) for p in points]),
+        trial_s=_span([p.trial_s for p in measured]),
+        not_converged=len(loose),
+        widest=widest.precision if widest else math.nan,
+        widest_where=widest.id if widest else "",
+        client_limited=limits["client-limited"],
+        stall_limited=limits["stall-limited"],
+        correctness_only=sum(wording.proves_correctness_only(p) for p in measured),
+        failed=failed,
+        unavailable=sum(bool(p.unavailable) for p in points),
+        warnings=sum(len(g.items) + g.more for g in warnings),
+        worst=worst.items[0][2] if worst else "",
+        worst_code=worst.code if worst else "",
+    )
+
+
+def _commonest(reasons: Sequence[str]) -> str:
+    return Counter(reasons).most_common(1)[0][0] if reasons else ""
+
+
+def _span(values: Sequence[float]) -> str:
+    """``6``, or ``4 to 6``."""
+    low, high = (f"{v:g}" for v in (min(values, default=0), max(values, default=0)))
+    return low if low == high else f"{low} to {high}"
+
+
+def _accounts(parts: Sequence[Part], variants: Sequence[Variants], names: Sequence[str]) -> list[Account]:
+    """What was checked, of every variant once: the null workload stands in several parts."""
+    found: dict[tuple[int, str, str, bool], list[PointSummary]] = {}
+    for part, of in zip(parts, variants, strict=True):
+        for variant, members in zip(of.of, of.points, strict=True):
+            found.setdefault((variant.run, members[0][1].workload, variant.told, part.is_virtual), [p for _, p in members])
+    return [
+        Account(names[run], workload, told, *(sum(getattr(p, name) for p in points) for name in
+                ("trials", "flows_checked", "duplicates", "reordered", "corrupted", "wrong")))
+        for (run, workload, told, _), points in found.items()
+    ]  # fmt: skip
+
+
+def _links(runs: Sequence[RunSummary], names: Sequence[str]) -> list[Link]:
+    found = []
+    for run, name in zip(runs, names, strict=True):
+        counts = Counter((p.port, p.port_driver, p.is_virtual) for p in run.points)
+        for (kind, driver, is_virtual), points in counts.items():
+            found.append(Link(name, kind, driver, str(run.ports.get(kind, {}).get("summary", "")), is_virtual, points))
+    return found
+
+
+def _latency_floor(points: Sequence[PointSummary]) -> str:
+    """p50 of the null workload over all its loads, in words."""
+    values = [p.latency.p50.value / 1e3 for p in points if p.is_null and p.latency is not None]
+    if not values:
+        return ""
+    low, high = (quantity(Interval(v, math.nan, math.nan)).value for v in (min(values), max(values)))
+    return f"{low} us" if low == high else f"{low} to {high} us"

@@ -1,0 +1,160 @@
+"""What the page of study ``end-to-end`` shows, as plain data.
+
+Vocabulary of the page: a *variant* is what points share that differ in frame size and load only: engines, placement, port, parameters, traffic. A
+*part* is a workload on links of one kind: software links and lines of hardware never stand in one figure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from dpubench.report.page import RunInfo, Trouble, WarningGroup
+from dpubench.results.model import Interval
+from dpubench.studies.end_to_end.model import PointSummary
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """See above."""
+
+    run: int
+    label: str  #: what tells it from the others of its part
+    told: str  #: all of it in words
+    placement: str
+    is_null: bool  #: the null workload: the floor of the others
+    correctness_only: bool  #: its times mean nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Beyond:
+    """What the application costs beyond the null workload, by the rates that both sustain."""
+
+    ratio: Interval  #: rate over that of the null workload
+    extra_ns: Interval  #: time of one server CPU per packet beyond that of the null workload
+
+
+@dataclass(slots=True)
+class Sustained:
+    """What a variant sustains at one frame size."""
+
+    ndr: PointSummary | None = None  #: None: not searched for
+    pdr: PointSummary | None = None
+    tried: PointSummary | None = None  #: without a search: the highest offered rate at which nothing was lost
+    beyond: Beyond | None = None
+    why_no_beyond: str = ""
+
+
+@dataclass(slots=True)
+class Row:
+    """A variant over all frame sizes."""
+
+    variant: Variant
+    cells: list[Sustained | None]  #: one a frame size; None: not in the plan
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """A variant against the first of its part, at one frame size and load."""
+
+    frame: str
+    load: str
+    quantity: str  #: "throughput", "latency p50", "latency p99"
+    variant: int  #: index into the part's variants
+    ratio: Interval | None
+    verdict: str  #: faster, slower, same, undecided, not comparable
+    reason: str
+    paired: bool  #: round by round; else by independent rounds
+    rounds: int
+
+
+@dataclass(slots=True)
+class Part:
+    """A workload on links of one kind."""
+
+    workload: str
+    anchor: str
+    summary: str
+    is_virtual: bool
+    links: str  #: in words: "memif (net_memif)"
+    labels: list[str]  #: said beside every figure of it
+    frames: list[str]  #: keys, smallest first
+    frame_words: list[str]
+    variants: list[Variant]
+    rows: list[Row]
+    baseline: int | None  #: index of the variant that others are set against; None: there is nothing to compare
+    ratios: list[Ratio]
+    answer: str  #: what it sustains, in a sentence
+    data: dict[str, Any] = field(default_factory=dict)  #: for the figures
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What was checked of a variant besides time."""
+
+    run: str
+    workload: str
+    told: str
+    trials: int
+    flows: int
+    duplicates: int
+    reordered: int
+    corrupted: int
+    wrong: int
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A port that the run used."""
+
+    run: str
+    kind: str
+    driver: str
+    summary: str
+    is_virtual: bool
+    points: int
+
+
+@dataclass(slots=True)
+class Trust:
+    """How far to trust the numbers."""
+
+    points: int
+    trials: int
+    rounds: str
+    trial_s: str
+    why_nothing: str  #: where nothing was measured, the commonest reason
+    not_converged: int
+    widest: float  #: relative half width of the worst point; nan if none
+    widest_where: str
+    client_limited: int  #: points
+    stall_limited: int
+    correctness_only: int
+    failed: int
+    unavailable: int
+    warnings: int
+    worst: str
+    worst_code: str
+
+
+@dataclass(slots=True)
+class Page:
+    """Everything the template needs."""
+
+    title: str
+    measured: str
+    trust: Trust
+    all_runs: list[RunInfo]
+    labels: list[str]  #: that every point has
+    parts: list[Part]
+    accounts: list[Account]
+    links: list[Link]
+    timestamps: list[str]
+    latency_floor: str  #: p50 of the null workload, in words; empty where it was not measured
+    traffic: str  #: what all points share of it
+    warnings: list[WarningGroup]
+    failures: list[Trouble]
+    failures_more: int
+    unavailable: list[Trouble]
+    bibtex: str
+    data: dict[str, Any]

@@ -1,0 +1,155 @@
+"""Placements and engines side by side: a variant against another at the same frame size and load, and against the null workload.
+
+Both were measured in the same rounds of one run, so that ratios are formed round by round where both have every round; else by the medians of
+independent rounds. Verdicts are those of :mod:`dpubench.results.statistics`, under false-discovery control over all that were tested. What the client
+or stalls limited says nothing of the server, and the latency of an overloaded server is the length of its queues: neither is compared.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from dpubench.results import statistics
+from dpubench.results.model import Interval
+from dpubench.results.statistics import Difference
+from dpubench.studies.end_to_end import wording
+from dpubench.studies.end_to_end.model import PointSummary
+from dpubench.studies.end_to_end.report.page import Beyond, Ratio, Variant
+
+THROUGHPUT: Final = "throughput"
+_KINDS: Final = ("NDR", "PDR", "flood", "recorded", "rate")  #: what is said first
+LATENCY: Final = {"latency p50": "round_p50_ns", "latency p99": "round_p99_ns"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Tested:
+    row: Ratio
+    difference: Difference  #: of speeds: above zero is faster
+
+
+Judgeable = Ratio | _Tested
+
+
+def difference(old: Sequence[float], new: Sequence[float], rounds: int) -> tuple[Difference | None, bool]:
+    """Difference new / old of two points' values of each round, and whether it was formed round by round (both have all ``rounds``)."""
+    a, b = (np.asarray(values, dtype=np.float64) for values in (old, new))
+    if not (a.size and b.size and np.all(np.isfinite(a)) and np.all(np.isfinite(b)) and np.all(a > 0) and np.all(b > 0)):
+        return None, False
+    if a.size == b.size == rounds:
+        return statistics.difference_of_rounds(b / a, np.ones(a.size)), True
+    return statistics.unpaired_difference(np.log(a), np.log(b)), False
+
+
+def against(
+    variants: Sequence[Variant],
+    by_variant: Sequence[dict[tuple[str, str], PointSummary]],
+    baseline: int,
+    frames: Sequence[str],
+    rounds: Sequence[int],
+) -> list[Judgeable]:
+    """Every variant of a part against ``baseline``; points by (frame, load). Verdicts come later, over all parts: see :func:`judged`."""
+    rows: list[Judgeable] = []
+    for index, variant in enumerate(variants):
+        if index == baseline or variant.is_null or variant.run != variants[baseline].run:
+            continue
+        keys = sorted(by_variant[baseline], key=lambda key: (frames.index(key[0]), _KINDS.index(by_variant[baseline][key].load_kind)))
+        for key in keys:
+            if key in by_variant[index]:
+                rows += _rows(index, by_variant[baseline][key], by_variant[index][key], rounds[variant.run])
+    return rows
+
+
+def _rows(index: int, old: PointSummary, new: PointSummary, rounds: int) -> list[Judgeable]:
+    """What may be compared at one frame size and load: of a search or a flood the rate, of an offered rate the latency."""
+    if old.load_kind == "recorded":
+        return []
+    quantities = [THROUGHPUT] if old.load_kind in {"NDR", "PDR", "flood"} else list(LATENCY)
+    why = _why_not(old, new)
+    if why:
+        return [Ratio(old.frame, old.load, quantities[-1], index, None, "not comparable", why, False, 0)]
+    return [_row(index, old, new, quantity, rounds) for quantity in quantities]
+
+
+def _why_not(old: PointSummary, new: PointSummary) -> str:
+    """Why two points are not compared; empty if they may be."""
+    for point in (new, old):
+        who = wording.engines_text(point) or point.workload
+        if why := wording.why_empty(point):
+            return f"{who}: {why}"
+        if not wording.says_of_the_server(point):
+            return f"{who}: {wording.limit_text(point)}: no statement on the server"
+        if wording.proves_correctness_only(point):
+            return f"{point.placement} on too few CPUs: proves correctness only"
+        if old.load_kind == "rate" and point.limit:
+            return f"{who}, {point.placement}: overloaded at this rate, so that its latency is the length of its queues"
+    return ""
+
+
+def _row(index: int, old: PointSummary, new: PointSummary, quantity: str, rounds: int) -> Judgeable:
+    values = [p.round_pps if quantity == THROUGHPUT else getattr(p, LATENCY[quantity]) for p in (old, new)]
+    found, paired = difference(values[0], values[1], rounds)
+    number = min(len(v) for v in values)
+    if found is None:
+        return Ratio(old.frame, old.load, quantity, index, None, "not comparable", "fewer than two rounds hold both", False, number)
+    row = Ratio(old.frame, old.load, quantity, index, found.interval, "", "", paired, number)
+    faster = found if quantity == THROUGHPUT else Difference(-found.log_ratio, found.error, found.freedom, found.moved)
+    return _Tested(row, faster)
+
+
+def judged(rows: Sequence[Judgeable], min_effect: float) -> list[Ratio]:
+    """``rows`` with their verdicts."""
+    adjusted = iter(statistics.benjamini_hochberg([row.difference.p_value for row in rows if isinstance(row, _Tested)]))
+    return [_judged(row, float(next(adjusted)), min_effect) if isinstance(row, _Tested) else row for row in rows]
+
+
+def _judged(tested: _Tested, adjusted_p: float, min_effect: float) -> Ratio:
+    verdict = statistics.verdict(tested.difference, adjusted_p, min_effect)
+    reason = ""
+    if verdict == "undecided":
+        far = abs(tested.difference.log_ratio) > math.log1p(min_effect)
+        reason = (
+            f"a difference this large arises by chance too often (p = {adjusted_p:.2g} after false-discovery control)"
+            if far
+            else f"the interval reaches beyond the minimum effect of {100 * min_effect:g} %"
+        )
+    row = tested.row
+    few = f"only {row.rounds} rounds" if row.rounds < statistics.MINIMUM_ROUNDS else ""
+    told = "; ".join(filter(None, [reason, few]))
+    return Ratio(row.frame, row.load, row.quantity, row.variant, row.ratio, verdict, told, row.paired, row.rounds)
+
+
+def beyond(point: PointSummary, null: PointSummary, rounds: int) -> tuple[Beyond | None, str]:
+    """What ``point`` costs beyond ``null`` by the rates that both sustain; else why that cannot be said.
+
+    The time per packet is that of the server's CPUs: CPUs / rate. Half widths of the two times add in quadrature.
+    """
+    for p in (point, null):
+        who = "null workload" if p.is_null else p.load
+        if why := wording.why_empty(p):
+            return None, f"{who}: {why}"
+        if not wording.says_of_the_server(p):
+            return None, f"{who}: {wording.limit_text(p)}"
+    if wording.proves_correctness_only(point):
+        return None, "split on too few CPUs: proves correctness only"
+    if point.server_cpus != null.server_cpus:
+        return None, "the null workload ran on another number of CPUs"
+    found, _ = difference(null.round_pps, point.round_pps, rounds)
+    rate, floor = point.throughput_pps, null.throughput_pps
+    if rate is None or floor is None or not (rate.value > 0 and floor.value > 0):
+        return None, "no rate was found"
+    times = [_time_ns(interval, point.server_cpus) for interval in (rate, floor)]
+    extra = times[0].value - times[1].value
+    half = math.hypot(*((t.high - t.low) / 2 for t in times))
+    ratio = found.interval if found is not None else Interval(rate.value / floor.value, math.nan, math.nan)
+    return Beyond(ratio, Interval(extra, extra - half, extra + half)), ""
+
+
+def _time_ns(rate_pps: Interval, cpus: int) -> Interval:
+    scale = cpus * 1e9
+    low, high = (scale / bound if bound > 0 else math.nan for bound in (rate_pps.high, rate_pps.low))
+    return Interval(scale / rate_pps.value, low, high)

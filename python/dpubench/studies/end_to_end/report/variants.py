@@ -1,0 +1,74 @@
+"""Which points of a part belong together, and what to call them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from dpubench.report.words import parameter_text
+from dpubench.studies.end_to_end import wording
+from dpubench.studies.end_to_end.model import PointSummary
+from dpubench.studies.end_to_end.report.page import Variant
+
+_ORDER: Final = ("run", "engines", "placement", "port", "CPUs", "parameter", "traffic", "schedule")
+
+Placed = tuple[int, PointSummary]  #: (run, point)
+
+
+def _traits(run_name: str, point: PointSummary, schedules: int, shared: Mapping[str, str]) -> dict[str, str]:
+    """What tells a variant from another: trait -> words."""
+    single = len(point.engines) == 1
+    traits = {"run": run_name}
+    traits |= {f"engines {stage}": engine if single else f"{stage} {engine}" for stage, engine in point.engines.items()}
+    traits["placement"] = wording.placement_text(point)
+    traits["port"] = point.port
+    traits["CPUs"] = f"{point.server_cpus} server CPU{'' if point.server_cpus == 1 else 's'}"
+    traits |= {f"parameter {name}": parameter_text(name, value) for name, value in sorted(point.params.items())}
+    traits |= {
+        f"traffic {name}": f"traffic {name.replace('_', ' ')} {value}" for name, value in sorted(point.traffic.items()) if shared.get(name) != value
+    }
+    if schedules > 1 and point.load_kind == "rate":
+        traits["schedule"] = point.schedule
+    return traits
+
+
+class Variants:
+    """The variants of some points of one workload, in the order of the run; the null workload's last."""
+
+    def __init__(self, placed: Sequence[Placed], run_names: Sequence[str], shared_traffic: Mapping[str, str]) -> None:
+        """``shared_traffic``: what of the traffic all points of the page have; it is said once, and not of each."""
+        schedules = len({p.schedule for _, p in placed if p.load_kind == "rate"})
+        found: dict[tuple[tuple[str, str], ...], list[Placed]] = {}
+        for run, point in placed:
+            key = (*_traits(run_names[run], point, schedules, shared_traffic).items(), ("null", str(point.is_null)))
+            found.setdefault(key, []).append((run, point))
+        ordered = sorted(found, key=lambda key: dict(key)["null"] == "True")  # stable
+        keys = {is_null: [dict(key) for key in ordered if (dict(key)["null"] == "True") == is_null] for is_null in (False, True)}
+        self.of: list[Variant] = []
+        self.points: list[list[Placed]] = []
+        for key in ordered:
+            members = found[key]
+            run, point = members[0]
+            traits = dict(key)
+            is_null = traits.pop("null") == "True"
+            alike = keys[is_null]
+            differing = [name for name in traits if any(other.get(name) != traits[name] for other in alike)]
+            self.of.append(
+                Variant(
+                    run=run,
+                    label=_label(traits, differing, point),
+                    told=", ".join(words for name, words in traits.items() if name != "run" or len(run_names) > 1),
+                    placement=point.placement,
+                    is_null=is_null,
+                    correctness_only=all(wording.proves_correctness_only(p) for _, p in members),
+                )
+            )
+            self.points.append(members)
+
+
+def _label(traits: dict[str, str], differing: Sequence[str], point: PointSummary) -> str:
+    """What differs, or where nothing does the engines and the placement."""
+    words = ", ".join(traits[name] for name in sorted(differing, key=lambda n: _ORDER.index(n.split(" ", 1)[0])))
+    if point.is_null:
+        return f"null workload ({words})" if words else "null workload"
+    return words or ", ".join(filter(None, [wording.engines_text(point), wording.placement_text(point)]))

@@ -1,0 +1,304 @@
+"""From a run directory to a :class:`~dpubench.studies.end_to_end.model.RunSummary`: trials to rounds, rounds to intervals.
+
+Of a rate every round has one trial that counts: the one that neither the client nor a stall limited. Of NDR and PDR every round has the bound that
+its search found, and the longest trial at it for everything else. Intervals are over rounds (:mod:`dpubench.results.statistics`).
+"""
+
+from __future__ import annotations
+
+import math
+import statistics as plain
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, cast
+
+from dpubench.errors import UserError
+from dpubench.plans.load import read_plan
+from dpubench.results import statistics
+from dpubench.results.model import Failure, Interval, Warning_
+from dpubench.results.store import RUN_SET, RunDirectory
+from dpubench.studies.end_to_end import trials
+from dpubench.studies.end_to_end.expand import Configuration, Load
+from dpubench.studies.end_to_end.model import (
+    NULL_WORKLOAD,
+    PLACES,
+    SHORT_TRIALS,
+    VIRTUAL_LINK,
+    Floor,
+    Limit,
+    Percentiles,
+    PointSummary,
+    RunSummary,
+    StageCost,
+)
+from dpubench.studies.end_to_end.plan import RFC2544_TRIAL_S, Plan
+
+TIMESTAMPS: Final = "client's clock, read once per burst"
+#: Limits of trials that say nothing of the server.
+NOT_THE_SERVER: Final = ("client-limited", "stall-limited")
+_SEARCHES: Final = ("NDR", "PDR")
+
+Row = dict[str, Any]
+
+
+def summaries(path: Path) -> list[RunSummary]:
+    """The run in ``path``, analysed, whatever its status. @raises UserError when it is not readable"""
+    record = RunDirectory(path).record()
+    if record["schema"] == RUN_SET:
+        raise UserError(f"{path}: a run of study end-to-end is of one target, and this is a set of several")
+    plan, _ = read_plan(RunDirectory(path).plan_file)
+    if not isinstance(plan, Plan):
+        raise UserError(f"{path}: its plan is of study {plan.study}")
+    try:
+        return [_summary(record, plan, path)]
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UserError(f"{path / 'run.json'}: does not follow dpubench.run/1 of study end-to-end ({error!r})") from error
+
+
+def _summary(record: Mapping[str, Any], plan: Plan, path: Path) -> RunSummary:
+    rows: dict[str, list[Row]] = defaultdict(list)
+    for row in trials.read(path):
+        rows[row["configuration"]].append(row)
+    state = {p["id"]: p for p in record["points"]}
+    warnings = [Warning_(w["code"], w["message"], w.get("point"), w.get("group")) for w in record["warnings"]]
+    points = []
+    for entry in record["configurations"]:
+        configuration = Configuration.from_record(entry)
+        for load in (Load(**item) for item in record["loads"][configuration.frame]):
+            point = _described(record, plan, entry, configuration, load)
+            found = state.get(point.id, {})
+            point.failure, point.unavailable = found.get("failure", ""), found.get("unavailable", "")
+            point.warnings = [w for w in warnings if w.point == point.id]
+            _measured(point, _of_load(rows[configuration.id], load), plan, entry)
+            points.append(point)
+    _set_floors(points)
+    common = [label for label in (points[0].labels if points else []) if all(label in p.labels for p in points)]
+    target = record["target_info"]
+    return RunSummary(
+        str(record["name"]), str(path), str(record["study"]), str(record["plan"]), plan.summary, str(record["status"]), str(record["started"]),
+        str(record["finished"]), str(record["command"]), str(record["version"]), float(record["precision_target"]), dict(record["machine"]),
+        dict(record["build"]), dict(record["inputs"]), dict(record["workloads"]), dict(record["ports"]), points, warnings,
+        [Failure(f["phase"], f["message"], f.get("point"), f.get("group")) for f in record["failures"]], list(record["left_out"]), common,
+        len(record["rounds"]), sum(r["event"] == trials.TRIAL for found in rows.values() for r in found), str(record["target"]), str(target["spec"]),
+        str(target["label"]),
+    )  # fmt: skip
+
+
+def _of_load(rows: Sequence[Row], load: Load) -> list[Row]:
+    """Trials of a search are those of all its goals."""
+    if load.kind not in _SEARCHES:
+        return [r for r in rows if r["load"] == load.name]
+    return [r for r in rows if (r["event"] == trials.TRIAL and r["load"] in _SEARCHES) or (r["event"] == trials.FOUND and r["load"] == load.name)]
+
+
+def _described(record: Mapping[str, Any], plan: Plan, entry: Mapping[str, Any], configuration: Configuration, load: Load) -> PointSummary:
+    """A point without what was measured."""
+    server = next((event for side, event in entry.get("ready", {}).items() if side.startswith("server")), None)
+    port = server["ports"][0] if server is not None else {}
+    kind = record["ports"].get(configuration.port, {})
+    is_virtual = bool(port.get("is_virtual", kind.get("is_virtual", True)))
+    trial_s = plan.search.last_trial if load.kind in _SEARCHES else plan.trial.duration
+    labels = [VIRTUAL_LINK] if is_virtual else []
+    labels += [SHORT_TRIALS] if trial_s < RFC2544_TRIAL_S else []
+    on_device = configuration.placement == "all-device"
+    return PointSummary(
+        id=f"{configuration.id}/{load.name}", configuration=configuration.id, workload=configuration.workload, params=configuration.params,
+        engines=configuration.engines, placement=configuration.placement,  # type: ignore[arg-type]  # as the plan's model has checked it
+        server_target=plan.device if on_device else plan.target[0], device_target=plan.device if configuration.placement == "split" else "",
+        port=configuration.port, port_driver=str(port.get("driver", "")), is_virtual=is_virtual, server_cpus=configuration.server_cpus,
+        frame=configuration.frame, frame_bytes=configuration.frame_bytes, traffic=traffic_words(plan), schedule=load.schedule, load=load.name,
+        load_kind=load.kind,  # type: ignore[arg-type]  # made by expand.loads_of
+        offered_pps=load.rate_pps, loss_goal=load.loss_goal, is_null=configuration.workload == NULL_WORKLOAD, trial_s=trial_s,
+        labels=labels + list(entry.get("labels", [])),
+    )  # fmt: skip
+
+
+def traffic_words(plan: Plan) -> dict[str, str]:
+    """What of the traffic no other field says."""
+    traffic = plan.traffic
+    if traffic.source == "capture":
+        return {"source": "capture"}
+    words = {"flows": str(traffic.flows), "popularity": traffic.popularity, "payload": traffic.payload.source}
+    words["signature_share"] = f"{traffic.payload.signature_share:g}"
+    if traffic.popularity == "zipf":
+        words["zipf_exponent"] = f"{traffic.zipf_exponent:g}"
+    optional = {
+        "churn_per_s": traffic.churn_per_s and f"{traffic.churn_per_s:g}", "protocol": traffic.protocol != "udp" and traffic.protocol,
+        "version": traffic.version != 4 and str(traffic.version), "segments": traffic.segments != 1 and str(traffic.segments),
+    }  # fmt: skip
+    return words | {k: str(v) for k, v in optional.items() if v}
+
+
+# --------------------------------------------------------------------------- what was measured
+
+
+def _measured(point: PointSummary, rows: Sequence[Row], plan: Plan, entry: Mapping[str, Any]) -> None:
+    """Fills in what the trials ``rows`` of a point say."""
+    tried = [r for r in rows if r["event"] == trials.TRIAL]
+    point.trials = len(tried)
+    for name in ("duplicates", "reordered", "corrupted", "wrong"):
+        setattr(point, name, sum(r[name] or 0 for r in tried))
+    point.flows_checked = sum(r["flows"] or 0 for r in tried)
+    is_search = point.load_kind in _SEARCHES
+    by_round = _found_rounds(rows, point) if is_search else _rate_rounds(tried, point)
+    if point.failure:
+        return
+    if not by_round:
+        if is_search and any(r["event"] == trials.FOUND for r in rows):
+            point.failure = f"search: at the lowest rate, {plan.search.min_rate}, more is lost than the goal"
+        return
+    point.rounds = len(by_round)
+    chosen = [trial for _, trial in by_round if trial is not None]
+    point.round_pps = [pps for pps, _ in by_round]
+    point.throughput_pps = statistics.interval_of_rounds(point.round_pps)
+    point.throughput_gbps = _scaled(point.throughput_pps, 8e-9 * _frame_bytes(chosen, point.frame_bytes))
+    point.precision = statistics.precision(point.throughput_pps)
+    point.converged = statistics.has_converged(point.round_pps, plan.precision)
+    if chosen:
+        _of_trials(point, chosen, entry)
+
+
+def _rate_rounds(tried: Sequence[Row], point: PointSummary) -> list[tuple[float, Row | None]]:
+    """(packets per second, trial) of each round that has a valid one; the limits of all rounds' last trials go to ``point``."""
+    last: dict[int, Row] = {}
+    for row in sorted(tried, key=lambda r: r["attempt"]):
+        last[row["round"]] = row
+    limits = [str(row["limit"]) for row in last.values()]
+    point.limits = dict(Counter(limits))
+    valid = [last[number] for number in sorted(last) if last[number]["limit"] not in NOT_THE_SERVER]
+    by_server = sum(row["limit"] == "server-limited" for row in valid)
+    if valid:
+        point.limit = "server-limited" if 2 * by_server > len(valid) else ""
+    else:
+        point.limit = _most([limit for limit in limits if limit])
+    return [(row["received"] / row["duration_s"], row) for row in valid]
+
+
+def _found_rounds(rows: Sequence[Row], point: PointSummary) -> list[tuple[float, Row | None]]:
+    """(rate found, longest trial at it) of each round whose search found one; what bounded the searches goes to ``point``."""
+    found = sorted((r for r in rows if r["event"] == trials.FOUND), key=lambda r: r["round"])
+    limits = [str(r["limit"]) for r in found]
+    point.limits = dict(Counter(limits))
+    others = [limit for limit in limits if limit]
+    point.limit = _most(others) if 2 * len(others) > len(limits) else ""
+    by_round = []
+    for row in found:
+        if row["lower_pps"] is None:
+            continue
+        at = [
+            r for r in rows
+            if r["event"] == trials.TRIAL and r["round"] == row["round"] and math.isclose(r["rate_pps"], row["lower_pps"], rel_tol=1e-6)
+            and r["limit"] not in NOT_THE_SERVER
+        ]  # fmt: skip
+        by_round.append((float(row["lower_pps"]), max(at, key=lambda r: (r["duration_s"], -_lost(r))) if at else None))
+    return by_round
+
+
+def _most(limits: Sequence[str]) -> Limit:
+    return cast("Limit", max(limits, key=limits.count) if limits else "")
+
+
+def _lost(row: Row) -> int:
+    return max(int(row["due"]) - int(row["received"]) - int(row["excused"] or 0), 0)
+
+
+def _frame_bytes(chosen: Sequence[Row], otherwise: float) -> float:
+    """Mean bytes of the frames that came back, with FCS."""
+    packets = sum(r["received"] for r in chosen)
+    return sum(r["received_bytes"] for r in chosen) / packets if packets else otherwise
+
+
+def _of_trials(point: PointSummary, chosen: Sequence[Row], entry: Mapping[str, Any]) -> None:
+    point.loss_ratio = _share([_lost(r) / r["due"] if r["due"] else 0.0 for r in chosen])
+    if all(r["lost_server_receive"] is not None for r in chosen):
+        point.loss_by_place = {place: _share([r[f"lost_{place}"] / r["due"] if r["due"] else 0.0 for r in chosen]) for place in PLACES}
+    point.server_cpu_withheld = next((r["cpu_withheld"] for r in chosen if r["cpu_withheld"]), "")
+    shares = [share for r in chosen if (share := _busy_share(r)) is not None]
+    if shares and not point.server_cpu_withheld:
+        point.server_cpu_share = _share(shares)
+    point.latency = _percentiles([r["latency_ns"] for r in chosen])
+    point.timestamp_source = TIMESTAMPS if point.latency is not None else ""
+    point.residence = _percentiles([r["servers"][0]["residence_ns"] for r in chosen])
+    if point.latency is not None:
+        point.round_p50_ns = [r["latency_ns"]["p50"] for r in chosen if r["latency_ns"]]
+        point.round_p99_ns = [r["latency_ns"]["p99"] for r in chosen if r["latency_ns"]]
+    point.stages = _stages(chosen, entry)
+
+
+def _busy_share(row: Row) -> float | None:
+    busy, idle = (sum(s[name] or 0 for s in row["servers"]) for name in ("busy_ns", "idle_ns"))
+    return busy / (busy + idle) if busy + idle > 0 else None
+
+
+def _share(values: Sequence[float]) -> Interval:
+    """Of shares, which may be 0: its interval stays within 0 and 1."""
+    found = statistics.linear_interval_of_rounds(values)
+    low, high = (v if math.isnan(v) else min(max(v, 0.0), 1.0) for v in (found.low, found.high))
+    return Interval(found.value, low, high)
+
+
+def _scaled(interval: Interval, factor: float) -> Interval:
+    return Interval(interval.value * factor, interval.low * factor, interval.high * factor)
+
+
+def _percentiles(found: Sequence[Mapping[str, Any] | None]) -> Percentiles | None:
+    known = [f for f in found if f is not None and f["p50"] is not None]
+    if not known:
+        return None
+
+    def over_rounds(name: str) -> Interval:
+        return statistics.interval_of_rounds([f[name] for f in known])
+
+    buckets: Counter[float] = Counter()
+    for histogram in known:
+        for bucket in histogram["buckets"]:
+            buckets[bucket["ns"]] += bucket["packets"]
+    mean = over_rounds("mean") if all(f["mean"] is not None for f in known) else None
+    p50, p90, p99, p99_9, most = map(over_rounds, ("p50", "p90", "p99", "p99_9", "max"))
+    return Percentiles(p50, p90, p99, p99_9, most, mean, tuple(sorted(buckets.items())))
+
+
+def _stages(chosen: Sequence[Row], entry: Mapping[str, Any]) -> list[StageCost]:
+    """Each stage's cost: per round sampled time over sampled packets; of a split's parts in the order of the way."""
+    ready = {s["name"]: s for event in entry.get("ready", {}).values() for s in event.get("stages", [])}
+    rounds: dict[str, list[float]] = {}
+    packets: Counter[str] = Counter()
+    sampled: Counter[str] = Counter()
+    for row in chosen:
+        for name, found in _stage_totals(row).items():
+            packets[name] += int(found["packets"])
+            sampled[name] += int(found["sampled_packets"])
+            if found["sampled_packets"]:
+                rounds.setdefault(name, []).append(found["sampled_ns"] / found["sampled_packets"])
+    costs = []
+    for name, values in rounds.items():
+        told = ready.get(name, {})
+        builds = [b for b in entry.get("build_ns", {}).get(name, []) if b]
+        costs.append(
+            StageCost(
+                name, str(told.get("engine", "")), statistics.linear_interval_of_rounds(values), packets[name], sampled[name],
+                dict(told.get("path", {})), plain.median(builds) if builds else None, told.get("memory_bytes"), str(told.get("verified", "")),
+            )
+        )  # fmt: skip
+    return costs
+
+
+def _stage_totals(row: Row) -> dict[str, dict[str, float]]:
+    totals: dict[str, dict[str, float]] = {}
+    for server in row["servers"]:
+        for stage in server["stages"]:
+            at = totals.setdefault(stage["name"], {"packets": 0, "sampled_packets": 0, "sampled_ns": 0.0})
+            for key in at:
+                at[key] += stage[key]
+    return totals
+
+
+def _set_floors(points: Sequence[PointSummary]) -> None:
+    """The null workload on the same link at the same load."""
+    key: Callable[[PointSummary], tuple[Any, ...]] = lambda p: (p.port, p.frame, p.server_cpus, p.load)  # noqa: E731
+    floors = {key(p): p for p in points if p.is_null}
+    for point in points:
+        floor = floors.get(key(point))
+        if floor is not None and floor is not point and (floor.throughput_pps is not None or floor.latency is not None):
+            point.floor = Floor(floor.id, floor.throughput_pps, floor.latency, floor.residence, floor.server_cpu_share)

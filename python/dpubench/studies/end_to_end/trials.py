@@ -1,0 +1,129 @@
+"""Trials as they are kept: line by line while a round is under way, as columns once it is whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from dpubench.errors import UserError
+from dpubench.results.store import Event, RunDirectory, RunWriter, read_ndjson
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+TRIAL: Final = "trial"
+FOUND: Final = "found"
+
+_COUNTS: Final = (
+    "due", "sent", "tx_full", "received", "duplicates", "reordered", "corrupted", "wrong", "stale", "foreign", "excused", "sent_bytes",
+    "received_bytes",
+)  # fmt: skip
+_LOST: Final = ("client_transmit", "server_receive", "server_drop", "server_transmit", "client_receive")
+_PERCENTILES: Final = ("p50", "p90", "p99", "p99_9", "max", "mean")
+
+
+def kept_trial(where: Mapping[str, Any], trial: Event, served: list[Event], checked: Event | None, verdict: Mapping[str, Any]) -> Event:
+    """The record of a trial: ``where`` (round, configuration, load, attempt, rate_pps, duration_s), both accounts, and what it was limited by."""
+    return {"event": TRIAL, **where, **verdict, "trial": trial, "served": served, "checked": checked}
+
+
+def schema() -> pa.Schema:
+    """Columns of a round's parquet file: one row a trial, and one for each goal that a search found."""
+    import pyarrow as pa
+
+    text, whole, real = pa.string(), pa.int64(), pa.float64()
+    percentiles = pa.struct([*((n, real) for n in _PERCENTILES), ("buckets", pa.list_(pa.struct([("ns", real), ("packets", whole)])))])
+    stage = pa.struct([("name", text), ("packets", whole), ("sampled_packets", whole), ("sampled_ns", real)])
+    server = pa.struct(
+        [
+            *((n, whole) for n in ("received", "transmitted", "tx_full", "stale", "foreign", "pool_empty")),
+            *((n, real) for n in ("busy_ns", "idle_ns", "cpu_ns")),
+            ("dropped", pa.map_(text, whole)),
+            ("stages", pa.list_(stage)),
+            ("residence_ns", percentiles),
+            ("gaps", pa.list_(pa.struct([("at_ns", real), ("length_ns", real)]))),
+        ]
+    )
+    names = [(n, text) for n in ("event", "configuration", "load", "limit", "reason", "cpu_withheld")]
+    return pa.schema(
+        [
+            *names, ("round", whole), ("attempt", whole), ("rate_pps", real), ("duration_s", real), ("stalled", whole),
+            *((n, whole) for n in _COUNTS), ("elapsed_ns", real), ("lag_p50_ns", real), ("lag_p99_ns", real), ("lag_max_ns", real),
+            ("latency_ns", percentiles), *((f"lost_{n}", whole) for n in _LOST), ("flows", whole), ("flows_wrong", whole),
+            ("gaps", pa.list_(pa.struct([("at_ns", real), ("length_ns", real)]))),
+            ("losses", pa.list_(pa.struct([("first_due_ns", real), ("last_due_ns", real), ("packets", whole)]))),
+            ("servers", pa.list_(server)), ("loss_goal", real), ("lower_pps", real), ("upper_pps", real),
+        ]
+    )  # fmt: skip
+
+
+def table(events: list[Event]) -> pa.Table:
+    """Kept events as a table of :func:`schema`."""
+    import pyarrow as pa
+
+    return pa.Table.from_pylist([_row(event) for event in events if event.get("event") in (TRIAL, FOUND)], schema=schema())
+
+
+def _row(event: Event) -> dict[str, Any]:
+    row = {k: v for k, v in event.items() if k not in ("trial", "served", "checked")}
+    if event["event"] == FOUND:
+        return row
+    trial, checked = event["trial"], event["checked"]
+    row |= {name: trial.get(name, 0) for name in _COUNTS}
+    row |= {f"lag_{name}_ns": trial.get("lag_ns", {}).get(name) for name in ("p50", "p99", "max")}
+    row |= {"elapsed_ns": trial.get("elapsed_ns"), "latency_ns": _percentiles(trial.get("latency_ns")), "gaps": _gaps(trial["gaps"])}
+    row["losses"] = [dict(zip(("first_due_ns", "last_due_ns", "packets"), run, strict=True)) for run in trial["losses"]]
+    row["servers"] = [_server(served) for served in event["served"]]
+    if checked is not None:
+        row |= {f"lost_{place}": checked["lost"][place] for place in _LOST}
+        row |= {"flows": checked.get("flows"), "flows_wrong": checked.get("flows_wrong")}
+    return row
+
+
+def _server(served: Event) -> dict[str, Any]:
+    row = {
+        name: served.get(name) for name in ("received", "transmitted", "tx_full", "stale", "foreign", "pool_empty", "busy_ns", "idle_ns", "cpu_ns")
+    }
+    costs = {**served.get("loop", {}), **served.get("stages", {})}
+    row["stages"] = [{"name": name, **{k: cost[k] for k in ("packets", "sampled_packets", "sampled_ns")}} for name, cost in costs.items()]
+    return row | {
+        "dropped": list(served["dropped"].items()), "residence_ns": _percentiles(served.get("residence_ns")), "gaps": _gaps(served["gaps"]),
+    }  # fmt: skip
+
+
+def _percentiles(found: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    buckets = [{"ns": ns, "packets": round(packets)} for ns, packets in found.get("buckets", [])]
+    return {name: found.get(name) for name in _PERCENTILES} | {"buckets": buckets}
+
+
+def _gaps(gaps: list[Any]) -> list[dict[str, float]]:
+    return [{"at_ns": at, "length_ns": length} for at, length in gaps]
+
+
+class TrialsWriter(RunWriter):
+    """The one writer of a run of this study."""
+
+    @staticmethod
+    def make_table(events: list[Event]) -> pa.Table:
+        return table(events)
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    """Every row of the run in ``path``, of whole and of unfinished rounds. @raises UserError when a round's file cannot be read"""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    run = RunDirectory(path)
+    rows: list[dict[str, Any]] = []
+    try:
+        for file in run.whole_rounds():
+            rows += pq.read_table(file, schema=schema()).to_pylist()
+        for file in run.open_rounds():
+            if not file.with_suffix(".parquet").exists():
+                rows += table(read_ndjson(file)).to_pylist()
+    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
+        raise UserError(f"{run.rounds_dir}: a round cannot be read ({error}); move its file away to go on without it") from error
+    return rows

@@ -1,0 +1,113 @@
+"""How points of study ``end-to-end`` are worded, on the terminal and in the report alike."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Final
+
+from dpubench.results.model import Interval
+from dpubench.studies.end_to_end.model import PLACES, SHARED_CPUS, PointSummary
+
+PLACE_WORDS: Final = {
+    "client_transmit": "client transmit",
+    "server_receive": "server receive",
+    "server_drop": "server drop",
+    "server_transmit": "server transmit",
+    "client_receive": "client receive",
+}
+#: Limits that say nothing of the server: the client missed its schedule, or the scheduler took a CPU away.
+NOT_THE_SERVER: Final = ("client-limited", "stall-limited")
+
+
+def assignments(values: dict[str, str], between: str = ",") -> str:
+    """``a=1,b=2``, by name."""
+    return between.join(f"{k}={v}" for k, v in sorted(values.items()))
+
+
+def engines_text(point: PointSummary) -> str:
+    """The engine of each stage, in the stages' order; of a single stage the engine alone."""
+    if len(point.engines) == 1:
+        return next(iter(point.engines.values()))
+    return ", ".join(f"{stage} {engine}" for stage, engine in point.engines.items())
+
+
+def placement_text(point: PointSummary) -> str:
+    """Where the stages ran: the targets are named where they are not this machine."""
+    if point.placement == "split":
+        where = f"{point.server_target} + {point.device_target}"
+        return "split" if where == "local + local" else f"split {where}"
+    return point.placement if point.server_target == "local" else f"{point.placement} on {point.server_target}"
+
+
+def frame_text(point: PointSummary) -> str:
+    """Frame size with FCS."""
+    if point.frame.isdigit():
+        return f"{point.frame} B"
+    return f"{point.frame.upper()} (mean {point.frame_bytes:g} B)"
+
+
+def says_of_the_server(point: PointSummary) -> bool:
+    """Whether the point's figures are a statement on the server at all."""
+    return point.limit not in NOT_THE_SERVER
+
+
+def proves_correctness_only(point: PointSummary) -> bool:
+    """Whether the point's times mean nothing: parts of a split that share CPUs."""
+    return SHARED_CPUS in point.labels
+
+
+def limit_text(point: PointSummary) -> str:
+    """What limited how many of the rounds; empty where nothing did."""
+    if not point.limit:
+        return ""
+    return f"{point.limit} ({point.limits.get(point.limit, 0)} of {sum(point.limits.values())} rounds)"
+
+
+def why_empty(point: PointSummary) -> str:
+    """Why a point has no throughput; empty where it has one."""
+    if point.throughput_pps is not None and math.isfinite(point.throughput_pps.value):
+        return ""
+    if point.failure:
+        return f"failed: {point.failure}"
+    if point.unavailable:
+        return f"cannot run here: {point.unavailable}"
+    if point.limit in NOT_THE_SERVER:
+        return f"{limit_text(point)}: no statement on the server"
+    return "no valid trial"
+
+
+def remarks(point: PointSummary) -> list[str]:
+    """What weakens a point that was measured."""
+    looked_for = point.load_kind in {"NDR", "PDR"} and point.limit == "server-limited"  # what the search was for
+    said = [limit_text(point) + ("" if says_of_the_server(point) else ": not the server's limit")] if point.limit and not looked_for else []
+    told = ((point.duplicates, "duplicated"), (point.reordered, "reordered"), (point.corrupted, "corrupted"), (point.wrong, "wrong"))
+    said += [f"{number:,} {word}" for number, word in told if number]
+    return said + sorted({w.code for w in point.warnings})
+
+
+def weakness(point: PointSummary, few_rounds: int) -> str:
+    """Why the interval of a point is not what was asked for; empty if it is."""
+    said = []
+    if not point.converged:
+        said.append(f"not converged (±{100 * point.precision:.1f} %)" if math.isfinite(point.precision) else "not converged")
+    if point.rounds < few_rounds:
+        said.append(f"only {point.rounds} round{'' if point.rounds == 1 else 's'}")
+    return ", ".join(said)
+
+
+def located_loss(point: PointSummary) -> list[tuple[str, Interval]]:
+    """(place, share of what was due) in the order of a packet's way, of all places where it is known; nothing where it is not."""
+    return [(place, point.loss_by_place[place]) for place in PLACES if place in point.loss_by_place]
+
+
+def main_place(point: PointSummary) -> str:
+    """Where most was lost, in words; empty without loss."""
+    found = [(interval.value, place) for place, interval in located_loss(point) if interval.value > 0]
+    return PLACE_WORDS[max(found)[1]] if found else ""
+
+
+def common(values: Iterable[dict[str, str]]) -> dict[str, str]:
+    """What all of ``values`` agree on."""
+    found = list(values)
+    return {k: v for k, v in found[0].items() if all(other.get(k) == v for other in found)} if found else {}

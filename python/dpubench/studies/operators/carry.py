@@ -1,0 +1,231 @@
+"""Carries a plan of study ``operators`` out, on one target or on several in turns, and goes on with what was interrupted."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from dpubench import catalog, inputs, programs, targets
+from dpubench.catalog import Catalog
+from dpubench.cli import print_json
+from dpubench.errors import NothingRan, PlanError, UserError, nearest
+from dpubench.inputs import Missing
+from dpubench.plans.load import Where, plan_text, read_plan
+from dpubench.plans.quantities import format_bytes, spoken
+from dpubench.results.store import RunDirectory, RunSetWriter, RunWriter, member_path
+from dpubench.runner import costs
+from dpubench.runner.model import Expansion
+from dpubench.runner.record import new_record, new_set_record
+from dpubench.runner.together import plan_for
+from dpubench.studies import Request
+from dpubench.studies.operators import session
+from dpubench.studies.operators.expand import expand
+from dpubench.studies.operators.plan import Plan
+from dpubench.targets import Target
+from dpubench.workers.process import StopRequest
+
+_COMPLETE: Final = "is complete: nothing is left to resume; repeat it with `dpubench run {plan}`"
+
+
+@dataclass
+class _Share:
+    """What a plan comes to on one target."""
+
+    target: Target
+    plan: Plan
+    known: Catalog
+    expansion: Expansion
+
+
+def run(plan: Plan, where: Where, request: Request) -> int:
+    """A new run of ``plan``; the exit status. @raises UserError"""
+    engine_dirs, as_json = list(request.engine_dirs), request.as_json
+    _check(plan, where, engine_dirs, request.against)
+    other = programs.operators_program(request.against) if request.against is not None else None
+    with contextlib.ExitStack() as opened:
+        shares = [_share(plan, where, t, engine_dirs, _devices_of(t.name, plan.target, request.devices)) for t in _opened(plan, opened)]
+        kinds = {kind for share in shares for kind in share.expansion.inputs}
+        resolved = inputs.resolve(kinds, plan.inputs)
+        for share in shares:
+            _without_missing_inputs(share.expansion, resolved.missing)
+        if not any(c.candidates for s in shares for c in s.expansion.configurations) and not any(s.expansion.unavailable for s in shares):
+            left_out = [line for share in shares for line in share.expansion.left_out[-2:]]
+            raise NothingRan(
+                "nothing that was asked for can run here: `dpubench list engines` gives the reasons" + "".join(f"; {t}" for t in left_out)
+            )
+        for kind in sorted(set(request.inputs) - kinds):
+            print(f"dpubench: --input {kind}: no chosen configuration reads it: it changes nothing in this run", file=sys.stderr)
+        if request.dry_run:
+            _dry_run(plan, shares, 1 if other is None else 2, as_json=as_json)
+            return 0
+        place, name = request.results, request.name
+        run_name = name or f"{plan.study}-{plan.plan}-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
+        command_line = shlex.join(["dpubench", *sys.argv[1:]])
+        records = {kind: i.record() for kind, i in resolved.inputs.items()}
+
+        def part(share: _Share, writer: RunWriter, called: str) -> session.Part:
+            record = new_record(called, share.plan, command_line, share.expansion, records, share.known)
+            record["setting"] = {
+                "program": share.known.program, "engine_dirs": [str(d.resolve()) for d in engine_dirs], "against": str(other or ""),
+                "devices": list(share.known.devices),
+            }  # fmt: skip
+            writer.write_plan(plan_text(share.plan))
+            writer.write_record(record)
+            files = {kind: paths for kind, paths in resolved.for_job().items() if kind in share.expansion.inputs}
+            return session.Part(writer, share.plan, record, share.target, files)
+
+        with StopRequest() as stop:
+            if len(shares) == 1:
+                with RunWriter.create(place, run_name, exact=bool(name)) as writer:
+                    only = part(shares[0], writer, writer.path.name)
+                    writer.mark_latest()
+                    return session.carry_out(only, stop, as_json=as_json)
+            with RunSetWriter.create(place, run_name, exact=bool(name)) as together:
+                called = together.path.name
+                record = new_set_record(called, plan, command_line, [(s.target, member_path(s.target.name)) for s in shares])
+                together.write_plan(plan_text(plan))
+                members = [opened.enter_context(together.member(s.target.name)) for s in shares]
+                parts = [part(s, w, f"{called}@{s.target.name}") for s, w in zip(shares, members, strict=True)]
+                together.write_record(record)
+                together.mark_latest()
+                return session.carry_out_together(together, record, parts, plan.budget, stop, as_json=as_json)
+
+
+def _check(plan: Plan, where: Where, engine_dirs: list[Path], against: Path | None) -> None:
+    """What can be told to be wrong before any target is asked. @raises UserError"""
+    for directory in engine_dirs:
+        if not directory.is_dir():
+            raise UserError(f"--engine-dir {directory}: is no directory")
+    for option, given in (("--engine-dir", bool(engine_dirs)), ("--against", against is not None)):
+        if given and (elsewhere := [t for t in plan.target if t != "local"]):
+            raise UserError(f"{option}: is of this machine, and target {elsewhere[0]} is not it: give it with target local alone")
+    if unknown := [k for k in plan.inputs if k not in inputs.KINDS]:
+        raise PlanError(where.source, [where.problem(f"unknown kind '{k}'{nearest(k, inputs.KINDS)}", "inputs", k) for k in unknown])
+
+
+def _opened(plan: Plan, opened: contextlib.ExitStack) -> list[Target]:
+    """The targets of ``plan``, ready; closed when ``opened`` is. @raises UserError"""
+
+    found = [targets.find(word) for word in plan.target]
+    for i, target in enumerate(found):
+        if any(target.name == other.name for other in found[:i]):
+            raise UserError(f"--target {target.name}: is given twice")
+        if reason := target.unavailable():
+            raise UserError(f"--target {target.name}: {reason}")
+    for target in found:
+        opened.callback(target.close)
+        target.open()
+    return found
+
+
+def _devices_of(target: str, targets: list[str], given: Sequence[str]) -> list[str]:
+    """Of ``--device [TARGET=]DEVICE`` those that are meant for ``target``."""
+    found = []
+    for word in given:
+        owner, equals, device = word.partition("=")  # a virtual device's arguments have such a sign too
+        if not equals or owner not in targets:
+            found.append(word)
+        elif owner == target:
+            found.append(device)
+    return found
+
+
+def _share(plan: Plan, where: Where, target: Target, engine_dirs: list[Path], devices: list[str]) -> _Share:
+
+    # What this machine has is known from last time; elsewhere it is asked.
+    here = target.spec == "local"
+    known = catalog.read_here(programs.operators_program(), engine_dirs, devices) if here else catalog.read(target, devices)
+    for other_program, operator, engine, reason in known.refused():
+        what = f"{engine} of {operator} in {other_program.path}" if engine else "a program of --engine-dir"
+        print(f"dpubench: {what} takes no part: {reason}", file=sys.stderr)
+    own = plan_for(plan, target)
+    return _Share(target, own, known, expand(own, known, len(target.cpus()), where))
+
+
+def _without_missing_inputs(expansion: Expansion, missing: Mapping[str, Missing]) -> None:
+    """Leaves out what reads a kind of input that is not there, and says so."""
+    for kind, why in missing.items():
+        dropped = [c for c in expansion.configurations if kind in c.inputs]
+        expansion.left_out += [f"{o}: {why.reason}" for o in dict.fromkeys(c.operator for c in dropped)]
+        expansion.configurations = [c for c in expansion.configurations if c not in dropped]
+
+
+def _dry_run(plan: Plan, shares: list[_Share], builds: int, *, as_json: bool) -> None:
+
+    totals = []
+    for share in shares:
+        expansion = share.expansion
+        points, seconds, disk = costs.estimate(share.plan, expansion, len(share.target.cpus()), builds)
+        rows = [{**c.record(), "points": c.candidates} for c in expansion.configurations]
+        totals.append(
+            {"configurations": rows, "points": points, "seconds": round(seconds), "bytes": disk, "left_out": expansion.left_out}
+        )  # fmt: skip
+        if not as_json:
+            if len(shares) > 1:
+                print(f"target {share.target.name}" + (f" ({share.target.label})" if share.target.label else ""))
+            total = f"{points} points, {costs.describe_time(seconds, share.plan)}, {format_bytes(disk // 1024 * 1024)} on disk"
+            _print_dry_run(share.plan, expansion, total)
+    if as_json:
+        print_json(totals[0] if len(shares) == 1 else {"targets": {s.target.name: t for s, t in zip(shares, totals, strict=True)}})
+    elif len(shares) > 1:
+        print(f"the targets share the budget of {spoken(plan.budget)}")
+
+
+def _print_dry_run(plan: Plan, expansion: Any, total: str) -> None:
+    print(f"{plan.study}, plan {plan.plan}: {plan.summary}".rstrip(": "))
+    for configuration in expansion.configurations:
+        print(f"  {configuration.id}: {', '.join(configuration.candidates) or 'no engine can run it here'}")
+    if expansion.select_best:
+        print("of more than one engine besides the reference, a short selection round keeps the best")
+    for line in expansion.left_out:
+        print(f"left out: {line}")
+    print(total)
+
+
+def resume(found: RunDirectory, request: Request) -> int:
+    """Goes on with the run or set ``found``; the exit status. @raises UserError it is complete, or cannot be gone on with"""
+    with StopRequest() as stop, contextlib.ExitStack() as opened:
+        if not found.is_set:
+            writer = opened.enter_context(RunWriter(found.path))
+            return session.carry_out(_part(writer, opened), stop, as_json=request.as_json)
+        together = opened.enter_context(RunSetWriter(found.path))
+        record = together.record()
+        owing = [entry for entry in record["targets"] if entry["status"] != "complete"]
+        if not owing:
+            raise UserError(f"{found.path}: {_COMPLETE.format(plan=found.plan_file)}")
+        members = [opened.enter_context(together.member(entry["name"])) for entry in owing]
+        parts = [_part(member, opened) for member in members]
+        for entry in owing:
+            entry |= {"status": "running", "lost": ""}
+        plan, _ = read_plan(found.plan_file)
+        assert isinstance(plan, Plan)  # of a run of this study
+        return session.carry_out_together(together, record, parts, plan.budget, stop, as_json=request.as_json)
+
+
+def _part(writer: RunWriter, opened: contextlib.ExitStack) -> session.Part:
+    """What an interrupted run needs to go on; its target is open until ``opened`` closes.
+
+    Raises:
+        UserError: it is complete, an input is gone, or its target cannot be reached.
+    """
+    record = writer.record()
+    if record["status"] == "complete":
+        raise UserError(f"{writer.path}: {_COMPLETE.format(plan=writer.plan_file)}")
+    inputs = {kind: list(given["files"]) for kind, given in record["inputs"].items()}
+    if gone := [f for files in inputs.values() for f in files if not Path(f).exists()]:
+        raise UserError(f"{gone[0]}: this input of the run is gone: put it back, or start anew with `dpubench run {writer.plan_file}`")
+    plan, _ = read_plan(writer.plan_file)
+    assert isinstance(plan, Plan)  # of a run of this study
+    target = targets.find(record["target"])
+    opened.callback(target.close)
+    target.open()
+    if target.spec != "local" or not Path(record["setting"]["program"]).is_file():
+        record["setting"]["program"] = target.operators_program()
+    writer.settle()
+    return session.Part(writer, plan, record, target, inputs)

@@ -1,0 +1,44 @@
+"""Which of the runs that ``dpubench compare`` was given meet which, and what becomes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dpubench.errors import UserError
+from dpubench.results import comparison
+from dpubench.results.model import Comparison, RunSummary
+from dpubench.studies import Part
+
+
+def compared(before: Sequence[RunSummary], after: Sequence[RunSummary] | None, effect: float, best: bool | None) -> list[Part]:
+    """What there is to compare. ``best``: best engine against best engine; None where the user did not say."""
+    if after is None:
+        live = [(run, rows) for run in before if (rows := comparison.compare_builds(run, effect))]
+        if live:
+            return [Part(run.target if len(before) > 1 else "", rows) for run, rows in live]
+        base = next((run for run in before if run.is_baseline), before[0])
+        others = [run for run in before if run is not base]
+        if not others:
+            raise UserError(
+                f"{base.path}: only one build is in this run, of one target: name a second run, or measure with `dpubench run --against BUILD`"
+            )
+        return [
+            Part(f"{run.target} against {base.target}", _nothing(run) or comparison.compare(base, run, effect, best_engine=best is not False), True)
+            for run in others
+        ]
+    if len(before) == len(after) == 1:
+        apart = before[0].target != after[0].target
+        return [Part("", comparison.compare(before[0], after[0], effect, best_engine=apart if best is None else best), apart)]
+    # A run of one target meets that target of a set.
+    shared = {run.target for run in before} & {run.target for run in after}
+    if not shared:
+        raise UserError("these runs have no target in common: name one target of each, as NAME@local and OTHER@bf2")
+    if min(len(before), len(after)) == 1:
+        before, after = ([run for run in side if run.target in shared] for side in (before, after))
+    return [Part(target, rows) for target, rows in comparison.compare_targets(before, after, effect, best_engine=bool(best))]
+
+
+def _nothing(run: RunSummary) -> list[Comparison]:
+    """One row in place of all where ``run`` has nothing to compare; empty where it has."""
+    reason = run.label if run.times_mean_nothing else "" if run.points else f"nothing was measured: {run.lost or run.status}"
+    return [Comparison("every configuration", None, None, None, "not comparable", None, reason)] if reason else []

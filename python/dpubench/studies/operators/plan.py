@@ -1,0 +1,88 @@
+"""What a plan of study ``operators`` may say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from dpubench.plans import quantities as q
+from dpubench.plans.model import Duration, Size, Strict, StudyPlan, Word, listed
+
+MAX_THREADS = 4096
+MAX_BURST = 256  #: items in a burst, see native/operators/lane.hpp
+MAX_IN_FLIGHT = 4096  #: jobs that a lane is given at once, likewise
+
+
+def _threads(value: object) -> int | str:
+    return "all" if value == "all" else q.count(value, "threads", MAX_THREADS)
+
+
+Threads = Annotated[int | Literal["all"], BeforeValidator(_threads)]
+
+
+class Cycles(Strict):
+    """Palindromic cycles of a configuration in a round; the planner chooses between these so that the rounds fit the budget."""
+
+    min: Annotated[int, BeforeValidator(lambda v: q.count(v, "cycles", 10_000))] = 3
+    max: Annotated[int, BeforeValidator(lambda v: q.count(v, "cycles", 10_000))] = 12
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Cycles:
+        if self.max < self.min:
+            raise ValueError(f"cycles.max ({self.max}) is below cycles.min ({self.min}): raise one or lower the other")
+        return self
+
+
+class Window(Strict):
+    """How long one timed stretch is."""
+
+    min: Duration = 0.003
+    max: Duration = 0.05
+    min_bursts: Annotated[int, BeforeValidator(lambda v: q.count(v, "bursts", 10**9))] = 100
+    threaded_min: Duration = 0.2
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Window:
+        if self.max < self.min:
+            raise ValueError("window.max is below window.min: raise one or lower the other")
+        return self
+
+
+class Exclude(Strict):
+    """What the plan leaves out on purpose, with the reason that every run of it repeats."""
+
+    operator: Word
+    engine: Word | None = None
+    params: dict[str, Word] = Field(default_factory=dict)
+    reason: str
+
+
+class Plan(StudyPlan):
+    """A declared experiment of study ``operators``."""
+
+    OPTIONS: ClassVar[Mapping[str, str]] = {
+        "--operator": "operators", "--engine": "engines", "--size": "sizes", "--threads": "threads", "--burst": "bursts",
+        "--in-flight": "in_flight", "--footprint": "footprints", "--param": "params",
+    }  # fmt: skip
+
+    study: Word = "operators"
+    operators: Literal["all"] | Annotated[list[Word], BeforeValidator(listed)] = "all"
+    engines: Literal["best-and-reference", "all", "devices"] | Annotated[list[Word], BeforeValidator(listed)] = "best-and-reference"
+    sizes: Literal["default", "grid"] | Annotated[list[Size], BeforeValidator(listed)] = "default"
+    threads: Annotated[list[Threads], BeforeValidator(listed)] = Field(default=[1])
+    bursts: (
+        Literal["default"]
+        | Annotated[list[Annotated[int, BeforeValidator(lambda v: q.count(v, "items in a burst", MAX_BURST))]], BeforeValidator(listed)]
+    ) = "default"
+    #: jobs under way at once on asynchronous engines; the others have one point whatever it says
+    in_flight: (
+        Literal["default"]
+        | Annotated[list[Annotated[int, BeforeValidator(lambda v: q.count(v, "jobs in flight", MAX_IN_FLIGHT))]], BeforeValidator(listed)]
+    ) = "default"
+    footprints: Annotated[list[Literal["stream", "resident"]], BeforeValidator(listed)] = Field(default=["stream"])
+    params: dict[str, Annotated[list[Word], BeforeValidator(listed)]] = Field(default_factory=dict)
+    exclude: list[Exclude] = Field(default_factory=list)
+    cycles: Cycles = Field(default_factory=Cycles)
+    window: Window = Field(default_factory=Window)

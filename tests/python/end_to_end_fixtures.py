@@ -1,0 +1,139 @@
+"""An analysed run of study ``end-to-end`` with made-up figures: what the report, export and text are tested with."""
+
+from __future__ import annotations
+
+import math
+import random
+
+from dpubench.results.model import Failure, Interval, Warning_
+from dpubench.studies.end_to_end.model import (
+    NULL_WORKLOAD,
+    PLACES,
+    SHARED_CPUS,
+    SHORT_TRIALS,
+    VIRTUAL_LINK,
+    Floor,
+    LoadKind,
+    Percentiles,
+    Placement,
+    PointSummary,
+    RunSummary,
+    StageCost,
+)
+
+#: workload -> (stage -> engine, ns a packet of 64 B, further ns a byte)
+_WORK: dict[str, tuple[dict[str, str], float, float]] = {
+    "forward": ({}, 90, 0.02),
+    "flow-table": ({"table": "dpdk-hash"}, 160, 0.02),
+    "application-recognition": ({"scan": "hyperscan", "hash": "openssl", "compress": "isal"}, 700, 1.6),
+}
+_INTERVALS_NS = (250, 500, 1000, 2000, 5000)
+_GOALS = {"NDR": 0.0, "PDR": 0.005}
+_FRAMES = (64, 512, 1518)
+
+
+def _interval(value: float, share: float) -> Interval:
+    return Interval(value, value / (1 + share), value * (1 + share))
+
+
+def _percentiles(median_ns: float, share: float) -> Percentiles:
+    buckets = tuple((median_ns * 1.2**i, max(int(40_000 * math.exp(-abs(i) / 1.5)), 1)) for i in range(-4, 12))
+    p50, p90, p99, p99_9, most = (_interval(median_ns * k, share) for k in (1, 1.6, 3.2, 7, 20))
+    return Percentiles(p50, p90, p99, p99_9, most, _interval(median_ns * 1.15, share), buckets)
+
+
+def _stages(engines: dict[str, str], cost_ns: float, packets: int) -> list[StageCost]:
+    own = [StageCost(n, "", _interval(c, 0.04), packets, packets // 16) for n, c in (("parse", 12.0), ("transmit", 31.0))]
+    shared = cost_ns / max(len(engines), 1)
+    path = {"isa": "avx2", "detail": "scripted", "library": "none", "is_hardware": False}
+    middle = [
+        StageCost(name, engine, _interval(shared * (1 + 0.5 * i), 0.03), packets, packets // 16, path, 1e6, 1 << 20, "12 known answers")
+        for i, (name, engine) in enumerate(engines.items())
+    ]
+    return [own[0], *middle, own[1]]
+
+
+def _point(workload: str, frame: int, load: str, offered: float | None, placement: Placement, engine: str = "", seed: int = 0) -> PointSummary:
+    chance = random.Random(f"{workload}/{frame}/{load}/{placement}/{engine}/{seed}")
+    engines, base_ns, byte_ns = _WORK[workload]
+    if engine:
+        engines = {**engines, next(iter(engines)): engine}
+    cost = (base_ns * (1.8 if engine == "portable" else 1) + byte_ns * frame) * (1.4 if placement == "split" else 1)
+    limit_pps = 1e9 / cost
+    kind: LoadKind = "NDR" if load == "NDR" else "PDR" if load == "PDR" else "rate"
+    sent = offered if offered is not None else limit_pps * (0.97 if kind == "NDR" else 1.0)
+    through = min(sent, limit_pps)
+    loss = 1 - through / sent if kind != "PDR" else 0.004
+    share = chance.uniform(0.01, 0.05)
+    busy = min(1.0, through * cost / 1e9)
+    rest = placement != "all-host"
+    configuration = f"{workload}/{','.join(f'{s}={e}' for s, e in engines.items()) or '-'}/{placement}/memif/{frame}"
+    labels = [VIRTUAL_LINK, SHORT_TRIALS] + ([SHARED_CPUS] if placement == "split" else [])
+    limit = "server-limited" if loss > 0.005 else ""
+    lost = {"server_receive": 0.9 * loss, "server_transmit": 0.1 * loss}
+    return PointSummary(
+        f"{configuration}/{load}", configuration, workload, {"flows": "100000"} if workload == "flow-table" else {}, engines, placement, "local",
+        "local" if placement == "split" else "", "memif", "net_memif", True, 1, str(frame), frame,
+        {"flows": "10000", "popularity": "zipf", "zipf_exponent": "1", "payload": "random", "signature_share": "0.1"},
+        "interval" if load.startswith("interval") else "constant", load, kind, offered, _GOALS.get(kind), workload == NULL_WORKLOAD,
+        rounds=6, trials=6 if kind == "rate" else 70, trial_s=0.5, converged=share < 0.04, precision=share,
+        throughput_pps=_interval(through, share), throughput_gbps=_interval(through * frame * 8 / 1e9, share),
+        loss_ratio=Interval(loss, max(loss - 0.01, 0) if loss else 0, loss + (0.01 if loss else 0)),
+        loss_by_place={place: Interval(lost.get(place, 0.0), lost.get(place, 0.0), lost.get(place, 0.0)) for place in PLACES},
+        server_cpu_share=_interval(busy, 0.02), latency=_percentiles((4000 + 8 * cost) * (1 + 3 * busy), share),
+        timestamp_source="client's clock, read once per burst", residence=_percentiles(1000 + 20 * cost, share),
+        stages=_stages(engines, cost, int(through * 3)) if not rest or placement == "split" else [],
+        reordered=chance.randrange(2), flows_checked=60_000,
+        limits={"": 5, "server-limited": 1} if limit else {"": 6}, limit="server-limited" if limit else "", labels=labels,
+        round_pps=[through * (1 + share * chance.gauss(0, 0.4)) for _ in range(6)], round_p50_ns=[4000.0 + 8 * cost] * 6,
+        round_p99_ns=[12800.0 + 25 * cost] * 6,
+    )  # fmt: skip
+
+
+def example_run(name: str = "end-to-end-paper-example") -> RunSummary:
+    """Two workloads beside the null one, three frame sizes, five intervals, NDR and PDR, three placements' worth of points; a failed point, one that
+    cannot run, one whose trials were all limited by the client, warnings."""
+    points = []
+    for frame in _FRAMES:
+        loads: list[tuple[str, float | None]] = [(f"interval {ns} ns", 1e9 / ns) for ns in _INTERVALS_NS]
+        loads += [("NDR", None), ("PDR", None)]
+        for load, offered in loads:
+            for workload in _WORK:
+                points.append(_point(workload, frame, load, offered, "all-host"))
+            points.append(_point("flow-table", frame, load, offered, "all-host", "portable"))
+            points.append(_point("application-recognition", frame, load, offered, "split"))
+    floors = {(p.frame, p.load): p for p in points if p.is_null}
+    for point in points:
+        floor = floors[(point.frame, point.load)]
+        if point is not floor:
+            point.floor = Floor(floor.id, floor.throughput_pps, floor.latency, floor.residence, floor.server_cpu_share)
+    _with_troubles(points)
+    catalog = {
+        n: {"name": n, "summary": f"scripted {n}", "definition": "every packet is sent back", "parameters": [], "inputs": [], "sources": [],
+            "stages": [{"name": s, "summary": f"the {s}", "operator": "", "engines": []} for s in e]}
+        for n, (e, _, _) in _WORK.items()
+    }  # fmt: skip
+    ports = {"memif": {"name": "memif", "summary": "shared memory of two processes", "arguments": [], "available": True, "reason": "", "remedy": "",
+                       "is_virtual": True}}  # fmt: skip
+    machine = {"host": "scripted", "cpu": "none", "cpus_online": 2, "kernel": "6.1", "os": "none", "architecture": "x86_64"}
+    return RunSummary(
+        name, f"results/{name}", "end-to-end", "paper", "Figures 13 to 16 of DPUBench", "complete", "2026-01-02T03:04:05Z", "2026-01-02T03:34:05Z",
+        "dpubench run end-to-end --plan paper", "0", 0.05, machine, {"compiler": "none", "flags": "", "revision": "", "type": "scripted"},
+        {"rules": {"name": "selective", "sha256": "00" * 32}}, catalog, ports, points,
+        [Warning_("few-rounds", "4 of at least 6 rounds", points[3].id)],
+        [Failure("trial", points[-1].failure, points[-1].id, points[-1].configuration)],
+        ["hardware ports: none was at hand"], [VIRTUAL_LINK, SHORT_TRIALS], 6, 6 * len(points),
+    )  # fmt: skip
+
+
+def _with_troubles(points: list[PointSummary]) -> None:
+    """The last points are such that nothing can be said of the server."""
+    failed, missing, client = points[-1], points[-2], points[-3]
+    failed.failure = "trial: the server was killed by SIGKILL"
+    missing.unavailable = "xdp: needs root"
+    client.limits, client.limit = {"client-limited": 6}, "client-limited"
+    for point in (failed, missing, client):
+        point.throughput_pps = point.throughput_gbps = point.loss_ratio = point.server_cpu_share = point.latency = point.residence = None
+        point.loss_by_place, point.stages, point.round_pps, point.floor = {}, [], [], None
+        point.rounds, point.converged, point.precision = 0, False, math.nan
+    points[3].warnings.append(Warning_("few-rounds", "4 of at least 6 rounds", points[3].id))

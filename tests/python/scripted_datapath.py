@@ -1,0 +1,229 @@
+#!/usr/bin/env python3
+"""``dpubench-server`` and ``dpubench-traffic`` that are none: speak the contract of docs/end-to-end.md with made-up figures, and misbehave as told.
+
+The first argument says which of both it is. The environment variable SCRIPT names a JSON file: {"capacity_pps": {WORKLOAD: PPS}, "client_pps": PPS,
+"spread": SHARE, "trial_s": SECONDS that a trial really takes, "gap_ns": NS of the client's longest gap, "stalls": trials of each pair that lose
+in it, "unavailable": {ENGINE: REASON}, "disagree": WORKLOAD, "wrong": WORKLOAD, "log": FILE, "faults": [{"side": "server|client", "phase":
+"hello|prepare|ready|begin|trial|collect|check|end", "kind": "failure|kill|exit3|hang|fork-hang|rubbish|schema|unknown-event", "workload": NAME?,
+"trial": N?, "once": FILE?}]}. Needs nothing but Python.
+"""
+
+import json
+import os
+import pathlib
+import random
+import signal
+import sys
+import time
+
+SIDE = sys.argv[1]
+SCRIPT = json.loads(pathlib.Path(os.environ["SCRIPT"]).read_text()) if os.environ.get("SCRIPT") else {}
+CAPACITY = {"forward": 4e6, "flow-table": 2e6, "application-recognition": 500e3} | SCRIPT.get("capacity_pps", {})
+UNAVAILABLE = {"xdp": "no eBPF here"} | SCRIPT.get("unavailable", {})
+
+
+def emit(event, **fields):
+    sys.stdout.write(json.dumps({"event": event, **fields}) + "\n")
+    sys.stdout.flush()
+
+
+def log(text):
+    if SCRIPT.get("log"):
+        with pathlib.Path(SCRIPT["log"]).open("a") as file:
+            file.write(f"{SIDE} {text}\n")
+
+
+def engine(name):
+    return {"name": name, "summary": f"scripted {name}", "available": name not in UNAVAILABLE, "reason": UNAVAILABLE.get(name, "")}
+
+
+def stage(name, *engines):
+    return {"name": name, "summary": f"the {name}", "operator": "", "default_engine": engines[0], "engines": [engine(e) for e in engines]}
+
+
+def parameter(name, default, values):
+    return {"name": name, "summary": f"the {name}", "values": values, "default": default, "is_mode": False, "unit": ""}
+
+
+def workload(name, stages, parameters=(), inputs=()):
+    return {"name": name, "summary": f"scripted {name}", "definition": "sends back", "parameters": list(parameters), "stages": stages,
+            "inputs": [{"name": kind} for kind in inputs], "sources": ["scripted"]}  # fmt: skip
+
+
+def port(name, available=True):
+    arguments = [{"name": "ring", "summary": "descriptors", "default": "1024", "required": False}]
+    reason, remedy = ("", "") if available else ("no such driver", "install it")
+    return {"name": name, "summary": f"scripted {name}", "arguments": arguments, "available": available, "reason": reason, "remedy": remedy,
+            "is_virtual": True, "shares_buffers": False, "needs_root": False}  # fmt: skip
+
+
+CATALOG = {
+    "workloads": [
+        workload("application-recognition", [stage("scan", "hyperscan", "pcre2"), stage("hash", "openssl", "portable")], inputs=["rules"]),
+        workload("flow-table", [stage("table", "dpdk-hash", "portable", "xdp")], [parameter("flows", "100000", ["1000", "100000"])]),
+        workload("forward", []),
+    ],
+    "ports": [port("memif"), port("vhost", False), port("null")],
+}
+
+
+def hello(**more):
+    build = {"compiler": "none", "flags": "", "revision": "", "type": "scripted"}
+    machine = {"host": "scripted", "cpu": "none"}
+    emit("hello", schema="dpubench.event/1", program=f"dpubench-{SIDE}", version="0", build=build, machine=machine, **more)
+
+
+def misbehave(kind):
+    if kind == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    elif kind == "exit3":
+        sys.stderr.write("scripted: out of luck\n")
+        sys.exit(3)
+    elif kind == "fork-hang":
+        if os.fork() == 0:
+            time.sleep(3600)
+        time.sleep(3600)
+    elif kind == "hang":
+        time.sleep(3600)
+    elif kind == "rubbish":
+        print("Segmentation fault (not really)", flush=True)
+        time.sleep(3600)
+    elif kind == "schema":
+        emit("trial", trial=-1)
+        time.sleep(3600)
+    elif kind == "unknown-event":
+        emit("celebration")
+        time.sleep(3600)
+    else:
+        raise ValueError(kind)
+
+
+class Program:
+    def __init__(self, job):
+        self.job = job
+        self.workload = job["workload"]["name"]
+        self.stalls = SCRIPT.get("stalls", 0)
+
+    def strike(self, phase, trial=0):
+        """True where the program is to say that this failed."""
+        for fault in SCRIPT.get("faults", []):
+            matches = fault["side"] == SIDE and fault["phase"] == phase and fault.get("workload", self.workload) == self.workload
+            if not matches or fault.get("trial", trial) != trial or (fault.get("once") and pathlib.Path(fault["once"]).exists()):
+                continue
+            if fault.get("once"):
+                pathlib.Path(fault["once"]).touch()
+            if fault["kind"] == "failure":
+                return True
+            misbehave(fault["kind"])
+        return False
+
+    def ready(self):
+        ports = self.job.get("ports") or [self.job["port"]]
+        told = [
+            {"kind": p["kind"], "driver": f"net_{p['kind']}", "detail": "", "is_virtual": True, "mtu": 1518, "queue_packets": 1024} for p in ports
+        ]
+        engines = self.job["workload"].get("engines", {})
+        path = {"isa": "none", "detail": "", "is_hardware": False}
+        stages = [
+            {"name": s, "engine": e, "path": path, "verified": "7 known answers", "build_ns": 5e6, "memory_bytes": 1024} for s, e in engines.items()
+        ]
+        emit("ready", ports=told, stages=stages if SIDE == "server" else [])
+
+    def served(self, number):
+        stages = {s: {"packets": 1000, "sampled_packets": 64, "sampled_ns": 6400} for s in self.job["workload"].get("engines", {})}
+        nothing = {"received": 0, "transmitted": 0, "tx_full": 0, "dropped": {}, "held": 0, "away": 0}
+        core = {"cpu": 1, "received": 1000, "busy_ns": 40_000_000, "idle_ns": 60_000_000, "cpu_ns": 100_000_000}
+        core |= {"voluntary_switches": 0, "involuntary_switches": 0}
+        emit(
+            "served", trial=number, **nothing | {"received": 1000, "transmitted": 1000}, others=nothing, stale=0, foreign=0, duplicates=0,
+            not_noted=0, elapsed_ns=100_000_000, begun_ns=1_000_000_000, active_ns=90_000_000, busy_ns=40_000_000, idle_ns=60_000_000, busy_polls=4,
+            idle_polls=6,            cpu_ns=100_000_000, cores=[core], residence_ns=percentiles(2000), stages=stages, gaps=[], pool_empty=0, port={},
+            loop={name: {"packets": 1000, "sampled_packets": 64, "sampled_ns": 640} for name in ("note", "transmit")},
+        )  # fmt: skip
+
+    def trial(self, spec):
+        time.sleep(SCRIPT.get("trial_s", 0.001))
+        emit("progress", phase="trial", trial=spec["number"], done=0.5, of=1.0, sent=10, received=9)
+        chance = random.Random(f"{os.getpid()}/{spec['number']}")
+        spread = SCRIPT.get("spread", 0.0)
+        capacity = CAPACITY[self.workload] * (1 + chance.uniform(-spread, spread))
+        rate = spec.get("rate_pps", capacity)
+        due = round(rate * spec["duration_s"])
+        offered = min(due, round(SCRIPT.get("client_pps", 1e12) * spec["duration_s"]))
+        self.lost = max(offered - round(capacity * spec["duration_s"]), 0)
+        gaps, losses = [], []
+        if self.lost:
+            losses = [[0, round(spec["duration_s"] * 1e9), self.lost]]
+        elif self.stalls > 0:
+            self.stalls -= 1
+            self.lost = 10
+            gaps, losses = [[1_000_000, SCRIPT.get("gap_ns", 8_000_000)]], [[2_000_000, 5_000_000, 10]]
+        self.missing = due - offered + self.lost
+        received = due - self.missing
+        wrong = SCRIPT.get("wrong") == self.workload
+        emit(
+            "trial", trial=spec["number"], begun_ns=1_000_000_000, offered_pps=rate, ramp_s=spec["ramp_s"], duration_s=spec["duration_s"], due=due,
+            sent=offered, tx_full=0, received=received, duplicates=0, reordered=0, corrupted=0, wrong=3 if wrong else 0, stale=0, foreign=0,
+            sent_bytes=64 * offered, received_bytes=64 * received, elapsed_ns=round(spec["duration_s"] * 1e9),
+            lag_ns={"p50": 100, "p99": 2000, "max": 9000}, latency_ns=percentiles(8000), gaps=gaps, losses=losses,
+            first_wrong="the digest differs" if wrong else "",
+        )  # fmt: skip
+
+    def checked(self, number):
+        lost = dict.fromkeys(("client_transmit", "server_receive", "server_drop", "server_transmit", "client_receive"), 0)
+        lost["server_receive"] = self.lost
+        lost["client_transmit"] = self.missing - self.lost
+        agree = SCRIPT.get("disagree") != self.workload
+        emit("checked", trial=number, lost=lost, flows=100, flows_wrong=0, first_wrong="" if agree else "flow 7: 3 packets, expected 4", agree=agree)
+
+    def obey(self, command):
+        name = next(iter(command))
+        number = command["trial"]["number"] if name == "trial" else command.get(name, 0)
+        log(f"{self.workload} {name} {json.dumps(command[name])}")
+        if self.strike(name, number):
+            emit("failure", phase="serve" if SIDE == "server" else "trial", message=f"scripted: {name} went wrong")
+        elif name == "begin":
+            emit("begun", trial=number)
+        elif name == "trial":
+            self.trial(command["trial"])
+        elif name == "collect":
+            pathlib.Path(command["dump"]).mkdir(parents=True)
+            self.served(number)
+        elif name == "check":
+            if not pathlib.Path(command["dump"]).is_dir():
+                emit("failure", phase="check", message=f"{command['dump']}: there is no such folder")
+            else:
+                self.checked(number)
+
+
+def percentiles(median):
+    names = ("p50", "p90", "p99", "p99_9", "max", "mean")
+    values = dict(zip(names, (median, 2 * median, 3 * median, 5 * median, 9 * median, median), strict=True))
+    return {**values, "buckets": [[median, 900], [3 * median, 100]]}
+
+
+def main():
+    if "--list" in sys.argv:
+        hello(catalog=CATALOG)
+        return
+    hello()
+    program = Program(json.loads(sys.stdin.readline()))
+    log(f"{program.workload} job {json.dumps(program.job)}")
+    if program.strike("prepare"):
+        emit("failure", phase="prepare", message="scripted: cannot be prepared")
+        sys.exit(4)
+    program.strike("ready")
+    program.ready()
+    trials = 0
+    for line in sys.stdin:
+        command = json.loads(line)
+        if "end" in command:
+            program.strike("end")
+            break
+        trials += "trial" in command
+        program.obey(command)
+    clock = {"source": "none", "hz": 1e9, "overhead_ns": 20, "resolution_ns": 1, "cross_check_ppm": 0}
+    emit("done", trials=trials, failures=0, elapsed_s=1.0, clock=clock)
+
+
+main()

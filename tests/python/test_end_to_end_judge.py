@@ -1,0 +1,127 @@
+"""What limits a trial: told from accounts alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from dpubench.studies.end_to_end import judge
+
+RATE_PPS = 1e6
+
+
+def trial(due: int = 100_000, *, lost: int = 0, **changes: Any) -> dict[str, Any]:
+    """0.1 s at a million packets a second."""
+    losses = [[0.0, 1e8, lost]] if lost else []
+    return {
+        "due": due, "sent": due, "tx_full": 0, "received": due - lost, "duration_s": 0.1, "ramp_s": 0.0, "gaps": [], "losses": losses, "wrong": 0,
+        "lag_ns": {"p50": 100, "p99": 5000, "max": 9000},
+    } | changes  # fmt: skip
+
+
+def limit(event: dict[str, Any], *served: dict[str, Any], goal: float = 0.0, queue_packets: int = 1024, rate: float | None = RATE_PPS) -> str:
+    return judge.judge(event, served, burst=32, rate_pps=rate, goal=goal, queue_packets=queue_packets).limit
+
+
+def test_a_trial_without_loss_is_not_limited() -> None:
+    assert limit(trial()) == ""
+
+
+def test_loss_without_another_cause_is_the_servers() -> None:
+    assert limit(trial(lost=1000)) == "server-limited"
+
+
+def test_loss_within_the_goal_is_no_limit() -> None:
+    assert limit(trial(lost=500), goal=0.005) == ""
+    assert limit(trial(lost=501), goal=0.005) == "server-limited"
+
+
+def test_what_was_not_offered_is_the_clients() -> None:
+    assert limit(trial(sent=99_899, lost=101)) == "client-limited"
+    assert limit(trial(sent=99_901, lost=99)) == "server-limited"
+
+
+def test_what_the_port_did_not_take_was_offered() -> None:
+    assert limit(trial(sent=50_000, tx_full=50_000, lost=50_000)) == "server-limited"
+
+
+@pytest.mark.parametrize(("p99_ns", "expected"), [(319_000, ""), (321_000, "client-limited")])
+def test_late_bursts_are_the_clients_beyond_ten_intervals(p99_ns: float, expected: str) -> None:
+    # 32 packets at a million a second: a burst each 32 us.
+    assert limit(trial(lag_ns={"p50": 1, "p99": p99_ns, "max": p99_ns})) == expected
+
+
+def test_a_lag_below_100_us_is_none_at_any_rate() -> None:
+    assert limit(trial(lag_ns={"p50": 1, "p99": 99_000, "max": 99_000}), rate=1e8) == ""
+
+
+def test_a_flood_has_no_schedule_to_miss() -> None:
+    assert limit(trial(sent=1000, lost=99_000), rate=None) == "server-limited"
+
+
+def test_loss_in_a_gap_of_the_client_is_a_stall() -> None:
+    event = trial(lost=1000, gaps=[[40e6, 5e6]], losses=[[41e6, 44e6, 1000]])
+    assert limit(event) == "stall-limited"
+
+
+def test_loss_elsewhere_than_in_the_gap_is_the_servers() -> None:
+    event = trial(lost=1000, gaps=[[40e6, 5e6]], losses=[[70e6, 75e6, 1000]])
+    assert limit(event) == "server-limited"
+
+
+def test_a_gap_that_the_queues_hold_explains_nothing() -> None:
+    event = trial(lost=1000, gaps=[[40e6, 1e6]], losses=[[40e6, 41e6, 1000]])
+    assert limit(event, queue_packets=1024) == "server-limited"  # 1000 packets come in it
+    assert limit(event, queue_packets=900) == "stall-limited"
+
+
+def test_what_is_lost_besides_stalls_decides() -> None:
+    event = trial(lost=1300, gaps=[[40e6, 5e6]], losses=[[41e6, 44e6, 1000], [70e6, 75e6, 300]])
+    assert limit(event, goal=0.002) == "server-limited"
+    assert limit(event, goal=0.005) == "stall-limited"
+
+
+def test_gaps_of_the_server_are_set_against_the_clients_time() -> None:
+    served = {"begun_ns": 5e9, "gaps": [[7e9 + 40e6, 5e6]]}
+    event = trial(lost=1000, begun_ns=7e9, losses=[[41e6, 44e6, 1000]])
+    assert limit(event, served) == "stall-limited"
+    assert limit(event | {"losses": [[80e6, 84e6, 1000]]}, served) == "server-limited"
+
+
+def test_a_gap_of_a_server_elsewhere_may_lie_anywhere() -> None:
+    event = trial(lost=1000, losses=[[80e6, 84e6, 1000]])
+    assert limit(event, {"gaps": [[1e15, 5e6]]}) == "stall-limited"
+
+
+def test_a_run_of_losses_counts_with_the_part_that_lies_in_gaps() -> None:
+    gaps = [judge.Gap(10e6, 10e6), judge.Gap(12e6, 3e6)]
+    # From 9.9 to 30.1 ms: the gap, its slack, and as long again until queues are empty.
+    assert judge.lost_in_gaps([[20e6, 40e6, 1000]], gaps) == round(1000 * 10.1 / 20)
+    assert judge.lost_in_gaps([[50e6, 60e6, 1000]], gaps) == 0
+    assert judge.lost_in_gaps([[15e6, 15e6, 7]], gaps) == 7
+
+
+def checked(agree: bool = True, **lost: int) -> dict[str, Any]:
+    places = dict.fromkeys(("client_transmit", "server_receive", "server_drop", "server_transmit", "client_receive"), 0)
+    return {"agree": agree, "lost": places | lost, "flows": 10, "flows_wrong": 0, "first_wrong": ""}
+
+
+def test_accounts_that_agree_are_no_fault() -> None:
+    assert judge.disagreement(trial(lost=3), checked(server_receive=2, client_receive=1)) == ""
+
+
+@pytest.mark.parametrize(
+    ("event", "check", "words"),
+    [
+        (trial(), checked(agree=False), "do not agree"),
+        (trial(wrong=2, first_wrong="a digest"), checked(), "2 of 100000 answers are wrong: a digest"),
+        (trial(), checked() | {"flows_wrong": 4}, "4 of 10 flows are counted wrong"),
+        (trial(lost=5), checked(server_drop=4), "5 packets did not come back, and 4 losses were located"),
+    ],
+)
+def test_every_disagreement_is_a_fault(event: dict[str, Any], check: dict[str, Any], words: str) -> None:
+    assert words in judge.disagreement(event, check)
+
+
+def test_what_may_be_dropped_was_not_lost() -> None:
+    assert judge.lost(trial(lost=10, excused=10)) == 0
