@@ -22,9 +22,12 @@ void start_eal(const MemorySpec& memory, const std::vector<std::string>& devices
 rte_mempool* make_pool(const std::string& name, std::uint32_t packets, std::uint32_t max_frame) {
   // Loops take and give bursts of at most kMaxPacketBurst; a cache holds one and a half times its size, and the pool all caches.
   constexpr std::uint32_t kCache = std::min<std::uint32_t>(kMaxPacketBurst, RTE_MEMPOOL_CACHE_MAX_SIZE);
-  // Drivers round what they receive down to a multiple of 1 KiB (af_xdp, many NICs), hence the room up to one.
+  // Network cards round a buffer's room down to a multiple of 1 KiB, hence the room up to one; the kernel's rings copy their own
+  // header of a frame as well.
   constexpr std::uint32_t kRound = 1024;
-  const std::uint32_t frame_room = (std::max<std::uint32_t>(max_frame, RTE_ETHER_MAX_LEN) + kRound - 1) / kRound * kRound;
+  constexpr std::uint32_t kKernelHeader = 96;
+  const std::uint32_t frame = std::max<std::uint32_t>(max_frame, RTE_ETHER_MAX_LEN) + kKernelHeader;
+  const std::uint32_t frame_room = (frame + kRound - 1) / kRound * kRound;
   const std::uint32_t room = RTE_PKTMBUF_HEADROOM + frame_room;
   if (max_frame > kMaxFrame || room > std::numeric_limits<std::uint16_t>::max()) {
     throw Error("a pool of packets of " + std::to_string(max_frame) + " bytes: at most " + std::to_string(kMaxFrame));

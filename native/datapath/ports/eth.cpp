@@ -93,6 +93,10 @@ void EthPort::configure(const PortResources& resources) {
     failed = rte_eth_tx_queue_setup(port_, queue, transmit_descriptors, socket, nullptr);
     if (failed != 0) fail(info, "transmit queue " + std::to_string(queue), failed);
   }
+  if (options_.sets_mtu) {
+    const int refused = rte_eth_dev_set_mtu(port_, static_cast<std::uint16_t>(info.mtu_frame - kMtuOverhead));
+    if (refused != 0) fail(info, "an MTU of " + std::to_string(info.mtu_frame - kMtuOverhead), refused);
+  }
   if (const int failed = rte_eth_dev_start(port_); failed != 0) fail(info, "rte_eth_dev_start", failed);
   // Software drivers have no filter, and say so.
   const int promiscuous = rte_eth_promiscuous_enable(port_);

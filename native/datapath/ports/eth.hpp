@@ -31,6 +31,8 @@ struct EthOptions {
   std::uint32_t queue_packets = 0;
   /// Software drivers that carry any frame say otherwise in their limits.
   bool ignores_mtu = false;
+  /// The interface behind the port is to be told its MTU.
+  bool sets_mtu = false;
 };
 
 /// A port over any ethdev. Started when constructed; stopped, closed and (a virtual device) removed when destroyed.

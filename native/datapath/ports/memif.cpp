@@ -29,7 +29,10 @@ class Memif final : public PortKind {
         .summary = "shared memory between two processes: the server listens at a socket, the client makes the memory",
         .arguments = {{"socket", "path of the socket, the same on both sides", "", true},
                       {"ring", "descriptors of each ring, a power of two", "1024"},
-                      {"zero_copy", "the client's packets are read where they lie (yes, no); of the client", "no"},
+                      {"zero_copy",
+                       "the server reads and writes the client's buffers where they lie (yes, no); of the client. Its driver "
+                       "keeps those of the ring when it closes",
+                       "no"},
                       {"secret",
                        "what the other side must say too; by default the number of queues, since sides that differ in it would "
                        "mix up their rings. Empty: none, for programs that have none",
@@ -53,7 +56,7 @@ class Memif final : public PortKind {
       claim_socket("memif", path);
       file = std::make_unique<SocketFile>(path);
     } else {
-      somebody_listens("memif", path);  // for the length of the path
+      wait_for_server("memif", path);
     }
     const std::uint32_t log2_ring = static_cast<std::uint32_t>(std::countr_zero(ring));
     // One buffer a frame: a chain of them costs a descriptor each.

@@ -18,7 +18,9 @@ struct PeerSpec {
   std::uint32_t max_frame = 1518;
   std::uint16_t queues = 1;
   bool huge_pages = false;
-  double patience_s = 20;  ///< for the other side to come, and for each packet
+  std::uint32_t memory_mb = 512;
+  bool keeps_buffers = false;  ///< a closed port of this kind does not give back all packets
+  double patience_s = 20;      ///< for the other side to come, and for each packet
 };
 
 /// One side, running. Killed when this is destroyed before it ended.

@@ -21,7 +21,7 @@ enum class Role : std::uint8_t { kServer, kClient };
 
 /// What a job says of a port.
 struct PortSpec {
-  std::string kind;  ///< "memif", "vhost", "af_packet", "af_xdp", "ring", "pcap", "null", "pci", "socket"
+  std::string kind;  ///< "memif", "vhost", "af_packet", "af_xdp", "ring", "pcap", "null", "pci", "socket", "tap"
   Role role = Role::kServer;
   std::map<std::string, std::string, std::less<>> arguments;
 };
@@ -49,6 +49,7 @@ struct PortInfo {
   std::string detail;  ///< arguments that matter: ring size, zero copy, queue, interface
   bool is_virtual = true;
   bool shares_buffers = false;
+  std::string interface = {};      ///< of the kernel, where the port is one; else empty
   std::uint32_t mtu_frame = 1518;  ///< largest frame with FCS
 };
 
@@ -99,6 +100,8 @@ class PortKind {
 std::span<const PortKind* const> port_kinds();
 /// @throws Error with the nearest name, or naming an argument that the kind does not have or lacks
 std::unique_ptr<Port> open_port(const PortSpec& spec, const PortResources& resources);
+/// PCI devices among ports, which the EAL must be started with.
+std::vector<std::string> port_devices(std::span<const PortSpec> ports);
 /// For the catalog: name, summary, arguments, available, reason, remedy, is_virtual of each kind.
 nlohmann::json port_catalog();
 

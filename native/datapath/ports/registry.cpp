@@ -102,6 +102,16 @@ std::unique_ptr<Port> open_port(const PortSpec& spec, const PortResources& resou
   return kind.open(spec, resources);
 }
 
+std::vector<std::string> port_devices(std::span<const PortSpec> ports) {
+  std::vector<std::string> devices;
+  for (const PortSpec& port : ports) {
+    if (const auto address = port.arguments.find("address"); port.kind == "pci" && address != port.arguments.end()) {
+      devices.push_back(address->second);
+    }
+  }
+  return devices;
+}
+
 nlohmann::json port_catalog() {
   nlohmann::json all = nlohmann::json::array();
   for (const PortKind* kind : port_kinds()) {

@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <thread>
 
 #include "base/error.hpp"
 #include "datapath/ports/eth.hpp"
@@ -23,14 +25,26 @@ bool somebody_listens(const std::string& kind, const std::string& path) {
                 std::to_string(sizeof address.sun_path - 1) + " is the most: " + path + "; give a shorter one");
   }
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-  // memif listens for SOCK_SEQPACKET and vhost-user for SOCK_STREAM; the wrong type is refused by a live listener with
-  // EPROTOTYPE.
-  const int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  // Listeners are of other types, so that this is refused with EPROTOTYPE and disturbs nobody; ECONNREFUSED: the socket is
+  // nobody's.
+  const int probe = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (probe < 0) throw Error(port_prefix(kind) + "socket: " + std::strerror(errno));
   const int failed = connect(probe, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ? 0 : errno;
   close(probe);
-  // EAGAIN: its queue of connections is full. EACCES: not ours to tell, so not ours to remove either.
-  return failed == 0 || failed == EPROTOTYPE || failed == EAGAIN || failed == EACCES;
+  // EACCES: not ours to tell, so not ours to remove either.
+  return failed == 0 || failed == EPROTOTYPE || failed == EACCES;
+}
+
+void wait_for_server(const std::string& kind, const std::string& path) {
+  constexpr std::chrono::seconds kServerComes{10};
+  const auto given_up = std::chrono::steady_clock::now() + kServerComes;
+  while (!somebody_listens(kind, path)) {
+    if (std::chrono::steady_clock::now() > given_up) {
+      throw Error(port_prefix(kind) + "nobody listens at the socket " + path + "; waited " +
+                  std::to_string(kServerComes.count()) + " s: start the server's side first");
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
 }
 
 void claim_socket(const std::string& kind, const std::string& path) {

@@ -13,6 +13,9 @@ void claim_socket(const std::string& kind, const std::string& path);
 /// Whether somebody listens there. @throws Error when the path is too long
 bool somebody_listens(const std::string& kind, const std::string& path);
 
+/// Waits until somebody listens there: drivers connect once, when they are made. @throws Error when nobody came within 10 s
+void wait_for_server(const std::string& kind, const std::string& path);
+
 /// Removes a socket when it goes: not every driver does.
 class SocketFile {
  public:

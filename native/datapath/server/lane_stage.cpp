@@ -41,9 +41,10 @@ const Engine& find_engine(const OperatorSpec& spec, const EngineCatalog& engines
 
 }  // namespace
 
-LaneRunner::LaneRunner(std::unique_ptr<Lane> lane, std::uint32_t burst_items)
+LaneRunner::LaneRunner(std::unique_ptr<Lane> lane, std::uint32_t burst_items, std::uint64_t patience_ns)
     : lane_(std::move(lane)),
       burst_items_(std::clamp<std::uint32_t>(burst_items, 1, kCapacity)),
+      patience_ns_(patience_ns),
       most_bursts_(lane_->depth()),
       bursts_((kCapacity + burst_items_ - 1) / burst_items_) {}
 
@@ -87,7 +88,7 @@ bool LaneRunner::run() noexcept {
     } else if (++idle_polls % kPollsPerReading == 0) {
       const std::uint64_t now_ns = measure::Clock::monotonic_raw_ns();
       if (idle_polls == kPollsPerReading) idle_since_ns = now_ns;
-      lost_ = now_ns - idle_since_ns > kPatienceNs;
+      lost_ = now_ns - idle_since_ns > patience_ns_;
     }
   }
   if (lost_) std::fill_n(status_.begin(), n_, kStatusLost);

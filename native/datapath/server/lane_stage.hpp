@@ -32,10 +32,12 @@ inline constexpr std::uint8_t kStatusLost = 0xDD;
 class LaneRunner {
  public:
   static constexpr std::uint32_t kCapacity = kMaxPacketBurst;
+  static constexpr std::uint64_t kPatienceNs = 5'000'000'000;
   static_assert(kCapacity <= kMaxBurst);
 
   /// @param burst_items  of one burst; a lane that keeps several under way gets the next ones while those are at work
-  LaneRunner(std::unique_ptr<Lane> lane, std::uint32_t burst_items);
+  /// @param patience_ns  how long a lane may neither take nor complete anything
+  LaneRunner(std::unique_ptr<Lane> lane, std::uint32_t burst_items, std::uint64_t patience_ns = kPatienceNs);
   ~LaneRunner();
   LaneRunner(const LaneRunner&) = delete;
   LaneRunner& operator=(const LaneRunner&) = delete;
@@ -63,7 +65,7 @@ class LaneRunner {
   }
 
   /// Carries out all items: submits and polls until every one is complete. A device that neither takes nor completes anything for
-  /// kPatienceNs has lost them: false, their status is kStatusLost, and every later run() is false at once (the fate of such a
+  /// so long has lost them: false, their status is kStatusLost, and every later run() is false at once (the fate of such a
   /// packet is Fate::kDropFailed). The device may still write to the buffers of lost items: they must never be used again, which
   /// keep_lost() does for an mbuf.
   bool run() noexcept;
@@ -74,13 +76,12 @@ class LaneRunner {
   /// A reference to the mbuf more, so that freeing it gives its memory to nobody.
   static void keep_lost(rte_mbuf* packet) noexcept { rte_mbuf_refcnt_update(packet, 1); }
 
-  static constexpr std::uint64_t kPatienceNs = 5'000'000'000;
-
  private:
   std::uint32_t submit(std::uint32_t next) noexcept;
 
   std::unique_ptr<Lane> lane_;
   std::uint32_t burst_items_;
+  std::uint64_t patience_ns_;
   std::uint32_t most_bursts_;  ///< under way at once
   std::uint32_t n_ = 0;
   bool lost_ = false;

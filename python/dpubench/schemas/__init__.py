@@ -1,4 +1,4 @@
-"""The contract as JSON Schema: job, event, run, set of runs. Written once; both halves are tested against it."""
+"""The contract as JSON Schema: jobs, event, run, set of runs. Written once; both halves are tested against it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from jsonschema.protocols import Validator
 
 JOB = "dpubench.job/1"
+SERVER_JOB = "dpubench.server-job/1"
+TRAFFIC_JOB = "dpubench.traffic-job/1"
 EVENT = "dpubench.event/1"
 RUN = "dpubench.run/1"
 TARGET = "dpubench.target/1"
@@ -19,7 +21,7 @@ RUN_SET = "dpubench.run-set/1"
 
 @cache
 def schema(name: str) -> dict[str, Any]:
-    """The schema ``job``, ``event``, ``run``, ``run-set`` or ``target``."""
+    """The schema ``job``, ``server-job``, ``traffic-job``, ``event``, ``run``, ``run-set`` or ``target``."""
     return cast("dict[str, Any]", json.loads(resources.files(__package__).joinpath(f"{name}.schema.json").read_text(encoding="utf-8")))
 
 

@@ -144,10 +144,11 @@ class LocalTarget:
             seen.add(core)
         return first + second
 
-    def start(self, program: str, arguments: Sequence[str], environment: Mapping[str, str] | None = None) -> LocalProcess:
+    def start(self, program: str, arguments: Sequence[str], environment: Mapping[str, str] | None = None, prefix: Sequence[str] = ()) -> LocalProcess:
+        """As any target's. ``prefix``: words of a command that becomes the program, such as one that enters a network namespace."""
         if not Path(program).exists():
             raise EnvironmentFault(f"{program}: cannot be started: No such file or directory; build it with `make build`")
-        words = [program, *arguments]
+        words = [*prefix, program, *arguments]
         if self._cpus is not None:  # also what the program does besides measuring stays there
             words = ["taskset", "-c", ",".join(map(str, self._cpus)), *words]
         if self._group is not None:

@@ -5,6 +5,7 @@
 #include <rte_ether.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 namespace dpubench::datapath {
@@ -12,12 +13,18 @@ namespace {
 
 constexpr std::size_t kAddresses = 2 * RTE_ETHER_ADDR_LEN;
 
-/// Swaps the two addresses at the beginning of a frame that holds both.
+/// Swaps the two addresses at the beginning of a frame that holds both. In registers: to read back in other widths what was just
+/// stored stalls for a dozen cycles.
 void swap_addresses(std::byte* frame) noexcept {
-  std::array<std::byte, kAddresses> addresses;
-  std::memcpy(addresses.data(), frame, kAddresses);
-  std::memcpy(frame, addresses.data() + RTE_ETHER_ADDR_LEN, RTE_ETHER_ADDR_LEN);
-  std::memcpy(frame + RTE_ETHER_ADDR_LEN, addresses.data(), RTE_ETHER_ADDR_LEN);
+  static_assert(std::endian::native == std::endian::little);
+  std::uint64_t low;
+  std::uint32_t high;
+  std::memcpy(&low, frame, sizeof low);
+  std::memcpy(&high, frame + sizeof low, sizeof high);
+  const std::uint64_t swapped_low = low >> 48 | std::uint64_t{high} << 16 | low << 48;
+  const auto swapped_high = static_cast<std::uint32_t>(low >> 16);
+  std::memcpy(frame, &swapped_low, sizeof low);
+  std::memcpy(frame + sizeof low, &swapped_high, sizeof high);
 }
 
 class SwapStage final : public Stage {
@@ -104,7 +111,7 @@ class Forward final : public Workload {
         .stages = {{.name = "swap",
                     .summary = "swap source and destination MAC address",
                     .op = "",
-                    .engines = {{.name = "portable", .summary = "two copies of 6 bytes", .reason = ""}},
+                    .engines = {{.name = "portable", .summary = "in two registers", .reason = ""}},
                     .default_engine = "portable"}},
         .inputs = {},
         .sources = {"dpdk-testpmd, forward mode macswap"}};

@@ -1,0 +1,102 @@
+// af_xdp: frames of a kernel interface before the kernel's stack, through rings of an AF_XDP socket
+// (https://www.kernel.org/doc/html/latest/networking/af_xdp.html). On veth they are always copied.
+#include <sys/socket.h>
+
+#include <chrono>
+#include <thread>
+
+#include "base/error.hpp"
+#include "datapath/ports/eth.hpp"
+#include "datapath/ports/kernel_interface.hpp"
+
+namespace dpubench::datapath {
+namespace {
+
+/// A socket that was closed keeps its queue for about a second.
+constexpr std::chrono::seconds kQueueFree{4};
+constexpr std::uint16_t kRing = 2048;
+
+const char* in_words(XdpMode mode) {
+  switch (mode) {
+    case XdpMode::kNative:
+      return "native mode";
+    case XdpMode::kGeneric:
+      return "generic mode (the driver has no XDP: slow)";
+    case XdpMode::kOther:
+      return "offloaded or several programs";
+    case XdpMode::kNone:
+      break;
+  }
+  return "mode not known";
+}
+
+/// An af_xdp port; says how its program is attached, once it is.
+class AfXdpPort final : public EthPort {
+ public:
+  AfXdpPort(std::unique_ptr<VirtualDevice> device, const std::string& name, const PortResources& resources, EthOptions options)
+      : EthPort(std::move(device), name, resources, std::move(options)), told_(EthPort::info()) {
+    told_.detail += std::string(", ") + in_words(xdp_mode(told_.interface));
+  }
+  [[nodiscard]] const PortInfo& info() const override { return told_; }
+
+ private:
+  PortInfo told_;
+};
+
+class AfXdp final : public PortKind {
+ public:
+  [[nodiscard]] const PortKindInfo& info() const override {
+    static const PortKindInfo info{
+        .name = "af_xdp",
+        .summary = "a kernel interface before the kernel's stack, through an XDP program",
+        .arguments = {{"interface", "of the kernel, up, such as one end of a veth pair", "", true},
+                      {"busy_budget", "packets of a busy poll of the driver; 0: the kernel polls by itself", "0"}},
+        .needs_root = true,
+    };
+    return info;
+  }
+
+  [[nodiscard]] Reason unavailable() const override {
+    if (Reason reason = net_driver_missing("af_xdp"); !reason.reason.empty()) return reason;
+    if (Reason reason = capability_missing(kCapNetAdmin, "CAP_NET_ADMIN"); !reason.reason.empty()) return reason;
+    if (Reason reason = capability_missing(kCapNetRaw, "CAP_NET_RAW"); !reason.reason.empty()) return reason;
+    return family_missing(AF_XDP, "AF_XDP", "CONFIG_XDP_SOCKETS");
+  }
+
+  [[nodiscard]] std::unique_ptr<Port> open(const PortSpec& spec, const PortResources& resources) const override {
+    const std::string interface = argument(info(), spec, "interface");
+    require_interface("af_xdp", interface, resources.max_frame);
+    const std::string arguments = "iface=" + interface + ",start_queue=0,queue_count=" + std::to_string(resources.queues) +
+                                  ",busy_budget=" + std::to_string(number_argument(info(), spec, "busy_budget", 0, 1024));
+    EthOptions options;
+    options.info = {.kind = "af_xdp",
+                    .driver = "net_af_xdp",
+                    .detail = interface,
+                    .is_virtual = true,
+                    .shares_buffers = false,
+                    .interface = interface};
+    options.descriptors = kRing;
+    options.queue_packets = kRing;
+    const auto given_up = std::chrono::steady_clock::now() + kQueueFree;
+    for (;;) {
+      try {
+        auto device = std::make_unique<VirtualDevice>("net_af_xdp", arguments);
+        const std::string name = device->name();
+        return std::make_unique<AfXdpPort>(std::move(device), name, resources, options);
+      } catch (const Error& error) {
+        // The driver says EINVAL whatever the kernel said; what is not for want of a free queue does not pass by waiting either.
+        if (std::chrono::steady_clock::now() > given_up) {
+          throw Error(std::string(error.what()) + "; tried for " + std::to_string(kQueueFree.count()) +
+                      " s: another program may have the interface's queue (ip -d link show " + interface +
+                      " tells its XDP program), or the kernel lacks the right to lock memory (ulimit -l)");
+        }
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(250));
+    }
+  }
+};
+
+DPUBENCH_PORT(AfXdp);
+
+}  // namespace
+}  // namespace dpubench::datapath

@@ -1,0 +1,399 @@
+"""What links between native programs need on this machine: a pair of network namespaces joined by a veth pair, and folders for sockets.
+
+Everything made here carries the number and the start time of the process that made it. It is removed when its context ends, and :func:`sweep`
+removes what belongs to processes that are gone: killed ones cannot tidy up, and a number that was given to another process is told apart by the
+start time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import re
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from dpubench.errors import EnvironmentFault, UserError
+
+#: Ethernet header and FCS, which an MTU leaves out.
+_MTU_OVERHEAD: Final = 18
+#: Headers that the kernel's own stack puts before a frame that travels as the payload of a datagram (port kind ``socket``), less the FCS.
+_DATAGRAM_ROOM: Final = 42
+#: Largest MTU with which veth takes an XDP program: a page less its headroom, the skb's own data and the Ethernet header.
+XDP_MTU: Final = 3506
+_COMMAND_S: Final = 15.0
+#: How long a thread of the kernel is waited for once its interface has been told to have one.
+_THREAD_COMES_S: Final = 2.0
+_NETNS: Final = Path("/run/netns")
+_NAME: Final = re.compile(r"dpubench-(\d+)-(\d+)-\d+(?:-[a-z]+)?")
+#: Bits of capabilities(7) that namespaces and interfaces in them need.
+_CAPABILITIES: Final = {"CAP_NET_ADMIN": 12, "CAP_SYS_ADMIN": 21}
+_serial = itertools.count()
+
+#: Run inside a namespace: no IPv6 addresses, hence no packets about them, and no segment that the kernel joins or leaves whole, for frames have to
+#: arrive as they were sent. SIOCETHTOOL with ETHTOOL_SGRO, ETHTOOL_SGSO, ETHTOOL_STSO, ETHTOOL_STXCSUM (linux/ethtool.h).
+_QUIET: Final = """
+import array, fcntl, pathlib, socket, struct, sys
+for what in ("all", "default"):
+    path = pathlib.Path("/proc/sys/net/ipv6/conf") / what / "disable_ipv6"
+    if path.exists():
+        path.write_text("1")
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+    for command in (0x2C, 0x24, 0x1F, 0x17):
+        value = array.array("B", struct.pack("II", command, 0))
+        request = struct.pack("16sP", sys.argv[1].encode(), value.buffer_info()[0]).ljust(40, b"\\0")
+        try:
+            fcntl.ioctl(any_socket, 0x8946, request)
+        except OSError:
+            pass
+"""
+
+
+def unavailable() -> str:
+    """Why no namespaces can be made here, with what to do about it; empty if they can. Makes nothing."""
+    for program, package in (("ip", "iproute2"), ("nsenter", "util-linux")):
+        if _program(program) is None:
+            return f"the program '{program}' is not here: install the package {package}"
+    effective = 0
+    with contextlib.suppress(OSError, ValueError):
+        found = re.search(r"^CapEff:\s*([0-9a-f]+)", Path("/proc/self/status").read_text(encoding="ascii"), re.MULTILINE)
+        effective = int(found[1], 16) if found else 0
+    lacking = [name for name, bit in _CAPABILITIES.items() if not effective >> bit & 1]
+    if lacking:
+        return f"network namespaces need root (this process lacks {' and '.join(lacking)}): run dpubench as root, or use memif or vhost"
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One end of a veth pair, alone in its namespace."""
+
+    namespace: str
+    interface: str
+    address: str  #: IPv4, of the block for benchmarks (RFC 2544, appendix C.2.2)
+    mac: str
+
+    @property
+    def prefix(self) -> list[str]:
+        """Words before a program's, so that it runs in this namespace. ``nsenter`` becomes the program: process and group stay what they are."""
+        return [_program("nsenter") or "nsenter", f"--net={_NETNS / self.namespace}", "--"]
+
+
+@dataclass(frozen=True, slots=True)
+class VethPair:
+    """Two namespaces joined by a veth pair."""
+
+    client: Side
+    server: Side
+    mtu: int
+
+
+@contextlib.contextmanager
+def veth_pair(max_frame: int) -> Iterator[VethPair]:
+    """Makes two namespaces joined by a veth pair for frames of up to ``max_frame`` bytes (with FCS), both ends up; removed at the end.
+
+    Raises:
+        UserError: without root or without ``ip``
+        EnvironmentFault: when the kernel refuses
+    """
+    if reason := unavailable():
+        raise UserError(f"veth: {reason}")
+    had_folder = _is_mounted(_NETNS)
+    name = f"{_own_name()}-{next(_serial)}"
+    # Of the whole machine, for the kernel's threads are called after them; at most 15 characters.
+    link = f"dpu{_base36(os.getpid())}x{_base36(next(_serial))}"
+    mtu = max_frame - _MTU_OVERHEAD + _DATAGRAM_ROOM
+    client = Side(f"{name}-client", f"{link}c", "198.18.0.1", "02:00:00:00:00:01")
+    server = Side(f"{name}-server", f"{link}s", "198.18.0.2", "02:00:00:00:00:02")
+    try:
+        for side in (client, server):
+            _ip("netns", "add", side.namespace)
+        _ip(
+            *("link", "add", client.interface, "mtu", str(mtu), "address", client.mac, "netns", client.namespace, "type", "veth"),
+            *("peer", "name", server.interface, "mtu", str(mtu), "address", server.mac, "netns", server.namespace),
+        )
+        for side, other in ((client, server), (server, client)):
+            _run([*side.prefix, sys.executable, "-I", "-S", "-c", _QUIET, side.interface])
+            _ip("-n", side.namespace, "address", "add", f"{side.address}/24", "dev", side.interface)
+            _ip("-n", side.namespace, "link", "set", "lo", "up")
+            _ip("-n", side.namespace, "link", "set", side.interface, "up")
+            # Nobody asks who has an address while frames are counted.
+            _ip("-n", side.namespace, "neighbour", "replace", other.address, "lladdr", other.mac, "dev", side.interface, "nud", "permanent")
+        yield VethPair(client, server, mtu)
+    finally:
+        with _uninterrupted():
+            _ip("-n", client.namespace, "link", "delete", client.interface, check=False)
+            for side in (client, server):
+                _remove_namespace(side.namespace)
+            if not had_folder:
+                _remove_folder_of_namespaces()
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiveWork:
+    """Where the kernel handles what arrives at an interface."""
+
+    cpu: int
+    means: str  #: "threaded NAPI" or "receive packet steering"
+    threads: tuple[int, ...] = ()  #: numbers of the kernel's threads
+
+
+def move_receive_work(side: Side, cpu: int) -> ReceiveWork:
+    """Has the kernel handle what arrives at ``side`` on ``cpu``, instead of the CPU that sent it, as veth does.
+
+    By the NAPI thread where the interface has NAPI (an XDP program is attached: call this once the port is open), else by receive packet steering.
+
+    Raises:
+        EnvironmentFault: when the kernel has neither
+    """
+    folder = f"/sys/class/net/{side.interface}"
+    if _write_inside(side, f"{folder}/threaded", "1") == "":
+        threads = _napi_threads(side.interface)
+        for thread in threads:
+            os.sched_setaffinity(thread, {cpu})
+        if threads:
+            return ReceiveWork(cpu, "threaded NAPI", tuple(threads))
+    # A mask of CPUs in hexadecimal, groups of 32 with commas between.
+    mask = f"{1 << cpu:x}"
+    groups = [mask[max(0, end - 8) : end] for end in range(len(mask), 0, -8)]
+    refused = _write_inside(side, f"{folder}/queues/rx-0/rps_cpus", ",".join(reversed(groups)))
+    if refused:
+        raise EnvironmentFault(
+            f"veth: the kernel's receive work cannot be moved to CPU {cpu}: no NAPI thread, and {refused}; a kernel with CONFIG_RPS has that"
+        )
+    return ReceiveWork(cpu, "receive packet steering")
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiveCounts:
+    """A reading of the kernel's receive work."""
+
+    softirqs: Mapping[int, int]  #: NET_RX, by CPU
+    threads_ns: Mapping[int, int]  #: time that NAPI threads ran, by thread
+
+
+def receive_counts(work: ReceiveWork | None = None) -> ReceiveCounts:
+    """Reads where receive work was done until now."""
+    lines = Path("/proc/softirqs").read_text(encoding="ascii").splitlines()
+    cpus = [int(word.removeprefix("CPU")) for word in lines[0].split()]
+    counts = next((line.split()[1:] for line in lines if line.split()[0] == "NET_RX:"), [])
+    threads = {}
+    for thread in work.threads if work is not None else ():
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            threads[thread] = int(Path(f"/proc/{thread}/schedstat").read_text(encoding="ascii").split()[0])
+    return ReceiveCounts(dict(zip(cpus, map(int, counts), strict=False)), threads)
+
+
+def receive_work_elsewhere(work: ReceiveWork, before: ReceiveCounts, after: ReceiveCounts, packets: int) -> str:
+    """Why receive work may have been done on another CPU than that of ``work``; empty when the counts prove that it was done there.
+
+    A softirq handles up to 64 packets (the weight of a NAPI poll): less than one in 64 packets elsewhere is what the rest of the machine does.
+
+    Args:
+        packets: that arrived between the two readings
+    """
+    grown = {cpu: count - before.softirqs.get(cpu, 0) for cpu, count in after.softirqs.items()}
+    least = packets // 64
+    elsewhere = sum(count for cpu, count in grown.items() if cpu != work.cpu)
+    if work.threads:
+        ran_ns = sum(after.threads_ns.get(t, 0) - before.threads_ns.get(t, 0) for t in work.threads)
+        if ran_ns == 0:
+            return f"the NAPI thread did not run while {packets} packets arrived"
+        for thread in work.threads:
+            if os.sched_getaffinity(thread) != {work.cpu}:
+                return f"the NAPI thread {thread} may run on other CPUs than {work.cpu}"
+    elif grown.get(work.cpu, 0) < least:
+        return f"CPU {work.cpu} handled {grown.get(work.cpu, 0)} receive softirqs, too few for {packets} packets"
+    if elsewhere > max(least, 1):
+        return f"other CPUs than {work.cpu} handled {elsewhere} receive softirqs while {packets} packets arrived"
+    return ""
+
+
+@contextlib.contextmanager
+def socket_folder() -> Iterator[Path]:
+    """A folder for sockets that nobody else may enter; removed at the end with all that is in it."""
+    folder = None
+    for parent in _socket_parents():
+        folder = parent / f"{_own_name()}-{next(_serial)}"
+        # The path of a Unix socket has 107 characters at most, of which a file's name gets 24.
+        if len(os.fsencode(folder)) > 82:
+            continue
+        with contextlib.suppress(OSError):
+            folder.mkdir(mode=0o700)
+            break
+    else:
+        raise EnvironmentFault(
+            f"no folder for sockets can be made in {' or '.join(map(str, _socket_parents()))}: set XDG_RUNTIME_DIR to a short path"
+        )
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def sweep() -> list[str]:
+    """Removes namespaces (with the interfaces and processes in them) and socket folders of dpubench processes that are gone.
+
+    Returns:
+        what was removed
+    """
+    removed = []
+    if not unavailable():
+        for name in _abandoned(_NETNS):
+            if _remove_namespace(name):
+                removed.append(name)
+        if removed:
+            _remove_folder_of_namespaces()
+    for parent in _socket_parents():
+        for name in _abandoned(parent):
+            folder = parent / name
+            with contextlib.suppress(OSError):
+                facts = folder.lstat()
+                if stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.geteuid():
+                    shutil.rmtree(folder, ignore_errors=True)
+                    removed.append(str(folder))
+    return removed
+
+
+def start_time(pid: int) -> int | None:
+    """When a process started, in clock ticks since the machine did; None when there is no such process."""
+    try:
+        # The second field, the program's name, may hold blanks and parentheses.
+        return int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[19])
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def _own_name() -> str:
+    return f"dpubench-{os.getpid()}-{start_time(os.getpid())}"
+
+
+def _abandoned(folder: Path) -> list[str]:
+    """Names in a folder that belong to processes that are gone."""
+    names = []
+    with contextlib.suppress(OSError):
+        for entry in os.scandir(folder):
+            found = _NAME.fullmatch(entry.name)
+            if found and start_time(int(found[1])) != int(found[2]):
+                names.append(entry.name)
+    return sorted(names)
+
+
+def _socket_parents() -> list[Path]:
+    given = os.environ.get("XDG_RUNTIME_DIR", "")
+    return [*([Path(given)] if Path(given).is_absolute() else []), Path(tempfile.gettempdir())]
+
+
+def _base36(number: int) -> str:
+    digits = "0123456789abcdefghijklmnopqrstuvwxyz"
+    text = digits[number % 36]
+    while number := number // 36:
+        text = digits[number % 36] + text
+    return text
+
+
+def _program(name: str) -> str | None:
+    # Not all users' paths have the folder of ip.
+    return shutil.which(name, path=os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin")
+
+
+def _run(words: Sequence[str], check: bool = True) -> subprocess.CompletedProcess[str]:
+    """Runs a command in a session of its own, which a Ctrl-C at the terminal does not reach. @raises EnvironmentFault"""
+    what = " ".join(words[:8])
+    try:
+        # At once in a session of its own: what is half made must be known to be made.
+        done = subprocess.run(
+            list(words), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_COMMAND_S, start_new_session=True, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise EnvironmentFault(f"`{what}` did not end within {_COMMAND_S:g} s") from None
+    except OSError as error:
+        raise EnvironmentFault(f"`{what}` cannot be started: {error.strerror or error}") from None
+    if check and done.returncode != 0:
+        raise EnvironmentFault(f"`{what}` failed: {done.stderr.strip() or f'status {done.returncode}'}")
+    return done
+
+
+def _ip(*words: str, check: bool = True) -> str:
+    return _run([_program("ip") or "ip", *words], check).stdout
+
+
+def _write_inside(side: Side, path: str, text: str) -> str:
+    """Writes a file of ``/sys`` as a namespace sees it: why not, or nothing."""
+    words = [_program("ip") or "ip", "netns", "exec", side.namespace, "/bin/sh", "-c", 'echo "$1" > "$2"', "sh", text, path]
+    done = _run(words, check=False)
+    return "" if done.returncode == 0 else f"{path} cannot be written: {done.stderr.strip()}"
+
+
+def _napi_threads(interface: str) -> list[int]:
+    """Numbers of the kernel's threads ``napi/<interface>-<number>``."""
+    given_up = time.monotonic() + _THREAD_COMES_S
+    while True:
+        found = []
+        for entry in os.scandir("/proc"):
+            if not entry.name.isdigit():
+                continue
+            with contextlib.suppress(OSError, UnicodeDecodeError):
+                if Path(f"/proc/{entry.name}/comm").read_text(encoding="utf-8").startswith(f"napi/{interface}-"):
+                    found.append(int(entry.name))
+        if found or time.monotonic() > given_up:
+            return sorted(found)
+        time.sleep(0.01)
+
+
+def _remove_namespace(name: str) -> bool:
+    """Removes a namespace of ours: the processes in it, its interfaces, its name. Whether there was one."""
+    if not (_NETNS / name).exists():
+        return False
+    inside = _ip("netns", "pids", name, check=False).split()
+    for pid in inside:
+        with contextlib.suppress(ProcessLookupError, PermissionError, ValueError):
+            os.kill(int(pid), signal.SIGKILL)
+    for line in _ip("-n", name, "-o", "link", "show", "type", "veth", check=False).splitlines():
+        if found := re.match(r"\d+: ([^:@]+)", line):
+            _ip("-n", name, "link", "delete", found[1], check=False)
+    _ip("netns", "delete", name, check=False)
+    # A name without a namespace: `ip netns add` was killed between the two.
+    with contextlib.suppress(OSError):
+        (_NETNS / name).unlink()
+    return True
+
+
+def _remove_folder_of_namespaces() -> None:
+    """Removes the folder that `ip netns` mounts and leaves behind, unless somebody has a namespace in it."""
+    with contextlib.suppress(OSError):
+        if not _is_mounted(_NETNS) or any(_NETNS.iterdir()):
+            return
+        if umount := _program("umount"):
+            _run([umount, str(_NETNS)], check=False)
+        _NETNS.rmdir()
+
+
+def _is_mounted(folder: Path) -> bool:
+    """Whether a file system is mounted there, also one that is a folder of its parent's file system, as `ip netns` does it."""
+    with contextlib.suppress(OSError):
+        return any(line.split()[4] == str(folder) for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines())
+    return False
+
+
+@contextlib.contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """A second Ctrl-C does not stop the tidying up. Does nothing in threads, which get no signals."""
+    before = None
+    with contextlib.suppress(ValueError):
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        if before is not None:
+            signal.signal(signal.SIGINT, before)
