@@ -133,6 +133,15 @@ def test_variants_are_called_by_what_differs() -> None:
     assert [v.correctness_only for v in part_of(page, "application-recognition").variants] == [False, True, False]
     assert "hyperscan" in part_of(page, "application-recognition").variants[0].told
     assert page_of(rates_only()).parts[0].variants[0].label == "dpdk-hash, all-host"
+    run = example_run()
+    other = [
+        replace(p, id=f"other/{p.id}", engines={**p.engines, "scan": "pcre2", "hash": "portable"})
+        for p in run.points
+        if p.workload == "application-recognition" and p.placement == "all-host"
+    ]
+    run.points += other
+    labels = [v.label for v in part_of(page_of(run), "application-recognition").variants]
+    assert labels == ["hyperscan+openssl, all-host", "hyperscan+openssl, split", "pcre2+portable, all-host", "null workload"]
 
 
 def test_schedules_are_lines_of_their_own() -> None:

@@ -173,7 +173,7 @@ def bpf(command: int, attributes: bytes) -> tuple[int, bytes]:
 def programs() -> set[int]:
     """Numbers of the kernel's BPF programs called as ours, whoever holds them."""
     get_next, get_fd, get_info = 11, 13, 15  # commands of linux/bpf.h
-    found = set()
+    found: set[int] = set()
     number = 0
     while True:
         status, answer = bpf(get_next, struct.pack("<III", number, 0, 0))

@@ -116,7 +116,9 @@ class Xdp final : public PortKind {
   [[nodiscard]] const PortKindInfo& info() const override {
     static const PortKindInfo info{
         .name = "xdp",
-        .summary = "an interface of the kernel on which the engine xdp of a workload answers in the driver; needs that engine",
+        .summary =
+            "an interface of the kernel on which the engine xdp of a workload answers in the driver; the other end of a veth "
+            "needs an XDP program too (af_xdp)",
         .arguments = {{"interface", "its name, in this process's network namespace", "", true}},
         .needs_root = true,
     };

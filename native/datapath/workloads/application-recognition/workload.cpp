@@ -192,33 +192,42 @@ class ApplicationRecognition final : public Workload {
   static WorkloadInfo describe();
 };
 
+std::string definition() {
+  return "The payload of every TCP and UDP packet, to the end of the IP packet as its length says, is searched for all rules. "
+         "The "
+         "first rule of the set that matches decides the packet's class by its place: 0, 3, 6 ... echo, 1, 4, 7 ... hash, 2, 5, "
+         "8 "
+         "... compress; a packet without a match is of class echo. Rules that an engine leaves undecided do not match (the "
+         "client takes both answers for right where an engine of its machine refuses a rule). echo: the "
+         "frame comes back with its Ethernet addresses swapped. hash: the payload is replaced by the SHA-256 of the frame as it "
+         "was received, from its first byte to the end of the IP packet (the trailer lies behind that). compress: the payload is "
+         "replaced by a raw deflate stream of it (RFC 1951); where that is not shorter, the packet is treated as echo. Of a "
+         "reply "
+         "with another payload the Ethernet addresses are swapped, the lengths and checksums of IP and UDP or TCP are set anew, "
+         "every other header field stays, and the trailer moves to the new end in the form that the new length asks for. What is "
+         "no TCP or UDP packet with a payload, and every fragment, comes back as echo; only a frame shorter than an Ethernet "
+         "header "
+         "is dropped. "
+         "mode packet: each payload by itself. mode stream: payloads of a TCP flow are put side by side in sequence order. A "
+         "segment that brings new bytes is classed by a search of the contiguous text around these, `overlap` bytes to either "
+         "side: "
+         "a match of up to `overlap` + 1 bytes is found when its last byte arrives, in whatever order segments come; a longer "
+         "one "
+         "may "
+         "not be. Anchors stand for the ends of that text. A text in which something matched is not searched again. Bytes that "
+         "came before bring nothing new: of overlapping segments the first copy counts, and a retransmission is of class echo. "
+         "Segments are never held back. Of each flow " +
+         std::to_string(kStretch) +
+         " B of the sequence space are kept, `flows` flows on each core; then the one that was idle for longest is forgotten. "
+         "Split: the server that scans marks a packet that another one answers by its EtherType (88-B5 hash, 88-B6 compress, the "
+         "types for local experiments), which that one restores before it does anything else.";
+}
+
 WorkloadInfo ApplicationRecognition::describe() {
   WorkloadInfo i;
   i.name = "application-recognition";
   i.summary = "deep packet inspection: rules matched against payloads decide whether a packet is hashed, compressed or sent back";
-  i.definition =
-      "The payload of every TCP and UDP packet, to the end of the IP packet as its length says, is searched for all rules. The "
-      "first rule of the set that matches decides the packet's class by its place: 0, 3, 6 ... echo, 1, 4, 7 ... hash, 2, 5, 8 "
-      "... compress; a packet without a match is of class echo. Rules that an engine leaves undecided do not match (the "
-      "client takes both answers for right where an engine of its machine refuses a rule). echo: the "
-      "frame comes back with its Ethernet addresses swapped. hash: the payload is replaced by the SHA-256 of the frame as it "
-      "was received, from its first byte to the end of the IP packet (the trailer lies behind that). compress: the payload is "
-      "replaced by a raw deflate stream of it (RFC 1951); where that is not shorter, the packet is treated as echo. Of a reply "
-      "with another payload the Ethernet addresses are swapped, the lengths and checksums of IP and UDP or TCP are set anew, "
-      "every other header field stays, and the trailer moves to the new end in the form that the new length asks for. What is "
-      "no TCP or UDP packet with a payload, and every fragment, comes back as echo; only a frame shorter than an Ethernet header "
-      "is dropped. "
-      "mode packet: each payload by itself. mode stream: payloads of a TCP flow are put side by side in sequence order. A "
-      "segment that brings new bytes is classed by a search of the contiguous text around these, `overlap` bytes to either side: "
-      "a match of up to `overlap` + 1 bytes is found when its last byte arrives, in whatever order segments come; a longer one "
-      "may "
-      "not be. Anchors stand for the ends of that text. A text in which something matched is not searched again. Bytes that "
-      "came before bring nothing new: of overlapping segments the first copy counts, and a retransmission is of class echo. "
-      "Segments are never held back. Of each flow " +
-      std::to_string(kStretch) +
-      " B of the sequence space are kept, `flows` flows on each core; then the one that was idle for longest is forgotten. "
-      "Split: the server that scans marks a packet that another one answers by its EtherType (88-B5 hash, 88-B6 compress, the "
-      "types for local experiments), which that one restores before it does anything else.";
+  i.definition = definition();
   i.parameters = {{"mode",
                    "packet: payloads one by one; stream: also across the segments of a TCP flow",
                    {"packet", "stream"},
