@@ -13,6 +13,7 @@
 #include "datapath/client/receiver.hpp"
 #include "datapath/client/sender.hpp"
 #include "datapath/client/traffic.hpp"
+#include "measure/clock.hpp"
 
 namespace dpubench::datapath {
 
