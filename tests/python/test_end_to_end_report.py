@@ -133,6 +133,15 @@ def test_variants_are_called_by_what_differs() -> None:
     assert [v.correctness_only for v in part_of(page, "application-recognition").variants] == [False, True, False]
     assert "hyperscan" in part_of(page, "application-recognition").variants[0].told
     assert page_of(rates_only()).parts[0].variants[0].label == "dpdk-hash, all-host"
+    run = example_run()
+    other = [
+        replace(p, id=f"other/{p.id}", engines={**p.engines, "scan": "pcre2", "hash": "portable"})
+        for p in run.points
+        if p.workload == "application-recognition" and p.placement == "all-host"
+    ]
+    run.points += other
+    labels = [v.label for v in part_of(page_of(run), "application-recognition").variants]
+    assert labels == ["hyperscan+openssl, all-host", "hyperscan+openssl, split", "pcre2+portable, all-host", "null workload"]
 
 
 def test_schedules_are_lines_of_their_own() -> None:
@@ -178,7 +187,7 @@ def test_a_clients_limit_is_never_the_servers() -> None:
     assert cell is not None and cell.ndr is limited and cell.beyond is None and "client-limited (6 of 7 rounds)" in cell.why_no_beyond
     rows = [r for r in part.ratios if r.frame == "512" and r.load == "NDR"]
     assert [r.verdict for r in rows] == ["not comparable"] and "no statement on the server" in rows[0].reason
-    assert "client-limited (6 of 7 rounds): not the server's limit" in report.render(page)
+    assert "client-limited (6 of 7 rounds): not the server's limit, which may be higher" in report.render(page)
     fastest = find(run, "flow-table", "64", "NDR", "dpdk-hash")
     fastest.limit = "client-limited"
     assert part_of(page_of(run), "flow-table").answer.startswith("flow-table sustains 3.35 Mpps of 64 B frames over memif without loss (portable)")
@@ -303,6 +312,17 @@ def test_faults_are_told(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
     nothing = replace(example_run(), points=[], warnings=[], failures=[])
     assert "Nothing was measured" in html(nothing)
+
+
+def test_a_run_of_which_nothing_could_be_measured_says_why_at_its_head() -> None:
+    run = rates_only()
+    for p in run.points:
+        p.throughput_pps = p.throughput_gbps = p.loss_ratio = p.latency = p.server_cpu_share = None
+        p.unavailable, p.stages, p.floor = "memif: the peer never came", [], None
+    text = html(run)
+    head = text[text.index("<header") : text.index("</header>")]
+    assert page_of(run).parts[0].answer.startswith("flow-table: nothing can be said of what the server sustains: cannot run here: memif")
+    assert "Nothing could be measured</strong>: cannot run here: memif: the peer never came" in head and "all known to" not in head
 
 
 def test_no_interval_is_no_number(tmp_path: Path) -> None:

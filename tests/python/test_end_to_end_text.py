@@ -49,7 +49,7 @@ def test_a_limit_of_the_client_is_never_one_of_the_server() -> None:
     point = run.points[0]
     point.limit, point.limits = "stall-limited", {"": 2, "stall-limited": 4}
     (line,) = [line for line in lines_of(text.show([run]), point) if "null" in line]
-    assert "stall-limited (4 of 6 rounds): not the server's limit" in line
+    assert "stall-limited (4 of 6 rounds): not the server's limit" in line and ">= 4.000" in line
 
 
 def test_withheld_cpu_says_why_and_one_round_has_no_interval() -> None:

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "datapath/client/loop.hpp"
 #include "datapath/client/losses.hpp"
 #include "measure/clock.hpp"
 
@@ -17,12 +16,16 @@ constexpr double kMostFloodPps = 3e8;
 
 class TickClock {
  public:
-  TickClock() : start_(clock_.ticks()) {}
-  std::uint64_t now_ns() const noexcept { return static_cast<std::uint64_t>(clock_.to_ns(clock_.ticks() - start_)); }
+  /// The first reading is the trial's start.
+  std::uint64_t now_ns() noexcept {
+    const std::uint64_t ticks = clock_.ticks();
+    if (start_ == 0) start_ = ticks;
+    return static_cast<std::uint64_t>(clock_.to_ns(ticks - start_));
+  }
 
  private:
   const measure::Clock& clock_ = measure::Clock::instance();
-  std::uint64_t start_;
+  std::uint64_t start_ = 0;
 };
 
 std::uint64_t to_ns(double seconds) {
@@ -40,7 +43,7 @@ TrialRunner::TrialRunner(Port& port, const Traffic& traffic, Expectation* expect
       expectation_(expectation),
       burst_(job.burst),
       poisson_(DueCycle::poisson(inputs::Store({}, job.seed).random("traffic-poisson").next())),
-      writer_(traffic, port.info().shares_buffers),
+      writer_(traffic, port.info().shares_buffers, job.memory.mb),
       sender_(port, writer_, job.burst),
       receiver_(port, traffic, expectation, job.burst, job.verify_all, job.receive) {}
 
@@ -60,25 +63,29 @@ void TrialRunner::require_possible(const TrialSpec& spec) const {
 }
 
 nlohmann::json TrialRunner::run(const TrialSpec& spec, const std::atomic<bool>& stop) {
+  TickClock clock;
+  return run(spec, stop, clock);
+}
+
+std::uint64_t TrialRunner::begin(const TrialSpec& spec, DueTimes& due) {
   require_possible(spec);
   const TrialTimes times = times_of(spec);
   const bool is_flood = spec.schedule == Schedule::kFlood;
-  DueTimes due = due_times(spec);
-  const double seconds = spec.ramp_s + spec.duration_s;
-  const std::uint64_t most = is_flood ? static_cast<std::uint64_t>(seconds * kMostFloodPps) + kMaxPacketBurst
-                                      : due.at_most_before(times.end_ns) + kMaxPacketBurst;
+  const auto most_of_flood = static_cast<std::uint64_t>((spec.ramp_s + spec.duration_s) * kMostFloodPps);
+  const std::uint64_t most = (is_flood ? most_of_flood : due.at_most_before(times.end_ns)) + kMaxPacketBurst;
   gaps_.clear();
   writer_.begin(spec.number);
   sender_.set_burst(spec.schedule == Schedule::kInterval ? 1 : burst_);
   sender_.begin(times, due, is_flood, most);
   receiver_.begin(spec.number, times, sender_, !is_flood, most);
   if (!is_flood) receiver_.touch();
-  // On one machine the server's gaps are set against this trial's times by the clock that both have.
-  const std::uint64_t begun_ns = measure::Clock::monotonic_raw_ns();
-  TickClock clock;
-  run_loop(clock, sender_, receiver_, to_ns(spec.drain_s), gaps_, stop);
+  return to_ns(spec.drain_s);
+}
+
+nlohmann::json TrialRunner::end(const TrialSpec& spec, DueTimes& due) {
+  const TrialTimes times = times_of(spec);
   TrialRecord record{.spec = spec, .first = sender_.first(), .due = sender_.end(), .end = sender_.end()};
-  if (!is_flood) {
+  if (spec.schedule != Schedule::kFlood) {
     // The loop took the times of what it offered; the first that is ready is the next.
     bool measuring = sender_.measuring();
     for (std::uint64_t next = due.next(); next < times.end_ns; next = due.next()) {
@@ -91,9 +98,7 @@ nlohmann::json TrialRunner::run(const TrialSpec& spec, const std::atomic<bool>& 
     if (!measuring) record.first = record.due;
   }
   record_ = record;
-  json told = event(spec, times);
-  told["begun_ns"] = begun_ns;
-  return told;
+  return event(spec, times);
 }
 
 nlohmann::json TrialRunner::event(const TrialSpec& spec, const TrialTimes& times) {
@@ -105,6 +110,7 @@ nlohmann::json TrialRunner::event(const TrialSpec& spec, const TrialTimes& times
   json event = {{"event", "trial"},
                 {"trial", spec.number},
                 {"offered_pps", due / spec.duration_s},
+                {"begun_ns", begun_ns_},
                 {"ramp_s", spec.ramp_s},
                 {"duration_s", spec.duration_s},
                 {"due", record.due - record.first},

@@ -9,9 +9,11 @@
 #include <optional>
 
 #include "datapath/client/gaps.hpp"
+#include "datapath/client/loop.hpp"
 #include "datapath/client/receiver.hpp"
 #include "datapath/client/sender.hpp"
 #include "datapath/client/traffic.hpp"
+#include "measure/clock.hpp"
 
 namespace dpubench::datapath {
 
@@ -31,6 +33,16 @@ class TrialRunner {
 
   /// Runs a trial in this thread. @return the `trial` event @throws Error on a trial that this traffic does not have
   nlohmann::json run(const TrialSpec& spec, const std::atomic<bool>& stop);
+  /// The same by any clock.
+  template <TrialClock Clock>
+  nlohmann::json run(const TrialSpec& spec, const std::atomic<bool>& stop, Clock& clock) {
+    DueTimes due = due_times(spec);
+    const std::uint64_t drain_ns = begin(spec, due);
+    // On one machine the server's gaps are set against this trial's times by the clock that both have.
+    begun_ns_ = measure::Clock::monotonic_raw_ns();
+    run_loop(clock, sender_, receiver_, drain_ns, gaps_, stop);
+    return end(spec, due);
+  }
 
   /// Packets sent and received of the trial under way; for another thread.
   [[nodiscard]] std::uint64_t sent_so_far() const { return sender_.progress().load(std::memory_order_relaxed); }
@@ -46,6 +58,9 @@ class TrialRunner {
 
  private:
   void require_possible(const TrialSpec& spec) const;
+  /// @return the length of the drain
+  std::uint64_t begin(const TrialSpec& spec, DueTimes& due);
+  nlohmann::json end(const TrialSpec& spec, DueTimes& due);
   nlohmann::json event(const TrialSpec& spec, const TrialTimes& times);
 
   const Traffic& traffic_;
@@ -56,6 +71,7 @@ class TrialRunner {
   Sender sender_;
   Receiver receiver_;
   Gaps gaps_;
+  std::uint64_t begun_ns_ = 0;
   std::optional<TrialRecord> record_;
 };
 

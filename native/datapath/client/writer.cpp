@@ -18,6 +18,8 @@ namespace {
 constexpr std::size_t kMostPools = 24;
 constexpr std::uint32_t kPoolPackets = 4096;
 constexpr std::uint32_t kSmallPoolPackets = 1536;
+/// Bytes of a buffer besides the frame: its header, the room before the frame, and what rounding adds.
+constexpr std::uint32_t kOverhead = 1536;
 
 int held_field() {
   static const rte_mbuf_dynfield field = {"dpubench_template", sizeof(std::uint32_t), alignof(std::uint32_t), 0};
@@ -28,13 +30,22 @@ int held_field() {
 
 }  // namespace
 
-Writer::Writer(const Traffic& traffic, bool anew) : traffic_(traffic), anew_(anew), held_(held_field()), cursor_(traffic) {
+Writer::Writer(const Traffic& traffic, bool anew, std::uint32_t memory_mb)
+    : traffic_(traffic), anew_(anew), held_(held_field()), cursor_(traffic) {
   static std::atomic<unsigned> serial = 0;
   const std::size_t templates = traffic.templates.size();
-  const std::size_t pools = anew || templates > kMostPools ? 1 : templates;
+  const std::size_t fitting =
+      (std::size_t{memory_mb} << 20) / 3 / (kSmallPoolPackets * std::size_t{traffic.max_frame + kOverhead});
+  const std::size_t pools = anew || templates > std::min(kMostPools, fitting) ? 1 : templates;
   for (std::size_t i = 0; i < pools; ++i) {
-    pools_.push_back(
-        make_pool("client" + std::to_string(serial++), pools == 1 ? kPoolPackets : kSmallPoolPackets, traffic.max_frame));
+    const std::uint32_t packets = pools == 1 ? kPoolPackets : kSmallPoolPackets;
+    pools_.push_back(make_pool("client" + std::to_string(serial++), packets, traffic.max_frame));
+  }
+}
+
+Writer::~Writer() {
+  for (rte_mempool* pool : pools_) {
+    if (rte_mempool_full(pool) == 1) rte_mempool_free(pool);
   }
 }
 

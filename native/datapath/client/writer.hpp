@@ -17,8 +17,12 @@ namespace dpubench::datapath {
 class Writer {
  public:
   /// @param anew  buffers may come back changed (ports that share them): everything is written each time
-  /// @throws Error when the memory does not hold the pools
-  Writer(const Traffic& traffic, bool anew);
+  /// @param memory_mb  of the process, of which the pools take a third at most @throws Error when they do not fit
+  Writer(const Traffic& traffic, bool anew, std::uint32_t memory_mb);
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+  /// Pools of which a port still holds buffers stay.
+  ~Writer();
 
   /// Begins a trial.
   void begin(std::uint32_t trial);

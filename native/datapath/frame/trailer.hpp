@@ -33,9 +33,11 @@ constexpr std::uint32_t trailer_bytes(std::uint32_t frame_bytes) {
 void write_trailer(std::span<std::byte> frame, const Trailer& trailer) noexcept;
 /// The trailer of a frame; nothing when there is none or its checksum is wrong. Frames are untrusted.
 std::optional<Trailer> read_trailer(std::span<const std::byte> frame) noexcept;
-/// Whether a packet with this trailer belongs to a trial, whichever form it came in.
+/// Whether a packet with this trailer belongs to a trial, whichever form it came in. A frame that grew on its way (a digest in
+/// place of a short payload) has the full form with what the compact one could tell: the low bits of the trial.
 constexpr bool belongs_to(const Trailer& trailer, std::uint32_t frame_bytes, std::uint32_t trial) {
-  return frame_bytes < kLeastFullFrame ? (trailer.trial & 0xffU) == (trial & 0xffU) : trailer.trial == (trial & 0xffffU);
+  if (frame_bytes < kLeastFullFrame) return (trailer.trial & 0xffU) == (trial & 0xffU);
+  return trailer.trial == (trial & 0xffffU) || trailer.trial == (trial & 0xffU);
 }
 
 }  // namespace dpubench::datapath

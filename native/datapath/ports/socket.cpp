@@ -280,7 +280,7 @@ class SocketPort final : public Port {
     }
     queue.received += got;
     queue.spares = static_cast<std::uint16_t>(queue.spares - got);
-    std::memmove(queue.spare.data(), queue.spare.data() + got, queue.spares * sizeof(rte_mbuf*));
+    std::copy_n(queue.spare.begin() + got, queue.spares, queue.spare.begin());
     return kept;
   }
 

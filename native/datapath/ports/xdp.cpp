@@ -8,13 +8,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <memory>
 
-#include "base/error.hpp"
 #include "datapath/ports/eth.hpp"
+#include "datapath/ports/kernel_interface.hpp"
 
 namespace dpubench::datapath {
 namespace {
@@ -62,25 +61,16 @@ class WithTail {
 
 class XdpPort final : public Port {
  public:
-  XdpPort(const std::string& interface, std::uint32_t max_frame) : inquiry_(interface) {
-    ifreq answer{};
-    if (!inquiry_.ask(SIOCGIFMTU, answer)) {
-      throw Error(port_prefix("xdp") + "interface=" + interface + ": " + std::strerror(errno) +
-                  "; name an interface of the network namespace in which this runs (`ip link`)");
-    }
-    const auto mtu = static_cast<std::uint32_t>(answer.ifr_mtu);
-    if (mtu + kMtuOverhead < max_frame) {
-      throw Error(port_prefix("xdp") + "interface=" + interface + ": its MTU is " + std::to_string(mtu) + ", and frames of " +
-                  std::to_string(max_frame) + " bytes need " + std::to_string(max_frame - kMtuOverhead));
-    }
+  explicit XdpPort(const std::string& interface) : inquiry_(interface) {
     ethtool_drvinfo driver{};
     driver.cmd = ETHTOOL_GDRVINFO;
     const bool has_driver = inquiry_.ask_driver(&driver);
-    info_ = {.kind = "xdp",
-             .driver = has_driver ? std::string(driver.driver, strnlen(driver.driver, sizeof driver.driver)) : "unknown",
-             .detail = "interface " + interface,
-             .mtu_frame = mtu + kMtuOverhead,
-             .interface = interface};
+    ifreq mtu{};
+    info_.kind = "xdp";
+    info_.driver = has_driver ? std::string(driver.driver, strnlen(driver.driver, sizeof driver.driver)) : "unknown";
+    info_.detail = "interface " + interface;
+    info_.interface = interface;
+    if (inquiry_.ask(SIOCGIFMTU, mtu)) info_.mtu_frame = static_cast<std::uint32_t>(mtu.ifr_mtu) + kMtuOverhead;
     info_.is_virtual = info_.driver == "veth" || info_.driver == "tun";
   }
 
@@ -126,18 +116,23 @@ class Xdp final : public PortKind {
   [[nodiscard]] const PortKindInfo& info() const override {
     static const PortKindInfo info{
         .name = "xdp",
-        .summary = "an interface of the kernel on which the engine xdp of a workload answers in the driver; needs that engine",
+        .summary =
+            "an interface of the kernel on which the engine xdp of a workload answers in the driver; the other end of a veth "
+            "needs an XDP program too (af_xdp)",
         .arguments = {{"interface", "its name, in this process's network namespace", "", true}},
         .needs_root = true,
     };
     return info;
   }
   [[nodiscard]] Reason unavailable() const override {
-    if (std::ifstream("/proc/sys/net/core/bpf_jit_enable")) return {};
-    return {"this kernel has no eBPF compiler", "use a kernel with CONFIG_BPF_SYSCALL and CONFIG_BPF_JIT"};
+    if (!std::ifstream("/proc/sys/kernel/unprivileged_bpf_disabled"))
+      return {"this kernel has no eBPF", "use a kernel with CONFIG_BPF_SYSCALL"};
+    return capability_missing(kCapNetAdmin, "CAP_NET_ADMIN");
   }
   [[nodiscard]] std::unique_ptr<Port> open(const PortSpec& spec, const PortResources& resources) const override {
-    return std::make_unique<XdpPort>(argument(info(), spec, "interface"), resources.max_frame);
+    const std::string interface = argument(info(), spec, "interface");
+    require_interface(info().name, interface, resources.max_frame);
+    return std::make_unique<XdpPort>(interface);
   }
 };
 

@@ -14,7 +14,12 @@ class SwappedExpectation final : public Expectation {
  public:
   Answer judge(std::uint32_t /*index*/, std::span<const std::byte> sent, std::span<const std::byte> reply,
                bool /*lossy*/) override {
-    return differs_at(sent, reply) == sent.size() && reply.size() == sent.size() ? Answer::kRight : Answer::kWrong;
+    const std::size_t length = sent.size();
+    if (length < kAddresses || reply.size() != length) return Answer::kWrong;
+    const bool right = std::memcmp(reply.data(), sent.data() + RTE_ETHER_ADDR_LEN, RTE_ETHER_ADDR_LEN) == 0 &&
+                       std::memcmp(reply.data() + RTE_ETHER_ADDR_LEN, sent.data(), RTE_ETHER_ADDR_LEN) == 0 &&
+                       std::memcmp(reply.data() + kAddresses, sent.data() + kAddresses, length - kAddresses) == 0;
+    return right ? Answer::kRight : Answer::kWrong;
   }
   std::string explain(std::uint32_t /*index*/, std::span<const std::byte> sent, std::span<const std::byte> reply) override {
     if (sent.size() != reply.size()) {

@@ -17,6 +17,7 @@ namespace dpubench::datapath {
 /// stored stalls for a dozen cycles.
 inline void swap_addresses(std::byte* frame) noexcept {
   static_assert(std::endian::native == std::endian::little);
+  static_assert(2 * RTE_ETHER_ADDR_LEN == sizeof(std::uint64_t) + sizeof(std::uint32_t));
   std::uint64_t low;
   std::uint32_t high;
   std::memcpy(&low, frame, sizeof low);

@@ -52,12 +52,12 @@ std::string names_of(std::uint8_t classes) {
 
 }  // namespace
 
-RecognitionExpectation::RecognitionExpectation(PreparedOperator& scan, std::size_t rules, const std::vector<std::byte>& defined,
+RecognitionExpectation::RecognitionExpectation(PreparedOperator& scan, std::size_t rules, const Recogniser::Doubts& doubts,
                                                const std::optional<Reassembly::Limits>& reassembly,
                                                std::span<const FrameTemplate> templates)
     : recogniser_(std::make_unique<Recogniser>(scan.open(), rules, scan.most_in_bytes(), reassembly)),
       stream_(reassembly.has_value()) {
-  recogniser_->tell_possible(defined);
+  recogniser_->tell_possible(doubts);
   std::vector<std::size_t> order;
   std::map<std::uint32_t, bool> flows;
   for (const FrameTemplate& t : templates) {

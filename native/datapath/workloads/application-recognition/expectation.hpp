@@ -18,9 +18,8 @@ namespace dpubench::datapath::recognition {
 
 class RecognitionExpectation final : public Expectation {
  public:
-  /// @param scan  the regex operator's reference engine @param rules  of the set @param defined  bitmap of rules that every
-  /// engine leaves undecided alike @param reassembly  mode stream
-  RecognitionExpectation(PreparedOperator& scan, std::size_t rules, const std::vector<std::byte>& defined,
+  /// @param scan  the regex operator's reference engine @param rules  of the set @param reassembly  mode stream
+  RecognitionExpectation(PreparedOperator& scan, std::size_t rules, const Recogniser::Doubts& doubts,
                          const std::optional<Reassembly::Limits>& reassembly, std::span<const FrameTemplate> templates);
 
   [[nodiscard]] Answer judge(std::uint32_t index, std::span<const std::byte> sent, std::span<const std::byte> reply,

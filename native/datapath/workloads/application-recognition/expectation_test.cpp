@@ -90,6 +90,27 @@ TEST(RecognitionExpectation, AnAnswerOfAnotherClassIsWrong) {
   EXPECT_EQ(other->judge(0, squeezed, echo, false), Answer::kWrong);
 }
 
+TEST(RecognitionExpectation, WhereAnEngineRefusesARuleBothAnswersAreRight) {
+  // More repeats than Hyperscan takes, not more than PCRE2 does.
+  Bench bench("1:/never-there/\n2:/q{1,40000}contested/\n3:/squeeze!/\n");
+  const std::vector<Frame> frames = {udp_frame("qqcontested " + kDull), udp_frame("squeeze! qqcontested " + kDull)};
+  const auto expectation = bench.expect({}, templates_of(frames));
+  std::vector<Class> classes;
+  for (const char* engine : {"pcre2", "hyperscan"}) {
+    const auto pipeline = bench.open({.engines = {{"scan", engine}, {"hash", "portable"}, {"compress", "portable"}}});
+    Core core(*pipeline);
+    for (std::uint32_t i = 0; i < frames.size(); ++i) {
+      const Served served = core.serve_one(frames[i]);
+      classes.push_back(class_of_reply(frames[i], served));
+      EXPECT_EQ(expectation->judge(i, frames[i], served.frame, false), Answer::kRight) << engine;
+    }
+  }
+  EXPECT_EQ(classes, (std::vector{Class::kHash, Class::kHash, Class::kEcho, Class::kCompress}));
+  Frame echo = frames[1];
+  swap_addresses(echo.data());
+  EXPECT_EQ(expectation->judge(1, frames[1], echo, false), Answer::kWrong) << "another rule matches, which nobody refuses";
+}
+
 /// Messages of three segments as the client's model makes them: templates of every message begin at the same number, and what is
 /// sent goes on where the flow's last message ended.
 TEST(RecognitionExpectation, MessagesOfAFlowFollowEachOther) {

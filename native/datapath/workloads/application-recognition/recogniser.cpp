@@ -124,16 +124,19 @@ void Recogniser::judge(Subject& subject, std::uint32_t item) const noexcept {
   const std::size_t rule = lane_->result(item) == 0 ? rules_ : first_rule(matched, rules_, 0);
   subject.verdict = rule == rules_ ? Class::kEcho : class_of_rule(rule);
   subject.possible = class_bit(subject.verdict);
-  if (!defined_.empty()) subject.possible |= possible(undecided, rule);
+  if (!doubts_.shared.empty()) subject.possible = possible(matched, undecided);
 }
 
-/// Classes of the undecided rules before `rule`.
-std::uint8_t Recogniser::possible(const std::byte* undecided, std::size_t rule) const noexcept {
+/// Classes of the rules up to the first of which every engine says that it matches.
+std::uint8_t Recogniser::possible(const std::byte* matched, const std::byte* undecided) const noexcept {
   std::uint8_t classes = 0;
-  for (std::size_t open = first_rule(undecided, rules_, 0); open < rule; open = first_rule(undecided, rules_, open + 1)) {
-    if (!regex::bit(defined_, open)) classes |= class_bit(class_of_rule(open));
+  for (std::size_t rule = 0; rule < rules_; ++rule) {
+    const bool matches = regex::bit({matched, bitmap_bytes_}, rule);
+    const bool open = regex::bit({undecided, bitmap_bytes_}, rule) && !regex::bit(doubts_.shared, rule);
+    if (matches || open) classes |= class_bit(class_of_rule(rule));
+    if (matches && !regex::bit(doubts_.contested, rule)) return classes;
   }
-  return classes;
+  return classes | class_bit(Class::kEcho);
 }
 
 void Recogniser::answer(std::span<Subject> subjects) noexcept {

@@ -45,8 +45,13 @@ class Recogniser {
   /// @param reassembly  mode stream @throws Error
   Recogniser(std::unique_ptr<LaneRunner> lane, std::size_t rules, std::uint32_t longest,
              const std::optional<Reassembly::Limits>& reassembly);
-  /// From now on Subject::possible is told, too. @param defined  bitmap of rules that every engine leaves undecided alike
-  void tell_possible(std::vector<std::byte> defined) { defined_ = std::move(defined); }
+  /// Which rules some engine may not decide; bitmaps.
+  struct Doubts {
+    std::vector<std::byte> shared;     ///< every engine leaves them undecided alike
+    std::vector<std::byte> contested;  ///< some engine does not know them at all
+  };
+  /// From now on Subject::possible is told, too.
+  void tell_possible(Doubts doubts) { doubts_ = std::move(doubts); }
 
   /// Packets in the order of their arrival, at most LaneRunner::kCapacity.
   void run(std::span<Subject> subjects) noexcept;
@@ -69,7 +74,7 @@ class Recogniser {
   bool ask_segment(std::uint32_t index, const Subject& subject) noexcept;
   void answer(std::span<Subject> subjects) noexcept;
   void judge(Subject& subject, std::uint32_t item) const noexcept;
-  [[nodiscard]] std::uint8_t possible(const std::byte* undecided, std::size_t rule) const noexcept;
+  [[nodiscard]] std::uint8_t possible(const std::byte* matched, const std::byte* undecided) const noexcept;
   [[nodiscard]] std::byte* output(std::uint32_t item) const noexcept { return outputs_.get() + std::size_t{item} * stride_; }
 
   std::unique_ptr<LaneRunner> lane_;
@@ -84,7 +89,7 @@ class Recogniser {
   std::array<std::uint32_t, LaneRunner::kCapacity> waiting_{};
   std::vector<std::uint64_t> asked_in_;  ///< by flow: the last round in which a window of it was searched
   std::uint64_t round_ = 1;
-  std::vector<std::byte> defined_;
+  Doubts doubts_;
 };
 
 }  // namespace dpubench::datapath::recognition

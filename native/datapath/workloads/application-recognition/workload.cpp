@@ -41,34 +41,37 @@ const RegexWork& rules_of(const PreparedOperator& scan) {
   return static_cast<const RegexWork&>(scan.work());
 }
 
-/// Rules that no engine decides on some payloads: UTF-8 rules on what is none.
-std::vector<std::byte> undecided_by_definition(const RegexWork& work) {
-  std::vector<std::byte> bitmap(regex::bitmap_bytes(work.rules.size()));
+/// Adds to a bitmap the rules that an engine leaves undecided on a plain text: those that its compiler refuses.
+void add_refused(const RegexWork& work, LaneRunner& runner, std::vector<std::byte>& bitmap) {
+  const std::vector<std::byte> text(64, std::byte{'a'});
+  std::vector<std::byte> out(2 * bitmap.size());
+  runner.clear();
+  runner.add(text.data(), static_cast<std::uint32_t>(text.size()), out.data(), static_cast<std::uint32_t>(out.size()));
+  if (!runner.run() || runner.status(0) != kStatusOk) return;
   for (std::size_t i = 0; i < work.rules.size(); ++i) {
-    if (work.rules[i].utf8) regex::set_bit(bitmap.data(), i);
+    if (regex::bit(std::span(out).subspan(bitmap.size()), i)) regex::set_bit(bitmap.data(), i);
   }
-  return bitmap;
 }
 
-/// An engine that refused rules would recognise less than the client expects. @throws Error naming the first of them
-void require_every_rule(PreparedOperator& scan, const std::string& engine) {
-  const RegexWork& work = rules_of(scan);
-  const std::size_t bytes = regex::bitmap_bytes(work.rules.size());
-  const std::vector<std::byte> text(64, std::byte{'a'});
-  std::vector<std::byte> out(2 * bytes);
-  const std::unique_ptr<LaneRunner> runner = scan.open();
-  runner->add(text.data(), static_cast<std::uint32_t>(text.size()), out.data(), static_cast<std::uint32_t>(out.size()));
-  if (!runner->run() || runner->status(0) != kStatusOk) throw Error("stage scan: engine " + engine + " cannot search a payload");
-  std::size_t refused = 0;
-  std::string first;
+/// What engines of this machine do not decide alike.
+recognition::Recogniser::Doubts doubts_about(const RegexWork& work, const EngineCatalog& engines) {
+  recognition::Recogniser::Doubts doubts;
+  doubts.shared.resize(regex::bitmap_bytes(work.rules.size()));
+  doubts.contested.resize(doubts.shared.size());
   for (std::size_t i = 0; i < work.rules.size(); ++i) {
-    if (!regex::bit(std::span(out).subspan(bytes), i)) continue;
-    if (refused++ == 0) first = std::to_string(work.rules[i].id);
+    if (work.rules[i].utf8) regex::set_bit(doubts.shared.data(), i);
   }
-  if (refused == 0) return;
-  throw Error("stage scan: engine " + engine + " does not decide " + std::to_string(refused) + " of " +
-              std::to_string(work.rules.size()) + " rules of " + work.rules_name + " (the first: id " + first +
-              "), so that packets would be taken for another class than they have; give other rules, or choose another engine");
+  for (const EngineSlot* slot : engines.of(*find_operator("regex"))) {
+    if (!slot->reason.empty() || !slot->engine->unsupported(work.params).empty()) continue;
+    try {
+      const std::unique_ptr<Session> session = slot->engine->prepare(work);
+      LaneRunner runner(session->open(), LaneRunner::kCapacity);
+      add_refused(work, runner, doubts.contested);
+    } catch (const std::exception&) {
+      // An engine that cannot even begin with these rules serves nobody.
+    }
+  }
+  return doubts;
 }
 
 class RecognitionPipeline final : public Pipeline {
@@ -88,7 +91,6 @@ class RecognitionPipeline final : public Pipeline {
     };
     if (placement_.scan) {
       scan_ = prepare(spec_of("scan", "regex", recognition::longest_text(packet_bytes_, reassembly_), {}));
-      require_every_rule(*scan_, setting.engines.at("scan"));
     }
     if (placement_.hash) hash_ = prepare(spec_of("hash", "sha256", packet_bytes_, {}));
     if (placement_.compress) compress_ = prepare(spec_of("compress", "deflate", packet_bytes_, {{"direction", "compress"}}));
@@ -143,10 +145,10 @@ std::string reference_engine(const std::string& op, const EngineCatalog& engines
 /// Expectation with what it was made from, which goes after it.
 class OwningExpectation final : public Expectation {
  public:
-  OwningExpectation(std::unique_ptr<PreparedOperator> scan, const std::optional<Reassembly::Limits>& reassembly,
-                    std::span<const FrameTemplate> templates)
+  OwningExpectation(std::unique_ptr<PreparedOperator> scan, const EngineCatalog& engines,
+                    const std::optional<Reassembly::Limits>& reassembly, std::span<const FrameTemplate> templates)
       : scan_(std::move(scan)),
-        expectation_(*scan_, rules_of(*scan_).rules.size(), undecided_by_definition(rules_of(*scan_)), reassembly, templates) {}
+        expectation_(*scan_, rules_of(*scan_).rules.size(), doubts_about(rules_of(*scan_), engines), reassembly, templates) {}
   [[nodiscard]] Answer judge(std::uint32_t index, std::span<const std::byte> sent, std::span<const std::byte> reply,
                              bool lossy) override {
     return expectation_.judge(index, sent, reply, lossy);
@@ -182,40 +184,50 @@ class ApplicationRecognition final : public Workload {
     for (const FrameTemplate& t : templates) longest = std::max(longest, t.frame.size());
     OperatorSpec spec = spec_of("scan", "regex", recognition::longest_text(static_cast<std::uint32_t>(longest), reassembly), {});
     spec.engine = reference_engine("regex", engines);
-    return std::make_unique<OwningExpectation>(std::make_unique<PreparedOperator>(std::move(spec), store, engines), reassembly,
-                                               templates);
+    return std::make_unique<OwningExpectation>(std::make_unique<PreparedOperator>(std::move(spec), store, engines), engines,
+                                               reassembly, templates);
   }
 
  private:
   static WorkloadInfo describe();
 };
 
+std::string definition() {
+  return "The payload of every TCP and UDP packet, to the end of the IP packet as its length says, is searched for all rules. "
+         "The "
+         "first rule of the set that matches decides the packet's class by its place: 0, 3, 6 ... echo, 1, 4, 7 ... hash, 2, 5, "
+         "8 "
+         "... compress; a packet without a match is of class echo. Rules that an engine leaves undecided do not match (the "
+         "client takes both answers for right where an engine of its machine refuses a rule). echo: the "
+         "frame comes back with its Ethernet addresses swapped. hash: the payload is replaced by the SHA-256 of the frame as it "
+         "was received, from its first byte to the end of the IP packet (the trailer lies behind that). compress: the payload is "
+         "replaced by a raw deflate stream of it (RFC 1951); where that is not shorter, the packet is treated as echo. Of a "
+         "reply "
+         "with another payload the Ethernet addresses are swapped, the lengths and checksums of IP and UDP or TCP are set anew, "
+         "every other header field stays, and the trailer moves to the new end in the form that the new length asks for. What is "
+         "no TCP or UDP packet with a payload, and every fragment, comes back as echo; only a frame shorter than an Ethernet "
+         "header "
+         "is dropped. "
+         "mode packet: each payload by itself. mode stream: payloads of a TCP flow are put side by side in sequence order. A "
+         "segment that brings new bytes is classed by a search of the contiguous text around these, `overlap` bytes to either "
+         "side: "
+         "a match of up to `overlap` + 1 bytes is found when its last byte arrives, in whatever order segments come; a longer "
+         "one "
+         "may "
+         "not be. Anchors stand for the ends of that text. A text in which something matched is not searched again. Bytes that "
+         "came before bring nothing new: of overlapping segments the first copy counts, and a retransmission is of class echo. "
+         "Segments are never held back. Of each flow " +
+         std::to_string(kStretch) +
+         " B of the sequence space are kept, `flows` flows on each core; then the one that was idle for longest is forgotten. "
+         "Split: the server that scans marks a packet that another one answers by its EtherType (88-B5 hash, 88-B6 compress, the "
+         "types for local experiments), which that one restores before it does anything else.";
+}
+
 WorkloadInfo ApplicationRecognition::describe() {
   WorkloadInfo i;
   i.name = "application-recognition";
   i.summary = "deep packet inspection: rules matched against payloads decide whether a packet is hashed, compressed or sent back";
-  i.definition =
-      "The payload of every TCP and UDP packet, to the end of the IP packet as its length says, is searched for all rules. The "
-      "first rule of the set that matches decides the packet's class by its place: 0, 3, 6 ... echo, 1, 4, 7 ... hash, 2, 5, 8 "
-      "... compress; a packet without a match is of class echo. Rules that an engine leaves undecided do not match. echo: the "
-      "frame comes back with its Ethernet addresses swapped. hash: the payload is replaced by the SHA-256 of the frame as it "
-      "was received, from its first byte to the end of the IP packet (the trailer lies behind that). compress: the payload is "
-      "replaced by a raw deflate stream of it (RFC 1951); where that is not shorter, the packet is treated as echo. Of a reply "
-      "with another payload the Ethernet addresses are swapped, the lengths and checksums of IP and UDP or TCP are set anew, "
-      "every other header field stays, and the trailer moves to the new end in the form that the new length asks for. What is "
-      "no TCP or UDP packet with a payload, and every fragment, comes back as echo; only a frame shorter than an Ethernet header "
-      "is dropped. "
-      "mode packet: each payload by itself. mode stream: payloads of a TCP flow are put side by side in sequence order. A "
-      "segment that brings new bytes is classed by a search of the contiguous text around these, `overlap` bytes to either side: "
-      "a match of up to `overlap` + 1 bytes is found when its last byte arrives, in whatever order segments come; a longer one "
-      "may "
-      "not be. Anchors stand for the ends of that text. A text in which something matched is not searched again. Bytes that "
-      "came before bring nothing new: of overlapping segments the first copy counts, and a retransmission is of class echo. "
-      "Segments are never held back. Of each flow " +
-      std::to_string(kStretch) +
-      " B of the sequence space are kept, `flows` flows on each core; then the one that was idle for longest is forgotten. "
-      "Split: the server that scans marks a packet that another one answers by its EtherType (88-B5 hash, 88-B6 compress, the "
-      "types for local experiments), which that one restores before it does anything else.";
+  i.definition = definition();
   i.parameters = {{"mode",
                    "packet: payloads one by one; stream: also across the segments of a TCP flow",
                    {"packet", "stream"},

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "../../../../tests/native/shared_data.hpp"
+#include "datapath/memory.hpp"
 #include "datapath/workloads/flow-table/oracle.hpp"
 #include "datapath/workloads/flow-table/stage.hpp"
 #include "datapath/workloads/workload.hpp"
@@ -434,6 +435,32 @@ TEST(FlowTableWorkload, ExpectsTheFrameWithItsAddressesSwapped) {
   reply[40] ^= std::byte{1};
   EXPECT_EQ(expectation->judge(0, sent, reply, false), Expectation::Answer::kWrong);
   EXPECT_FALSE(expectation->may_drop(0));
+}
+
+/// This process's pool of packet buffers, made once.
+rte_mempool* pool() {
+  static rte_mempool* const made = [] {
+    start_eal({false, 512});
+    return make_pool("flow_table", 1023, 1518);
+  }();
+  return made;
+}
+
+TEST(FlowTableRteFlow, TellsTheDriversReason) {
+  const auto all = engines();
+  const auto device = std::find_if(all.begin(), all.end(), [](const EngineEntry& entry) { return entry.name == "rte-flow"; });
+  ASSERT_NE(device, all.end());
+  EXPECT_NE(device->engine->unsupported({}).find("kind pci"), std::string::npos);
+  std::vector<std::unique_ptr<Port>> ports;
+  ports.push_back(open_port({.kind = "null", .role = Role::kServer, .arguments = {}}, {.pool = pool()}));
+  TableSetting setting{.key = KeyKind::kPaper, .ports = ports};
+  EXPECT_NE(device->engine->unsupported(setting).find("key=five_tuple"), std::string::npos);
+  setting.key = KeyKind::kFiveTuple;
+  const std::string reason = device->engine->unsupported(setting);
+  EXPECT_NE(reason.find("net_null counts no flows: "), std::string::npos) << reason;
+  EXPECT_GT(reason.size(), std::string("net_null counts no flows: ").size()) << reason;
+  EXPECT_NE(device->engine->verify(setting, verification_frames(*std::make_unique<inputs::Store>(inputs::Files{}, kSeed), kSeed)),
+            "");
 }
 
 TEST(FlowTableXdp, EqualsTheParserAndTheModelInTheKernelsTestRun) {

@@ -137,14 +137,12 @@ class Program {
   }
 
   void clear() {
-    std::array<xdp_key, kBatch> keys;
-    for (bool more = true; more;) {
-      more = false;
-      xdp_key* from = nullptr;
-      std::uint32_t n = 0;
-      while (n < kBatch && bpf_map_get_next_key(flows_, from, &keys[n]) == 0) from = &keys[n++];
-      for (std::uint32_t i = 0; i < n; ++i) bpf_map_delete_elem(flows_, &keys[i]);
-      more = n != 0;
+    // The next key is asked for while the one before it is there: from the beginning, each question would pass all empty buckets.
+    xdp_key key{};
+    xdp_key next{};
+    for (bool more = bpf_map_get_next_key(flows_, nullptr, &key) == 0; more; key = next) {
+      more = bpf_map_get_next_key(flows_, &key, &next) == 0;
+      bpf_map_delete_elem(flows_, &key);
     }
     reset_state();
   }
@@ -177,7 +175,6 @@ class Program {
   }
 
  private:
-  static constexpr std::uint32_t kBatch = 256;
   struct Close {
     void operator()(bpf_object* object) const { bpf_object__close(object); }
   };

@@ -51,9 +51,9 @@ def _all_warnings(run: RunSummary) -> list[Warning_]:
 
 
 def _counts(run: RunSummary) -> str:
-    if not run.points:
-        return "nothing was measured"
     measured = [p for p in run.points if not wording.why_empty(p)]
+    if not measured:
+        return "nothing was measured"
     loose = sum(not p.converged for p in measured)
     told = f"{loose} of them not converged" if loose else "all converged"
     limited = sum(not wording.says_of_the_server(p) for p in run.points)
@@ -92,10 +92,11 @@ def _row(point: PointSummary, run: RunSummary) -> tuple[str, ...]:
     times = [_us(i) for i in (latency.p50, latency.p99, latency.p99_9)] if latency else ["-", "-", "-"]
     told = [*wording.remarks(point), *missing, *labels]
     lost_at = wording.main_place(point)
+    at_least = "" if wording.says_of_the_server(point) else ">= "
     return (
         *head,
-        _scaled(point.throughput_pps, 1e-6),
-        _scaled(point.throughput_gbps),
+        at_least + _scaled(point.throughput_pps, 1e-6),
+        at_least + _scaled(point.throughput_gbps),
         precision_text(point.precision),
         _share(point.loss_ratio),
         _share(point.server_cpu_share, 1),

@@ -114,7 +114,8 @@ def _part(
     by_load: list[dict[tuple[str, str], PointSummary]] = [{(p.frame, p.load): p for _, p in points} for points in variants.points]
     baseline = _baseline(variants)
     tested = [] if baseline is None else ratios.against(variants.of, by_load, baseline, frames, [run.rounds for run in runs])
-    drivers = dict.fromkeys(p.port + (f" ({p.port_driver})" if p.port_driver else "") for _, p in own)
+    known = {p.port: p.port_driver for _, p in own if p.port_driver}
+    drivers = dict.fromkeys(p.port + (f" ({known[p.port]})" if p.port in known else "") for _, p in own)
     part = Part(
         workload=workload,
         anchor=anchor("w", workload) + ("" if is_virtual else "-line"),
@@ -130,7 +131,7 @@ def _part(
         ratios=[],
         answer="",
     )
-    part.answer = _answer(part)
+    part.answer = _answer(part) or _silence(part, [p for _, p in own])
     return part, variants, tested
 
 
@@ -167,7 +168,7 @@ def _baseline(variants: Variants) -> int | None:
 
 
 def _answer(part: Part) -> str:
-    """What the part's best variant sustains at its smallest frame, in a sentence; empty where nothing can be said of the server."""
+    """What the part's best variant sustains at its smallest frame, in a sentence; empty where it cannot be said."""
     for index, words in enumerate(part.frame_words):
         cells = [(row.variant, row.cells[index]) for row in part.rows if not row.variant.is_null and not row.variant.correctness_only]
         for kind in ("ndr", "tried"):
@@ -186,6 +187,13 @@ def _answer(part: Part) -> str:
                 beside = f", {ratio.value} times what the null workload does: {extra.value} ns more of a server CPU per packet"
             return f"{part.workload} sustains {rate} ({best}){beside}."
     return ""
+
+
+def _silence(part: Part, points: Sequence[PointSummary]) -> str:
+    """Why nothing can be said of a part."""
+    reasons = [wording.why_empty(p) or (f"{wording.limit_text(p)}" if not wording.says_of_the_server(p) else "") for p in points]
+    why = _commonest([reason for reason in reasons if reason]) or "every rate tried lost packets"
+    return f"{part.workload}: nothing can be said of what the server sustains: {why if len(why) < 120 else why[:119] + '…'}."
 
 
 def _headline(runs: Sequence[RunSummary], infos: Sequence[RunInfo], parts: Sequence[Part]) -> str:
@@ -228,6 +236,7 @@ def _trust(points: Sequence[PointSummary], trials: int, warnings: Sequence[Warni
         points=len(measured),
         trials=trials,
         rounds=_span([p.rounds for p in measured]),
+        why_nothing="" if measured else _commonest([wording.why_empty(p) for p in points]),
         trial_s=_span([p.trial_s for p in measured]),
         not_converged=len(loose),
         widest=widest.precision if widest else math.nan,
@@ -241,6 +250,10 @@ def _trust(points: Sequence[PointSummary], trials: int, warnings: Sequence[Warni
         worst=worst.items[0][2] if worst else "",
         worst_code=worst.code if worst else "",
     )
+
+
+def _commonest(reasons: Sequence[str]) -> str:
+    return Counter(reasons).most_common(1)[0][0] if reasons else ""
 
 
 def _span(values: Sequence[float]) -> str:

@@ -123,6 +123,7 @@ class Trust:
     trials: int
     rounds: str
     trial_s: str
+    why_nothing: str  #: where nothing was measured, the commonest reason
     not_converged: int
     widest: float  #: relative half width of the worst point; nan if none
     widest_where: str

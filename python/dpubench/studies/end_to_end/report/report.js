@@ -116,7 +116,7 @@
         const y = shown.map((_, i) => shown.length - 1 - i);
         const most = Math.max(...shown.map((p) => p.stages.reduce((t, s) => t + (s.perPacket[0] ?? 0), 0)));
         names.forEach((name, k) => {
-          const own = name === "parse" || name === "transmit", color = own ? alpha(th.soft, name === "parse" ? 0.35 : 0.5) : th.lines[(k + 1) % th.lines.length];
+          const own = isOwn(shown, name), color = own ? alpha(th.soft, [0.3, 0.55, 0.42, 0.65][names.filter((n) => isOwn(shown, n)).indexOf(name) % 4]) : th.lines[(k + 1) % th.lines.length];
           legend.push({ name, color });
           const found = shown.map((p) => p.stages.find((s) => s.name === name));
           traces.push({
@@ -224,6 +224,8 @@
   const fitting = (text, share) => (share * 400 > text.length * 5.6 ? plain(text) : "");
   /** Colours of places: not those of the first variants. */
   const placeColor = (th, k) => th.lines[(k + 3) % th.lines.length];
+  /** Whether a stage is the loop's own: all but the workload's have no engine. */
+  const isOwn = (points, name) => points.every((p) => p.stages.every((s) => s.name !== name || s.engine === ""));
   const order = (points, name) => { for (const p of points) { const i = p.stages.findIndex((s) => s.name === name); if (i >= 0) return name === "transmit" ? 99 : i; } return 98; };
   const cells = (triple) => { const s = span(...triple); return [s.value, s.range]; };
   const num2 = (v) => (v === 0 ? "0" : num(v));
@@ -266,7 +268,7 @@
       for (const l of labels) { const name = nameOf(part, l.index); annotations.push({ xref: "paper", yref: "paper", x: 1, xshift: 7, y: l.at / room, xanchor: "left", yanchor: "middle", showarrow: false, text: plain(name.length > longest ? `${name.slice(0, longest - 1)}…` : name), font: { size: small, color: look(part, l.index, th).color } }); }
       const xs = f.traces.flatMap((t) => t.x).filter((v) => v !== null), [x0, x1] = [Math.min(...xs), Math.max(...xs)];
       const reach = Math.log10(x1 / x0) || 1, pixel = (v) => (Math.log10(v / x0) / reach) * (width - margin.l - margin.r) / 1.12;
-      const wanted = f.xticks ?? ticks(x0, x1);
+      const marks = f.xticks ?? ticks(x0, x1), wanted = marks.length ? marks : [Number(x0.toPrecision(3))];
       const crowded = [...wanted].reverse().reduce((kept, v) => (kept.length && pixel(kept[kept.length - 1]) - pixel(v) < 40 ? kept : [...kept, v]), []);
       const yt = f.ylog ? ticks(low, high) : [0, 20, 40, 60, 80, 100];
       layout = { margin, xaxis: { ...axis, type: "log", range: [Math.log10(x0) - 0.06 * reach, Math.log10(x1) + 0.06 * reach], tickvals: crowded, ticktext: crowded.map((v) => (f.xwhole || v < 1e4 ? String(f.xwhole ? v : +v.toPrecision(3)) : tickText(v))), title: { text: plain(f.xtitle), standoff: 6 } },
@@ -350,9 +352,9 @@
     for (const { p, why } of f.gone) { const id = `${nameOf(part, p.variant)}: ${why}`; gone.set(id, [...(gone.get(id) ?? []), key === "frames" ? `${p.kind} at ${frameWords(part, p.frame)}` : p.load]); }
     $(".under", box).replaceChildren(`${under(part, key).replace(`: ${part.labels.join("; ")}`, "")}.`, ...labels, ` ${f.note}`,
       ...(f.legend ? [h("span", { class: "places" }, ...f.legend.map((l) => { const i = h("i", {}, "■"); i.style.color = l.color; return h("span", {}, i, ` ${l.name}`); }))] : []),
-      ...[...gone].map(([id, where]) => h("span", { class: "gone" }, `Not drawn: ${id} (${where.slice(0, 4).join(", ")}${where.length > 4 ? ` and ${where.length - 4} more` : ""}).`)));
+      ...[...gone].map(([id, where]) => h("span", { class: "gone" }, `Not drawn: ${id.length > 150 ? `${id.slice(0, 149)}…` : id} (${where.slice(0, 4).join(", ")}${where.length > 4 ? ` and ${where.length - 4} more` : ""}).`)));
     $("details.numbers", box).append(table(f.table));
-    const empty = f.nothing || (f.traces.some((t) => t.x.length && t.y.length) ? "" : "Nothing to draw at this selection: the reasons are below.");
+    const empty = f.nothing || (f.traces.some((t) => t.name && t.x.length && t.y.length) ? "" : "Nothing to draw at this selection: the reasons are below.");
     if (empty) { canvas.replaceChildren(h("p", { class: f.nothing ? "note" : "empty" }, empty)); canvas.style.height = "auto"; return; }
     canvas.style.height = `${height}px`;
     library("lib-plotly");

@@ -10,7 +10,7 @@ from dpubench.studies.end_to_end import wording
 from dpubench.studies.end_to_end.model import PointSummary
 from dpubench.studies.end_to_end.report.page import Variant
 
-_ORDER: Final = ("run", "engines", "placement", "port", "CPUs", "parameter", "traffic", "schedule")
+_ORDER: Final = ("run", "placement", "port", "CPUs", "parameter", "traffic", "schedule")
 
 Placed = tuple[int, PointSummary]  #: (run, point)
 
@@ -67,8 +67,12 @@ class Variants:
 
 
 def _label(traits: dict[str, str], differing: Sequence[str], point: PointSummary) -> str:
-    """What differs, or where nothing does the engines and the placement."""
-    words = ", ".join(traits[name] for name in sorted(differing, key=lambda n: _ORDER.index(n.split(" ", 1)[0])))
+    """What differs, or where nothing does the engines and the placement. Engines of several stages are joined, in the stages' order."""
+    engines = [engine for stage, engine in point.engines.items() if f"engines {stage}" in differing]
+    others = sorted((n for n in differing if not n.startswith("engines ")), key=lambda n: _ORDER.index(n.split(" ", 1)[0]))
+    words = [traits[name] for name in others]
+    if engines:
+        words.insert(1 if others and others[0] == "run" else 0, "+".join(engines))
     if point.is_null:
-        return f"null workload ({words})" if words else "null workload"
-    return words or ", ".join(filter(None, [wording.engines_text(point), wording.placement_text(point)]))
+        return f"null workload ({', '.join(words)})" if words else "null workload"
+    return ", ".join(words or filter(None, ["+".join(point.engines.values()), wording.placement_text(point)]))

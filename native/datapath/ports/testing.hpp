@@ -1,0 +1,49 @@
+// What tests of ports share that open them in this process.
+#pragma once
+
+#include <rte_mbuf.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "datapath/memory.hpp"
+#include "datapath/ports/port.hpp"
+
+namespace dpubench::datapath::test {
+
+/// Every length from the least to the greatest frame that lies at a border of something.
+inline const std::vector<std::uint32_t> kLengths = {64,   65,   66,   127,  128,  129,  590,  1500, 1518, 1519, 2047, 2048,
+                                                    2049, 2114, 4095, 4096, 4097, 8192, 8999, 9000, 9014, 9017, 9018};
+
+/// What opening a port says is wrong; "" if nothing is.
+inline std::string fault_of(const PortSpec& spec, const PortResources& resources = {}) {
+  try {
+    static_cast<void>(open_port(spec, resources));
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+/// In this process, once for all tests of it.
+inline rte_mempool* pool() {
+  static rte_mempool* const made = [] {
+    start_eal({false, 512});
+    return make_pool("ports_test", 4095, kMaxFrame);
+  }();
+  return made;
+}
+
+inline PortResources resources(std::uint32_t max_frame = 1518, std::uint16_t queues = 1) {
+  return {pool(), queues, max_frame};
+}
+
+inline rte_mbuf* frame(std::uint32_t bytes, unsigned char content) {
+  rte_mbuf* const packet = rte_pktmbuf_alloc(pool());
+  std::memset(rte_pktmbuf_append(packet, static_cast<std::uint16_t>(bytes)), content, bytes);
+  return packet;
+}
+
+}  // namespace dpubench::datapath::test
