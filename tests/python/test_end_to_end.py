@@ -289,6 +289,13 @@ def test_what_breaks_elsewhere_is_told_with_its_side(bench: Bench, run: Any, pha
     assert point(bench, f"{RECOGNITION}/100kpps").throughput_pps is not None
 
 
+def test_what_breaks_at_the_end_takes_nothing_from_the_trials(bench: Bench, run: Any) -> None:
+    bench.script(faults=[{"side": "server", "phase": "end", "kind": "kill", "workload": "flow-table"}])
+    run("--rounds", "1", expect=1)
+    assert [(f.phase, f.point, f.group) for f in analysed(bench).failures] == [("end", None, FLOW)]
+    assert point(bench, f"{FLOW}/100kpps").throughput_pps is not None
+
+
 def test_what_a_program_says_cannot_run_is_left_out(bench: Bench, run: Any) -> None:
     bench.script(faults=[{"side": "server", "phase": "prepare", "kind": "failure", "workload": "flow-table"}])
     run("--rounds", "1")
