@@ -67,7 +67,7 @@ def test_empty_frames_are_foreign_and_every_one_is_accounted_for(tmp_path: Any) 
     "wrong",
     [
         {"ports": []}, {"burst": 0}, {"burst": 257}, {"max_frame": 63}, {"cpus": [-1]}, {"workload": {}}, {"port": {"kind": "null"}},
-        {"memory": {"mb": 1}}, {"time_limit_s": 0}, {"sample_every": 0}, {"schema": "dpubench.job/1"}, {"inputs": {"nothing": ["x"]}},
+        {"memory": {"mb": 1}}, {"time_limit_s": 0}, {"sample_every": 0}, {"schema": "dpubench.job/1"},
     ],
 )  # fmt: skip
 def test_program_and_schema_refuse_the_same_jobs(wrong: dict[str, Any]) -> None:

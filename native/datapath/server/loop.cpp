@@ -2,7 +2,7 @@
 
 #include <pthread.h>
 #include <rte_lcore.h>
-#include <rte_prefetch.h>
+#include <rte_pause.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -205,6 +205,8 @@ void Loop::idle(std::uint64_t now) noexcept {
   const auto now_ns = static_cast<std::uint64_t>(clock_.to_ns(now));
   for (const auto& stage : stages_) stage->idle(now_ns);
   if (spec_.shares_cpu) sched_yield();
+  // Polls without pause take the ring's cache lines, and a sibling thread's share of the core, from the side that fills it.
+  rte_pause();
 }
 
 void Loop::note(std::uint64_t now) noexcept {

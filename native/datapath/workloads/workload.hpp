@@ -73,6 +73,7 @@ struct StageReport {
 class Pipeline {
  public:
   virtual ~Pipeline() = default;
+  /// Of each stage that open() gives, in its order.
   [[nodiscard]] virtual std::vector<StageReport> report() const = 0;
   /// The stages of one core, in order; called on its thread, untimed. @throws Error
   [[nodiscard]] virtual std::vector<std::unique_ptr<Stage>> open(std::uint32_t core) = 0;
