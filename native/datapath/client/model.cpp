@@ -43,6 +43,7 @@ std::uint32_t payload_bytes(const Layout& layout, std::uint32_t frame) {
 }
 
 void check(const TrafficSpec& spec, const Layout& layout) {
+  if (spec.frame_sizes.empty()) throw Error("traffic/frame_sizes: there is none; give [[64, 1]]");
   const std::uint32_t least = least_frame(layout.headers, spec.segments > 1 ? 1 : 0);
   for (const auto& [size, weight] : spec.frame_sizes) {
     if (size < least) {
