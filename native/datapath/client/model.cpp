@@ -175,6 +175,8 @@ std::unique_ptr<Traffic> model_traffic(const TrafficJob& job, inputs::Store& sto
   traffic->space = FlowSpace(store.random("traffic-flows").next());
   Builder builder(spec, layout, traffic->space, store.random("traffic-frames"));
   PayloadSource source(spec.payload, store);
+  // Also where no frame has room for a signature: its name stands in the message that says so.
+  if (spec.payload.signature_share > 0) (void)store.rules();
   std::vector<Group> groups;
   std::size_t signatures = 0;
   for (const auto& [size, weight] : spec.frame_sizes) {
