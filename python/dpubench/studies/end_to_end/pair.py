@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -139,7 +138,7 @@ class Pair:
         ends = self._stack.enter_context(links.joined(configuration.port, plan.port_arguments.get(configuration.port, {}), configuration.max_frame))
         cpu, server_cpus, _ = self.setting.cpus_of(configuration)
         self._client_cpu, self._server_cpus = cpu, server_cpus
-        self._folder = Path(self._stack.enter_context(_private_folder()))
+        self._folder = self._stack.enter_context(network.socket_folder())  # what servers note of a trial goes there too: it is swept after a kill
         self._servers = self._start_servers(ends)
         self._client = self._worker("client", self.setting.client, programs.TRAFFIC, ends.client_prefix, self._traffic_job(ends.client))
         self._await_ready("client", self._client)
@@ -301,13 +300,3 @@ class Pair:
 
 def _side(index: int, number: int) -> str:
     return "server" if number == 1 else f"server {index + 1}"
-
-
-@contextlib.contextmanager
-def _private_folder() -> Iterator[str]:
-    """For what servers note of a trial: in memory where there is room, for a trial's packets are many."""
-    folder = tempfile.mkdtemp(prefix="dpubench-trial-")
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
