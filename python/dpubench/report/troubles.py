@@ -13,7 +13,7 @@ LISTED: Final = 1000  #: entries of one list of failures or warnings that the pa
 
 #: Warning codes, the one that weakens a number most first.
 SEVERITY: Final = (
-    "canary-moved", "restarted", "clock-drift", "not-pinned", "oversubscribed", "few-rounds", "not-converged", "clock-coarse",
+    "canary-moved", "restarted", "link-down", "search-unfinished", "clock-drift", "not-pinned", "oversubscribed", "few-rounds", "not-converged", "clock-coarse",
     "few-bursts", "footprint-capped", "expansion", "input-skipped", "passthrough",
 )  # fmt: skip
 

@@ -83,6 +83,16 @@ _KINDS: Final = (
         "a worker ended before its round did, and the rest was measured by another process",
         "look at the run's failures for what ended it",
     ),
+    WarningKind(
+        "search-unfinished",
+        "a search for NDR and PDR had no time to narrow its bounds: its round says nothing of them",
+        "quieten the machine, so that fewer trials have to be repeated; raise search.limit or search.width in the plan",
+    ),
+    WarningKind(
+        "link-down",
+        "the other side of a port went away during a trial",
+        "look at the run's failures for what ended it",
+    ),
 )
 
 KINDS: Final[dict[str, WarningKind]] = {kind.code: kind for kind in _KINDS}

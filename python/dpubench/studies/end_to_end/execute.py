@@ -28,6 +28,8 @@ from dpubench.studies.end_to_end.trials import FOUND, TrialsWriter, kept_trial
 
 #: Times that a trial is tried in all, while something else than the server limits it.
 ATTEMPTS: Final = 3
+#: A search tries the rates near a bound again anyhow.
+SEARCH_ATTEMPTS: Final = 2
 #: Of the budget, kept for the report and for what the estimate missed.
 RESERVE: Final = 0.06
 #: A trial by which the best engine is chosen, as long as this.
@@ -347,9 +349,12 @@ class Run:
             else:
                 load = items[0][1]
                 self._tries(pair, configuration, load, number, writer, load.rate_pps, self.plan.trial.duration)
-        except (WrongResult, SearchFailed) as error:
+        except WrongResult as error:
             for point, _ in items:
-                self._fail(configuration, point, "check" if isinstance(error, WrongResult) else "search", str(error))
+                self._fail(configuration, point, "check", str(error))
+        except SearchFailed as error:
+            for point, _ in items:
+                self._journal.warn({"code": "search-unfinished", "message": str(error), "point": point, "group": configuration.id})
         finally:
             for warning in pair.warnings:
                 self._journal.warn({**warning, "group": configuration.id})
@@ -378,7 +383,7 @@ class Run:
         self, pair: Pair, configuration: Configuration, load: Load, number: int, writer: RoundWriter, rate_pps: float | None, duration_s: float
     ) -> tuple[Done, Limit]:
         """A trial, repeated while something else than the server limits it; the last one's accounts and limit. @raises WrongResult, PairFault"""
-        for attempt in range(ATTEMPTS):
+        for attempt in range(SEARCH_ATTEMPTS if load.kind in _SEARCH_KINDS else ATTEMPTS):
             done = pair.trial(rate_pps, load.schedule, duration_s)
             self._trials += 1
             goal = load.loss_goal if load.loss_goal is not None else self.plan.search.pdr_loss
