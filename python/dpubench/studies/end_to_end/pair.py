@@ -15,7 +15,7 @@ from dpubench.errors import EnvironmentFault
 from dpubench.results.store import Event
 from dpubench.runner.setting import Listener
 from dpubench.studies.end_to_end import links
-from dpubench.studies.end_to_end.expand import Configuration
+from dpubench.studies.end_to_end.expand import Configuration, signature_share
 from dpubench.studies.end_to_end.plan import Plan
 from dpubench.targets import Target
 from dpubench.workers.checks import parse_datapath_event
@@ -212,7 +212,7 @@ class Pair:
         model = {
             "source": "model", "flows": traffic.flows, "popularity": traffic.popularity, "zipf_exponent": traffic.zipf_exponent,
             "churn_per_s": traffic.churn_per_s, "protocol": traffic.protocol, "version": traffic.version, "segments": traffic.segments,
-            "payload": {"source": traffic.payload.source, "signature_share": traffic.payload.signature_share},
+            "payload": {"source": traffic.payload.source, "signature_share": signature_share(self.plan, configuration.frame)},
             "frame_sizes": configuration.frame_sizes,
         }  # fmt: skip
         recorded = any(rate.word == "recorded" for rate in self.plan.rates)
@@ -255,6 +255,8 @@ class Pair:
         """What the servers noted, and the client's check of it."""
         here = self.setting.one_machine
         folders = [self._folder / f"{number}-{i}" for i in range(len(self._servers))]
+        for folder in folders:
+            folder.mkdir()
         served = [
             self._ask(_side(i, len(folders)), server, {"collect": number} | ({"dump": str(folders[i])} if here else {}), "served")
             for i, server in enumerate(self._servers)
