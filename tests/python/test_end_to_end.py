@@ -114,7 +114,7 @@ def test_built_in_plans_are_valid_and_survive_writing(name: str) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--set", "workloads=flow-tabel"], "workloads.0: unknown workload 'flow-tabel'; did you mean 'flow-table'?"),
+        (["--set", "workloads=flow-tabel"], "--set workloads: unknown workload 'flow-tabel'; did you mean 'flow-table'?"),
         (["--set", "ports=memfi"], "unknown kind of port 'memfi'; did you mean 'memif'?"),
         (["--set", "port_arguments.memif.rign=3"], "port memif has no argument 'rign'; did you mean 'ring'?"),
         (["--engine", "hypercsan"], "no stage of the chosen workloads has the engine 'hypercsan'; did you mean 'hyperscan'?"),
