@@ -40,20 +40,30 @@ class Testpmd:
     """One dpdk-testpmd on one CPU and one port, driven by its command line; forwarding begins with :meth:`start`."""
 
     def __init__(self, bench: Bench, name: str, cpu: int, vdev: str, *words: str) -> None:
-        head = [TESTPMD, *EAL, "--file-prefix", f"bench-{os.getpid()}-{name}", "--lcores", f"0@{cpu},1@{cpu}", "--vdev", vdev]
+        # Line by line, though its output is no terminal.
+        head = ["stdbuf", "-oL", TESTPMD, *EAL, "--file-prefix", f"bench-{os.getpid()}-{name}", "--lcores", f"0@{cpu},1@{cpu}", "--vdev", vdev]
         tail = ["--", "-i", "--total-num-mbufs=16384", f"--burst={BURST}", *words]
         self._output = (bench.scratch / f"testpmd-{name}").open("w+b")
         environment = {**os.environ, "RUNTIME_DIRECTORY": str(bench.scratch)}
         self._process = subprocess.Popen(
             [*head, *tail], stdin=subprocess.PIPE, stdout=self._output, stderr=subprocess.STDOUT, env=environment, start_new_session=True
         )
-        self._prompts = 0
-        self._await_prompt()
+        try:
+            self._await(re.compile(r"Checking link statuses.*\nDone", re.DOTALL), 0)
+        except BaseException:
+            self.end()
+            raise
 
     def __enter__(self) -> Testpmd:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """Quits; what reads a memif link must do so before what sends on it: net_memif of DPDK 22.11 may crash the one that stays."""
+        if self._output.closed:
+            return
         try:
             self._send("quit")
             self._process.wait(LIMIT_S)
@@ -63,44 +73,35 @@ class Testpmd:
         self._output.close()
 
     def start(self) -> None:
-        self.ask("start")
+        self._send("start")
 
     def rates(self) -> dict[str, float]:
         """Packets per second that it received and sent (``Rx``, ``Tx``), over the measured stretch. @raises RuntimeError"""
         time.sleep(SETTLE_S)
-        self.ask("show port stats 0")  # rates are since the last show
+        self._show()  # rates are since the last show
         time.sleep(MEASURE_S)
-        found = dict(re.findall(r"(Rx|Tx)-pps: +(\d+)", self.ask("show port stats 0")))
-        if set(found) != {"Rx", "Tx"}:
-            raise RuntimeError(f"{TESTPMD}: printed no rates")
-        return {side: float(rate) for side, rate in found.items()}
+        return {side: float(rate) for side, rate in re.findall(r"(Rx|Tx)-pps: +(\d+)", self._show())}
 
-    def ask(self, command: str) -> str:
-        """What it prints for a command. @raises RuntimeError"""
-        before = self._length()
-        self._send(command)
-        self._await_prompt()
-        self._output.seek(before)
-        return self._output.read().decode("utf-8", "replace")
+    def _show(self) -> str:
+        before = os.fstat(self._output.fileno()).st_size
+        self._send("show port stats 0")
+        return self._await(re.compile(r"Rx-pps: +\d+.*Tx-pps: +\d+.*\n +#{20,}", re.DOTALL), before)
 
     def _send(self, command: str) -> None:
         assert self._process.stdin is not None
         self._process.stdin.write(command.encode() + b"\n")
         self._process.stdin.flush()
 
-    def _length(self) -> int:
-        return os.fstat(self._output.fileno()).st_size
-
-    def _await_prompt(self) -> None:
+    def _await(self, pattern: re.Pattern[str], begin: int) -> str:
+        """What it printed from ``begin`` on, as soon as ``pattern`` is in it. Without a terminal it has no prompt. @raises RuntimeError"""
         end = time.monotonic() + LIMIT_S
         while time.monotonic() < end:
-            self._output.seek(0)
-            text = self._output.read()
-            if text.count(b"testpmd> ") > self._prompts:
-                self._prompts = text.count(b"testpmd> ")
-                return
+            self._output.seek(begin)
+            text = self._output.read().decode("utf-8", "replace")
+            if pattern.search(text):
+                return text
             if self._process.poll() is not None:
-                said = text.decode("utf-8", "replace").strip().splitlines()
+                said = text.strip().splitlines()
                 raise RuntimeError(f"{TESTPMD}: ended with status {self._process.returncode}: {said[-1] if said else 'without a word'}")
             time.sleep(0.02)
         raise RuntimeError(f"{TESTPMD}: no answer within {LIMIT_S:g} s")
@@ -111,18 +112,29 @@ class Ours:
 
     def __init__(self, bench: Bench, program: str, job: dict[str, Any]) -> None:
         self._worker = Worker(targets.find("local"), str(bench.programs / program), [], silence_s=LIMIT_S, limit_s=10 * LIMIT_S)
+        self._ended = False
         self._worker.send(json.dumps(job).encode() + b"\n")
-        self.ask(None, "ready")
+        try:
+            self.ask(None, "ready")
+        except BaseException:
+            self._worker.__exit__(None, None, None)
+            raise
 
     def __enter__(self) -> Ours:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
         if kind is None:
+            self.end()
+        self._worker.__exit__(kind, value, trace)
+
+    def end(self) -> None:
+        """Lets it come to its end."""
+        if not self._ended:
+            self._ended = True
             self._worker.send(b'{"end": true}\n', last=True)
             while self._worker.next_event() is not None:
                 pass
-        self._worker.__exit__(kind, value, trace)
 
     def ask(self, command: dict[str, Any] | None, answer: str) -> dict[str, Any]:
         """Sends a command and waits for the event that answers it. @raises RuntimeError with the failure that came instead"""
@@ -157,7 +169,7 @@ def _payload(size: int) -> str:
     return f"--txpkts={size - 4}"
 
 
-def _flood(bench: Bench, cpu: int, port: dict[str, Any], size: int) -> float:
+def _flood(bench: Bench, cpu: int, port: dict[str, Any], size: int, receiver: Testpmd | None = None) -> float:
     """Packets per second of our client alone."""
     job = {
         "schema": "dpubench.traffic-job/1", "seed": 1, "port": port, "cpu": cpu, "burst": BURST, "receive": False,
@@ -166,24 +178,32 @@ def _flood(bench: Bench, cpu: int, port: dict[str, Any], size: int) -> float:
     trial = {"number": 1, "schedule": "flood", "ramp_s": SETTLE_S, "duration_s": MEASURE_S, "drain_s": 0}
     with Ours(bench, "dpubench-traffic", job) as client:
         event = client.ask({"trial": trial}, "trial")
+        if receiver is not None:
+            receiver.end()
     return float(event["sent"]) / float(event["elapsed_ns"]) * 1e9
 
 
-def _txonly(bench: Bench, cpu: int, vdev: str, size: int) -> float:
+def _txonly(bench: Bench, cpu: int, vdev: str, size: int, receiver: Testpmd | None = None) -> float:
     with Testpmd(bench, "sender", cpu, vdev, "--forward-mode=txonly", _payload(size)) as sender:
         sender.start()
-        return sender.rates()["Tx"]
+        rate = sender.rates()["Tx"]
+        if receiver is not None:
+            receiver.end()
+    return rate
 
 
 def _sending_memif(bench: Bench, place: Place, size: int, rates: Rates, rounds: Sequence[int]) -> None:
-    for number in rounds:
+    def received(send: Callable[[Testpmd], float]) -> float:
         with Testpmd(bench, "receiver", place.other, place.memif("server"), "--forward-mode=rxonly") as receiver:
             receiver.start()
-            _alternate(
-                rates, number, size,
-                lambda: _flood(bench, place.ours, place.port("client"), size),
-                lambda: _txonly(bench, place.ours, place.memif("client"), size),
-            )  # fmt: skip
+            return send(receiver)
+
+    for number in rounds:
+        _alternate(
+            rates, number, size,
+            lambda: received(lambda receiver: _flood(bench, place.ours, place.port("client"), size, receiver)),
+            lambda: received(lambda receiver: _txonly(bench, place.ours, place.memif("client"), size, receiver)),
+        )  # fmt: skip
 
 
 def _sending_null(bench: Bench, place: Place, size: int, rates: Rates, rounds: Sequence[int]) -> None:
@@ -198,27 +218,25 @@ def _sending_null(bench: Bench, place: Place, size: int, rates: Rates, rounds: S
 def _forwarding(bench: Bench, place: Place, size: int, rates: Rates, rounds: Sequence[int]) -> None:
     """The rate at which frames come back to a generator that sends as fast as it can."""
 
-    def generated() -> float:
+    def generated(end_server: Callable[[], None]) -> float:
         words = ("--forward-mode=flowgen", _payload(size))
         with Testpmd(bench, "generator", place.other, place.memif("client"), *words) as generator:
             generator.start()
-            return generator.rates()["Rx"]
+            rate = generator.rates()["Rx"]
+            end_server()
+        return rate
 
     def ours() -> float:
         job = {
-            "schema": "dpubench.server-job/1",
-            "ports": [place.port("server")],
-            "cpus": [place.ours],
-            "burst": BURST,
-            "workload": {"name": "forward"},
-        }
-        with Ours(bench, "dpubench-server", job):
-            return generated()
+            "schema": "dpubench.server-job/1", "ports": [place.port("server")], "cpus": [place.ours], "burst": BURST, "workload": {"name": "forward"},
+        }  # fmt: skip
+        with Ours(bench, "dpubench-server", job) as server:
+            return generated(server.end)
 
     def theirs() -> float:
         with Testpmd(bench, "server", place.ours, place.memif("server"), "--forward-mode=macswap") as server:
             server.start()
-            return generated()
+            return generated(server.end)
 
     for number in rounds:
         _alternate(rates, number, size, ours, theirs)

@@ -1,6 +1,8 @@
 // memif: a shared-memory link between two processes. The client makes the memory and copies into and out of it; the server maps
 // it. https://s3-docs.fd.io/vpp/22.10/developer/corefeatures/memif.html, DPDK's guide to net_memif.
 #include <bit>
+#include <csetjmp>
+#include <csignal>
 #include <filesystem>
 
 #include "base/error.hpp"
@@ -10,12 +12,58 @@
 namespace dpubench::datapath {
 namespace {
 
+thread_local sigjmp_buf* way_out = nullptr;  ///< of the call to the driver that this thread is in
+
+/// Ends the driver's call where there is one; else the fault is the program's own, and takes its course.
+void on_fault(int number, siginfo_t* /*info*/, void* /*context*/) {
+  if (way_out != nullptr) siglongjmp(*way_out, 1);
+  signal(number, SIG_DFL);
+}
+
+void catch_faults() {
+  static const bool caught = [] {
+    struct sigaction action {};
+    action.sa_sigaction = on_fault;
+    action.sa_flags = SA_SIGINFO | SA_NODEFER;  // it is left by a jump
+    return sigaction(SIGSEGV, &action, nullptr) == 0 && sigaction(SIGBUS, &action, nullptr) == 0;
+  }();
+  if (!caught) throw Error("port memif: sigaction failed");
+}
+
+/// When the other side leaves, the driver unmaps the link's memory in the EAL's interrupt thread, also while a loop is reading it
+/// (net_memif, DPDK 22.11: memif_disconnect takes no lock). What faults inside the driver then ends the call, not the program.
+/// @param broken  what the call comes to
+template <class Call>
+std::uint16_t guarded(std::uint16_t broken, Call call) noexcept {
+  const volatile std::uint16_t come_to = broken;  // in memory, whatever the driver did to registers
+  sigjmp_buf out;
+  // Nothing between here and the driver has a destructor.
+  if (sigsetjmp(out, 0) != 0) {
+    way_out = nullptr;
+    return come_to;
+  }
+  way_out = &out;
+  const std::uint16_t done = call();
+  way_out = nullptr;
+  return done;
+}
+
 /// Removes the socket after the driver is done with it.
 class MemifPort final : public EthPort {
  public:
+  std::uint16_t receive(std::uint16_t queue, rte_mbuf** packets, std::uint16_t n) noexcept override {
+    return guarded(0, [&] { return EthPort::receive(queue, packets, n); });
+  }
+  /// Which packets the driver had taken when the other side left cannot be told: none comes back, and none is freed twice.
+  std::uint16_t transmit(std::uint16_t queue, rte_mbuf* const* packets, std::uint16_t n) noexcept override {
+    return guarded(n, [&] { return EthPort::transmit(queue, packets, n); });
+  }
+
   MemifPort(std::unique_ptr<SocketFile> file, std::unique_ptr<VirtualDevice> device, const std::string& name,
             const PortResources& resources, EthOptions options)
-      : EthPort(std::move(device), name, resources, std::move(options)), file_(std::move(file)) {}
+      : EthPort(std::move(device), name, resources, std::move(options)), file_(std::move(file)) {
+    catch_faults();
+  }
 
  private:
   std::unique_ptr<SocketFile> file_;
