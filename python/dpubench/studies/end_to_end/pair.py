@@ -28,6 +28,8 @@ PREPARING: Final = ("job", "inputs", "prepare", "ports", "frames")
 #: Besides its trials, what a pair of processes may take.
 _SESSION_S: Final = 600.0
 MAX_TRIAL: Final = 65_535
+#: Of a capture: the largest frame of Ethernet with a VLAN tag or two, the client's trailer behind it, and room.
+CAPTURE_MAX_FRAME: Final = 2048
 
 
 class PairFault(Exception):
@@ -131,11 +133,17 @@ class Pair:
         """What the queues of the way hold, as far as the ports say."""
         return max((int(p.get("queue_packets", 0)) for event in self.ready.values() for p in event["ports"]), default=0)
 
+    @property
+    def max_frame(self) -> int:
+        """Bytes with FCS that both sides' ports take at least. A capture's frames have the size that they have."""
+        of_plan = self.configuration.max_frame
+        return max(of_plan, CAPTURE_MAX_FRAME) if self.plan.traffic.source == "capture" else of_plan
+
     # --- starting
 
     def _start(self) -> None:
         configuration, plan = self.configuration, self.plan
-        ends = self._stack.enter_context(links.joined(configuration.port, plan.port_arguments.get(configuration.port, {}), configuration.max_frame))
+        ends = self._stack.enter_context(links.joined(configuration.port, plan.port_arguments.get(configuration.port, {}), self.max_frame))
         cpu, server_cpus, _ = self.setting.cpus_of(configuration)
         self._client_cpu, self._server_cpus = cpu, server_cpus
         self._folder = self._stack.enter_context(network.socket_folder())  # what servers note of a trial goes there too: it is swept after a kill
@@ -202,7 +210,7 @@ class Pair:
         if not _is_here(target):
             files = {kind: target.place([Path(f) for f in paths]) for kind, paths in files.items()}
         job = {
-            "schema": SERVER_JOB, **self._common(), "ports": ports, "cpus": self._server_cpus[index], "max_frame": configuration.max_frame,
+            "schema": SERVER_JOB, **self._common(), "ports": ports, "cpus": self._server_cpus[index], "max_frame": self.max_frame,
             "workload": {**self._workload(), "engines": configuration.engines}, "inputs": files, "cache_dir": target.cache_directory(),
         }  # fmt: skip
         return job | ({"stages": configuration.stages[index]} if configuration.stages[index] else {})
@@ -219,6 +227,7 @@ class Pair:
         capture = {"source": "capture", "as": "recorded" if recorded else "rate"}
         return {
             "schema": TRAFFIC_JOB, **self._common(), "port": port, "cpu": self._client_cpu, "verify": self.plan.verify,
+            "max_frame": self.max_frame,
             "traffic": model if traffic.source == "model" else capture, "workload": self._workload(),
             "inputs": {kind: list(files) for kind, files in self.setting.inputs.items()}, "cache_dir": self.setting.client.cache_directory(),
         }  # fmt: skip
