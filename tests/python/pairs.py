@@ -37,7 +37,7 @@ def unlike(pair: Pair, done: Done) -> str:
     trial, served, checked = done.trial, done.served, done.checked
     if checked is None:
         return "nothing was checked"
-    if fault := judge.disagreement(trial, checked | {"lost": dict(_places(checked))}):
+    if fault := judge.disagreement(trial, checked):
         return fault
     if strange := {k: trial[k] for k in ("corrupted", "duplicates", "foreign") if trial[k]}:
         return f"counted by the client: {strange}"
@@ -46,12 +46,6 @@ def unlike(pair: Pair, done: Done) -> str:
         if event["received"] != whereabouts:
             return f"a server received {event['received']} packets and accounts for {whereabouts}"
     return "" if trial["due"] else "no packet was due"
-
-
-def _places(checked: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-    """Losses by place; those that the workload may cause and those through a server that sees no packet have places of their own."""
-    yield from ((place, int(checked["lost"][place])) for place in PLACES)
-    yield from ((place, int(checked.get(place, 0))) for place in ("unlocated", "excused"))
 
 
 class Pairs:

@@ -152,8 +152,9 @@ class Pair:
         self._await_ready("client", self._client)
         self._receive_work: network.ReceiveWork | None = None
         self._no_receive_work = ""
-        if ends.receiving is not None:
+        if ends.receiving is not None and ends.returning is not None:
             try:
+                network.move_receive_work(ends.returning, cpu)  # or what comes back is received on the server's CPU
                 self._receive_work = network.move_receive_work(ends.receiving, server_cpus[0][0])
             except EnvironmentFault as fault:
                 self._no_receive_work = str(fault)
