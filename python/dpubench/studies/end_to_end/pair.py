@@ -144,6 +144,7 @@ class Pair:
     def _start(self) -> None:
         configuration, plan = self.configuration, self.plan
         ends = self._stack.enter_context(links.joined(configuration.port, plan.port_arguments.get(configuration.port, {}), self.max_frame))
+        self.ends = ends
         cpu, server_cpus, _ = self.setting.cpus_of(configuration)
         self._client_cpu, self._server_cpus = cpu, server_cpus
         self._folder = self._stack.enter_context(network.socket_folder())  # what servers note of a trial goes there too: it is swept after a kill
