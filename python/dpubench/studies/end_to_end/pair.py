@@ -133,6 +133,11 @@ class Pair:
         """What the queues of the way hold, as far as the ports say."""
         return max((int(p.get("queue_packets", 0)) for event in self.ready.values() for p in event["ports"]), default=0)
 
+    def pids(self) -> dict[str, int]:
+        """Side -> number of its process on its target."""
+        servers = {_side(i, len(self._servers)): worker for i, worker in enumerate(self._servers)}
+        return {side: worker.pid for side, worker in {"client": self._client, **servers}.items()}
+
     @property
     def max_frame(self) -> int:
         """Bytes with FCS that both sides' ports take at least. A capture's frames have the size that they have."""
