@@ -11,7 +11,7 @@ endif
 export CXX
 SECONDS_PER_FUZZER ?= 600
 
-.PHONY: help run test arm bench fuzz lint format deps deps-test deps-arm build build-tests venv venv-test clean
+.PHONY: help run test arm bench fuzz soak lint format deps deps-test deps-arm build build-tests venv venv-test clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -60,6 +60,9 @@ bench: deps-test build-tests  ## ratios against bare loops, and the instrument m
 
 fuzz: deps-test build-tests  ## every fuzzer for SECONDS_PER_FUZZER seconds (default 600)
 	@scripts/fuzz.sh $(SECONDS_PER_FUZZER)
+
+soak: deps-test build-tests  ## client and server for SECONDS (default 3600): memory stays flat, no packet unaccounted for
+	@DPUBENCH_PROGRAMS=$(abspath $(BUILD))/native SECONDS=$(or $(SECONDS),3600) $(BIN)/python tests/soak.py
 
 lint: deps-test build-tests  ## clang-format, clang-tidy, ruff, mypy
 	@scripts/lint.sh $(BUILD)

@@ -83,7 +83,7 @@ def problems(text: str) -> list[str]:
         ("rates: [2M]", "p.yaml:2: rates.0: '2M' is no rate: write 2Mpps, 10Gb/s (of frames with FCS), flood or recorded"),
         ("rates: [-1pps]", "p.yaml:2: rates.0: a rate must be above 0, not '-1pps'"),
         ("rates: [recorded]", "p.yaml:1: rates: recorded are a capture's own times: set traffic.source to capture"),
-        ("frame_sizes: [63B]", "p.yaml:2: frame_sizes.0: a frame has from 64B to 9216B with FCS, not '63B'; or it is imix"),
+        ("frame_sizes: [63B]", "p.yaml:2: frame_sizes.0: a frame has from 64B to 9018B with FCS, not '63B'; or it is imix"),
         ("frame_sizes: [imx]", "p.yaml:2: frame_sizes.0: 'imx' is no size"),
         ("placements: [all-hots]", "p.yaml:2: placements.0: must be 'all-host', 'all-device' or 'split', not 'all-hots'; did you mean 'all-host'?"),
         ("trafic: {}", "p.yaml:2: trafic: unknown key 'trafic'; did you mean 'traffic'?"),

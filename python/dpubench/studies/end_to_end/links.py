@@ -36,6 +36,7 @@ class Ends:
     server_prefix: list[str] = field(default_factory=list)  #: words before the program
     client_prefix: list[str] = field(default_factory=list)
     receiving: network.Side | None = None  #: where the kernel does receive work for the server
+    returning: network.Side | None = None  #: and where for the client
 
 
 def given_for(side: str, arguments: Mapping[str, str]) -> dict[str, str]:
@@ -93,14 +94,14 @@ def joined(kind: str, arguments: Mapping[str, str], max_frame: int) -> Iterator[
             yield Ends(
                 _port(kind, "server", server | {"interface": pair.server.interface}),
                 _port(_OF_INTERFACES[kind], "client", (client if kind != "xdp" else {}) | {"interface": pair.client.interface}),
-                pair.server.prefix, pair.client.prefix, pair.server,
+                pair.server.prefix, pair.client.prefix, pair.server, pair.client,
             )  # fmt: skip
     else:
         with network.veth_pair(max_frame) as pair:
             here, there = f"{pair.server.address}:{_SOCKET_PORT}", f"{pair.client.address}:{_SOCKET_PORT}"
             yield Ends(
                 _port(kind, "server", server | {"local": here, "peer": there}), _port(kind, "client", client | {"local": there, "peer": here}),
-                pair.server.prefix, pair.client.prefix, pair.server,
+                pair.server.prefix, pair.client.prefix, pair.server, pair.client,
             )  # fmt: skip
 
 

@@ -28,6 +28,8 @@ PREPARING: Final = ("job", "inputs", "prepare", "ports", "frames")
 #: Besides its trials, what a pair of processes may take.
 _SESSION_S: Final = 600.0
 MAX_TRIAL: Final = 65_535
+#: Of a capture: the largest frame of Ethernet with a VLAN tag or two, the client's trailer behind it, and room.
+CAPTURE_MAX_FRAME: Final = 2048
 
 
 class PairFault(Exception):
@@ -131,11 +133,23 @@ class Pair:
         """What the queues of the way hold, as far as the ports say."""
         return max((int(p.get("queue_packets", 0)) for event in self.ready.values() for p in event["ports"]), default=0)
 
+    def pids(self) -> dict[str, int]:
+        """Side -> number of its process on its target."""
+        servers = {_side(i, len(self._servers)): worker for i, worker in enumerate(self._servers)}
+        return {side: worker.pid for side, worker in {"client": self._client, **servers}.items()}
+
+    @property
+    def max_frame(self) -> int:
+        """Bytes with FCS that both sides' ports take at least. A capture's frames have the size that they have."""
+        of_plan = self.configuration.max_frame
+        return max(of_plan, CAPTURE_MAX_FRAME) if self.plan.traffic.source == "capture" else of_plan
+
     # --- starting
 
     def _start(self) -> None:
         configuration, plan = self.configuration, self.plan
-        ends = self._stack.enter_context(links.joined(configuration.port, plan.port_arguments.get(configuration.port, {}), configuration.max_frame))
+        ends = self._stack.enter_context(links.joined(configuration.port, plan.port_arguments.get(configuration.port, {}), self.max_frame))
+        self.ends = ends
         cpu, server_cpus, _ = self.setting.cpus_of(configuration)
         self._client_cpu, self._server_cpus = cpu, server_cpus
         self._folder = self._stack.enter_context(network.socket_folder())  # what servers note of a trial goes there too: it is swept after a kill
@@ -144,8 +158,9 @@ class Pair:
         self._await_ready("client", self._client)
         self._receive_work: network.ReceiveWork | None = None
         self._no_receive_work = ""
-        if ends.receiving is not None:
+        if ends.receiving is not None and ends.returning is not None:
             try:
+                network.move_receive_work(ends.returning, cpu)  # or what comes back is received on the server's CPU
                 self._receive_work = network.move_receive_work(ends.receiving, server_cpus[0][0])
             except EnvironmentFault as fault:
                 self._no_receive_work = str(fault)
@@ -202,7 +217,7 @@ class Pair:
         if not _is_here(target):
             files = {kind: target.place([Path(f) for f in paths]) for kind, paths in files.items()}
         job = {
-            "schema": SERVER_JOB, **self._common(), "ports": ports, "cpus": self._server_cpus[index], "max_frame": configuration.max_frame,
+            "schema": SERVER_JOB, **self._common(), "ports": ports, "cpus": self._server_cpus[index], "max_frame": self.max_frame,
             "workload": {**self._workload(), "engines": configuration.engines}, "inputs": files, "cache_dir": target.cache_directory(),
         }  # fmt: skip
         return job | ({"stages": configuration.stages[index]} if configuration.stages[index] else {})
@@ -219,6 +234,7 @@ class Pair:
         capture = {"source": "capture", "as": "recorded" if recorded else "rate"}
         return {
             "schema": TRAFFIC_JOB, **self._common(), "port": port, "cpu": self._client_cpu, "verify": self.plan.verify,
+            "max_frame": self.max_frame,
             "traffic": model if traffic.source == "model" else capture, "workload": self._workload(),
             "inputs": {kind: list(files) for kind, files in self.setting.inputs.items()}, "cache_dir": self.setting.client.cache_directory(),
         }  # fmt: skip

@@ -12,7 +12,7 @@ from dpubench.plans.model import Duration, Share, Strict, StudyPlan, Word, liste
 
 #: Frames between these sizes can be sent, with FCS; native/datapath/job.hpp.
 SMALLEST_FRAME: Final = 64
-LARGEST_FRAME: Final = 9216
+LARGEST_FRAME: Final = 9018
 IMIX: Final = "imix"
 #: RFC 6985, section 1: frame sizes with FCS, and how many of 12.
 IMIX_SIZES: Final = ((64, 7), (594, 4), (1518, 1))

@@ -1,0 +1,88 @@
+"""Clients and servers of study ``end-to-end`` at work without a run around them: trial after trial, each held to its accounts."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from dpubench import inputs
+from dpubench.plans.load import Where
+from dpubench.runner.setting import Listener
+from dpubench.studies.end_to_end import catalog, judge
+from dpubench.studies.end_to_end.expand import Configuration, expand
+from dpubench.studies.end_to_end.pair import Done, Pair, Setting
+from dpubench.studies.end_to_end.plan import Plan
+from dpubench.targets.local import LocalTarget
+from dpubench.workers.process import StopRequest
+
+PLACES = ("client_transmit", "server_receive", "server_drop", "server_transmit", "client_receive")
+#: What trials have in common unless a test says otherwise.
+COMMON: dict[str, Any] = {
+    "frame_sizes": ["64B"], "rates": ["20kpps"], "traffic": {"flows": 100}, "trial": {"ramp": "20ms", "duration": "200ms", "drain": "200ms"},
+    "search": {"goals": []}, "silence": "30s",
+}  # fmt: skip
+
+
+def plan_of(**given: Any) -> Plan:
+    """A plan; what is not given is of COMMON."""
+    return Plan.model_validate(yaml.safe_load(yaml.safe_dump(COMMON | given)))
+
+
+def unlike(pair: Pair, done: Done) -> str:
+    """Why the accounts of a trial cannot be right; empty where they are: every packet has come back or has a place, every answer and flow is right."""
+    trial, served, checked = done.trial, done.served, done.checked
+    if checked is None:
+        return "nothing was checked"
+    if fault := judge.disagreement(trial, checked):
+        return fault
+    if strange := {k: trial[k] for k in ("corrupted", "duplicates", "foreign") if trial[k]}:
+        return f"counted by the client: {strange}"
+    for event in served:
+        whereabouts = event["transmitted"] + event["tx_full"] + sum(event["dropped"].values()) + event["held"] + event.get("away", 0)
+        if event["received"] != whereabouts:
+            return f"a server received {event['received']} packets and accounts for {whereabouts}"
+    return "" if trial["due"] else "no packet was due"
+
+
+class Pairs:
+    """Starts pairs on this machine."""
+
+    def __init__(self, stop: StopRequest) -> None:
+        self._stop = stop
+        self._target = LocalTarget()
+        self._target.open()
+        self._catalog = catalog.read(self._target)
+
+    def configurations(self, plan: Plan) -> list[Configuration]:
+        """What a plan comes to, without the null workload where others are named."""
+        found = expand(plan, self._catalog, len(self._target.cpus()), Where("the test's plan")).configurations
+        return [c for c in found if not c.is_null] or found
+
+    @contextlib.contextmanager
+    def opened(
+        self, plan: Plan, configuration: Configuration | None = None, files: Mapping[str, Sequence[Path]] | None = None, session_s: float = 60
+    ) -> Iterator[Pair]:
+        """The pair of a plan's only configuration, or of that which is named. ``files``: inputs by kind; what is not given is the default."""
+        chosen = configuration or self.configurations(plan)[0]
+        given = {kind: [str(f) for f in paths] for kind, paths in (files or {}).items()}
+        resolved = inputs.resolve({*chosen.inputs, *given, "rules"} - ({"capture"} - given.keys()), given)
+        target = self._target
+        setting = Setting(target, target, target, self._stop, Listener(), plan.memory.huge_pages == "yes", resolved.for_job(), plan.seed)
+        with Pair(setting, plan, chosen, session_s) as pair:
+            yield pair
+
+
+@contextlib.contextmanager
+def at_hand() -> Iterator[Pairs]:
+    """Pairs that end when a stop is asked for."""
+    with StopRequest() as stop:
+        yield Pairs(stop)
+
+
+def enough_cpus() -> bool:
+    """Whether a client and a server find a CPU each."""
+    return len(os.sched_getaffinity(0)) >= 2

@@ -1,0 +1,278 @@
+"""Faults and bad input between a real client and a real server: each ends in accounts that agree or in a message that says what to do."""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dpubench import network
+from dpubench.studies.end_to_end.pair import Done, Pair, PairFault
+from pairs import Pairs, at_hand, enough_cpus, plan_of, unlike
+from real_program import BUILD, RealBench
+
+pytestmark = [
+    pytest.mark.skipif(not (BUILD / "dpubench-traffic").is_file(), reason="the programs of the datapath are not built: DPDK is not here"),
+    pytest.mark.skipif(not enough_cpus(), reason="a client and a server need a CPU each"),
+]
+needs_root = pytest.mark.skipif(network.unavailable() != "", reason=network.unavailable())
+
+WORKLOADS = ("flow-table", "application-recognition")
+CAPTURES = sorted((Path(os.environ.get("DPUBENCH_SHARED_DATA", "/nowhere")) / "pcap").glob("*.pcap"))
+FULL_TABLE = {"flows": 10_000, "popularity": "uniform"}
+#: A rule that no engine can run, one that is no line of rules, and one that is right.
+BROKEN_RULES = "1:/a(?=b)/\n2:/unclosed(/\nnonsense\n3:/needle[0-9]+/\n"
+
+
+@pytest.fixture
+def pairs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pairs]:
+    monkeypatch.setenv("DPUBENCH_PROGRAMS", str(BUILD))
+    with at_hand() as found:
+        yield found
+    assert network.sweep() == [], "something was left behind"
+
+
+def held_to_account(pair: Pair, rate_pps: float | None = 20_000, schedule: str = "constant", duration_s: float = 0.2) -> Done:
+    """A trial whose accounts agree."""
+    done = pair.trial(rate_pps, schedule, duration_s)
+    assert unlike(pair, done) == "", (done.trial, done.served, done.checked)
+    return done
+
+
+def located(done: Done) -> dict[str, int]:
+    """Losses by place, those without loss left out."""
+    assert done.checked is not None
+    return {place: n for place, n in done.checked["lost"].items() if n}
+
+
+# --- what comes in
+
+
+@pytest.mark.skipif(not CAPTURES, reason="DPUBENCH_SHARED_DATA names no folder with captures")
+@pytest.mark.parametrize("capture", CAPTURES, ids=[c.stem for c in CAPTURES])
+@pytest.mark.parametrize("workload", WORKLOADS)
+def test_captures_come_back_as_they_should(pairs: Pairs, workload: str, capture: Path) -> None:
+    plan = plan_of(workloads=[workload], frame_sizes=["9018B"], traffic={"source": "capture"})
+    with pairs.opened(plan, files={"capture": [capture]}) as pair:
+        templates = int(pair.ready["client"]["templates"])
+        # Twice the capture, so that every packet of it is sent however the rate falls on the trial.
+        done = held_to_account(pair, 50_000, duration_s=max(2.2 * templates / 50_000, 0.1))
+        assert done.trial["due"] > 2 * templates > 0
+        assert located(done).keys() <= {"client_transmit", "server_receive", "server_transmit", "client_receive"}, "no frame is dropped on purpose"
+        pair.end()
+
+
+def capture_of(path: Path, packets: list[bytes]) -> Path:
+    """A capture of Ethernet frames that hold these IP packets."""
+    with path.open("wb") as file:
+        file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1))
+        for i, packet in enumerate(packets):
+            frame = bytes(12) + (b"\x86\xdd" if packet[:1] and packet[0] >> 4 == 6 else b"\x08\x00") + packet
+            file.write(struct.pack("<IIII", i // 1000, i % 1000 * 1000, len(frame), len(frame)) + frame)
+    return path
+
+
+def ipv4(payload: bytes, *, length: int | None = None, words: int = 5, fragment: int = 0, protocol: int = 17, checksum: int = 0) -> bytes:
+    """An IPv4 packet whose header may lie; ``fragment``: flags and offset as they stand there."""
+    total = 20 + len(payload) if length is None else length
+    addresses = socket.inet_aton("10.1.0.1") + socket.inet_aton("10.2.0.1")
+    return struct.pack(">BBHHHBBH", 0x40 | words, 0, total, 7, fragment, 64, protocol, checksum) + addresses + payload
+
+
+def fragments() -> list[bytes]:
+    """First, middle and last ones, overlapping and absurd ones, IPv4 and IPv6."""
+    data = bytes(range(256))
+    found = [ipv4(struct.pack(">HHHH", 4000, 5000, 264, 0) + data[:64], fragment=0x2000)]
+    found += [ipv4(data[:64], fragment=0x2000 | offset) for offset in (1, 8, 9, 4000, 0x1FFF)]
+    found += [ipv4(data[:n], fragment=offset) for n, offset in ((64, 16), (1, 17), (0, 18), (8, 0x1FFF))]
+    addresses = socket.inet_pton(socket.AF_INET6, "fd00::1") + socket.inet_pton(socket.AF_INET6, "fd00::2")
+    for offset in (1, 8 << 3 | 1, 16 << 3, 0xFFF8):
+        body = struct.pack(">BBHI", 17, 0, offset, 9) + data[:48]
+        found.append(struct.pack(">IHBB", 6 << 28, len(body), 44, 64) + addresses + body)
+    return found
+
+
+def malformed() -> list[bytes]:
+    """Shorter than a header, lengths that contradict each other, wrong checksums."""
+    udp = struct.pack(">HHHH", 4000, 5000, 12, 0xBEEF) + b"data"
+    tcp = struct.pack(">HHIIBBHHH", 4000, 5000, 1, 1, 0xF0, 2, 512, 0xDEAD, 0)
+    found = [ipv4(udp)[:n] for n in (1, 8, 19, 20, 23)]
+    found += [ipv4(udp, length=n) for n in (0, 19, 20, 27, 31, 33, 1400, 0xFFFF)]
+    found += [ipv4(udp, words=n) for n in (0, 4, 6, 15)]
+    found += [ipv4(tcp, protocol=6), ipv4(tcp[:12], protocol=6), ipv4(udp, checksum=0xFFFF), ipv4(udp[:4]), ipv4(b"", protocol=255)]
+    found += [ipv4(struct.pack(">HHHH", 1, 2, n, 0) + b"data") for n in (0, 7, 8, 0xFFFF)]
+    addresses = bytes(32)
+    found += [struct.pack(">IHBB", 6 << 28, n, following, 64) + addresses + udp for n in (0, 4, 12, 9000) for following in (0, 17, 43, 60)]
+    return found
+
+
+@pytest.mark.parametrize("workload", WORKLOADS)
+@pytest.mark.parametrize("packets", [fragments(), malformed()], ids=["fragments", "malformed"])
+def test_fragments_and_malformed_packets_come_back(pairs: Pairs, tmp_path: Path, workload: str, packets: list[bytes]) -> None:
+    capture = capture_of(tmp_path / "bad.pcap", packets)
+    plan = plan_of(workloads=[workload], traffic={"source": "capture"})
+    with pairs.opened(plan, files={"capture": [capture]}) as pair:
+        done = held_to_account(pair)
+        assert done.trial["received"] > 0
+        pair.end()
+
+
+# --- what is full
+
+
+@pytest.mark.parametrize("engine", ["portable", "dpdk-hash"])
+@pytest.mark.parametrize("full", ["drop", "evict_oldest", "forward_uncounted"])
+def test_a_full_table_keeps_its_policy_to_the_packet(pairs: Pairs, engine: str, full: str) -> None:
+    workload = {"name": "flow-table", "params": {"flows": "1000", "full": full}, "engines": {"table": engine}}
+    with pairs.opened(plan_of(workloads=[workload], traffic=FULL_TABLE)) as pair:
+        done = held_to_account(pair, 50_000)
+        table = done.served[0]["workload"]["flow_table"]
+        assert table["flows"] == 1000
+        if full == "drop":
+            # What the ramp brought is refused too, and is no loss of the measured part.
+            assert table["refused"] == done.served[0]["dropped"]["full"] >= located(done)["server_drop"] > 0
+        else:
+            assert done.served[0]["dropped"] == {}
+            assert (table["evicted"] if full == "evict_oldest" else table["refused"]) > 0
+        pair.end()
+
+
+@pytest.mark.parametrize("workload", WORKLOADS)
+@pytest.mark.parametrize(("rate_pps", "schedule"), [(5e6, "constant"), (5e6, "burst"), (None, "flood")])
+def test_queues_that_overflow_lose_nothing_unlocated(pairs: Pairs, workload: str, rate_pps: float | None, schedule: str) -> None:
+    with pairs.opened(plan_of(workloads=[workload], burst_packets=5000)) as pair:
+        done = held_to_account(pair, rate_pps, schedule)
+        if schedule != "flood":
+            assert sum(located(done).values()) > 0, "a link of this machine took 5 million packets a second"
+        held_to_account(pair)  # what was too much is forgotten
+        pair.end()
+
+
+def test_the_least_memory_is_enough_or_more_is_asked_for(pairs: Pairs) -> None:
+    with pairs.opened(plan_of(workloads=["flow-table"], memory={"mb": 64})) as pair:
+        held_to_account(pair, None, "flood")
+        pair.end()
+    with pytest.raises(PairFault, match=r"give the job more memory \(memory\.mb\)"), pairs.opened(
+        plan_of(workloads=["flow-table"], memory={"mb": 64}, frame_sizes=["9018B"])
+    ):
+        pytest.fail("64 MiB hold all packets of 9 KiB")
+
+
+def test_huge_pages_that_are_not_there_are_told(pairs: Pairs) -> None:
+    free = next(int(line.split()[1]) for line in Path("/proc/meminfo").read_text().splitlines() if line.startswith("HugePages_Free"))
+    if free:
+        pytest.skip("this machine has huge pages")
+    with pytest.raises(PairFault, match=r"huge pages: 512 MiB are wanted for packets, and 0 MiB are free; reserve some as root") as raised, pairs.opened(
+        plan_of(workloads=["flow-table"], memory={"huge_pages": "yes"})
+    ):
+        pytest.fail("huge pages came from nowhere")
+    assert raised.value.is_preparing
+
+
+# --- rules
+
+
+def test_rules_that_do_not_compile_are_named_and_left_out(pairs: Pairs, tmp_path: Path) -> None:
+    (tmp_path / "some.rules").write_text(BROKEN_RULES)
+    traffic = {"flows": 100, "payload": {"source": "random", "signature_share": "30%"}}
+    plan = plan_of(workloads=["application-recognition"], frame_sizes=["512B"], traffic=traffic)
+    with pairs.opened(plan, files={"rules": [tmp_path / "some.rules"]}) as pair:
+        told = " ".join(w["message"] for w in pair.warnings)
+        assert "(id 1" in told and "some.rules:3: " in told and "2" in told, pair.warnings
+        done = held_to_account(pair)
+        assert done.served[0]["workload"]["classes"]["echo"] > 0
+        pair.end()
+
+
+def test_rules_none_of_which_compiles_end_a_run(real: RealBench) -> None:
+    (real.folder / "broken.rules").write_text("1:/a(?=b)/\n2:/unclosed(/\n")
+    (real.folder / "plan.yaml").write_text("study: end-to-end\nrates: [20kpps]\nsearch: {goals: []}\nrounds: {min: 1, max: 1}\nframe_sizes: [64B]\n")
+    done = real("run", "plan.yaml", "--name", "r", "--set", "workloads=application-recognition", "--input", "rules=broken.rules", timeout=120)
+    assert done.returncode != 0
+    told = " ".join((done.stdout + done.stderr).split())
+    assert "none of the 2 rules can be run" in told and "--input rules=FILE" in told, told
+    assert network.sweep() == []
+
+
+# --- links
+
+
+def any_place(kind: str) -> dict[str, Any]:
+    """What a plan says to measure flow-table over a kind of port."""
+    return {"workloads": ["flow-table"], "ports": [kind], "engines": ["xdp" if kind == "xdp" else "portable"]}
+
+
+@needs_root
+@pytest.mark.parametrize("kind", ["socket", "af_packet", "af_xdp", "xdp", "vhost", "memif"])
+def test_every_kind_of_port_gives_accounts_that_agree(pairs: Pairs, kind: str) -> None:
+    with pairs.opened(plan_of(**any_place(kind))) as pair:
+        done = held_to_account(pair)
+        assert done.trial["received"] > 0
+        held_to_account(pair, 2_000_000)
+        pair.end()
+
+
+@needs_root
+@pytest.mark.parametrize("kind", ["socket", "af_packet", "af_xdp"])
+def test_recognition_over_the_kernel(pairs: Pairs, kind: str) -> None:
+    traffic = {"flows": 100, "payload": {"source": "random", "signature_share": "30%"}}
+    with pairs.opened(plan_of(workloads=["application-recognition"], ports=[kind], frame_sizes=["512B"], traffic=traffic)) as pair:
+        done = held_to_account(pair, 5000)
+        assert done.trial["received"] > 0
+        pair.end()
+
+
+@needs_root
+def test_a_full_table_in_the_kernel_is_counted(pairs: Pairs) -> None:
+    given = any_place("xdp") | {"workloads": [{"name": "flow-table", "params": {"flows": "1000"}}], "traffic": FULL_TABLE}
+    with pairs.opened(plan_of(**given)) as pair:
+        done = held_to_account(pair)
+        table = done.served[0]["workload"]["flow_table"]
+        assert table["flows"] == 1000 and table["refused"] == table["elsewhere"]["dropped"] > 0
+        assert done.checked is not None and done.checked["unlocated"] > 0
+        pair.end()
+
+
+@needs_root
+@pytest.mark.parametrize("end", ["server", "client"])
+@pytest.mark.parametrize("kind", ["socket", "af_packet", "af_xdp", "xdp"])
+def test_a_link_that_goes_down_in_a_trial_and_comes_back(pairs: Pairs, kind: str, end: str) -> None:
+    with pairs.opened(plan_of(**any_place(kind))) as pair:
+        side = pair.ends.receiving if end == "server" else pair.ends.returning
+        assert side is not None
+
+        def turn(word: str) -> None:
+            subprocess.run(["ip", "-n", side.namespace, "link", "set", side.interface, word], check=True, timeout=20)
+
+        timers = [threading.Timer(after_s, turn, [word]) for after_s, word in ((0.2, "down"), (0.5, "up"))]
+        for timer in timers:
+            timer.start()
+        try:
+            done = held_to_account(pair, duration_s=0.8)
+        finally:
+            for timer in timers:
+                timer.join()
+        assert 0 < done.trial["received"] < done.trial["due"]
+        again = held_to_account(pair, duration_s=0.3)
+        assert again.trial["received"] > 0, "nothing comes through the link that is up again"
+        pair.end()
+
+
+def test_a_split_of_recognition_answers_right_and_one_of_a_single_stage_is_left_out(pairs: Pairs) -> None:
+    traffic = {"flows": 100, "payload": {"source": "random", "signature_share": "30%"}}
+    plan = plan_of(workloads=list(WORKLOADS), placements=["split"], frame_sizes=["512B"], traffic=traffic)
+    configurations = pairs.configurations(plan)
+    assert [c.workload for c in configurations] == ["application-recognition"]
+    with pairs.opened(plan, configurations[0]) as pair:
+        # Three programs on two CPUs: much may be lost, but not from the accounts.
+        done = held_to_account(pair, 5000, duration_s=0.5)
+        first, second = done.served
+        assert done.trial["received"] > 0
+        assert 0 < second["received"] < first["received"] and first["workload"]["searched"] == first["received"]
+        pair.end()

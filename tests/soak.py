@@ -1,0 +1,126 @@
+"""A soak: client and server of study ``end-to-end`` at a moderate rate for a long time. ``make soak``; SECONDS says how long (default 3600).
+
+Each workload has half of the time, in one pair of processes, trial after trial. Every trial must agree with its checks and lose nothing unlocated, and
+what the programs hold of memory may not grow after the first quarter. Ends with 1, and the reason, where either fails.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tests/python")]
+
+from dpubench.errors import UserError  # noqa: E402
+from dpubench.studies.end_to_end.pair import Pair, PairFault  # noqa: E402
+from pairs import Pairs, at_hand, plan_of, unlike  # noqa: E402
+
+WORKLOADS: Final = ("flow-table", "application-recognition")
+RATE_PPS: Final = 50_000.0
+TRIAL_S: Final = 1.0
+#: Of what a program held after a quarter of the time, so much more it may hold at the end.
+MOST_GROWTH: Final = 0.02
+MINUTE_S: Final = 60.0
+_PLAN: Final = {
+    "frame_sizes": ["imix"], "traffic": {"flows": 10_000, "churn_per_s": 1000, "payload": {"source": "random", "signature_share": "10%"}},
+    "trial": {"ramp": "20ms", "duration": "1s", "drain": "100ms"},
+}  # fmt: skip
+
+
+class Failed(Exception):
+    """What a soak ends with."""
+
+
+def resident_kib(pid: int) -> int:
+    """Memory that a process holds. @raises Failed when it is gone"""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines()
+    except OSError as error:
+        raise Failed(f"process {pid} is gone: {error}") from None
+    return next((int(line.split()[1]) for line in lines if line.startswith("VmRSS:")), 0)
+
+
+def grown(early_kib: dict[str, int], now_kib: dict[str, int]) -> str:
+    """Which program holds more than it did; empty where none does."""
+    for side, now in now_kib.items():
+        if now > early_kib[side] * (1 + MOST_GROWTH):
+            return f"{side} held {early_kib[side]} KiB after a quarter of the time and holds {now} KiB now"
+    return ""
+
+
+class Soak:
+    """One workload in one pair of processes."""
+
+    def __init__(self, workload: str, pair: Pair, seconds: float) -> None:
+        self.workload, self._pair, self._seconds = workload, pair, seconds
+        self._trials = self._packets = self._lost = 0
+        self._early_kib: dict[str, int] | None = None
+
+    def run(self) -> None:
+        """@raises Failed, PairFault"""
+        begun = told = time.monotonic()
+        while (now := time.monotonic()) - begun < self._seconds:
+            self._trial()
+            if self._early_kib is None and now - begun >= self._seconds / 4:
+                self._early_kib = self._memory()
+            if now - told >= MINUTE_S:
+                told = now
+                self._tell(now - begun)
+                self._check_memory()
+        self._check_memory()
+        self._pair.end()
+        self._tell(time.monotonic() - begun)
+
+    def _trial(self) -> None:
+        done = self._pair.trial(RATE_PPS, "constant", TRIAL_S)
+        if fault := unlike(self._pair, done):
+            raise Failed(f"{self.workload}, trial {self._trials + 1}: {fault}")
+        self._trials += 1
+        self._packets += int(done.trial["due"])
+        self._lost += int(done.trial["due"]) - int(done.trial["received"])
+
+    def _memory(self) -> dict[str, int]:
+        self._last_kib = {side: resident_kib(pid) for side, pid in self._pair.pids().items()}
+        return self._last_kib
+
+    def _check_memory(self) -> None:
+        now_kib = self._memory()
+        if self._early_kib is not None and (fault := grown(self._early_kib, now_kib)):
+            raise Failed(f"{self.workload}, after {self._trials} trials: {fault}")
+
+    def _tell(self, seconds: float) -> None:
+        held = ", ".join(f"{side} {kib / 1024:.1f} MiB" for side, kib in getattr(self, "_last_kib", {}).items())
+        text = f"{self.workload}: {seconds:.0f} s, {self._trials} trials, {self._packets} packets, {self._lost} lost and located; {held}"
+        print(text, flush=True)
+
+
+def soak(pairs: Pairs, seconds: float) -> None:
+    """All workloads, each for its share of the time. @raises Failed, PairFault"""
+    each_s = seconds / len(WORKLOADS)
+    for workload in WORKLOADS:
+        with pairs.opened(plan_of(**_PLAN, workloads=[workload]), session_s=each_s + 60) as pair:
+            Soak(workload, pair, each_s).run()
+
+
+def main() -> int:
+    """The exit status."""
+    try:
+        seconds = float(os.environ.get("SECONDS", "3600"))
+    except ValueError:
+        print(f"soak: SECONDS={os.environ['SECONDS']}: must be a number of seconds", file=sys.stderr)
+        return 2
+    try:
+        with at_hand() as pairs:
+            soak(pairs, seconds)
+    except (Failed, PairFault, UserError) as fault:
+        print(f"soak: {fault}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
