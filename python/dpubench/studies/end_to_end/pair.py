@@ -260,6 +260,9 @@ class Pair:
             self._ask(_side(i, len(folders)), server, {"collect": number} | ({"dump": str(folders[i])} if here else {}), "served")
             for i, server in enumerate(self._servers)
         ]
+        for event, target in zip(served, self.setting.targets_of(self.configuration), strict=True):
+            if not _is_here(target):
+                event.pop("begun_ns", None)  # of another machine's clock, and never set against the client's
         # The first server sees every packet come and go: what the second one lost never came back to it.
         checked = self._ask("client", self._client, {"check": number, "dump": str(folders[0])}, "checked") if here else None
         for folder in folders:
