@@ -53,7 +53,7 @@ class Setting:
     device: Target  #: of all-device, and of a split's second part
     stop: StopRequest
     listener: Listener
-    huge_pages: bool
+    huge_pages: Mapping[str, bool]  #: target -> whether programs there use them
     inputs: Mapping[str, Sequence[str]]  #: kind -> files of this machine
     seed: int
 
@@ -188,10 +188,10 @@ class Pair:
     def _limit_s(self) -> float:
         return self.session_s + _SESSION_S
 
-    def _common(self) -> dict[str, Any]:
+    def _common(self, target: Target) -> dict[str, Any]:
         return {
             "seed": self.setting.seed, "time_limit_s": self._limit_s(), "burst": self.plan.burst,
-            "memory": {"huge_pages": self.setting.huge_pages, "mb": self.plan.memory.mb},
+            "memory": {"huge_pages": self.setting.huge_pages[target.name], "mb": self.plan.memory.mb},
         }  # fmt: skip
 
     def _workload(self) -> dict[str, Any]:
@@ -203,7 +203,7 @@ class Pair:
         if not _is_here(target):
             files = {kind: target.place([Path(f) for f in paths]) for kind, paths in files.items()}
         job = {
-            "schema": SERVER_JOB, **self._common(), "ports": ports, "cpus": self._server_cpus[index], "max_frame": configuration.max_frame,
+            "schema": SERVER_JOB, **self._common(target), "ports": ports, "cpus": self._server_cpus[index], "max_frame": configuration.max_frame,
             "workload": {**self._workload(), "engines": configuration.engines}, "inputs": files, "cache_dir": target.cache_directory(),
         }  # fmt: skip
         return job | ({"stages": configuration.stages[index]} if configuration.stages[index] else {})
@@ -219,7 +219,7 @@ class Pair:
         recorded = any(rate.word == "recorded" for rate in self.plan.rates)
         capture = {"source": "capture", "as": "recorded" if recorded else "rate"}
         return {
-            "schema": TRAFFIC_JOB, **self._common(), "port": port, "cpu": self._client_cpu, "verify": self.plan.verify,
+            "schema": TRAFFIC_JOB, **self._common(self.setting.client), "port": port, "cpu": self._client_cpu, "verify": self.plan.verify,
             "traffic": model if traffic.source == "model" else capture, "workload": self._workload(),
             "inputs": {kind: list(files) for kind, files in self.setting.inputs.items()}, "cache_dir": self.setting.client.cache_directory(),
         }  # fmt: skip
