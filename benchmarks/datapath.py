@@ -148,7 +148,8 @@ class Place:
         return f"net_memif0,role={role},id=0,socket={self.socket},socket-abstract=no,bsize=2048,rsize=10"
 
     def port(self, role: str) -> dict[str, Any]:
-        return {"kind": "memif", "role": role, "arguments": {"socket": str(self.socket)}}
+        # No secret: dpdk-testpmd on the other end knows of none.
+        return {"kind": "memif", "role": role, "arguments": {"socket": str(self.socket), "secret": ""}}
 
 
 def _payload(size: int) -> str:

@@ -260,7 +260,7 @@ def _ports() -> Iterator[Finding]:
             reason = links.unavailable(name, {}, remote=False)
         if reason:
             reasons.setdefault(reason, []).append(name)
-        else:
+        elif name in links.KINDS:
             good.append(name)
     if good:
         yield Finding("ports", "good", ", ".join(good))

@@ -48,6 +48,31 @@ class JsonEvents(Lines):
         print(json.dumps(event, separators=(",", ":"), ensure_ascii=False), flush=True)
 
 
+class Trial:
+    """What is known of the trial under way: its rate and loss, from the events that its client sends while it goes on."""
+
+    def __init__(self) -> None:
+        self._before: tuple[float, int, int] | None = None
+        self.text = ""
+
+    def see(self, event: Event) -> None:
+        """Takes note of an event of a client."""
+        if event["event"] == "begun":
+            self._before = None
+        elif event["event"] == "progress" and "sent" in event and "received" in event:
+            now = (float(event["done"]), int(event["sent"]), int(event["received"]))
+            before = self._before if self._before is not None and self._before[0] < now[0] else (0.0, 0, 0)
+            self._before = now
+            self._tell(now[1] - before[1], now[2] - before[2], now[0] - before[0])
+        elif event["event"] == "trial" and "due" in event:
+            self._tell(int(event["due"]), int(event["received"]), float(event["duration_s"]))
+
+    def _tell(self, offered: int, received: int, seconds: float) -> None:
+        if seconds > 0 and offered > 0:
+            # Packets under way are no loss: while a trial goes on the share is an upper bound.
+            self.text = f"{received / seconds / 1e6:.3g} Mpps, loss {100 * max(offered - received, 0) / offered:.2g} %"
+
+
 class Bar(Lines):
     """A live bar on the terminal."""
 
@@ -65,6 +90,7 @@ class Bar(Lines):
         self._until: float | None = None
         self._shown = 0.0
         self._windows = 0
+        self._trial = Trial()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
@@ -78,10 +104,16 @@ class Bar(Lines):
     def event(self, event: Event) -> None:
         if event["event"] == "window" and not event["point"].startswith("canary-"):
             self._windows += 1
+        elif event["event"] == "trial" and "configuration" in event:  # as it is kept, once it is judged
+            self._windows += event["attempt"] == 0 and event["load"] not in ("NDR", "PDR")
+        elif event["event"] == "found":
+            self._windows += 1
+        else:
+            self._trial.see(event)
         now = time.monotonic()
         if now - self._shown >= 0.2:  # the display must not compete with what is measured
             self._shown = now
-            where = str(event.get("group", ""))[:60]
+            where = self._trial.text or str(event.get("group", ""))[:60]
             left = "" if self._until is None else f"at most {spoken(self._until - now)} left"
             self._progress.update(self._task, completed=self._windows, left=left, point=where)
 

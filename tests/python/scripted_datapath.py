@@ -187,7 +187,7 @@ class Program:
         elif name == "trial":
             self.trial(command["trial"])
         elif name == "collect":
-            pathlib.Path(command["dump"]).mkdir(parents=True)
+            pathlib.Path(command["dump"]).mkdir(parents=True, exist_ok=True)
             self.served(number)
         elif name == "check":
             if not pathlib.Path(command["dump"]).is_dir():

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from conftest import Bench
-from dpubench import schemas
+from dpubench import network, schemas
 from dpubench.errors import PlanError
 from dpubench.plans.load import parse_plan, plan_text, read_plan
 from dpubench.results.model import Failure
@@ -52,19 +52,8 @@ def run(bench: Bench) -> Any:
 
 
 def leftovers() -> list[str]:
-    """What a run made outside its directory and should have taken away."""
-    return [str(p) for p in Path("/tmp").glob("dpubench-trial-*") if time.time() - p.stat().st_mtime < 60 and not _is_anothers(p)]
-
-
-def _is_anothers(folder: Path) -> bool:
-    """Whether somebody else's run is using it: tests run side by side."""
-    for entry in Path("/proc").iterdir():
-        try:
-            if entry.name.isdigit() and b"dpubench" in (entry / "cmdline").read_bytes() and int(entry.name) != os.getpid():
-                return True
-        except OSError:
-            continue
-    return False
+    """Folders and namespaces of runs that are over."""
+    return network.sweep()
 
 
 def analysed(bench: Bench) -> RunSummary:
@@ -231,7 +220,7 @@ def test_engines_that_cannot_run_are_left_out_and_named_ones_fail(bench: Bench, 
     assert {p.engines.get("table") for p in analysed(bench).points} == {None, "dpdk-hash", "portable"}
     (bench.folder / "plan.yaml").write_text(PLAN)
     done = bench("run", "plan.yaml", "--name", "named", "--engine", "xdp", "--set", "workloads=flow-table", "--rounds", "1")
-    assert done.returncode == 1
+    assert done.returncode == 4 and "was asked for and cannot run here" in done.stderr
     assert "xdp of stage table: no eBPF here" in json.dumps(bench.record("named")["failures"])
 
 

@@ -33,6 +33,10 @@ class FlowSpace {
   static constexpr std::uint64_t addresses4(std::uint32_t place) noexcept {
     return std::uint64_t{kSource4 | (place & 0xffff0000U)} | std::uint64_t{kDestination4 | place << 16} << 32;
   }
+  /// The sum of their four words.
+  static constexpr std::uint32_t address_sum4(std::uint32_t place) noexcept {
+    return kSource4 + kDestination4 + (place >> 16) + (place & 0xffffU);
+  }
   /// The last 8 bytes of both IPv6 addresses; the first 8 are prefix6().
   static constexpr std::array<std::uint64_t, 2> addresses6(std::uint32_t place) noexcept {
     return {std::uint64_t{place} * kSpread6, std::uint64_t{~place} * kSpread6};

@@ -36,6 +36,11 @@ constexpr std::uint16_t fold(std::uint64_t sum) {
   sum = (sum & 0xffffU) + (sum >> 16);
   return static_cast<std::uint16_t>((sum & 0xffffU) + (sum >> 16));
 }
+/// Of a sum of a few dozen words at most.
+constexpr std::uint16_t fold_few(std::uint32_t sum) {
+  sum = (sum & 0xffffU) + (sum >> 16);
+  return static_cast<std::uint16_t>(sum + (sum >> 16));
+}
 constexpr std::uint64_t words_of(std::uint64_t eight) {
   return (eight & 0xffffU) + (eight >> 16 & 0xffffU) + (eight >> 32 & 0xffffU) + (eight >> 48);
 }
@@ -86,20 +91,20 @@ inline Patched read(Patch patch, const std::byte* frame) {
 
 /// Ports, sequence number and checksum. @param address_sum of the pseudo header
 template <Patch kPatch>
-void write_transport(const Shape& shape, std::uint32_t place, std::uint32_t sequence, std::uint64_t address_sum,
+void write_transport(const Shape& shape, std::uint32_t place, std::uint32_t sequence, std::uint32_t address_sum,
                      std::byte* transport) noexcept {
   const std::array<std::uint32_t, 2> ports = FlowSpace::ports(place);
   const std::uint32_t source = swapped16(ports[0]);
   const std::uint32_t destination = swapped16(ports[1]);
   store<std::uint32_t>(transport, source | destination << 16);
-  std::uint64_t sum = std::uint64_t{shape.transport_sum} + address_sum + source + destination;
+  std::uint32_t sum = shape.transport_sum + address_sum + source + destination;
   if constexpr (is_tcp(kPatch)) {
     const std::uint32_t at = swapped(shape.sequence + sequence + FlowSpace::first_sequence(place));
     store<std::uint32_t>(transport + kTcpSequence, at);
-    sum += words_of(at);
-    store<std::uint16_t>(transport + kTcpChecksum, static_cast<std::uint16_t>(~fold(sum)));
+    sum += (at & 0xffffU) + (at >> 16);
+    store<std::uint16_t>(transport + kTcpChecksum, static_cast<std::uint16_t>(~fold_few(sum)));
   } else {
-    const auto checksum = static_cast<std::uint16_t>(~fold(sum));
+    const auto checksum = static_cast<std::uint16_t>(~fold_few(sum));
     // RFC 768: a computed zero is sent as all ones.
     store<std::uint16_t>(transport + kUdpChecksum, checksum == 0 ? std::uint16_t{0xffff} : checksum);
   }
@@ -108,8 +113,8 @@ void write_transport(const Shape& shape, std::uint32_t place, std::uint32_t sequ
 template <Patch kPatch>
 void write4(const Shape& shape, std::uint32_t place, std::uint32_t sequence, std::byte* frame) noexcept {
   const std::uint64_t addresses = FlowSpace::addresses4(place);
-  const std::uint64_t sum = words_of(addresses);
-  store(frame + kIpChecksum4, static_cast<std::uint16_t>(~fold(shape.ip_sum + sum)));
+  const std::uint32_t sum = FlowSpace::address_sum4(place);
+  store(frame + kIpChecksum4, static_cast<std::uint16_t>(~fold_few(shape.ip_sum + sum)));
   store(frame + kAddresses4, addresses);
   write_transport<kPatch>(shape, place, sequence, sum, frame + kTransport4);
 }
@@ -121,7 +126,8 @@ void write6(const Shape& shape, std::uint32_t place, std::uint32_t sequence, std
   store(frame + kAddresses6 + 24, addresses[1]);
   // Their first halves are the same in every flow, but belong to the sum that was taken off the template's.
   const std::uint64_t prefix = words_of(load<std::uint64_t>(frame + kAddresses6)) * 2;
-  write_transport<kPatch>(shape, place, sequence, prefix + words_of(addresses[0]) + words_of(addresses[1]), frame + kTransport6);
+  const std::uint64_t sum = prefix + words_of(addresses[0]) + words_of(addresses[1]);
+  write_transport<kPatch>(shape, place, sequence, static_cast<std::uint32_t>(sum), frame + kTransport6);
 }
 
 }  // namespace dpubench::datapath::headers

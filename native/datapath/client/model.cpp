@@ -43,6 +43,7 @@ std::uint32_t payload_bytes(const Layout& layout, std::uint32_t frame) {
 }
 
 void check(const TrafficSpec& spec, const Layout& layout) {
+  if (spec.frame_sizes.empty()) throw Error("traffic/frame_sizes: there is none; give [[64, 1]]");
   const std::uint32_t least = least_frame(layout.headers, spec.segments > 1 ? 1 : 0);
   for (const auto& [size, weight] : spec.frame_sizes) {
     if (size < least) {
@@ -174,6 +175,8 @@ std::unique_ptr<Traffic> model_traffic(const TrafficJob& job, inputs::Store& sto
   traffic->space = FlowSpace(store.random("traffic-flows").next());
   Builder builder(spec, layout, traffic->space, store.random("traffic-frames"));
   PayloadSource source(spec.payload, store);
+  // Also where no frame has room for a signature: its name stands in the message that says so.
+  if (spec.payload.signature_share > 0) (void)store.rules();
   std::vector<Group> groups;
   std::size_t signatures = 0;
   for (const auto& [size, weight] : spec.frame_sizes) {

@@ -92,8 +92,8 @@ std::vector<Payload> plant_signatures(std::vector<Payload> payloads, std::size_t
   constexpr int kRounds = 4;  // strings that do not match after all: a look-around, a byte beside it
   inputs::Random random = store.random("traffic-signature");
   // Read first: the rules have no name before, and arguments are evaluated in any order.
-  const auto& rules = store.rules();
-  regex::Selection selection = regex::select(rules, store.identity("rules").name);
+  const inputs::RuleList& rules = store.rules();
+  const regex::Selection selection = regex::select(rules, store.identity("rules").name);
   std::vector<Payload> planted;
   for (int round = 0; round < kRounds && !payloads.empty(); ++round) {
     regex::RegexWork work;

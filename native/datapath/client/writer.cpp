@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "datapath/client/headers.hpp"
+#include "datapath/frame/trailer_write.hpp"
 #include "datapath/memory.hpp"
 
 namespace dpubench::datapath {
@@ -75,32 +76,45 @@ std::uint32_t Writer::draw(std::uint32_t n, const PacketRef* refs, rte_mbuf** pa
 
 template <Patch kPatch>
 std::uint32_t Writer::fill_as(std::uint32_t n, const std::uint64_t* due_ns, rte_mbuf** packets, std::uint16_t* bytes) noexcept {
+  // Copies: what is written to packets might be these members, for all that the compiler knows.
+  Cursor cursor = cursor_;
+  const FlowSpace space = traffic_.space;
+  const Shape* const shapes = traffic_.shapes.data();
+  const std::size_t held_at = static_cast<std::size_t>(held_);
+  const bool anew = anew_;
   std::array<PacketRef, kMaxPacketBurst> refs;
-  for (std::uint32_t i = 0; i < n; ++i) refs[i] = cursor_.next(due_ns[i]);
+  for (std::uint32_t i = 0; i < n; ++i) refs[i] = cursor.next(due_ns[i]);
+  cursor_ = cursor;
   const std::uint32_t got = draw(n, refs.data(), packets);
+  Trailer trailer{.trial = trial_, .number = number_};
   for (std::uint32_t i = 0; i < got; ++i) {
     rte_mbuf* const packet = packets[i];
-    const Shape& shape = traffic_.shapes[refs[i].index];
+    const std::uint32_t index = refs[i].index;
+    const Shape& shape = shapes[index];
+    const std::uint32_t length = shape.length;
     packet->data_off = RTE_PKTMBUF_HEADROOM;
     packet->ol_flags = 0;
-    packet->pkt_len = shape.length;
+    packet->pkt_len = length;
     packet->data_len = shape.length;
     auto* const frame = static_cast<std::byte*>(packet->buf_addr) + RTE_PKTMBUF_HEADROOM;
-    std::uint32_t& held = *RTE_MBUF_DYNFIELD(packet, held_, std::uint32_t*);
-    if (held != refs[i].index + 1 || anew_) {
-      std::memcpy(frame, shape.bytes, shape.length);
-      held = refs[i].index + 1;
+    auto* const held = reinterpret_cast<std::uint32_t*>(reinterpret_cast<std::byte*>(packet) + held_at);
+    if (*held != index + 1 || anew) {
+      std::memcpy(frame, shape.bytes, length);
+      *held = index + 1;
     }
     if constexpr (kPatch != Patch::kNone) {
-      const std::uint32_t place = traffic_.space.place(refs[i].flow);
+      const std::uint32_t place = space.place(refs[i].flow);
       if constexpr (headers::is_version4(kPatch)) {
         headers::write4<kPatch>(shape, place, refs[i].sequence, frame);
       } else {
         headers::write6<kPatch>(shape, place, refs[i].sequence, frame);
       }
     }
-    write_trailer({frame, shape.length}, {trial_, number_ + i, due_ns[i], refs[i].index});
-    bytes[i] = static_cast<std::uint16_t>(shape.length + kFcsBytes);
+    trailer.due_ns = due_ns[i];
+    trailer.frame = index;
+    write_trailer_at(frame + length, length >= kLeastFullFrame, trailer);
+    ++trailer.number;
+    bytes[i] = static_cast<std::uint16_t>(length + kFcsBytes);
   }
   number_ += n;
   return got;

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "datapath/frame/crc32c.hpp"
+#include "datapath/frame/trailer_write.hpp"
 
 namespace dpubench::datapath {
 namespace {
@@ -18,11 +19,6 @@ constexpr std::uint64_t low_bits(std::uint64_t value, unsigned bits) {
   return value & ((std::uint64_t{1} << bits) - 1);
 }
 
-void put_checksum(std::byte* trailer, std::uint32_t covered) {
-  const std::uint32_t crc = crc32c({trailer, covered});
-  std::memcpy(trailer + covered, &crc, kChecksumBytes);
-}
-
 bool checksum_right(const std::byte* trailer, std::uint32_t covered) {
   std::uint32_t crc;
   std::memcpy(&crc, trailer + covered, kChecksumBytes);
@@ -31,22 +27,8 @@ bool checksum_right(const std::byte* trailer, std::uint32_t covered) {
 
 }  // namespace
 
-void write_trailer(std::span<std::byte> frame, const Trailer& t) noexcept {
-  if (frame.size() >= kLeastFullFrame) {
-    std::byte* const at = frame.data() + frame.size() - kTrailerBytes;
-    const std::uint64_t sequence = std::uint64_t{t.trial} << kNumberBits | low_bits(t.number, kNumberBits);
-    std::memcpy(at, &sequence, 8);
-    std::memcpy(at + 8, &t.due_ns, 8);
-    std::memcpy(at + 16, &t.frame, 4);
-    put_checksum(at, kTrailerBytes - kChecksumBytes);
-    return;
-  }
-  std::byte* const at = frame.data() + frame.size() - kCompactTrailerBytes;
-  const std::uint64_t sequence = std::uint64_t{t.trial & 0xffU} << kCompactNumberBits | low_bits(t.number, kCompactNumberBits);
-  std::memcpy(at, &sequence, 6);
-  std::memcpy(at + 6, &t.due_ns, 5);
-  std::memcpy(at + 11, &t.frame, 3);
-  put_checksum(at, kCompactTrailerBytes - kChecksumBytes);
+void write_trailer(std::span<std::byte> frame, const Trailer& trailer) noexcept {
+  write_trailer_at(frame.data() + frame.size(), frame.size() >= kLeastFullFrame, trailer);
 }
 
 std::optional<Trailer> read_trailer(std::span<const std::byte> frame) noexcept {

@@ -51,12 +51,14 @@ class QemuTarget(local.LocalTarget):
         assert self._folder is not None  # open() comes first
         return str(self._folder / "lib" / "dpubench-operators")
 
-    def start(self, program: str, arguments: Sequence[str], environment: Mapping[str, str] | None = None) -> local.LocalProcess:
+    def start(
+        self, program: str, arguments: Sequence[str], environment: Mapping[str, str] | None = None, prefix: Sequence[str] = ()
+    ) -> local.LocalProcess:
         lib = Path(program).parent
         loader = next(iter(sorted(lib.glob("ld-linux*"))), lib / "ld-linux.so")
         # A prefix that is not there: nothing of this machine may take the place of what the bundle lacks.
         words = [self._emulator, "-L", "/nonexistent", "-cpu", _CORE[self._architecture], str(loader), "--library-path", str(lib), program]
-        return local.spawn([*words, *arguments], environment)
+        return local.spawn([*prefix, *words, *arguments], environment)
 
     def describe(self) -> dict[str, Any]:
         return {}

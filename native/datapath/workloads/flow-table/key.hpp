@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -33,7 +32,9 @@ struct alignas(16) Key {
     if (kind == KeyKind::kFiveTuple) std::memcpy(&port, rest.data(), sizeof port);
     return port;
   }
-  auto operator<=>(const Key&) const = default;
+  bool operator==(const Key&) const = default;
+  /// Any order: for maps and for sorting. There is no padding.
+  bool operator<(const Key& other) const noexcept { return std::memcmp(this, &other, sizeof *this) < 0; }
 };
 static_assert(sizeof(Key) == 48);
 

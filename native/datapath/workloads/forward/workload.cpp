@@ -1,5 +1,7 @@
 // forward: the null workload. Its rates and latencies are the floor of every other workload's on the same port.
 
+#include <rte_ether.h>
+
 #include "datapath/workloads/swapped.hpp"
 
 namespace dpubench::datapath {
@@ -58,7 +60,7 @@ class Forward final : public Workload {
         .stages = {{.name = "swap",
                     .summary = "swap source and destination MAC address",
                     .op = "",
-                    .engines = {{.name = "portable", .summary = "two copies of 6 bytes", .reason = ""}},
+                    .engines = {{.name = "portable", .summary = "in two registers", .reason = ""}},
                     .default_engine = "portable"}},
         .inputs = {},
         .sources = {"dpdk-testpmd, forward mode macswap"}};

@@ -46,14 +46,15 @@ def run(plan: Plan, where: Where, request: Request) -> int:
         known = catalog.read(server)
         expansion = expand(plan, known, len(server.cpus()), where)
         _without_links(plan, expansion, remote=not device.spec.startswith("local"))
-        kinds = (
-            expansion.inputs | ({plan.traffic.payload.source} & {"capture", "corpus"}) | ({"capture"} if plan.traffic.source == "capture" else set())
-        )
-        kinds |= {"rules"} if plan.traffic.payload.signature_share > 0 else set()
+        of_traffic = _inputs_of_traffic(plan)
+        kinds = expansion.inputs | of_traffic
         resolved = inputs.resolve(kinds, plan.inputs)
-        if resolved.missing:
-            missing = next(iter(resolved.missing.values()))
-            raise UserError(f"{missing.kind}: {missing.reason}")
+        for kind, missing in resolved.missing.items():
+            if kind in of_traffic:
+                raise UserError(f"traffic: {missing.reason}")
+            for configuration in expansion.configurations:
+                if kind in configuration.inputs:
+                    configuration.unavailable = configuration.unavailable or missing.reason
         for kind in sorted(set(request.inputs) - kinds):
             print(f"dpubench: --input {kind}: nothing chosen reads it: it changes nothing in this run", file=sys.stderr)
         if not any(not c.unavailable for c in expansion.configurations):
@@ -108,6 +109,14 @@ def _opened(plan: Plan, where: Where, opened: contextlib.ExitStack) -> tuple[Tar
     if len(server.cpus()) < 2:
         raise UserError(f"target {server.name}: a client and a server need a CPU each, and it has {len(server.cpus())}")
     return server, device
+
+
+def _inputs_of_traffic(plan: Plan) -> set[str]:
+    """Kinds of input that the client's frames are made of."""
+    traffic = plan.traffic
+    if traffic.source == "capture":
+        return {"capture"}
+    return ({traffic.payload.source} & {"capture", "corpus"}) | ({"rules"} if traffic.payload.signature_share > 0 else set())
 
 
 def _without_links(plan: Plan, expansion: Expansion, *, remote: bool) -> None:

@@ -220,8 +220,7 @@ class Run:
         active = self._active()
         if not active:
             return False
-        done = len(self.record["rounds"])
-        if done >= self.plan.rounds.max:
+        if sum(bool(r["whole"]) for r in self.record["rounds"]) >= self.plan.rounds.max:
             return False
         if number == 0 or not self._round_s:
             return True  # a resumed run owes a round whatever was spent before
@@ -377,6 +376,7 @@ class Run:
                 "lower_pps": found.lower_pps, "upper_pps": found.upper_pps, "limit": found.limit, "reason": "",
             }  # fmt: skip
             writer.write(row)
+            self.setting.listener.event(row)
             self._count(row)
 
     def _tries(

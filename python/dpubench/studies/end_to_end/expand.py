@@ -18,6 +18,8 @@ from dpubench.studies.end_to_end.search import loss_goals
 
 #: A frame that a server takes at least, so that what is larger than a plan's frames (a capture's) is not cut.
 LEAST_MAX_FRAME = 1518
+#: A smaller frame has no room for a signature between its headers and the client's trailer.
+LEAST_SIGNATURE_FRAME = 128
 
 
 @dataclass(frozen=True)
@@ -111,6 +113,11 @@ def mean_bytes(frame: str) -> float:
     return sum(size * share for size, share in IMIX_SIZES) / sum(share for _, share in IMIX_SIZES)
 
 
+def signature_share(plan: Plan, frame: str) -> float:
+    """Of the packets that carry a signature; none of frames that have no room for one."""
+    return 0.0 if frame != IMIX and int(frame) < LEAST_SIGNATURE_FRAME else plan.traffic.payload.signature_share
+
+
 def loads_of(plan: Plan, frame: str) -> list[Load]:
     """Rates, then intervals, then goals of the search."""
     found = []
@@ -147,6 +154,8 @@ def expand(plan: Plan, catalog: DatapathCatalog, cpus: int, where: Where) -> Exp
             if not entry["available"]:
                 configuration.unavailable = f"port {port}: {entry['reason']}" + (f" ({entry['remedy']})" if entry.get("remedy") else "")
             found.setdefault(configuration.id, configuration)
+    if small := [f for f in frames if signature_share(plan, f) < plan.traffic.payload.signature_share]:
+        expansion.left_out.append(f"signatures in frames of {', '.join(small)} B: they have no room for one")
     expansion.configurations = list(found.values())
     expansion.left_out = list(dict.fromkeys(expansion.left_out))
     return expansion

@@ -13,8 +13,9 @@ from dpubench.plans.quantities import format_bytes
 
 #: Kinds whose two ends meet in a socket's file.
 _OF_A_FILE: Final = ("memif", "vhost")
-#: Kinds whose ends are the interfaces of a veth pair; what the client's end is.
-_OF_INTERFACES: Final = {"af_packet": "af_packet", "af_xdp": "af_xdp", "xdp": "af_packet"}
+#: Kinds whose ends are the interfaces of a veth pair; what the client's end is. What an XDP program sends back over veth arrives only where the
+#: other end has a program too, and AF_XDP brings one.
+_OF_INTERFACES: Final = {"af_packet": "af_packet", "af_xdp": "af_xdp", "xdp": "af_xdp"}
 _SOCKET_PORT: Final = 7000
 #: Kinds that join two programs.
 KINDS: Final = (*_OF_A_FILE, *_OF_INTERFACES, "socket", "pci")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -16,7 +15,7 @@ from dpubench.errors import EnvironmentFault
 from dpubench.results.store import Event
 from dpubench.runner.setting import Listener
 from dpubench.studies.end_to_end import links
-from dpubench.studies.end_to_end.expand import Configuration
+from dpubench.studies.end_to_end.expand import Configuration, signature_share
 from dpubench.studies.end_to_end.plan import Plan
 from dpubench.targets import Target
 from dpubench.workers.checks import parse_datapath_event
@@ -57,16 +56,15 @@ class Setting:
     inputs: Mapping[str, Sequence[str]]  #: kind -> files of this machine
     seed: int
 
-    @property
-    def one_machine(self) -> bool:
-        """Whether client and servers share a clock and a file system."""
-        return all(_is_here(t) for t in (self.client, self.server, self.device))
-
     def targets_of(self, configuration: Configuration) -> list[Target]:
         """Of each server on the way."""
         if configuration.placement == "split":
             return [self.server, self.device]
         return [self.device if configuration.placement == "all-device" else self.server]
+
+    def on_one_machine(self, configuration: Configuration) -> bool:
+        """Whether its client and servers share a clock and a file system."""
+        return all(_is_here(t) for t in (self.client, *self.targets_of(configuration)))
 
     def cpus_of(self, configuration: Configuration) -> tuple[int, list[list[int]], bool]:
         """The client's CPU, those of each server, and whether two programs share one.
@@ -139,7 +137,7 @@ class Pair:
         ends = self._stack.enter_context(links.joined(configuration.port, plan.port_arguments.get(configuration.port, {}), configuration.max_frame))
         cpu, server_cpus, _ = self.setting.cpus_of(configuration)
         self._client_cpu, self._server_cpus = cpu, server_cpus
-        self._folder = Path(self._stack.enter_context(_private_folder()))
+        self._folder = self._stack.enter_context(network.socket_folder())  # what servers note of a trial goes there too: it is swept after a kill
         self._servers = self._start_servers(ends)
         self._client = self._worker("client", self.setting.client, programs.TRAFFIC, ends.client_prefix, self._traffic_job(ends.client))
         self._await_ready("client", self._client)
@@ -213,7 +211,7 @@ class Pair:
         model = {
             "source": "model", "flows": traffic.flows, "popularity": traffic.popularity, "zipf_exponent": traffic.zipf_exponent,
             "churn_per_s": traffic.churn_per_s, "protocol": traffic.protocol, "version": traffic.version, "segments": traffic.segments,
-            "payload": {"source": traffic.payload.source, "signature_share": traffic.payload.signature_share},
+            "payload": {"source": traffic.payload.source, "signature_share": signature_share(self.plan, configuration.frame)},
             "frame_sizes": configuration.frame_sizes,
         }  # fmt: skip
         recorded = any(rate.word == "recorded" for rate in self.plan.rates)
@@ -254,8 +252,10 @@ class Pair:
 
     def _account(self, number: int) -> tuple[list[Event], Event | None]:
         """What the servers noted, and the client's check of it."""
-        here = self.setting.one_machine
+        here = self.setting.on_one_machine(self.configuration)
         folders = [self._folder / f"{number}-{i}" for i in range(len(self._servers))]
+        for folder in folders:
+            folder.mkdir()
         served = [
             self._ask(_side(i, len(folders)), server, {"collect": number} | ({"dump": str(folders[i])} if here else {}), "served")
             for i, server in enumerate(self._servers)
@@ -304,13 +304,3 @@ class Pair:
 
 def _side(index: int, number: int) -> str:
     return "server" if number == 1 else f"server {index + 1}"
-
-
-@contextlib.contextmanager
-def _private_folder() -> Iterator[str]:
-    """For what servers note of a trial: in memory where there is room, for a trial's packets are many."""
-    folder = tempfile.mkdtemp(prefix="dpubench-trial-")
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)

@@ -19,7 +19,7 @@ from dpubench.results import statistics
 from dpubench.results.model import Failure, Interval, Warning_
 from dpubench.results.store import RUN_SET, RunDirectory
 from dpubench.studies.end_to_end import trials
-from dpubench.studies.end_to_end.expand import Configuration, Load, link_end
+from dpubench.studies.end_to_end.expand import Configuration, Load, link_end, signature_share
 from dpubench.studies.end_to_end.model import (
     NULL_WORKLOAD,
     PLACES,
@@ -107,20 +107,21 @@ def _described(record: Mapping[str, Any], plan: Plan, entry: Mapping[str, Any], 
         engines=configuration.engines, placement=configuration.placement,  # type: ignore[arg-type]  # as the plan's model has checked it
         server_target=plan.device if on_device else plan.target[0], device_target=plan.device if configuration.placement == "split" else "",
         port=configuration.port, port_driver=str(port.get("driver", "")), is_virtual=is_virtual, server_cpus=configuration.server_cpus,
-        frame=configuration.frame, frame_bytes=configuration.frame_bytes, traffic=traffic_words(plan), schedule=load.schedule, load=load.name,
+        frame=configuration.frame, frame_bytes=configuration.frame_bytes, traffic=traffic_words(plan, configuration.frame),
+        schedule=load.schedule, load=load.name,
         load_kind=load.kind,  # type: ignore[arg-type]  # made by expand.loads_of
         offered_pps=load.rate_pps, loss_goal=load.loss_goal, is_null=configuration.workload == NULL_WORKLOAD, trial_s=trial_s,
         labels=labels + list(entry.get("labels", [])),
     )  # fmt: skip
 
 
-def traffic_words(plan: Plan) -> dict[str, str]:
+def traffic_words(plan: Plan, frame: str) -> dict[str, str]:
     """What of the traffic no other field says."""
     traffic = plan.traffic
     if traffic.source == "capture":
         return {"source": "capture"}
     words = {"flows": str(traffic.flows), "popularity": traffic.popularity, "payload": traffic.payload.source}
-    words["signature_share"] = f"{traffic.payload.signature_share:g}"
+    words["signature_share"] = f"{signature_share(plan, frame):g}"
     if traffic.popularity == "zipf":
         words["zipf_exponent"] = f"{traffic.zipf_exponent:g}"
     optional = {

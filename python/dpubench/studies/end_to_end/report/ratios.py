@@ -77,16 +77,15 @@ def _rows(index: int, old: PointSummary, new: PointSummary, rounds: int) -> list
 
 def _why_not(old: PointSummary, new: PointSummary) -> str:
     """Why two points are not compared; empty if they may be."""
-    for point in (new, old):
-        who = wording.engines_text(point) or point.workload
+    for point, who in ((new, ""), (old, "what it is set against: ")):
         if why := wording.why_empty(point):
-            return f"{who}: {why}"
+            return f"{who}{why}"
         if not wording.says_of_the_server(point):
-            return f"{who}: {wording.limit_text(point)}: no statement on the server"
+            return f"{who}{wording.limit_text(point)}: no statement on the server"
         if wording.proves_correctness_only(point):
-            return f"{point.placement} on too few CPUs: proves correctness only"
+            return f"{who}{point.placement} on too few CPUs: proves correctness only"
         if old.load_kind == "rate" and point.limit:
-            return f"{who}, {point.placement}: overloaded at this rate, so that its latency is the length of its queues"
+            return f"{who}overloaded at this rate, so that its latency is the length of its queues"
     return ""
 
 

@@ -1,0 +1,115 @@
+"""Study ``end-to-end`` with the native programs of this build: real packets over memif, between two processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from dpubench import network
+from dpubench.studies.end_to_end import trials
+from dpubench.studies.end_to_end.summary import summaries
+from real_program import BUILD, RealBench
+
+pytestmark = [
+    pytest.mark.skipif(not (BUILD / "dpubench-traffic").is_file(), reason="the programs of the datapath are not built: DPDK is not here"),
+    pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="a client and a server need a CPU each"),
+]
+
+PLAN = """study: end-to-end
+frame_sizes: [64B, 1518B]
+rates: [20kpps]
+traffic: {flows: 100, payload: {source: random, signature_share: 20%}}
+trial: {ramp: 20ms, duration: 100ms, drain: 100ms}
+search: {goals: []}
+rounds: {min: 1, max: 1}
+budget: 300s
+"""
+
+
+def left_behind() -> list[str]:
+    """Namespaces and folders of runs of processes that are gone."""
+    return network.sweep()
+
+
+def test_every_trial_of_both_workloads_is_accounted_for(real: RealBench) -> None:
+    (real.folder / "plan.yaml").write_text(PLAN)
+    done = real("run", "plan.yaml", "--name", "r", timeout=300)
+    # On a machine that is busy every trial may be limited by the client: then nothing is known of the server, and the accounts agree all the same.
+    assert done.returncode in (0, 4), (done.stdout, done.stderr)
+    rows = trials.read(real.results / "r")
+    assert {r["configuration"].split("/")[0] for r in rows} == {"forward", "flow-table", "application-recognition"}
+    assert {r["configuration"].split("/memif/")[1] for r in rows} == {"64/c1", "1518/c1"}
+    for row in rows:
+        located = sum(row[f"lost_{place}"] for place in ("client_transmit", "server_receive", "server_drop", "server_transmit", "client_receive"))
+        assert row["due"] == row["received"] + located and row["due"] > 0
+        assert (row["wrong"], row["corrupted"], row["duplicates"], row["foreign"]) == (0, 0, 0, 0)
+        assert row["flows_wrong"] == 0
+        assert sum(b["packets"] for b in row["latency_ns"]["buckets"]) == row["received"]
+    run = summaries(real.results / "r")[0]
+    assert run.failures == [] and all("virtual link" in p.labels for p in run.points)
+    measured = [p for p in run.points if p.throughput_pps is not None]
+    assert all(p.residence is not None and p.server_cpu_share is not None and p.stages for p in measured)
+    assert left_behind() == []
+
+
+@pytest.mark.parametrize("program", ["dpubench-server", "dpubench-traffic"])
+def test_a_killed_program_fails_its_point_and_the_rest_goes_on(real: RealBench, program: str) -> None:
+    (real.folder / "plan.yaml").write_text(PLAN + "silence: 20s\n")
+    process = real.start("run", "plan.yaml", "--name", "r", "--set", "frame_sizes=64B", "--set", "trial.duration=2s", "--set", "workloads=flow-table")
+    victim = _wait_for(process.pid, program)
+    os.kill(victim, signal.SIGKILL)
+    out, err = process.communicate(timeout=240)
+    assert process.returncode == 1, (out, err)
+    record = json.loads((real.results / "r" / "run.json").read_text())
+    assert len(record["failures"]) == 1 and "SIGKILL" in record["failures"][0]["message"], record["failures"]
+    assert len({r["configuration"] for r in trials.read(real.results / "r")}) == 1
+    assert left_behind() == []
+
+
+def _wait_for(parent: int, program: str) -> int:
+    """The number of a child of ``parent`` that is ``program`` and in a trial."""
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        for entry in Path("/proc").iterdir():
+            try:
+                if entry.name.isdigit() and program.encode() in (entry / "cmdline").read_bytes().split(b"\0")[0]:
+                    fields = (entry / "stat").read_bytes().rpartition(b")")[2].split()
+                    if int(fields[1]) == parent and _others_are_there(parent):
+                        time.sleep(1.0)
+                        return int(entry.name)
+            except OSError:
+                continue
+        time.sleep(0.05)
+    raise AssertionError(f"{program} was not started")
+
+
+def _others_are_there(parent: int) -> bool:
+    """Whether both programs of ``parent`` are at work."""
+    found = 0
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and b"dpubench-" in (entry / "cmdline").read_bytes().split(b"\0")[0]:
+                found += int((entry / "stat").read_bytes().rpartition(b")")[2].split()[1]) == parent
+        except OSError:
+            continue
+    return found >= 2
+
+
+def test_a_peer_that_never_comes_is_told(real: RealBench) -> None:
+    """The client of a server that is not there: a link that is up on one side only."""
+    job = {
+        "schema": "dpubench.traffic-job/1", "port": {"kind": "memif", "role": "client", "arguments": {"socket": str(real.folder / "nobody")}},
+        "cpu": 0, "traffic": {"flows": 10, "frame_sizes": [[64, 1]]}, "workload": {"name": "forward"},
+    }  # fmt: skip
+    trial = {"trial": {"number": 1, "rate_pps": 1000, "duration_s": 0.1}}
+    done = subprocess.run(
+        [BUILD / "dpubench-traffic"], input=json.dumps(job) + "\n" + json.dumps(trial) + "\n", capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 1
+    failures = [e for e in map(json.loads, done.stdout.splitlines()) if e["event"] == "failure"]
+    assert len(failures) == 1 and "the other side did not come" in failures[0]["message"]
