@@ -114,7 +114,7 @@ def test_built_in_plans_are_valid_and_survive_writing(name: str) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--set", "workloads=flow-tabel"], "workloads.0: unknown workload 'flow-tabel'; did you mean 'flow-table'?"),
+        (["--set", "workloads=flow-tabel"], "--set workloads: unknown workload 'flow-tabel'; did you mean 'flow-table'?"),
         (["--set", "ports=memfi"], "unknown kind of port 'memfi'; did you mean 'memif'?"),
         (["--set", "port_arguments.memif.rign=3"], "port memif has no argument 'rign'; did you mean 'ring'?"),
         (["--engine", "hypercsan"], "no stage of the chosen workloads has the engine 'hypercsan'; did you mean 'hyperscan'?"),
@@ -287,6 +287,13 @@ def test_what_breaks_elsewhere_is_told_with_its_side(bench: Bench, run: Any, pha
     run("--rounds", "1", expect=1)
     assert {f.point for f in analysed(bench).failures} == {f"{FLOW}/100kpps"}
     assert point(bench, f"{RECOGNITION}/100kpps").throughput_pps is not None
+
+
+def test_what_breaks_at_the_end_takes_nothing_from_the_trials(bench: Bench, run: Any) -> None:
+    bench.script(faults=[{"side": "server", "phase": "end", "kind": "kill", "workload": "flow-table"}])
+    run("--rounds", "1", expect=1)
+    assert [(f.phase, f.point, f.group) for f in analysed(bench).failures] == [("end", None, FLOW)]
+    assert point(bench, f"{FLOW}/100kpps").throughput_pps is not None
 
 
 def test_what_a_program_says_cannot_run_is_left_out(bench: Bench, run: Any) -> None:

@@ -158,7 +158,7 @@ def _lay(words: dict[str, Any], study: Study, key: str, values: list[str]) -> No
     value: Any = values[0] if len(values) == 1 else values
     at = words
     for step in [first, *rest][:-1]:
-        inner = at.get(step)
+        inner = at.get(step, {})  # a mapping whose keys are the user's may lack this one
         if not isinstance(inner, dict):
             raise UserError(f"--set {key}: {step} has no keys of its own: write --set {step}=VALUE")
         at[step] = at = dict(inner)

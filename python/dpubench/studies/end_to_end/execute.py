@@ -296,10 +296,17 @@ class Run:
                         self._point(pair, configuration, at_work, number, writer)
                         left = [item for item in left if item not in at_work]
                         at_work = []
-                    pair.end()
+                    self._end(pair, configuration)
             except PairFault as fault:
                 self._fault(configuration, fault, at_work)
                 left = [item for item in left if item not in at_work] if at_work else []
+
+    def _end(self, pair: Pair, configuration: Configuration) -> None:
+        """A program that breaks while it ends is a failure, and takes nothing from the trials that are whole and checked."""
+        try:
+            pair.end()
+        except PairFault as fault:
+            self._journal.failure("end", fault.message, group=configuration.id)
 
     def _session_s(self, points: Sequence[tuple[str, Load]]) -> float:
         plan = self.plan
