@@ -7,8 +7,8 @@
 #include <map>
 #include <vector>
 
-#include "datapath/memory.hpp"
 #include "datapath/ports/port.hpp"
+#include "datapath/test_memory.hpp"
 
 namespace dpubench::datapath::test {
 
@@ -93,7 +93,7 @@ class ScriptedPort final : public Port {
 /// One pool for all tests of the process.
 inline rte_mempool* pool() {
   static rte_mempool* const shared = [] {
-    start_eal({});
+    dpubench::test::start_memory();
     return make_pool("client-test", 8192, 9018);
   }();
   return shared;

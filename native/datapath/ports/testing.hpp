@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "datapath/memory.hpp"
 #include "datapath/ports/port.hpp"
+#include "datapath/test_memory.hpp"
 
 namespace dpubench::datapath::test {
 
@@ -30,7 +30,7 @@ inline std::string fault_of(const PortSpec& spec, const PortResources& resources
 /// In this process, once for all tests of it.
 inline rte_mempool* pool() {
   static rte_mempool* const made = [] {
-    start_eal({false, 512});
+    dpubench::test::start_memory();
     return make_pool("ports_test", 4095, kMaxFrame);
   }();
   return made;

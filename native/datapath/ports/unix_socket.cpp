@@ -38,13 +38,18 @@ bool somebody_listens(const std::string& kind, const std::string& path) {
 void wait_for_server(const std::string& kind, const std::string& path) {
   constexpr std::chrono::seconds kServerComes{10};
   const auto given_up = std::chrono::steady_clock::now() + kServerComes;
+  // A driver listens before its device can answer, and one that was asked too early may never connect (net_memif, DPDK 22.11).
+  constexpr std::chrono::milliseconds kDeviceComes{300};
+  bool came = false;
   while (!somebody_listens(kind, path)) {
+    came = true;
     if (std::chrono::steady_clock::now() > given_up) {
       throw Error(port_prefix(kind) + "nobody listens at the socket " + path + "; waited " +
                   std::to_string(kServerComes.count()) + " s: start the server's side first");
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
+  if (came) std::this_thread::sleep_for(kDeviceComes);
 }
 
 void claim_socket(const std::string& kind, const std::string& path) {

@@ -13,8 +13,8 @@
 #include <thread>
 
 #include "datapath/frame/trailer.hpp"
-#include "datapath/memory.hpp"
 #include "datapath/ports/port.hpp"
+#include "datapath/test_memory.hpp"
 #include "native/emulator.hpp"
 #include "native/temporary_directory.hpp"
 #include "operators/support/built_engines.hpp"
@@ -158,7 +158,7 @@ void exchange(Port& port, rte_mempool* pool, std::uint16_t trial, std::uint64_t 
 }
 
 TEST(ServerProgram, ServesTrialsOverMemifAndLeavesNothing) {
-  start_eal({});
+  test::start_memory();
   static rte_mempool* const pool = make_pool("program-test", 2048, 1518);
   const TemporaryDirectory folder;
   Program program;

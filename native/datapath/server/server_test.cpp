@@ -12,8 +12,8 @@
 #include <thread>
 
 #include "datapath/frame/trailer.hpp"
-#include "datapath/memory.hpp"
 #include "datapath/server/serve.hpp"
+#include "datapath/test_memory.hpp"
 #include "measure/team.hpp"
 #include "native/expect_error.hpp"
 #include "native/temporary_directory.hpp"
@@ -100,7 +100,7 @@ DPUBENCH_WORKLOAD(Scripted);
 class ServerTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    start_eal({});
+    test::start_memory();
     if (pool_ == nullptr) pool_ = make_pool("server-test", 4096, 1518);
   }
 

@@ -13,7 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "../../../../tests/native/shared_data.hpp"
-#include "datapath/memory.hpp"
+#include "datapath/test_memory.hpp"
 #include "datapath/workloads/flow-table/oracle.hpp"
 #include "datapath/workloads/flow-table/stage.hpp"
 #include "datapath/workloads/workload.hpp"
@@ -443,7 +443,7 @@ TEST(FlowTableWorkload, ExpectsTheFrameWithItsAddressesSwapped) {
 /// This process's pool of packet buffers, made once.
 rte_mempool* pool() {
   static rte_mempool* const made = [] {
-    start_eal({false, 512});
+    test::start_memory();
     return make_pool("flow_table", 1023, 1518);
   }();
   return made;
