@@ -26,14 +26,16 @@ trap 'exit 143' TERM HUP
 .venv/bin/dpubench bundle --arch aarch64 --build "$build" -o "$unpacked/bundle.tar.gz"
 tar xzf "$unpacked/bundle.tar.gz" -C "$unpacked"
 lib=$(echo "$unpacked"/*/lib)
-# The emulator without its sysroot: what starts, starts from the bundle.
-qemu-aarch64 -L /nonexistent -cpu "$5" "$lib"/ld-linux-aarch64.so.1 --library-path "$lib" "$lib/dpubench-operators" --list >"$unpacked/bundle.json"
-"$@" "$build/native/dpubench-operators" --list >"$unpacked/build.json"
-.venv/bin/python - "$unpacked/bundle.json" "$unpacked/build.json" <<END
+for program in dpubench-operators dpubench-server; do
+    # The emulator without its sysroot: what starts, starts from the bundle.
+    qemu-aarch64 -L /nonexistent -cpu "$5" "$lib"/ld-linux-aarch64.so.1 --library-path "$lib" "$lib/$program" --list >"$unpacked/bundle.json"
+    "$@" "$build/native/$program" --list >"$unpacked/build.json"
+    .venv/bin/python - "$unpacked/bundle.json" "$unpacked/build.json" "$program" <<END
 import json, sys
-bundle, build = (json.load(open(name))["catalog"] for name in sys.argv[1:])
-sys.exit(0 if bundle == build else "arm: the bundle does not list what its build lists")
+bundle, build = (json.load(open(name))["catalog"] for name in sys.argv[1:3])
+sys.exit(0 if bundle == build else f"arm: {sys.argv[3]} of the bundle does not list what its build lists")
 END
+done
 
 echo "== every engine of the quick plan from the bundle, under qemu-aarch64"
 .venv/bin/dpubench run --plan quick --target "qemu:aarch64,bundle=$unpacked/bundle.tar.gz" --results "$unpacked/results"

@@ -25,7 +25,12 @@ scripts/sysroot.sh "$sysroot" "$debian" libc6-dev libstdc++6 libgtest-dev \
 ccache=
 ! command -v ccache >/dev/null 2>&1 || ccache="'ccache', "
 wrapper=
-! command -v "qemu-$architecture" >/dev/null 2>&1 || wrapper="exe_wrapper = ['qemu-$architecture', '-L', '$sysroot', '-cpu', '$core']"
+emulator=
+if command -v "qemu-$architecture" >/dev/null 2>&1; then
+    wrapper="exe_wrapper = ['qemu-$architecture', '-L', '$sysroot', '-cpu', '$core']"
+    # The same for tests that start programs of their own build, as Meson does not tell its wrapper.
+    emulator="emulator${wrapper#exe_wrapper}"
+fi
 mkdir -p "$build"
 # --sysroot belongs to the compiler's name, not to its options: those are recorded with every result.
 cat >"$build/cross.new" <<END
@@ -39,6 +44,7 @@ $wrapper
 
 [properties]
 sys_root = '$sysroot'
+$emulator
 pkg_config_libdir = ['$sysroot/usr/lib/$triplet/pkgconfig', '$sysroot/usr/share/pkgconfig']
 
 [host_machine]

@@ -14,6 +14,7 @@
 #include "build_info.hpp"
 #include "datapath/commands.hpp"
 #include "datapath/memory.hpp"
+#include "datapath/ports/port.hpp"
 #include "datapath/server/serve.hpp"
 #include "measure/clock.hpp"
 #include "operators/devices.hpp"
@@ -74,16 +75,6 @@ std::uint64_t serve(ServerSession& session, Commands& commands, EventWriter& eve
   return trials;
 }
 
-/// PCI devices of the ports, which the EAL has to probe when it starts.
-std::vector<std::string> port_devices(const ServerJob& job) {
-  std::vector<std::string> devices;
-  for (const PortSpec& port : job.ports) {
-    const auto device = port.arguments.find("device");
-    if (port.kind == "pci" && device != port.arguments.end()) devices.push_back(device->second);
-  }
-  return devices;
-}
-
 int run(const EngineCatalog& engines, Commands& commands, EventWriter& events, int out_fd) {
   ServerJob job;
   try {
@@ -101,7 +92,7 @@ int run(const EngineCatalog& engines, Commands& commands, EventWriter& events, i
   std::string phase = "prepare";
   std::uint64_t trials = 0;
   try {
-    start_eal(job.memory, port_devices(job));
+    start_eal(job.memory, port_devices(job.ports));
     ServerSession session(job, engines, [&](std::string_view begun) {
       phase = begun == "ports" ? "ports" : "prepare";
       events.write({{"event", "progress"}, {"phase", begun}, {"done", 0}, {"of", 1}});

@@ -113,16 +113,11 @@ std::uint64_t obey_all(ClientSession& session, Commands& commands, EventWriter& 
   return obedience.trials();
 }
 
-/// PCI devices of the ports, which the EAL has to probe when it starts.
-std::vector<std::string> port_devices(const TrafficJob& job) {
+/// The client's port, and those of a server in this process.
+std::vector<PortSpec> ports_of(const TrafficJob& job) {
   std::vector<PortSpec> ports = {job.port};
   if (job.server) ports.insert(ports.end(), job.server->ports.begin(), job.server->ports.end());
-  std::vector<std::string> devices;
-  for (const PortSpec& port : ports) {
-    const auto device = port.arguments.find("device");
-    if (port.kind == "pci" && device != port.arguments.end()) devices.push_back(device->second);
-  }
-  return devices;
+  return ports;
 }
 
 int run(const EngineCatalog& engines, Commands& commands, EventWriter& events, int out_fd) {
@@ -142,7 +137,7 @@ int run(const EngineCatalog& engines, Commands& commands, EventWriter& events, i
   std::string phase = "prepare";
   std::uint64_t trials = 0;
   try {
-    start_eal(job.memory, port_devices(job));
+    start_eal(job.memory, port_devices(ports_of(job)));
     ClientSession session(job, engines, [&](std::string_view begun) {
       phase = begun == "ports" ? "ports" : "prepare";
       events.write({{"event", "progress"}, {"phase", begun}, {"done", 0}, {"of", 1}});

@@ -32,13 +32,21 @@ from dpubench.errors import EnvironmentFault, UserError
 ARCHITECTURES: Final = ("aarch64", "x86_64")
 #: e_machine by architecture (gABI, "ELF Header").
 _MACHINE: Final = {"aarch64": "EM_AARCH64", "x86_64": "EM_X86_64"}
-#: Drivers of DPDK that engines load: devices of the four kinds (those of qat are in ``common``), the buses that find them, the pools of packets.
-#: What these need of others is found as libraries are.
-_DRIVERS: Final = re.compile(r"librte_(compress_\w+|crypto_\w+|dma_\w+|regex_\w+|common_qat|bus_(auxiliary|pci|vdev)|mempool_ring)\.so\.\d+\.\d+")
+#: Drivers of DPDK that engines and ports load: devices of the five kinds (those of qat are in ``common``), the buses that find them, the pools of
+#: packets, some of them of one network card alone. What these need of others is found as libraries are. Left out are drivers that only join or
+#: stand for other ports.
+_DRIVERS: Final = re.compile(
+    r"librte_(compress_\w+|crypto_\w+|dma_\w+|regex_\w+|net_(?!bond|failsafe|ipn3ke|softnic|vdev_netvsc)\w+|common_qat|bus_(auxiliary|pci|vdev)"
+    r"|mempool_\w+)\.so\.\d+\.\d+"
+)
 #: The folder of drivers that DPDK was compiled with (RTE_EAL_PMD_PATH), as it stands in its library.
 _DRIVER_FOLDER: Final = re.compile(rb"/[!-~]*dpdk[!-~]*pmds[!-~]*(?=\0)")
 
-#: Starts the loader of the bundle, which looks for libraries in the bundle first; the program finds its engines beside itself.
+#: Scripts that start a program of the bundle, and no other.
+_SCRIPTS: Final = {"run": programs.OPERATORS, "agent": programs.AGENT, "server": programs.SERVER, "traffic": programs.TRAFFIC}
+#: Folders of modules, beside the programs.
+_MODULES: Final = ("engines", "stages")
+#: Starts the loader of the bundle, which looks for libraries in the bundle first; the program finds its modules beside itself.
 _RUN: Final = """\
 #!/bin/sh
 lib=$(dirname "$(readlink -f "$0")")/lib
@@ -96,7 +104,10 @@ def pack(build_folder: Path, architecture: str, output: Path) -> Bundle:
     program = programs.operators_program(build_folder)
     native = program.parent
     root = Path("/") if architecture == host_architecture() else build_folder.absolute().parent / f"build-sysroot-{architecture}"
-    own = [program, programs.agent_program(build_folder), *sorted(native.glob("*.so*")), *sorted((native / "engines").glob("*"))]
+    modules = [file for folder in _MODULES for file in sorted((native / folder).glob("*"))]
+    # A build without DPDK has no programs of the end-to-end study.
+    datapath = [native / name for name in (programs.SERVER, programs.TRAFFIC)]
+    own = [program, programs.agent_program(build_folder), *datapath, *sorted(native.glob("*.so*")), *modules]
     placed = {f"lib/{file.relative_to(native)}": file for file in own if file.is_file()}
     closure = _Closure(architecture, root, {file.name: file for file in placed.values()})
     for file in list(placed.values()):
@@ -112,9 +123,9 @@ def pack(build_folder: Path, architecture: str, output: Path) -> Bundle:
     placed |= {f"lib/pmds/{driver.name}": driver for driver in drivers if driver not in needed}
     if not closure.loader:
         raise UserError(f"{program}: names no loader: it is no dynamically linked program")
-    scripts = {"run": program.name, "agent": programs.AGENT}
     contents = {name: file.read_bytes() for name, file in placed.items()}
-    contents |= {script: _RUN.format(loader=closure.loader, program=started).encode() for script, started in scripts.items()}
+    started = {script: name for script, name in {**_SCRIPTS, "run": program.name}.items() if f"lib/{name}" in placed}
+    contents |= {script: _RUN.format(loader=closure.loader, program=name).encode() for script, name in started.items()}
     for name in dpdk:
         # Left as it is, it would load the drivers of the system over there too, beside those of the bundle and on the bundle's C library.
         contents[f"lib/{name}"] = _DRIVER_FOLDER.sub(lambda path: bytes(len(path[0])), contents[f"lib/{name}"])
@@ -140,7 +151,7 @@ def _archive(folder: str, contents: dict[str, bytes]) -> bytes:
         for name, data in sorted(contents.items()):
             entry = tarfile.TarInfo(f"{folder}/{name}")
             entry.size = len(data)
-            entry.mode = 0o755 if name in ("run", "agent") or (name.startswith("lib/") and not name.endswith(".missing")) else 0o644
+            entry.mode = 0o755 if name in _SCRIPTS or (name.startswith("lib/") and not name.endswith(".missing")) else 0o644
             archive.addfile(entry, io.BytesIO(data))
     return raw.getvalue()
 
@@ -212,7 +223,7 @@ def drivers(files: Sequence[str]) -> int:
 
 
 def engines(files: Sequence[str]) -> tuple[int, int]:
-    """How many engine modules are in a bundle of ``files``, and how many are only named with the reason of their absence."""
-    modules = [f for f in files if f.startswith("lib/engines/")]
+    """How many modules of engines are in a bundle of ``files``, and how many are only named with the reason of their absence."""
+    modules = [f for f in files if f.startswith(tuple(f"lib/{folder}/" for folder in _MODULES))]
     missing = sum(f.endswith(".missing") for f in modules)
     return len(modules) - missing, missing

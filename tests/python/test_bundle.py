@@ -18,6 +18,7 @@ from dpubench.errors import UserError
 from real_program import BUILD, PROGRAM, RealBench, job, kinds
 
 pytestmark = pytest.mark.usefixtures("real")
+needs_datapath = pytest.mark.skipif(not PROGRAM.with_name("dpubench-server").exists(), reason="this build has no dpubench-server: it needs libdpdk")
 BARE: dict[str, str] = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
 
 
@@ -87,8 +88,8 @@ def test_nothing_outside_it_is_used(unpacked: Path) -> None:
     assert {m for m in files if not m.startswith(str(unpacked))} == set()
 
 
-def confined(root: Path) -> list[str | Path]:
-    """What runs the program in a root of its own: no shell, no library, no file of this machine; /proc, /sys and a folder to write to are there."""
+def confined(root: Path, program: str = "dpubench-operators") -> list[str | Path]:
+    """What runs a program in a root of its own: no shell, no library, no file of this machine; /proc, /sys and a folder to write to are there."""
     for folder in ("proc", "sys", "tmp"):
         (root / folder).mkdir(exist_ok=True)
     loader = f"/lib/{next((root / 'lib').glob('ld-linux-*')).name}"
@@ -97,7 +98,7 @@ def confined(root: Path) -> list[str | Path]:
     command: list[str | Path] = ["unshare", "--map-root-user", "--mount", "--pid", "--fork", f"--mount-proc={root / 'proc'}", "sh", "-c", enter, root]
     if subprocess.run([*command, loader, "--help"], env=BARE, capture_output=True, timeout=30, check=False).returncode != 0:
         pytest.skip("this system lets its users make no namespaces")
-    return [*command, loader, "--library-path", "/lib", "/lib/dpubench-operators"]
+    return [*command, loader, "--library-path", "/lib", f"/lib/{program}"]
 
 
 def test_it_runs_where_nothing_else_is(unpacked: Path) -> None:
@@ -137,8 +138,43 @@ def test_each_driver_is_in_one_place_and_the_systems_are_not_looked_for(archive:
         pytest.skip("this build has no DPDK")
     assert {"librte_mempool_ring", "librte_compress_zlib", "librte_dma_skeleton"} <= drivers
     assert "librte_bus_vdev" in libraries and not drivers & libraries
-    assert not any(name.startswith("librte_net_") for name in drivers)
+    ports = {f"librte_net_{name}" for name in ("af_packet", "af_xdp", "memif", "null", "pcap", "ring", "tap", "vhost", "virtio")}
+    cards = {f"librte_net_{name}" for name in ("bnxt", "cnxk", "dpaa2", "ice", "idpf", "ionic", "mlx5", "nfp")}  # of DPUs, and what their hosts see
+    assert ports | cards <= drivers | libraries
+    assert not {"librte_net_bond", "librte_net_failsafe", "librte_net_softnic", "librte_net_vdev_netvsc"} & drivers
     assert b"/dpdk/pmds" not in next((unpacked / "lib").glob("librte_eal.so.*")).read_bytes()
+
+
+@needs_datapath
+def test_each_script_starts_its_program(unpacked: Path) -> None:
+    started = {script: hello(unpacked / script)["program"] for script in ("run", "server", "traffic")}
+    assert started == {"run": "dpubench-operators", "server": "dpubench-server", "traffic": "dpubench-traffic"}
+
+
+@needs_datapath
+def test_the_server_lists_what_its_build_does_where_nothing_else_is(unpacked: Path) -> None:
+    ours, theirs = (hello(*words)["catalog"] for words in ([PROGRAM.with_name("dpubench-server")], confined(unpacked, "dpubench-server")))
+    assert engines_of({"catalog": theirs["workloads"]}) == engines_of({"catalog": ours["workloads"]})
+    assert [p["name"] for p in theirs["ports"]] == [p["name"] for p in ours["ports"]]
+    # Those that ask the system for nothing.
+    assert {"memif", "null", "pcap", "ring", "socket"} <= {p["name"] for p in theirs["ports"] if p["available"]}
+
+
+@needs_datapath
+@pytest.mark.parametrize(("kind", "driver"), [("null", "net_null"), ("memif", "net_memif")])
+def test_ports_open_where_no_dpdk_is(unpacked: Path, kind: str, driver: str) -> None:
+    arguments = {"socket": "/tmp/link"} if kind == "memif" else {}
+    given = {
+        "schema": "dpubench.server-job/1", "seed": 1, "time_limit_s": 60, "memory": {"huge_pages": False, "mb": 128},
+        "ports": [{"kind": kind, "role": "server", "arguments": arguments}], "burst": 32, "sample_every": 16, "max_frame": 1518,
+        "workload": {"name": "forward", "params": {}, "engines": {"swap": "portable"}},
+    }  # fmt: skip
+    lines = "".join(json.dumps(line) + "\n" for line in (given, {"begin": 1}, {"collect": 1}, {"end": True}))
+    done = subprocess.run(confined(unpacked, "dpubench-server"), input=lines.encode(), capture_output=True, env=BARE, timeout=60, check=False)
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [e["event"] for e in events][-3:] == ["begun", "served", "done"], done.stderr.decode()
+    assert kinds(events, "ready")[0]["ports"][0]["driver"] == driver
+    assert not list((unpacked / "tmp").iterdir())
 
 
 def test_json_describes_the_archive(archive: bundle.Bundle) -> None:

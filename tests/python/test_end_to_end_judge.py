@@ -123,5 +123,28 @@ def test_every_disagreement_is_a_fault(event: dict[str, Any], check: dict[str, A
     assert words in judge.disagreement(event, check)
 
 
+def counted(received: int = 100_000, **changes: Any) -> dict[str, Any]:
+    """A server elsewhere."""
+    return {"received": received, "transmitted": received, "tx_full": 0, "dropped": {}} | changes
+
+
+def test_counts_of_a_server_elsewhere_that_fit_are_no_fault() -> None:
+    assert judge.disagreement_with(counted(), trial()) == ""
+    # Of a ramp's packets it knows and the client's measured part does not; what it dropped did not come back.
+    assert judge.disagreement_with(counted(100_500, transmitted=100_490, dropped={"full": 10}), trial()) == ""
+
+
+@pytest.mark.parametrize(
+    ("event", "served", "words"),
+    [
+        (trial(wrong=2, first_wrong="a digest"), counted(), "2 of 100000 answers are wrong: a digest"),
+        (trial(), counted(tx_full=5, dropped={"full": 2}), "received 100000 packets and sent or dropped 100007"),
+        (trial(), counted(transmitted=99_999), "100000 answers came, and the server sent 99999"),
+    ],
+)
+def test_a_server_elsewhere_is_checked_by_its_counts(event: dict[str, Any], served: dict[str, Any], words: str) -> None:
+    assert words in judge.disagreement_with(served, event)
+
+
 def test_what_may_be_dropped_was_not_lost() -> None:
     assert judge.lost(trial(lost=10, excused=10)) == 0

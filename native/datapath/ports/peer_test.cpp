@@ -15,6 +15,7 @@
 #include "base/error.hpp"
 #include "datapath/memory.hpp"
 #include "datapath/ports/peer.hpp"
+#include "native/emulator.hpp"
 
 namespace dpubench::datapath::test {
 namespace {
@@ -233,8 +234,10 @@ TEST(PortPeer, DISABLED_Side) {
 
 Peer::Peer(const PeerSpec& spec, const std::vector<std::string>& prefix) {
   std::vector<std::string> words = prefix;
-  words.insert(words.end(), {"/proc/self/exe", "--gtest_also_run_disabled_tests", "--gtest_filter=PortPeer.DISABLED_Side"});
-  if (!prefix.empty()) words[prefix.size()] = std::filesystem::read_symlink("/proc/self/exe");
+  for (const std::string& word : dpubench::test::emulator()) words.push_back(word);
+  // Whoever starts it is not this program, and would find itself there.
+  words.push_back(words.empty() ? "/proc/self/exe" : std::filesystem::read_symlink("/proc/self/exe").string());
+  words.insert(words.end(), {"--gtest_also_run_disabled_tests", "--gtest_filter=PortPeer.DISABLED_Side"});
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);

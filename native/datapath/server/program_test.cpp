@@ -15,6 +15,7 @@
 #include "datapath/frame/trailer.hpp"
 #include "datapath/ports/port.hpp"
 #include "datapath/test_memory.hpp"
+#include "native/emulator.hpp"
 #include "native/temporary_directory.hpp"
 #include "operators/support/built_engines.hpp"
 
@@ -31,7 +32,8 @@ constexpr auto kPatience = std::chrono::seconds(60);
 class Program {
  public:
   Program() {
-    const std::string path = (test::build_folder("DPUBENCH_ENGINE_DIR").parent_path() / "dpubench-server").string();
+    std::vector<std::string> words = dpubench::test::emulator();
+    words.push_back((test::build_folder("DPUBENCH_ENGINE_DIR").parent_path() / "dpubench-server").string());
     std::array<int, 2> in;
     std::array<int, 2> out;
     EXPECT_EQ(pipe2(in.data(), O_CLOEXEC), 0);
@@ -40,7 +42,10 @@ class Program {
     if (pid_ == 0) {
       dup2(in[0], STDIN_FILENO);
       dup2(out[1], STDOUT_FILENO);
-      execl(path.c_str(), path.c_str(), nullptr);
+      std::vector<char*> arguments;
+      for (std::string& word : words) arguments.push_back(word.data());
+      arguments.push_back(nullptr);
+      execvp(arguments[0], arguments.data());
       _exit(127);
     }
     close(in[0]);

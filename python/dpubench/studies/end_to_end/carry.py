@@ -172,7 +172,8 @@ def _carry_out(
     with listener(as_json) as display:
         for what in network.sweep():
             display.note(f"removed what a run that was killed had left: {what}")
-        setting = Setting(server, server, device, stop, display, _huge_pages(plan), files, plan.seed)
+        huge_pages = {target.name: _huge_pages(plan, target) for target in (server, device)}
+        setting = Setting(server, server, device, stop, display, huge_pages, files, plan.seed)
         work = Run(writer, plan, setting, record, trials.read(writer.path))
         try:
             status = work.execute()
@@ -191,17 +192,25 @@ def _carry_out(
     return int(status)
 
 
-def _huge_pages(plan: Plan) -> bool:
-    """Whether programs use huge pages: where the plan leaves it open, if there are enough for all of them."""
+def _huge_pages(plan: Plan, target: Target) -> bool:
+    """Whether programs on ``target`` use huge pages: where the plan leaves it open, if there are enough for all of them."""
     if plan.memory.huge_pages != "auto":
         return plan.memory.huge_pages == "yes"
+    programs = 3 if "split" in plan.placements else 2
+    if target.spec.startswith("local"):
+        return _free_huge_bytes() >= programs * plan.memory.mb << 20
+    free = sum(int(pages["bytes"]) * int(pages["free"]) for pages in target.describe()["huge_pages"])
+    return free >= plan.memory.mb << 20  # a server alone
+
+
+def _free_huge_bytes() -> int:
+    """Of this machine's usual size of huge pages."""
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
     except OSError:
-        return False
+        return 0
     values = {k: int(v.split()[0]) for k, _, v in (line.partition(":") for line in lines) if v.split()}
-    programs = 3 if "split" in plan.placements else 2
-    return values.get("HugePages_Free", 0) * values.get("Hugepagesize", 0) >= programs * plan.memory.mb * 1024
+    return values.get("HugePages_Free", 0) * values.get("Hugepagesize", 0) << 10
 
 
 def estimate_s(plan: Plan, expansion: Expansion) -> float:

@@ -404,7 +404,9 @@ class Run:
             event = kept_trial(where, done.trial, done.served, done.checked, told)
             writer.write(event)
             self.setting.listener.event(event)
-            if done.checked is not None and (fault := judge.disagreement(done.trial, done.checked)):
+            checked = done.checked
+            fault = judge.disagreement(done.trial, checked) if checked is not None else judge.disagreement_with(done.served[0], done.trial)
+            if fault:
                 raise WrongResult(fault)
             if verdict.limit in ("", "server-limited"):
                 if load.kind not in _SEARCH_KINDS:

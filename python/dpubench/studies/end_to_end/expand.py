@@ -11,6 +11,7 @@ from dpubench.errors import PlanError, Problem, nearest
 from dpubench.plans.load import Where
 from dpubench.plans.quantities import format_bytes, format_duration, size_bytes
 from dpubench.studies.end_to_end.catalog import DatapathCatalog
+from dpubench.studies.end_to_end.links import SIDES
 from dpubench.studies.end_to_end.model import NULL_WORKLOAD
 from dpubench.studies.end_to_end.plan import FLOOD, IMIX, IMIX_SIZES, RECORDED, Plan, Workload
 from dpubench.studies.end_to_end.search import loss_goals
@@ -58,9 +59,9 @@ class Configuration:
         return "/".join([self.workload, *words, self.placement, self.port, self.frame, f"c{self.server_cpus}"])
 
     @property
-    def link(self) -> tuple[str, str, int]:
+    def link(self) -> tuple[str, str, int, str]:
         """What configurations share whose floor is the same."""
-        return (self.port, self.frame, self.server_cpus)
+        return (self.port, self.frame, self.server_cpus, link_end(self.placement))
 
     @property
     def is_null(self) -> bool:
@@ -145,7 +146,7 @@ def expand(plan: Plan, catalog: DatapathCatalog, cpus: int, where: Where) -> Exp
     found: dict[str, Configuration] = {}
     for port, frame, number in itertools.product(dict.fromkeys(plan.ports), frames, sorted(set(plan.server_cpus))):
         entry = catalog.port(port)
-        links = [_null(port, frame, number)]
+        links = [_null(port, frame, number, end) for end in dict.fromkeys(link_end(p) for p in plan.placements)]
         for workload in plan.workloads:
             for placement in dict.fromkeys(plan.placements):
                 links += _configurations(plan, catalog.workload(workload.name), workload, placement, (port, frame, number), expansion.left_out)
@@ -175,9 +176,11 @@ def check(plan: Plan, catalog: DatapathCatalog, cpus: int, where: Where) -> Iter
             yield where.problem(f"unknown kind of port '{kind}'{nearest(kind, kinds)}", "port_arguments", kind)
             continue
         known = [str(a["name"]) for a in catalog.port(kind)["arguments"]]
-        yield from (
-            where.problem(f"port {kind} has no argument '{a}'{nearest(a, known)}", "port_arguments", kind, a) for a in given if a not in known
-        )
+        of_one_end = [f"{side}_{argument}" for side in SIDES for argument in known]
+        for argument in given:
+            if argument not in known and argument not in of_one_end:
+                told = f"port {kind} has no argument '{argument}'{nearest(argument, [*known, *of_one_end])}"
+                yield where.problem(told, "port_arguments", kind, argument)
     yield from _check_params(plan, catalog, chosen, where)
     yield from _check_engines(plan, chosen, where)
     for number in plan.server_cpus:
@@ -217,8 +220,13 @@ def _check_engines(plan: Plan, chosen: list[dict[str, Any]], where: Where) -> It
             yield where.problem(f"no stage of the chosen workloads has the engine '{word}'{nearest(word, words)}", "engines", i)
 
 
-def _null(port: str, frame: str, number: int) -> Configuration:
-    return Configuration(NULL_WORKLOAD, {}, {}, "all-host", port, frame, number, [[]])
+def link_end(placement: str) -> str:
+    """The placement of the null workload on the same link: where the server is that the client's link ends at."""
+    return "all-device" if placement == "all-device" else "all-host"
+
+
+def _null(port: str, frame: str, number: int, placement: str) -> Configuration:
+    return Configuration(NULL_WORKLOAD, {}, {}, placement, port, frame, number, [[]])
 
 
 def _configurations(

@@ -146,8 +146,8 @@ def disagreement(trial: dict[str, Any], checked: dict[str, Any]) -> str:
     """Why a trial's accounts or answers cannot be right; empty where they are."""
     if not checked["agree"]:
         return f"the accounts of both sides do not agree: {checked.get('first_wrong') or 'no reason was given'}"
-    if trial["wrong"]:
-        return f"{trial['wrong']} of {trial['received']} answers are wrong: {trial.get('first_wrong') or 'no reason was given'}"
+    if wrong := _wrong_answers(trial):
+        return wrong
     if checked.get("flows_wrong"):
         return f"{checked['flows_wrong']} of {checked.get('flows', 0)} flows are counted wrong: {checked.get('first_wrong') or 'no reason was given'}"
     # What the workload may drop has its place; what went through a server that does not see its packets has none, and is counted all the same.
@@ -156,3 +156,21 @@ def disagreement(trial: dict[str, Any], checked: dict[str, Any]) -> str:
     if located != missing:
         return f"{missing} packets did not come back, and {located} losses were located"
     return ""
+
+
+def disagreement_with(served: dict[str, Any], trial: dict[str, Any]) -> str:
+    """The same of a server elsewhere, whose notes on single packets are not here: its counts alone tell. They hold the ramp's packets too."""
+    if wrong := _wrong_answers(trial):
+        return wrong
+    left = int(served["transmitted"]) + int(served["tx_full"]) + sum(int(n) for n in served["dropped"].values())
+    if left > int(served["received"]):
+        return f"the server received {served['received']} packets and sent or dropped {left}"
+    if int(trial["received"]) > int(served["transmitted"]):
+        return f"{trial['received']} answers came, and the server sent {served['transmitted']}"
+    return ""
+
+
+def _wrong_answers(trial: dict[str, Any]) -> str:
+    if not trial["wrong"]:
+        return ""
+    return f"{trial['wrong']} of {trial['received']} answers are wrong: {trial.get('first_wrong') or 'no reason was given'}"

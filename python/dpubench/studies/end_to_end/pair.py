@@ -54,20 +54,19 @@ class Setting:
     device: Target  #: of all-device, and of a split's second part
     stop: StopRequest
     listener: Listener
-    huge_pages: bool
+    huge_pages: Mapping[str, bool]  #: target -> whether programs there use them
     inputs: Mapping[str, Sequence[str]]  #: kind -> files of this machine
     seed: int
-
-    @property
-    def one_machine(self) -> bool:
-        """Whether client and servers share a clock and a file system."""
-        return all(_is_here(t) for t in (self.client, self.server, self.device))
 
     def targets_of(self, configuration: Configuration) -> list[Target]:
         """Of each server on the way."""
         if configuration.placement == "split":
             return [self.server, self.device]
         return [self.device if configuration.placement == "all-device" else self.server]
+
+    def on_one_machine(self, configuration: Configuration) -> bool:
+        """Whether its client and servers share a clock and a file system."""
+        return all(_is_here(t) for t in (self.client, *self.targets_of(configuration)))
 
     def cpus_of(self, configuration: Configuration) -> tuple[int, list[list[int]], bool]:
         """The client's CPU, those of each server, and whether two programs share one.
@@ -202,10 +201,10 @@ class Pair:
     def _limit_s(self) -> float:
         return self.session_s + _SESSION_S
 
-    def _common(self) -> dict[str, Any]:
+    def _common(self, target: Target) -> dict[str, Any]:
         return {
             "seed": self.setting.seed, "time_limit_s": self._limit_s(), "burst": self.plan.burst,
-            "memory": {"huge_pages": self.setting.huge_pages, "mb": self.plan.memory.mb},
+            "memory": {"huge_pages": self.setting.huge_pages[target.name], "mb": self.plan.memory.mb},
         }  # fmt: skip
 
     def _workload(self) -> dict[str, Any]:
@@ -217,7 +216,7 @@ class Pair:
         if not _is_here(target):
             files = {kind: target.place([Path(f) for f in paths]) for kind, paths in files.items()}
         job = {
-            "schema": SERVER_JOB, **self._common(), "ports": ports, "cpus": self._server_cpus[index], "max_frame": self.max_frame,
+            "schema": SERVER_JOB, **self._common(target), "ports": ports, "cpus": self._server_cpus[index], "max_frame": self.max_frame,
             "workload": {**self._workload(), "engines": configuration.engines}, "inputs": files, "cache_dir": target.cache_directory(),
         }  # fmt: skip
         return job | ({"stages": configuration.stages[index]} if configuration.stages[index] else {})
@@ -233,7 +232,7 @@ class Pair:
         recorded = any(rate.word == "recorded" for rate in self.plan.rates)
         capture = {"source": "capture", "as": "recorded" if recorded else "rate"}
         return {
-            "schema": TRAFFIC_JOB, **self._common(), "port": port, "cpu": self._client_cpu, "verify": self.plan.verify,
+            "schema": TRAFFIC_JOB, **self._common(self.setting.client), "port": port, "cpu": self._client_cpu, "verify": self.plan.verify,
             "max_frame": self.max_frame,
             "traffic": model if traffic.source == "model" else capture, "workload": self._workload(),
             "inputs": {kind: list(files) for kind, files in self.setting.inputs.items()}, "cache_dir": self.setting.client.cache_directory(),
@@ -269,7 +268,7 @@ class Pair:
 
     def _account(self, number: int) -> tuple[list[Event], Event | None]:
         """What the servers noted, and the client's check of it."""
-        here = self.setting.one_machine
+        here = self.setting.on_one_machine(self.configuration)
         folders = [self._folder / f"{number}-{i}" for i in range(len(self._servers))]
         for folder in folders:
             folder.mkdir()
@@ -277,6 +276,9 @@ class Pair:
             self._ask(_side(i, len(folders)), server, {"collect": number} | ({"dump": str(folders[i])} if here else {}), "served")
             for i, server in enumerate(self._servers)
         ]
+        for event, target in zip(served, self.setting.targets_of(self.configuration), strict=True):
+            if not _is_here(target):
+                event.pop("begun_ns", None)  # of another machine's clock, and never set against the client's
         # The first server sees every packet come and go: what the second one lost never came back to it.
         checked = self._ask("client", self._client, {"check": number, "dump": str(folders[0])}, "checked") if here else None
         for folder in folders:

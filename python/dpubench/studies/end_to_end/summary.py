@@ -19,7 +19,7 @@ from dpubench.results import statistics
 from dpubench.results.model import Failure, Interval, Warning_
 from dpubench.results.store import RUN_SET, RunDirectory
 from dpubench.studies.end_to_end import trials
-from dpubench.studies.end_to_end.expand import Configuration, Load, signature_share
+from dpubench.studies.end_to_end.expand import Configuration, Load, link_end, signature_share
 from dpubench.studies.end_to_end.model import (
     NULL_WORKLOAD,
     PLACES,
@@ -297,7 +297,7 @@ def _stage_totals(row: Row) -> dict[str, dict[str, float]]:
 
 def _set_floors(points: Sequence[PointSummary]) -> None:
     """The null workload on the same link at the same load."""
-    key: Callable[[PointSummary], tuple[Any, ...]] = lambda p: (p.port, p.frame, p.server_cpus, p.load)  # noqa: E731
+    key: Callable[[PointSummary], tuple[Any, ...]] = lambda p: (p.port, p.frame, p.server_cpus, link_end(p.placement), p.load)  # noqa: E731
     floors = {key(p): p for p in points if p.is_null}
     for point in points:
         floor = floors.get(key(point))

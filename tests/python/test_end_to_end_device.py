@@ -1,0 +1,92 @@
+"""The server of the end-to-end study behind a real sshd: started from its bundle, its packets over a real link, nothing left there."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dpubench.studies.end_to_end import trials
+from real_program import BUILD, RealBench
+from sshd import Sshd, running_under
+
+pytestmark = pytest.mark.skipif(not (BUILD / "dpubench-server").exists(), reason="this build has no dpubench-server: it needs libdpdk")
+
+PLAN = """study: end-to-end
+workloads: [{{name: flow-table, params: {{flows: 1000}}}}]
+placements: [all-device]
+device: {device}
+ports: [socket, memif]
+port_arguments:
+  socket: {{server_local: "127.0.0.1:{there}", server_peer: "127.0.0.1:{here}", client_local: "127.0.0.1:{here}", client_peer: "127.0.0.1:{there}"}}
+traffic: {{flows: 100}}
+frame_sizes: [128B]
+rates: [2kpps]
+search: {{goals: []}}
+trial: {{ramp: 0s, duration: 100ms, drain: 200ms}}
+rounds: {{min: 1, max: 1}}
+memory: {{huge_pages: no, mb: 256}}
+silence: 40s
+"""
+
+
+@pytest.fixture
+def away(real: RealBench, tmp_path: Path) -> Iterator[Sshd]:
+    """A loopback sshd that ``real`` knows how to reach."""
+    server = Sshd(tmp_path / "sshd")
+    real.environment |= {"DPUBENCH_SSH_CONFIG": str(server.config), "XDG_CONFIG_HOME": str(tmp_path / "config")}
+    server.start()
+    yield server
+    server.stop()
+
+
+def free_ports() -> tuple[int, int]:
+    """Two UDP ports of 127.0.0.1 that nobody has."""
+    with socket.socket(type=socket.SOCK_DGRAM) as first, socket.socket(type=socket.SOCK_DGRAM) as second:
+        for one in (first, second):
+            one.bind(("127.0.0.1", 0))
+        return int(first.getsockname()[1]), int(second.getsockname()[1])
+
+
+def write_plan(real: RealBench, away: Sshd) -> str:
+    there, here = free_ports()
+    (real.folder / "plan.yaml").write_text(PLAN.format(device=away.spec, there=there, here=here))
+    return "plan.yaml"
+
+
+def nothing_is_left(away: Sshd) -> bool:
+    given_up = time.monotonic() + 15
+    while (running_under(away.home) or away.sessions()) and time.monotonic() < given_up:
+        time.sleep(0.02)
+    return not running_under(away.home) and not away.sessions()
+
+
+def assert_accounted(row: dict[str, Any]) -> None:
+    """Both sides' counts of a trial fit each other, to the packet."""
+    (served,) = row["servers"]
+    dropped = sum(count for _, count in served["dropped"])
+    assert row["due"] >= row["sent"] + row["tx_full"]  # a client that is late sends less, and says so
+    assert row["due"] == row["sent"] + row["tx_full"] or row["limit"] == "client-limited"
+    assert row["sent"] >= served["received"] == served["transmitted"] + served["tx_full"] + dropped
+    assert served["transmitted"] >= row["received"]
+    assert row["wrong"] == row["corrupted"] == row["stale"] == 0
+
+
+def test_a_server_on_a_device_answers_every_packet(real: RealBench, away: Sshd) -> None:
+    done = real("run", write_plan(real, away), "--name", "r")
+    assert done.returncode == 0, done.stderr
+    record = real.record("r")
+    assert record["status"] == "complete" and not record["failures"]
+    assert any("a port of kind memif ends at this machine: a server elsewhere is reached by" in reason for reason in record["left_out"])
+    rows = [r for r in trials.read(real.results / "r") if r["event"] == "trial"]
+    assert {r["configuration"].split("/")[0] for r in rows} == {"flow-table", "forward"}
+    for row in rows:
+        assert_accounted(row)
+    assert {r["configuration"].split("/")[3] for r in rows} == {"all-device"}  # the floor too: it is the same link's
+    assert any(r["received"] > 0 for r in rows)
+    assert {"client", "server"} <= set(record["builds"])
+    assert nothing_is_left(away)
+    assert {p.name for p in away.home.iterdir()} <= {".dpubench-target", "bundles", "cache"}
