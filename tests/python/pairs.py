@@ -33,7 +33,7 @@ def plan_of(**given: Any) -> Plan:
 
 
 def unlike(pair: Pair, done: Done) -> str:
-    """Why the accounts of a trial cannot be right; empty where they are: every packet has come back or has a place, every answer and flow is right."""
+    """Why the accounts of a trial cannot be right; empty where every packet has come back or has a place, every answer and flow is right."""
     trial, served, checked = done.trial, done.served, done.checked
     if checked is None:
         return "nothing was checked"
@@ -71,7 +71,9 @@ class Pairs:
         given = {kind: [str(f) for f in paths] for kind, paths in (files or {}).items()}
         resolved = inputs.resolve({*chosen.inputs, *given, "rules"} - ({"capture"} - given.keys()), given)
         target = self._target
-        setting = Setting(target, target, target, self._stop, Listener(), plan.memory.huge_pages == "yes", resolved.for_job(), plan.seed)
+        setting = Setting(
+            target, target, target, self._stop, Listener(), {target.name: plan.memory.huge_pages == "yes"}, resolved.for_job(), plan.seed
+        )
         with Pair(setting, plan, chosen, session_s) as pair:
             yield pair
 
