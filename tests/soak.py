@@ -1,7 +1,7 @@
 """A soak: client and server of study ``end-to-end`` at a moderate rate for a long time. ``make soak``; SECONDS says how long (default 3600).
 
-Each workload has half of the time, in one pair of processes, trial after trial. Every trial must agree with its checks and lose nothing unlocated, and
-what the programs hold of memory may not grow after the first quarter. Ends with 1, and the reason, where either fails.
+Each workload has half of the time, in one pair of processes, trial after trial. Every trial must agree with its checks and lose nothing unlocated,
+and what the programs hold of memory may not grow after the first quarter. Ends with 1, and the reason, where either fails.
 """
 
 from __future__ import annotations

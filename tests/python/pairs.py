@@ -33,7 +33,7 @@ def plan_of(**given: Any) -> Plan:
 
 
 def unlike(pair: Pair, done: Done) -> str:
-    """Why the accounts of a trial cannot be right; empty where they are: every packet has come back or has a place, every answer and flow is right."""
+    """Why the accounts of a trial cannot be right; empty where they are: every packet came back or has a place, each answer and flow is right."""
     trial, served, checked = done.trial, done.served, done.checked
     if checked is None:
         return "nothing was checked"

@@ -158,8 +158,9 @@ def test_the_least_memory_is_enough_or_more_is_asked_for(pairs: Pairs) -> None:
     with pairs.opened(plan_of(workloads=["flow-table"], memory={"mb": 64})) as pair:
         held_to_account(pair, None, "flood")
         pair.end()
-    with pytest.raises(PairFault, match=r"give the job more memory \(memory\.mb\)"), pairs.opened(
-        plan_of(workloads=["flow-table"], memory={"mb": 64}, frame_sizes=["9018B"])
+    with (
+        pytest.raises(PairFault, match=r"give the job more memory \(memory\.mb\)"),
+        pairs.opened(plan_of(workloads=["flow-table"], memory={"mb": 64}, frame_sizes=["9018B"])),
     ):
         pytest.fail("64 MiB hold all packets of 9 KiB")
 
@@ -168,8 +169,9 @@ def test_huge_pages_that_are_not_there_are_told(pairs: Pairs) -> None:
     free = next(int(line.split()[1]) for line in Path("/proc/meminfo").read_text().splitlines() if line.startswith("HugePages_Free"))
     if free:
         pytest.skip("this machine has huge pages")
-    with pytest.raises(PairFault, match=r"huge pages: 512 MiB are wanted for packets, and 0 MiB are free; reserve some as root") as raised, pairs.opened(
-        plan_of(workloads=["flow-table"], memory={"huge_pages": "yes"})
+    with (
+        pytest.raises(PairFault, match=r"huge pages: 512 MiB are wanted for packets, and 0 MiB are free; reserve some") as raised,
+        pairs.opened(plan_of(workloads=["flow-table"], memory={"huge_pages": "yes"})),
     ):
         pytest.fail("huge pages came from nowhere")
     assert raised.value.is_preparing

@@ -14,7 +14,7 @@ from real_program import BUILD
 
 sys.path.insert(0, str(ROOT / "tests"))
 
-import soak  # noqa: E402
+import soak
 
 
 @pytest.mark.skipif(not (BUILD / "dpubench-traffic").is_file(), reason="the programs of the datapath are not built: DPDK is not here")

@@ -51,8 +51,8 @@ def command(
     json: bool = typer.Option(False, "--json", help="Stream events as JSON lines."),
 ) -> int:
     given = {
-        "--operator": _split(operator), "--workload": _split(workload), "--size": _split(size), "--threads": _split([threads]), "--burst": _split([burst]),
-        "--in-flight": _split([in_flight]), "--footprint": _split([footprint]), "--engine": _engines(engine), "--param": param,
+        "--operator": _split(operator), "--workload": _split(workload), "--size": _split(size), "--threads": _split([threads]),
+        "--burst": _split([burst]), "--in-flight": _split([in_flight]), "--footprint": _split([footprint]), "--engine": _engines(engine), "--param": param,
     }  # fmt: skip
     common = {
         "budget": ("--budget", budget), "precision": ("--precision", precision), "target": ("--target", target),
