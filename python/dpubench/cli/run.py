@@ -21,6 +21,7 @@ def command(
     what: str = typer.Argument("operators", metavar="[STUDY|FILE.yaml]", help="A study (`dpubench list studies`) or a plan file."),
     plan: str = typer.Option("", "--plan", help="Built-in plan of the study (`dpubench list plans`); quick by default."),
     operator: list[str] = typer.Option([], "--operator", help="Only these operators (repeatable, or comma-separated)."),
+    workload: list[str] = typer.Option([], "--workload", help="Only these workloads of study end-to-end (repeatable, or comma-separated)."),
     engine: list[str] = typer.Option(
         [], "--engine", help="These engines, or a word for a choice: `all`, `devices`, `best-and-reference` (repeatable)."
     ),
@@ -50,8 +51,8 @@ def command(
     json: bool = typer.Option(False, "--json", help="Stream events as JSON lines."),
 ) -> int:
     given = {
-        "--operator": _split(operator), "--size": _split(size), "--threads": _split([threads]), "--burst": _split([burst]),
-        "--in-flight": _split([in_flight]), "--footprint": _split([footprint]), "--engine": _engines(engine), "--param": param,
+        "--operator": _split(operator), "--workload": _split(workload), "--size": _split(size), "--threads": _split([threads]),
+        "--burst": _split([burst]), "--in-flight": _split([in_flight]), "--footprint": _split([footprint]), "--engine": _engines(engine), "--param": param,
     }  # fmt: skip
     common = {
         "budget": ("--budget", budget), "precision": ("--precision", precision), "target": ("--target", target),

@@ -20,7 +20,7 @@ from dpubench.runner.journal import Journal
 from dpubench.runner.record import now_utc
 from dpubench.studies.end_to_end import judge, search
 from dpubench.studies.end_to_end.expand import Configuration, Load
-from dpubench.studies.end_to_end.model import SHARED_CPUS, Limit
+from dpubench.studies.end_to_end.model import NULL_WORKLOAD, SHARED_CPUS, Limit
 from dpubench.studies.end_to_end.pair import Done, Pair, PairFault, Setting
 from dpubench.studies.end_to_end.plan import FLOOD, Plan
 from dpubench.studies.end_to_end.search import Outcome, SearchFailed
@@ -136,7 +136,9 @@ class Run:
 
     def _finish(self) -> Exit:
         self._conclude()
-        measured = any(rounds for point, rounds in self.rates.items() if not self._is_null_point(point)) or any(self.rates.values())
+        # The null workload alone is no answer where others were asked for.
+        alone = all(entry["workload"] == NULL_WORKLOAD for entry in self._entries.values())
+        measured = any(rounds for point, rounds in self.rates.items() if alone or not self._is_null_point(point))
         self._save("complete" if measured else "failed")
         if not measured:
             reasons = [f["message"] for f in self.record["failures"]] + [p["unavailable"] for p in self._points.values() if p["unavailable"]]
