@@ -52,7 +52,8 @@ def command(
 ) -> int:
     given = {
         "--operator": _split(operator), "--workload": _split(workload), "--size": _split(size), "--threads": _split([threads]),
-        "--burst": _split([burst]), "--in-flight": _split([in_flight]), "--footprint": _split([footprint]), "--engine": _engines(engine), "--param": param,
+        "--burst": _split([burst]), "--in-flight": _split([in_flight]), "--footprint": _split([footprint]), "--engine": _engines(engine),
+        "--param": param,
     }  # fmt: skip
     common = {
         "budget": ("--budget", budget), "precision": ("--precision", precision), "target": ("--target", target),
