@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Final
 
 from dpubench.report.words import parameter_text
@@ -15,7 +15,16 @@ _ORDER: Final = ("run", "placement", "port", "CPUs", "parameter", "traffic", "sc
 Placed = tuple[int, PointSummary]  #: (run, point)
 
 
-def _traits(run_name: str, point: PointSummary, schedules: int, shared: Mapping[str, str]) -> dict[str, str]:
+def _follows_from_the_frame(placed: Sequence[Placed]) -> set[str]:
+    """What of the traffic has one value for each frame size of a run, but not one for all: frames without room for a signature carry none."""
+    values: dict[str, dict[tuple[int, str], set[str]]] = {}
+    for run, point in placed:
+        for name, value in point.traffic.items():
+            values.setdefault(name, {}).setdefault((run, point.frame), set()).add(value)
+    return {name for name, of_frames in values.items() if all(len(v) == 1 for v in of_frames.values())}
+
+
+def _traits(run_name: str, point: PointSummary, schedules: int, shared: Mapping[str, str], of_the_frame: Container[str]) -> dict[str, str]:
     """What tells a variant from another: trait -> words."""
     single = len(point.engines) == 1
     traits = {"run": run_name}
@@ -25,7 +34,9 @@ def _traits(run_name: str, point: PointSummary, schedules: int, shared: Mapping[
     traits["CPUs"] = f"{point.server_cpus} server CPU{'' if point.server_cpus == 1 else 's'}"
     traits |= {f"parameter {name}": parameter_text(name, value) for name, value in sorted(point.params.items())}
     traits |= {
-        f"traffic {name}": f"traffic {name.replace('_', ' ')} {value}" for name, value in sorted(point.traffic.items()) if shared.get(name) != value
+        f"traffic {name}": f"traffic {name.replace('_', ' ')} {value}"
+        for name, value in sorted(point.traffic.items())
+        if shared.get(name) != value and name not in of_the_frame
     }
     if schedules > 1 and point.load_kind == "rate":
         traits["schedule"] = point.schedule
@@ -38,9 +49,11 @@ class Variants:
     def __init__(self, placed: Sequence[Placed], run_names: Sequence[str], shared_traffic: Mapping[str, str]) -> None:
         """``shared_traffic``: what of the traffic all points of the page have; it is said once, and not of each."""
         schedules = len({p.schedule for _, p in placed if p.load_kind == "rate"})
+        # Of one run, what follows from the frame tells no variant from another; two runs may differ in it.
+        of_the_frame = _follows_from_the_frame(placed) if len(run_names) == 1 else set()
         found: dict[tuple[tuple[str, str], ...], list[Placed]] = {}
         for run, point in placed:
-            key = (*_traits(run_names[run], point, schedules, shared_traffic).items(), ("null", str(point.is_null)))
+            key = (*_traits(run_names[run], point, schedules, shared_traffic, of_the_frame).items(), ("null", str(point.is_null)))
             found.setdefault(key, []).append((run, point))
         ordered = sorted(found, key=lambda key: dict(key)["null"] == "True")  # stable
         keys = {is_null: [dict(key) for key in ordered if (dict(key)["null"] == "True") == is_null] for is_null in (False, True)}
