@@ -22,13 +22,12 @@ using nlohmann::json;
 /// Packet buffers for each queue of each port: what rings of the drivers hold, stages keep, and caches of pools take.
 constexpr std::uint32_t kPacketsPerQueue = 16'384;
 constexpr std::uint32_t kLeastPackets = 2'048;
-constexpr double kPoolShare = 0.6;  ///< of the job's memory at most
+constexpr std::uint64_t kPoolPercent = 60;  ///< of the job's memory at most
 
 std::uint32_t pool_packets(const ServerJob& job, std::size_t queues) {
-  const double element = job.max_frame + RTE_PKTMBUF_HEADROOM + sizeof(rte_mbuf) + 1024.0;
-  const double fitting = job.memory.mb * 1048576.0 * kPoolShare / element;
-  return std::max(kLeastPackets,
-                  std::min(static_cast<std::uint32_t>(fitting), kPacketsPerQueue * static_cast<std::uint32_t>(queues)));
+  const std::uint64_t element = std::uint64_t{job.max_frame} + RTE_PKTMBUF_HEADROOM + sizeof(rte_mbuf) + 1024;
+  const std::uint64_t fitting = (std::uint64_t{job.memory.mb} << 20) * kPoolPercent / 100 / element;
+  return std::max(kLeastPackets, static_cast<std::uint32_t>(std::min<std::uint64_t>(fitting, kPacketsPerQueue * queues)));
 }
 
 std::string listed(const std::vector<std::string>& names) {
