@@ -72,7 +72,7 @@ class DeviceEngine : public Engine {
   [[nodiscard]] std::string too_long(std::uint64_t bytes, std::uint64_t feature, bool chained) const {
     if (bytes <= kMostSegment || provider_.is_flat()) return {};
     if (!provider_.is_software()) {
-      const std::string reason = dpdk::reason_of([&] {
+      std::string reason = dpdk::reason_of([&] {
         chained = provider_.device(0).first->has(feature);
         return std::string();
       });
