@@ -34,6 +34,7 @@ class Bench:
 
     folder: Path
     environment: dict[str, str] = field(default_factory=dict)
+    started: list[int] = field(default_factory=list)  #: processes, so that what they leave is told from what others of the machine do
 
     @property
     def results(self) -> Path:
@@ -48,7 +49,7 @@ class Bench:
         (self.folder / "script.json").write_text(json.dumps(script))
 
     def start(self, *arguments: str, **more: Any) -> subprocess.Popen[str]:
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [sys.executable, "-m", "dpubench", *arguments],
             cwd=self.folder,
             env=self.environment,
@@ -57,17 +58,23 @@ class Bench:
             stderr=subprocess.PIPE,
             **more,
         )
+        self.started.append(process.pid)
+        return process
 
     def __call__(self, *arguments: str, timeout: float = 90) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "dpubench", *arguments],
-            cwd=self.folder,
-            env=self.environment,
-            text=True,
-            capture_output=True,
-            timeout=timeout,
-            check=False,
-        )
+        with self.start(*arguments) as process:
+            try:
+                out, err = process.communicate(timeout=timeout)
+            except BaseException:
+                process.kill()
+                raise
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+    def left_on_the_machine(self) -> list[str]:
+        """Namespaces and folders that runs of this bench left behind."""
+        from dpubench import network
+
+        return [name for name in network.sweep() if any(f"-{pid}-" in name for pid in self.started)]
 
     def record(self, run: str = "latest") -> dict[str, Any]:
         return dict(json.loads((self.results / run / "run.json").read_text()))

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from conftest import Bench
-from dpubench import network, schemas
+from dpubench import schemas
 from dpubench.errors import PlanError
 from dpubench.plans.load import parse_plan, plan_text, read_plan
 from dpubench.results.model import Failure
@@ -45,15 +45,10 @@ def run(bench: Bench) -> Any:
         done = bench("run", "plan.yaml", "--name", "r", *options)
         assert done.returncode == expect, (done.returncode, done.stdout, done.stderr)
         assert bench.workers() == []
-        assert leftovers() == []
+        assert bench.left_on_the_machine() == []
         return done
 
     return start
-
-
-def leftovers() -> list[str]:
-    """Folders and namespaces of runs that are over."""
-    return network.sweep()
 
 
 def analysed(bench: Bench) -> RunSummary:

@@ -10,7 +10,6 @@ import time
 from pathlib import Path
 
 import pytest
-from dpubench import network
 from dpubench.studies.end_to_end import trials
 from dpubench.studies.end_to_end.summary import summaries
 from real_program import BUILD, RealBench
@@ -31,11 +30,6 @@ budget: 300s
 """
 
 
-def left_behind() -> list[str]:
-    """Namespaces and folders of runs of processes that are gone."""
-    return network.sweep()
-
-
 def test_every_trial_of_both_workloads_is_accounted_for(real: RealBench) -> None:
     (real.folder / "plan.yaml").write_text(PLAN)
     done = real("run", "plan.yaml", "--name", "r", timeout=300)
@@ -49,12 +43,12 @@ def test_every_trial_of_both_workloads_is_accounted_for(real: RealBench) -> None
         assert row["due"] == row["received"] + located and row["due"] > 0
         assert (row["wrong"], row["corrupted"], row["duplicates"], row["foreign"]) == (0, 0, 0, 0)
         assert row["flows_wrong"] == 0
-        assert sum(b["packets"] for b in row["latency_ns"]["buckets"]) == row["received"]
+        assert sum(b["packets"] for b in (row["latency_ns"] or {"buckets": []})["buckets"]) == row["received"]
     run = summaries(real.results / "r")[0]
     assert run.failures == [] and all("virtual link" in p.labels for p in run.points)
     measured = [p for p in run.points if p.throughput_pps is not None]
     assert all(p.residence is not None and p.server_cpu_share is not None and p.stages for p in measured)
-    assert left_behind() == []
+    assert real.left_on_the_machine() == []
 
 
 @pytest.mark.parametrize("program", ["dpubench-server", "dpubench-traffic"])
@@ -64,11 +58,12 @@ def test_a_killed_program_fails_its_point_and_the_rest_goes_on(real: RealBench, 
     victim = _wait_for(process.pid, program)
     os.kill(victim, signal.SIGKILL)
     out, err = process.communicate(timeout=240)
-    assert process.returncode == 1, (out, err)
+    # The trials of the fresh programs may all be limited by the client on a machine that is busy.
+    assert process.returncode in (1, 4), (out, err)
     record = json.loads((real.results / "r" / "run.json").read_text())
     assert len(record["failures"]) == 1 and "SIGKILL" in record["failures"][0]["message"], record["failures"]
     assert len({r["configuration"] for r in trials.read(real.results / "r")}) == 1
-    assert left_behind() == []
+    assert real.left_on_the_machine() == []
 
 
 def _wait_for(parent: int, program: str) -> int:
