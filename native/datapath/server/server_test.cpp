@@ -176,7 +176,7 @@ class ServerTest : public ::testing::Test {
     EXPECT_TRUE(in.is_open()) << path;
     const std::string bytes((std::istreambuf_iterator<char>(in)), {});
     std::vector<T> values(bytes.size() / sizeof(T));
-    std::memcpy(values.data(), bytes.data(), values.size() * sizeof(T));
+    if (!values.empty()) std::memcpy(values.data(), bytes.data(), values.size() * sizeof(T));
     return values;
   }
   static std::set<std::uint64_t> bits(const std::vector<std::uint8_t>& bitmap) {
