@@ -4,6 +4,7 @@
 #include <random>
 
 #include "datapath/workloads/application-recognition/bench_of_packets.hpp"
+#include "datapath/workloads/swapped.hpp"
 #include "inputs/capture.hpp"
 #include "inputs/random.hpp"
 #include "native/shared_data.hpp"

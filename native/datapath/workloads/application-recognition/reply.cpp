@@ -1,9 +1,9 @@
 #include "datapath/workloads/application-recognition/reply.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
+#include "datapath/workloads/swapped.hpp"
 #include "inputs/byte_order.hpp"
 #include "operators/support/internet_checksum.hpp"
 
@@ -14,7 +14,6 @@ using checksum::load16;
 using checksum::network16;
 using checksum::store16;
 
-constexpr std::size_t kAddress = 6;
 constexpr std::uint32_t kLeastFrame = 60;  // without FCS: IEEE Std 802.3 section 3.2.8
 constexpr std::uint8_t kUdp = 17;
 constexpr std::uint16_t kIpv4 = network16(0x0800);
@@ -38,13 +37,6 @@ const char* class_name(Class c) noexcept {
       break;
   }
   return "echo";
-}
-
-void swap_addresses(std::byte* frame) noexcept {
-  std::array<std::byte, 2 * kAddress> addresses;
-  std::memcpy(addresses.data(), frame, addresses.size());
-  std::memcpy(frame, addresses.data() + kAddress, kAddress);
-  std::memcpy(frame + kAddress, addresses.data(), kAddress);
 }
 
 std::uint32_t frame_bytes(std::uint32_t packet_end, bool has_trailer) noexcept {

@@ -24,9 +24,6 @@ constexpr Class class_of_rule(std::size_t rule) noexcept {
 
 inline constexpr std::size_t kEthernetHeader = 14;
 
-/// @param frame at least kEthernetHeader bytes
-void swap_addresses(std::byte* frame) noexcept;
-
 /// Length of a frame (buffer, without FCS) whose IP packet ends at `packet_end`: with the form of the trailer that this length
 /// asks for, or padded to Ethernet's minimum where there is none.
 std::uint32_t frame_bytes(std::uint32_t packet_end, bool has_trailer) noexcept;

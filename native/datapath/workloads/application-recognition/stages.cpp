@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "datapath/workloads/swapped.hpp"
+
 namespace dpubench::datapath::recognition {
 namespace {
 
