@@ -48,7 +48,7 @@ TARGETS: dict[str, Target] = {
         covered=("native/inputs/capture.cpp", "native/inputs/link_layer.cpp", "native/inputs/ip.cpp"), sources=("native/inputs/file.cpp",)
     ),
     "prefixes": Target(covered=("native/inputs/prefixes.cpp",), sources=("native/inputs/file.cpp",)),
-    "job": Target(covered=("native/protocol/job.cpp",), sources=("native/base/params.cpp",)),
+    "job": Target(covered=("native/protocol/job.cpp", "native/protocol/reader.cpp"), sources=("native/base/params.cpp",)),
     "frame": Target(covered=("native/datapath/frame/parse.cpp",), max_length=1024),
     "reassembly": Target(covered=("native/datapath/workloads/application-recognition/reassembly.cpp",), max_length=1024),
     "rules": Target(covered=("native/inputs/rules.cpp",), sources=("native/inputs/file.cpp",), max_length=1024),
