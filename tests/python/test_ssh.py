@@ -453,7 +453,8 @@ def test_a_program_that_misbehaves_is_ended_there(sshd: Sshd, make: Callable[...
             while worker.next_event() is not None:
                 pass
         assert fault.value.kind == kind
-        assert running_under(sshd.folder / "there/dpubench/bundles") == [p for p in running_under(sshd.folder / "there") if b"agent" in cmdline(p)]
+        # The agent may still be about to end; the program is not.
+        assert not [pid for pid in running_under(sshd.folder / "there/dpubench/bundles") if b"agent" not in cmdline(pid)]
     target.close()
     assert gone(sshd)
 
