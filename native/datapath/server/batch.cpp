@@ -23,9 +23,11 @@ const char* drop_name(Fate fate) noexcept {
     case Fate::kDropNoRoom:
       return "no_room";
     case Fate::kDropFailed:
+      return "failed";
+    case Fate::kDropStale:
       break;
   }
-  return "failed";
+  return "stale";
 }
 
 }  // namespace dpubench::datapath

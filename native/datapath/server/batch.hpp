@@ -26,8 +26,9 @@ enum class Fate : std::uint8_t {
   kDropPolicy,  ///< the application's own decision
   kDropNoRoom,  ///< no buffer for the answer
   kDropFailed,  ///< an operator rejected it
+  kDropStale,   ///< of another trial: a link held it back, and no account holds it. No stage sees it
 };
-inline constexpr std::size_t kFates = 11;
+inline constexpr std::size_t kFates = 12;
 /// "short", "malformed", ...; nullptr for fates that are no drop.
 const char* drop_name(Fate fate) noexcept;
 

@@ -214,9 +214,10 @@ void Loop::note(std::uint64_t now) noexcept {
   for (std::uint32_t i = 0; i < batch_.n; ++i) {
     rte_mbuf* const packet = batch_.packets[i];
     const bool whole = packet->nb_segs == 1 || rte_pktmbuf_linearize(packet) == 0;
-    batch_.fate[i] = whole ? Fate::kForward : Fate::kDropNoRoom;
     batch_.mark[i] = 0;
-    numbers_[i] = whole ? note_number(batch_.frame(i)) : number_of_chain(packet);
+    const Noted noted = whole ? note_number(batch_.frame(i)) : number_of_chain(packet);
+    numbers_[i] = noted.number;
+    batch_.fate[i] = noted.stale ? Fate::kDropStale : whole ? Fate::kForward : Fate::kDropNoRoom;
     ours_ += numbers_[i] == kNoNumber ? 0 : 1;
     if (parses_) batch_.parsed[i] = parse(batch_.frame(i));
   }
@@ -227,21 +228,21 @@ void Loop::note(std::uint64_t now) noexcept {
   counts_.last_ticks = now;
 }
 
-std::uint64_t Loop::note_number(std::span<const std::byte> frame) noexcept {
+Loop::Noted Loop::note_number(std::span<const std::byte> frame) noexcept {
   const std::optional<Trailer> trailer = read_trailer(frame);
   if (!trailer || trailer->number >= PacketRecord::kMostPackets) {
     ++counts_.foreign;
-    return kNoNumber;
+    return {};
   }
   if (!has_trial_ || !belongs_to(*trailer, static_cast<std::uint32_t>(frame.size()), trial_)) {
     ++counts_.stale;
-    return kNoNumber;
+    return {.stale = true};
   }
   if (!record_.receive(trailer->number)) ++counts_.duplicates;
-  return trailer->number;
+  return {.number = trailer->number};
 }
 
-std::uint64_t Loop::number_of_chain(rte_mbuf* packet) noexcept {
+Loop::Noted Loop::number_of_chain(rte_mbuf* packet) noexcept {
   // The end of the packet, and enough of it to tell which form of trailer it has.
   std::array<std::byte, kLeastFullFrame> room;
   const std::uint32_t length = std::min<std::uint32_t>(packet->pkt_len, kLeastFullFrame);

@@ -90,7 +90,7 @@ class Loop {
 
   /// For `work` of call() alone:
   void begin(std::uint32_t trial);
-  /// Counts and record stay as they are: packets of the trial that still come are stale.
+  /// Counts and record stay as they are: packets of the trial that still come are stale, and dropped.
   void end() { has_trial_ = false; }
   [[nodiscard]] const LoopCounts& counts() const { return counts_; }
   [[nodiscard]] const measure::Histogram& residence() const { return residence_; }
@@ -99,6 +99,10 @@ class Loop {
 
  private:
   static constexpr std::uint64_t kNoNumber = ~std::uint64_t{0};
+  struct Noted {
+    std::uint64_t number = kNoNumber;  ///< of a packet of the trial
+    bool stale = false;                ///< of another trial
+  };
   struct Group {
     std::uint32_t n = 0;
     std::array<rte_mbuf*, kMaxPacketBurst> packets{};
@@ -117,8 +121,8 @@ class Loop {
   void note_gap(std::uint64_t start, std::uint64_t length) noexcept;
   void idle(std::uint64_t now) noexcept;
   void note(std::uint64_t now) noexcept;
-  [[nodiscard]] std::uint64_t note_number(std::span<const std::byte> frame) noexcept;
-  [[nodiscard]] std::uint64_t number_of_chain(rte_mbuf* packet) noexcept;
+  [[nodiscard]] Noted note_number(std::span<const std::byte> frame) noexcept;
+  [[nodiscard]] Noted number_of_chain(rte_mbuf* packet) noexcept;
   [[nodiscard]] std::uint64_t known_number(std::span<const std::byte> frame) const noexcept;
   void take_back(std::uint32_t first) noexcept;
   void send() noexcept;
