@@ -89,17 +89,47 @@ inline Patched read(Patch patch, const std::byte* frame) {
   return patched;
 }
 
+/// What a packet's headers take from its flow.
+struct FlowFields {
+  std::uint32_t place = 0;
+  std::uint32_t ports = 0;  ///< source and destination as they lie in a little-endian packet header
+};
+constexpr std::uint32_t port_word(std::uint32_t place) {
+  const std::array<std::uint32_t, 2> ports = FlowSpace::ports(place);
+  // Shifts, which compilers turn into vector instructions, as they do not a swap of bytes.
+  const std::uint32_t source = (ports[0] >> 8) | (ports[0] & 0xffU) << 8;
+  const std::uint32_t destination = (ports[1] >> 8) | (ports[1] & 0xffU) << 8;
+  return source | destination << 16;
+}
+inline FlowFields fields_of(const FlowSpace& space, std::uint32_t flow) {
+  const std::uint32_t place = space.place(flow);
+  return {place, port_word(place)};
+}
+
+/// The same for the packets of a burst: field by field, so that one instruction computes those of several packets.
+class BurstFields {
+ public:
+  void compute(const FlowSpace& space, std::uint32_t n, const PacketRef* packets) noexcept {
+    const FlowSpace flows = space;
+    for (std::uint32_t i = 0; i < n; ++i) place_[i] = packets[i].flow;
+    for (std::uint32_t i = 0; i < n; ++i) place_[i] = flows.place(place_[i]);
+    for (std::uint32_t i = 0; i < n; ++i) ports_[i] = port_word(place_[i]);
+  }
+  [[nodiscard]] FlowFields operator[](std::uint32_t i) const noexcept { return {place_[i], ports_[i]}; }
+
+ private:
+  std::array<std::uint32_t, kMaxPacketBurst> place_;
+  std::array<std::uint32_t, kMaxPacketBurst> ports_;
+};
+
 /// Ports, sequence number and checksum. @param address_sum of the pseudo header
 template <Patch kPatch>
-void write_transport(const Shape& shape, std::uint32_t place, std::uint32_t sequence, std::uint32_t address_sum,
+void write_transport(const Shape& shape, const FlowFields& flow, std::uint32_t sequence, std::uint32_t address_sum,
                      std::byte* transport) noexcept {
-  const std::array<std::uint32_t, 2> ports = FlowSpace::ports(place);
-  const std::uint32_t source = swapped16(ports[0]);
-  const std::uint32_t destination = swapped16(ports[1]);
-  store<std::uint32_t>(transport, source | destination << 16);
-  std::uint32_t sum = shape.transport_sum + address_sum + source + destination;
+  store<std::uint32_t>(transport, flow.ports);
+  std::uint32_t sum = shape.transport_sum + address_sum + (flow.ports & 0xffffU) + (flow.ports >> 16);
   if constexpr (is_tcp(kPatch)) {
-    const std::uint32_t at = swapped(shape.sequence + sequence + FlowSpace::first_sequence(place));
+    const std::uint32_t at = swapped(shape.sequence + sequence + FlowSpace::first_sequence(flow.place));
     store<std::uint32_t>(transport + kTcpSequence, at);
     sum += (at & 0xffffU) + (at >> 16);
     store<std::uint16_t>(transport + kTcpChecksum, static_cast<std::uint16_t>(~fold_few(sum)));
@@ -111,23 +141,23 @@ void write_transport(const Shape& shape, std::uint32_t place, std::uint32_t sequ
 }
 
 template <Patch kPatch>
-void write4(const Shape& shape, std::uint32_t place, std::uint32_t sequence, std::byte* frame) noexcept {
-  const std::uint64_t addresses = FlowSpace::addresses4(place);
-  const std::uint32_t sum = FlowSpace::address_sum4(place);
+void write4(const Shape& shape, const FlowFields& flow, std::uint32_t sequence, std::byte* frame) noexcept {
+  const std::uint64_t addresses = FlowSpace::addresses4(flow.place);
+  const std::uint32_t sum = FlowSpace::address_sum4(flow.place);
   store(frame + kIpChecksum4, static_cast<std::uint16_t>(~fold_few(shape.ip_sum + sum)));
   store(frame + kAddresses4, addresses);
-  write_transport<kPatch>(shape, place, sequence, sum, frame + kTransport4);
+  write_transport<kPatch>(shape, flow, sequence, sum, frame + kTransport4);
 }
 
 template <Patch kPatch>
-void write6(const Shape& shape, std::uint32_t place, std::uint32_t sequence, std::byte* frame) noexcept {
-  const std::array<std::uint64_t, 2> addresses = FlowSpace::addresses6(place);
+void write6(const Shape& shape, const FlowFields& flow, std::uint32_t sequence, std::byte* frame) noexcept {
+  const std::array<std::uint64_t, 2> addresses = FlowSpace::addresses6(flow.place);
   store(frame + kAddresses6 + 8, addresses[0]);
   store(frame + kAddresses6 + 24, addresses[1]);
   // Their first halves are the same in every flow, but belong to the sum that was taken off the template's.
   const std::uint64_t prefix = words_of(load<std::uint64_t>(frame + kAddresses6)) * 2;
   const std::uint64_t sum = prefix + words_of(addresses[0]) + words_of(addresses[1]);
-  write_transport<kPatch>(shape, place, sequence, static_cast<std::uint32_t>(sum), frame + kTransport6);
+  write_transport<kPatch>(shape, flow, sequence, static_cast<std::uint32_t>(sum), frame + kTransport6);
 }
 
 }  // namespace dpubench::datapath::headers

@@ -47,18 +47,18 @@ void Traffic::finish() {
 
 void Traffic::write_headers(const PacketRef& packet, std::byte* frame) const noexcept {
   const Shape& shape = shapes[packet.index];
-  const std::uint32_t place = space.place(packet.flow);
+  const headers::FlowFields flow = headers::fields_of(space, packet.flow);
   switch (patch) {
     case Patch::kNone:
       return;
     case Patch::kUdp4:
-      return headers::write4<Patch::kUdp4>(shape, place, packet.sequence, frame);
+      return headers::write4<Patch::kUdp4>(shape, flow, packet.sequence, frame);
     case Patch::kTcp4:
-      return headers::write4<Patch::kTcp4>(shape, place, packet.sequence, frame);
+      return headers::write4<Patch::kTcp4>(shape, flow, packet.sequence, frame);
     case Patch::kUdp6:
-      return headers::write6<Patch::kUdp6>(shape, place, packet.sequence, frame);
+      return headers::write6<Patch::kUdp6>(shape, flow, packet.sequence, frame);
     case Patch::kTcp6:
-      return headers::write6<Patch::kTcp6>(shape, place, packet.sequence, frame);
+      return headers::write6<Patch::kTcp6>(shape, flow, packet.sequence, frame);
   }
 }
 

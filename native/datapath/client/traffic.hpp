@@ -88,6 +88,20 @@ class Cursor {
     }
     return packet;
   }
+  /// The next `n` packets.
+  void next(std::uint32_t n, const std::uint64_t* due_ns, PacketRef* packets) noexcept {
+    if (!is_plain_ || message_ + n >= cycle_) {
+      for (std::uint32_t i = 0; i < n; ++i) packets[i] = next(due_ns[i]);
+      return;
+    }
+    const std::uint32_t* const flows = traffic_->flow_order.data() + message_;
+    for (std::uint32_t i = 0; i < n; ++i) packets[i] = {.flow = flows[i]};
+    if (!traffic_->message_order.empty()) {
+      const std::uint16_t* const messages = traffic_->message_order.data() + message_;
+      for (std::uint32_t i = 0; i < n; ++i) packets[i].index = messages[i];
+    }
+    message_ += n;
+  }
   /// The packet of this number.
   PacketRef at(std::uint64_t number, std::uint64_t due_ns) noexcept {
     seek(number);
@@ -121,6 +135,9 @@ class Cursor {
 
   const Traffic* traffic_;
   Churn churn_;
+  /// A packet is a message, and a flow is a slot for ever: the most common traffic, for which the loop has the least time.
+  bool is_plain_ = traffic_->patch != Patch::kNone && traffic_->segments == 1 && traffic_->churn_per_s <= 0 &&
+                   traffic_->sequence_order.empty();
   std::uint64_t cycle_ = traffic_->cycle();
   std::uint64_t message_ = 0;
   std::uint32_t segment_ = 0;

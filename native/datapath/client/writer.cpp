@@ -4,11 +4,9 @@
 #include <rte_mbuf_dyn.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cstring>
 
-#include "datapath/client/headers.hpp"
 #include "datapath/frame/trailer_write.hpp"
 #include "datapath/memory.hpp"
 
@@ -77,15 +75,13 @@ std::uint32_t Writer::draw(std::uint32_t n, const PacketRef* refs, rte_mbuf** pa
 template <Patch kPatch>
 std::uint32_t Writer::fill_as(std::uint32_t n, const std::uint64_t* due_ns, rte_mbuf** packets, std::uint16_t* bytes) noexcept {
   // Copies: what is written to packets might be these members, for all that the compiler knows.
-  Cursor cursor = cursor_;
-  const FlowSpace space = traffic_.space;
   const Shape* const shapes = traffic_.shapes.data();
   const std::size_t held_at = static_cast<std::size_t>(held_);
   const bool anew = anew_;
-  std::array<PacketRef, kMaxPacketBurst> refs;
-  for (std::uint32_t i = 0; i < n; ++i) refs[i] = cursor.next(due_ns[i]);
-  cursor_ = cursor;
-  const std::uint32_t got = draw(n, refs.data(), packets);
+  const PacketRef* const refs = refs_.data();
+  cursor_.next(n, due_ns, refs_.data());
+  if constexpr (kPatch != Patch::kNone) fields_.compute(traffic_.space, n, refs);
+  const std::uint32_t got = draw(n, refs, packets);
   Trailer trailer{.trial = trial_, .number = number_};
   for (std::uint32_t i = 0; i < got; ++i) {
     rte_mbuf* const packet = packets[i];
@@ -103,11 +99,10 @@ std::uint32_t Writer::fill_as(std::uint32_t n, const std::uint64_t* due_ns, rte_
       *held = index + 1;
     }
     if constexpr (kPatch != Patch::kNone) {
-      const std::uint32_t place = space.place(refs[i].flow);
       if constexpr (headers::is_version4(kPatch)) {
-        headers::write4<kPatch>(shape, place, refs[i].sequence, frame);
+        headers::write4<kPatch>(shape, fields_[i], refs[i].sequence, frame);
       } else {
-        headers::write6<kPatch>(shape, place, refs[i].sequence, frame);
+        headers::write6<kPatch>(shape, fields_[i], refs[i].sequence, frame);
       }
     }
     trailer.due_ns = due_ns[i];

@@ -3,10 +3,12 @@
 
 #include <rte_mbuf.h>
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "datapath/client/headers.hpp"
 #include "datapath/client/traffic.hpp"
 
 namespace dpubench::datapath {
@@ -42,6 +44,8 @@ class Writer {
   int held_ = -1;  ///< offset of the dynamic field that holds 1 + the template
   std::vector<rte_mempool*> pools_;
   Cursor cursor_;
+  std::array<PacketRef, kMaxPacketBurst> refs_;  ///< of the burst being filled
+  headers::BurstFields fields_;                  ///<
   std::uint16_t trial_ = 0;
   std::uint64_t number_ = 0;
 };
