@@ -47,9 +47,11 @@ std::optional<std::uint8_t> number(const Row::Operand& operand, std::uint32_t wo
   return static_cast<std::uint8_t>(index);
 }
 
-/// Those of `count` operands that are registers go to `out`. Returns where those from `boundary` on begin there, and how many there are.
+/// Those of `count` operands that are registers go to `out`. Returns where those from `boundary` on begin there, and how many
+/// there are.
 template <typename Operands, typename Registers>
-std::array<std::uint8_t, 2> place(const Operands& operands, std::uint8_t count, std::uint8_t boundary, std::uint32_t word, Registers& out) {
+std::array<std::uint8_t, 2> place(const Operands& operands, std::uint8_t count, std::uint8_t boundary, std::uint32_t word,
+                                  Registers& out) {
   std::uint8_t placed = 0;
   std::uint8_t first = 0;
   for (std::uint8_t i = 0; i < count; ++i) {

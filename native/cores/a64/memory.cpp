@@ -1,4 +1,5 @@
-// Loads and stores of one to two registers, and atomics: Arm ARM, C4.1.94. Of pairs without write-back, the no-allocate form is the same.
+// Loads and stores of one to two registers, and atomics: Arm ARM, C4.1.94. Of pairs without write-back, the no-allocate form is
+// the same.
 #include "cores/a64/row.hpp"
 
 namespace dpubench::cores::a64 {
@@ -21,9 +22,9 @@ constexpr Row kMemory[] = {
     {"xx 011001 xx 0 xxxxxxxxx 00 nnnnn ttttt", kLoad, "Xt < Sn"},                           // LDAPUR
     {"xx 111000 101 xxxxx 1 100 00 nnnnn ttttt", kLoad, "Xt < Sn"},                          // LDAPR
     // Memory tags: the tag that is stored is in the upper bits of a register that may be the stack pointer.
-    {"11 011001 01 1 xxxxxxxxx 00 nnnnn ttttt", kLoad, "Xt < Sn Xt"},        // LDG
-    {"11 011001 xx 1 xxxxxxxxx 10 nnnnn ttttt", kStore, "< Sn | St"},        // STG, STZG, ST2G, STZ2G
-    {"11 011001 xx 1 xxxxxxxxx x1 nnnnn ttttt", kStore, "Sn < Sn | St"},     // with write-back
+    {"11 011001 01 1 xxxxxxxxx 00 nnnnn ttttt", kLoad, "Xt < Sn Xt"},     // LDG
+    {"11 011001 xx 1 xxxxxxxxx 10 nnnnn ttttt", kStore, "< Sn | St"},     // STG, STZG, ST2G, STZ2G
+    {"11 011001 xx 1 xxxxxxxxx x1 nnnnn ttttt", kStore, "Sn < Sn | St"},  // with write-back
     // Relative to the program counter. What looks like a fourth width is a prefetch.
     {"11 011 0 00 xxxxxxxxxxxxxxxxxxx xxxxx", kNop, "<"},
     {"xx 011 0 00 xxxxxxxxxxxxxxxxxxx ttttt", kLoad, "Xt <"},
@@ -43,7 +44,10 @@ constexpr Row kMemory[] = {
     {"11 111 0 00 10 0 xxxxxxxxx 00 xxxxx xxxxx", kNop, "<"},
     {"11 111 0 00 10 1 xxxxx xxxx 10 xxxxx xxxxx", kNop, "<"},
     {"11 111 0 01 10 xxxxxxxxxxxx xxxxx xxxxx", kNop, "<"},
-    {"1x 111 0 0x 11 xxxxxxxxxxxx xxxxx xxxxx", kUnknown, "<"},  // a sign extension of 32 or 64 bits to 32
+    // No registers: a sign extension of 32 or 64 bits to 32.
+    {"1x 111 0 00 11 0 xxxxxxxxx xx xxxxx xxxxx", kUnknown, "<"},
+    {"1x 111 0 00 11 1 xxxxx xxxx 10 xxxxx xxxxx", kUnknown, "<"},
+    {"1x 111 0 01 11 xxxxxxxxxxxx xxxxx xxxxx", kUnknown, "<"},
     // Integer registers; LDTR and STTR are as their like. Stores have 00 in bits 23 and 22.
     {"xx 111 0 00 00 0 xxxxxxxxx x0 nnnnn ttttt", kStore, "< Sn | Xt"},
     {"xx 111 0 00 00 0 xxxxxxxxx x1 nnnnn ttttt", kStore, "Sn < Sn | Xt"},
@@ -74,6 +78,8 @@ constexpr Row kMemory[] = {
 
 }  // namespace
 
-Rows memory_rows() { return kMemory; }
+Rows memory_rows() {
+  return kMemory;
+}
 
 }  // namespace dpubench::cores::a64

@@ -13,12 +13,13 @@ namespace dpubench::cores::a64 {
 
 /// Encoding of a class of instructions and what they do with registers.
 ///
-/// The encoding has 32 symbols, spaces aside: 0 and 1 are fixed, x is whatever does not matter, i is the offset of a direct branch in
-/// instructions, and d, n, m, a, t, u, s are fields of register numbers (l one of four bits, for the lower half of the vector registers).
+/// The encoding has 32 symbols, spaces aside: 0 and 1 are fixed, x is whatever does not matter, i is the offset of a direct
+/// branch in instructions, and d, n, m, a, t, u, s are fields of register numbers (l one of four bits, for the lower half of the
+/// vector registers).
 ///
-/// The operands are the registers written, '<', and those read: X (31 is the zero register), S (31 is the stack pointer) or V and the
-/// letter of a field, which +1 to +3 adds to; X and a number; F, the flags. Registers behind a '|' are addresses where they are written and
-/// data where they are read: Instruction::first_address and first_data.
+/// The operands are the registers written, '<', and those read: X (31 is the zero register), S (31 is the stack pointer) or V and
+/// the letter of a field, which +1 to +3 adds to; X and a number; F, the flags. Registers behind a '|' are addresses where they
+/// are written and data where they are read: Instruction::first_address and first_data.
 struct Row {
   struct Operand {
     enum class File : std::uint8_t { kZero, kStack, kVector, kFixed };
@@ -127,13 +128,13 @@ struct Row {
 
 /// The first row that a word matches is its own.
 using Rows = std::span<const Row>;
-Rows immediate_rows();     ///< C4.1.92, data processing with an immediate
-Rows register_rows();      ///< C4.1.95, data processing of registers
-Rows control_rows();       ///< C4.1.93, branches, exceptions and system instructions
-Rows memory_rows();        ///< C4.1.94, loads and stores of one to two registers, atomics
-Rows structure_rows();     ///< C4.1.94, loads and stores of vectors and their elements
-Rows float_rows();         ///< C4.1.96, scalar floating point
-Rows vector_rows();        ///< C4.1.96, NEON, and the scalar forms of its instructions
-Rows crypto_rows();        ///< C4.1.96, cryptographic instructions
+Rows immediate_rows();  ///< C4.1.92, data processing with an immediate
+Rows register_rows();   ///< C4.1.95, data processing of registers
+Rows control_rows();    ///< C4.1.93, branches, exceptions and system instructions
+Rows memory_rows();     ///< C4.1.94, loads and stores of one to two registers, atomics
+Rows structure_rows();  ///< C4.1.94, loads and stores of vectors and their elements
+Rows float_rows();      ///< C4.1.96, scalar floating point
+Rows vector_rows();     ///< C4.1.96, NEON, and the scalar forms of its instructions
+Rows crypto_rows();     ///< C4.1.96, cryptographic instructions
 
 }  // namespace dpubench::cores::a64

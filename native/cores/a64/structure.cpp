@@ -1,4 +1,5 @@
-// Loads and stores of vectors and of their elements: Arm ARM, C4.1.94. What Xm names is added to the address afterwards; 31 is an immediate.
+// Loads and stores of vectors and of their elements: Arm ARM, C4.1.94. What Xm names is added to the address afterwards; 31 is an
+// immediate.
 #include "cores/a64/row.hpp"
 
 namespace dpubench::cores::a64 {
@@ -56,6 +57,8 @@ constexpr Row kStructure[] = {
 
 }  // namespace
 
-Rows structure_rows() { return kStructure; }
+Rows structure_rows() {
+  return kStructure;
+}
 
 }  // namespace dpubench::cores::a64

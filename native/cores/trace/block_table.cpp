@@ -37,7 +37,8 @@ std::string read_text(CompressedFile& file, const std::string& what) {
 TraceHead read_head(CompressedFile& file) {
   std::array<std::byte, sizeof DPUBENCH_TRACE_MAGIC - 1> magic{};
   file.read_exactly(magic, "its head");
-  if (const std::string fault = magic_fault(magic, read_integer<std::uint32_t>(file, "its head")); !fault.empty()) file.refuse(fault);
+  if (const std::string fault = magic_fault(magic, read_integer<std::uint32_t>(file, "its head")); !fault.empty())
+    file.refuse(fault);
   TraceHead head;
   head.architecture = read_text(file, "the name of the architecture");
   if (head.architecture != "aarch64") {

@@ -44,7 +44,9 @@ CompressedFile::CompressedFile(CompressedFile&&) noexcept = default;
 CompressedFile& CompressedFile::operator=(CompressedFile&&) noexcept = default;
 CompressedFile::~CompressedFile() = default;
 
-void CompressedFile::refuse(const std::string& why) const { throw Error(state_->path.string() + ": " + why); }
+void CompressedFile::refuse(const std::string& why) const {
+  throw Error(state_->path.string() + ": " + why);
+}
 
 std::size_t CompressedFile::read(std::span<std::byte> out) {
   State& s = *state_;

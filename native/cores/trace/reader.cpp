@@ -17,7 +17,9 @@ constexpr std::uint64_t kAddressMask = (std::uint64_t{1} << DPUBENCH_ADDRESS_BIT
 /// An access is at most so long (the field has three bits): longer ones are several.
 constexpr std::uint64_t kMaxAccessBytes = 128;
 
-bool is_access(std::uint64_t word) { return (word & DPUBENCH_WORD_MARK) == DPUBENCH_WORD_ACCESS; }
+bool is_access(std::uint64_t word) {
+  return (word & DPUBENCH_WORD_MARK) == DPUBENCH_WORD_ACCESS;
+}
 
 /// Joins what one instruction accesses in a row to the fewest accesses whose sizes are powers of two: the emulator reports a pair
 /// as two and an LD4 byte by byte, in order of their addresses.
@@ -27,7 +29,8 @@ class Joiner {
 
   void add(const Access& access) {
     const std::uint64_t bytes = std::uint64_t{1} << access.size_log2;
-    if (bytes_ != 0 && access.index == first_.index && access.is_store == first_.is_store && access.address == first_.address + bytes_) {
+    if (bytes_ != 0 && access.index == first_.index && access.is_store == first_.is_store &&
+        access.address == first_.address + bytes_) {
       bytes_ += bytes;
       return;
     }
@@ -203,9 +206,17 @@ TraceReader::TraceReader(TraceReader&&) noexcept = default;
 TraceReader& TraceReader::operator=(TraceReader&&) noexcept = default;
 TraceReader::~TraceReader() = default;
 
-const TraceHead& TraceReader::head() const { return impl_->table().head; }
-std::span<const Block> TraceReader::blocks() const { return impl_->table().blocks; }
-const Step& TraceReader::next() { return impl_->next(); }
-void TraceReader::rewind() { impl_->rewind(); }
+const TraceHead& TraceReader::head() const {
+  return impl_->table().head;
+}
+std::span<const Block> TraceReader::blocks() const {
+  return impl_->table().blocks;
+}
+const Step& TraceReader::next() {
+  return impl_->next();
+}
+void TraceReader::rewind() {
+  impl_->rewind();
+}
 
 }  // namespace dpubench::cores
