@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from dpubench import programs, traces
 from dpubench.errors import EnvironmentFault, UserError
 
@@ -148,7 +147,7 @@ def test_what_cannot_be_traced_is_refused_by_name(tmp_path: Path, monkeypatch: p
         traces.capture(tmp_path / "absent", [], tmp_path / "trace")
     with pytest.raises(UserError, match="is no program for 64-bit Arm"):
         traces.capture(Path(sys.executable), [], tmp_path / "trace")
-    with pytest.raises(EnvironmentFault, match="exit status 1 under qemu-aarch64, before a region was opened; it said: .*no-such-core"):
+    with pytest.raises(EnvironmentFault, match=r"exit status 1 under qemu-aarch64, before a region was opened; it said: .*no-such-core"):
         traces.capture(program, [], tmp_path / "trace", cpu="no-such-core")
     program.chmod(0o644)
     with pytest.raises(UserError, match="is not executable"):
@@ -165,10 +164,10 @@ def test_what_cannot_be_traced_is_refused_by_name(tmp_path: Path, monkeypatch: p
 
 def plugin_says(arguments: str, emulator: str, program: Path) -> str:
     """What the plugin says when it is loaded otherwise than by capture()."""
-    words = [emulator, "-plugin", f"{programs.trace_plugin()}{arguments}", program]
+    words = [emulator, "-plugin", f"{programs.trace_plugin()}{arguments}", str(program)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60)
     assert done.returncode != 0
-    return done.stderr
+    return str(done.stderr)
 
 
 def test_the_plugin_refuses_what_it_does_not_know(tmp_path: Path) -> None:

@@ -26,12 +26,14 @@ constexpr Row kControl[] = {
     {"1101011 1001 11111 00001x nnnnn mmmmm", kBranch, "X30 < Xn Sm", Branch::kIndirectCall},  // BLRAA
     {"1101011 010x 11111 000000 11111 00000", kSystem, "<"},                                   // ERET, DRPS
     {"11010100 000 xxxxxxxxxxxxxxxx 000 xx", kSystem, "<"},                                    // SVC, HVC, SMC
+    {"11010100 101 xxxxxxxxxxxxxxxx 000 xx", kSystem, "<"},                                    // DCPS
     {"11010100 001 xxxxxxxxxxxxxxxx 000 00", kSystem, "<"},                                    // BRK
     {"11010100 010 xxxxxxxxxxxxxxxx 000 00", kSystem, "<"},                                    // HLT
     {"1101010100 0 00 011 0010 xxxx xxx 11111", kNop, "<"},                                    // hints
     {"1101010100 0 00 011 0001 0000 00x ttttt", kSystem, "< Xt"},                              // WFET, WFIT
     {"1101010100 0 00 011 0011 xxxx xxx 11111", kSystem, "<"},                                 // barriers, CLREX
-    {"1101010100 0 00 000 0100 xxxx 00x 11111", kInteger, "F < F"},                            // CFINV, XAFLAG
+    {"1101010100 0 00 000 0100 0000 000 11111", kInteger, "F < F"},                            // CFINV
+    {"1101010100 0 00 000 0100 xxxx 001 11111", kInteger, "F < F"},                            // XAFLAG
     {"1101010100 0 00 000 0100 xxxx 010 11111", kInteger, "F < F"},                            // AXFLAG
     {"1101010100 0 00 xxx 0100 xxxx xxx 11111", kSystem, "<"},                                 // MSR with an immediate
     {"1101010100 0 01 011 0111 0100 001 ttttt", kStore, "< Xt"},                               // DC ZVA

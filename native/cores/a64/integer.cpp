@@ -32,6 +32,7 @@ constexpr Row kRegister[] = {
     {"x x 1 01011 00 1 mmmmm xxx xxx nnnnn ddddd", kInteger, "Xd F < Sn Xm"},
     {"x x 0 11010000 mmmmm 000000 nnnnn ddddd", kInteger, "Xd < Xn Xm F"},    // ADC, SBC
     {"x x 1 11010000 mmmmm 000000 nnnnn ddddd", kInteger, "Xd F < Xn Xm F"},  // ADCS, SBCS
+    {"1 x 0 11010000 mmmmm 001 xxx nnnnn ddddd", kInteger, "Sd < Sn Xm"},     // ADDPT, SUBPT
     {"1 0 1 11010000 xxxxxx 00001 nnnnn 0 xxxx", kInteger, "F < Xn F"},       // RMIF
     {"0 0 1 11010000 000000 x 0010 nnnnn 0 1101", kInteger, "F < Xn F"},      // SETF8, SETF16
     {"x x 1 11010010 mmmmm xxxx 00 nnnnn 0 xxxx", kInteger, "F < Xn Xm F"},   // CCMN, CCMP
@@ -39,6 +40,7 @@ constexpr Row kRegister[] = {
     {"x x 0 11010100 mmmmm xxxx 0x nnnnn ddddd", kInteger, "Xd < Xn Xm F"},   // CSEL and its like
     // Three sources.
     {"x 00 11011 000 mmmmm x aaaaa nnnnn ddddd", kMultiply, "Xd < Xn Xm Xa"},  // MADD, MSUB
+    {"1 00 11011 011 mmmmm x aaaaa nnnnn ddddd", kMultiply, "Xd < Xn Xm Xa"},  // MADDPT, MSUBPT
     {"1 00 11011 x01 mmmmm x aaaaa nnnnn ddddd", kMultiply, "Xd < Xn Xm Xa"},  // SMADDL and its like
     {"1 00 11011 x10 mmmmm 0 xxxxx nnnnn ddddd", kMultiply, "Xd < Xn Xm"},     // SMULH, UMULH
     // Two sources.

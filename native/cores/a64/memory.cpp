@@ -20,7 +20,9 @@ constexpr Row kMemory[] = {
     {"xx 001000 110 xxxxx x xxxxx nnnnn ttttt", kLoad, "Xt < Sn"},                           // LDAR, LDLAR
     {"xx 011001 00 0 xxxxxxxxx 00 nnnnn ttttt", kStore, "< Sn | Xt"},                        // STLUR
     {"xx 011001 xx 0 xxxxxxxxx 00 nnnnn ttttt", kLoad, "Xt < Sn"},                           // LDAPUR
-    {"xx 111000 101 xxxxx 1 100 00 nnnnn ttttt", kLoad, "Xt < Sn"},                          // LDAPR
+    {"xx 011101 x0 0 xxxxxxxxx 10 nnnnn ttttt", kStore, "< Sn | Vt"},
+    {"xx 011101 x1 0 xxxxxxxxx 10 nnnnn ttttt", kLoad, "Vt < Sn"},
+    {"xx 111000 101 xxxxx 1 100 00 nnnnn ttttt", kLoad, "Xt < Sn"},  // LDAPR
     // Memory tags: the tag that is stored is in the upper bits of a register that may be the stack pointer.
     {"11 011001 01 1 xxxxxxxxx 00 nnnnn ttttt", kLoad, "Xt < Sn Xt"},     // LDG
     {"11 011001 xx 1 xxxxxxxxx 10 nnnnn ttttt", kStore, "< Sn | St"},     // STG, STZG, ST2G, STZ2G
