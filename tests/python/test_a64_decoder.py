@@ -34,7 +34,8 @@ BY_TEXT = (
     (r"(fdiv|fsqrt) ", "float_divide"),
     (r"(rmif|setf(8|16)|cfinv|xaflag|axflag) ", "integer"),
     (
-        r"(dmb|dsb|isb|sb|ssbb|pssbb|clrex|svc|hvc|smc|brk|hlt|eret|drps|mrs|msr|sysl?|dc|ic|at|tlbi|cfp|cpp|dvp|cosp|brb|trcit|gcs\w+|wf[ei]t|dfb|tcommit|dcps\d) ",
+        r"(dmb|dsb|isb|sb|ssbb|pssbb|clrex|svc|hvc|smc|brk|hlt|eret|drps|mrs|msr|sysl?|dc|ic|at|tlbi|"
+        r"cfp|cpp|dvp|cosp|brb|trcit|gcs\w+|wf[ei]t|dfb|tcommit|dcps\d) ",
         "system",
     ),
     (r"f\w+ v", "simd simd_multiply"),
@@ -109,14 +110,14 @@ def accesses(word: int, instruction: Any) -> tuple[frozenset[int], frozenset[int
 def is_beyond(word: int, name: str) -> bool:
     """Whether an instruction belongs to an extension that the decoder leaves out.
 
-    These are SVE and SME, LS64, MOPS, atomics of 128
-    bits and of floating point, FP8, authentication with the program counter.
+    These are SVE and SME, LS64, MOPS, atomics of 128 bits and of floating point, FP8, authentication with the program counter.
     """
     if word >> 25 & 0xF in (0, 1, 2, 3):
         return True
     if word >> 22 == 0b1101010100 and word >> 19 & 3 == 0:  # reserved hints, which Capstone shows as system registers
         return True
-    beyond = r"cpy\w+|set[gpme]\w*|(ld|st)64b\w*|rcw\w+|ldt?(add|clr|set)p?\w*|swpt?p?\w*|sysp|msrr|mrrs|ld[ai]?app?\w*|st[il]\w+p|gcs\w+|tcancel|auti[ab]sppc|reta[ab]sppcr?"
+    beyond = r"cpy\w+|set[gpme]\w*|(ld|st)64b\w*|rcw\w+|"
+    beyond += r"ldt?(add|clr|set)p?\w*|swpt?p?\w*|sysp|msrr|mrrs|ld[ai]?app?\w*|st[il]\w+p|gcs\w+|tcancel|auti[ab]sppc|reta[ab]sppcr?"
     floats = r"fmlal[lbt]*|fdot|fcvtn2?|b?f[12]?cvtl2?|fmmla|fscale|fam\w+|luti[24]|fvdot"
     return re.fullmatch(f"{beyond}|{floats}", name) is not None
 

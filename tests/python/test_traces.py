@@ -76,6 +76,16 @@ def test_a_kernel_gives_the_same_bytes_twice_whatever_the_environment_is(tmp_pat
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
 
 
+def test_only_the_thread_that_opens_the_region_is_recorded(tmp_path: Path) -> None:
+    program = assemble(tmp_path, "threads")
+    for name in ("one", "two"):
+        traces.capture(program, [], tmp_path / name)
+        found = inspect(tmp_path / name)
+        assert found["kinds"] == {"nop": 2, "atomic": 1000, "load": 1000, "integer": 1000, "branch": 1000}
+        assert (found["messages"], found["stores"]) == (1000, 1000)
+    assert (tmp_path / "one" / "stream").read_bytes() == (tmp_path / "two" / "stream").read_bytes()
+
+
 @pytest.mark.parametrize(
     ("case", "parts"),
     [

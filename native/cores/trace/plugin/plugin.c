@@ -4,8 +4,8 @@
  *
  *     qemu-aarch64 -plugin libdpubench-trace.so,folder=FOLDER,kernel=TEXT,cpu=TEXT,digest=TEXT PROGRAM
  *
- * One thread is recorded, the one that opens the region; others may run beside it. Whatever goes wrong ends the process with a message
- * and leaves a trace without an end mark.
+ * One thread is recorded, the one that opens the region; others may run beside it. Whatever goes wrong ends the process with a
+ * message and leaves a trace without an end mark.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,10 +26,10 @@
 
 enum { FAILED_STATUS = 70, BUFFER_WORDS = 1 << 16, BUCKETS = 1 << 16, NOBODY = -1, HEAD_TEXTS = 4 };
 
-/* A run of instructions as translated. It gets its number when it is first executed in a region, so that numbers do not depend on what
-   was translated elsewhere, and the table holds only what the stream names. */
+/* A run of instructions as translated. It gets its number when it is first executed in a region, so that numbers do not depend on
+   what was translated elsewhere, and the table holds only what the stream names. */
 struct block {
-  struct block *next; /* of the same bucket */
+  struct block* next; /* of the same bucket */
   uint64_t pc;
   uint32_t count;
   uint32_t number;
@@ -37,10 +37,10 @@ struct block {
 };
 
 static struct {
-  struct sink *blocks;
-  struct sink *stream;
-  volatile uint64_t *progress; /* state and messages, in a file that outlives the process */
-  const char *folder;
+  struct sink* blocks;
+  struct sink* stream;
+  volatile uint64_t* progress; /* state and messages, in a file that outlives the process */
+  const char* folder;
   pid_t process; /* the traced one; what it forks records nothing */
   int recorded;  /* the CPU whose region is open, or NOBODY */
   int regions;
@@ -49,12 +49,12 @@ static struct {
   uint64_t executed;
   size_t words;
   uint64_t buffer[BUFFER_WORDS];
-  struct block *buckets[BUCKETS]; /* touched in translation alone, which QEMU does under a lock */
+  struct block* buckets[BUCKETS]; /* touched in translation alone, which QEMU does under a lock */
 } trace = {.recorded = NOBODY};
 
 QEMU_PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_INTERFACE;
 
-static void fail(const char *message) {
+static void fail(const char* message) {
   fprintf(stderr, "dpubench-trace: %s\n", message);
   if (trace.progress != NULL) trace.progress[0] = DPUBENCH_CAPTURE_FAILED;
   /* Nothing of QEMU's may run: the traced program is in the middle of an instruction. */
@@ -77,7 +77,7 @@ static void put_mark(enum dpubench_mark kind, uint64_t value) {
   put(DPUBENCH_WORD_MARK | value << DPUBENCH_MARK_SHIFT | (uint64_t)kind);
 }
 
-static void number(struct block *block) {
+static void number(struct block* block) {
   const uint32_t head[2] = {trace.numbered, block->count};
   block->number = trace.numbered++;
   if (getpid() != trace.process) return;
@@ -86,30 +86,30 @@ static void number(struct block *block) {
   sink_write(trace.blocks, block->words, block->count * sizeof block->words[0]);
 }
 
-static void on_block(unsigned int cpu, void *data) {
-  struct block *block = data;
+static void on_block(unsigned int cpu, void* data) {
+  struct block* block = data;
   if ((int)cpu != trace.recorded) return;
   if (block->number == DPUBENCH_NO_BLOCK) number(block);
   trace.executed += block->count;
   put(block->number);
 }
 
-static void on_access(unsigned int cpu, qemu_plugin_meminfo_t info, uint64_t address, void *data) {
+static void on_access(unsigned int cpu, qemu_plugin_meminfo_t info, uint64_t address, void* data) {
   if ((int)cpu != trace.recorded) return;
-  put(DPUBENCH_WORD_ACCESS | (address & ((1ULL << DPUBENCH_ADDRESS_BITS) - 1)) | (uint64_t)(uintptr_t)data << DPUBENCH_INDEX_SHIFT |
-      (uint64_t)qemu_plugin_mem_size_shift(info) << DPUBENCH_SIZE_SHIFT |
+  put(DPUBENCH_WORD_ACCESS | (address & ((1ULL << DPUBENCH_ADDRESS_BITS) - 1)) |
+      (uint64_t)(uintptr_t)data << DPUBENCH_INDEX_SHIFT | (uint64_t)qemu_plugin_mem_size_shift(info) << DPUBENCH_SIZE_SHIFT |
       (uint64_t)qemu_plugin_mem_is_store(info) << DPUBENCH_STORE_SHIFT);
 }
 
 /* --- marks; `data` is the address of the hint */
 
-static void fail_at(const char *what, const void *data) {
+static void fail_at(const char* what, const void* data) {
   char message[200];
   snprintf(message, sizeof message, "%s at address 0x%" PRIxPTR, what, (uintptr_t)data);
   fail(message);
 }
 
-static void on_open(unsigned int cpu, void *data) {
+static void on_open(unsigned int cpu, void* data) {
   if (trace.recorded != NOBODY) fail_at("a region is opened while one is open,", data);
   trace.recorded = (int)cpu;
   trace.regions++;
@@ -117,7 +117,7 @@ static void on_open(unsigned int cpu, void *data) {
   put_mark(DPUBENCH_MARK_OPEN, 0);
 }
 
-static void on_close(unsigned int cpu, void *data) {
+static void on_close(unsigned int cpu, void* data) {
   if (trace.recorded == NOBODY) fail_at("a region is closed while none is open,", data);
   if (trace.recorded != (int)cpu) fail_at("a region is closed by another thread than the one that opened it,", data);
   put_mark(DPUBENCH_MARK_CLOSE, 0);
@@ -125,7 +125,7 @@ static void on_close(unsigned int cpu, void *data) {
   trace.progress[0] = DPUBENCH_AFTER_REGION;
 }
 
-static void on_message(unsigned int cpu, void *data) {
+static void on_message(unsigned int cpu, void* data) {
   (void)data;
   if (trace.recorded != (int)cpu) return; /* a kernel may run outside regions too, to warm up */
   put_mark(DPUBENCH_MARK_MESSAGE, 0);
@@ -134,7 +134,7 @@ static void on_message(unsigned int cpu, void *data) {
 
 /* --- translation */
 
-static uint32_t word_of(const struct qemu_plugin_insn *instruction) {
+static uint32_t word_of(const struct qemu_plugin_insn* instruction) {
   uint32_t word = 0;
   if (qemu_plugin_insn_size(instruction) != sizeof word) fail("an instruction is not four bytes long; only aarch64 is traced");
   memcpy(&word, qemu_plugin_insn_data(instruction), sizeof word);
@@ -151,15 +151,15 @@ static qemu_plugin_executed_fn marker(uint32_t word) {
 }
 
 /* The block of these instructions, as it was when they were translated before. */
-static struct block *remember(uint64_t pc, const uint32_t *words, uint32_t count) {
+static struct block* remember(uint64_t pc, const uint32_t* words, uint32_t count) {
   uint64_t hash = pc;
   for (uint32_t i = 0; i < count; i++) hash = (hash ^ words[i]) * 0x9e3779b97f4a7c15ULL;
-  struct block **place = &trace.buckets[(hash >> 32) % BUCKETS];
+  struct block** place = &trace.buckets[(hash >> 32) % BUCKETS];
   for (; *place != NULL; place = &(*place)->next) {
-    const struct block *known = *place;
+    const struct block* known = *place;
     if (known->pc == pc && known->count == count && memcmp(known->words, words, count * sizeof *words) == 0) return *place;
   }
-  struct block *block = malloc(sizeof *block + count * sizeof *words);
+  struct block* block = malloc(sizeof *block + count * sizeof *words);
   if (block == NULL) fail("out of memory");
   *block = (struct block){.pc = pc, .count = count, .number = DPUBENCH_NO_BLOCK};
   memcpy(block->words, words, count * sizeof *words);
@@ -168,10 +168,10 @@ static struct block *remember(uint64_t pc, const uint32_t *words, uint32_t count
 }
 
 /* Instructions `begin` up to `end` of a translated block, none of them a marker, are one block of the trace. */
-static void instrument(struct qemu_plugin_tb *translated, size_t begin, size_t end, const uint32_t *words) {
+static void instrument(struct qemu_plugin_tb* translated, size_t begin, size_t end, const uint32_t* words) {
   if (begin == end) return;
-  struct qemu_plugin_insn *first = qemu_plugin_tb_get_insn(translated, begin);
-  struct block *block = remember(qemu_plugin_insn_vaddr(first), words + begin, (uint32_t)(end - begin));
+  struct qemu_plugin_insn* first = qemu_plugin_tb_get_insn(translated, begin);
+  struct block* block = remember(qemu_plugin_insn_vaddr(first), words + begin, (uint32_t)(end - begin));
   if (begin == 0) {
     qemu_plugin_register_vcpu_tb_exec_cb(translated, on_block, QEMU_PLUGIN_CB_NO_REGS, block);
   } else {
@@ -179,12 +179,12 @@ static void instrument(struct qemu_plugin_tb *translated, size_t begin, size_t e
   }
   for (size_t i = begin; i < end; i++) {
     /* QEMU emits the call only where the instruction accesses memory. */
-    qemu_plugin_register_vcpu_mem_cb(qemu_plugin_tb_get_insn(translated, i), on_access, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW,
-                                     (void *)(i - begin));
+    qemu_plugin_register_vcpu_mem_cb(qemu_plugin_tb_get_insn(translated, i), on_access, QEMU_PLUGIN_CB_NO_REGS,
+                                     QEMU_PLUGIN_MEM_RW, (void*)(i - begin));
   }
 }
 
-static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *translated) {
+static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb* translated) {
   (void)id;
   trace.is_running = true;
   uint32_t words[DPUBENCH_BLOCK_INSTRUCTIONS];
@@ -192,14 +192,14 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *translate
   if (count > DPUBENCH_BLOCK_INSTRUCTIONS) fail("QEMU translated more instructions at once than a block of a trace holds");
   size_t begin = 0;
   for (size_t i = 0; i < count; i++) {
-    struct qemu_plugin_insn *instruction = qemu_plugin_tb_get_insn(translated, i);
+    struct qemu_plugin_insn* instruction = qemu_plugin_tb_get_insn(translated, i);
     words[i] = word_of(instruction);
     const qemu_plugin_executed_fn mark = marker(words[i]);
     if (mark == NULL) continue;
     /* What is recorded begins and ends at the marker, which is itself no instruction of the kernel. */
     instrument(translated, begin, i, words);
     begin = i + 1;
-    void *address = (void *)(uintptr_t)qemu_plugin_insn_vaddr(instruction);
+    void* address = (void*)(uintptr_t)qemu_plugin_insn_vaddr(instruction);
     qemu_plugin_register_vcpu_insn_exec_cb(instruction, mark, QEMU_PLUGIN_CB_NO_REGS, address);
   }
   instrument(translated, begin, count, words);
@@ -207,7 +207,7 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *translate
 
 /* --- beginning and end */
 
-static void on_exit_of_program(qemu_plugin_id_t id, void *data) {
+static void on_exit_of_program(qemu_plugin_id_t id, void* data) {
   (void)id;
   (void)data;
   /* An emulator that cannot start the program says why. */
@@ -222,14 +222,14 @@ static void on_exit_of_program(qemu_plugin_id_t id, void *data) {
   sink_close(trace.blocks);
 }
 
-static void open_progress(const char *folder) {
+static void open_progress(const char* folder) {
   static const uint64_t zero[2];
   char path[4096];
   char message[4200];
   snprintf(path, sizeof path, "%s/%s", folder, DPUBENCH_TRACE_PROGRESS);
   const int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   /* Written, and not just made that long, so that a full disk is an error here and no SIGBUS later. */
-  void *map = MAP_FAILED;
+  void* map = MAP_FAILED;
   if (file >= 0 && write(file, zero, sizeof zero) == (ssize_t)sizeof zero) {
     map = mmap(NULL, sizeof zero, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   }
@@ -241,7 +241,7 @@ static void open_progress(const char *folder) {
   trace.progress = map;
 }
 
-static void write_heads(const char *const texts[HEAD_TEXTS]) {
+static void write_heads(const char* const texts[HEAD_TEXTS]) {
   const uint32_t version = DPUBENCH_TRACE_VERSION;
   const uint64_t wide_version = version;
   const size_t magic_bytes = strlen(DPUBENCH_TRACE_MAGIC);
@@ -256,7 +256,7 @@ static void write_heads(const char *const texts[HEAD_TEXTS]) {
   sink_write(trace.stream, &wide_version, sizeof wide_version);
 }
 
-QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv) {
+QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t* info, int argc, char** argv) {
   /* The interface is binary: of one that changed, not even the names of functions would tell. */
   if (info->version.min > QEMU_PLUGIN_INTERFACE || info->version.cur < QEMU_PLUGIN_INTERFACE) {
     fprintf(stderr, "dpubench-trace: this QEMU serves plugin interfaces %d to %d, and the plugin was made for %d: use QEMU 7.2\n",
@@ -267,8 +267,8 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_
     fprintf(stderr, "dpubench-trace: only programs under qemu-aarch64 are traced, and this emulates %s\n", info->target_name);
     return 1;
   }
-  static const char *const keys[HEAD_TEXTS] = {"folder=", "kernel=", "cpu=", "digest="};
-  const char *values[HEAD_TEXTS] = {NULL, "", "", ""};
+  static const char* const keys[HEAD_TEXTS] = {"folder=", "kernel=", "cpu=", "digest="};
+  const char* values[HEAD_TEXTS] = {NULL, "", "", ""};
   for (int i = 0; i < argc; i++) {
     int key = 0;
     while (key < HEAD_TEXTS && strncmp(argv[i], keys[key], strlen(keys[key])) != 0) key++;
@@ -287,7 +287,7 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_
   open_progress(trace.folder);
   trace.blocks = sink_open(trace.folder, DPUBENCH_TRACE_BLOCKS, fail);
   trace.stream = sink_open(trace.folder, DPUBENCH_TRACE_STREAM, fail);
-  write_heads((const char *const[HEAD_TEXTS]){"aarch64", values[1], values[2], values[3]});
+  write_heads((const char* const[HEAD_TEXTS]){"aarch64", values[1], values[2], values[3]});
   qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
   qemu_plugin_register_atexit_cb(id, on_exit_of_program, NULL);
   return 0;

@@ -12,26 +12,27 @@
 #include <unistd.h>
 #include <zstd.h>
 
-/* Level 1 makes traces some 30 % larger than level 3 does and takes half the time; tables that fit the L2 matter more than either. */
+/* Level 1 makes traces some 30 % larger than level 3 does and takes half the time; tables that fit the L2 matter more than
+ * either. */
 enum { SINK_LEVEL = 1 };
 
 struct sink {
   int file;
-  ZSTD_CCtx *context;
-  char *out;
+  ZSTD_CCtx* context;
+  char* out;
   size_t out_bytes;
   sink_fail_fn fail;
   char path[4096];
 };
 
-static void fail_with(struct sink *sink, const char *what, const char *reason) {
+static void fail_with(struct sink* sink, const char* what, const char* reason) {
   char message[5000];
   snprintf(message, sizeof message, "%s: %s: %s", sink->path, what, reason);
   sink->fail(message);
 }
 
-struct sink *sink_open(const char *folder, const char *name, sink_fail_fn fail) {
-  struct sink *sink = calloc(1, sizeof *sink);
+struct sink* sink_open(const char* folder, const char* name, sink_fail_fn fail) {
+  struct sink* sink = calloc(1, sizeof *sink);
   if (sink == NULL) {
     fail("out of memory");
     return NULL;
@@ -51,7 +52,7 @@ struct sink *sink_open(const char *folder, const char *name, sink_fail_fn fail) 
 
 /* A limit on the size of files would end the process by a signal, and the traced program may have a handler for it: here it is an
    error of write() like a full disk. */
-static void write_all(struct sink *sink, const char *data, size_t bytes) {
+static void write_all(struct sink* sink, const char* data, size_t bytes) {
   sigset_t limit;
   sigset_t former;
   sigemptyset(&limit);
@@ -67,7 +68,7 @@ static void write_all(struct sink *sink, const char *data, size_t bytes) {
   pthread_sigmask(SIG_SETMASK, &former, NULL);
 }
 
-static void compress(struct sink *sink, ZSTD_inBuffer *in, ZSTD_EndDirective how) {
+static void compress(struct sink* sink, ZSTD_inBuffer* in, ZSTD_EndDirective how) {
   size_t left = 1;
   do {
     ZSTD_outBuffer out = {sink->out, sink->out_bytes, 0};
@@ -77,12 +78,12 @@ static void compress(struct sink *sink, ZSTD_inBuffer *in, ZSTD_EndDirective how
   } while (how == ZSTD_e_end ? left != 0 : in->pos < in->size);
 }
 
-void sink_write(struct sink *sink, const void *data, size_t bytes) {
+void sink_write(struct sink* sink, const void* data, size_t bytes) {
   ZSTD_inBuffer in = {data, bytes, 0};
   compress(sink, &in, ZSTD_e_continue);
 }
 
-void sink_close(struct sink *sink) {
+void sink_close(struct sink* sink) {
   ZSTD_inBuffer in = {NULL, 0, 0};
   compress(sink, &in, ZSTD_e_end);
   /* Some file systems say only now that there is no room. */

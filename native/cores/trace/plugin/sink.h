@@ -10,12 +10,12 @@
 struct sink;
 
 /* Ends the process with `message` as the reason; what sinks call when they cannot go on. */
-typedef void (*sink_fail_fn)(const char *message);
+typedef void (*sink_fail_fn)(const char* message);
 
 /* A new file `folder`/`name`; one that is there already is a failure. */
-struct sink *sink_open(const char *folder, const char *name, sink_fail_fn fail);
-void sink_write(struct sink *sink, const void *data, size_t bytes);
+struct sink* sink_open(const char* folder, const char* name, sink_fail_fn fail);
+void sink_write(struct sink* sink, const void* data, size_t bytes);
 /* Ends the compressed frame and the file: what lacks this was cut off, which a reader sees. */
-void sink_close(struct sink *sink);
+void sink_close(struct sink* sink);
 
 #endif
