@@ -92,6 +92,7 @@ def problems(text: str) -> list[str]:
         ("trial: {duration: 0s}", "p.yaml:2: trial.duration: a time must be above 0, not '0s'"),
         ("server_cpus: 0", "p.yaml:2: server_cpus: the number of CPUs must lie between 1 and 1024, not 0"),
         ("workloads: [{name: flow-table, engine: x}]", "p.yaml:2: workloads.0.engine: unknown key 'engine'; did you mean 'engines'?"),
+        ("port_arguments: {pci: {address: [a, b]}}", "p.yaml:2: port_arguments.pci.address: "),
         ("ports: []", "p.yaml:2: ports: an empty list measures nothing: name at least one"),
     ],
 )
@@ -112,6 +113,10 @@ def test_built_in_plans_are_valid_and_survive_writing(name: str) -> None:
         (["--set", "workloads=flow-tabel"], "--set workloads: unknown workload 'flow-tabel'; did you mean 'flow-table'?"),
         (["--set", "ports=memfi"], "unknown kind of port 'memfi'; did you mean 'memif'?"),
         (["--set", "port_arguments.memif.rign=3"], "port memif has no argument 'rign'; did you mean 'ring'?"),
+        (["--set", "port_arguments.memif.all-host.rign=3"], "port memif has no argument 'rign'; did you mean 'ring'?"),
+        (["--set", "port_arguments.memif.all-host=3"], "all-host holds arguments: write port_arguments.memif.all-host.ARGUMENT"),
+        (["--set", "port_arguments.memif.all-hots.ring=3"], "'all-hots' is no placement; did you mean 'all-host'?"),
+        (["--set", "port_arguments.memif.split.ring=3"], "the client's link of a split is told what stands under all-host"),
         (["--engine", "hypercsan"], "no stage of the chosen workloads has the engine 'hypercsan'; did you mean 'hyperscan'?"),
         (["--param", "flow=3"], "no chosen workload has the parameter 'flow'; did you mean 'flows'?"),
         (["--set", "server_cpus=500"], "need 501, and there are"),

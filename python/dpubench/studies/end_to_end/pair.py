@@ -15,7 +15,7 @@ from dpubench.errors import EnvironmentFault
 from dpubench.results.store import Event
 from dpubench.runner.setting import Listener
 from dpubench.studies.end_to_end import links
-from dpubench.studies.end_to_end.expand import Configuration, signature_share
+from dpubench.studies.end_to_end.expand import Configuration, link_end, signature_share
 from dpubench.studies.end_to_end.plan import Plan
 from dpubench.targets import Target
 from dpubench.workers.checks import parse_datapath_event
@@ -147,7 +147,8 @@ class Pair:
 
     def _start(self) -> None:
         configuration, plan = self.configuration, self.plan
-        ends = self._stack.enter_context(links.joined(configuration.port, plan.port_arguments.get(configuration.port, {}), self.max_frame))
+        arguments = links.arguments_of(plan.port_arguments.get(configuration.port, {}), link_end(configuration.placement))
+        ends = self._stack.enter_context(links.joined(configuration.port, arguments, self.max_frame))
         self.ends = ends
         cpu, server_cpus, _ = self.setting.cpus_of(configuration)
         self._client_cpu, self._server_cpus = cpu, server_cpus

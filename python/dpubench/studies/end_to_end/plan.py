@@ -19,6 +19,8 @@ IMIX_SIZES: Final = ((64, 7), (594, 4), (1518, 1))
 FLOOD: Final = "flood"
 RECORDED: Final = "recorded"
 MAX_BURST: Final = 256
+#: Placements by where the client's link ends; that of a split ends where that of all-host does.
+LINK_ENDS: Final = ("all-host", "all-device")
 #: A trial of at least this length is one of RFC 2544.
 RFC2544_TRIAL_S: Final = 60.0
 
@@ -197,7 +199,8 @@ class Plan(StudyPlan):
     #: of each stage: its default engine, the best one (a short trial of each decides), all (one stage varied at a time), or those named
     engines: Literal["default", "best", "all"] | Words = "default"
     ports: Words = Field(default=["memif"])
-    port_arguments: dict[str, dict[str, Word]] = Field(default_factory=dict)  #: kind -> argument -> value
+    #: kind -> argument -> value; under a placement (one of LINK_ENDS) what its links alone are told
+    port_arguments: dict[str, dict[str, Word | dict[str, Word]]] = Field(default_factory=dict)
     placements: Annotated[list[Literal["all-host", "all-device", "split"]], BeforeValidator(listed)] = Field(default=["all-host"])
     device: Word = "local"  #: target of all-device, and of a split's second part
     split: dict[str, Words] = Field(default_factory=dict)  #: workload -> stages of a split's first part; default: the first stage
