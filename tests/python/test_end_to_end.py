@@ -92,7 +92,8 @@ def problems(text: str) -> list[str]:
         ("trial: {duration: 0s}", "p.yaml:2: trial.duration: a time must be above 0, not '0s'"),
         ("server_cpus: 0", "p.yaml:2: server_cpus: the number of CPUs must lie between 1 and 1024, not 0"),
         ("workloads: [{name: flow-table, engine: x}]", "p.yaml:2: workloads.0.engine: unknown key 'engine'; did you mean 'engines'?"),
-        ("port_arguments: {pci: {address: [a, b]}}", "p.yaml:2: port_arguments.pci.address: "),
+        ("port_arguments: {pci: {address: [a, b]}}", "p.yaml:2: port_arguments.pci.address: expected a word or a number, not list"),
+        ("port_arguments: {pci: {all-host: {x: [1]}}}", "p.yaml:2: port_arguments.pci.all-host: x: expected a word or a number, not list"),
         ("ports: []", "p.yaml:2: ports: an empty list measures nothing: name at least one"),
     ],
 )
