@@ -182,7 +182,7 @@ def test_each_trial_goes_through_its_steps_in_order(bench: Bench, run: Any) -> N
         ({"study": "operators"}, "'operators' is a required property"),
         ({"points": [{"id": "x", "configuration": "y", "failure": ""}]}, "points.0: 'unavailable' is a required property"),
         ({"loads": {"64": []}}, "loads.64: "),
-        ({"loads": {"64": [{"name": "x", "kind": "fast", "schedule": "constant", "rate_pps": 1.0, "loss_goal": None}]}}, "loads.64.0.kind: 'fast' is not"),
+        ({"loads": {"64": [{"name": "x", "kind": "fast", "schedule": "flood", "rate_pps": 1, "loss_goal": None}]}}, "loads.64.0.kind: 'fast' is not"),
         ({"rounds": [{"number": 0, "started": "x", "elapsed_s": 1, "cycles": 1, "windows": 1, "whole": True}]}, "rounds.0: "),
         ({"status": "done"}, "status: 'done' is not one of"),
     ],

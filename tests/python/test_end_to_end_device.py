@@ -91,7 +91,8 @@ def test_servers_on_the_host_and_on_a_device_answer_every_packet_each_at_its_own
     for row in rows:
         assert_accounted(row)
     links = {tuple(r["configuration"].split("/")[i] for i in (0, 3, 4)) for r in rows}
-    assert links == {(w, *link) for w in ("flow-table", "forward") for link in (("all-host", "socket"), ("all-host", "memif"), ("all-device", "socket"))}
+    ends = (("all-host", "socket"), ("all-host", "memif"), ("all-device", "socket"))
+    assert links == {(workload, *end) for workload in ("flow-table", "forward") for end in ends}
     told = {c["placement"]: c["ready"]["server"]["ports"][0]["detail"] for c in record["configurations"] if c["port"] == "socket"}
     assert told["all-host"] != told["all-device"]
     assert any(r["received"] > 0 for r in rows)
