@@ -97,13 +97,18 @@ class Bench:
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Bench:
-    bench = Bench(tmp_path)
+    return bench_in(tmp_path)
+
+
+def bench_in(folder: Path) -> Bench:
+    """Scripted programs in ``folder``, which do as they should until a script says otherwise."""
+    bench = Bench(folder)
     make_program(bench.programs)
     bench.script()
     bench.environment = {
         **{k: v for k, v in os.environ.items() if not k.startswith("DPUBENCH_")},
-        "PYTHONPATH": str(ROOT / "python"), "DPUBENCH_PROGRAMS": str(bench.programs), "XDG_CACHE_HOME": str(tmp_path / "cache"),
-        "SCRIPT": str(tmp_path / "script.json"), "COLUMNS": "160", "TERM": "dumb",
+        "PYTHONPATH": str(ROOT / "python"), "DPUBENCH_PROGRAMS": str(bench.programs), "XDG_CACHE_HOME": str(folder / "cache"),
+        "SCRIPT": str(folder / "script.json"), "COLUMNS": "160", "TERM": "dumb",
     }  # fmt: skip
     return bench
 

@@ -268,8 +268,10 @@ def test_a_link_that_goes_down_in_a_trial_and_comes_back(pairs: Pairs, kind: str
             for timer in timers:
                 timer.join()
         assert 0 < done.trial["received"] < done.trial["due"]
+        assert "is gone" in done.cpu_withheld, "the interface's threads ended with it"
         again = held_to_account(pair, duration_s=0.3)
         assert again.trial["received"] > 0, "nothing comes through the link that is up again"
+        assert not [why for work in pair._receive_work if (why := network.elsewhere(work))], "the new threads are where the former were"
         pair.end()
 
 

@@ -156,14 +156,22 @@ class Pair:
         self._servers = self._start_servers(ends)
         self._client = self._worker("client", self.setting.client, programs.TRAFFIC, ends.client_prefix, self._traffic_job(ends.client))
         self._await_ready("client", self._client)
-        self._receive_work: network.ReceiveWork | None = None
+        self._receive_work: list[network.ReceiveWork] = []  # the server's, and the client's
         self._no_receive_work = ""
         if ends.receiving is not None and ends.returning is not None:
+            places = ((ends.receiving, server_cpus[0][0]), (ends.returning, cpu))  # or what comes back is received on the server's CPU
             try:
-                network.move_receive_work(ends.returning, cpu)  # or what comes back is received on the server's CPU
-                self._receive_work = network.move_receive_work(ends.receiving, server_cpus[0][0])
+                self._receive_work = [network.move_receive_work(side, at) for side, at in places]
             except EnvironmentFault as fault:
                 self._no_receive_work = str(fault)
+
+    def _keep_receive_work(self) -> str:
+        """Moves the kernel's receive work once more where an interface went down and up since; why it is elsewhere, or nothing."""
+        try:
+            self._receive_work = [network.moved_again(work) for work in self._receive_work]
+        except EnvironmentFault as fault:
+            return str(fault)
+        return self._no_receive_work
 
     def _start_servers(self, ends: links.Ends) -> list[Worker]:
         """The last one on the way first: who waits for a peer opens its port before."""
@@ -250,9 +258,10 @@ class Pair:
         """
         self.number += 1
         number, plan = self.number, self.plan
+        withheld = self._keep_receive_work()
         for i, server in enumerate(self._servers):
             self._ask(_side(i, len(self._servers)), server, {"begin": number}, "begun")
-        before = network.receive_counts(self._receive_work) if self._receive_work is not None else None
+        before = network.receive_counts(*self._receive_work)
         spec: dict[str, Any] = {
             "number": number, "schedule": schedule, "ramp_s": plan.trial.ramp, "duration_s": duration_s, "drain_s": plan.trial.drain,
         }  # fmt: skip
@@ -261,10 +270,10 @@ class Pair:
         if schedule == "burst":
             spec["burst_packets"] = plan.burst_packets
         trial = self._ask("client", self._client, {"trial": spec}, "trial")
-        withheld = self._no_receive_work
-        if before is not None and self._receive_work is not None:
-            counts = network.receive_counts(self._receive_work)
-            withheld = network.receive_work_elsewhere(self._receive_work, before, counts, int(trial["sent"]))
+        if self._receive_work and not withheld:
+            at_server, at_client = self._receive_work
+            counts = network.receive_counts(*self._receive_work)
+            withheld = network.elsewhere(at_client) or network.receive_work_elsewhere(at_server, before, counts, int(trial["sent"]))
         return Done(trial, *self._account(number), withheld)
 
     def _account(self, number: int) -> tuple[list[Event], Event | None]:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from dpubench.plans import quantities as q
-from dpubench.plans.model import Duration, Share, Strict, StudyPlan, Word, listed
+from dpubench.plans.model import Duration, Share, Strict, StudyPlan, Word, listed, word
 
 #: Frames between these sizes can be sent, with FCS; native/datapath/job.hpp.
 SMALLEST_FRAME: Final = 64
@@ -94,6 +94,16 @@ def _ratio(value: object) -> float:
     return number
 
 
+def _argument(value: object) -> object:
+    """One that is a mapping holds those of a placement."""
+    if not isinstance(value, dict):
+        return word(value)
+    for name, inner in value.items():
+        if isinstance(inner, (dict, list)):
+            raise ValueError(f"{name}: expected a word or a number, not {type(inner).__name__}")
+    return {str(name): word(inner) for name, inner in value.items()}
+
+
 def _workload(value: object) -> object:
     return {"name": value} if isinstance(value, str) else value
 
@@ -103,6 +113,7 @@ Seconds = Annotated[float, BeforeValidator(_seconds), PlainSerializer(q.format_d
 OfferedRate = Annotated[Any, BeforeValidator(_rate), PlainSerializer(str)]
 Frame = Annotated[int | Literal["imix"], BeforeValidator(_frame), PlainSerializer(lambda v: v if v == IMIX else q.format_bytes(v))]
 Number = Annotated[float, BeforeValidator(_ratio)]
+Argument = Annotated[str | dict[str, str], BeforeValidator(_argument)]
 Words = Annotated[list[Word], BeforeValidator(listed)]
 
 
@@ -200,7 +211,7 @@ class Plan(StudyPlan):
     engines: Literal["default", "best", "all"] | Words = "default"
     ports: Words = Field(default=["memif"])
     #: kind -> argument -> value; under a placement (one of LINK_ENDS) what its links alone are told
-    port_arguments: dict[str, dict[str, Word | dict[str, Word]]] = Field(default_factory=dict)
+    port_arguments: dict[str, dict[str, Argument]] = Field(default_factory=dict)
     placements: Annotated[list[Literal["all-host", "all-device", "split"]], BeforeValidator(listed)] = Field(default=["all-host"])
     device: Word = "local"  #: target of all-device, and of a split's second part
     split: dict[str, Words] = Field(default_factory=dict)  #: workload -> stages of a split's first part; default: the first stage
