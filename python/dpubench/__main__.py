@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import traceback
+from types import FrameType
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Runs a command and exits; see :class:`dpubench.errors.Exit`."""
+    # Unhandled, SIGTERM would end Python on the spot: without the tidying up that Ctrl-C gets.
+    signal.signal(signal.SIGTERM, _terminated)
     sys.exit(status(sys.argv[1:] if arguments is None else arguments))
+
+
+def _terminated(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
 
 
 def status(arguments: list[str]) -> int:
