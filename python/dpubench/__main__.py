@@ -32,6 +32,8 @@ def status(arguments: list[str]) -> int:
     try:
         result = application().main(arguments, prog_name="dpubench", standalone_mode=False)
         sys.stdout.flush()
+        if result == Exit.INTERRUPTED:  # what Typer makes of a KeyboardInterrupt since 0.20; no command returns it
+            raise KeyboardInterrupt
         return int(result) if isinstance(result, int) else Exit.DONE
     except typer.Exit as error:
         return error.exit_code
