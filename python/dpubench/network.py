@@ -21,7 +21,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from dpubench.errors import EnvironmentFault, UserError
 
@@ -422,12 +422,13 @@ def _is_mounted(folder: Path) -> bool:
 
 @contextlib.contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """A second Ctrl-C does not stop the tidying up. Does nothing in threads, which get no signals."""
-    before = None
+    """A second Ctrl-C or SIGTERM does not stop the tidying up. Does nothing in threads, which get no signals."""
+    before: dict[signal.Signals, Any] = {}
     with contextlib.suppress(ValueError):
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            before[number] = signal.signal(number, signal.SIG_IGN)
     try:
         yield
     finally:
-        if before is not None:
-            signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)

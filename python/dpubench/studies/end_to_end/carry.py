@@ -83,7 +83,8 @@ def resume(found: RunDirectory, request: Request) -> int:
             raise UserError(f"{gone[0]}: this input of the run is gone: put it back, or start anew with `dpubench run {writer.plan_file}`")
         plan, lines = read_plan(writer.plan_file)
         assert isinstance(plan, Plan)  # of a run of this study
-        server, device = _opened(plan, Where(str(writer.plan_file), lines), opened)
+        with stop.at_once():
+            server, device = _opened(plan, Where(str(writer.plan_file), lines), opened)
         writer.settle()
         return _carry_out(writer, plan, record, (server, device), files, stop, as_json=request.as_json)
 

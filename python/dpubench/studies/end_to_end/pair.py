@@ -223,7 +223,8 @@ class Pair:
         configuration = self.configuration
         files = {k: list(v) for k, v in self.setting.inputs.items() if k in configuration.inputs and k != "capture"}
         if not _is_here(target):
-            files = {kind: target.place([Path(f) for f in paths]) for kind, paths in files.items()}
+            with self.setting.stop.at_once():
+                files = {kind: target.place([Path(f) for f in paths]) for kind, paths in files.items()}
         job = {
             "schema": SERVER_JOB, **self._common(target), "ports": ports, "cpus": self._server_cpus[index], "max_frame": self.max_frame,
             "workload": {**self._workload(), "engines": configuration.engines}, "inputs": files, "cache_dir": target.cache_directory(),
