@@ -96,6 +96,14 @@ def problems(text: str) -> list[str]:
         ("trafic: {}", "p.yaml:2: trafic: unknown key 'trafic'; did you mean 'traffic'?"),
         ("traffic:\n  flow: 3", "p.yaml:3: traffic.flow: unknown key 'flow'; did you mean 'flows'?"),
         ("traffic: {payload: {signature_share: 101%}}", "p.yaml:2: traffic.payload.signature_share: a share must lie between 0% and 100%"),
+        (
+            "traffic: {protocol: tcp, segments: 4, overlap_share: 60%}",
+            "p.yaml:2: traffic.overlap_share: a share of the segments must lie between 0% and 50%, not 60%",
+        ),
+        (
+            "traffic: {retransmit_share: 10%}",
+            "p.yaml:2: traffic: traffic.retransmit_share is about the segments of a TCP message: set traffic.segments above 1",
+        ),
         ("traffic: {popularity: even}", "p.yaml:2: traffic.popularity: must be 'zipf' or 'uniform', not 'even'"),
         ("search: {goals: []}", "p.yaml:1: no load is offered: name rates, intervals or goals of search"),
         ("search: {first_trial: 2s, last_trial: 1s}", "p.yaml:2: search: search.last_trial is shorter than search.first_trial"),

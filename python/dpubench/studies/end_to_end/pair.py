@@ -236,6 +236,7 @@ class Pair:
         model = {
             "source": "model", "flows": traffic.flows, "popularity": traffic.popularity, "zipf_exponent": traffic.zipf_exponent,
             "churn_per_s": traffic.churn_per_s, "protocol": traffic.protocol, "version": traffic.version, "segments": traffic.segments,
+            "retransmit_share": traffic.retransmit_share, "overlap_share": traffic.overlap_share,
             "payload": {"source": traffic.payload.source, "signature_share": signature_share(self.plan, configuration.frame)},
             "frame_sizes": configuration.frame_sizes,
         }  # fmt: skip

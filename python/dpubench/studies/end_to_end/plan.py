@@ -76,6 +76,14 @@ def _share(value: object) -> float:
     return {"0%": 0.0, "100%": 1.0}[text] if text in ("0%", "100%") else q.fraction(value)
 
 
+def _half_share(value: object) -> float:
+    """At most every other one."""
+    share = _share(value)
+    if share > 0.5:
+        raise ValueError(f"a share of the segments must lie between 0% and 50%, not {share * 100:g}%")
+    return share
+
+
 def _seconds(value: object) -> float:
     return 0.0 if str(value).strip() in ("0s", "0ms", "0us") else q.duration_s(value)
 
@@ -109,6 +117,7 @@ def _workload(value: object) -> object:
 
 
 AnyShare = Annotated[float, BeforeValidator(_share), PlainSerializer(lambda v: f"{v * 100:g}%")]
+HalfShare = Annotated[float, BeforeValidator(_half_share), PlainSerializer(lambda v: f"{v * 100:g}%")]
 Seconds = Annotated[float, BeforeValidator(_seconds), PlainSerializer(q.format_duration)]
 OfferedRate = Annotated[Any, BeforeValidator(_rate), PlainSerializer(str)]
 Frame = Annotated[int | Literal["imix"], BeforeValidator(_frame), PlainSerializer(lambda v: v if v == IMIX else q.format_bytes(v))]
@@ -144,6 +153,15 @@ class Traffic(Strict):
     version: Literal[4, 6] = 4
     payload: Payload = Field(default_factory=Payload)
     segments: Annotated[int, _count("segments", 64)] = 1
+    retransmit_share: HalfShare = 0.0  #: of these segments: those that were sent before
+    overlap_share: HalfShare = 0.0  #: of these segments: those that begin with bytes of the one before
+
+    @model_validator(mode="after")
+    def _has_segments(self) -> Traffic:
+        for key in ("retransmit_share", "overlap_share"):
+            if getattr(self, key) and self.segments == 1:
+                raise ValueError(f"traffic.{key} is about the segments of a TCP message: set traffic.segments above 1 and traffic.protocol to tcp")
+        return self
 
 
 class Trial(Strict):
