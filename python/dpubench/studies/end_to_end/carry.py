@@ -19,10 +19,10 @@ from dpubench.progress import JsonEvents, listener
 from dpubench.results.store import RunDirectory
 from dpubench.runner.record import now_utc
 from dpubench.studies import Request
-from dpubench.studies.end_to_end import catalog, links, trials
+from dpubench.studies.end_to_end import catalog, links, selection, trials
 from dpubench.studies.end_to_end.catalog import DatapathCatalog
 from dpubench.studies.end_to_end.execute import ATTEMPTS, RESERVE, Run
-from dpubench.studies.end_to_end.expand import Expansion, expand, link_end
+from dpubench.studies.end_to_end.expand import Configuration, Expansion, expand, link_end
 from dpubench.studies.end_to_end.pair import Setting
 from dpubench.studies.end_to_end.plan import Plan
 from dpubench.studies.end_to_end.trials import TrialsWriter
@@ -217,9 +217,7 @@ def estimate_s(plan: Plan, expansion: Expansion) -> float:
     """Seconds of one round, before anything was measured."""
     trial_s = plan.trial.ramp + plan.trial.drain + _TRIAL_OVERHEAD_S
     total = 0.0
-    for configuration in expansion.configurations:
-        if configuration.unavailable:
-            continue
+    for configuration in measured_of(expansion):
         loads = expansion.loads[configuration.frame]
         rates = sum(load.kind not in ("NDR", "PDR") for load in loads)
         total += _START_S + rates * (trial_s + plan.trial.duration)
@@ -228,9 +226,15 @@ def estimate_s(plan: Plan, expansion: Expansion) -> float:
     return total
 
 
+def measured_of(expansion: Expansion) -> list[Configuration]:
+    """The configurations that a round has, as far as is known before the best engines are: the default ones stand for them."""
+    choices = selection.candidates_of(expansion.configurations)
+    dropped = {c.id for candidates in choices for found in list(candidates.values())[1:] for c in found}
+    return [c for c in expansion.configurations if not c.unavailable and c.id not in dropped]
+
+
 def _dry_run(plan: Plan, expansion: Expansion, *, as_json: bool) -> None:
-    possible = [c for c in expansion.configurations if not c.unavailable]
-    points = sum(len(expansion.loads[c.frame]) for c in possible)
+    points = sum(len(expansion.loads[c.frame]) for c in measured_of(expansion))
     round_s = estimate_s(plan, expansion)
     rounds = max(min(int(plan.budget * (1 - RESERVE) / round_s), plan.rounds.max), 1) if round_s > 0 else plan.rounds.min
     if as_json:
@@ -239,11 +243,16 @@ def _dry_run(plan: Plan, expansion: Expansion, *, as_json: bool) -> None:
         print_json({"configurations": rows, "loads": loads, "points": points, "seconds": round(rounds * round_s), "left_out": expansion.left_out})
         return
     print(f"{plan.study}, plan {plan.plan}: {plan.summary}".rstrip(": "))
+    kept = {c.id for c in measured_of(expansion)}
     for configuration in expansion.configurations:
-        told = configuration.unavailable and f"cannot run here: {configuration.unavailable}"
-        print(f"  {configuration.id}: {told or ', '.join(load.name for load in expansion.loads[configuration.frame])}")
-    if any(c.candidate for c in expansion.configurations):
-        print("of several engines, a short flood keeps the best")
+        if configuration.unavailable:
+            print(f"  {configuration.id}: cannot run here: {configuration.unavailable}")
+        elif configuration.id in kept:
+            print(f"  {configuration.id}: {', '.join(load.name for load in expansion.loads[configuration.frame])}")
+    if choices := selection.candidates_of(expansion.configurations):
+        numbers = " and ".join(str(len(candidates)) for candidates in choices)
+        share = f"{100 * selection.SHARE:g} % of the budget"
+        print(f"short floods choose between {numbers} sets of engines, in at most {share}; the default ones stand for them above")
     for line in expansion.left_out:
         print(f"left out: {line}")
     print(

@@ -48,8 +48,8 @@ def _row(point: PointSummary) -> tuple[str, ...]:
     loss = "" if point.loss_ratio is None else f"{100 * point.loss_ratio.value:.2g} %"
     share = "" if point.server_cpu_share is None else f"{100 * point.server_cpu_share.value:.0f} %"
     p99 = "" if point.latency is None else significant(point.latency.p99.value / 1e3, 3)
-    engines = f" {wording.engines_text(point)}" if point.engines else ""
-    name = f"{point.workload}{engines}" + ("" if point.placement == "all-host" else f" {wording.placement_text(point)}")
+    engines = f" {'+'.join(point.engines.values())}" if point.engines else ""
+    name = f"{point.workload}{engines}" + ("" if point.placement == "all-host" else f", {wording.placement_text(point)}")
     return name, wording.frame_text(point), point.load, at_least + significant(point.throughput_pps.value / 1e6, 3), loss, share, p99
 
 
