@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import shlex
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -17,7 +16,8 @@ from dpubench.plans.load import Where, plan_text, read_plan
 from dpubench.plans.quantities import spoken
 from dpubench.progress import JsonEvents, listener
 from dpubench.results.store import RunDirectory
-from dpubench.runner.record import now_utc
+from dpubench.runner import telling
+from dpubench.runner.record import gone_on_with, new_name, now_utc
 from dpubench.studies import Request
 from dpubench.studies.end_to_end import catalog, links, selection, trials
 from dpubench.studies.end_to_end.catalog import DatapathCatalog
@@ -29,7 +29,6 @@ from dpubench.studies.end_to_end.trials import TrialsWriter
 from dpubench.targets import Target
 from dpubench.workers.process import StopRequest
 
-_COMPLETE: Final = "is complete: nothing is left to resume; repeat it with `dpubench run {plan}`"
 #: Guesses until measured: starting a pair of programs, and what a trial takes besides its time.
 _START_S: Final = 2.0
 _TRIAL_OVERHEAD_S: Final = 0.1
@@ -62,7 +61,7 @@ def run(plan: Plan, where: Where, request: Request) -> int:
         if request.dry_run:
             _dry_run(plan, expansion, as_json=request.as_json)
             return 0
-        name = request.name or f"{plan.study}-{plan.plan}-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
+        name = request.name or new_name(plan)
         with StopRequest() as stop, TrialsWriter.create(request.results, name, exact=bool(request.name)) as writer:
             record = new_record(writer.path.name, plan, expansion, known, server, {k: i.record() for k, i in resolved.inputs.items()})
             writer.write_plan(plan_text(plan))
@@ -75,12 +74,7 @@ def resume(found: RunDirectory, request: Request) -> int:
     """Goes on with the interrupted run ``found``; the exit status. @raises UserError it is complete, or cannot be gone on with"""
     with StopRequest() as stop, contextlib.ExitStack() as opened:
         writer = opened.enter_context(TrialsWriter(found.path))
-        record = writer.record()
-        if record["status"] == "complete":
-            raise UserError(f"{writer.path}: {_COMPLETE.format(plan=writer.plan_file)}")
-        files = {kind: list(given["files"]) for kind, given in record["inputs"].items()}
-        if gone := [f for paths in files.values() for f in paths if not Path(f).exists()]:
-            raise UserError(f"{gone[0]}: this input of the run is gone: put it back, or start anew with `dpubench run {writer.plan_file}`")
+        record, files = gone_on_with(writer)
         plan, lines = read_plan(writer.plan_file)
         assert isinstance(plan, Plan)  # of a run of this study
         server, device = _opened(plan, Where(str(writer.plan_file), lines), opened)
@@ -165,8 +159,9 @@ def _carry_out(
     *, as_json: bool,
 ) -> int:  # fmt: skip
     """Executes the run and tells how it went; its exit status."""
+    from dpubench.studies.end_to_end.study import STUDY
     from dpubench.studies.end_to_end.summary import summaries
-    from dpubench.studies.end_to_end.tell import summary, write_report
+    from dpubench.studies.end_to_end.tell import summary
 
     server, device = places
     with listener(as_json) as display:
@@ -179,14 +174,11 @@ def _carry_out(
             status = work.execute()
         except (Interrupted, TargetLost) as error:
             kept = f"{len(trials.read(writer.path))} trials are kept in {writer.path}"
-            raise type(error)(f"{error}; {kept}; continue with `dpubench resume {writer.path.name}`") from None
+            raise type(error)(f"{error}; {kept}; continue with `dpubench resume {telling.named(writer.path)}`") from None
     analysed = summaries(writer.path)
-    report = write_report(analysed, writer.path)
+    report = telling.write_report(STUDY, analysed, writer.path)
     if as_json and isinstance(display, JsonEvents):
-        display.emit(
-            {"event": "summary", "run": str(writer.path), "report": str(report or ""), "status": int(status), "failures": len(record["failures"]),
-             "points": len(analysed[0].points)}
-        )  # fmt: skip
+        display.emit(telling.summary_event(writer.path, report, int(status), len(record["failures"]), len(analysed[0].points)))
     else:
         print("\n".join(summary(analysed[0], record, writer.path, report)))
     return int(status)
