@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from conftest import Bench, bench_in
 from dpubench import schemas
+from dpubench.__main__ import status
 from dpubench.errors import PlanError
 from dpubench.plans.load import parse_plan, plan_text, read_plan
 from dpubench.results.model import Failure
@@ -151,9 +152,18 @@ def test_built_in_plans_are_valid_and_survive_writing(name: str) -> None:
         (["--set", "target=local,local:cpus=0"], "has one target"),
     ],
 )  # fmt: skip
-def test_mistakes_of_options(run: Any, options: list[str], words: str) -> None:
-    done = run(*options, expect=2)
-    assert words in done.stderr.replace("\n", " "), done.stderr
+def test_mistakes_of_options(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], options: list[str], words: str
+) -> None:
+    """In this process: they are found before anything is started."""
+    (bench.folder / "plan.yaml").write_text(PLAN)
+    monkeypatch.chdir(bench.folder)
+    for name in ("DPUBENCH_PROGRAMS", "XDG_CACHE_HOME", "SCRIPT"):
+        monkeypatch.setenv(name, bench.environment[name])
+    assert status(["run", "plan.yaml", "--name", "r", *options]) == 2
+    told = capsys.readouterr().err
+    assert words in told.replace("\n", " "), told
+    assert not bench.results.exists()
 
 
 def test_set_lays_values_over_any_key_of_any_study(bench: Bench, run: Any) -> None:

@@ -31,22 +31,22 @@ def compared(old: Sequence[RunSummary], new: Sequence[RunSummary] | None, effect
     return [Part("", compare(old[0], new[0], effect))]
 
 
-def compare(old: RunSummary, new: RunSummary, effect: float) -> list[Comparison]:
+def compare(old: RunSummary, new: RunSummary, effect: float, names: tuple[str, str] = ("the old run", "the new run")) -> list[Comparison]:
     """Every point of ``old`` against its partner in ``new``, by the rate that comes back; those without one are *not comparable*.
 
-    ``effect`` is a share (0.03: 3 %). Rows come in the order of ``old``, then what only ``new`` has.
+    ``effect`` is a share (0.03: 3 %); ``names`` call the two runs in reasons. Rows come in the order of ``old``, then what only ``new`` has.
     """
     partners = {_key(p): p for p in new.points}
     rows: list[Comparison | None] = []
     pairs: list[tuple[PointSummary, PointSummary]] = []
     for point in old.points:
         partner = partners.pop(_key(point), None)
-        row = _alone(point, "new", old=True) if partner is None else _why_not(point, partner)
+        row = _alone(point, names[1], old=True) if partner is None else _why_not(point, partner, names)
         rows.append(row)
         if row is None and partner is not None:
             pairs.append((point, partner))
     judged = iter(comparison.judged(_tested(old, new, pairs), effect))
-    alone = [_alone(point, "old", old=False) for point in partners.values()]
+    alone = [_alone(point, names[0], old=False) for point in partners.values()]
     return [*(row if row is not None else next(judged) for row in rows), *alone]
 
 
@@ -56,15 +56,15 @@ def _key(point: PointSummary) -> Hashable:
 
 
 def _alone(point: PointSummary, where: str, *, old: bool) -> Comparison:
-    reason = f"this point is not in the {where} run"
+    reason = f"this point is not in {where}"
     return Comparison(point.id, point.id if old else None, None if old else point.id, None, "not comparable", None, reason)
 
 
-def _why_not(old: PointSummary, new: PointSummary) -> Comparison | None:
+def _why_not(old: PointSummary, new: PointSummary, names: tuple[str, str]) -> Comparison | None:
     """The row of two points that say nothing of the server; None where they may be compared."""
-    for which, point in (("old", old), ("new", new)):
+    for which, point in zip(names, (old, new), strict=True):
         if why := wording.why_no_statement(point):
-            return Comparison(new.id, old.id, new.id, None, "not comparable", None, f"{which} run: {why}")
+            return Comparison(new.id, old.id, new.id, None, "not comparable", None, f"{which.removeprefix('the ')}: {why}")
     if min(len(old.round_pps), len(new.round_pps)) < 2:
         return Comparison(new.id, old.id, new.id, None, "not comparable", None, "fewer than two rounds on a side")
     return None

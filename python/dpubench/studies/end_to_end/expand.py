@@ -69,8 +69,8 @@ class Configuration:
 
     @property
     def rival(self) -> tuple[Any, ...]:
-        """What candidates share that differ in engines only."""
-        return (self.workload, tuple(sorted(self.params.items())), self.placement, *self.link)
+        """What candidates share for which one choice of engines is made."""
+        return (self.workload, tuple(sorted(self.params.items())), self.port, self.server_cpus, link_end(self.placement))
 
     @property
     def frame_sizes(self) -> list[tuple[int, int]] | str:
