@@ -48,7 +48,7 @@ def placing(away: Bench, hold: Path, *more: str) -> Popen[str]:
     """A run that has begun to send its input."""
     process = away.start("run", "--name", "r", "--operator", "lookup", "--input", "routes4=routes.txt", "--rounds", "2", *more)
     try:
-        appears(hold.with_name("hold.reached"), 40)
+        appears(hold.with_name("hold.reached"), 60)
     except AssertionError:
         process.kill()
         print(process.communicate())
@@ -56,13 +56,12 @@ def placing(away: Bench, hold: Path, *more: str) -> Popen[str]:
     return process
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_run_that_is_stopped_while_inputs_are_sent(away: Bench, sshd: Sshd, held: Path, number: int) -> None:
+def test_a_run_that_is_stopped_while_inputs_are_sent(away: Bench, sshd: Sshd, held: Path) -> None:
     process = placing(away, held, "--target", "dev")
-    process.send_signal(number)
-    _, errors = process.communicate(timeout=20)
+    process.terminate()
+    _, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
-    assert f"stopped by {signal.Signals(number).name}; 0 windows are kept" in errors and "dpubench resume r" in errors
+    assert "stopped by SIGTERM; 0 windows are kept" in errors and "dpubench resume r" in errors
     assert gone(sshd)
     assert_it_can_be_gone_on_with(away, held)
 
@@ -70,7 +69,7 @@ def test_a_run_that_is_stopped_while_inputs_are_sent(away: Bench, sshd: Sshd, he
 def test_a_target_that_is_lost_while_inputs_are_sent(away: Bench, sshd: Sshd, held: Path) -> None:
     process = placing(away, held, "--target", "dev")
     cut(sshd)
-    _, errors = process.communicate(timeout=20)
+    _, errors = process.communicate(timeout=60)
     assert process.returncode == 1, errors
     shown = away("show", "r")
     assert "interrupted" in shown.stdout and "lookup" in shown.stdout, shown.stderr
@@ -93,7 +92,7 @@ def assert_it_can_be_gone_on_with(away: Bench, held: Path) -> None:
 def test_of_two_targets_the_other_one_goes_on(away: Bench, sshd: Sshd, held: Path) -> None:
     process = placing(away, held, "--target", "local", "--target", "dev")
     cut(sshd)
-    _, errors = process.communicate(timeout=40)
+    _, errors = process.communicate(timeout=60)
     assert process.returncode == 1, errors
     assert "the others go on; 1 of its points is missing: lookup/-/t1/b32/stream/portable@dev" in errors
     assert {t["name"]: t["status"] for t in away.record("r")["targets"]} == {"local": "complete", "dev": "interrupted"}
@@ -124,27 +123,26 @@ def slow(away: Bench, sshd: Sshd, tmp_path: Path) -> Path:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_bundle_under_way_when_the_command_is_stopped(away: Bench, sshd: Sshd, slow: Path, number: int) -> None:
     process = away.start("run", "--name", "r", "--operator", "crc", "--target", "dev")
-    appears(slow)
+    appears(slow, 60)
     assert process.poll() is None and sshd.sessions()
     process.send_signal(number)
-    _, errors = process.communicate(timeout=20)
+    _, errors = process.communicate(timeout=60)
     assert process.returncode == 130 and "dpubench: interrupted" in errors and "Traceback" not in errors, errors
     assert gone(sshd)
     assert list((sshd.home / "bundles").iterdir()) == [] and not (away.results / "r").exists()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_bundle_under_way_when_resuming_is_stopped(away: Bench, sshd: Sshd, held: Path, number: int) -> None:
+def test_resuming_that_is_stopped_while_the_target_is_opened(away: Bench, sshd: Sshd, held: Path) -> None:
     process = placing(away, held, "--target", "dev")
-    process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=20)
+    process.terminate()
+    process.communicate(timeout=60)
     held.with_name("hold.reached").unlink()
     held.write_text("0")  # not one request: the target cannot be opened
     process = away.start("resume", "r")
-    appears(held.with_name("hold.reached"), 40)
+    appears(held.with_name("hold.reached"), 60)
     assert running_under(sshd.folder / "there")
-    process.send_signal(number)
-    _, errors = process.communicate(timeout=20)
+    process.terminate()
+    _, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
     assert away.record("r")["status"] == "interrupted"
     assert gone(sshd)
