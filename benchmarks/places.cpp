@@ -5,6 +5,7 @@
 // rates {harness, stage} of [first half, second half] per cycle in operations per second, windows alternating harness, stage,
 // stage, harness. Both work on the same buffers, in bursts of the same items, through lanes of the same session.
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <iostream>
@@ -13,6 +14,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/error.hpp"
 #include "datapath/server/lane_stage.hpp"
@@ -163,7 +166,12 @@ std::uint32_t number(std::string_view all) {
 
 Given read(std::span<char* const> words) {
   if (words.size() < 6) throw Error("usage: places ENGINES ROUND CYCLES OPERATOR ENGINE [KEY=VALUE | KIND:FILE]...");
-  Given given{.engines = words[1], .round = number(words[2]), .cycles = number(words[3]), .op = words[4], .engine = words[5]};
+  Given given;
+  given.engines = words[1];
+  given.round = number(words[2]);
+  given.cycles = number(words[3]);
+  given.op = words[4];
+  given.engine = words[5];
   for (const std::string_view word : words.subspan(6)) {
     const std::size_t at = word.find_first_of("=:");
     if (at == std::string_view::npos) throw Error(std::string(word) + ": is neither KEY=VALUE nor KIND:FILE");

@@ -51,7 +51,8 @@ std::uint64_t sum(const json& counts) {
 }
 
 /// A trial with the server of the same process: every packet is accounted for, on both sides alike.
-void expect_agreement(ClientSession& session, const TrialSpec& spec) {
+/// @return the event `served`
+json expect_agreement(ClientSession& session, const TrialSpec& spec) {
   const TemporaryDirectory folder;
   const std::atomic<bool> stop = false;
   session.server()->begin(spec.number);
@@ -65,6 +66,7 @@ void expect_agreement(ClientSession& session, const TrialSpec& spec) {
             trial["due"]);
   EXPECT_GT(trial["received"], 0);
   expect_error([&] { (void)session.check(spec.number + 1, folder.path()); }, {"cannot be checked"});
+  return served;
 }
 
 TEST(ClientSession, ARingPortEchoesEveryPacket) {
@@ -77,8 +79,8 @@ TEST(ClientSession, ARingPortEchoesEveryPacket) {
   EXPECT_EQ(ready["flows"], 50);
   for (const Schedule schedule : {Schedule::kConstant, Schedule::kPoisson, Schedule::kFlood}) {
     SCOPED_TRACE(static_cast<int>(schedule));
-    expect_agreement(session,
-                     {.number = 3, .rate_pps = 20'000, .schedule = schedule, .ramp_s = 0.01, .duration_s = 0.1, .drain_s = 0.2});
+    (void)expect_agreement(
+        session, {.number = 3, .rate_pps = 20'000, .schedule = schedule, .ramp_s = 0.01, .duration_s = 0.1, .drain_s = 0.2});
   }
 }
 
@@ -105,8 +107,9 @@ TEST(ClientSession, SignaturesAcrossRepeatedAndOverlappingSegmentsAreRecognised)
   job.server->workload.engines = {{"scan", "pcre2"}, {"hash", "portable"}, {"compress", "portable"}};
   job.server->inputs = job.inputs;
   ClientSession session(job, engines());
-  expect_agreement(session, {.number = 3, .rate_pps = 20'000, .ramp_s = 0.01, .duration_s = 0.2, .drain_s = 0.2});
-  const json stream = session.server()->collect(3, "")["workload"]["stream"];
+  const json served =
+      expect_agreement(session, {.number = 3, .rate_pps = 20'000, .ramp_s = 0.01, .duration_s = 0.2, .drain_s = 0.2});
+  const json& stream = served["workload"]["stream"];
   EXPECT_GT(stream["repeated"], stream["segments"].get<std::uint64_t>() / 10);
   EXPECT_GT(stream["out_of_order"], 0);
 }
