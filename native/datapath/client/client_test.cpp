@@ -268,6 +268,18 @@ TEST_F(Client, WrongAnswersOfFlowsWithLossesMayBeUndecided) {
   EXPECT_EQ(event["undecided"], 1);
 }
 
+TEST_F(Client, WrongAnswersOfFlowsThatMayHaveBegunWithinAMessageAreUndecided) {
+  echo.lossy_matters = true;
+  job.traffic.protocol = "tcp";
+  job.traffic.segments = 2;
+  job.traffic.flows = 1;
+  job.traffic.churn_per_s = 200;  // a new flow after 5 ms
+  port.act = [](std::uint64_t i) { return i == 100 || i == 9'000 ? Act::kCorruptPayload : Act::kEcho; };
+  const json event = run();
+  EXPECT_EQ(event["wrong"], 1) << "packet 100 is of the first flow";
+  EXPECT_EQ(event["undecided"], 1);
+}
+
 TEST_F(Client, PacketsThatMayBeDroppedAreExcused) {
   echo.drops = true;
   port.act = [](std::uint64_t i) { return i < 10 ? Act::kLose : Act::kEcho; };
