@@ -263,6 +263,31 @@ TEST_F(Check, FlowsAreCountedByReplay) {
   EXPECT_FALSE(checked["agree"]);
 }
 
+TEST_F(Check, WhatWentThroughElsewhereAndIsLostOnItsWayBackIsNotLocated) {
+  run();
+  std::ranges::fill(received, std::byte{0});
+  port.act = [](std::uint64_t) { return test::Act::kLose; };
+  const std::atomic<bool> stop = false;
+  Ticks clock;
+  (void)runner->run(spec, stop, clock);
+  const inputs::Flow tuple = traffic->space.tuple(Cursor(*traffic).next(0).flow, 4, 17);
+  std::string record{4, 0};
+  const auto add = [&record](auto value) { record.append(reinterpret_cast<const char*>(&value), sizeof value); };
+  record.resize(2);
+  record[0] = 4;
+  add(std::uint16_t{0});
+  add(tuple.destination_port);
+  add(std::uint16_t{0});
+  add(tuple.source);
+  add(tuple.destination);
+  add(std::uint64_t{1});
+  add(std::uint64_t{64});
+  (void)folder.write("flows.bin", record);
+  const json checked = check({{"key", "paper"}});
+  EXPECT_TRUE(checked["agree"]) << checked["first_wrong"];
+  EXPECT_EQ(checked["unlocated"], 10'000);
+}
+
 TEST(ClientCaptures, EveryRealCaptureGoesThroughAndComesBack) {
   NEED_SHARED_DATA("pcap");
   std::size_t captures = 0;
