@@ -31,6 +31,8 @@ _MTU_OVERHEAD: Final = 18
 _DATAGRAM_ROOM: Final = 42
 #: Largest MTU with which veth takes an XDP program: a page less its headroom, the skb's own data and the Ethernet header.
 XDP_MTU: Final = 3506
+#: Largest frame, with FCS, whose buffer lies in one page with all that the programs keep beside it, which is what AF_XDP asks for.
+XDP_FRAME: Final = 2816
 _COMMAND_S: Final = 15.0
 #: How long a thread of the kernel is waited for once its interface has been told to have one.
 _THREAD_COMES_S: Final = 2.0

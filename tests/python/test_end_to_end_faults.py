@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from dpubench import network
+from dpubench.errors import UserError
 from dpubench.studies.end_to_end.pair import Done, Pair, PairFault
 from pairs import Pairs, at_hand, enough_cpus, plan_of, unlike
 from real_program import BUILD, RealBench
@@ -225,6 +226,23 @@ def test_every_kind_of_port_gives_accounts_that_agree(pairs: Pairs, kind: str) -
         assert done.trial["received"] > 0
         held_to_account(pair, 2_000_000)
         pair.end()
+
+
+@needs_root
+@pytest.mark.parametrize("frame", ["1900B", "2816B"])
+def test_frames_that_just_fit_beside_the_headroom_of_xdp_arrive(pairs: Pairs, frame: str) -> None:
+    with pairs.opened(plan_of(**any_place("af_xdp"), frame_sizes=[frame])) as pair:
+        assert held_to_account(pair, 2000, duration_s=0.1).trial["received"] > 0
+        pair.end()
+
+
+@needs_root
+def test_frames_that_do_not_fit_into_a_page_are_refused(pairs: Pairs) -> None:
+    with (
+        pytest.raises(UserError, match=r"2817B are larger than XDP takes on veth \(2816 B\)"),
+        pairs.opened(plan_of(**any_place("af_xdp"), frame_sizes=["2817B"])),
+    ):
+        pass
 
 
 @needs_root

@@ -57,7 +57,9 @@ class Unprivileged {
  public:
   Unprivileged() { switched_ = geteuid() == 0 && seteuid(65534) == 0; }
   ~Unprivileged() {
-    if (switched_) EXPECT_EQ(seteuid(0), 0);
+    if (switched_) {
+      EXPECT_EQ(seteuid(0), 0);
+    }
   }
   Unprivileged(const Unprivileged&) = delete;
   Unprivileged& operator=(const Unprivileged&) = delete;

@@ -129,9 +129,9 @@ def joined_servers() -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
 
 
 def _veth_frame(kind: str, max_frame: int) -> int:
-    if kind != "af_packet" and max_frame > network.XDP_MTU:
+    if kind != "af_packet" and max_frame > network.XDP_FRAME:
         raise UserError(
-            f"port {kind}: frames of {format_bytes(max_frame)} are larger than XDP takes on veth ({network.XDP_MTU} B): choose smaller ones"
+            f"port {kind}: frames of {format_bytes(max_frame)} are larger than XDP takes on veth ({network.XDP_FRAME} B): choose smaller ones"
         )
     return max_frame
 
