@@ -37,7 +37,7 @@ fuzz_all() {
     seconds=$1
     status=0
     # Three at a time: each is one thread, and the seconds are of a clock on the wall.
-    printf '%s\n' capture frame job prefixes reassembly rules plan | xargs -P 3 -I{} sh -c '
+    printf '%s\n' a64 capture frame job prefixes reassembly rules trace plan | xargs -P 3 -I{} sh -c '
         log="'"$build"'/fuzz-{}.log"
         if [ {} = plan ]; then set -- tests/fuzz/plan_fuzz.py --seconds "'"$seconds"'"; else set -- tests/fuzz/run.py {} "'"$seconds"'"; fi
         if .venv/bin/python "$@" >"$log" 2>&1; then tail -n 2 "$log"; else tail -n 40 "$log"; exit 1; fi' || status=1

@@ -44,6 +44,11 @@ class Target:
 
 
 TARGETS: dict[str, Target] = {
+    "a64": Target(
+        covered=("native/cores/a64/decode.cpp",),
+        sources=tuple(f"native/cores/a64/{group}.cpp" for group in ("control", "float", "integer", "memory", "structure", "vector")),
+        max_length=256,
+    ),
     "capture": Target(
         covered=("native/inputs/capture.cpp", "native/inputs/link_layer.cpp", "native/inputs/ip.cpp"), sources=("native/inputs/file.cpp",)
     ),
@@ -52,6 +57,11 @@ TARGETS: dict[str, Target] = {
     "frame": Target(covered=("native/datapath/frame/parse.cpp",), max_length=1024),
     "reassembly": Target(covered=("native/datapath/workloads/application-recognition/reassembly.cpp",), max_length=1024),
     "rules": Target(covered=("native/inputs/rules.cpp",), sources=("native/inputs/file.cpp",), max_length=1024),
+    "trace": Target(
+        covered=("native/cores/trace/reader.cpp", "native/cores/trace/block_table.cpp", "native/cores/trace/compressed_file.cpp"),
+        flags=("-lzstd",),
+        max_length=1024,
+    ),
 }
 
 SANITIZED = ("-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=all", "-O1")

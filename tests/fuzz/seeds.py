@@ -289,13 +289,95 @@ def job() -> Seeds:
     yield "end_command", b'{"end": true}'
 
 
+def a64() -> Seeds:
+    """Instruction words: of every group, with and without write-back, zero register, data beside an address."""
+    groups = {
+        "integer": (0x910003FD, 0xD2800020, 0x8B020021, 0x9B020C20, 0x1AC20820, 0xDAC01000, 0xFA420820, 0x9A9FB7E0),
+        "control": (0x54FFFFE0, 0x14000001, 0x94000400, 0xB4000003, 0x36000003, 0xD65F03C0, 0xD63F0100, 0xD503201F, 0xD51B4203),
+        "memory": (0xF9400041, 0xF81F0FE1, 0xA9BE7BFD, 0xA8C27BFD, 0xF8404420, 0x3DC00441, 0xC85F7C41, 0xC8017C62, 0xF8210062, 0x48227CC4),
+        "structure": (0x4C402020, 0x4CDF2020, 0x0D40042F, 0x4D60C020, 0x0DFF2020),
+        "vector": (0x1E622841, 0x9E670041, 0x1E622020, 0x4EA38441, 0x6F031441, 0x4E284841, 0x4EE3E041, 0x2F63C041, 0x6E0C0420),
+        "unknown": (0, 0xFFFFFFFF, 0x25221CC1),
+    }
+    for name, words in groups.items():
+        yield name, struct.pack(f"<{len(words)}I", *words)
+
+
+def trace() -> Seeds:
+    """Traces, right ones and such as are wrong in one place; see trace_fuzz.cpp for what stands before them."""
+    magic = b"dpubtrac"
+    accessed, mark = 1 << 63, 3 << 62
+
+    def head(architecture: bytes = b"aarch64", version: int = 1) -> bytes:
+        texts = (architecture, b"kernel", b"neoverse-n1", b"digest")
+        return magic + struct.pack("<I", version) + b"".join(struct.pack("<I", len(t)) + t for t in texts)
+
+    def block(number: int, pc: int, *words: int) -> bytes:
+        return struct.pack(f"<IIQ{len(words)}I", number, len(words), pc, *words)
+
+    def stream(*words: int) -> bytes:
+        return magic + struct.pack(f"<{len(words) + 1}Q", 1, *words)
+
+    def case(blocks: bytes, words: bytes, as_it_is: int = 0) -> bytes:
+        return struct.pack("<BH", as_it_is, len(blocks)) + blocks + words
+
+    def stored(content: bytes) -> bytes:
+        """A zstd frame of one block that is not compressed (RFC 8878)."""
+        return struct.pack("<IBB", 0xFD2FB528, 0x20, len(content)) + struct.pack("<I", len(content) << 3 | 1)[:3] + content
+
+    table = head() + block(0, 0x1000, 1, 2, 3) + block(1, 0x2000, 4)
+    ended = table + struct.pack("<II", 0xFFFFFFFF, 2)
+    load, store = accessed | 3 << 58 | 0x7000, accessed | 1 << 61 | 2 << 48 | 0x8000
+    yield "whole", case(ended, stream(mark, mark | 2, 1, 0, load, load + 8, store, mark | 1, mark | 4 << 8 | 3))
+    yield "stored", case(stored(ended), stored(stream(mark, mark | 1, mark | 3)), 3)
+    wrong_streams = {
+        "no_end": (mark, 0, mark | 1),
+        "open_twice": (mark, mark),
+        "close": (mark | 1,),
+        "message": (mark | 2,),
+        "outside": (0,),
+        "no_block": (mark, 2),
+        "no_owner": (mark, load),
+        "index": (mark, 1, store),
+        "late": (mark, 0, store, load),
+        "mark": (mark | 9,),
+        "unclosed": (mark, mark | 3),
+        "unopened": (mark | 3,),
+        "count": (mark, 0, mark | 1, mark | 7 << 8 | 3),
+        "more": (mark, mark | 1, mark | 3, 0),
+    }
+    for name, words in wrong_streams.items():
+        yield name, case(ended, stream(*words))
+    yield "word", case(ended, stream(mark) + b"x")
+    yield "version", case(ended, magic + struct.pack("<Q", 9))
+    yield "short", case(ended, magic)
+    wrong_tables = {
+        "table_magic": b"dpubtrax" + ended[8:],
+        "table_version": head(version=2),
+        "architecture": head(b"x86_64"),
+        "text": magic + struct.pack("<II", 1, 1 << 30),
+        "cut": table[:-2],
+        "number": head() + block(1, 0x1000, 1),
+        "empty": head() + block(0, 0x1000),
+        "odd": head() + block(0, 0x1002, 1),
+        "behind": ended + b"x",
+    }
+    for name, blocks in wrong_tables.items():
+        yield name, case(blocks, stream(mark, mark | 1, mark | 3))
+    yield "cut_frame", case(stored(ended)[:-5], b"", 1)
+    yield "no_frame", case(b"no frame at all", b"", 1)
+    yield "two_frames", case(stored(ended) + b"x", b"", 1)
+
+
 TARGETS: dict[str, Callable[[], Seeds]] = {
+    "a64": a64,
     "capture": capture,
     "frame": frame,
     "job": job,
     "prefixes": prefixes,
     "reassembly": reassembly,
     "rules": rules,
+    "trace": trace,
 }
 
 
