@@ -9,6 +9,8 @@ Prints one line per source file, fields separated by '|' (paths relative to nati
     datapath|<file>                  of the end-to-end study's programs; a port kind or a workload is one of them
     datapath-module|<workload>|<file>|...   an engine of a workload's stage that needs a library of its own; fields as of `module`
     datapath-test|<file>
+    cores|<file>                     of the processor model
+    cores-test|<file>
 
 Modules are the engines below native/operators (built into `engines`), the bare loops that benchmarks compare them with (`bare`), and the
 engines that tests misbehave with (`fixtures`). Directives stand in a module's first comment block (docs/adding-an-engine.md). Run by Meson
@@ -68,6 +70,8 @@ def main() -> None:
         print(describe("", path, ""))
     for path in sorted((NATIVE / "datapath").rglob("*.cpp")):
         print(describe_datapath(path))
+    for path in sorted((NATIVE / "cores").rglob("*.cpp")):
+        print(f"cores{'-test' if path.name.endswith('_test.cpp') else ''}|{os.path.relpath(path, NATIVE)}")
 
 
 if __name__ == "__main__":
