@@ -40,7 +40,7 @@ struct Instruction {
   std::uint8_t reads = 0;   ///< entries of `read`
   std::uint8_t writes = 0;  ///< entries of `written`
   std::array<std::uint8_t, 6> read{};
-  std::array<std::uint8_t, 4> written{};
+  std::array<std::uint8_t, 5> written{};
   /// Loads with write-back: the entries of `written` from here on are the address, which is there as soon as an addition is;
   /// others come from memory. `writes` where there is none.
   std::uint8_t first_address = 0;

@@ -237,6 +237,21 @@ def test_recognition_over_the_kernel(pairs: Pairs, kind: str) -> None:
         pair.end()
 
 
+def test_signatures_across_repeated_and_overlapping_segments_are_recognised(pairs: Pairs) -> None:
+    """Every answer is compared with what the client expects, and half of the messages carry a signature."""
+    traffic = {
+        "flows": 100, "protocol": "tcp", "segments": 5, "retransmit_share": "20%", "overlap_share": "30%",
+        "payload": {"source": "random", "signature_share": "50%"},
+    }  # fmt: skip
+    workload = {"name": "application-recognition", "params": {"mode": "stream"}}
+    with pairs.opened(plan_of(workloads=[workload], frame_sizes=["256B"], traffic=traffic)) as pair:
+        done = held_to_account(pair, 5000)
+        stream, classes = done.served[0]["workload"]["stream"], done.served[0]["workload"]["classes"]
+        assert done.trial["received"] > 0 and stream["repeated"] > stream["segments"] * 0.15 and stream["out_of_order"] > 0
+        assert classes["hash"] + classes["compress"] > 0
+        pair.end()
+
+
 @needs_root
 def test_a_full_table_in_the_kernel_is_counted(pairs: Pairs) -> None:
     given = any_place("xdp") | {"workloads": [{"name": "flow-table", "params": {"flows": "1000"}}], "traffic": FULL_TABLE}
@@ -268,8 +283,10 @@ def test_a_link_that_goes_down_in_a_trial_and_comes_back(pairs: Pairs, kind: str
             for timer in timers:
                 timer.join()
         assert 0 < done.trial["received"] < done.trial["due"]
+        assert "is gone" in done.cpu_withheld, "the interface's threads ended with it"
         again = held_to_account(pair, duration_s=0.3)
         assert again.trial["received"] > 0, "nothing comes through the link that is up again"
+        assert not [why for work in pair._receive_work if (why := network.elsewhere(work))], "the new threads are where the former were"
         pair.end()
 
 

@@ -17,9 +17,24 @@
 #define DPUBENCH_SIZE_MASK 0x7U
 #define DPUBENCH_STORE_SHIFT 61
 
-/* Mark: its kind in the low byte; kMarkEnd has the number of executed instructions above. */
+/* Mark: its kind in the low byte; the end mark has the number of executed instructions above. */
 enum dpubench_mark { DPUBENCH_MARK_OPEN = 0, DPUBENCH_MARK_CLOSE = 1, DPUBENCH_MARK_MESSAGE = 2, DPUBENCH_MARK_END = 3 };
 #define DPUBENCH_MARK_SHIFT 8
+
+/* A trace is a folder with these files, zstd-compressed, all integers little-endian.
+   `blocks`: the magic, the version (32 bits), then four texts, each its length in bytes (32 bits) and UTF-8: architecture, kernel, CPU
+   model, digest of the program file. Then blocks in order of their numbers: number (32 bits), how many instructions (32), address of
+   the first (64), the instruction words (32 each). Behind the last one DPUBENCH_NO_BLOCK and how many there were (32 each).
+   `stream`: the magic, the version (64 bits), then words of 64 bits. */
+#define DPUBENCH_TRACE_BLOCKS "blocks"
+#define DPUBENCH_TRACE_STREAM "stream"
+#define DPUBENCH_NO_BLOCK 0xffffffffU
+#define DPUBENCH_BLOCK_INSTRUCTIONS 1024U
+
+/* How far a capture came, for whoever started it to tell what a program that crashed was doing: a third file, not compressed, that goes
+   when the trace is finished. Two integers of 64 bits: the state, and messages begun. */
+#define DPUBENCH_TRACE_PROGRESS "progress"
+enum dpubench_progress { DPUBENCH_BEFORE_REGION = 0, DPUBENCH_IN_REGION = 1, DPUBENCH_AFTER_REGION = 2, DPUBENCH_CAPTURE_FAILED = 3 };
 
 /* Hint instructions of aarch64 that mark regions: `hint #0x50` and so on; no-ops on every processor (Arm ARM, C6.2.126). */
 #define DPUBENCH_HINT_OPEN 0x50

@@ -12,7 +12,9 @@
 
 namespace dpubench::cores {
 
-/// One access to memory.
+/// One access to memory. What an instruction accesses in one piece is one access however the emulator split it (a pair of
+/// registers, four vectors); a piece whose length is no power of two is several. An atomic instruction is a load and a store, and
+/// so is a store exclusive. What DC ZVA clears is not reported by the emulator and not in a trace.
 struct Access {
   std::uint64_t address = 0;
   std::uint16_t index = 0;  ///< of the instruction in its block

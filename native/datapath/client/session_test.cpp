@@ -82,6 +82,35 @@ TEST(ClientSession, ARingPortEchoesEveryPacket) {
   }
 }
 
+/// Signatures that lie across segments which come out of order, twice or in part twice are found when their last byte arrives,
+/// and what only repeats is echoed.
+TEST(ClientSession, SignaturesAcrossRepeatedAndOverlappingSegmentsAreRecognised) {
+  if (const EngineSlot* const pcre2 = engines().find("regex", "pcre2"); pcre2 == nullptr || pcre2->engine == nullptr) {
+    GTEST_SKIP() << "no engine pcre2 in DPUBENCH_ENGINE_DIR";
+  }
+  ASSERT_NE(test::pool(), nullptr);
+  const TemporaryDirectory folder;
+  TrafficJob job = ring_job("session-segments");
+  job.inputs["rules"] = {folder.write("rules", "1:/leave-it-alone/\n2:/attack[0-9]{4}/\n3:/evil(payload|request)/i\n")};
+  job.inputs["corpus"] = {folder.write("corpus", std::string(200'000, 'x') + "end")};
+  job.traffic.protocol = "tcp";
+  job.traffic.segments = 5;
+  job.traffic.retransmit_share = 0.2;
+  job.traffic.overlap_share = 0.3;
+  job.traffic.payload.signature_share = 0.5;
+  job.traffic.frame_sizes = {{98, 1.0}, {512, 1.0}};
+  job.workload.name = "application-recognition";
+  job.workload.params = Params{{"mode", "stream"}};
+  job.server->workload = job.workload;
+  job.server->workload.engines = {{"scan", "pcre2"}, {"hash", "portable"}, {"compress", "portable"}};
+  job.server->inputs = job.inputs;
+  ClientSession session(job, engines());
+  expect_agreement(session, {.number = 3, .rate_pps = 20'000, .ramp_s = 0.01, .duration_s = 0.2, .drain_s = 0.2});
+  const json stream = session.server()->collect(3, "")["workload"]["stream"];
+  EXPECT_GT(stream["repeated"], stream["segments"].get<std::uint64_t>() / 10);
+  EXPECT_GT(stream["out_of_order"], 0);
+}
+
 TEST(ClientSession, SaysWhatIsWrong) {
   ASSERT_NE(test::pool(), nullptr);
   TrafficJob job = ring_job("session-wrong");

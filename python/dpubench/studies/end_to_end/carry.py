@@ -22,7 +22,7 @@ from dpubench.studies import Request
 from dpubench.studies.end_to_end import catalog, links, trials
 from dpubench.studies.end_to_end.catalog import DatapathCatalog
 from dpubench.studies.end_to_end.execute import ATTEMPTS, RESERVE, Run
-from dpubench.studies.end_to_end.expand import Expansion, expand
+from dpubench.studies.end_to_end.expand import Expansion, expand, link_end
 from dpubench.studies.end_to_end.pair import Setting
 from dpubench.studies.end_to_end.plan import Plan
 from dpubench.studies.end_to_end.trials import TrialsWriter
@@ -83,7 +83,8 @@ def resume(found: RunDirectory, request: Request) -> int:
             raise UserError(f"{gone[0]}: this input of the run is gone: put it back, or start anew with `dpubench run {writer.plan_file}`")
         plan, lines = read_plan(writer.plan_file)
         assert isinstance(plan, Plan)  # of a run of this study
-        server, device = _opened(plan, Where(str(writer.plan_file), lines), opened)
+        with stop.at_once():
+            server, device = _opened(plan, Where(str(writer.plan_file), lines), opened)
         writer.settle()
         return _carry_out(writer, plan, record, (server, device), files, stop, as_json=request.as_json)
 
@@ -122,9 +123,9 @@ def _inputs_of_traffic(plan: Plan) -> set[str]:
 def _without_links(plan: Plan, expansion: Expansion, *, remote: bool) -> None:
     """Marks what no link reaches."""
     for configuration in expansion.configurations:
-        arguments = plan.port_arguments.get(configuration.port, {})
-        far = remote and configuration.placement == "all-device"
-        reason = links.unavailable(configuration.port, arguments, remote=far)
+        end = link_end(configuration.placement)
+        arguments = links.arguments_of(plan.port_arguments.get(configuration.port, {}), end)
+        reason = links.unavailable(configuration.port, arguments, end, remote=remote and configuration.placement == "all-device")
         if remote and configuration.placement == "split":
             reason = reason or "the parts of a split are joined by memif, which ends at this machine: --set device=local"
         configuration.unavailable = configuration.unavailable or reason

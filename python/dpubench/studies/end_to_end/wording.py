@@ -77,6 +77,15 @@ def why_empty(point: PointSummary) -> str:
     return "no valid trial"
 
 
+def why_no_statement(point: PointSummary) -> str:
+    """Why a point's figures are no statement on the server; empty where they are one."""
+    if why := why_empty(point):
+        return why
+    if not says_of_the_server(point):
+        return f"{limit_text(point)}: no statement on the server"
+    return f"{point.placement} on too few CPUs: proves correctness only" if proves_correctness_only(point) else ""
+
+
 def remarks(point: PointSummary) -> list[str]:
     """What weakens a point that was measured."""
     looked_for = point.load_kind in {"NDR", "PDR"} and point.limit == "server-limited"  # what the search was for

@@ -193,14 +193,14 @@ def resume(found: RunDirectory, request: Request) -> int:
     with StopRequest() as stop, contextlib.ExitStack() as opened:
         if not found.is_set:
             writer = opened.enter_context(RunWriter(found.path))
-            return session.carry_out(_part(writer, opened), stop, as_json=request.as_json)
+            return session.carry_out(_part(writer, opened, stop), stop, as_json=request.as_json)
         together = opened.enter_context(RunSetWriter(found.path))
         record = together.record()
         owing = [entry for entry in record["targets"] if entry["status"] != "complete"]
         if not owing:
             raise UserError(f"{found.path}: {_COMPLETE.format(plan=found.plan_file)}")
         members = [opened.enter_context(together.member(entry["name"])) for entry in owing]
-        parts = [_part(member, opened) for member in members]
+        parts = [_part(member, opened, stop) for member in members]
         for entry in owing:
             entry |= {"status": "running", "lost": ""}
         plan, _ = read_plan(found.plan_file)
@@ -208,11 +208,12 @@ def resume(found: RunDirectory, request: Request) -> int:
         return session.carry_out_together(together, record, parts, plan.budget, stop, as_json=request.as_json)
 
 
-def _part(writer: RunWriter, opened: contextlib.ExitStack) -> session.Part:
+def _part(writer: RunWriter, opened: contextlib.ExitStack, stop: StopRequest) -> session.Part:
     """What an interrupted run needs to go on; its target is open until ``opened`` closes.
 
     Raises:
         UserError: it is complete, an input is gone, or its target cannot be reached.
+        Interrupted: a stop was asked for.
     """
     record = writer.record()
     if record["status"] == "complete":
@@ -224,7 +225,8 @@ def _part(writer: RunWriter, opened: contextlib.ExitStack) -> session.Part:
     assert isinstance(plan, Plan)  # of a run of this study
     target = targets.find(record["target"])
     opened.callback(target.close)
-    target.open()
+    with stop.at_once():
+        target.open()
     if target.spec != "local" or not Path(record["setting"]["program"]).is_file():
         record["setting"]["program"] = target.operators_program()
     writer.settle()

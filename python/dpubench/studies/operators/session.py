@@ -20,7 +20,7 @@ from dpubench.results.store import RunSetWriter, RunWriter
 from dpubench.results.summary import summaries, summarize
 from dpubench.runner.execute import Budget, Run
 from dpubench.runner.setting import Listener, Setting
-from dpubench.runner.together import RunSet
+from dpubench.runner.together import RunSet, missing_text
 from dpubench.studies.operators.plan import Plan
 from dpubench.targets import Target
 from dpubench.workers.process import StopRequest
@@ -41,15 +41,14 @@ class Part:
     inputs: Mapping[str, Sequence[str]]  #: kind -> files of this machine
 
     def run(self, stop: StopRequest, display: Listener, budget: Budget | None = None) -> Run:
-        """Ready to be executed, its inputs on the target; ``budget``: its share, as one of several."""
+        """Ready to be executed; ``budget``: its share, as one of several."""
         given = self.record["setting"]
         setting = Setting(
             self.target, given["program"], self.target.cpus(), self.target.cache_directory(), stop, display,
             [Path(d) for d in given["engine_dirs"]], Path(given["against"]) if given["against"] else None,
             devices=given.get("devices", []), heading="" if budget is None else f"{self.target.name}: ",
         )  # fmt: skip
-        placed = {kind: self.target.place([Path(f) for f in files]) for kind, files in self.inputs.items()}
-        return Run(self.writer, self.plan, setting, self.record, placed, budget)
+        return Run(self.writer, self.plan, setting, self.record, self.inputs, budget)
 
 
 def carry_out(part: Part, stop: StopRequest, *, as_json: bool) -> int:
@@ -60,7 +59,9 @@ def carry_out(part: Part, stop: StopRequest, *, as_json: bool) -> int:
         try:
             status = run.execute()
         except (Interrupted, TargetLost) as error:
-            raise type(error)(f"{error}; {_kept([run])} windows are kept in {path}; continue with `dpubench resume {_named(path)}`") from None
+            missing = "".join(f"; {text}" for text in [missing_text(run)] if text)
+            again = f"continue with `dpubench resume {_named(path)}`"
+            raise type(error)(f"{error}; {_kept([run])} windows are kept in {path}{missing}; {again}") from None
     analysed = summarize(path)
     report = write_report([analysed], path)
     if as_json and isinstance(display, JsonEvents):

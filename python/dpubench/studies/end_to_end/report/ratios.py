@@ -78,12 +78,8 @@ def _rows(index: int, old: PointSummary, new: PointSummary, rounds: int) -> list
 def _why_not(old: PointSummary, new: PointSummary) -> str:
     """Why two points are not compared; empty if they may be."""
     for point, who in ((new, ""), (old, "what it is set against: ")):
-        if why := wording.why_empty(point):
+        if why := wording.why_no_statement(point):
             return f"{who}{why}"
-        if not wording.says_of_the_server(point):
-            return f"{who}{wording.limit_text(point)}: no statement on the server"
-        if wording.proves_correctness_only(point):
-            return f"{who}{point.placement} on too few CPUs: proves correctness only"
         if old.load_kind == "rate" and point.limit:
             return f"{who}overloaded at this rate, so that its latency is the length of its queues"
     return ""
