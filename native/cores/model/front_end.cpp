@@ -253,6 +253,9 @@ Cycle Core::step(Cycle now) {
   bool active = enter_all(now, order, count);
   active = fetch_all(now, order, count) || active;
   for (const auto& context : contexts_) {
+    // Why nothing is there to enter is what fetch found in this very cycle.
+    const bool starved = context->buffer.empty() && context->cause != Cause::kNone && context->cause != Cause::kOther;
+    if (starved && context->cause != Cause::kSwitch) context->cause = context->fetch_cause;
     if (context->source_over && context->buffer.empty() && !context->stopped) {
       context->finish(true);
       active = true;
