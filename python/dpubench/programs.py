@@ -13,6 +13,7 @@ OPERATORS = "dpubench-operators"
 AGENT = "dpubench-agent"
 SERVER = "dpubench-server"
 TRAFFIC = "dpubench-traffic"
+TRACE_PLUGIN = "libdpubench-trace.so"
 
 
 def directory() -> Path:
@@ -66,6 +67,14 @@ def server_program() -> Path:
 def traffic_program() -> Path:
     """The program ``dpubench-traffic`` of this installation. @raises UserError when it is not there"""
     return _datapath_program(TRAFFIC)
+
+
+def trace_plugin() -> Path:
+    """The tracing plugin for QEMU of this installation. @raises UserError when it is not there"""
+    plugin = directory() / TRACE_PLUGIN
+    if not plugin.is_file():
+        raise UserError(f"{plugin}: there is no tracing plugin: run `make build` where libzstd is installed, or set DPUBENCH_PROGRAMS to its folder")
+    return plugin.resolve()
 
 
 def _datapath_program(name: str) -> Path:

@@ -20,23 +20,6 @@ const Row* find(Rows rows, std::uint32_t word) {
   return nullptr;
 }
 
-/// The table in C4.1: bits 28 to 25 choose the group.
-const Row* find(std::uint32_t word) {
-  const std::uint32_t group = word >> 25 & 0xf;
-  if ((group & 0b1110) == 0b1000) return find(immediate_rows(), word);
-  if ((group & 0b1110) == 0b1010) return find(control_rows(), word);
-  if ((group & 0b0111) == 0b0101) return find(register_rows(), word);
-  if ((group & 0b0101) == 0b0100) {
-    const Row* row = find(structure_rows(), word);
-    return row != nullptr ? row : find(memory_rows(), word);
-  }
-  if ((group & 0b0111) != 0b0111) return nullptr;
-  // Bits 30 and 28: scalar floating point, which has bit 31 for the width of an integer register too.
-  if ((word & 0x50000000) == 0x10000000) return find(float_rows(), word);
-  const Row* row = find(crypto_rows(), word);
-  return row != nullptr ? row : find(vector_rows(), word);
-}
-
 /// The register's number in the model; nothing for the zero register.
 std::optional<std::uint8_t> number(const Row::Operand& operand, std::uint32_t word) {
   if (operand.file == Row::Operand::File::kFixed) return operand.place;
@@ -69,9 +52,26 @@ std::int64_t offset(const Row& row, std::uint32_t word) {
 
 }  // namespace
 
+/// The table in C4.1: bits 28 to 25 choose the group.
+const Row* find_row(std::uint32_t word) {
+  const std::uint32_t group = word >> 25 & 0xf;
+  if ((group & 0b1110) == 0b1000) return find(immediate_rows(), word);
+  if ((group & 0b1110) == 0b1010) return find(control_rows(), word);
+  if ((group & 0b0111) == 0b0101) return find(register_rows(), word);
+  if ((group & 0b0101) == 0b0100) {
+    const Row* row = find(structure_rows(), word);
+    return row != nullptr ? row : find(memory_rows(), word);
+  }
+  if ((group & 0b0111) != 0b0111) return nullptr;
+  // Bits 30 and 28: scalar floating point, which has bit 31 for the width of an integer register too.
+  if ((word & 0x50000000) == 0x10000000) return find(float_rows(), word);
+  const Row* row = find(crypto_rows(), word);
+  return row != nullptr ? row : find(vector_rows(), word);
+}
+
 Instruction decode(std::uint32_t word) {
   Instruction instruction;
-  const Row* row = find(word);
+  const Row* row = find_row(word);
   if (row == nullptr) return instruction;
   instruction.kind = row->kind;
   instruction.branch = row->branch;

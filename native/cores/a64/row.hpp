@@ -137,4 +137,7 @@ Rows float_rows();      ///< C4.1.96, scalar floating point
 Rows vector_rows();     ///< C4.1.96, NEON, and the scalar forms of its instructions
 Rows crypto_rows();     ///< C4.1.96, cryptographic instructions
 
+/// The row that `word` is decoded by, or nullptr.
+const Row* find_row(std::uint32_t word);
+
 }  // namespace dpubench::cores::a64

@@ -44,6 +44,7 @@ static struct {
   pid_t process; /* the traced one; what it forks records nothing */
   int recorded;  /* the CPU whose region is open, or NOBODY */
   int regions;
+  bool is_running; /* something was translated */
   uint32_t numbered;
   uint64_t executed;
   size_t words;
@@ -185,6 +186,7 @@ static void instrument(struct qemu_plugin_tb *translated, size_t begin, size_t e
 
 static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *translated) {
   (void)id;
+  trace.is_running = true;
   uint32_t words[DPUBENCH_BLOCK_INSTRUCTIONS];
   const size_t count = qemu_plugin_tb_n_insns(translated);
   if (count > DPUBENCH_BLOCK_INSTRUCTIONS) fail("QEMU translated more instructions at once than a block of a trace holds");
@@ -208,7 +210,8 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *translate
 static void on_exit_of_program(qemu_plugin_id_t id, void *data) {
   (void)id;
   (void)data;
-  if (getpid() != trace.process) return;
+  /* An emulator that cannot start the program says why. */
+  if (getpid() != trace.process || !trace.is_running) return;
   if (trace.regions == 0) fail("no region was opened: the program ended without executing `hint #0x50`");
   if (trace.recorded != NOBODY) fail("a region was opened and never closed: the program ended without executing `hint #0x51`");
   put_mark(DPUBENCH_MARK_END, trace.executed);

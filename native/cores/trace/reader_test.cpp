@@ -1,0 +1,230 @@
+#include "cores/trace/reader.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "expect_error.hpp"
+#include "temporary_directory.hpp"
+#include "trace_writer.hpp"
+
+namespace dpubench::cores {
+namespace {
+
+using dpubench::test::expect_error;
+using dpubench::test::TemporaryDirectory;
+using test::TraceWriter;
+using What = Step::What;
+
+constexpr std::uint32_t kNopWord = 0xd503201f;
+
+/// Reads to the end. @throws Error
+std::vector<What> read_all(const std::filesystem::path& folder) {
+  TraceReader reader(folder);
+  std::vector<What> steps;
+  do {
+    steps.push_back(reader.next().what);
+  } while (steps.back() != What::kEnd);
+  return steps;
+}
+
+/// A trace that `fill` writes into, with block 0 of four instructions, must be refused with `parts` in the message.
+void expect_refused(const std::function<void(TraceWriter&)>& fill, std::initializer_list<std::string_view> parts) {
+  const TemporaryDirectory folder;
+  TraceWriter writer;
+  writer.block(0x1000, {kNopWord, kNopWord, kNopWord, kNopWord});
+  fill(writer);
+  writer.write(folder.path());
+  expect_error([&] { read_all(folder.path()); }, parts);
+}
+
+TEST(TraceReader, ReadsHeadBlocksAndSteps) {
+  const TemporaryDirectory folder;
+  TraceWriter writer("lpm portable");
+  const auto a = writer.block(0x400000, {1, 2, 3});
+  const auto b = writer.block(0x400100, {4});
+  writer.open();
+  writer.message();
+  writer.run(b);
+  writer.run(a);
+  writer.access(0x7fff12345678, 0, 3, false);
+  writer.access(0x8000, 2, 0, true);
+  writer.close();
+  writer.end();
+  writer.write(folder.path());
+
+  TraceReader reader(folder.path());
+  EXPECT_EQ(reader.head().architecture, "aarch64");
+  EXPECT_EQ(reader.head().kernel, "lpm portable");
+  EXPECT_EQ(reader.head().cpu, "neoverse-n1");
+  EXPECT_EQ(reader.head().program_digest, "digest");
+  ASSERT_EQ(reader.blocks().size(), 2U);
+  EXPECT_EQ(reader.blocks()[0].pc, 0x400000U);
+  EXPECT_EQ(reader.blocks()[0].words, (std::vector<std::uint32_t>{1, 2, 3}));
+  for (int pass = 0; pass < 2; ++pass) {
+    EXPECT_EQ(reader.next().what, What::kOpen);
+    EXPECT_EQ(reader.next().what, What::kMessage);
+    const Step& first = reader.next();
+    ASSERT_EQ(first.what, What::kBlock);
+    EXPECT_EQ(first.block, &reader.blocks()[1]);
+    EXPECT_TRUE(first.accesses.empty());
+    const Step& second = reader.next();
+    ASSERT_EQ(second.what, What::kBlock);
+    EXPECT_EQ(second.block->number, a);
+    ASSERT_EQ(second.accesses.size(), 2U);
+    EXPECT_EQ(second.accesses[0].address, 0x7fff12345678U);
+    EXPECT_EQ(second.accesses[0].index, 0);
+    EXPECT_EQ(second.accesses[0].size_log2, 3);
+    EXPECT_FALSE(second.accesses[0].is_store);
+    EXPECT_EQ(second.accesses[1].index, 2);
+    EXPECT_TRUE(second.accesses[1].is_store);
+    EXPECT_EQ(reader.next().what, What::kClose);
+    EXPECT_EQ(reader.next().what, What::kEnd);
+    EXPECT_EQ(reader.next().what, What::kEnd);
+    reader.rewind();
+  }
+}
+
+TEST(TraceReader, JoinsWhatOneInstructionAccessesInARow) {
+  const TemporaryDirectory folder;
+  TraceWriter writer;
+  const auto block = writer.block(0x1000, {1, 2, 3, 4, 5});
+  writer.open();
+  writer.run(block);
+  for (unsigned i = 0; i < 64; ++i) writer.access(0x100 + i, 0, 0, false);    // LD4 of bytes
+  for (unsigned i = 0; i < 6; ++i) writer.access(0x200 + 8 * i, 1, 3, true);  // 48 bytes
+  writer.access(0x300, 2, 3, false);                                          // an atomic: a load, and a store of the same bytes
+  writer.access(0x300, 2, 3, true);
+  writer.access(0x308, 3, 3, true);   // the next bytes, another instruction
+  writer.access(0x400, 4, 3, false);  // no neighbours
+  writer.access(0x410, 4, 3, false);
+  for (unsigned i = 0; i < 32; ++i) writer.access(0x500 + 8 * i, 4, 3, false);  // more than one access can have
+  writer.close();
+  writer.end();
+  writer.write(folder.path());
+
+  TraceReader reader(folder.path());
+  reader.next();
+  const Step& step = reader.next();
+  std::vector<std::array<std::uint64_t, 4>> got;
+  for (const Access& access : step.accesses) got.push_back({access.index, access.address, access.size_log2, access.is_store});
+  EXPECT_EQ(got, (std::vector<std::array<std::uint64_t, 4>>{{0, 0x100, 6, 0},
+                                                            {1, 0x200, 5, 1},
+                                                            {1, 0x220, 4, 1},
+                                                            {2, 0x300, 3, 0},
+                                                            {2, 0x300, 3, 1},
+                                                            {3, 0x308, 3, 1},
+                                                            {4, 0x400, 3, 0},
+                                                            {4, 0x410, 3, 0},
+                                                            {4, 0x500, 7, 0},
+                                                            {4, 0x580, 7, 0}}));
+}
+
+TEST(TraceReader, StreamsMoreThanItHolds) {
+  const TemporaryDirectory folder;
+  TraceWriter writer;
+  const auto block = writer.block(0x1000, {1, 2});
+  writer.open();
+  constexpr int kRuns = 100000;
+  for (int i = 0; i < kRuns; ++i) {
+    writer.run(block);
+    if (i % 3 != 0) writer.access(0x1000, 1, 2, true);
+  }
+  writer.close();
+  writer.end();
+  writer.write(folder.path());
+  TraceReader reader(folder.path());
+  int runs = 0;
+  std::size_t accesses = 0;
+  for (const Step* step = &reader.next(); step->what != What::kEnd; step = &reader.next()) {
+    runs += step->what == What::kBlock ? 1 : 0;
+    accesses += step->accesses.size();
+  }
+  EXPECT_EQ(runs, kRuns);
+  EXPECT_EQ(accesses, static_cast<std::size_t>(kRuns - (kRuns + 2) / 3));
+}
+
+TEST(TraceReader, RefusesAStreamThatContradictsItself) {
+  expect_refused([](TraceWriter& w) { w.open(), w.close(); }, {"stream", "no end mark"});
+  expect_refused([](TraceWriter& w) { w.end(); }, {"word 1", "no region was ever opened"});
+  expect_refused([](TraceWriter& w) { w.open(), w.run(0), w.end(); }, {"word 3", "opened and never closed"});
+  expect_refused([](TraceWriter& w) { w.open(), w.open(); }, {"opened while one is open"});
+  expect_refused([](TraceWriter& w) { w.close(); }, {"closed while none is open"});
+  expect_refused([](TraceWriter& w) { w.message(); }, {"message begins outside any region"});
+  expect_refused([](TraceWriter& w) { w.run(0); }, {"block outside any region"});
+  expect_refused([](TraceWriter& w) { w.open(), w.word(1); }, {"block 1 of a table of 1"});
+  expect_refused([](TraceWriter& w) { w.open(), w.access(0, 0, 0, false); }, {"belongs to no block"});
+  expect_refused([](TraceWriter& w) { w.open(), w.run(0), w.access(0, 4, 0, false); }, {"instruction 4 of a block of 4"});
+  expect_refused([](TraceWriter& w) { w.open(), w.run(0), w.access(0, 2, 0, false), w.access(0, 1, 0, false); }, {"too late"});
+  expect_refused([](TraceWriter& w) { w.open(), w.mark(4); }, {"unknown mark"});
+  expect_refused([](TraceWriter& w) { w.open(), w.run(0), w.close(), w.mark(DPUBENCH_MARK_END, 5); }, {"counts 5", "have 4"});
+  expect_refused([](TraceWriter& w) { w.open(), w.close(), w.end(), w.open(); }, {"follows the end mark"});
+  expect_refused([](TraceWriter& w) { w.stream() += "abc"; }, {"middle of a word"});
+  expect_refused([](TraceWriter& w) { w.stream().resize(12); }, {"stream", "ends within its head"});
+}
+
+TEST(TraceReader, RefusesATableOfBlocksThatIsNone) {
+  expect_refused([](TraceWriter& w) { w.block(0x1002, {1}); }, {"block 1", "middle of an instruction"});
+  expect_refused([](TraceWriter& w) { w.block(0x1000, {}); }, {"block 1 has 0 instructions"});
+  expect_refused([](TraceWriter& w) { w.block(0x1000, std::vector<std::uint32_t>(1025)); }, {"block 1 has 1025 instructions"});
+  expect_refused([](TraceWriter& w) { w.blocks() += std::string(8, '\1'); }, {"after 1 blocks comes number 16843009"});
+  expect_refused([](TraceWriter& w) { w.end_of_blocks(); }, {"goes on behind its table"});
+  expect_refused([](TraceWriter& w) { w.blocks().replace(12, 4, 4, '\x7f'); }, {"name of the architecture is 2139062143 bytes"});
+}
+
+TEST(TraceReader, RefusesWhatItDoesNotKnow) {
+  const TemporaryDirectory folder;
+  const auto refused = [&](const TraceWriter& writer, std::initializer_list<std::string_view> parts) {
+    TraceWriter(writer).write(folder.path());
+    expect_error([&] { read_all(folder.path()); }, parts);
+  };
+  refused(TraceWriter("k", "x86_64"), {"blocks", "'x86_64'", "aarch64"});
+  refused(TraceWriter("k", "aarch64", 2), {"version 2", "reads version 1"});
+  refused(TraceWriter("k", "aarch64", 1, "dpubtrax"), {"is no trace"});
+}
+
+TEST(TraceReader, RefusesFilesThatAreMissingDamagedOrCutOff) {
+  const TemporaryDirectory folder;
+  const auto blocks = folder.path() / "blocks";
+  const auto stream = folder.path() / "stream";
+  const auto refused = [&](std::initializer_list<std::string_view> parts) {
+    expect_error([&] { read_all(folder.path()); }, parts);
+  };
+  const auto write = [&] {
+    TraceWriter writer;
+    const auto block = writer.block(0x1000, std::vector<std::uint32_t>(64, kNopWord));
+    writer.open();
+    for (unsigned i = 0; i < 5000; ++i) {
+      writer.run(block);
+      writer.access(i * i * 977ULL, 0, 3, false);
+    }
+    writer.close();
+    writer.end();
+    writer.write(folder.path());
+  };
+  refused({"blocks", "cannot be opened", "No such file"});
+  TraceWriter::write_file(blocks, TraceWriter::compressed("dpub"));
+  refused({"blocks", "ends within its head"});
+  write();
+  EXPECT_EQ(read_all(folder.path()).size(), 5003U);
+  std::filesystem::remove(stream);
+  refused({"stream", "cannot be opened"});
+  for (const auto& path : {blocks, stream}) {
+    write();
+    std::filesystem::resize_file(path, std::filesystem::file_size(path) / 2);
+    refused({path.filename().string(), "was cut off"});
+    std::filesystem::resize_file(path, 0);
+    refused({path.filename().string(), "was cut off"});
+    TraceWriter::write_file(path, "not compressed at all");
+    refused({path.filename().string(), "was not written by the tracing plugin"});
+    write();
+    std::ofstream(path, std::ios::binary | std::ios::app) << "more";
+    refused({path.filename().string(), "goes on behind its end"});
+  }
+  std::filesystem::remove(stream);
+  std::filesystem::create_directory(stream);
+  refused({"stream", "cannot be read"});
+}
+
+}  // namespace
+}  // namespace dpubench::cores
