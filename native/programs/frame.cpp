@@ -38,7 +38,7 @@ int Program::carry_out(bool list, const std::vector<std::string>& folders) {
   try {
     begin();
     EngineCatalog engines;
-    engines.load(default_engine_folder());
+    if (has_engines()) engines.load(default_engine_folder());
     for (const std::string& folder : folders) engines.load(folder);
     json first = hello();
     if (list) first["catalog"] = catalog(engines);
@@ -58,10 +58,12 @@ int Program::start(int argc, char** argv) {
   std::vector<std::string> folders;
   std::vector<std::string> devices;
   app.add_flag("--list", list, listed_);
-  app.add_option("--engine-dir", folders, "folder with further engine modules")->check(CLI::ExistingDirectory);
-  app.add_option("--device", devices,
-                 "device for the engines cryptodev, compressdev, dmadev and regexdev: a PCI address, or a DPDK virtual device")
-      ->allow_extra_args(false);
+  if (has_engines()) {
+    app.add_option("--engine-dir", folders, "folder with further engine modules")->check(CLI::ExistingDirectory);
+    app.add_option("--device", devices,
+                   "device for the engines cryptodev, compressdev, dmadev and regexdev: a PCI address, or a DPDK virtual device")
+        ->allow_extra_args(false);
+  }
   app.set_version_flag("--version", std::string(kVersion));
   add_options(app);
   try {

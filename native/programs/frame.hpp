@@ -35,6 +35,8 @@ class Program {
   virtual void add_options(CLI::App& /*app*/) {}
   /// Called before any thread is started: signals that all of them leave alone are blocked here. @throws Error
   virtual void begin() {}
+  /// Whether it runs engines: then it loads their modules, and has --engine-dir and --device.
+  [[nodiscard]] virtual bool has_engines() const { return true; }
   [[nodiscard]] virtual nlohmann::json catalog(const EngineCatalog& engines) const = 0;
   /// What one of its own options asks for in place of a job. @return whether one did
   virtual bool answer(const EngineCatalog& /*engines*/, protocol::EventWriter& /*events*/) { return false; }
