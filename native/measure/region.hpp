@@ -1,35 +1,34 @@
-// Marks that a trace of executed instructions is cut by: hint instructions, which do nothing on a processor and are seen by an
-// emulator that records. docs/cores.md says who reads them.
+// Marks for the tracing plugin what of a program it records (docs/cores.md, "Traces"). Instructions that do nothing on a
+// processor, so that a marked kernel may run anywhere; and barriers for the compiler, so that the kernel stays between them.
 #pragma once
+
+#include "measure/marks.h"
 
 namespace dpubench::measure {
 
-// The compiler moves no access to memory across a mark. Arm ARM C6.2.126: unallocated hints execute as NOP; Intel SDM, volume 2,
-// NOP: the long form with an address is never accessed.
 #if defined(__aarch64__)
-inline void open_region() noexcept {
-  asm volatile("hint #0x50" ::: "memory");
-}
-inline void close_region() noexcept {
-  asm volatile("hint #0x51" ::: "memory");
-}
-/// What follows belongs to the next message, or burst of messages.
-inline void next_message() noexcept {
-  asm volatile("hint #0x52" ::: "memory");
-}
+#define DPUBENCH_MARK_INSTRUCTION(number) asm volatile("hint %0" : : "i"(number) : "memory")
 #elif defined(__x86_64__)
-inline void open_region() noexcept {
-  asm volatile("nopl 0x50(%%rax)" ::: "memory");
-}
-inline void close_region() noexcept {
-  asm volatile("nopl 0x51(%%rax)" ::: "memory");
-}
-/// What follows belongs to the next message, or burst of messages.
-inline void next_message() noexcept {
-  asm volatile("nopl 0x52(%%rax)" ::: "memory");
-}
+// NOPL with a displacement of 32 bits (Intel SDM volume 2, NOP): "dpu" and the number of the mark.
+#define DPUBENCH_MARK_INSTRUCTION(number) \
+  asm volatile(".byte 0x0f, 0x1f, 0x80\n\t.long %c0" : : "i"(0x75706400 | (number)) : "memory")
 #else
-#error "no mark is known for this architecture"
+#define DPUBENCH_MARK_INSTRUCTION(number) asm volatile("" : : : "memory")
 #endif
+
+/// What follows is recorded. A region that is opened within one is an error of the capture.
+[[gnu::always_inline]] inline void open_region() {
+  DPUBENCH_MARK_INSTRUCTION(DPUBENCH_HINT_OPEN);
+}
+/// What follows is not recorded.
+[[gnu::always_inline]] inline void close_region() {
+  DPUBENCH_MARK_INSTRUCTION(DPUBENCH_HINT_CLOSE);
+}
+/// What follows, up to the next of these or the region's end, is work for the next message. Outside a region it means nothing.
+[[gnu::always_inline]] inline void next_message() {
+  DPUBENCH_MARK_INSTRUCTION(DPUBENCH_HINT_MESSAGE);
+}
+
+#undef DPUBENCH_MARK_INSTRUCTION
 
 }  // namespace dpubench::measure
