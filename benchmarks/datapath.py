@@ -1,7 +1,9 @@
 """The end-to-end study's programs beside dpdk-testpmd: the client's packet rate against its txonly, the server's forwarding against its macswap.
+And an operator's lane in a stage of the server beside the same lane in the operators study's harness (``places.cpp``).
 
-Both sides have the same port, frame size, burst and CPUs, one after the other in ABBA order within a round; what stands on the other end of the
-link (rxonly, flowgen) is one dpdk-testpmd for both. Rates are of a stretch in the middle, by each program's own counters and clock.
+Of the programs both sides have the same port, frame size, burst and CPUs, one after the other in ABBA order within a round; the fastest stretch of
+each counts. What stands on the other end of the link (rxonly, flowgen) is one dpdk-testpmd for both. Rates are of a stretch in the middle, by each
+program's own counters and clock.
 """
 
 from __future__ import annotations
@@ -20,22 +22,33 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
+import numpy as np
 from dpubench import targets
 from dpubench.results import statistics
+from dpubench.results.model import Interval
 from dpubench.workers.process import Worker, WorkerFault
 
 from benchmarks import common
-from benchmarks.common import Bench, Claim, Rates
+from benchmarks.common import Bench, Claim, Rates, Verdict
 
 TESTPMD: Final = "dpdk-testpmd"
 SIZES: Final = (64, 1518)  #: bytes with FCS
 BURST: Final = 32
 LEAST_MEMIF, LEAST_NULL, LEAST_FORWARD = 1.0, 0.7, 0.9
-#: A link of shared memory has a fast and a slow way to run, by how far apart both ends happen to be, and keeps to it: many short stretches say more
-#: than a few long ones.
+#: Stretches of a side in a round, by two. A link of shared memory has a fast and a slow way to run, by how far apart both ends happen to be, and
+#: keeps to it from its beginning: which one it is says nothing of the programs, and so the fastest stretch of each side counts.
 CYCLES: Final = 3
 SETTLE_S, MEASURE_S = 0.2, 0.4
 LIMIT_S: Final = 30.0
+#: The operators of a workload's stages, each with its stage's default engine, in the direction that the stage has.
+LANES: Final[tuple[tuple[str, str, dict[str, str]], ...]] = (
+    ("sha256", "openssl", {}),
+    ("deflate", "isal", {"direction": "compress"}),
+    ("regex", "hyperscan", {}),
+)
+LANE_BYTES: Final = (64, 1024)
+LANE_TOLERANCE: Final = 0.05
+LANE_LIMIT_S: Final = 120.0  #: a round of one lane; the first one compiles the rules
 #: Without huge pages, which not every machine has: as our programs by default.
 EAL: Final = ("--no-huge", "-m", "512", "--no-pci", "--no-telemetry", "--no-shconf", "--log-level=error", "--force-max-simd-bitwidth=512")
 
@@ -270,6 +283,13 @@ def measure(bench: Bench) -> Iterator[Claim]:
             yield _compared(bench, claim, run, least)
         except (WorkerFault, RuntimeError, OSError) as fault:
             yield Claim("datapath", claim, str(fault), f"at least {least}", "not run")
+    yield from _lanes(bench)
+
+
+def _fastest(rates: Rates, size: int) -> list[list[float]]:
+    """Per round the ratio of the fastest stretches, ours over theirs."""
+    ours, theirs = rates[f"ours {size}"], rates[f"theirs {size}"]
+    return [[max(ours[number].values()) / max(theirs[number].values())] for number in sorted(ours)]
 
 
 def _compared(bench: Bench, claim: str, run: Callable[[Bench, Place, int, Rates, Sequence[When]], None], least: float) -> Claim:
@@ -280,7 +300,7 @@ def _compared(bench: Bench, claim: str, run: Callable[[Bench, Place, int, Rates,
     rates: Rates = defaultdict(lambda: defaultdict(dict))
     for size in SIZES:
         run(bench, place, size, rates, list(itertools.product(range(2 if bench.quick else bench.rounds), range(1 if bench.quick else CYCLES))))
-    found = {size: statistics.ratio_interval(common.ratios(rates, f"theirs {size}", f"ours {size}")) for size in SIZES}
+    found = {size: statistics.ratio_interval(_fastest(rates, size)) for size in SIZES}
     low = min(found, key=lambda size: found[size].value)
     details = {
         str(size): {"ratio": asdict(interval)} | {f"{side}_mpps": common.rate(rates, f"{side} {size}").value / 1e6 for side in ("ours", "theirs")}
@@ -288,3 +308,44 @@ def _compared(bench: Bench, claim: str, run: Callable[[Bench, Place, int, Rates,
     }
     verdict = common.worst([common.at_least(interval, least) for interval in found.values()])
     return Claim("datapath", claim, f"{common.span(found[low])} at {low} B", f"at least {least}", verdict, details)
+
+
+def _lanes(bench: Bench) -> Iterator[Claim]:
+    """A line per operator: its worst size."""
+    limit = f"within {100 * LANE_TOLERANCE:g} %"
+    for operator, engine, params in LANES:
+        claim = f"{operator}: {engine} in a stage of the server, over the same lane in the harness"
+        try:
+            found = {size: _lane(bench, operator, engine, {**params, "size": str(size)}) for size in LANE_BYTES}
+        except (RuntimeError, OSError, subprocess.TimeoutExpired) as fault:
+            yield Claim("datapath", claim, str(fault), limit, "not run")
+            continue
+        worst = max(found, key=lambda size: abs(found[size].value - 1))
+        verdict = common.worst([_within(interval) for interval in found.values()])
+        details = {str(size): asdict(interval) for size, interval in found.items()}
+        yield Claim("datapath", claim, f"{common.span(found[worst])} at {worst} B", limit, verdict, details)
+
+
+def _lane(bench: Bench, operator: str, engine: str, params: dict[str, str]) -> Interval:
+    """Rate in the stage over that in the harness. @raises RuntimeError"""
+    program = bench.build / "benchmarks/places"
+    if not program.is_file():
+        raise RuntimeError(f"{program}: there is no such program: configure the build with -Dtests=true and DPDK (`make build-tests`)")
+    files = [f"{kind}:{file}" for kind, paths in bench.inputs.for_job().items() if kind in ("rules", "corpus") for file in paths]
+    words = [operator, engine, *(f"{key}={value}" for key, value in params.items()), *files]
+    pairs = []
+    for number in range(2 if bench.quick else bench.rounds):
+        command = [str(program), str(bench.programs / "engines"), str(number), "4" if bench.quick else "24", *words]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LANE_LIMIT_S)
+        if done.returncode != 0:
+            raise RuntimeError(f"{operator}, {engine}: {done.stderr.strip()[-300:] or f'ended with status {done.returncode}'}")
+        stage, harness = (np.asarray(json.loads(done.stdout)["rates"][side]) for side in ("stage", "harness"))
+        pairs.append(statistics.palindromic_mean(stage[:, 0], stage[:, 1]) / statistics.palindromic_mean(harness[:, 0], harness[:, 1]))
+    return statistics.ratio_interval(pairs)
+
+
+def _within(interval: Interval) -> Verdict:
+    """*MISSED* only where the whole interval is further from 1 than allowed."""
+    if abs(interval.value - 1) <= LANE_TOLERANCE:
+        return "pass"
+    return "MISSED" if interval.high < 1 - LANE_TOLERANCE or interval.low > 1 + LANE_TOLERANCE else "undecided"

@@ -109,7 +109,7 @@ void read_traffic(Reader& reader, const json& value, TrafficSpec& traffic) {
   const std::string where = "/traffic";
   const json* const found = object(reader, value, "", "traffic",
                                    {"source", "as", "flows", "popularity", "zipf_exponent", "churn_per_s", "protocol", "version",
-                                    "frame_sizes", "payload", "segments"});
+                                    "frame_sizes", "payload", "segments", "retransmit_share", "overlap_share"});
   if (found == nullptr) return;
   choice(reader, *found, where, "source", traffic.source, {"model", "capture"});
   choice(reader, *found, where, "as", traffic.as, {"rate", "recorded"});
@@ -122,6 +122,8 @@ void read_traffic(Reader& reader, const json& value, TrafficSpec& traffic) {
   if (traffic.version == 5) reader.fault(where + "/version", "must be 4 or 6");
   read_sizes(reader, *found, traffic);
   reader.number(*found, where, "segments", traffic.segments, 1, 64);
+  reader.number(*found, where, "retransmit_share", traffic.retransmit_share, 0, 0.5);
+  reader.number(*found, where, "overlap_share", traffic.overlap_share, 0, 0.5);
   if (const json* const payload = object(reader, *found, where, "payload", {"source", "signature_share"})) {
     choice(reader, *payload, where + "/payload", "source", traffic.payload.source, {"random", "capture", "corpus"});
     reader.number(*payload, where + "/payload", "signature_share", traffic.payload.signature_share, 0, 1);

@@ -69,7 +69,9 @@ struct TrafficSpec {
   std::uint32_t version = 4;
   std::vector<std::pair<std::uint32_t, double>> frame_sizes;  ///< bytes with FCS, weight
   PayloadSpec payload;
-  std::uint32_t segments = 1;  ///< TCP segments of a message, sent out of order where there are several
+  std::uint32_t segments = 1;   ///< TCP segments of a message, sent out of order where there are several
+  double retransmit_share = 0;  ///< of these segments: those that were sent before
+  double overlap_share = 0;     ///< of these segments: those that begin with bytes of the one before
 };
 
 struct TrafficJob {

@@ -23,9 +23,9 @@ rte_mempool* make_pool(const std::string& name, std::uint32_t packets, std::uint
   // Loops take and give bursts of at most kMaxPacketBurst; a cache holds one and a half times its size, and the pool all caches.
   constexpr std::uint32_t kCache = std::min<std::uint32_t>(kMaxPacketBurst, RTE_MEMPOOL_CACHE_MAX_SIZE);
   // Network cards round a buffer's room down to a multiple of 1 KiB, hence the room up to one; the kernel's rings copy their own
-  // header of a frame as well.
+  // header of a frame as well, and XDP keeps room before it (XDP_PACKET_HEADROOM of linux/bpf.h).
   constexpr std::uint32_t kRound = 1024;
-  constexpr std::uint32_t kKernelHeader = 96;
+  constexpr std::uint32_t kKernelHeader = 256;
   const std::uint32_t frame = std::max<std::uint32_t>(max_frame, RTE_ETHER_MAX_LEN) + kKernelHeader;
   const std::uint32_t frame_room = (frame + kRound - 1) / kRound * kRound;
   const std::uint32_t room = RTE_PKTMBUF_HEADROOM + frame_room;

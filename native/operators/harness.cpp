@@ -6,17 +6,12 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "measure/canary.hpp"
-#include "measure/counters.hpp"
 #include "measure/window.hpp"
-#include "operators/driver.hpp"
-#include "operators/verify.hpp"
-#include "protocol/machine.hpp"
+#include "operators/group.hpp"
 
 namespace dpubench {
 namespace {
@@ -24,389 +19,10 @@ namespace {
 using measure::Clock;
 using nlohmann::json;
 
-constexpr std::size_t kResidentBuffers = 32;
-constexpr std::size_t kStreamFactor = 4;           // times L2: DESIGN, "stated footprint"
-constexpr std::size_t kDefaultL2 = 1U << 20;       // where the kernel does not tell
-constexpr std::size_t kMaxFootprint = 512U << 20;  // of one thread
-constexpr double kWarmUpMs = 0.3;
-constexpr std::size_t kStartStride = 1'000'003;     // a prime: starts of successive cycles spread over the ring
-constexpr std::size_t kDistinctBytes = 512U << 10;  // of large messages, fewer differ: a cycle through all should fit a window
-constexpr std::uint32_t kLeastDistinct = 16;
 constexpr double kCanaryMs = 0.5;
 constexpr std::uint64_t kCanaryChunk = 32;  // 8,192 steps between clock readings: 8 us of multiplications at the least
 constexpr const char* kCoreCanary = "canary-core";
 constexpr const char* kMemoryCanary = "canary-memory";
-
-std::size_t l2_bytes() {
-  const std::size_t l2 = protocol::caches().l2;
-  return l2 == 0 ? kDefaultL2 : l2;
-}
-
-/// Messages that a work should hold: as many as the operator asks for, fewer where they are large.
-std::uint32_t distinct_items(const Operator& op, const Params& params) {
-  const std::uint32_t wanted = op.info().distinct_items;
-  if (!params.has("size") || params.number("size") == 0) return wanted;
-  const std::uint64_t fitting = std::max<std::uint64_t>(kLeastDistinct, kDistinctBytes / params.number("size"));
-  return static_cast<std::uint32_t>(std::min<std::uint64_t>(wanted, fitting));
-}
-
-/// One engine of a group, ready to be timed.
-struct PointRun {
-  const protocol::JobPoint* point = nullptr;
-  std::unique_ptr<Session> session;
-  std::vector<std::unique_ptr<Lane>> lanes;
-  std::vector<std::unique_ptr<LaneStepper>> steppers;
-  std::vector<Output> accepted;  ///< an output of each item that passed verification
-  bool judged = false;           ///< all outputs of a window were, whatever the operator
-  std::uint64_t chunk = 1;
-  std::size_t bursts_in_flight = 1;  ///< at most; synchronous engines have one under way
-  bool alive = true;
-  bool remarked = false;
-};
-
-/// One configuration with everything that its windows need.
-class Group {
- public:
-  Group(const protocol::Job& job, const protocol::JobGroup& spec, const EngineCatalog& engines, inputs::Store& store,
-        protocol::EventWriter& events, measure::ThreadTeam& alone, const measure::EnergyMeter& energy)
-      : job_(job), spec_(spec), engines_(engines), store_(store), events_(events), alone_(alone), energy_(energy) {}
-
-  /// Prepares and verifies every point; each that cannot go on emits its failure and is dropped.
-  void prepare();
-  [[nodiscard]] bool alive() const {
-    return std::any_of(points_.begin(), points_.end(), [](const PointRun& p) { return p.alive; });
-  }
-  [[nodiscard]] PointRun* find(std::string_view id) {
-    const auto it = std::find_if(points_.begin(), points_.end(), [&](const PointRun& p) { return p.point->id == id; });
-    return it == points_.end() ? nullptr : &*it;
-  }
-  [[nodiscard]] std::vector<PointRun>& points() { return points_; }
-  /// Runs a window of a point, checks all that it touched, and reports it unless `warm_up`.
-  void window(PointRun& run, std::uint32_t cycle, int half, bool warm_up);
-  void canary(measure::Stepper& stepper, const char* name, std::uint32_t cycle, int half);
-  /// The checks that need no window: inputs untouched.
-  void finish();
-
- private:
-  void fail(PointRun& run, std::string_view phase, std::string_view message) {
-    run.alive = false;
-    // A device may still be at work for it, in buffers that the others use.
-    run.steppers.clear();
-    run.lanes.clear();
-    events_.failure(phase, message, spec_.id, run.point->id);
-    // The points share their inputs: what one of them did to those must not be counted against the others.
-    for (auto& buffers : buffers_) {
-      if (buffers != nullptr) buffers->restore_inputs();
-    }
-  }
-  /// @throws Error when an engine wrote to its input
-  void check_inputs() const {
-    for (const auto& buffers : buffers_) {
-      if (buffers != nullptr) buffers->check_inputs();
-    }
-  }
-  void prepare_point(PointRun& run);
-  /// Jobs that a point is meant to keep under way; 0: its engine is synchronous. @param slot  nullptr where there is no such
-  /// engine
-  [[nodiscard]] static std::uint32_t in_flight_of(const protocol::JobPoint& point, const EngineSlot* slot) {
-    const std::uint32_t by_default = slot == nullptr || slot->engine == nullptr ? 0 : slot->engine->info().in_flight;
-    return by_default == 0 || point.in_flight == 0 ? by_default : point.in_flight;
-  }
-  void layout();
-  void open_lanes(PointRun& run);
-  void check_window(PointRun& run, std::span<const std::uint64_t> touched, std::span<const std::size_t> first,
-                    Operator::WindowTotals& totals);
-
-  const protocol::Job& job_;
-  const protocol::JobGroup& spec_;
-  const EngineCatalog& engines_;
-  inputs::Store& store_;
-  protocol::EventWriter& events_;
-  measure::ThreadTeam& alone_;  ///< one thread, for the canaries
-  const measure::EnergyMeter& energy_;
-  const Operator* op_ = nullptr;
-  std::unique_ptr<Work> work_;
-  std::unique_ptr<Verifier> verifier_;
-  std::vector<std::unique_ptr<BufferSet>> buffers_;  ///< one per thread, shared by the points: what differs is the lane alone
-  std::unique_ptr<measure::ThreadTeam> team_;
-  std::vector<std::unique_ptr<measure::CycleCounter>> cycles_;  ///< one per thread of the team, or none
-  std::vector<PointRun> points_;
-};
-
-void Group::prepare() {
-  for (const protocol::JobPoint& point : spec_.points) points_.emplace_back().point = &point;
-  const auto fail_all = [this](std::string_view phase, std::string_view message) {
-    for (PointRun& run : points_) fail(run, phase, message);
-  };
-  const auto progress = [this](const char* phase) {
-    events_.write({{"event", "progress"}, {"group", spec_.id}, {"phase", phase}, {"done", 0}, {"of", points_.size()}});
-  };
-  op_ = find_operator(spec_.op);
-  if (op_ == nullptr) return fail_all("job", "there is no operator '" + spec_.op + "'; --list names them");
-  progress("inputs");
-  try {
-    const Params params = op_->complete(spec_.params);
-    work_ = op_->prepare(params, store_, {distinct_items(*op_, params)});
-    work_->params = params;
-    if (work_->items.empty()) throw Error("the input yields no item for " + params.str());
-  } catch (const std::exception& error) {
-    return fail_all("inputs", error.what());
-  }
-  progress("verify");
-  try {
-    verifier_ = std::make_unique<Verifier>(*op_, *work_, engines_, spec_.burst, job_.seed * 1000003U + job_.round);
-    layout();
-  } catch (const std::exception& error) {
-    return fail_all("verify", error.what());
-  }
-  for (PointRun& run : points_) prepare_point(run);
-}
-
-void Group::layout() {
-  const std::size_t wanted = kStreamFactor * l2_bytes();
-  std::size_t count = kResidentBuffers;
-  if (spec_.footprint == protocol::Footprint::kStream) count = BufferSet::count_for(*work_, wanted, kResidentBuffers);
-  // What is under way lies in buffers of its own.
-  for (const protocol::JobPoint& point : spec_.points) {
-    count = std::max<std::size_t>(count, in_flight_of(point, engines_.find(spec_.op, point.engine)));
-  }
-  const std::size_t all = BufferSet::count_for(*work_, kMaxFootprint, spec_.burst);
-  if (count > all) {
-    count = all;
-    events_.warning("footprint-capped",
-                    "the buffers of a thread would need more than " + std::to_string(kMaxFootprint >> 20) + " MiB", spec_.id);
-  }
-  team_ = std::make_unique<measure::ThreadTeam>(spec_.threads, job_.cpus, job_.seed + job_.round);
-  if (!team_->pinned())
-    events_.warning("not-pinned", "a thread could not be pinned to its CPU: its rate may include migrations", spec_.id);
-  if (team_->size() > team_->cpus()) {
-    events_.warning("oversubscribed", std::to_string(team_->size()) + " threads share " + std::to_string(team_->cpus()) + " CPUs",
-                    spec_.id);
-  }
-  cycles_ = measure::open_cycle_counters(*team_);
-  buffers_.resize(spec_.threads);
-  // Each thread allocates its own, so that first touch places them on its NUMA node.
-  team_->run([&](unsigned i) {
-    buffers_[i] = std::make_unique<BufferSet>(*work_, count, spec_.burst, job_.seed * 1000003U + job_.round * 101U + i);
-  });
-}
-
-void Group::prepare_point(PointRun& run) {
-  const EngineSlot* slot = engines_.find(spec_.op, run.point->engine);
-  if (slot == nullptr) return fail(run, "prepare", spec_.op + " has no engine '" + run.point->engine + "' in this build");
-  if (!slot->reason.empty()) return fail(run, "prepare", run.point->engine + " cannot run here: " + slot->reason);
-  if (const std::string reason = slot->engine->unsupported(work_->params); !reason.empty()) {
-    return fail(run, "prepare", run.point->engine + " does not do this: " + reason);
-  }
-  const std::uint32_t in_flight = in_flight_of(*run.point, slot);
-  if (run.point->in_flight != 0 && in_flight == 0) {
-    return fail(run, "prepare", run.point->engine + " is synchronous and keeps no jobs in flight: leave in_flight out");
-  }
-  const Clock& clock = Clock::instance();
-  std::string_view phase = "prepare";
-  try {
-    const std::uint64_t start = clock.ticks();
-    run.session = slot->engine->prepare(*work_);
-    const double build_ns = clock.to_ns(clock.ticks() - start);
-    const PathInfo path = run.session->path();
-    json path_event = {
-        {"isa", path.isa}, {"detail", path.detail}, {"library", slot->engine->info().library}, {"is_hardware", path.is_hardware}};
-    if (!path.driver.empty()) path_event["driver"] = path.driver;
-    if (!path.device.empty()) path_event["device"] = path.device;
-    if (in_flight != 0) {
-      if (path.max_in_flight < spec_.burst) {
-        throw Error("the device takes at most " + std::to_string(path.max_in_flight) +
-                    " jobs at once, which is less than a burst of " + std::to_string(spec_.burst) + ": ask for a smaller burst");
-      }
-      run.bursts_in_flight =
-          std::clamp<std::size_t>(std::min(in_flight, path.max_in_flight) / spec_.burst, 1, buffers_[0]->bursts().size());
-      path_event["in_flight"] = run.bursts_in_flight * spec_.burst;
-    }
-    events_.write({{"event", "prepared"},
-                   {"point", run.point->id},
-                   {"group", spec_.id},
-                   {"build_ns", build_ns},
-                   {"memory_bytes", run.session->memory_bytes()},
-                   {"items", work_->items.size()},
-                   {"buffers", buffers_[0]->size()},
-                   {"footprint_bytes", buffers_[0]->footprint_bytes()},
-                   {"input", {{"name", work_->input_name}, {"sha256", work_->input_hash}}},
-                   {"path", std::move(path_event)}});
-    phase = "verify";
-    const Verifier::Passed passed = verifier_->verify(*slot->engine, *run.session, run.accepted);
-    events_.write({{"event", "verified"},
-                   {"point", run.point->id},
-                   {"group", spec_.id},
-                   {"known_answers", passed.known_answers},
-                   {"compared", passed.compared},
-                   {"how", passed.how}});
-    phase = "prepare";
-    open_lanes(run);
-    check_inputs();
-  } catch (const std::exception& error) {
-    fail(run, phase, error.what());
-  }
-}
-
-void Group::open_lanes(PointRun& run) {
-  const Clock& clock = Clock::instance();
-  run.lanes.resize(spec_.threads);
-  run.steppers.resize(spec_.threads);
-  std::vector<std::uint64_t> chunks(spec_.threads, 1);
-  team_->run([&](unsigned i) {
-    run.lanes[i] = run.session->open();
-    run.lanes[i]->attach(buffers_[i]->memory());
-    run.steppers[i] = std::make_unique<LaneStepper>(*run.lanes[i], *buffers_[i], run.bursts_in_flight);
-    const std::uint64_t least = measure::bursts_per_reading(*run.steppers[i], clock);
-    const std::uint64_t start = clock.ticks();
-    run.steppers[i]->step(least);
-    run.steppers[i]->finish();
-    run.steppers[i]->require_progress();
-    const double burst_ns = clock.to_ns(clock.ticks() - start) / static_cast<double>(least);
-    // Messages differ in cost: windows of whole cycles process every item equally often, however fast the engine is. Where a
-    // cycle outlasts a window, engines are compared on the same first part of it, as far as each gets.
-    const std::uint64_t cycle = buffers_[i]->cycle();
-    const bool whole = static_cast<double>(cycle) * burst_ns <= job_.window.max_ms * 1e6;
-    chunks[i] = whole ? (least + cycle - 1) / cycle * cycle : least;
-  });
-  run.chunk = *std::max_element(chunks.begin(), chunks.end());
-  for (auto& buffers : buffers_) {
-    for (std::size_t b = 0; b < buffers->bursts().size(); ++b) buffers->poison(b);
-  }
-  for (auto& stepper : run.steppers) stepper->take_touched();
-}
-
-void Group::window(PointRun& run, std::uint32_t cycle, int half, bool warm_up) {
-  const Clock& clock = Clock::instance();
-  std::vector<measure::Stepper*> steppers;
-  std::vector<std::size_t> first(spec_.threads);
-  for (auto& stepper : run.steppers) steppers.push_back(stepper.get());
-  team_->run([&](unsigned i) {
-    const std::size_t ring = buffers_[i]->bursts().size();
-    const std::size_t cycles = ring / buffers_[i]->cycle();
-    // All points of a group begin a cycle's windows at the same buffer, which moves through the ring from cycle to cycle.
-    first[i] = (cycle * kStartStride) % cycles * buffers_[i]->cycle();
-    // Verification and poisoning of the window before left the caches to others: run the lane warm half a ring away (where the
-    // footprint is larger than the caches, not on what will be timed), then take back what that wrote.
-    const std::size_t begin = (first[i] + ring / 2) % ring;
-    run.steppers[i]->seek(begin);
-    const std::uint64_t until = clock.ticks() + clock.from_ns(kWarmUpMs * 1e6);
-    do {
-      run.steppers[i]->step(1);
-    } while (clock.ticks() < until);
-    run.steppers[i]->finish();
-    const std::uint64_t touched = std::min<std::uint64_t>(run.steppers[i]->take_touched(), ring);
-    for (std::uint64_t b = 0; b < touched; ++b) buffers_[i]->poison((begin + b) % ring);
-    run.steppers[i]->seek(first[i]);
-  });
-  const measure::WindowSpec spec{job_.window.min_ms, job_.window.min_bursts, job_.window.max_ms, job_.window.threaded_min_ms};
-  const auto energy_before = energy_.read();
-  const measure::Window window = measure::run_window(*team_, steppers, run.chunk, spec, clock, cycles_);
-  const auto energy_uj = energy_.uj_between(energy_before, energy_.read());
-
-  std::vector<std::uint64_t> touched;
-  for (auto& stepper : run.steppers) touched.push_back(stepper->take_touched());
-  Operator::WindowTotals totals;
-  totals.operations = window.operations;
-  try {
-    for (auto& stepper : run.steppers) stepper->require_progress();
-    check_window(run, touched, first, totals);
-  } catch (const std::exception& error) {
-    return fail(run, "measure", std::string("after a window: ") + error.what());
-  }
-  if (warm_up) return;
-  json event = {{"event", "window"},
-                {"point", run.point->id},
-                {"group", spec_.id},
-                {"round", job_.round},
-                {"cycle", cycle},
-                {"half", half},
-                {"operations", window.operations},
-                {"elapsed_ns", window.elapsed_ns},
-                {"in_bytes", totals.in_bytes},
-                {"out_bytes", totals.out_bytes},
-                {"rate_bytes", op_->rate_bytes(*work_, totals)},
-                {"bursts", window.bursts}};
-  if (window.core_cycles) event["core_cycles"] = *window.core_cycles;
-  if (energy_uj) event["energy_uj"] = *energy_uj;
-  const std::vector<double> values = op_->metrics(*work_, totals);
-  for (std::size_t i = 0; i < values.size(); ++i) event["metrics"][op_->info().metrics[i].name] = values[i];
-  events_.write(event);
-  if (run.remarked) return;
-  run.remarked = true;
-  if (window.least_bursts < job_.window.min_bursts) {
-    std::ostringstream text;
-    text << "a window of at most " << job_.window.max_ms << " ms holds only " << window.least_bursts << " bursts of a thread";
-    events_.warning("few-bursts", text.str(), spec_.id, run.point->id);
-  }
-  if (const auto remark = op_->remark(*work_, totals)) events_.warning(remark->code, remark->message, spec_.id, run.point->id);
-}
-
-void Group::check_window(PointRun& run, std::span<const std::uint64_t> touched, std::span<const std::size_t> first,
-                         Operator::WindowTotals& totals) {
-  for (unsigned t = 0; t < spec_.threads; ++t) {
-    BufferSet& buffers = *buffers_[t];
-    const std::size_t ring = buffers.bursts().size();
-    std::vector<std::size_t> items;
-    std::vector<Output> outputs;
-    for (std::uint64_t k = 0; k < std::min<std::uint64_t>(touched[t], ring); ++k) {
-      const std::size_t b = (first[t] + k) % ring;
-      buffers.check_inputs(b);  // first: of changed inputs all outputs are wrong, of the engines beside this one too
-      const std::uint64_t visits = touched[t] / ring + (k < touched[t] % ring ? 1 : 0);
-      totals.in_bytes += visits * buffers.in_bytes(b);
-      totals.out_bytes += visits * buffers.out_bytes(b);
-      totals.result_sum += visits * buffers.result_sum(b);
-      for (std::size_t i = b * spec_.burst; i < (b + 1) * spec_.burst; ++i) {
-        const std::size_t item = buffers.item_of(i);
-        if (buffers.equals(i, run.accepted[item], op_->info().uses_result)) continue;
-        items.push_back(item);
-        outputs.push_back(buffers.output(i));
-      }
-    }
-    // Other bytes than before are no fault by themselves (a signature with a random nonce): they are judged anew.
-    if (!items.empty()) verifier_->judge_window(items, outputs, run.accepted, !run.judged);
-    for (std::uint64_t k = 0; k < std::min<std::uint64_t>(touched[t], ring); ++k) buffers.poison((first[t] + k) % ring);
-  }
-  run.judged = true;
-}
-
-void Group::canary(measure::Stepper& stepper, const char* name, std::uint32_t cycle, int half) {
-  const Clock& clock = Clock::instance();
-  measure::Stepper* const steppers[] = {&stepper};
-  measure::WindowSpec spec;
-  spec.min_ms = kCanaryMs;
-  spec.min_bursts = 1;
-  const measure::Window window = measure::run_window(alone_, steppers, kCanaryChunk, spec, clock);
-  json event = {{"event", "window"},
-                {"point", name},
-                {"group", spec_.id},
-                {"round", job_.round},
-                {"cycle", cycle},
-                {"half", half},
-                {"operations", window.operations},
-                {"elapsed_ns", window.elapsed_ns},
-                {"in_bytes", 0},
-                {"out_bytes", 0},
-                {"rate_bytes", 0},
-                {"bursts", window.bursts}};
-  if (std::string_view(name) == kCoreCanary && measure::CoreCanary::multiply_cycles() != 0) {
-    event["ghz"] = static_cast<double>(window.operations) * measure::CoreCanary::multiply_cycles() / window.elapsed_ns;
-  }
-  events_.write(event);
-}
-
-void Group::finish() {
-  try {
-    check_inputs();
-  } catch (const std::exception& error) {
-    for (PointRun& run : points_) {
-      if (!run.alive) continue;
-      fail(run, "measure",
-           std::string(error.what()) +
-               ", and not where it was at work: which of those that share it here cannot be told; measure each alone");
-    }
-  }
-}
 
 class JobRun {
  public:
@@ -416,13 +32,19 @@ class JobRun {
         events_(events),
         store_(job.inputs, job.seed, job.cache_dir),
         alone_(1, job.cpus),
-        memory_(kStreamFactor * l2_bytes(), job.seed + job.round) {}
+        memory_(stream_bytes(), job.seed + job.round) {}
 
   JobStatus run(std::istream& commands) {
-    if (job_.stepped) {
-      stepped(commands);
-    } else {
-      for (const protocol::JobGroup& spec : job_.groups) measure_group(spec);
+    switch (job_.control) {
+      case protocol::Control::kAuto:
+        for (const protocol::JobGroup& spec : job_.groups) measure_group(spec);
+        break;
+      case protocol::Control::kStepped:
+        stepped(commands);
+        break;
+      case protocol::Control::kTraced:
+        traced();
+        break;
     }
     if (measured_ == 0) return events_.failures() == 0 ? JobStatus::kDone : JobStatus::kNothingRan;
     return events_.failures() == 0 ? JobStatus::kDone : JobStatus::kFailed;
@@ -432,17 +54,17 @@ class JobRun {
 
  private:
   void measure_group(const protocol::JobGroup& spec) {
-    Group group(job_, spec, engines_, store_, events_, alone_, energy_);
+    Group group(job_, spec, engines_, store_, events_, energy_);
     group.prepare();
     tell_notes();
     for (std::uint32_t cycle = 0; cycle <= job_.cycles && group.alive() && !events_.closed(); ++cycle) {
       const bool warm_up = cycle == 0;
       for (PointRun& run : group.points()) window(group, run, cycle, 0, warm_up);
       if (job_.canaries && !warm_up) {
-        group.canary(core_, kCoreCanary, cycle, 0);
-        group.canary(memory_, kMemoryCanary, cycle, 0);
-        group.canary(memory_, kMemoryCanary, cycle, 1);
-        group.canary(core_, kCoreCanary, cycle, 1);
+        canary(core_, kCoreCanary, spec.id, cycle, 0);
+        canary(memory_, kMemoryCanary, spec.id, cycle, 0);
+        canary(memory_, kMemoryCanary, spec.id, cycle, 1);
+        canary(core_, kCoreCanary, spec.id, cycle, 1);
       }
       for (auto it = group.points().rbegin(); it != group.points().rend(); ++it) window(group, *it, cycle, 1, warm_up);
       events_.write({{"event", "progress"}, {"group", spec.id}, {"phase", "measure"}, {"done", cycle}, {"of", job_.cycles}});
@@ -456,10 +78,43 @@ class JobRun {
     if (!warm_up && run.alive) ++measured_;
   }
 
+  void canary(measure::Stepper& stepper, const char* name, const std::string& group, std::uint32_t cycle, int half) {
+    const Clock& clock = Clock::instance();
+    measure::Stepper* const steppers[] = {&stepper};
+    measure::WindowSpec spec;
+    spec.min_ms = kCanaryMs;
+    spec.min_bursts = 1;
+    const measure::Window window = measure::run_window(alone_, steppers, kCanaryChunk, spec, clock);
+    json event = {{"event", "window"},
+                  {"point", name},
+                  {"group", group},
+                  {"round", job_.round},
+                  {"cycle", cycle},
+                  {"half", half},
+                  {"operations", window.operations},
+                  {"elapsed_ns", window.elapsed_ns},
+                  {"in_bytes", 0},
+                  {"out_bytes", 0},
+                  {"rate_bytes", 0},
+                  {"bursts", window.bursts}};
+    if (std::string_view(name) == kCoreCanary && measure::CoreCanary::multiply_cycles() != 0) {
+      event["ghz"] = static_cast<double>(window.operations) * measure::CoreCanary::multiply_cycles() / window.elapsed_ns;
+    }
+    events_.write(event);
+  }
+
+  void traced() {
+    Group group(job_, job_.groups[0], engines_, store_, events_, energy_);
+    group.prepare();
+    tell_notes();
+    if (group.alive() && group.trace(group.points()[0], job_.operations)) ++measured_;
+    group.finish();
+  }
+
   void stepped(std::istream& commands) {
     std::vector<std::unique_ptr<Group>> groups;
     for (const protocol::JobGroup& spec : job_.groups) {
-      groups.push_back(std::make_unique<Group>(job_, spec, engines_, store_, events_, alone_, energy_));
+      groups.push_back(std::make_unique<Group>(job_, spec, engines_, store_, events_, energy_));
       groups.back()->prepare();
       for (PointRun& run : groups.back()->points()) {
         if (run.alive) groups.back()->window(run, 0, 0, true);
@@ -484,8 +139,8 @@ class JobRun {
       const int half = static_cast<int>(count % 2);
       if (id == kCoreCanary || id == kMemoryCanary) {
         if (last == nullptr) last = groups.front().get();
-        last->canary(id == kCoreCanary ? static_cast<measure::Stepper&>(core_) : memory_,
-                     id == kCoreCanary ? kCoreCanary : kMemoryCanary, cycle, half);
+        canary(id == kCoreCanary ? static_cast<measure::Stepper&>(core_) : memory_,
+               id == kCoreCanary ? kCoreCanary : kMemoryCanary, last->id(), cycle, half);
         continue;
       }
       const auto found = std::find_if(groups.begin(), groups.end(), [&](auto& group) { return group->find(id) != nullptr; });

@@ -1,51 +1,24 @@
 // dpubench-traffic: sends packets by an open-loop schedule and accounts for what comes back. Job and commands on standard input,
 // events on standard output; docs/end-to-end.md.
 
-#include <unistd.h>
-
-#include <CLI/CLI.hpp>
-#include <csignal>
-#include <cstdio>
-#include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include "build_info.hpp"
 #include "datapath/client/session.hpp"
 #include "datapath/client/watch.hpp"
 #include "datapath/commands.hpp"
 #include "datapath/memory.hpp"
-#include "measure/clock.hpp"
-#include "operators/devices.hpp"
-#include "protocol/deadline.hpp"
-#include "protocol/machine.hpp"
+#include "programs/session.hpp"
 
 namespace {
 
 using namespace dpubench::datapath;
 using dpubench::EngineCatalog;
 using dpubench::Error;
+using dpubench::programs::event;
 using dpubench::protocol::EventWriter;
 using nlohmann::json;
-
-constexpr int kFailed = 1;
-constexpr int kUsage = 2;
-constexpr int kNothingRan = 4;
-
-json hello() {
-  return {{"event", "hello"},
-          {"schema", dpubench::protocol::kEventSchema},
-          {"program", "dpubench-traffic"},
-          {"version", dpubench::kVersion},
-          {"build", dpubench::protocol::build()},
-          {"machine", dpubench::protocol::machine()}};
-}
-
-json event(const char* name, json fields) {
-  fields["event"] = name;
-  return fields;
-}
 
 void warn(ClientSession& session, EventWriter& events) {
   for (const auto& warning : session.take_warnings()) events.warning(warning.code, warning.message);
@@ -120,96 +93,31 @@ std::vector<PortSpec> ports_of(const TrafficJob& job) {
   return ports;
 }
 
-int run(const EngineCatalog& engines, Commands& commands, EventWriter& events, int out_fd) {
-  TrafficJob job;
-  try {
-    const auto text = commands.next();
-    if (!text) throw Error("standard input ended before there was a job");
-    job = parse_traffic_job(*text);
-  } catch (const Error& error) {
-    events.failure("job", error.what());
-    std::cerr << "dpubench-traffic: " << error.what() << '\n';
-    return kUsage;
-  }
-  const dpubench::protocol::Deadline deadline(job.time_limit_s, events, out_fd);
-  const auto& clock = dpubench::measure::Clock::instance();
-  const std::uint64_t start = clock.ticks();
-  std::string phase = "prepare";
-  std::uint64_t trials = 0;
-  try {
+class TrafficProgram final : public dpubench::programs::SessionProgram<TrafficJob> {
+ public:
+  TrafficProgram()
+      : SessionProgram(
+            "dpubench-traffic",
+            "Sends packets and accounts for what comes back: reads a job and commands (JSON lines) from standard input "
+            "and writes events (NDJSON) to standard output.",
+            "print the catalog of workloads and kinds of ports as one hello event") {}
+
+ private:
+  [[nodiscard]] TrafficJob parse(std::string_view text) const override { return parse_traffic_job(text); }
+  std::uint64_t work(const TrafficJob& job, const EngineCatalog& engines, EventWriter& events, std::string& phase,
+                     bool& working) override {
     start_eal(job.memory, port_devices(ports_of(job)));
-    ClientSession session(job, engines, [&](std::string_view begun) {
-      phase = begun == "ports" ? "ports" : "prepare";
-      events.write({{"event", "progress"}, {"phase", begun}, {"done", 0}, {"of", 1}});
-    });
+    ClientSession session(job, engines, [&](std::string_view begun) { tell_begun(events, begun, phase); });
     warn(session, events);
     events.write(event("ready", session.ready()));
     phase = "trial";
-    trials = obey_all(session, commands, events);
-  } catch (const std::exception& error) {
-    events.failure(phase, error.what());
-    std::cerr << "dpubench-traffic: " << error.what() << '\n';
-    return phase == "trial" ? kFailed : kNothingRan;
+    working = true;
+    return obey_all(session, commands(), events);
   }
-  events.write({{"event", "done"},
-                {"trials", trials},
-                {"failures", events.failures()},
-                {"elapsed_s", clock.to_ns(clock.ticks() - start) * 1e-9},
-                {"clock",
-                 {{"source", clock.source_name()},
-                  {"hz", clock.hz()},
-                  {"overhead_ns", clock.overhead_ns()},
-                  {"resolution_ns", clock.resolution_ns()},
-                  {"cross_check_ppm", clock.cross_check_ppm()}}}});
-  return events.failures() == 0 ? 0 : kFailed;
-}
-
-int program(int argc, char** argv) {
-  CLI::App app{
-      "Sends packets and accounts for what comes back: reads a job and commands (JSON lines) from standard input and writes "
-      "events "
-      "(NDJSON) to standard output."};
-  bool list = false;
-  std::vector<std::string> folders;
-  app.add_flag("--list", list, "print the catalog of workloads and kinds of ports as one hello event");
-  app.add_option("--engine-dir", folders, "folder with further engine modules")->check(CLI::ExistingDirectory);
-  app.set_version_flag("--version", std::string(dpubench::kVersion));
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kUsage;
-  }
-  std::signal(SIGPIPE, SIG_IGN);  // a reader that went away is noticed by the writer
-  // Libraries print to standard output as they please (DPDK does): events keep the real one, everybody else gets standard error.
-  std::FILE* out = fdopen(dup(STDOUT_FILENO), "w");
-  dup2(STDERR_FILENO, STDOUT_FILENO);
-  EventWriter events(out);
-  try {
-    Commands commands(STDIN_FILENO);
-    EngineCatalog engines;
-    engines.load(dpubench::default_engine_folder());
-    for (const std::string& folder : folders) engines.load(folder);
-    json first = hello();
-    if (list) first["catalog"] = {{"workloads", workload_catalog(engines)}, {"ports", port_catalog()}};
-    events.write(first);
-    const int status = list ? 0 : run(engines, commands, events, fileno(out));
-    return events.closed() ? kFailed : status;
-  } catch (const std::exception& error) {
-    events.failure("job", error.what());
-    std::cerr << "dpubench-traffic: " << error.what() << '\n';
-    return kFailed;
-  }
-}
+};
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    return program(argc, argv);
-  } catch (const std::exception& error) {  // before there was a writer of events, or when it failed itself
-    std::fprintf(stderr, "dpubench-traffic: %s\n", error.what());
-  } catch (...) {
-    std::fputs("dpubench-traffic: ended by a fault of unknown type\n", stderr);
-  }
-  return 1;
+  return TrafficProgram().main(argc, argv);
 }

@@ -1,6 +1,7 @@
 #include "protocol/job.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -12,6 +13,8 @@ namespace {
 
 using nlohmann::json;
 
+constexpr std::array<std::pair<std::string_view, Control>, 3> kControls = {
+    {{"auto", Control::kAuto}, {"stepped", Control::kStepped}, {"traced", Control::kTraced}}};
 constexpr std::uint32_t kMaxThreads = 1024;
 constexpr std::uint32_t kMaxBurst = 256;
 constexpr std::uint32_t kMaxInFlight = 4096;
@@ -48,6 +51,16 @@ JobGroup read_group(Reader& reader, const json& value, const std::string& where)
   return group;
 }
 
+/// A trace is of one thread that does one thing.
+void require_traceable(Reader& reader, const Job& job) {
+  if (job.operations == 0) reader.fault("/operations", "is missing: how many are to be traced");
+  if (job.groups.size() != 1 || job.groups[0].points.size() != 1) {
+    reader.fault("/groups", "must hold one group with one point: that is what is traced");
+  } else if (job.groups[0].threads != 1) {
+    reader.fault("/groups/0/threads", "must be 1: a trace is of one thread");
+  }
+}
+
 }  // namespace
 
 Job parse_job(std::string_view text) {
@@ -55,8 +68,8 @@ Job parse_job(std::string_view text) {
   Reader reader(kJobSchema);
   Job job;
   if (!reader.object(value, "",
-                     {"schema", "seed", "round", "control", "inputs", "cache_dir", "cpus", "window", "cycles", "canaries",
-                      "time_limit_s", "groups"})) {
+                     {"schema", "seed", "round", "control", "operations", "inputs", "cache_dir", "cpus", "window", "cycles",
+                      "canaries", "time_limit_s", "groups"})) {
     reader.finish();
   }
   std::string schema;
@@ -66,8 +79,13 @@ Job parse_job(std::string_view text) {
   reader.number(value, "", "round", job.round, 0, 1e9);
   std::string control = "auto";
   reader.text(value, "", "control", control, false);
-  if (control != "auto" && control != "stepped") reader.fault("/control", "must be \"auto\" or \"stepped\"");
-  job.stepped = control == "stepped";
+  const auto named = std::find_if(kControls.begin(), kControls.end(), [&](const auto& c) { return c.first == control; });
+  if (named == kControls.end()) {
+    reader.fault("/control", R"(must be "auto", "stepped" or "traced")");
+  } else {
+    job.control = named->second;
+  }
+  reader.number(value, "", "operations", job.operations, 1, 1e9);
   reader.inputs(value, job.inputs);
   std::string cache_dir;
   reader.text(value, "", "cache_dir", cache_dir, false);
@@ -95,6 +113,7 @@ Job parse_job(std::string_view text) {
       }
     }
   }
+  if (job.control == Control::kTraced) require_traceable(reader, job);
   reader.finish();
   return job;
 }

@@ -39,10 +39,17 @@ struct JobWindow {
   double threaded_min_ms = 200;
 };
 
+enum class Control : std::uint8_t {
+  kAuto,
+  kStepped,  ///< windows on command
+  kTraced,   ///< no window: the operations are run once between marks for whoever records instructions
+};
+
 struct Job {
   std::uint64_t seed = 1;
   std::uint32_t round = 0;
-  bool stepped = false;
+  Control control = Control::kAuto;
+  std::uint64_t operations = 0;  ///< to trace, at least
   std::map<std::string, std::vector<std::filesystem::path>, std::less<>> inputs;
   std::filesystem::path cache_dir;
   std::vector<int> cpus;

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import traceback
+from types import FrameType
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Runs a command and exits; see :class:`dpubench.errors.Exit`."""
+    # Unhandled, SIGTERM would end Python on the spot: without the tidying up that Ctrl-C gets.
+    signal.signal(signal.SIGTERM, _terminated)
     sys.exit(status(sys.argv[1:] if arguments is None else arguments))
+
+
+def _terminated(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
 
 
 def status(arguments: list[str]) -> int:
@@ -24,6 +32,8 @@ def status(arguments: list[str]) -> int:
     try:
         result = application().main(arguments, prog_name="dpubench", standalone_mode=False)
         sys.stdout.flush()
+        if result == Exit.INTERRUPTED:  # what Typer makes of a KeyboardInterrupt since 0.20; no command returns it
+            raise KeyboardInterrupt
         return int(result) if isinstance(result, int) else Exit.DONE
     except typer.Exit as error:
         return error.exit_code

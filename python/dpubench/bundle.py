@@ -6,6 +6,7 @@ library runs on (3.2 or later) and ``/bin/sh``.
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import hashlib
 import io
@@ -13,6 +14,7 @@ import json
 import os
 import platform
 import re
+import signal
 import subprocess
 import sys
 import tarfile
@@ -85,10 +87,21 @@ def build(architecture: str) -> Path:
         raise UserError("a bundle is compiled from the sources: run this from a clone of the repository, or give a build with --build")
     folder = repository / f"build-bundle-{architecture}"
     words = ["scripts/build.sh", str(folder)] if architecture == host_architecture() else ["scripts/cross.sh", architecture, str(folder)]
-    # What it says belongs to the person, not to the reader of --json.
-    if subprocess.run(words, cwd=repository, stdout=sys.stderr.fileno(), stdin=subprocess.DEVNULL, check=False).returncode != 0:
+    if _run(words, repository) != 0:
         raise EnvironmentFault(f"{' '.join(words)}: failed; the reason is above")
     return folder
+
+
+def _run(words: Sequence[str], folder: Path) -> int:
+    """The exit status of a command; when this process is interrupted, it and what it started are ended."""
+    # What it says belongs to the person, not to the reader of --json.
+    with subprocess.Popen(words, cwd=folder, stdout=sys.stderr.fileno(), stdin=subprocess.DEVNULL, start_new_session=True) as command:
+        try:
+            return command.wait()
+        except BaseException:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(command.pid, signal.SIGTERM)
+            raise
 
 
 def pack(build_folder: Path, architecture: str, output: Path) -> Bundle:

@@ -245,6 +245,7 @@ def _engines() -> Iterator[Finding]:
 def _ports() -> Iterator[Finding]:
     """Which kinds of ports a client and a server can be joined by here, and why others cannot."""
     from dpubench.studies.end_to_end import catalog, links
+    from dpubench.studies.end_to_end.plan import LINK_ENDS
     from dpubench.targets.local import LocalTarget
 
     try:
@@ -257,7 +258,7 @@ def _ports() -> Iterator[Finding]:
         name = str(port["name"])
         reason = str(port["reason"]) + (f"; {port['remedy']}" if port["reason"] and port["remedy"] else "")
         if name in links.KINDS and not reason:
-            reason = links.unavailable(name, {}, remote=False)
+            reason = links.unavailable(name, {}, LINK_ENDS[0], remote=False)
         if reason:
             reasons.setdefault(reason, []).append(name)
         elif name in links.KINDS:

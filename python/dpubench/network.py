@@ -21,7 +21,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from dpubench.errors import EnvironmentFault, UserError
 
@@ -31,6 +31,8 @@ _MTU_OVERHEAD: Final = 18
 _DATAGRAM_ROOM: Final = 42
 #: Largest MTU with which veth takes an XDP program: a page less its headroom, the skb's own data and the Ethernet header.
 XDP_MTU: Final = 3506
+#: Largest frame, with FCS, whose buffer lies in one page with all that the programs keep beside it, which is what AF_XDP asks for.
+XDP_FRAME: Final = 2816
 _COMMAND_S: Final = 15.0
 #: How long a thread of the kernel is waited for once its interface has been told to have one.
 _THREAD_COMES_S: Final = 2.0
@@ -151,6 +153,7 @@ def veth_pair(max_frame: int, queues: int = 1) -> Iterator[VethPair]:
 class ReceiveWork:
     """Where the kernel handles what arrives at an interface: in threads of its own, on one CPU."""
 
+    side: Side
     cpu: int
     threads: tuple[int, ...]  #: numbers of the kernel's threads, one for each queue
 
@@ -175,7 +178,36 @@ def move_receive_work(side: Side, cpu: int) -> ReceiveWork:
         # As a softirq does, it goes before a program that polls on the same CPU, instead of waiting for that one's time slice to end.
         with contextlib.suppress(PermissionError):
             os.setpriority(os.PRIO_PROCESS, thread, -20)
-    return ReceiveWork(cpu, tuple(threads))
+    return ReceiveWork(side, cpu, tuple(threads))
+
+
+def moved_again(work: ReceiveWork) -> ReceiveWork:
+    """``work`` where it still is as it was made; else moved once more, for an interface that went down and up has new threads.
+
+    Raises:
+        EnvironmentFault: when the kernel cannot, as long as the interface is down
+    """
+    if not (reason := elsewhere(work)):
+        return work
+    try:
+        return move_receive_work(work.side, work.cpu)
+    except EnvironmentFault as fault:
+        raise EnvironmentFault(f"{reason}, and {fault}") from None
+
+
+def elsewhere(work: ReceiveWork) -> str:
+    """Why what arrives may be handled elsewhere than ``work`` says: a thread is gone or may run on other CPUs; empty where it is not so."""
+    for thread in work.threads:
+        try:
+            may = os.sched_getaffinity(thread)
+            name = Path(f"/proc/{thread}/comm").read_text(encoding="utf-8")  # the number may be another's by now
+        except (OSError, UnicodeDecodeError):
+            return f"the NAPI thread {thread} of {work.side.interface} is gone"
+        if not name.startswith(f"napi/{work.side.interface}-"):
+            return f"the NAPI thread {thread} of {work.side.interface} is gone"
+        if may != {work.cpu}:
+            return f"the NAPI thread {thread} of {work.side.interface} may run on other CPUs than {work.cpu}"
+    return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,13 +239,8 @@ def receive_work_elsewhere(work: ReceiveWork, before: ReceiveCounts, after: Rece
     Args:
         packets: that arrived between the two readings
     """
-    for thread in work.threads:
-        try:
-            may = os.sched_getaffinity(thread)
-        except OSError:
-            return f"the NAPI thread {thread} is gone"
-        if may != {work.cpu}:
-            return f"the NAPI thread {thread} may run on other CPUs than {work.cpu}"
+    if reason := elsewhere(work):
+        return reason
     ran_ns = sum(after.threads_ns.get(t, 0) - before.threads_ns.get(t, 0) for t in work.threads)
     if packets > 0 and ran_ns <= 0:
         return f"the NAPI threads of CPU {work.cpu} did not run while {packets} packets arrived"
@@ -397,12 +424,13 @@ def _is_mounted(folder: Path) -> bool:
 
 @contextlib.contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """A second Ctrl-C does not stop the tidying up. Does nothing in threads, which get no signals."""
-    before = None
+    """A second Ctrl-C or SIGTERM does not stop the tidying up. Does nothing in threads, which get no signals."""
+    before: dict[signal.Signals, Any] = {}
     with contextlib.suppress(ValueError):
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            before[number] = signal.signal(number, signal.SIG_IGN)
     try:
         yield
     finally:
-        if before is not None:
-            signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)

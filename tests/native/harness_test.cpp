@@ -303,6 +303,17 @@ TEST(Harness, StepsOnCommand) {
   EXPECT_EQ(ran.of("failure").size(), 2U);
 }
 
+TEST(Harness, TracesWholeBurstsOnceAndChecksThem) {
+  const Ran ran = run(job({"honest"}, R"(,"control":"traced","operations":70)"));
+  EXPECT_EQ(ran.status, JobStatus::kDone);
+  const auto traced = ran.of("traced");
+  ASSERT_EQ(traced.size(), 1U);
+  EXPECT_EQ(traced[0]["bursts"], 3);
+  EXPECT_EQ(traced[0]["operations"], 96);
+  EXPECT_EQ(traced[0]["in_bytes"], 96 * 64);
+  EXPECT_TRUE(ran.of("window").empty());
+}
+
 TEST(Engines, ReferenceComesFirst) {
   const auto slots = engines().of(*find_operator("sha256"));
   ASSERT_FALSE(slots.empty());

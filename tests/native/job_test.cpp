@@ -22,12 +22,23 @@ std::string fault_of(std::string_view text) {
 TEST(Job, FillsInDefaults) {
   const Job job = parse_job(kSmallest);
   EXPECT_EQ(job.seed, 1U);
-  EXPECT_FALSE(job.stepped);
+  EXPECT_EQ(job.control, Control::kAuto);
   EXPECT_TRUE(job.canaries);
   ASSERT_EQ(job.groups.size(), 1U);
   EXPECT_EQ(job.groups[0].burst, 32U);
   EXPECT_EQ(job.groups[0].footprint, Footprint::kStream);
   EXPECT_EQ(job.groups[0].points[0].engine, "portable");
+}
+
+TEST(Job, ATraceIsOfOneThreadAndOnePoint) {
+  const auto traced = [](const std::string& rest, const std::string& group = "") {
+    return R"({"schema":"dpubench.job/1","control":"traced")" + rest + R"(,"groups":[{"id":"g","operator":"aes")" + group +
+           R"(,"points":[{"id":"p","engine":"e"}]}]})";
+  };
+  EXPECT_EQ(parse_job(traced(R"(,"operations":5)")).operations, 5U);
+  EXPECT_NE(fault_of(traced("")).find("/operations: is missing"), std::string::npos);
+  EXPECT_NE(fault_of(traced(R"(,"operations":0)")).find("/operations: must be a whole number from 1"), std::string::npos);
+  EXPECT_NE(fault_of(traced(R"(,"operations":5)", R"(,"threads":2)")).find("/groups/0/threads: must be 1"), std::string::npos);
 }
 
 TEST(Job, ReadsEveryField) {
@@ -38,7 +49,7 @@ TEST(Job, ReadsEveryField) {
                "points":[{"id":"p","engine":"e"},{"id":"q","engine":"e","in_flight":512}]}]})");
   EXPECT_EQ(job.seed, 7U);
   EXPECT_EQ(job.round, 3U);
-  EXPECT_TRUE(job.stepped);
+  EXPECT_EQ(job.control, Control::kStepped);
   EXPECT_EQ(job.inputs.at("corpus").size(), 2U);
   EXPECT_EQ(job.cache_dir, "/c");
   EXPECT_EQ(job.cpus, (std::vector<int>{1, 0}));

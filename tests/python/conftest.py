@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
+    from dpubench.targets.ssh import SshTarget
     from real_program import RealBench
+    from sshd import Sshd
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTED = Path(__file__).with_name("scripted_worker.py")
@@ -79,6 +82,12 @@ class Bench:
     def record(self, run: str = "latest") -> dict[str, Any]:
         return dict(json.loads((self.results / run / "run.json").read_text()))
 
+    def add_target(self, name: str, spec: str, bundle: Path) -> None:
+        """As ``dpubench target add`` does it, without a look at what is there."""
+        file = Path(self.environment["XDG_CONFIG_HOME"]) / "dpubench/targets.yaml"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps({name: {"spec": spec, "bundle": str(bundle)}}))
+
     def workers(self) -> list[int]:
         """Processes of this folder's program that are still there."""
         found = []
@@ -97,13 +106,18 @@ class Bench:
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Bench:
-    bench = Bench(tmp_path)
+    return bench_in(tmp_path)
+
+
+def bench_in(folder: Path) -> Bench:
+    """Scripted programs in ``folder``, which do as they should until a script says otherwise."""
+    bench = Bench(folder)
     make_program(bench.programs)
     bench.script()
     bench.environment = {
         **{k: v for k, v in os.environ.items() if not k.startswith("DPUBENCH_")},
-        "PYTHONPATH": str(ROOT / "python"), "DPUBENCH_PROGRAMS": str(bench.programs), "XDG_CACHE_HOME": str(tmp_path / "cache"),
-        "SCRIPT": str(tmp_path / "script.json"), "COLUMNS": "160", "TERM": "dumb",
+        "PYTHONPATH": str(ROOT / "python"), "DPUBENCH_PROGRAMS": str(bench.programs), "XDG_CACHE_HOME": str(folder / "cache"),
+        "SCRIPT": str(folder / "script.json"), "COLUMNS": "160", "TERM": "dumb",
     }  # fmt: skip
     return bench
 
@@ -121,6 +135,56 @@ def real(tmp_path: Path) -> RealBench:
         "PYTHONPATH": str(ROOT / "python"), "DPUBENCH_PROGRAMS": str(BUILD), "XDG_CACHE_HOME": str(tmp_path / "cache"),
         "COLUMNS": "160", "TERM": "dumb",
     }  # fmt: skip
+    return bench
+
+
+@pytest.fixture
+def sshd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sshd]:
+    """A real sshd on loopback, which the user's ssh knows."""
+    from dpubench.remote import agent
+    from sshd import Sshd
+
+    server = Sshd(tmp_path / "sshd")
+    monkeypatch.setenv("DPUBENCH_SSH_CONFIG", str(server.config))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setattr(agent, "ANSWER_S", 15.0)
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def make(sshd: Sshd, tmp_path: Path) -> Iterator[Callable[..., SshTarget]]:
+    """Targets behind sshd with a program of our own: a script."""
+    from dpubench.targets.ssh import SshTarget
+    from real_program import BUILD
+    from sshd import small_bundle
+
+    made: list[SshTarget] = []
+
+    def target(program: str = "echo '{}'\n", directory: str = "", **how: Any) -> SshTarget:
+        words = program if program.startswith("#!") else f"#!/bin/sh\n{program}"
+        archive = small_bundle(tmp_path / f"bundle{len(made)}.tar.gz", BUILD / "dpubench-agent", words, **how)
+        made.append(SshTarget("dev", sshd.spec, directory, archive))
+        return made[-1]
+
+    yield target
+    for one in made:
+        one.close()
+
+
+@pytest.fixture
+def away(bench: Bench, sshd: Sshd, tmp_path: Path) -> Bench:
+    """``dpubench`` as a subprocess; the scripted program is also behind sshd, under the name ``dev``."""
+    from real_program import BUILD
+    from sshd import scripted, small_bundle
+
+    agent = BUILD / "dpubench-agent"
+    archive = small_bundle(tmp_path / "bundle.tar.gz", agent, scripted(tmp_path / "script.json"))
+    shutil.copy(agent, bench.programs / "dpubench-agent")
+    bench.environment |= {"DPUBENCH_SSH_CONFIG": str(sshd.config), "XDG_CONFIG_HOME": str(tmp_path / "config")}
+    bench.add_target("dev", sshd.spec, archive)
     return bench
 
 

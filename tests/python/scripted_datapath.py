@@ -132,10 +132,11 @@ class Program:
     def served(self, number):
         stages = {s: {"packets": 1000, "sampled_packets": 64, "sampled_ns": 6400} for s in self.job["workload"].get("engines", {})}
         nothing = {"received": 0, "transmitted": 0, "tx_full": 0, "dropped": {}, "held": 0, "away": 0}
+        stale = nothing | {"received": 5, "dropped": {"stale": 5}}
         core = {"cpu": 1, "received": 1000, "busy_ns": 40_000_000, "idle_ns": 60_000_000, "cpu_ns": 100_000_000}
         core |= {"voluntary_switches": 0, "involuntary_switches": 0}
         emit(
-            "served", trial=number, **nothing | {"received": 1000, "transmitted": 1000}, others=nothing, stale=0, foreign=0, duplicates=0,
+            "served", trial=number, **nothing | {"received": 1000, "transmitted": 1000}, others=stale, stale=5, foreign=0, duplicates=0,
             not_noted=0, elapsed_ns=100_000_000, begun_ns=1_000_000_000, active_ns=90_000_000, busy_ns=40_000_000, idle_ns=60_000_000, busy_polls=4,
             idle_polls=6,            cpu_ns=100_000_000, cores=[core], residence_ns=percentiles(2000), stages=stages, gaps=[], pool_empty=0, port={},
             loop={name: {"packets": 1000, "sampled_packets": 64, "sampled_ns": 640} for name in ("note", "transmit")},

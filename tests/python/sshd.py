@@ -14,12 +14,16 @@ import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from conftest import SCRIPTED
 from dpubench import __version__, bundle
 
 SSHD = "/usr/sbin/sshd"
 _UP_S = 20.0
+#: How long a program may take in tests in which it is not about that.
+LIMITS: dict[str, Any] = {"silence_s": 20.0, "limit_s": 60.0}
+_AGENT = '#!/bin/sh\nexec "$(dirname "$(readlink -f "$0")")/lib/dpubench-agent"\n'
 
 
 @dataclass
@@ -137,6 +141,29 @@ class Sshd:
         self.process = None
 
 
+def gone(sshd: Sshd, within_s: float = 15.0) -> bool:
+    """Whether nothing of dpubench runs there and no connection is left, in the end."""
+    given_up = time.monotonic() + within_s
+    while (running_under(sshd.folder / "there") or sshd.sessions()) and time.monotonic() < given_up:
+        time.sleep(0.02)
+    return not running_under(sshd.folder / "there") and not sshd.sessions()
+
+
+def appears(path: Path, within_s: float = 20.0) -> None:
+    """Waits for a file."""
+    given_up = time.monotonic() + within_s
+    while not path.exists():
+        assert time.monotonic() < given_up, path
+        time.sleep(0.01)
+
+
+def cmdline(pid: int) -> bytes:
+    """A process's command line; of one that is gone an agent's."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    return b"agent"
+
+
 def descendants(of: int) -> list[int]:
     """Children of a process, theirs, and so on."""
     parents: dict[int, list[int]] = {}
@@ -168,10 +195,13 @@ def running_under(folder: Path) -> list[int]:
     return found
 
 
-def small_bundle(path: Path, agent: Path, program: str, *, version: str = __version__, architecture: str = "") -> Path:
-    """A bundle that uses this machine's libraries: the agent of this build, and ``program``, a script, in the place of dpubench-operators."""
+def small_bundle(path: Path, agent: Path, program: str, *, version: str = __version__, architecture: str = "", script: str = _AGENT) -> Path:
+    """A bundle that uses this machine's libraries: the agent of this build, and ``program``, a script, in the place of dpubench-operators.
+
+    ``script`` starts the agent.
+    """
     contents = {
-        "agent": b'#!/bin/sh\nexec "$(dirname "$(readlink -f "$0")")/lib/dpubench-agent"\n',
+        "agent": script.encode(),
         "lib/dpubench-agent": agent.read_bytes(),
         "lib/dpubench-operators": program.encode(),
     }

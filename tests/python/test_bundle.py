@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
+import os
+import pickle
 import re
 import shutil
 import subprocess
@@ -24,16 +27,32 @@ BARE: dict[str, str] = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
 
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> bundle.Bundle:
-    return bundle.pack(BUILD, bundle.host_architecture(), tmp_path_factory.mktemp("bundle") / "b.tar.gz")
+    """Packed once, by the first of pytest's processes that needs it."""
+    ours = tmp_path_factory.getbasetemp()
+    folder = (ours.parent if "PYTEST_XDIST_WORKER" in os.environ else ours) / "bundle"
+    folder.mkdir(exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        kept = folder / "bundle.pickle"
+        if not kept.exists():
+            kept.write_bytes(pickle.dumps(bundle.pack(BUILD, bundle.host_architecture(), folder / "b.tar.gz")))
+    found = pickle.loads(kept.read_bytes())
+    assert isinstance(found, bundle.Bundle)
+    return found
 
 
-@pytest.fixture
-def unpacked(archive: bundle.Bundle, tmp_path: Path) -> Path:
-    """Somewhere else than where it was made, under a name with a blank."""
-    place = tmp_path / "some where"
+@pytest.fixture(scope="module")
+def unpacked_once(archive: bundle.Bundle, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("unpacked")
     with tarfile.open(archive.path) as tar:
         tar.extractall(place)
     return place / bundle.folder_name(archive.architecture)
+
+
+@pytest.fixture
+def unpacked(unpacked_once: Path, tmp_path: Path) -> Path:
+    """Somewhere else than where it was made, under a name with a blank. Its files are links: a test may add some and change none."""
+    return Path(shutil.copytree(unpacked_once, tmp_path / "some where" / unpacked_once.name, symlinks=True, copy_function=os.link))
 
 
 def hello(*command: str | Path) -> dict[str, Any]:

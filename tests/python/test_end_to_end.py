@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Bench
+from conftest import Bench, bench_in
 from dpubench import schemas
+from dpubench.__main__ import status
 from dpubench.errors import PlanError
 from dpubench.plans.load import parse_plan, plan_text, read_plan
 from dpubench.results.model import Failure
@@ -46,9 +47,21 @@ def run(bench: Bench) -> Any:
         assert done.returncode == expect, (done.returncode, done.stdout, done.stderr)
         assert bench.workers() == []
         assert bench.left_on_the_machine() == []
+        if (bench.results / "r" / "run.json").exists():
+            assert not schemas.fault("run", bench.record("r"))
         return done
 
     return start
+
+
+@pytest.fixture(scope="module")
+def record_of_a_run(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """``run.json`` of a run of the plan above."""
+    bench = bench_in(tmp_path_factory.mktemp("kept"))
+    (bench.folder / "plan.yaml").write_text(PLAN)
+    done = bench("run", "plan.yaml", "--name", "r", "--rounds", "1")
+    assert done.returncode == 0, done.stderr
+    return bench.record("r")
 
 
 def analysed(bench: Bench) -> RunSummary:
@@ -84,6 +97,14 @@ def problems(text: str) -> list[str]:
         ("trafic: {}", "p.yaml:2: trafic: unknown key 'trafic'; did you mean 'traffic'?"),
         ("traffic:\n  flow: 3", "p.yaml:3: traffic.flow: unknown key 'flow'; did you mean 'flows'?"),
         ("traffic: {payload: {signature_share: 101%}}", "p.yaml:2: traffic.payload.signature_share: a share must lie between 0% and 100%"),
+        (
+            "traffic: {protocol: tcp, segments: 4, overlap_share: 60%}",
+            "p.yaml:2: traffic.overlap_share: a share of the segments must lie between 0% and 50%, not 60%",
+        ),
+        (
+            "traffic: {retransmit_share: 10%}",
+            "p.yaml:2: traffic: traffic.retransmit_share is about the segments of a TCP message: set traffic.segments above 1",
+        ),
         ("traffic: {popularity: even}", "p.yaml:2: traffic.popularity: must be 'zipf' or 'uniform', not 'even'"),
         ("search: {goals: []}", "p.yaml:1: no load is offered: name rates, intervals or goals of search"),
         ("search: {first_trial: 2s, last_trial: 1s}", "p.yaml:2: search: search.last_trial is shorter than search.first_trial"),
@@ -92,6 +113,8 @@ def problems(text: str) -> list[str]:
         ("trial: {duration: 0s}", "p.yaml:2: trial.duration: a time must be above 0, not '0s'"),
         ("server_cpus: 0", "p.yaml:2: server_cpus: the number of CPUs must lie between 1 and 1024, not 0"),
         ("workloads: [{name: flow-table, engine: x}]", "p.yaml:2: workloads.0.engine: unknown key 'engine'; did you mean 'engines'?"),
+        ("port_arguments: {pci: {address: [a, b]}}", "p.yaml:2: port_arguments.pci.address: expected a word or a number, not list"),
+        ("port_arguments: {pci: {all-host: {x: [1]}}}", "p.yaml:2: port_arguments.pci.all-host: x: expected a word or a number, not list"),
         ("ports: []", "p.yaml:2: ports: an empty list measures nothing: name at least one"),
     ],
 )
@@ -112,6 +135,10 @@ def test_built_in_plans_are_valid_and_survive_writing(name: str) -> None:
         (["--set", "workloads=flow-tabel"], "--set workloads: unknown workload 'flow-tabel'; did you mean 'flow-table'?"),
         (["--set", "ports=memfi"], "unknown kind of port 'memfi'; did you mean 'memif'?"),
         (["--set", "port_arguments.memif.rign=3"], "port memif has no argument 'rign'; did you mean 'ring'?"),
+        (["--set", "port_arguments.memif.all-host.rign=3"], "port memif has no argument 'rign'; did you mean 'ring'?"),
+        (["--set", "port_arguments.memif.all-host=3"], "all-host holds arguments: write port_arguments.memif.all-host.ARGUMENT"),
+        (["--set", "port_arguments.memif.all-hots.ring=3"], "'all-hots' is no placement; did you mean 'all-host'?"),
+        (["--set", "port_arguments.memif.split.ring=3"], "the client's link of a split is told what stands under all-host"),
         (["--engine", "hypercsan"], "no stage of the chosen workloads has the engine 'hypercsan'; did you mean 'hyperscan'?"),
         (["--param", "flow=3"], "no chosen workload has the parameter 'flow'; did you mean 'flows'?"),
         (["--set", "server_cpus=500"], "need 501, and there are"),
@@ -125,9 +152,18 @@ def test_built_in_plans_are_valid_and_survive_writing(name: str) -> None:
         (["--set", "target=local,local:cpus=0"], "has one target"),
     ],
 )  # fmt: skip
-def test_mistakes_of_options(run: Any, options: list[str], words: str) -> None:
-    done = run(*options, expect=2)
-    assert words in done.stderr.replace("\n", " "), done.stderr
+def test_mistakes_of_options(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], options: list[str], words: str
+) -> None:
+    """In this process: they are found before anything is started."""
+    (bench.folder / "plan.yaml").write_text(PLAN)
+    monkeypatch.chdir(bench.folder)
+    for name in ("DPUBENCH_PROGRAMS", "XDG_CACHE_HOME", "SCRIPT"):
+        monkeypatch.setenv(name, bench.environment[name])
+    assert status(["run", "plan.yaml", "--name", "r", *options]) == 2
+    told = capsys.readouterr().err
+    assert words in told.replace("\n", " "), told
+    assert not bench.results.exists()
 
 
 def test_set_lays_values_over_any_key_of_any_study(bench: Bench, run: Any) -> None:
@@ -154,8 +190,23 @@ def test_each_trial_goes_through_its_steps_in_order(bench: Bench, run: Any) -> N
     assert {s[1] for s in steps} == {"forward", "flow-table", "application-recognition"}
     record = bench.record("r")
     assert record["status"] == "complete" and record["study"] == "end-to-end"
-    assert not schemas.fault("run", {**record, "operators": {}}) or record["schema"] == "dpubench.run/1"
     assert not list((bench.results / "r" / "rounds").glob("*.ndjson"))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"operators": {}}, "'operators' was unexpected"),
+        ({"study": "operators"}, "'operators' is a required property"),
+        ({"points": [{"id": "x", "configuration": "y", "failure": ""}]}, "points.0: 'unavailable' is a required property"),
+        ({"loads": {"64": []}}, "loads.64: "),
+        ({"loads": {"64": [{"name": "x", "kind": "fast", "schedule": "flood", "rate_pps": 1, "loss_goal": None}]}}, "loads.64.0.kind: 'fast' is not"),
+        ({"rounds": [{"number": 0, "started": "x", "elapsed_s": 1, "cycles": 1, "windows": 1, "whole": True}]}, "rounds.0: "),
+        ({"status": "done"}, "status: 'done' is not one of"),
+    ],
+)
+def test_the_schema_of_a_run_knows_what_is_wrong_with_it(record_of_a_run: dict[str, Any], wrong: dict[str, Any], words: str) -> None:
+    assert words in schemas.fault("run", record_of_a_run | wrong)
 
 
 def test_the_null_workload_takes_turns_with_the_others(bench: Bench, run: Any) -> None:

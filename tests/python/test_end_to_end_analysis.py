@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import csv
+import dataclasses
 import io
 import json
 import math
@@ -47,7 +48,40 @@ def test_half_the_rate_is_slower_and_twice_is_faster() -> None:
 def test_what_the_null_workload_did_too_is_no_finding() -> None:
     rows = [r for r in compare.compare(example_run(), changed(0.5, null_too=True), 0.03) if r.ratio is not None and "forward" not in r.configuration]
     assert rows and {r.verdict for r in rows} == {"undecided"}
-    assert all("the null workload moved by" in r.reason for r in rows)
+    assert all("what the machine itself moved (null workload -50.0 %)" in r.reason for r in rows)
+
+
+def test_the_null_workload_itself_is_no_finding() -> None:
+    new = changed(0.5, null_too=True)
+    for point in new.points:
+        if point.is_null and point.throughput_pps is not None:
+            point.throughput_pps = type(point.throughput_pps)(*(v / 2 for v in dataclasses.astuple(point.throughput_pps)))
+    rows = [r for r in compare.compare(example_run(), new, 0.03) if r.ratio is not None and "forward" in r.configuration]
+    assert rows and {r.verdict for r in rows} == {"undecided"}
+
+
+def test_without_a_null_workload_beside_it_a_difference_is_undecided() -> None:
+    old, new = example_run(), changed(0.5)
+    for run in (old, new):
+        for point in run.points:
+            point.floor = None
+    rows = [r for r in compare.compare(old, new, 0.03) if r.ratio is not None and "forward" not in r.configuration]
+    assert rows and {r.verdict for r in rows} == {"undecided"}
+    assert all("no null workload watched the machine between the two runs" in r.reason for r in rows)
+
+
+def test_what_machines_differ_in_is_part_of_the_ratio() -> None:
+    new = changed(0.5)
+    new.machine = new.machine | {"cpu": "another"}
+    rows = [r for r in compare.compare(example_run(), new, 0.03) if r.ratio is not None and "forward" not in r.configuration]
+    assert rows and {r.verdict for r in rows} == {"slower"}
+    assert all("different machines: the ratio includes the machine" in r.reason for r in rows)
+
+
+def test_parts_of_a_split_that_share_cpus_are_not_compared() -> None:
+    rows = [r for r in compare.compare(example_run(), changed(0.5), 0.03) if "/split/" in r.configuration]
+    assert rows and {r.verdict for r in rows} == {"not comparable"}
+    assert any("split on too few CPUs: proves correctness only" in r.reason for r in rows)
 
 
 def test_what_says_nothing_of_the_server_is_not_compared() -> None:

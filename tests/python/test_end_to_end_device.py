@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import time
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from dpubench import schemas
 from dpubench.studies.end_to_end import trials
 from real_program import BUILD, RealBench
 from sshd import Sshd, running_under
@@ -17,11 +19,14 @@ pytestmark = pytest.mark.skipif(not (BUILD / "dpubench-server").exists(), reason
 
 PLAN = """study: end-to-end
 workloads: [{{name: flow-table, params: {{flows: 1000}}}}]
-placements: [all-device]
+placements: [all-host, all-device]
 device: {device}
 ports: [socket, memif]
 port_arguments:
-  socket: {{server_local: "127.0.0.1:{there}", server_peer: "127.0.0.1:{here}", client_local: "127.0.0.1:{here}", client_peer: "127.0.0.1:{there}"}}
+  socket:
+    buffer_kib: 512
+    all-host: {{server_local: "127.0.0.1:{a}", server_peer: "127.0.0.1:{b}", client_local: "127.0.0.1:{b}", client_peer: "127.0.0.1:{a}"}}
+    all-device: {{server_local: "127.0.0.1:{c}", server_peer: "127.0.0.1:{d}", client_local: "127.0.0.1:{d}", client_peer: "127.0.0.1:{c}"}}
 traffic: {{flows: 100}}
 frame_sizes: [128B]
 rates: [2kpps]
@@ -43,17 +48,17 @@ def away(real: RealBench, tmp_path: Path) -> Iterator[Sshd]:
     server.stop()
 
 
-def free_ports() -> tuple[int, int]:
-    """Two UDP ports of 127.0.0.1 that nobody has."""
-    with socket.socket(type=socket.SOCK_DGRAM) as first, socket.socket(type=socket.SOCK_DGRAM) as second:
-        for one in (first, second):
+def free_ports(number: int) -> list[int]:
+    """UDP ports of 127.0.0.1 that nobody has."""
+    with contextlib.ExitStack() as opened:
+        sockets = [opened.enter_context(socket.socket(type=socket.SOCK_DGRAM)) for _ in range(number)]
+        for one in sockets:
             one.bind(("127.0.0.1", 0))
-        return int(first.getsockname()[1]), int(second.getsockname()[1])
+        return [int(one.getsockname()[1]) for one in sockets]
 
 
 def write_plan(real: RealBench, away: Sshd) -> str:
-    there, here = free_ports()
-    (real.folder / "plan.yaml").write_text(PLAN.format(device=away.spec, there=there, here=here))
+    (real.folder / "plan.yaml").write_text(PLAN.format(device=away.spec, **dict(zip("abcd", free_ports(4), strict=True))))
     return "plan.yaml"
 
 
@@ -75,17 +80,21 @@ def assert_accounted(row: dict[str, Any]) -> None:
     assert row["wrong"] == row["corrupted"] == row["stale"] == 0
 
 
-def test_a_server_on_a_device_answers_every_packet(real: RealBench, away: Sshd) -> None:
+def test_servers_on_the_host_and_on_a_device_answer_every_packet_each_at_its_own_addresses(real: RealBench, away: Sshd) -> None:
     done = real("run", write_plan(real, away), "--name", "r")
     assert done.returncode == 0, done.stderr
     record = real.record("r")
-    assert record["status"] == "complete" and not record["failures"]
+    assert record["status"] == "complete" and not record["failures"] and not schemas.fault("run", record)
     assert any("a port of kind memif ends at this machine: a server elsewhere is reached by" in reason for reason in record["left_out"])
     rows = [r for r in trials.read(real.results / "r") if r["event"] == "trial"]
     assert {r["configuration"].split("/")[0] for r in rows} == {"flow-table", "forward"}
     for row in rows:
         assert_accounted(row)
-    assert {r["configuration"].split("/")[3] for r in rows} == {"all-device"}  # the floor too: it is the same link's
+    links = {tuple(r["configuration"].split("/")[i] for i in (0, 3, 4)) for r in rows}
+    ends = (("all-host", "socket"), ("all-host", "memif"), ("all-device", "socket"))
+    assert links == {(workload, *end) for workload in ("flow-table", "forward") for end in ends}
+    told = {c["placement"]: c["ready"]["server"]["ports"][0]["detail"] for c in record["configurations"] if c["port"] == "socket"}
+    assert told["all-host"] != told["all-device"]
     assert any(r["received"] > 0 for r in rows)
     assert {"client", "server"} <= set(record["builds"])
     assert nothing_is_left(away)

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from dpubench import network
+from dpubench.errors import UserError
 from dpubench.studies.end_to_end.pair import Done, Pair, PairFault
 from pairs import Pairs, at_hand, enough_cpus, plan_of, unlike
 from real_program import BUILD, RealBench
@@ -228,12 +229,44 @@ def test_every_kind_of_port_gives_accounts_that_agree(pairs: Pairs, kind: str) -
 
 
 @needs_root
+@pytest.mark.parametrize("frame", ["1900B", "2816B"])
+def test_frames_that_just_fit_beside_the_headroom_of_xdp_arrive(pairs: Pairs, frame: str) -> None:
+    with pairs.opened(plan_of(**any_place("af_xdp"), frame_sizes=[frame])) as pair:
+        assert held_to_account(pair, 2000, duration_s=0.1).trial["received"] > 0
+        pair.end()
+
+
+@needs_root
+def test_frames_that_do_not_fit_into_a_page_are_refused(pairs: Pairs) -> None:
+    with (
+        pytest.raises(UserError, match=r"2817B are larger than XDP takes on veth \(2816 B\)"),
+        pairs.opened(plan_of(**any_place("af_xdp"), frame_sizes=["2817B"])),
+    ):
+        pass
+
+
+@needs_root
 @pytest.mark.parametrize("kind", ["socket", "af_packet", "af_xdp"])
 def test_recognition_over_the_kernel(pairs: Pairs, kind: str) -> None:
     traffic = {"flows": 100, "payload": {"source": "random", "signature_share": "30%"}}
     with pairs.opened(plan_of(workloads=["application-recognition"], ports=[kind], frame_sizes=["512B"], traffic=traffic)) as pair:
         done = held_to_account(pair, 5000)
         assert done.trial["received"] > 0
+        pair.end()
+
+
+def test_signatures_across_repeated_and_overlapping_segments_are_recognised(pairs: Pairs) -> None:
+    """Every answer is compared with what the client expects, and half of the messages carry a signature."""
+    traffic = {
+        "flows": 100, "protocol": "tcp", "segments": 5, "retransmit_share": "20%", "overlap_share": "30%",
+        "payload": {"source": "random", "signature_share": "50%"},
+    }  # fmt: skip
+    workload = {"name": "application-recognition", "params": {"mode": "stream"}}
+    with pairs.opened(plan_of(workloads=[workload], frame_sizes=["256B"], traffic=traffic)) as pair:
+        done = held_to_account(pair, 5000)
+        stream, classes = done.served[0]["workload"]["stream"], done.served[0]["workload"]["classes"]
+        assert done.trial["received"] > 0 and stream["repeated"] > stream["segments"] * 0.15 and stream["out_of_order"] > 0
+        assert classes["hash"] + classes["compress"] > 0
         pair.end()
 
 
@@ -268,8 +301,10 @@ def test_a_link_that_goes_down_in_a_trial_and_comes_back(pairs: Pairs, kind: str
             for timer in timers:
                 timer.join()
         assert 0 < done.trial["received"] < done.trial["due"]
+        assert "is gone" in done.cpu_withheld, "the interface's threads ended with it"
         again = held_to_account(pair, duration_s=0.3)
         assert again.trial["received"] > 0, "nothing comes through the link that is up again"
+        assert not [why for work in pair._receive_work if (why := network.elsewhere(work))], "the new threads are where the former were"
         pair.end()
 
 

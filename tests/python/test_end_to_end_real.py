@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from dpubench import schemas
 from dpubench.studies.end_to_end import trials
 from dpubench.studies.end_to_end.summary import summaries
 from real_program import BUILD, RealBench
@@ -45,6 +46,7 @@ def test_every_trial_of_both_workloads_is_accounted_for(real: RealBench) -> None
         assert row["flows_wrong"] == 0
         assert sum(b["packets"] for b in (row["latency_ns"] or {"buckets": []})["buckets"]) == row["received"]
     run = summaries(real.results / "r")[0]
+    assert not schemas.fault("run", real.record("r"))
     assert run.failures == [] and all("virtual link" in p.labels for p in run.points)
     measured = [p for p in run.points if p.throughput_pps is not None]
     assert all(p.residence is not None and p.server_cpu_share is not None and p.stages for p in measured)
@@ -60,7 +62,8 @@ def test_a_killed_program_fails_its_point_and_the_rest_goes_on(real: RealBench, 
     out, err = process.communicate(timeout=240)
     # The trials of the fresh programs may all be limited by the client on a machine that is busy.
     assert process.returncode in (1, 4), (out, err)
-    record = json.loads((real.results / "r" / "run.json").read_text())
+    record = real.record("r")
+    assert not schemas.fault("run", record)
     assert len(record["failures"]) == 1 and "SIGKILL" in record["failures"][0]["message"], record["failures"]
     assert len({r["configuration"] for r in trials.read(real.results / "r")}) == 1
     assert real.left_on_the_machine() == []

@@ -293,13 +293,50 @@ def test_text_of_a_run_never_becomes_markup(tmp_path: Path) -> None:
     assert only(evil) == only(clean)
 
 
-def test_two_runs_stand_side_by_side_and_are_not_compared() -> None:
+def test_each_run_is_set_against_the_first() -> None:
     page = page_of(example_run("first"), limited_run(), baseline="end-to-end-paper-example")
     assert [i.name for i in page.all_runs] == ["end-to-end-paper-example", "first"]
     part = part_of(page, "flow-table")
     assert {v.run for v in part.variants} == {0, 1}
     assert all(part.variants[r.variant].run == 0 for r in part.ratios)
-    assert "are not set against it here" in report.render(page)
+    rows = part.across[1]
+    assert rows and all(part.variants[r.variant].run == 1 and part.variants[r.against].run == 0 for r in rows)
+    assert all(part.variants[r.variant].told.split(", ")[1:] == part.variants[r.against].told.split(", ")[1:] for r in rows)
+    assert {r.load for r in rows if r.ratio is not None} >= {"NDR", "PDR"} and not any(r.paired for r in rows)
+    assert "Run first against end-to-end-paper-example" in report.render(page)
+    assert page.between[0].startswith("first against end-to-end-paper-example: ") and len(page.between) == 1
+
+
+def test_the_ratio_between_runs_follows_the_rates_and_the_null_workload() -> None:
+    def verdicts(*, null_too: bool) -> set[str]:
+        old, new = example_run("old"), example_run("new")
+        for run, factor in ((old, 1.0), (new, 0.8)):
+            for point in run.points:
+                chance = random.Random(point.id)
+                scale = factor if null_too or not point.is_null else 1.0
+                point.round_pps = [1e6 * scale * (1 + chance.gauss(0, 0.002)) for _ in range(6)] if point.round_pps else []
+                if point.floor is not None and point.floor.throughput_pps is not None:
+                    moved = 1e6 * (factor if null_too else 1.0)
+                    point.floor = replace(point.floor, throughput_pps=Interval(moved, moved * 0.99, moved * 1.01))
+        rows = [r for r in part_of(page_of(old, new), "flow-table").across[1] if r.ratio is not None]
+        assert rows and all(r.ratio is not None and r.ratio.value == pytest.approx(1.0 if null_too else 0.8, rel=0.02) for r in rows)
+        return {r.verdict for r in rows}
+
+    assert verdicts(null_too=False) == {"slower"}
+    assert verdicts(null_too=True) == {"undecided"}
+
+
+def test_runs_of_one_variant_each_have_a_table_too() -> None:
+    runs = [example_run("old"), example_run("new")]
+    for run in runs:
+        run.points = [p for p in run.points if p.workload in ("forward", "flow-table") and "portable" not in p.engines.values()]
+    part = part_of(page_of(*runs), "flow-table")
+    assert part.baseline is None and not part.ratios and part.across[1]
+    assert not [r for r in part.across[1] if r.reason.startswith("this point is not in")]
+    runs[1].points = [p for p in runs[1].points if p.frame == "64"]
+    part = part_of(page_of(*runs), "flow-table")
+    gone = [r for r in part.across[1] if r.verdict == "not comparable" and r.frame != "64"]
+    assert gone and all(r.reason == "this point is not in new" and r.against == r.variant for r in gone)
 
 
 def test_faults_are_told(tmp_path: Path) -> None:

@@ -12,7 +12,10 @@ from pathlib import Path
 import pytest
 from conftest import Bench
 from dpubench import schemas
+from dpubench.errors import Interrupted
 from dpubench.results.store import RunDirectory, read_ndjson
+from dpubench.targets._quota import hierarchy
+from dpubench.workers.process import StopRequest
 
 SLOW = {"window_s": 0.002}
 RUN = ("run", "--name", "r", "--rounds", "6")
@@ -98,6 +101,37 @@ def test_a_hanging_worker_can_be_interrupted(bench: Bench) -> None:
     process.communicate(timeout=10)
     assert process.returncode == 130
     assert bench.workers() == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("command", [("run", "--target", "local:quota=50%", "--name", "r"), ("target", "check", "local:quota=50%")])
+def test_a_stop_before_anything_began_leaves_no_control_group(bench: Bench, command: tuple[str, ...], number: int) -> None:
+    parent, reason = hierarchy()
+    if parent is None:
+        pytest.skip(f"no quota can be set here: {reason}")
+    bench.script(list="hang")
+    process = bench.start(*command)
+    wait_for(lambda: list(parent.glob(f"dpubench-{process.pid}-*")) and bench.workers(), 60)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130 and "dpubench: interrupted" in err and "Traceback" not in err, err
+    assert bench.workers() == [] and not list(parent.glob(f"dpubench-{process.pid}-*")) and not (bench.results / "r").exists()
+
+
+def test_a_stop_is_raised_at_once_where_that_was_asked_for() -> None:
+    with StopRequest() as stop:
+        os.kill(os.getpid(), signal.SIGTERM)  # noted, for who looks at it
+        with pytest.raises(Interrupted, match="stopped by SIGTERM"), stop.at_once():
+            pytest.fail("it was stopped before")
+    with StopRequest() as stop:
+        reached = False
+        with pytest.raises(Interrupted, match="stopped by SIGINT"), stop.at_once():
+            try:
+                os.kill(os.getpid(), signal.SIGINT)
+            finally:
+                os.kill(os.getpid(), signal.SIGTERM)  # a second one does not disturb the tidying up
+                reached = True
+        assert reached
 
 
 def test_two_runs_at_once_in_one_directory(bench: Bench) -> None:

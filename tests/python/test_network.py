@@ -162,6 +162,25 @@ def test_receive_work_is_moved_and_proven() -> None:
 
 
 @needs_root
+def test_receive_work_is_moved_again_when_an_interface_was_down() -> None:
+    cpu = max(os.sched_getaffinity(0))
+    with network.veth_pair(1518) as pair:
+        work = network.move_receive_work(pair.server, cpu)
+        assert network.moved_again(work) is work and network.elsewhere(work) == ""
+        network._ip("-n", pair.server.namespace, "link", "set", pair.server.interface, "down")
+        assert "is gone" in network.elsewhere(work)
+        with pytest.raises(EnvironmentFault, match=r"thread \d+ of \w+ is gone, and veth: .* cannot be moved"):
+            network.moved_again(work)
+        network._ip("-n", pair.server.namespace, "link", "set", pair.server.interface, "up")
+        again = network.moved_again(work)
+        assert not set(again.threads) & set(work.threads) and again.cpu == cpu
+        assert network.elsewhere(again) == ""
+        assert all(os.sched_getaffinity(thread) == {cpu} for thread in again.threads)
+        # A number that another process has now is not the thread's.
+        assert "is gone" in network.elsewhere(network.ReceiveWork(pair.server, cpu, (os.getpid(),)))
+
+
+@needs_root
 def test_work_that_was_not_moved_shows_in_the_softirqs() -> None:
     with network.veth_pair(1518) as pair:
         before = network.receive_counts()

@@ -110,6 +110,17 @@ def test_stepped_windows_on_command() -> None:
     assert status == 1
 
 
+def test_operations_are_run_once_for_a_trace_and_checked() -> None:
+    given = job("portable", control="traced") | {"operations": 100}
+    assert not schemas.fault("job", given)
+    status, events, _ = by_hand(json.dumps(given))
+    assert status == 0
+    check_events(events)
+    assert len(kinds(events, "verified")) == 1 and not kinds(events, "window")
+    (traced,) = kinds(events, "traced")
+    assert traced["operations"] == traced["bursts"] * given["groups"][0]["burst"] >= 100
+
+
 def test_a_stepped_session_ends_with_its_input() -> None:
     with session(job("portable", control="stepped")) as process:
         assert process.stdin is not None and process.stdout is not None

@@ -2,6 +2,8 @@
 #ifndef DPUBENCH_TRACE_FORMAT_H
 #define DPUBENCH_TRACE_FORMAT_H
 
+#include "../../measure/marks.h"
+
 #define DPUBENCH_TRACE_MAGIC "dpubtrac"
 #define DPUBENCH_TRACE_VERSION 1
 
@@ -35,10 +37,5 @@ enum dpubench_mark { DPUBENCH_MARK_OPEN = 0, DPUBENCH_MARK_CLOSE = 1, DPUBENCH_M
    when the trace is finished. Two integers of 64 bits: the state, and messages begun. */
 #define DPUBENCH_TRACE_PROGRESS "progress"
 enum dpubench_progress { DPUBENCH_BEFORE_REGION = 0, DPUBENCH_IN_REGION = 1, DPUBENCH_AFTER_REGION = 2, DPUBENCH_CAPTURE_FAILED = 3 };
-
-/* Hint instructions of aarch64 that mark regions: `hint #0x50` and so on; no-ops on every processor (Arm ARM, C6.2.126). */
-#define DPUBENCH_HINT_OPEN 0x50
-#define DPUBENCH_HINT_CLOSE 0x51
-#define DPUBENCH_HINT_MESSAGE 0x52
 
 #endif

@@ -10,6 +10,7 @@
 #include "datapath/client/trial.hpp"
 #include "datapath/frame/parse.hpp"
 #include "datapath/frame/trailer.hpp"
+#include "inputs/byte_order.hpp"
 #include "native/expect_error.hpp"
 
 namespace dpubench::datapath {
@@ -267,6 +268,18 @@ TEST_F(Client, WrongAnswersOfFlowsWithLossesMayBeUndecided) {
   EXPECT_EQ(event["undecided"], 1);
 }
 
+TEST_F(Client, WrongAnswersOfFlowsThatMayHaveBegunWithinAMessageAreUndecided) {
+  echo.lossy_matters = true;
+  job.traffic.protocol = "tcp";
+  job.traffic.segments = 2;
+  job.traffic.flows = 1;
+  job.traffic.churn_per_s = 200;  // a new flow after 5 ms
+  port.act = [](std::uint64_t i) { return i == 100 || i == 9'000 ? Act::kCorruptPayload : Act::kEcho; };
+  const json event = run();
+  EXPECT_EQ(event["wrong"], 1) << "packet 100 is of the first flow";
+  EXPECT_EQ(event["undecided"], 1);
+}
+
 TEST_F(Client, PacketsThatMayBeDroppedAreExcused) {
   echo.drops = true;
   port.act = [](std::uint64_t i) { return i < 10 ? Act::kLose : Act::kEcho; };
@@ -424,6 +437,106 @@ TEST_F(Client, SegmentsOfAMessageGoOutOfOrderAndStreamsHaveNoHoles) {
   }
   job.traffic.protocol = "udp";
   dpubench::test::expect_error([&] { prepare(); }, {"set protocol to tcp"});
+}
+
+/// A stream as a receiver sees it: what every byte was when it came first, and how its segments related to what came before.
+struct Stream {
+  std::vector<int> bytes;  ///< by distance from the first segment's first byte; -1: missing
+  std::uint32_t start = 0;
+  std::uint64_t segments = 0;
+  std::uint64_t repeated = 0;  ///< segments that begin where another one began
+  std::uint64_t out_of_order = 0;
+  std::set<std::uint32_t> begins;
+};
+
+/// Puts a segment into its stream. @return whether bytes that came before are the same
+bool put(Stream& stream, std::span<const std::byte> frame) {
+  const Parsed parsed = parse(frame);
+  const std::uint32_t sequence = inputs::wire::be32(frame, parsed.transport + 4U);
+  if (stream.segments++ == 0) stream.start = sequence;
+  const std::uint32_t at = sequence - stream.start;
+  if (!stream.begins.insert(at).second) ++stream.repeated;
+  if (at < stream.bytes.size()) ++stream.out_of_order;
+  stream.bytes.resize(std::max<std::size_t>(stream.bytes.size(), at + std::size_t{parsed.end} - parsed.payload), -1);
+  bool same = true;
+  for (std::uint32_t i = parsed.payload; i < parsed.end; ++i) {
+    int& byte = stream.bytes[at + i - parsed.payload];
+    same &= byte == -1 || byte == std::to_integer<int>(frame[i]);
+    byte = std::to_integer<int>(frame[i]);
+  }
+  return same;
+}
+
+struct ShareCase {
+  std::uint32_t segments;
+  double retransmit;
+  double overlap;
+};
+class ClientSegments : public Client, public testing::WithParamInterface<ShareCase> {};
+INSTANTIATE_TEST_SUITE_P(Shares, ClientSegments,
+                         testing::Values(ShareCase{4, 0.25, 0}, ShareCase{4, 0, 0.25}, ShareCase{5, 0.1, 0.3},
+                                         ShareCase{16, 0.2, 0.2}, ShareCase{2, 0.5, 0}, ShareCase{2, 0, 0.5},
+                                         ShareCase{64, 0.5, 0.25}));
+
+TEST_P(ClientSegments, RepeatedBytesAreTheSameStreamsHaveNoHolesAndSharesHold) {
+  const ShareCase& with = GetParam();
+  job.traffic.protocol = "tcp";
+  job.traffic.segments = with.segments;
+  job.traffic.retransmit_share = with.retransmit;
+  job.traffic.overlap_share = with.overlap;
+  job.traffic.flows = 50;
+  job.traffic.popularity = "uniform";
+  job.traffic.frame_sizes = {{182, 1.0}};  // 100 B of payload
+  inputs::Store store(job.inputs, job.seed);
+  traffic = model_traffic(job, store, engines);
+  std::map<std::uint32_t, Stream> streams;
+  std::vector<std::byte> frame(traffic->max_frame);
+  Cursor cursor(*traffic);
+  const std::uint64_t packets = traffic->cycle() * with.segments;
+  for (std::uint64_t i = 0; i < std::min<std::uint64_t>(packets, 60'000); ++i) {
+    const PacketRef packet = cursor.next(0);
+    const Shape& shape = traffic->shapes[packet.index];
+    std::memcpy(frame.data(), shape.bytes, shape.length);
+    traffic->write_headers(packet, frame.data());
+    const std::span<const std::byte> sent(frame.data(), shape.length);
+    ASSERT_TRUE(transport_checksum_valid(sent, parse(sent)));
+    ASSERT_TRUE(put(streams[packet.flow], sent)) << "packet " << i;
+  }
+  double segments = 0;
+  double repeated = 0;
+  double bytes = 0;
+  double out_of_order = 0;
+  for (const auto& [flow, stream] : streams) {
+    segments += static_cast<double>(stream.segments);
+    repeated += static_cast<double>(stream.repeated);
+    const auto missing = static_cast<std::size_t>(std::count(stream.bytes.begin(), stream.bytes.end(), -1));
+    bytes += static_cast<double>(stream.bytes.size() - missing);
+    out_of_order += static_cast<double>(stream.out_of_order);
+    // The last message may be cut off; up to there nothing is missing.
+    EXPECT_LT(missing, 100 * with.segments) << flow;
+  }
+  EXPECT_NEAR(repeated / segments, with.retransmit, 0.01);
+  // An overlap takes 50 of 100 bytes on average.
+  EXPECT_NEAR(1 - bytes / (100 * segments), with.retransmit + with.overlap / 2, with.overlap > 0 ? 0.08 : 0.005);
+  EXPECT_EQ(out_of_order > 0, with.segments > 2 || with.retransmit > 0 || with.overlap > 0);
+}
+
+TEST_F(Client, SharesOfSegmentsThatCannotBeAreRefused) {
+  const auto refused = [&](std::uint32_t segments, double retransmit, double overlap, std::initializer_list<const char*> words) {
+    job.traffic.protocol = "tcp";
+    job.traffic.segments = segments;
+    job.traffic.retransmit_share = retransmit;
+    job.traffic.overlap_share = overlap;
+    job.traffic.frame_sizes = {{182, 1.0}};
+    for (const char* word : words) dpubench::test::expect_error([&] { prepare(); }, {word});
+  };
+  refused(1, 0.1, 0, {"traffic/retransmit_share", "set segments"});
+  refused(1, 0, 0.1, {"traffic/overlap_share", "set segments"});
+  refused(3, 0.5, 0, {"traffic/retransmit_share", "of 3 segments", "up to 2 would be sent again", "raise segments"});
+  refused(2, 0.1, 0.1, {"traffic/overlap_share", "up to 2 would be sent again or overlap"});
+  job.traffic.retransmit_share = 0;
+  job.traffic.frame_sizes = {{83, 1.0}};  // a byte of payload
+  dpubench::test::expect_error([&] { prepare(); }, {"the least frame is 84 B"});
 }
 
 }  // namespace

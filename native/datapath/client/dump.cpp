@@ -52,6 +52,9 @@ ServerDump::ServerDump(const std::filesystem::path& folder)
     : received_(inputs::read_file(folder / "received.bitmap", "dump")),
       dropped_(read_numbers(folder / "dropped.u64")),
       refused_(read_numbers(folder / "tx_full.u64")) {
+  std::error_code none;
+  const std::uintmax_t flow_bytes = std::filesystem::file_size(folder / "flows.bin", none);
+  has_flows_ = !none && flow_bytes > 0;
   nothing_received_ = std::all_of(received_.begin(), received_.end(), [](std::byte byte) { return byte == std::byte{0}; });
 }
 

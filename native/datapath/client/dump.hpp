@@ -30,12 +30,15 @@ class ServerDump {
   void for_each_behind(std::uint64_t first, const std::function<void(std::uint64_t)>& visit) const;
   /// Whether no packet was received at all: none came, or they went through where the server does not see them (XDP).
   [[nodiscard]] bool nothing_received() const { return nothing_received_; }
+  /// Whether flows were counted: without packets received, by somebody else.
+  [[nodiscard]] bool has_flows() const { return has_flows_; }
 
  private:
   std::vector<std::byte> received_;
   std::unordered_set<std::uint64_t> dropped_;
   std::unordered_set<std::uint64_t> refused_;
   bool nothing_received_ = true;
+  bool has_flows_ = false;
 };
 
 /// One record of flows.bin.

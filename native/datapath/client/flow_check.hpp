@@ -17,7 +17,7 @@ struct FlowCheck {
   std::string first_wrong;
 };
 
-/// Whether packets came back that the server did not see: they went through elsewhere (XDP).
+/// Whether packets came back, or were counted, that the server did not see: they went through elsewhere (XDP).
 bool is_elsewhere(const TrialRunner& runner, const ServerDump& dump);
 
 /// Replays the last trial over the packets that the server received and did not drop, and compares with what its flow table

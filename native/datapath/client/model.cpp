@@ -7,6 +7,7 @@
 
 #include "datapath/client/headers.hpp"
 #include "datapath/client/payloads.hpp"
+#include "datapath/client/segmentation.hpp"
 #include "datapath/client/traffic.hpp"
 #include "datapath/frame/parse.hpp"
 
@@ -15,8 +16,9 @@ namespace {
 
 constexpr std::uint8_t kTcp = 6;
 constexpr std::uint8_t kUdp = 17;
-/// Different payloads of a frame size, and as many with a signature.
+/// Different payloads of a frame size, and as many with a signature; so many at least of each way to cut messages.
 constexpr std::size_t kPayloads = 8;
+constexpr std::size_t kLeastPayloads = 2;
 constexpr std::uint64_t kMessageCycle = 1U << 16;
 
 struct Layout {
@@ -44,7 +46,8 @@ std::uint32_t payload_bytes(const Layout& layout, std::uint32_t frame) {
 
 void check(const TrafficSpec& spec, const Layout& layout) {
   if (spec.frame_sizes.empty()) throw Error("traffic/frame_sizes: there is none; give [[64, 1]]");
-  const std::uint32_t least = least_frame(layout.headers, spec.segments > 1 ? 1 : 0);
+  // A segment that overlaps has a byte of the one before it, and one of its own.
+  const std::uint32_t least = least_frame(layout.headers, spec.overlap_share > 0 ? 2 : spec.segments > 1 ? 1 : 0);
   for (const auto& [size, weight] : spec.frame_sizes) {
     if (size < least) {
       throw Error("traffic/frame_sizes: " + std::to_string(size) + " B hold no " + spec.protocol + " packet of IPv" +
@@ -55,6 +58,10 @@ void check(const TrafficSpec& spec, const Layout& layout) {
   if (spec.segments > 1 && spec.protocol != "tcp") {
     throw Error("traffic/segments: " + std::to_string(spec.segments) +
                 " segments of a message are those of TCP; set protocol to tcp");
+  }
+  if (spec.segments == 1 && (spec.retransmit_share > 0 || spec.overlap_share > 0)) {
+    throw Error("traffic/" + std::string(spec.retransmit_share > 0 ? "retransmit_share" : "overlap_share") +
+                ": is about the segments of a message, of which there is one; set segments");
   }
 }
 
@@ -67,20 +74,17 @@ class Builder {
         flow_(space.tuple(0, static_cast<std::uint8_t>(spec.version), spec.protocol == "tcp" ? kTcp : kUdp)),
         random_(random) {}
 
-  /// Appends the templates of a message. The first segment goes first, so that a receiver knows where the stream begins; the
-  /// others are shuffled.
-  void append(Traffic& traffic, std::span<const std::byte> message, std::uint32_t frame_size) {
+  /// Appends the templates of a message.
+  void append(Traffic& traffic, const Message& message, std::uint32_t frame_size) {
     const std::uint32_t bytes = payload_bytes(layout_, frame_size);
-    std::vector<std::uint32_t> order(spec_.segments);
-    std::iota(order.begin(), order.end(), 0U);
-    for (std::size_t i = order.size() - 1; i > 1; --i) std::swap(order[i], order[1 + random_.below(i)]);
-    if (order.size() > 2 && std::is_sorted(order.begin(), order.end())) std::swap(order[1], order[2]);
     const auto index = static_cast<std::uint32_t>(traffic.templates.size() / spec_.segments);
-    for (const std::uint32_t segment : order) {
-      traffic.templates.push_back(
-          {frame(message.subspan(std::size_t{segment} * bytes, bytes), segment * bytes, frame_size - kFcsBytes), index});
+    for (const std::uint32_t at : message.cut.at) {
+      traffic.templates.push_back({frame(std::span(message.bytes).subspan(at, bytes), at, frame_size - kFcsBytes), index});
     }
+    message_bytes_.push_back(message.cut.message_bytes);
   }
+  /// By message, how far it moves its stream on.
+  [[nodiscard]] const std::vector<std::uint32_t>& message_bytes() const { return message_bytes_; }
 
  private:
   std::vector<std::byte> frame(std::span<const std::byte> payload, std::uint32_t sequence, std::uint32_t length) {
@@ -100,10 +104,13 @@ class Builder {
   const Layout& layout_;
   inputs::Flow flow_;
   inputs::Random random_;
+  std::vector<std::uint32_t> message_bytes_;
 };
 
-/// Messages of a size: where they begin in the order of messages, and how many have no signature and how many one.
+/// Messages of a size that are cut alike: where they begin in the order of messages, and how many have no signature and how many
+/// one.
 struct Group {
+  double weight = 1;
   std::size_t first = 0;
   std::size_t plain = 0;
   std::size_t planted = 0;
@@ -130,7 +137,7 @@ std::vector<std::size_t> shares(std::span<const double> weights, std::size_t tot
 std::vector<std::uint16_t> draw_messages(const TrafficSpec& spec, std::span<const Group> groups, std::size_t length,
                                          inputs::Random& random) {
   std::vector<double> weights;
-  for (const auto& [size, weight] : spec.frame_sizes) weights.push_back(weight);
+  for (const Group& group : groups) weights.push_back(group.weight);
   const std::vector<std::size_t> counts = shares(weights, length);
   std::vector<std::uint16_t> order;
   order.reserve(length);
@@ -149,17 +156,86 @@ std::vector<std::uint16_t> draw_messages(const TrafficSpec& spec, std::span<cons
 }
 
 /// How far each slot's TCP stream is at each message of a cycle.
-void number_streams(Traffic& traffic, const Layout& layout) {
+void number_streams(Traffic& traffic, std::span<const std::uint32_t> message_bytes) {
   traffic.sequence_cycle.assign(traffic.slots, 0);
   traffic.sequence_order.reserve(traffic.flow_order.size());
   for (std::size_t i = 0; i < traffic.flow_order.size(); ++i) {
     std::uint32_t& sent = traffic.sequence_cycle[traffic.flow_order[i]];
     traffic.sequence_order.push_back(sent);
-    const std::size_t message = traffic.message_order.empty() ? 0 : traffic.message_order[i];
-    const auto frame = static_cast<std::uint32_t>(traffic.templates[message * traffic.segments].frame.size()) + kFcsBytes;
-    sent += payload_bytes(layout, frame) * traffic.segments;
+    sent += message_bytes[traffic.message_order.empty() ? 0 : traffic.message_order[i]];
   }
 }
+
+/// The messages of a job, size by size and kind by kind.
+class Messages {
+ public:
+  Messages(const TrafficJob& job, const Layout& layout, inputs::Store& store, const EngineCatalog& engines, Traffic& traffic)
+      : spec_(job.traffic),
+        layout_(layout),
+        store_(store),
+        engines_(engines),
+        traffic_(traffic),
+        builder_(spec_, layout, traffic.space, store.random("traffic-frames")),
+        source_(spec_.payload, store),
+        random_(store.random("traffic-segments")),
+        kinds_(segment_kinds(spec_)) {
+    // Also where no frame has room for a signature: its name stands in the message that says so.
+    if (spec_.payload.signature_share > 0) (void)store.rules();
+    for (const auto& [size, weight] : spec_.frame_sizes) {
+      const std::size_t before = signatures_;
+      for (const SegmentKind& kind : kinds_) add(size, weight * kind.share, kind);
+      if (spec_.payload.signature_share > 0 && signatures_ == before) {
+        traffic_.notes.push_back("no signature of the rules fits into the " + std::to_string(payload_bytes(layout_, size)) +
+                                 " B of payload of a frame of " + std::to_string(size) + " B: such frames carry none");
+      }
+    }
+    if (spec_.payload.signature_share > 0 && signatures_ == 0) {
+      throw Error("traffic/payload/signature_share: no signature of " + store.identity("rules").name +
+                  " fits into the payload of any frame size and matches there; give larger frames or other rules");
+    }
+  }
+  [[nodiscard]] const std::vector<Group>& groups() const { return groups_; }
+  [[nodiscard]] const std::vector<std::uint32_t>& message_bytes() const { return builder_.message_bytes(); }
+
+ private:
+  std::vector<Message> draw(std::size_t count, std::uint32_t bytes, const SegmentKind& kind) {
+    std::vector<Message> messages;
+    for (std::size_t i = 0; i < count; ++i) {
+      Message message;
+      message.cut = draw_segmentation(spec_.segments, bytes, kind, random_);
+      message.bytes = std::move(source_.cut(1, message.cut.message_bytes).front());
+      messages.push_back(std::move(message));
+    }
+    return messages;
+  }
+  void add(std::uint32_t size, double weight, const SegmentKind& kind) {
+    const std::uint32_t bytes = payload_bytes(layout_, size);
+    const std::size_t count = std::max(kLeastPayloads, kPayloads / kinds_.size());
+    Group group{.weight = weight, .first = traffic_.templates.size() / spec_.segments};
+    // Without a payload they are all alike.
+    const std::vector<Message> plain = draw(bytes == 0 ? 1 : count, bytes, kind);
+    std::vector<Message> planted;
+    if (spec_.payload.signature_share > 0 && bytes > 0) planted = plant_signatures(draw(count, bytes, kind), store_, engines_);
+    signatures_ += planted.size();
+    group.plain = plain.size();
+    group.planted = planted.size();
+    for (const Message& message : plain) builder_.append(traffic_, message, size);
+    for (const Message& message : planted) builder_.append(traffic_, message, size);
+    groups_.push_back(group);
+  }
+
+  const TrafficSpec& spec_;
+  Layout layout_;
+  inputs::Store& store_;
+  const EngineCatalog& engines_;
+  Traffic& traffic_;
+  Builder builder_;
+  PayloadSource source_;
+  inputs::Random random_;
+  std::vector<SegmentKind> kinds_;
+  std::vector<Group> groups_;
+  std::size_t signatures_ = 0;
+};
 
 }  // namespace
 
@@ -173,45 +249,14 @@ std::unique_ptr<Traffic> model_traffic(const TrafficJob& job, inputs::Store& sto
   traffic->slots = spec.flows;
   traffic->churn_per_s = spec.churn_per_s;
   traffic->space = FlowSpace(store.random("traffic-flows").next());
-  Builder builder(spec, layout, traffic->space, store.random("traffic-frames"));
-  PayloadSource source(spec.payload, store);
-  // Also where no frame has room for a signature: its name stands in the message that says so.
-  if (spec.payload.signature_share > 0) (void)store.rules();
-  std::vector<Group> groups;
-  std::size_t signatures = 0;
-  for (const auto& [size, weight] : spec.frame_sizes) {
-    const std::uint32_t bytes = payload_bytes(layout, size);
-    Group group;
-    group.first = traffic->templates.size() / spec.segments;
-    // Without a payload they are all alike.
-    std::vector<Payload> plain = source.cut(bytes == 0 ? 1 : kPayloads, std::size_t{bytes} * spec.segments);
-    std::vector<Payload> planted;
-    if (spec.payload.signature_share > 0 && bytes > 0) {
-      planted = plant_signatures(source.cut(kPayloads, std::size_t{bytes} * spec.segments), spec.segments > 1 ? bytes : 0, store,
-                                 engines);
-    }
-    if (spec.payload.signature_share > 0 && planted.empty()) {
-      traffic->notes.push_back("no signature of the rules fits into the " + std::to_string(bytes) +
-                               " B of payload of a frame of " + std::to_string(size) + " B: such frames carry none");
-    }
-    signatures += planted.size();
-    group.plain = plain.size();
-    group.planted = planted.size();
-    for (const Payload& payload : plain) builder.append(*traffic, payload, size);
-    for (const Payload& payload : planted) builder.append(*traffic, payload, size);
-    groups.push_back(group);
-  }
-  if (spec.payload.signature_share > 0 && signatures == 0) {
-    throw Error("traffic/payload/signature_share: no signature of " + store.identity("rules").name +
-                " fits into the payload of any frame size and matches there; give larger frames or other rules");
-  }
+  const Messages messages(job, layout, store, engines, *traffic);
   inputs::Random random = store.random("traffic-order");
   const double exponent = spec.popularity == "zipf" ? spec.zipf_exponent : 0;
   traffic->flow_order = draw_flow_order(spec.flows, exponent, random);
   if (traffic->templates.size() > spec.segments) {
-    traffic->message_order = draw_messages(spec, groups, traffic->flow_order.size(), random);
+    traffic->message_order = draw_messages(spec, messages.groups(), traffic->flow_order.size(), random);
   }
-  if (headers::is_tcp(layout.patch)) number_streams(*traffic, layout);
+  if (headers::is_tcp(layout.patch)) number_streams(*traffic, messages.message_bytes());
   traffic->finish();
   return traffic;
 }

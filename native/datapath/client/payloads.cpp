@@ -27,15 +27,15 @@ Payload captured_payloads(inputs::Store& store) {
   return all;
 }
 
-/// Puts a string where its rule wants it. @return whether it fits
-bool plant(Payload& payload, const regex::Sample& sample, std::size_t border, inputs::Random& random) {
+/// Puts a string where its rule wants it. @param borders of segments @return whether it fits
+bool plant(Payload& payload, const regex::Sample& sample, std::span<const std::uint32_t> borders, inputs::Random& random) {
   // Blanks around it, so that a word boundary is one; a rule anchored there needs the very end.
   const std::string text = (sample.at_start ? "" : " ") + sample.text + (sample.at_end ? "" : " ");
   if (text.size() > payload.size()) return false;
   const std::size_t room = payload.size() - text.size();
   std::size_t at = sample.at_start ? 0 : sample.at_end ? room : static_cast<std::size_t>(random.below(room + 1));
-  if (border != 0 && border < payload.size() && !sample.at_start && !sample.at_end && sample.text.size() >= 2) {
-    const std::size_t which = border * (1 + static_cast<std::size_t>(random.below((payload.size() - 1) / border)));
+  if (!borders.empty() && !sample.at_start && !sample.at_end && sample.text.size() >= 2) {
+    const std::size_t which = borders[random.below(borders.size())];
     const std::size_t before = std::min(which, 2 + static_cast<std::size_t>(random.below(sample.text.size() - 1)));
     at = std::min(which - before, room);
   }
@@ -45,7 +45,7 @@ bool plant(Payload& payload, const regex::Sample& sample, std::size_t border, in
 
 struct Candidate {
   std::size_t rule;  ///< index in the selection
-  std::size_t payload;
+  std::size_t message;
 };
 
 /// Which candidates the reference engine finds their rule in.
@@ -86,16 +86,15 @@ std::vector<Payload> PayloadSource::cut(std::size_t count, std::size_t bytes) {
   return payloads;
 }
 
-std::vector<Payload> plant_signatures(std::vector<Payload> payloads, std::size_t border, inputs::Store& store,
-                                      const EngineCatalog& engines) {
+std::vector<Message> plant_signatures(std::vector<Message> messages, inputs::Store& store, const EngineCatalog& engines) {
   constexpr int kDraws = 64;  // rules from which nothing can be drawn, and strings that are too long
   constexpr int kRounds = 4;  // strings that do not match after all: a look-around, a byte beside it
   inputs::Random random = store.random("traffic-signature");
   // Read first: the rules have no name before, and arguments are evaluated in any order.
   const inputs::RuleList& rules = store.rules();
   const regex::Selection selection = regex::select(rules, store.identity("rules").name);
-  std::vector<Payload> planted;
-  for (int round = 0; round < kRounds && !payloads.empty(); ++round) {
+  std::vector<Message> planted;
+  for (int round = 0; round < kRounds && !messages.empty(); ++round) {
     regex::RegexWork work;
     work.params = Params{{"mode", "block"}};
     work.rules = selection.rules;
@@ -103,12 +102,12 @@ std::vector<Payload> plant_signatures(std::vector<Payload> payloads, std::size_t
     work.rules_hash = regex::hash_of(work.rules);
     work.cached = [&store](std::string_view key, const std::function<Payload()>& build) { return store.cached(key, build); };
     std::vector<Candidate> candidates;
-    for (std::size_t i = 0; i < payloads.size(); ++i) {
+    for (std::size_t i = 0; i < messages.size(); ++i) {
       for (int draw = 0; draw < kDraws; ++draw) {
         const std::size_t rule = random.below(selection.rules.size());
         const auto sample = regex::draw(selection.rules[rule], random);
-        Payload payload = payloads[i];
-        if (!sample || sample->text.empty() || !plant(payload, *sample, border, random)) continue;
+        Payload payload = messages[i].bytes;
+        if (!sample || sample->text.empty() || !plant(payload, *sample, messages[i].cut.borders, random)) continue;
         candidates.push_back({rule, i});
         work.items.push_back({std::move(payload), {}, static_cast<std::uint32_t>(2 * regex::bitmap_bytes(work.rules.size()))});
         break;
@@ -118,17 +117,18 @@ std::vector<Payload> plant_signatures(std::vector<Payload> payloads, std::size_t
     for (const Item& item : work.items) work.payload_bytes += item.in.size();
     work.item_bytes = work.payload_bytes;
     const std::vector<bool> found = matches(work, candidates, engines);
-    std::vector<bool> done(payloads.size());
+    std::vector<bool> done(messages.size());
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       if (!found[i]) continue;
-      done[candidates[i].payload] = true;
-      planted.push_back(std::move(work.items[i].in));
+      const std::size_t message = candidates[i].message;
+      done[message] = true;
+      planted.push_back({std::move(work.items[i].in), std::move(messages[message].cut)});
     }
-    std::vector<Payload> left;
-    for (std::size_t i = 0; i < payloads.size(); ++i) {
-      if (!done[i]) left.push_back(std::move(payloads[i]));
+    std::vector<Message> left;
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+      if (!done[i]) left.push_back(std::move(messages[i]));
     }
-    payloads = std::move(left);
+    messages = std::move(left);
   }
   return planted;
 }

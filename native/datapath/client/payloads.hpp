@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "datapath/client/segmentation.hpp"
 #include "datapath/job.hpp"
 #include "inputs/random.hpp"
 #include "inputs/store.hpp"
@@ -29,10 +30,9 @@ class PayloadSource {
   Payload captured_;  ///< all payloads of the captures, one after the other
 };
 
-/// Plants in each payload a string that one of the rules matches there, as the reference engine says, and leaves out payloads
-/// where none of several drawn ones does. @param border  of the segments of a message: signatures lie across one where they can;
-/// 0: none @throws Error when the job has no rules, or no signature fits into so few bytes
-std::vector<Payload> plant_signatures(std::vector<Payload> payloads, std::size_t border, inputs::Store& store,
-                                      const EngineCatalog& engines);
+/// Plants in each message a string that one of the rules matches there, as the reference engine says, and leaves out messages
+/// where none of several drawn ones does. Signatures lie across a border of two segments where they can. @throws Error when the
+/// job has no rules, or no signature fits into so few bytes
+std::vector<Message> plant_signatures(std::vector<Message> messages, inputs::Store& store, const EngineCatalog& engines);
 
 }  // namespace dpubench::datapath

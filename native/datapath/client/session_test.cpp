@@ -51,7 +51,8 @@ std::uint64_t sum(const json& counts) {
 }
 
 /// A trial with the server of the same process: every packet is accounted for, on both sides alike.
-void expect_agreement(ClientSession& session, const TrialSpec& spec) {
+/// @return the event `served`
+json expect_agreement(ClientSession& session, const TrialSpec& spec) {
   const TemporaryDirectory folder;
   const std::atomic<bool> stop = false;
   session.server()->begin(spec.number);
@@ -65,6 +66,7 @@ void expect_agreement(ClientSession& session, const TrialSpec& spec) {
             trial["due"]);
   EXPECT_GT(trial["received"], 0);
   expect_error([&] { (void)session.check(spec.number + 1, folder.path()); }, {"cannot be checked"});
+  return served;
 }
 
 TEST(ClientSession, ARingPortEchoesEveryPacket) {
@@ -77,9 +79,39 @@ TEST(ClientSession, ARingPortEchoesEveryPacket) {
   EXPECT_EQ(ready["flows"], 50);
   for (const Schedule schedule : {Schedule::kConstant, Schedule::kPoisson, Schedule::kFlood}) {
     SCOPED_TRACE(static_cast<int>(schedule));
-    expect_agreement(session,
-                     {.number = 3, .rate_pps = 20'000, .schedule = schedule, .ramp_s = 0.01, .duration_s = 0.1, .drain_s = 0.2});
+    (void)expect_agreement(
+        session, {.number = 3, .rate_pps = 20'000, .schedule = schedule, .ramp_s = 0.01, .duration_s = 0.1, .drain_s = 0.2});
   }
+}
+
+/// Signatures that lie across segments which come out of order, twice or in part twice are found when their last byte arrives,
+/// and what only repeats is echoed.
+TEST(ClientSession, SignaturesAcrossRepeatedAndOverlappingSegmentsAreRecognised) {
+  if (const EngineSlot* const pcre2 = engines().find("regex", "pcre2"); pcre2 == nullptr || pcre2->engine == nullptr) {
+    GTEST_SKIP() << "no engine pcre2 in DPUBENCH_ENGINE_DIR";
+  }
+  ASSERT_NE(test::pool(), nullptr);
+  const TemporaryDirectory folder;
+  TrafficJob job = ring_job("session-segments");
+  job.inputs["rules"] = {folder.write("rules", "1:/leave-it-alone/\n2:/attack[0-9]{4}/\n3:/evil(payload|request)/i\n")};
+  job.inputs["corpus"] = {folder.write("corpus", std::string(200'000, 'x') + "end")};
+  job.traffic.protocol = "tcp";
+  job.traffic.segments = 5;
+  job.traffic.retransmit_share = 0.2;
+  job.traffic.overlap_share = 0.3;
+  job.traffic.payload.signature_share = 0.5;
+  job.traffic.frame_sizes = {{98, 1.0}, {512, 1.0}};
+  job.workload.name = "application-recognition";
+  job.workload.params = Params{{"mode", "stream"}};
+  job.server->workload = job.workload;
+  job.server->workload.engines = {{"scan", "pcre2"}, {"hash", "portable"}, {"compress", "portable"}};
+  job.server->inputs = job.inputs;
+  ClientSession session(job, engines());
+  const json served =
+      expect_agreement(session, {.number = 3, .rate_pps = 20'000, .ramp_s = 0.01, .duration_s = 0.2, .drain_s = 0.2});
+  const json& stream = served["workload"]["stream"];
+  EXPECT_GT(stream["repeated"], stream["segments"].get<std::uint64_t>() / 10);
+  EXPECT_GT(stream["out_of_order"], 0);
 }
 
 TEST(ClientSession, SaysWhatIsWrong) {
@@ -229,6 +261,31 @@ TEST_F(Check, FlowsAreCountedByReplay) {
   EXPECT_EQ(checked["flows_wrong"], 2) << "both records";
   EXPECT_NE(checked["first_wrong"].get<std::string>().find("never sent"), std::string::npos);
   EXPECT_FALSE(checked["agree"]);
+}
+
+TEST_F(Check, WhatWentThroughElsewhereAndIsLostOnItsWayBackIsNotLocated) {
+  run();
+  std::ranges::fill(received, std::byte{0});
+  port.act = [](std::uint64_t) { return test::Act::kLose; };
+  const std::atomic<bool> stop = false;
+  Ticks clock;
+  (void)runner->run(spec, stop, clock);
+  const inputs::Flow tuple = traffic->space.tuple(Cursor(*traffic).next(0).flow, 4, 17);
+  std::string record{4, 0};
+  const auto add = [&record](auto value) { record.append(reinterpret_cast<const char*>(&value), sizeof value); };
+  record.resize(2);
+  record[0] = 4;
+  add(std::uint16_t{0});
+  add(tuple.destination_port);
+  add(std::uint16_t{0});
+  add(tuple.source);
+  add(tuple.destination);
+  add(std::uint64_t{1});
+  add(std::uint64_t{64});
+  (void)folder.write("flows.bin", record);
+  const json checked = check({{"key", "paper"}});
+  EXPECT_TRUE(checked["agree"]) << checked["first_wrong"];
+  EXPECT_EQ(checked["unlocated"], 10'000);
 }
 
 TEST(ClientCaptures, EveryRealCaptureGoesThroughAndComesBack) {

@@ -1,6 +1,8 @@
 // af_xdp: frames of a kernel interface before the kernel's stack, through rings of an AF_XDP socket
 // (https://www.kernel.org/doc/html/latest/networking/af_xdp.html). On veth they are always copied.
+#include <rte_mempool.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
@@ -29,6 +31,17 @@ const char* in_words(XdpMode mode) {
       break;
   }
   return "mode not known";
+}
+
+/// @throws Error where a buffer is larger than a page, which the kernel takes none of (Documentation/networking/af_xdp.rst,
+/// "UMEM")
+void require_page(const std::string& kind, const PortResources& resources) {
+  const auto page = static_cast<std::uint32_t>(sysconf(_SC_PAGESIZE));
+  const std::uint32_t buffer = rte_mempool_calc_obj_size(resources.pool->elt_size, resources.pool->flags, nullptr);
+  if (buffer <= page) return;
+  throw Error(port_prefix(kind) + "a buffer for frames of " + std::to_string(resources.max_frame) + " B takes " +
+              std::to_string(buffer) + " B with its headers, and AF_XDP at most a page (" + std::to_string(page) +
+              " B): give smaller frames");
 }
 
 /// An af_xdp port; says how its program is attached, once it is.
@@ -67,6 +80,7 @@ class AfXdp final : public PortKind {
   [[nodiscard]] std::unique_ptr<Port> open(const PortSpec& spec, const PortResources& resources) const override {
     const std::string interface = argument(info(), spec, "interface");
     require_interface("af_xdp", interface, resources.max_frame);
+    require_page("af_xdp", resources);
     const std::string arguments = "iface=" + interface + ",start_queue=0,queue_count=" + std::to_string(resources.queues) +
                                   ",busy_budget=" + std::to_string(number_argument(info(), spec, "busy_budget", 0, 1024));
     // Its program alone, and not one that calls it, which libxdp would pin to a file that a killed process leaves behind.

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 #include <rte_mbuf.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -49,6 +50,42 @@ TEST(PortRing, SidesMustAgree) {
   const auto side = open_port({"ring", Role::kServer, {{"name", "b"}}}, resources());
   const std::string fault = fault_of({"ring", Role::kClient, {{"name", "b"}}}, resources(1518, 2));
   EXPECT_NE(fault.find("differ in their queues"), std::string::npos) << fault;
+}
+
+/// Without root's rights, where it has them, while it lives.
+class Unprivileged {
+ public:
+  Unprivileged() { switched_ = geteuid() == 0 && seteuid(65534) == 0; }
+  ~Unprivileged() {
+    if (switched_) {
+      EXPECT_EQ(seteuid(0), 0);
+    }
+  }
+  Unprivileged(const Unprivileged&) = delete;
+  Unprivileged& operator=(const Unprivileged&) = delete;
+
+ private:
+  bool switched_ = false;
+};
+
+TEST(PortSockets, WhatIsOutOfReachIsSaidToBe) {
+  ASSERT_NE(pool(), nullptr);
+  const dpubench::test::TemporaryDirectory folder;
+  const std::string path = folder.path() / "s";
+  ASSERT_EQ(chmod(folder.path().c_str(), 0), 0);
+  std::vector<std::string> faults;
+  {
+    const Unprivileged unprivileged;
+    for (const char* kind : {"memif", "vhost"}) {
+      for (const Role role : {Role::kServer, Role::kClient}) {
+        faults.push_back(fault_of({kind, role, {{"socket", path}}}, resources()));
+      }
+    }
+  }
+  ASSERT_EQ(chmod(folder.path().c_str(), 0700), 0);
+  for (const std::string& fault : faults) {
+    EXPECT_NE(fault.find(path + " is out of this user's reach"), std::string::npos) << fault;
+  }
 }
 
 TEST(PortNull, TakesEverything) {

@@ -69,6 +69,7 @@ class Udp {
     if (bind(number_, reinterpret_cast<const sockaddr*>(&local), sizeof local) != 0) {
       fail("local", local,
            errno == EADDRINUSE ? "is in use: end the program that has it (ss -ulnp), or give another number"
+           : errno == EACCES   ? "is not for this user: give a number from 1024 on, or run as root"
                                : std::string(std::strerror(errno)) + ": it must be an address of this machine (ip address)");
     }
     if (connect(number_, reinterpret_cast<const sockaddr*>(&peer), sizeof peer) != 0) {

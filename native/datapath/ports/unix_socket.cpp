@@ -31,8 +31,11 @@ bool somebody_listens(const std::string& kind, const std::string& path) {
   if (probe < 0) throw Error(port_prefix(kind) + "socket: " + std::strerror(errno));
   const int failed = connect(probe, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ? 0 : errno;
   close(probe);
-  // EACCES: not ours to tell, so not ours to remove either.
-  return failed == 0 || failed == EPROTOTYPE || failed == EACCES;
+  if (failed == EACCES) {
+    throw Error(port_prefix(kind) + "the socket " + path +
+                " is out of this user's reach: run both ends as one user, or give a path in a folder that may be opened");
+  }
+  return failed == 0 || failed == EPROTOTYPE;
 }
 
 void wait_for_server(const std::string& kind, const std::string& path) {

@@ -186,7 +186,11 @@ std::unique_ptr<LaneRunner> PreparedOperator::open() {
   // all.
   const std::uint32_t burst =
       is_synchronous_ ? LaneRunner::kCapacity : std::min(spec_.burst_items, std::max(1U, session_->path().max_in_flight));
-  return std::make_unique<LaneRunner>(session_->open(), burst);
+  return std::make_unique<LaneRunner>(open_lane(), burst);
+}
+
+std::unique_ptr<Lane> PreparedOperator::open_lane() {
+  return session_->open();
 }
 
 }  // namespace dpubench::datapath

@@ -124,6 +124,8 @@ class PreparedOperator {
   [[nodiscard]] std::uint32_t most_in_bytes() const { return most_in_bytes_; }
   /// The lane of one core, opened on its thread, untimed. It goes before this does. @throws Error
   [[nodiscard]] std::unique_ptr<LaneRunner> open();
+  /// The lane alone, as the operators study drives it. Like open(). @throws Error
+  [[nodiscard]] std::unique_ptr<Lane> open_lane();
 
  private:
   void prepare(inputs::Store& store, const EngineCatalog& engines);

@@ -169,7 +169,7 @@ TEST(ServerProgram, ServesTrialsOverMemifAndLeavesNothing) {
   EXPECT_EQ(ready["stages"][0]["name"], "swap");
   {
     const auto port = open_port({"memif", Role::kClient, {{"socket", folder.path() / "s"}}}, {pool, 1, 1518});
-    for (const std::uint16_t trial : {1, 2}) {
+    for (const std::uint16_t trial : {std::uint16_t{1}, std::uint16_t{2}}) {
       program.say({{"begin", trial}});
       EXPECT_EQ(program.hear("begun")["trial"], trial);
       exchange(*port, pool, trial, 500);

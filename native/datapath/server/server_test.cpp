@@ -249,6 +249,7 @@ TEST_F(ServerTest, NullWorkloadSwapsAddressesAndAccountsForEveryPacket) {
 TEST_F(ServerTest, ATrialBeginsEmptyAndLatePacketsAreStale) {
   open("forward");
   send(packet(frame(1, 0)));  // before any trial
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
   server_->begin(1);
   for (std::uint64_t i = 0; i < 10; ++i) send(packet(frame(1, i)));
   receive(10);

@@ -11,13 +11,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <span>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "operators/support/cryptodev_device.hpp"
+#include "operators/support/cryptodev_queue_pair.hpp"
 #include "operators/support/dpdk_mbuf.hpp"
 
 namespace dpubench::cryptodev {
@@ -43,9 +42,8 @@ enum class Kind : std::uint8_t {
 /// One thread's symmetric operations on a queue pair (a Queue of dpdk::QueueLane). The device works on the caller's buffers: an
 /// mbuf is pointed at them for each operation, and nothing is copied but the IV.
 template <Kind K>
-class SymQueue {
+class SymQueue : public QueuePair {
  public:
-  using Op = rte_crypto_op;
   static constexpr bool kIsAead = K == Kind::kAeadEncrypt || K == Kind::kAeadDecrypt;
   static constexpr bool kInPieces = K == Kind::kCounter || K == Kind::kChain || K == Kind::kShortChain;
   static constexpr std::size_t kIvBytes = kIsAead ? 12 : K == Kind::kShortChain ? 8 : 16;
@@ -53,25 +51,18 @@ class SymQueue {
   /// @param most_bytes  of an item's input @param out_bytes  of a digest
   SymQueue(const Provider& provider, dpdk::Ordinals& ordinals, const Transform& transform, bool encrypt, std::uint32_t jobs,
            std::uint32_t most_bytes, std::uint32_t out_bytes)
-      : lease_(ordinals), out_bytes_(out_bytes), encrypt_(encrypt), flat_(provider.is_flat()) {
-    std::tie(device_, queue_pair_) = provider.device(lease_.number());
+      : QueuePair(provider, ordinals), out_bytes_(out_bytes), encrypt_(encrypt), flat_(provider.is_flat()) {
+    const std::size_t spare = jobs * spare_segments(provider, most_bytes);
+    allocate(jobs, jobs * kSlotBytes + spare * sizeof(rte_mbuf));
     const std::scoped_lock lock(device_mutex());
     rte_crypto_sym_xform xform = transform.get(kPrivateAt + offsetof(Private, iv));
-    reads_iova_ = !is_software();
-    session_ = rte_cryptodev_sym_session_create(device_->id, &xform, device_->sessions);
-    require(session_ != nullptr, "rte_cryptodev_sym_session_create on " + device_->name);
-    const std::size_t spare = jobs * spare_segments(provider, most_bytes);
-    const int socket = is_software() ? SOCKET_ID_ANY : rte_cryptodev_socket_id(device_->id);
-    memory_ = static_cast<std::byte*>(
-        rte_zmalloc_socket("dpubench operations", jobs * kSlotBytes + spare * sizeof(rte_mbuf), RTE_CACHE_LINE_SIZE, socket));
-    if (memory_ == nullptr) {
-      rte_cryptodev_sym_session_free(device_->id, session_);
-      throw Error("DPDK has no memory left for " + std::to_string(jobs) + " operations of a thread");
-    }
-    const rte_iova_t address = rte_malloc_virt2iova(memory_);
+    reads_iova_ = device().is_hardware();
+    session_ = rte_cryptodev_sym_session_create(device().id, &xform, device().sessions);
+    require(session_ != nullptr, "rte_cryptodev_sym_session_create on " + device().name);
+    const rte_iova_t address = rte_malloc_virt2iova(memory());
     rte_mempool* const pool = dpdk::pools().indirect;
     for (std::uint32_t i = 0; i < jobs; ++i) {
-      const Slot slot{memory_ + i * kSlotBytes};
+      const Slot slot{memory() + i * kSlotBytes};
       Op* const op = slot.op();
       __rte_crypto_op_reset(op, RTE_CRYPTO_OP_TYPE_SYMMETRIC);
       op->phys_addr = address + i * kSlotBytes;
@@ -80,9 +71,9 @@ class SymQueue {
       init(slot.dst(), pool);
       slot.sym().m_src = &slot.src();
       slot.sym().m_dst = K == Kind::kHash ? nullptr : &slot.dst();
-      operations_.push_back(op);
+      add(op);
     }
-    auto* const segments = reinterpret_cast<rte_mbuf*>(memory_ + jobs * kSlotBytes);
+    auto* const segments = reinterpret_cast<rte_mbuf*>(memory() + jobs * kSlotBytes);
     for (std::size_t i = 0; i < spare; ++i) {
       init(segments[i], pool);
       spare_.push_back(&segments[i]);
@@ -92,17 +83,10 @@ class SymQueue {
   SymQueue& operator=(const SymQueue&) = delete;
   ~SymQueue() {
     const std::scoped_lock lock(device_mutex());
-    rte_cryptodev_sym_session_free(device_->id, session_);
-    rte_free(memory_);
+    rte_cryptodev_sym_session_free(device().id, session_);
   }
 
-  [[nodiscard]] std::span<Op* const> operations() const { return operations_; }
   static dpdk::Tag& tag(Op* op) noexcept { return slot_of(op).own().tag; }
-  [[nodiscard]] dpdk::Turn& turn() noexcept { return device_->turns[queue_pair_]; }
-
-  void attach(std::span<std::byte> memory) {
-    if (!is_software()) mapping_ = dpdk::Mapping(*device_->device, memory);
-  }
 
   /// Jobs that a lane can hold with items of at most `most_bytes`: chained messages take an mbuf for each segment.
   static std::uint32_t most_jobs(const Provider& provider, std::uint32_t most_bytes) {
@@ -156,14 +140,6 @@ class SymQueue {
     return true;
   }
 
-  std::uint16_t enqueue(Op** ops, std::uint16_t n) noexcept {
-    return rte_cryptodev_enqueue_burst(device_->id, queue_pair_, ops, n);
-  }
-  static bool refused(const Op* op) noexcept { return op->status != RTE_CRYPTO_OP_STATUS_NOT_PROCESSED; }
-  std::uint16_t dequeue(Op** ops, std::uint16_t n) noexcept {
-    return rte_cryptodev_dequeue_burst(device_->id, queue_pair_, ops, n);
-  }
-
  private:
   /// What we keep behind an operation.
   struct Private {
@@ -185,7 +161,6 @@ class SymQueue {
     [[nodiscard]] rte_mbuf& dst() const noexcept { return *(&src() + 1); }
   };
   static Slot slot_of(Op* op) noexcept { return {reinterpret_cast<std::byte*>(op)}; }
-  [[nodiscard]] bool is_software() const { return !device_->is_hardware(); }
 
   /// Mbufs besides the two of an operation.
   static std::size_t spare_segments(const Provider& provider, std::uint32_t most_bytes) {
@@ -276,14 +251,8 @@ class SymQueue {
     return rte_be_to_cpu_32(low);
   }
 
-  dpdk::Ordinals::Lease lease_;
-  Device* device_ = nullptr;
-  std::uint16_t queue_pair_ = 0;
   void* session_ = nullptr;
-  std::byte* memory_ = nullptr;
-  std::vector<Op*> operations_;
   std::vector<rte_mbuf*> spare_;  ///< for the segments of long messages
-  dpdk::Mapping mapping_;
   std::uint32_t out_bytes_;
   bool encrypt_;
   bool flat_;

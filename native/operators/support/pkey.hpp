@@ -60,6 +60,34 @@ inline Bytes integer(Bytes number) {
 inline Bytes sequence(std::initializer_list<Bytes> parts) {
   return value(0x30, join(parts));
 }
+/// The INTEGERs of a DER SEQUENCE, as big-endian bytes without leading zeros. @throws Error when it is none
+inline std::vector<Bytes> numbers(const Bytes& der) {
+  std::size_t at = 0;
+  const auto take = [&] {
+    if (at >= der.size()) throw Error("the key ends too early");
+    return std::to_integer<std::size_t>(der[at++]);
+  };
+  const auto length = [&] {
+    std::size_t n = take();
+    if (n < 128) return n;
+    std::size_t value = 0;
+    for (n &= 127; n != 0; --n) value = value << 8 | take();
+    return value;
+  };
+  if (take() != 0x30) throw Error("the key is no DER sequence");
+  static_cast<void>(length());
+  std::vector<Bytes> found;
+  while (at < der.size()) {
+    if (take() != 0x02) throw Error("the key holds something else than numbers");
+    const std::size_t n = length();
+    if (n > der.size() - at) throw Error("the key ends too early");
+    const auto begin = der.begin() + static_cast<std::ptrdiff_t>(at);
+    const auto end = begin + static_cast<std::ptrdiff_t>(n);
+    found.emplace_back(std::find_if(begin, end, [](std::byte b) { return b != std::byte{}; }), end);
+    at += n;
+  }
+  return found;
+}
 
 }  // namespace der
 

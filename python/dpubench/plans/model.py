@@ -19,7 +19,8 @@ def listed(value: object) -> object:
     return value if isinstance(value, list) else [value]
 
 
-def _text(value: object) -> str:
+def word(value: object) -> str:
+    """YAML reads some words as numbers."""
     if isinstance(value, bool) or value is None or not isinstance(value, (str, int, float)):
         raise ValueError(f"expected a word or a number, not {type(value).__name__}")
     return str(value)
@@ -28,7 +29,7 @@ def _text(value: object) -> str:
 Size = Annotated[int, BeforeValidator(q.size_bytes), PlainSerializer(q.format_bytes)]
 Duration = Annotated[float, BeforeValidator(q.duration_s), PlainSerializer(q.format_duration)]
 Share = Annotated[float, BeforeValidator(q.fraction), PlainSerializer(lambda v: f"{v * 100:g}%")]
-Word = Annotated[str, BeforeValidator(_text)]
+Word = Annotated[str, BeforeValidator(word)]
 
 
 class Strict(BaseModel):

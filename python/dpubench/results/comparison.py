@@ -12,7 +12,8 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from dpubench.results import statistics
@@ -35,6 +36,7 @@ class Movement:
     memory: float | None
     others: float | None  #: median change of the other points
     scatter: float | None  #: standard deviation of the other points' changes beyond their own errors
+    watch: str = "canary"  #: what watched the machine, in words
 
     @property
     def known(self) -> bool:
@@ -52,13 +54,21 @@ class Movement:
 
     def describe(self) -> str:
         """The parts in words, for a reason."""
-        named = (("core canary", self.core), ("memory canary", self.memory), ("other points", self.others))
+        first = "core canary" if self.watch == "canary" else self.watch
+        named = ((first, self.core), ("memory canary", self.memory), ("other points", self.others))
         scatter = f" scattered by {100 * self.scatter:.1f} %" if self.scatter else ""
         return ", ".join(f"{name} {_percent(value)}" for name, value in named if value is not None) + scatter
 
 
+class Rates(NamedTuple):
+    """Of one point, round by round."""
+
+    plain: Sequence[float]
+    over_canary: Sequence[float]  #: over what watched the machine in the same round; empty where it did not in every round
+
+
 @dataclass(frozen=True, slots=True)
-class _Tested:
+class Tested:
     """A pair with its differences, of which all have to show the same."""
 
     label: str
@@ -80,7 +90,7 @@ def compare(old: RunSummary, new: RunSummary, min_effect: float, *, best_engine:
     whichever they are. Rows come in the order of ``old``, then what only ``new`` has. Ratios are new rate / old rate: above one is faster.
     """
     _check_effect(min_effect)
-    return _judged(_rows(old, new, best_engine), min_effect)
+    return judged(_rows(old, new, best_engine), min_effect)
 
 
 def compare_targets(
@@ -92,13 +102,13 @@ def compare_targets(
     """
     _check_effect(min_effect)
     partners = {run.target: run for run in new}
-    parts: list[tuple[str, list[Comparison | _Tested]]] = []
+    parts: list[tuple[str, list[Comparison | Tested]]] = []
     for run in old:
         partner = partners.pop(run.target, None)
         parts.append((run.target, _alone(run, "new", old=True) if partner is None else _rows(run, partner, best_engine)))
     parts += [(run.target, _alone(run, "old", old=False)) for run in new if run.target in partners]
-    judged = iter(_judged([row for _, rows in parts for row in rows], min_effect))
-    return [(target, [next(judged) for _ in rows]) for target, rows in parts]
+    verdicts = iter(judged([row for _, rows in parts for row in rows], min_effect))
+    return [(target, [next(verdicts) for _ in rows]) for target, rows in parts]
 
 
 def _check_effect(min_effect: float) -> None:
@@ -106,12 +116,12 @@ def _check_effect(min_effect: float) -> None:
         raise ValueError(f"min_effect is {min_effect}: a share of at least 0, such as 0.03 for 3 %, is needed")
 
 
-def _alone(run: RunSummary, where: str, *, old: bool) -> list[Comparison | _Tested]:
+def _alone(run: RunSummary, where: str, *, old: bool) -> list[Comparison | Tested]:
     reason = f"target {run.target} is not in the {where} run"
     return [Comparison(label_of(p), p.id if old else None, None if old else p.id, None, "not comparable", None, reason) for p in run.points]
 
 
-def _rows(old: RunSummary, new: RunSummary, best_engine: bool) -> list[Comparison | _Tested]:
+def _rows(old: RunSummary, new: RunSummary, best_engine: bool) -> list[Comparison | Tested]:
     old_points, new_points = (_best_engines(run.points) if best_engine else run.points for run in (old, new))
     names = ("old run", "new run") if old.target == new.target else (old.target, new.target)
     pairs, unpaired = _pair(_Side(old, old_points, names[0]), _Side(new, new_points, names[1]), best_engine)
@@ -134,7 +144,7 @@ def _rows(old: RunSummary, new: RunSummary, best_engine: bool) -> list[Compariso
 def compare_builds(run: RunSummary, min_effect: float) -> list[Comparison]:
     """The two builds that alternated in ``run``, point by point; no canary is needed, because both met the same machine. Empty without such pairs."""
     points = {point.id: point for point in run.points}
-    rows: list[Comparison | _Tested] = []
+    rows: list[Comparison | Tested] = []
     for pair in run.build_pairs:
         label = label_of(points[pair.new]) if pair.new in points else pair.new
         difference = statistics.difference_of_rounds(pair.round_ratios, pair.round_cycles)
@@ -142,8 +152,8 @@ def compare_builds(run: RunSummary, min_effect: float) -> list[Comparison]:
             rows.append(Comparison(label, pair.old, pair.new, None, "not comparable", None, "fewer than two rounds hold both builds"))
             continue
         few = len(pair.round_ratios) < statistics.MINIMUM_ROUNDS
-        rows.append(_Tested(label, pair.old, pair.new, [difference], None, f"only {len(pair.round_ratios)} rounds" if few else ""))
-    return _judged(rows, min_effect)
+        rows.append(Tested(label, pair.old, pair.new, [difference], None, f"only {len(pair.round_ratios)} rounds" if few else ""))
+    return judged(rows, min_effect)
 
 
 def label_of(point: PointSummary, *, engine: bool = True) -> str:
@@ -283,7 +293,7 @@ def _in(name: str) -> str:
 
 def _difference_of_runs(
     old: PointSummary, new: PointSummary, movement: Movement | None, best_engine: bool, names: tuple[str, str], remarks: Sequence[str]
-) -> Comparison | _Tested:
+) -> Comparison | Tested:
     label = label_of(new, engine=not best_engine)
     if best_engine:
         used, uses = old.engine_word, new.engine_word
@@ -296,17 +306,26 @@ def _difference_of_runs(
         if point.ops_per_s is None:
             what = "cannot run" if point.unavailable and which == point.target else "not measured"
             return not_comparable(f"{what} {_in(which)}: {point.failure or point.unavailable or 'the run ended before it'}")
-    plain = _unpaired(old.round_rates, new.round_rates, movement)
-    if plain is None:
-        one = " and ".join(_in(which) for point, which in zip((old, new), names, strict=True) if point.rounds < 2)
-        return not_comparable(f"an interval needs two rounds, and there is only one {one}")
     few = [f"only {n} rounds {_in(which)}" for n, which in zip((old.rounds, new.rounds), names, strict=True) if n < statistics.MINIMUM_ROUNDS]
     note = "; ".join([*remarks, *few])
-    if movement is None:
-        return _Tested(label, old.id, new.id, [plain], None, note)
-    against_canary = _unpaired(old.round_canary_ratios, new.round_canary_ratios, movement)
-    differences = [plain] if against_canary is None else [against_canary, plain]
-    return _Tested(label, old.id, new.id, differences, movement, note)
+    found = tested(Tested(label, old.id, new.id, [], movement, note), _rates(old), _rates(new))
+    if found is None:
+        one = " and ".join(_in(which) for point, which in zip((old, new), names, strict=True) if point.rounds < 2)
+        return not_comparable(f"an interval needs two rounds, and there is only one {one}")
+    return found
+
+
+def _rates(point: PointSummary) -> Rates:
+    return Rates(point.round_rates, point.round_canary_ratios)
+
+
+def tested(row: Tested, old: Rates, new: Rates) -> Tested | None:
+    """``row`` with the differences of two points of different times; ``None`` below two rounds on a side."""
+    plain = _unpaired(old.plain, new.plain, row.movement)
+    if plain is None:
+        return None
+    against_canary = None if row.movement is None else _unpaired(old.over_canary, new.over_canary, row.movement)
+    return replace(row, differences=[plain] if against_canary is None else [against_canary, plain])
 
 
 def _unpaired(old: Sequence[float], new: Sequence[float], movement: Movement | None) -> Difference | None:
@@ -365,13 +384,13 @@ def _logs(values: Sequence[float]) -> FloatArray:
 # --------------------------------------------------------------------------- verdicts
 
 
-def _judged(rows: Sequence[Comparison | _Tested], min_effect: float) -> list[Comparison]:
+def judged(rows: Sequence[Comparison | Tested], min_effect: float) -> list[Comparison]:
     """``rows`` with a verdict each; the false discovery rate is controlled over all that were tested."""
-    adjusted = iter(statistics.benjamini_hochberg([row.p_value for row in rows if isinstance(row, _Tested)]))
-    return [_row(row, float(next(adjusted)), min_effect) if isinstance(row, _Tested) else row for row in rows]
+    adjusted = iter(statistics.benjamini_hochberg([row.p_value for row in rows if isinstance(row, Tested)]))
+    return [_row(row, float(next(adjusted)), min_effect) if isinstance(row, Tested) else row for row in rows]
 
 
-def _row(tested: _Tested, adjusted_p: float, min_effect: float) -> Comparison:
+def _row(tested: Tested, adjusted_p: float, min_effect: float) -> Comparison:
     """All differences have to give the same verdict; the interval covers all of them, around the first (through the canary where there is one)."""
     intervals = [d.interval for d in tested.differences]
     ratio = Interval(intervals[0].value, min(i.low for i in intervals), max(i.high for i in intervals))
@@ -380,19 +399,20 @@ def _row(tested: _Tested, adjusted_p: float, min_effect: float) -> Comparison:
     verdict = verdicts.pop() if len(verdicts) == 1 and not unwatched else "undecided"
     reason = tested.note
     if verdict == "undecided":
-        why = "no canary watched the machine between the two runs" if unwatched else _why_undecided(tested, adjusted_p, min_effect)
+        watch = tested.movement.watch if tested.movement is not None else ""
+        why = f"no {watch} watched the machine between the two runs" if unwatched else _why_undecided(tested, adjusted_p, min_effect)
         reason = "; ".join(filter(None, [why, tested.note]))
     return Comparison(tested.label, tested.old, tested.new, ratio, verdict, adjusted_p, reason)
 
 
-def _why_undecided(tested: _Tested, adjusted_p: float, min_effect: float) -> str:
+def _why_undecided(tested: Tested, adjusted_p: float, min_effect: float) -> str:
     limit = math.log1p(min_effect)
     sizes = [d.log_ratio for d in tested.differences]
     if tested.movement is not None:
         if min(abs(s) for s in sizes) <= tested.movement.size and max(abs(s) for s in sizes) > limit:
             return f"the difference is within what the machine itself moved ({tested.movement.describe()})"
         if min(sizes) < 0 < max(sizes) and max(abs(s) for s in sizes) > limit:
-            return f"the plain ratio ({_percent(sizes[-1])}) and the one over the canary ({_percent(sizes[0])}) disagree"
+            return f"the plain ratio ({_percent(sizes[-1])}) and the one over the {tested.movement.watch} ({_percent(sizes[0])}) disagree"
     if min(abs(s) for s in sizes) > limit and adjusted_p > statistics.FALSE_DISCOVERY_RATE:
         return f"a difference this large arises by chance too often (p = {adjusted_p:.2g} after false-discovery control)"
     return f"the interval reaches beyond the minimum effect of {100 * min_effect:g} %"

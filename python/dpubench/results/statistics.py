@@ -11,12 +11,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 from dpubench.results.model import Interval, Verdict
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 FloatArray = NDArray[np.float64]
 
@@ -44,13 +46,20 @@ class LogEstimates:
         return critical_value(self.rounds) * self.error
 
 
+def _special() -> ModuleType:
+    """SciPy's functions take a fifth of a second to import, which commands that compute nothing need not wait for."""
+    from scipy import special
+
+    return cast("ModuleType", special)
+
+
 def critical_value(rounds: ArrayLike, confidence: float = CONFIDENCE) -> FloatArray:
     """Multiple of the standard error that holds the truth with ``confidence`` although the number of rounds was decided while looking.
 
     The t quantile of ``rounds - 1`` degrees of freedom times :data:`WIDENING`; ``nan`` below two rounds. Element by element.
     """
     freedom = np.asarray(rounds, dtype=np.float64) - 1
-    return np.where(freedom >= 1, WIDENING * special.stdtrit(np.maximum(freedom, 1), 0.5 + confidence / 2), np.nan)
+    return np.where(freedom >= 1, WIDENING * _special().stdtrit(np.maximum(freedom, 1), 0.5 + confidence / 2), np.nan)
 
 
 def estimate_logs(logs: ArrayLike) -> LogEstimates:
@@ -147,7 +156,7 @@ def bootstrap_interval(per_round_ratios: Sequence[ArrayLike], resamples: int = 4
         return Interval(math.exp(centre), math.nan, math.nan)
     drawn = np.random.default_rng(seed).integers(0, number, (resamples, number))
     means = np.average(medians[drawn], axis=1, weights=weights[drawn])
-    tail = float(special.ndtr(-math.sqrt(number / (number - 1)) * float(critical_value(number))))
+    tail = float(_special().ndtr(-math.sqrt(number / (number - 1)) * float(critical_value(number))))
     low, high = np.quantile(means, [tail, 1 - tail])
     return Interval(math.exp(centre), math.exp(min(low, centre)), math.exp(max(high, centre)))
 
@@ -179,7 +188,7 @@ class Difference:
         """Half width of the 95 % interval of ``log_ratio``: the widened quantile times the error, plus what the machine moved."""
         if not self.freedom > 0:
             return math.nan
-        return WIDENING * float(special.stdtrit(self.freedom, 0.5 + CONFIDENCE / 2)) * self.error + self.moved
+        return WIDENING * float(_special().stdtrit(self.freedom, 0.5 + CONFIDENCE / 2)) * self.error + self.moved
 
     @property
     def interval(self) -> Interval:
@@ -197,7 +206,7 @@ class Difference:
             return 1.0
         if self.error == 0:
             return 0.0
-        return float(2 * special.stdtr(self.freedom, -excess / (WIDENING * self.error)))
+        return float(2 * _special().stdtr(self.freedom, -excess / (WIDENING * self.error)))
 
 
 def paired_difference(per_round_pair_ratios: Sequence[ArrayLike]) -> Difference | None:

@@ -10,7 +10,8 @@ import contextlib
 import random
 import statistics
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from dpubench.errors import EnvironmentFault, Exit, Interrupted, NothingRan, TargetLost, UserError
@@ -53,15 +54,18 @@ class Run:
     """One run on one target, new or resumed: :meth:`execute` does all of it; several alternate by :meth:`begin`, :meth:`round` and :meth:`finish`."""
 
     def __init__(
-        self, writer: RunWriter, plan: Plan, setting: Setting, record: dict[str, Any], inputs: Mapping[str, list[str]], budget: Budget | None = None
+        self, writer: RunWriter, plan: Plan, setting: Setting, record: dict[str, Any], inputs: Mapping[str, Sequence[str]],
+        budget: Budget | None = None,
     ) -> None:  # fmt: skip
+        """``inputs``: kind -> files of this machine."""
         self.writer = writer
         self.plan = plan
         self.setting = setting
         self.record = record
         self._costs = Costs(plan, len(setting.cpus))
         self._journal = Journal(record, setting.listener)
-        self._measurer = Measurer(plan, setting, inputs, self._journal, self._costs)
+        self._inputs = inputs
+        self._measurer = Measurer(plan, setting, self._journal, self._costs)
         self._configurations = {c.id: c for c in map(Configuration.from_record, record["configurations"])}
         self._points: dict[str, Point] = {}
         self.budget = budget or Budget(plan.budget, float(record["spent_s"]))
@@ -74,6 +78,11 @@ class Run:
     @property
     def points(self) -> list[Point]:
         return list(self._points.values())
+
+    def missing(self) -> list[str]:
+        """Ids of points that are owed and have no window yet; where engines are not chosen yet, those of all candidates."""
+        owed = [p.id for p in self.points if not p.rates and not p.failure and not p.unavailable and p.configuration.id not in self.dropped]
+        return owed + [point_id(c.id, engine, self.setting.target.name, "") for c in self._undecided() for engine in c.candidates]
 
     def _bring_back(self) -> None:
         for entry in self.record["points"]:
@@ -115,8 +124,11 @@ class Run:
         return self.finish()
 
     def begin(self) -> None:
-        """Chooses engines, where that is left to the run. @raises as :meth:`execute`"""
+        """Puts inputs where programs read them, and chooses engines, where that is left to the run. @raises as :meth:`execute`"""
         with self._keeping():
+            self._choose_without_choice()
+            with self.setting.stop.at_once():
+                self._measurer.inputs = {kind: self.setting.target.place([Path(f) for f in files]) for kind, files in self._inputs.items()}
             self._select()
             if not any(not p.unavailable for p in self.points):
                 raise NothingRan("nothing that was asked for can run here: `dpubench list engines` gives the reasons")
@@ -185,9 +197,7 @@ class Run:
 
     def _select(self) -> None:
         """Chooses each configuration's engines; where the plan wants the best one, by measuring all of them briefly once."""
-        chosen_before = {p.configuration.id for p in self.points if not p.unavailable}
-        open_ones = [c for c in self._configurations.values() if c.id not in chosen_before]
-        contested = [c for c in open_ones if self.record["selection"]["wanted"] and _others(c) > 1]
+        contested = [c for c in self._undecided() if self._is_contested(c)]
         rates: dict[str, list[float]] = {}
         failed: dict[str, str] = {}
         if contested:
@@ -204,9 +214,25 @@ class Run:
             # A candidate that failed stays in the run as a failed point, so that nobody believes the choice was made without trouble.
             self.record["selection"]["failed"] = self._journal.failures - failures
             selection.writer.finish()
-        for configuration in open_ones:
+        for configuration in contested:
             self._choose(configuration, rates, failed)
         self._save()
+
+    def _choose_without_choice(self) -> None:
+        """Names the points of configurations that nothing has to be measured for first: what is missing can be told from then on."""
+        for configuration in self._undecided():
+            if not self._is_contested(configuration):
+                self._choose(configuration, {}, {})
+        self._save()
+
+    def _undecided(self) -> list[Configuration]:
+        """Configurations whose engines are not chosen yet."""
+        chosen = {p.configuration.id for p in self.points if not p.unavailable}
+        return [c for c in self._configurations.values() if c.id not in chosen]
+
+    def _is_contested(self, configuration: Configuration) -> bool:
+        """Whether the selection round has to say which of its engines is the best."""
+        return bool(self.record["selection"]["wanted"]) and _others(configuration) > 1
 
     def _choose(self, configuration: Configuration, rates: Mapping[str, list[float]], failed: Mapping[str, str]) -> None:
         """Keeps the reference and the best of the others, so that a reference that is itself the best has one beside it."""

@@ -50,10 +50,10 @@ class Round:
 class Measurer:
     """Carries rounds out; remembers which contract programs do not even begin."""
 
-    def __init__(self, plan: Plan, setting: Setting, inputs: Mapping[str, list[str]], journal: Journal, costs: Costs) -> None:
+    def __init__(self, plan: Plan, setting: Setting, journal: Journal, costs: Costs) -> None:
         self._plan = plan
         self._setting = setting
-        self._inputs = dict(inputs)
+        self.inputs: Mapping[str, Sequence[str]] = {}  #: kind -> paths on the target
         self._journal = journal
         self._costs = costs
         self._broken: dict[str, str] = {}  #: contract programs that cannot even begin -> why
@@ -90,7 +90,7 @@ class Measurer:
             "seed": self._plan.seed,
             "round": number,
             "control": control,
-            "inputs": self._inputs,
+            "inputs": self.inputs,
             "cache_dir": self._setting.cache_directory,
             "cpus": self._setting.cpus,
             "window": {

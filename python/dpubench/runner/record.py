@@ -4,18 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 from dpubench import __version__, schemas
 from dpubench.catalog import Catalog
+from dpubench.errors import UserError
+from dpubench.plans.model import StudyPlan
+from dpubench.results.store import RunWriter
 from dpubench.runner.model import Expansion, Point
 from dpubench.studies.operators.plan import Plan
 from dpubench.targets import Target
+
+#: Of a run that there is nothing to resume of.
+COMPLETE: Final = "is complete: nothing is left to resume; repeat it with `dpubench run {plan}`"
 
 
 def now_utc() -> str:
     """ISO 8601, seconds."""
     return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def new_name(plan: StudyPlan) -> str:
+    """Of a run that was given none: study, plan and time."""
+    return f"{plan.study}-{plan.plan}-{datetime.now(timezone.utc).strftime('%Y%m%dT%H%M%SZ')}"
+
+
+def gone_on_with(writer: RunWriter) -> tuple[dict[str, Any], dict[str, list[str]]]:
+    """``run.json`` of an interrupted run, and the files of its inputs by kind. @raises UserError it is complete, or a file is gone"""
+    record = writer.record()
+    if record["status"] == "complete":
+        raise UserError(f"{writer.path}: {COMPLETE.format(plan=writer.plan_file)}")
+    files = {kind: list(given["files"]) for kind, given in record["inputs"].items()}
+    if gone := [f for paths in files.values() for f in paths if not Path(f).exists()]:
+        raise UserError(f"{gone[0]}: this input of the run is gone: put it back, or start anew with `dpubench run {writer.plan_file}`")
+    return record, files
 
 
 def new_record(name: str, plan: Plan, command: str, expansion: Expansion, inputs: Mapping[str, Any], known: Catalog) -> dict[str, Any]:

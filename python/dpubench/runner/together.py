@@ -23,6 +23,8 @@ from dpubench.targets import Target
 EMULATED_PATIENCE: Final = 20
 #: A window that is there for its outputs alone.
 SHORT_S: Final = 0.001
+#: Missing points that are named on the terminal; ``dpubench show`` has them all.
+NAMED: Final = 3
 
 
 def plan_for(plan: Plan, target: Target) -> Plan:
@@ -46,6 +48,15 @@ def plan_for(plan: Plan, target: Target) -> Plan:
             update={k: max(getattr(window, k), least_s) for k in ("min", "max", "threaded_min")},
         )
     return plan.model_copy(update=changes)
+
+
+def missing_text(run: Run) -> str:
+    """How many points of ``run`` have no window yet, and which; empty where none is missing. Not all of them by name: a plan may have thousands."""
+    missing = run.missing()
+    if not missing:
+        return ""
+    more = f" and {len(missing) - NAMED} more" if len(missing) > NAMED else ""
+    return f"{len(missing)} of its points {'is' if len(missing) == 1 else 'are'} missing: {', '.join(missing[:NAMED])}{more}"
 
 
 class RunSet:
@@ -122,8 +133,8 @@ class RunSet:
         name = run.setting.target.name
         self._entries[name] |= {"status": status, "lost": why}
         if why:
-            missing = sum(not p.rates for p in run.points)
-            self._listener.note(f"{name}: {why}; the others go on" + (f"; {missing} points of it are missing" if missing else ""))
+            missing = missing_text(run)
+            self._listener.note(f"{name}: {why}; the others go on" + (f"; {missing}" if missing else ""))
         self._save("running")
 
     def _save(self, status: str) -> None:

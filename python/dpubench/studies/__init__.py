@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, cast
 from dpubench.errors import UserError, nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from dpubench.plans.load import Where
     from dpubench.plans.model import StudyPlan
@@ -86,6 +86,14 @@ class Part(NamedTuple):
     title: str  #: what is compared; empty where there is one comparison only
     rows: Sequence[Comparison]
     between_targets: bool = False
+
+
+def check_names(given: Sequence[str], known: Iterable[str], what: str) -> None:
+    """Of ``--operator`` or ``--workload`` (``what``) of a command that reads runs. @raises UserError with the nearest name"""
+    there = sorted(set(known))
+    for name in given:
+        if name not in there:
+            raise UserError(f"--{what} {name}: the run has no such {what}{nearest(name, there)}")
 
 
 def names() -> list[str]:

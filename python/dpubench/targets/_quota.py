@@ -62,6 +62,9 @@ class QuotaGroup:
         except OSError as error:
             self.close()
             raise EnvironmentFault(f"{self.path}: a quota of {share:.0%} cannot be set: {error.strerror or error}") from None
+        except BaseException:  # Ctrl-C: nobody has it yet who could close it
+            self.close()
+            raise
 
     @property
     def members(self) -> Path:

@@ -8,7 +8,7 @@ import selectors
 import signal
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Final
 
@@ -41,6 +41,7 @@ class StopRequest:
     def __init__(self) -> None:
         self._read, self._write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self.signal_number = 0
+        self._raises = False
 
     def fileno(self) -> int:
         return self._read
@@ -49,11 +50,28 @@ class StopRequest:
         self.signal_number = signal_number
         with contextlib.suppress(OSError):
             os.write(self._write, b"x")
+        if self._raises:
+            self._raises = False  # once: another signal does not disturb the tidying up
+            self.check()
 
     def check(self) -> None:
         """@raises Interrupted when a stop was asked for."""
         if self.signal_number:
             raise Interrupted(f"stopped by {signal.Signals(self.signal_number).name}")
+
+    @contextlib.contextmanager
+    def at_once(self) -> Iterator[None]:
+        """Around work that does not look at :meth:`fileno`: within, a stop is raised where the signal comes.
+
+        Raises:
+            Interrupted: a stop was asked for, before or within.
+        """
+        self._raises = True
+        try:
+            self.check()
+            yield
+        finally:
+            self._raises = False
 
     def __enter__(self) -> StopRequest:
         self._former = {n: signal.signal(n, lambda number, _frame: self.set(number)) for n in (signal.SIGINT, signal.SIGTERM)}

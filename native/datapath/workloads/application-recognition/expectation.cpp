@@ -102,6 +102,18 @@ void RecognitionExpectation::recognise(std::span<const std::size_t> order, std::
   for (std::size_t i = 0; i < order.size(); ++i) templates_[order[i]].*into = subjects[i].possible;
 }
 
+/// How far these segments of a message, the first of them first, move their stream on: bytes may come twice.
+std::uint32_t RecognitionExpectation::length_of(std::span<const std::size_t> segments) const {
+  std::uint32_t length = 0;
+  const Known& first = templates_[segments.front()];
+  for (const std::size_t i : segments) {
+    const Known& known = templates_[i];
+    const std::uint32_t at = sequence_of(known.frame, known.parsed) - sequence_of(first.frame, first.parsed);
+    length = std::max(length, at + static_cast<std::uint32_t>(payload_of(known.frame, known.parsed).size()));
+  }
+  return length;
+}
+
 /// In a traffic model flows send one message after the other, and what is searched of one begins with the end of the message
 /// before it, whichever that was.
 void RecognitionExpectation::recognise_followers() {
@@ -123,10 +135,7 @@ void RecognitionExpectation::recognise_followers() {
   std::size_t number = 0;
   for (const auto& [before, segments_before] : messages) {
     if (number++ % step != 0) continue;
-    std::uint32_t length = 0;
-    for (const std::size_t i : segments_before) {
-      length += static_cast<std::uint32_t>(payload_of(templates_[i].frame, templates_[i].parsed).size());
-    }
+    const std::uint32_t length = length_of(segments_before);
     for (const auto& [after, segments_after] : messages) {
       recogniser_->clear();
       std::vector<std::vector<std::byte>> frames;

@@ -44,6 +44,7 @@ class RecognitionExpectation final : public Expectation {
 
   void recognise(std::span<const std::size_t> order, std::uint32_t flow_offset, std::uint8_t Known::*into);
   void recognise_followers();
+  [[nodiscard]] std::uint32_t length_of(std::span<const std::size_t> segments) const;
   void run(std::span<Subject> subjects);
   [[nodiscard]] std::uint8_t possible(const Known& known, std::span<const std::byte> sent) const;
   /// Classes of which this is the right answer.

@@ -11,11 +11,13 @@
 #include <array>
 #include <bit>
 #include <cerrno>
+#include <chrono>
 #include <cstdarg>
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <thread>
 #include <utility>
 
 #include "datapath/job.hpp"
@@ -41,6 +43,9 @@ constexpr std::size_t kMostTested = 3072;
 /// Head room and tail of the page that holds a frame in the drivers' mode.
 constexpr std::uint32_t kMostFrame = 3500;
 constexpr std::uint32_t kVerifiedFlows = 300;
+/// Before a trial nothing may come for so long, or it begins after so many waits all the same, and its check tells.
+constexpr std::chrono::milliseconds kQuiet(20);
+constexpr unsigned kMostWaits = 100;
 
 /// What libbpf and the kernel's verifier said last: the reason behind an errno.
 std::string& last_message() {
@@ -137,12 +142,12 @@ class Program {
   }
 
   void clear() {
-    // The next key is asked for while the one before it is there: from the beginning, each question would pass all empty buckets.
-    xdp_key key{};
-    xdp_key next{};
-    for (bool more = bpf_map_get_next_key(flows_, nullptr, &key) == 0; more; key = next) {
-      more = bpf_map_get_next_key(flows_, &key, &next) == 0;
-      bpf_map_delete_elem(flows_, &key);
+    // The program does not tell trials apart: packets that the link still held of the one before must be through first.
+    for (unsigned i = 0; i < kMostWaits; ++i) {
+      const std::uint64_t received = state().received;
+      clear_flows();
+      std::this_thread::sleep_for(kQuiet);
+      if (state().received == received) break;
     }
     reset_state();
   }
@@ -178,6 +183,16 @@ class Program {
   struct Close {
     void operator()(bpf_object* object) const { bpf_object__close(object); }
   };
+
+  void clear_flows() {
+    // The next key is asked for while the one before it is there: from the beginning, each question would pass all empty buckets.
+    xdp_key key{};
+    xdp_key next{};
+    for (bool more = bpf_map_get_next_key(flows_, nullptr, &key) == 0; more; key = next) {
+      more = bpf_map_get_next_key(flows_, &key, &next) == 0;
+      bpf_map_delete_elem(flows_, &key);
+    }
+  }
 
   void reset_state() {
     const std::uint32_t zero = 0;

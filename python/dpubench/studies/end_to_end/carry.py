@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import shlex
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -17,19 +16,19 @@ from dpubench.plans.load import Where, plan_text, read_plan
 from dpubench.plans.quantities import spoken
 from dpubench.progress import JsonEvents, listener
 from dpubench.results.store import RunDirectory
-from dpubench.runner.record import now_utc
+from dpubench.runner import telling
+from dpubench.runner.record import gone_on_with, new_name, now_utc
 from dpubench.studies import Request
-from dpubench.studies.end_to_end import catalog, links, trials
+from dpubench.studies.end_to_end import catalog, links, selection, trials
 from dpubench.studies.end_to_end.catalog import DatapathCatalog
 from dpubench.studies.end_to_end.execute import ATTEMPTS, RESERVE, Run
-from dpubench.studies.end_to_end.expand import Expansion, expand
+from dpubench.studies.end_to_end.expand import Configuration, Expansion, expand, link_end
 from dpubench.studies.end_to_end.pair import Setting
 from dpubench.studies.end_to_end.plan import Plan
 from dpubench.studies.end_to_end.trials import TrialsWriter
 from dpubench.targets import Target
 from dpubench.workers.process import StopRequest
 
-_COMPLETE: Final = "is complete: nothing is left to resume; repeat it with `dpubench run {plan}`"
 #: Guesses until measured: starting a pair of programs, and what a trial takes besides its time.
 _START_S: Final = 2.0
 _TRIAL_OVERHEAD_S: Final = 0.1
@@ -62,7 +61,7 @@ def run(plan: Plan, where: Where, request: Request) -> int:
         if request.dry_run:
             _dry_run(plan, expansion, as_json=request.as_json)
             return 0
-        name = request.name or f"{plan.study}-{plan.plan}-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
+        name = request.name or new_name(plan)
         with StopRequest() as stop, TrialsWriter.create(request.results, name, exact=bool(request.name)) as writer:
             record = new_record(writer.path.name, plan, expansion, known, server, {k: i.record() for k, i in resolved.inputs.items()})
             writer.write_plan(plan_text(plan))
@@ -75,15 +74,11 @@ def resume(found: RunDirectory, request: Request) -> int:
     """Goes on with the interrupted run ``found``; the exit status. @raises UserError it is complete, or cannot be gone on with"""
     with StopRequest() as stop, contextlib.ExitStack() as opened:
         writer = opened.enter_context(TrialsWriter(found.path))
-        record = writer.record()
-        if record["status"] == "complete":
-            raise UserError(f"{writer.path}: {_COMPLETE.format(plan=writer.plan_file)}")
-        files = {kind: list(given["files"]) for kind, given in record["inputs"].items()}
-        if gone := [f for paths in files.values() for f in paths if not Path(f).exists()]:
-            raise UserError(f"{gone[0]}: this input of the run is gone: put it back, or start anew with `dpubench run {writer.plan_file}`")
+        record, files = gone_on_with(writer)
         plan, lines = read_plan(writer.plan_file)
         assert isinstance(plan, Plan)  # of a run of this study
-        server, device = _opened(plan, Where(str(writer.plan_file), lines), opened)
+        with stop.at_once():
+            server, device = _opened(plan, Where(str(writer.plan_file), lines), opened)
         writer.settle()
         return _carry_out(writer, plan, record, (server, device), files, stop, as_json=request.as_json)
 
@@ -122,9 +117,9 @@ def _inputs_of_traffic(plan: Plan) -> set[str]:
 def _without_links(plan: Plan, expansion: Expansion, *, remote: bool) -> None:
     """Marks what no link reaches."""
     for configuration in expansion.configurations:
-        arguments = plan.port_arguments.get(configuration.port, {})
-        far = remote and configuration.placement == "all-device"
-        reason = links.unavailable(configuration.port, arguments, remote=far)
+        end = link_end(configuration.placement)
+        arguments = links.arguments_of(plan.port_arguments.get(configuration.port, {}), end)
+        reason = links.unavailable(configuration.port, arguments, end, remote=remote and configuration.placement == "all-device")
         if remote and configuration.placement == "split":
             reason = reason or "the parts of a split are joined by memif, which ends at this machine: --set device=local"
         configuration.unavailable = configuration.unavailable or reason
@@ -165,8 +160,9 @@ def _carry_out(
     *, as_json: bool,
 ) -> int:  # fmt: skip
     """Executes the run and tells how it went; its exit status."""
+    from dpubench.studies.end_to_end.study import STUDY
     from dpubench.studies.end_to_end.summary import summaries
-    from dpubench.studies.end_to_end.tell import summary, write_report
+    from dpubench.studies.end_to_end.tell import summary
 
     server, device = places
     with listener(as_json) as display:
@@ -179,14 +175,11 @@ def _carry_out(
             status = work.execute()
         except (Interrupted, TargetLost) as error:
             kept = f"{len(trials.read(writer.path))} trials are kept in {writer.path}"
-            raise type(error)(f"{error}; {kept}; continue with `dpubench resume {writer.path.name}`") from None
+            raise type(error)(f"{error}; {kept}; continue with `dpubench resume {telling.named(writer.path)}`") from None
     analysed = summaries(writer.path)
-    report = write_report(analysed, writer.path)
+    report = telling.write_report(STUDY, analysed, writer.path)
     if as_json and isinstance(display, JsonEvents):
-        display.emit(
-            {"event": "summary", "run": str(writer.path), "report": str(report or ""), "status": int(status), "failures": len(record["failures"]),
-             "points": len(analysed[0].points)}
-        )  # fmt: skip
+        display.emit(telling.summary_event(writer.path, report, int(status), len(record["failures"]), len(analysed[0].points)))
     else:
         print("\n".join(summary(analysed[0], record, writer.path, report)))
     return int(status)
@@ -217,9 +210,7 @@ def estimate_s(plan: Plan, expansion: Expansion) -> float:
     """Seconds of one round, before anything was measured."""
     trial_s = plan.trial.ramp + plan.trial.drain + _TRIAL_OVERHEAD_S
     total = 0.0
-    for configuration in expansion.configurations:
-        if configuration.unavailable:
-            continue
+    for configuration in measured_of(expansion):
         loads = expansion.loads[configuration.frame]
         rates = sum(load.kind not in ("NDR", "PDR") for load in loads)
         total += _START_S + rates * (trial_s + plan.trial.duration)
@@ -228,9 +219,15 @@ def estimate_s(plan: Plan, expansion: Expansion) -> float:
     return total
 
 
+def measured_of(expansion: Expansion) -> list[Configuration]:
+    """The configurations that a round has, as far as is known before the best engines are: the default ones stand for them."""
+    choices = selection.candidates_of(expansion.configurations)
+    dropped = {c.id for candidates in choices for found in list(candidates.values())[1:] for c in found}
+    return [c for c in expansion.configurations if not c.unavailable and c.id not in dropped]
+
+
 def _dry_run(plan: Plan, expansion: Expansion, *, as_json: bool) -> None:
-    possible = [c for c in expansion.configurations if not c.unavailable]
-    points = sum(len(expansion.loads[c.frame]) for c in possible)
+    points = sum(len(expansion.loads[c.frame]) for c in measured_of(expansion))
     round_s = estimate_s(plan, expansion)
     rounds = max(min(int(plan.budget * (1 - RESERVE) / round_s), plan.rounds.max), 1) if round_s > 0 else plan.rounds.min
     if as_json:
@@ -239,11 +236,16 @@ def _dry_run(plan: Plan, expansion: Expansion, *, as_json: bool) -> None:
         print_json({"configurations": rows, "loads": loads, "points": points, "seconds": round(rounds * round_s), "left_out": expansion.left_out})
         return
     print(f"{plan.study}, plan {plan.plan}: {plan.summary}".rstrip(": "))
+    kept = {c.id for c in measured_of(expansion)}
     for configuration in expansion.configurations:
-        told = configuration.unavailable and f"cannot run here: {configuration.unavailable}"
-        print(f"  {configuration.id}: {told or ', '.join(load.name for load in expansion.loads[configuration.frame])}")
-    if any(c.candidate for c in expansion.configurations):
-        print("of several engines, a short flood keeps the best")
+        if configuration.unavailable:
+            print(f"  {configuration.id}: cannot run here: {configuration.unavailable}")
+        elif configuration.id in kept:
+            print(f"  {configuration.id}: {', '.join(load.name for load in expansion.loads[configuration.frame])}")
+    if choices := selection.candidates_of(expansion.configurations):
+        numbers = " and ".join(str(len(candidates)) for candidates in choices)
+        share = f"{100 * selection.SHARE:g} % of the budget"
+        print(f"short floods choose between {numbers} sets of engines, in at most {share}; the default ones stand for them above")
     for line in expansion.left_out:
         print(f"left out: {line}")
     print(

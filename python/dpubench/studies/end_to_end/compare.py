@@ -1,32 +1,25 @@
 """Old against new, point by point, by the rules of :mod:`dpubench.results.comparison`: what the machine itself moved is no finding.
 
-The null workload on the same link at the same load takes the place that canaries have there: a difference has to exceed by how much it moved.
+The null workload on the same link at the same load takes the place that canaries have there: a difference counts only if the plain ratio and the
+ratio of rates over the null workload's both show it, and only beyond what the null workload moved. Other points say nothing of the machine here: they
+are of few workloads, which a change of the server's loop changes together.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
-
-import numpy as np
+from typing import Final
 
 from dpubench.errors import UserError
-from dpubench.results import statistics
+from dpubench.results import comparison, statistics
+from dpubench.results.comparison import Movement, Rates, Tested
 from dpubench.results.model import Comparison
-from dpubench.results.statistics import Difference
 from dpubench.studies import Part
 from dpubench.studies.end_to_end import wording
 from dpubench.studies.end_to_end.model import PointSummary, RunSummary
 
-
-@dataclass(frozen=True, slots=True)
-class _Tested:
-    label: str
-    old: str
-    new: str
-    difference: Difference
-    note: str
+_WATCH: Final = "null workload"
 
 
 def compared(old: Sequence[RunSummary], new: Sequence[RunSummary] | None, effect: float, best: bool | None) -> list[Part]:
@@ -38,19 +31,23 @@ def compared(old: Sequence[RunSummary], new: Sequence[RunSummary] | None, effect
     return [Part("", compare(old[0], new[0], effect))]
 
 
-def compare(old: RunSummary, new: RunSummary, effect: float) -> list[Comparison]:
+def compare(old: RunSummary, new: RunSummary, effect: float, names: tuple[str, str] = ("the old run", "the new run")) -> list[Comparison]:
     """Every point of ``old`` against its partner in ``new``, by the rate that comes back; those without one are *not comparable*.
 
-    ``effect`` is a share (0.03: 3 %). Rows come in the order of ``old``, then what only ``new`` has.
+    ``effect`` is a share (0.03: 3 %); ``names`` call the two runs in reasons. Rows come in the order of ``old``, then what only ``new`` has.
     """
     partners = {_key(p): p for p in new.points}
-    rows: list[Comparison | _Tested] = []
+    rows: list[Comparison | None] = []
+    pairs: list[tuple[PointSummary, PointSummary]] = []
     for point in old.points:
         partner = partners.pop(_key(point), None)
-        rows.append(_alone(point, "new", old=True) if partner is None else _pair(point, partner, _same_machine(old, new)))
-    rows += [_alone(point, "old", old=False) for point in partners.values()]
-    adjusted = iter(statistics.benjamini_hochberg([row.difference.p_value for row in rows if isinstance(row, _Tested)]))
-    return [row if isinstance(row, Comparison) else _judged(row, float(next(adjusted)), effect) for row in rows]
+        row = _alone(point, names[1], old=True) if partner is None else _why_not(point, partner, names)
+        rows.append(row)
+        if row is None and partner is not None:
+            pairs.append((point, partner))
+    judged = iter(comparison.judged(_tested(old, new, pairs), effect))
+    alone = [_alone(point, names[0], old=False) for point in partners.values()]
+    return [*(row if row is not None else next(judged) for row in rows), *alone]
 
 
 def _key(point: PointSummary) -> Hashable:
@@ -58,45 +55,51 @@ def _key(point: PointSummary) -> Hashable:
     return (point.workload, *words, point.placement, point.port, point.server_cpus, point.frame, point.schedule, point.load)
 
 
-def label_of(point: PointSummary) -> str:
-    """A point in words."""
-    return point.id
-
-
-def _same_machine(old: RunSummary, new: RunSummary) -> bool:
-    return all(old.machine.get(key) == new.machine.get(key) for key in ("cpu", "cpus_online"))
-
-
 def _alone(point: PointSummary, where: str, *, old: bool) -> Comparison:
-    reason = f"this point is not in the {where} run"
-    return Comparison(label_of(point), point.id if old else None, None if old else point.id, None, "not comparable", None, reason)
+    reason = f"this point is not in {where}"
+    return Comparison(point.id, point.id if old else None, None if old else point.id, None, "not comparable", None, reason)
 
 
-def _pair(old: PointSummary, new: PointSummary, same_machine: bool) -> Comparison | _Tested:
-    for which, point in (("old", old), ("new", new)):
-        if why := wording.why_empty(point):
-            return Comparison(label_of(new), old.id, new.id, None, "not comparable", None, f"{which} run: {why}")
-        if not wording.says_of_the_server(point):
-            return Comparison(label_of(new), old.id, new.id, None, "not comparable", None, f"{which} run: {point.limit}, no statement on the server")
-    moved = _moved(old, new)
-    difference = statistics.unpaired_difference(np.log(old.round_pps), np.log(new.round_pps), moved=moved or 0.0)
-    if difference is None:
-        return Comparison(label_of(new), old.id, new.id, None, "not comparable", None, "fewer than two rounds on a side")
-    notes = [] if same_machine else ["different machines: the ratio includes the machine"]
-    notes += [f"the null workload moved by {100 * math.expm1(moved):.1f} %"] if moved else []
-    few = min(old.rounds, new.rounds)
-    notes += [f"only {few} rounds"] if few < statistics.MINIMUM_ROUNDS else []
-    return _Tested(label_of(new), old.id, new.id, difference, "; ".join(notes))
+def _why_not(old: PointSummary, new: PointSummary, names: tuple[str, str]) -> Comparison | None:
+    """The row of two points that say nothing of the server; None where they may be compared."""
+    for which, point in zip(names, (old, new), strict=True):
+        if why := wording.why_no_statement(point):
+            return Comparison(new.id, old.id, new.id, None, "not comparable", None, f"{which.removeprefix('the ')}: {why}")
+    if min(len(old.round_pps), len(new.round_pps)) < 2:
+        return Comparison(new.id, old.id, new.id, None, "not comparable", None, "fewer than two rounds on a side")
+    return None
+
+
+def _tested(old: RunSummary, new: RunSummary, pairs: Sequence[tuple[PointSummary, PointSummary]]) -> list[Comparison | Tested]:
+    """The differences of points that say something of the server."""
+    here = same_machine(old, new)
+    rows: list[Comparison | Tested] = []
+    for a, b in pairs:
+        movement = Movement(_moved(a, b), None, None, None, watch=_WATCH) if here else None
+        notes = [] if here else ["different machines: the ratio includes the machine"]
+        few = min(a.rounds, b.rounds)
+        notes += [f"only {few} rounds"] if few < statistics.MINIMUM_ROUNDS else []
+        row = comparison.tested(Tested(b.id, a.id, b.id, [], movement, "; ".join(notes)), _rates(a, old), _rates(b, new))
+        rows.append(row or Comparison(b.id, a.id, b.id, None, "not comparable", None, "fewer than two rounds on a side"))
+    return rows
+
+
+def same_machine(old: RunSummary, new: RunSummary) -> bool:
+    """Whether the null workload of two runs watched one machine at two times, as far as is known."""
+    alike = all(old.machine.get(key) == new.machine.get(key) for key in ("cpu", "cpus_online"))
+    return alike and old.target == new.target
+
+
+def _rates(point: PointSummary, run: RunSummary) -> Rates:
+    """Over the null workload's rate round by round, where both have a rate of every round."""
+    null = next((p for p in run.points if point.floor is not None and p.id == point.floor.point), None)
+    whole = null is not None and len(point.round_pps) == len(null.round_pps) == run.rounds
+    return Rates(point.round_pps, [a / b for a, b in zip(point.round_pps, null.round_pps, strict=True)] if whole and null is not None else [])
 
 
 def _moved(old: PointSummary, new: PointSummary) -> float | None:
-    """By how much (log) the null workload's rate moved between the runs; None where it is not known, or is the point itself."""
-    floors = [p.floor.throughput_pps if p.floor is not None else None for p in (old, new)]
+    """By how much (log) the null workload's rate moved between the runs; None where it is not known. Its own points are the machine's movement."""
+    floors = [p.throughput_pps if p.is_null else p.floor.throughput_pps if p.floor is not None else None for p in (old, new)]
     if floors[0] is None or floors[1] is None or not (floors[0].value > 0 and floors[1].value > 0):
         return None
-    return abs(math.log(floors[1].value / floors[0].value))
-
-
-def _judged(row: _Tested, adjusted_p: float, effect: float) -> Comparison:
-    verdict = statistics.verdict(row.difference, adjusted_p, effect)
-    return Comparison(row.label, row.old, row.new, row.difference.interval, verdict, adjusted_p, row.note)
+    return math.log(floors[1].value / floors[0].value)

@@ -18,7 +18,7 @@ from dpubench.results import statistics
 from dpubench.results.store import RoundWriter
 from dpubench.runner.journal import Journal
 from dpubench.runner.record import now_utc
-from dpubench.studies.end_to_end import judge, search
+from dpubench.studies.end_to_end import judge, search, selection
 from dpubench.studies.end_to_end.expand import Configuration, Load
 from dpubench.studies.end_to_end.model import NULL_WORKLOAD, SHARED_CPUS, Limit
 from dpubench.studies.end_to_end.pair import Done, Pair, PairFault, Setting
@@ -32,8 +32,6 @@ ATTEMPTS: Final = 3
 SEARCH_ATTEMPTS: Final = 2
 #: Of the budget, kept for the report and for what the estimate missed.
 RESERVE: Final = 0.06
-#: A trial by which the best engine is chosen, as long as this.
-SELECTION_S: Final = 0.2
 _SEARCH_KINDS: Final = ("NDR", "PDR")
 
 
@@ -163,21 +161,22 @@ class Run:
 
     def _select(self) -> None:
         """Where the plan asks for the best engines, keeps of each set of candidates the one that forwards most in a short flood."""
-        rivals: dict[tuple[Any, ...], list[Configuration]] = {}
-        for configuration in self.configurations:
-            if configuration.candidate and not configuration.unavailable:
-                rivals.setdefault(configuration.rival, []).append(configuration)
-        if not rivals:
+        choices = selection.candidates_of(self.configurations)
+        if not choices:
             return
-        self.setting.listener.stage(f"choosing the best engines of {len(rivals)} configurations", sum(map(len, rivals.values())), self._left_s())
-        for candidates in rivals.values():
-            rates = {c.id: rate for c in candidates if (rate := self._flood(c)) is not None}
-            best = max(candidates, key=lambda c: rates.get(c.id, -1.0))
-            self.record["selection"]["chosen"][best.id] = {c: round(r) for c, r in rates.items()}
-            for configuration in candidates:
-                configuration.candidate = False
-                if configuration is not best:
-                    self.configurations.remove(configuration)
+        floods = sum(len(selection.flooded_of(found)) for candidates in choices for found in candidates.values())
+        seconds = selection.SHARE * max(self._left_s(), 0.0)
+        self.setting.listener.stage(f"choosing the best engines by {floods} short floods", floods, seconds)
+        found = selection.choose(choices, self._flood, time.monotonic() + seconds, self.setting.listener.note)
+        self.record["selection"]["chosen"] |= found.chosen
+        if found.by_default:
+            text = (
+                f"choosing the best engines: no time was left for {found.by_default} of {len(choices)} choices, the default ones are kept (--budget)"
+            )
+            self._journal.left_out(text)
+        for configuration in self.configurations:
+            configuration.candidate = False
+        self.configurations = [c for c in self.configurations if c.id not in found.dropped]
         self._keep_configurations()
 
     def _keep_configurations(self) -> None:
@@ -188,15 +187,14 @@ class Run:
         self._points = {p["id"]: p for p in self.record["points"]}
         self._save()
 
-    def _flood(self, configuration: Configuration) -> float | None:
-        """Packets per second that come back when as many are sent as the port takes; None when it does not run."""
+    def _flood(self, configuration: Configuration) -> float | str:
+        """Packets per second that come back when as many are sent as the port takes; or why it does not run."""
         try:
-            with Pair(self.setting, self.plan, configuration, SELECTION_S) as pair:
-                done = pair.trial(None, FLOOD, SELECTION_S)
+            with Pair(self.setting, self.plan, configuration, selection.FLOOD_S) as pair:
+                done = pair.trial(None, FLOOD, selection.FLOOD_S)
                 return float(done.trial["received"]) / float(done.trial["duration_s"])
         except PairFault as fault:
-            self.setting.listener.note(f"not chosen: {configuration.id}: {fault}")
-            return None
+            return str(fault)
 
     # --- rounds
 

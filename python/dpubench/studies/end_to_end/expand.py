@@ -13,7 +13,7 @@ from dpubench.plans.quantities import format_bytes, format_duration, size_bytes
 from dpubench.studies.end_to_end.catalog import DatapathCatalog
 from dpubench.studies.end_to_end.links import SIDES
 from dpubench.studies.end_to_end.model import NULL_WORKLOAD
-from dpubench.studies.end_to_end.plan import FLOOD, IMIX, IMIX_SIZES, RECORDED, Plan, Workload
+from dpubench.studies.end_to_end.plan import FLOOD, IMIX, IMIX_SIZES, LINK_ENDS, RECORDED, Plan, Workload
 from dpubench.studies.end_to_end.search import loss_goals
 
 #: A frame that a server takes at least, so that what is larger than a plan's frames (a capture's) is not cut.
@@ -69,8 +69,8 @@ class Configuration:
 
     @property
     def rival(self) -> tuple[Any, ...]:
-        """What candidates share that differ in engines only."""
-        return (self.workload, tuple(sorted(self.params.items())), self.placement, *self.link)
+        """What candidates share for which one choice of engines is made."""
+        return (self.workload, tuple(sorted(self.params.items())), self.port, self.server_cpus, link_end(self.placement))
 
     @property
     def frame_sizes(self) -> list[tuple[int, int]] | str:
@@ -171,16 +171,7 @@ def check(plan: Plan, catalog: DatapathCatalog, cpus: int, where: Where) -> Iter
     for i, port in enumerate(plan.ports):
         if port not in kinds:
             yield where.problem(f"unknown kind of port '{port}'{nearest(port, kinds)}", "ports", i)
-    for kind, given in plan.port_arguments.items():
-        if kind not in kinds:
-            yield where.problem(f"unknown kind of port '{kind}'{nearest(kind, kinds)}", "port_arguments", kind)
-            continue
-        known = [str(a["name"]) for a in catalog.port(kind)["arguments"]]
-        of_one_end = [f"{side}_{argument}" for side in SIDES for argument in known]
-        for argument in given:
-            if argument not in known and argument not in of_one_end:
-                told = f"port {kind} has no argument '{argument}'{nearest(argument, [*known, *of_one_end])}"
-                yield where.problem(told, "port_arguments", kind, argument)
+    yield from _check_port_arguments(plan, catalog, kinds, where)
     yield from _check_params(plan, catalog, chosen, where)
     yield from _check_engines(plan, chosen, where)
     for number in plan.server_cpus:
@@ -188,6 +179,28 @@ def check(plan: Plan, catalog: DatapathCatalog, cpus: int, where: Where) -> Iter
             yield where.problem(f"a server on {number} CPUs and a client on one need {number + 1}, and there are {cpus}", "server_cpus")
     if "split" in plan.placements and not any(len(w["stages"]) > 1 for w in chosen):
         yield where.problem("no chosen workload has two stages, so that there is nothing to split", "placements")
+
+
+def _check_port_arguments(plan: Plan, catalog: DatapathCatalog, kinds: list[str], where: Where) -> Iterator[Problem]:
+    for kind, given in plan.port_arguments.items():
+        if kind not in kinds:
+            yield where.problem(f"unknown kind of port '{kind}'{nearest(kind, kinds)}", "port_arguments", kind)
+            continue
+        arguments = [str(a["name"]) for a in catalog.port(kind)["arguments"]]
+        known = [*arguments, *(f"{side}_{argument}" for side in SIDES for argument in arguments)]
+        for name, value in given.items():
+            at = ("port_arguments", kind, name)
+            if name in LINK_ENDS and isinstance(value, str):
+                yield where.problem(f"{name} holds arguments: write port_arguments.{kind}.{name}.ARGUMENT", *at)
+            elif name in LINK_ENDS:
+                unknown = [inner for inner in value if inner not in known]
+                yield from (where.problem(f"port {kind} has no argument '{w}'{nearest(w, known)}", *at, w) for w in unknown)
+            elif name == "split":
+                yield where.problem("the client's link of a split is told what stands under all-host: its parts are joined by memif", *at)
+            elif not isinstance(value, str):
+                yield where.problem(f"'{name}' is no placement{nearest(name, LINK_ENDS)}", *at)
+            elif name not in known:
+                yield where.problem(f"port {kind} has no argument '{name}'{nearest(name, [*known, *LINK_ENDS])}", *at)
 
 
 def _check_params(plan: Plan, catalog: DatapathCatalog, chosen: list[dict[str, Any]], where: Where) -> Iterator[Problem]:

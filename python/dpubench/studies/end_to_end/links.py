@@ -40,26 +40,41 @@ class Ends:
 
 
 def given_for(side: str, arguments: Mapping[str, str]) -> dict[str, str]:
-    """Of a plan's arguments of a port those that are meant for ``side``; ``client_address`` is the client's ``address``."""
+    """Of a link's arguments those that are meant for ``side``; ``client_address`` is the client's ``address``."""
     other = next(s for s in SIDES if s != side)
     common = {k: v for k, v in arguments.items() if not k.startswith((f"{side}_", f"{other}_"))}
     return common | {k.removeprefix(f"{side}_"): v for k, v in arguments.items() if k.startswith(f"{side}_")}
 
 
-def unavailable(kind: str, arguments: Mapping[str, str], *, remote: bool) -> str:
-    """Why a link of ``kind`` cannot join a client and a server, with what to do; empty if it can."""
+def arguments_of(given: Mapping[str, str | Mapping[str, str]], end: str) -> dict[str, str]:
+    """What a link is told of a plan's arguments of its kind of port, each under the name of its side (``server_ring``, ``client_ring``).
+
+    What stands under ``end`` (one of ``plan.LINK_ENDS``), the placement where the link ends, goes before what is said for all placements.
+    """
+    everywhere = {name: value for name, value in given.items() if isinstance(value, str)}
+    own = given.get(end, {})
+    layers = (everywhere, own if not isinstance(own, str) else {})
+    return {f"{side}_{name}": value for side in SIDES for layer in layers for name, value in given_for(side, layer).items()}
+
+
+def unavailable(kind: str, arguments: Mapping[str, str], end: str, *, remote: bool) -> str:
+    """Why a link of ``kind`` cannot join a client and a server at ``end`` (of ``plan.LINK_ENDS``), with what to do; empty if it can."""
     if kind not in KINDS:
         return f"a port of kind {kind} does not join two programs: choose {', '.join(KINDS)}"
-    if remote:
-        if kind not in REACHING:
-            return f"a port of kind {kind} ends at this machine: a server elsewhere is reached by {', '.join(REACHING)} (--set ports=KIND)"
-        if lacking := [s for s in SIDES if not _addresses(kind, given_for(s, arguments))]:
-            word = _address_words(kind)[0]
-            return f"port {kind}: the addresses of both ends are needed: --set port_arguments.{kind}.{lacking[0]}_{word}=ADDRESS"
-        return ""
-    if kind == "pci" and (lacking := [s for s in SIDES if not _addresses(kind, given_for(s, arguments))]):
-        return f"port pci: two devices that are cabled are needed: --set port_arguments.pci.{lacking[0]}_address=0000:03:00.0"
-    return network.unavailable() if (kind in _OF_INTERFACES or kind == "socket") and not _is_given(kind, arguments) else ""
+    if remote and kind not in REACHING:
+        return f"a port of kind {kind} ends at this machine: a server elsewhere is reached by {', '.join(REACHING)} (--set ports=KIND)"
+    lacking = [f"{side}_{word}" for side in SIDES for word in _address_words(kind) if not given_for(side, arguments).get(word)]
+    if lacking and _needs_addresses(kind, arguments, remote=remote):
+        what = "two devices that are cabled" if kind == "pci" else "the addresses of both ends"
+        example = "0000:03:00.0" if kind == "pci" else "ADDRESS"
+        return f"port {kind}: {what} are needed: --set port_arguments.{kind}.{end}.{lacking[0]}={example}"
+    return network.unavailable() if lacking and kind not in _OF_A_FILE else ""
+
+
+def _needs_addresses(kind: str, arguments: Mapping[str, str], *, remote: bool) -> bool:
+    """Whether nothing can be made for the link here: it ends elsewhere, is of devices, or some address of it was given."""
+    some = any(given_for(side, arguments).get(word) for side in SIDES for word in _address_words(kind))
+    return kind not in _OF_A_FILE and (remote or kind == "pci" or some)
 
 
 def _address_words(kind: str) -> tuple[str, ...]:
@@ -114,9 +129,9 @@ def joined_servers() -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
 
 
 def _veth_frame(kind: str, max_frame: int) -> int:
-    if kind != "af_packet" and max_frame > network.XDP_MTU:
+    if kind != "af_packet" and max_frame > network.XDP_FRAME:
         raise UserError(
-            f"port {kind}: frames of {format_bytes(max_frame)} are larger than XDP takes on veth ({network.XDP_MTU} B): choose smaller ones"
+            f"port {kind}: frames of {format_bytes(max_frame)} are larger than XDP takes on veth ({network.XDP_FRAME} B): choose smaller ones"
         )
     return max_frame
 

@@ -15,7 +15,7 @@ from dpubench.errors import EnvironmentFault
 from dpubench.results.store import Event
 from dpubench.runner.setting import Listener
 from dpubench.studies.end_to_end import links
-from dpubench.studies.end_to_end.expand import Configuration, signature_share
+from dpubench.studies.end_to_end.expand import Configuration, link_end, signature_share
 from dpubench.studies.end_to_end.plan import Plan
 from dpubench.targets import Target
 from dpubench.workers.checks import parse_datapath_event
@@ -147,7 +147,8 @@ class Pair:
 
     def _start(self) -> None:
         configuration, plan = self.configuration, self.plan
-        ends = self._stack.enter_context(links.joined(configuration.port, plan.port_arguments.get(configuration.port, {}), self.max_frame))
+        arguments = links.arguments_of(plan.port_arguments.get(configuration.port, {}), link_end(configuration.placement))
+        ends = self._stack.enter_context(links.joined(configuration.port, arguments, self.max_frame))
         self.ends = ends
         cpu, server_cpus, _ = self.setting.cpus_of(configuration)
         self._client_cpu, self._server_cpus = cpu, server_cpus
@@ -155,14 +156,22 @@ class Pair:
         self._servers = self._start_servers(ends)
         self._client = self._worker("client", self.setting.client, programs.TRAFFIC, ends.client_prefix, self._traffic_job(ends.client))
         self._await_ready("client", self._client)
-        self._receive_work: network.ReceiveWork | None = None
+        self._receive_work: list[network.ReceiveWork] = []  # the server's, and the client's
         self._no_receive_work = ""
         if ends.receiving is not None and ends.returning is not None:
+            places = ((ends.receiving, server_cpus[0][0]), (ends.returning, cpu))  # or what comes back is received on the server's CPU
             try:
-                network.move_receive_work(ends.returning, cpu)  # or what comes back is received on the server's CPU
-                self._receive_work = network.move_receive_work(ends.receiving, server_cpus[0][0])
+                self._receive_work = [network.move_receive_work(side, at) for side, at in places]
             except EnvironmentFault as fault:
                 self._no_receive_work = str(fault)
+
+    def _keep_receive_work(self) -> str:
+        """Moves the kernel's receive work once more where an interface went down and up since; why it is elsewhere, or nothing."""
+        try:
+            self._receive_work = [network.moved_again(work) for work in self._receive_work]
+        except EnvironmentFault as fault:
+            return str(fault)
+        return self._no_receive_work
 
     def _start_servers(self, ends: links.Ends) -> list[Worker]:
         """The last one on the way first: who waits for a peer opens its port before."""
@@ -214,7 +223,8 @@ class Pair:
         configuration = self.configuration
         files = {k: list(v) for k, v in self.setting.inputs.items() if k in configuration.inputs and k != "capture"}
         if not _is_here(target):
-            files = {kind: target.place([Path(f) for f in paths]) for kind, paths in files.items()}
+            with self.setting.stop.at_once():
+                files = {kind: target.place([Path(f) for f in paths]) for kind, paths in files.items()}
         job = {
             "schema": SERVER_JOB, **self._common(target), "ports": ports, "cpus": self._server_cpus[index], "max_frame": self.max_frame,
             "workload": {**self._workload(), "engines": configuration.engines}, "inputs": files, "cache_dir": target.cache_directory(),
@@ -226,6 +236,7 @@ class Pair:
         model = {
             "source": "model", "flows": traffic.flows, "popularity": traffic.popularity, "zipf_exponent": traffic.zipf_exponent,
             "churn_per_s": traffic.churn_per_s, "protocol": traffic.protocol, "version": traffic.version, "segments": traffic.segments,
+            "retransmit_share": traffic.retransmit_share, "overlap_share": traffic.overlap_share,
             "payload": {"source": traffic.payload.source, "signature_share": signature_share(self.plan, configuration.frame)},
             "frame_sizes": configuration.frame_sizes,
         }  # fmt: skip
@@ -249,9 +260,10 @@ class Pair:
         """
         self.number += 1
         number, plan = self.number, self.plan
+        withheld = self._keep_receive_work()
         for i, server in enumerate(self._servers):
             self._ask(_side(i, len(self._servers)), server, {"begin": number}, "begun")
-        before = network.receive_counts(self._receive_work) if self._receive_work is not None else None
+        before = network.receive_counts(*self._receive_work)
         spec: dict[str, Any] = {
             "number": number, "schedule": schedule, "ramp_s": plan.trial.ramp, "duration_s": duration_s, "drain_s": plan.trial.drain,
         }  # fmt: skip
@@ -260,10 +272,10 @@ class Pair:
         if schedule == "burst":
             spec["burst_packets"] = plan.burst_packets
         trial = self._ask("client", self._client, {"trial": spec}, "trial")
-        withheld = self._no_receive_work
-        if before is not None and self._receive_work is not None:
-            counts = network.receive_counts(self._receive_work)
-            withheld = network.receive_work_elsewhere(self._receive_work, before, counts, int(trial["sent"]))
+        if self._receive_work and not withheld:
+            at_server, at_client = self._receive_work
+            counts = network.receive_counts(*self._receive_work)
+            withheld = network.elsewhere(at_client) or network.receive_work_elsewhere(at_server, before, counts, int(trial["sent"]))
         return Done(trial, *self._account(number), withheld)
 
     def _account(self, number: int) -> tuple[list[Event], Event | None]:

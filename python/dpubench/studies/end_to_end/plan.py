@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from dpubench.plans import quantities as q
-from dpubench.plans.model import Duration, Share, Strict, StudyPlan, Word, listed
+from dpubench.plans.model import Duration, Share, Strict, StudyPlan, Word, listed, word
 
 #: Frames between these sizes can be sent, with FCS; native/datapath/job.hpp.
 SMALLEST_FRAME: Final = 64
@@ -19,6 +19,8 @@ IMIX_SIZES: Final = ((64, 7), (594, 4), (1518, 1))
 FLOOD: Final = "flood"
 RECORDED: Final = "recorded"
 MAX_BURST: Final = 256
+#: Placements by where the client's link ends; that of a split ends where that of all-host does.
+LINK_ENDS: Final = ("all-host", "all-device")
 #: A trial of at least this length is one of RFC 2544.
 RFC2544_TRIAL_S: Final = 60.0
 
@@ -74,6 +76,14 @@ def _share(value: object) -> float:
     return {"0%": 0.0, "100%": 1.0}[text] if text in ("0%", "100%") else q.fraction(value)
 
 
+def _half_share(value: object) -> float:
+    """At most every other one."""
+    share = _share(value)
+    if share > 0.5:
+        raise ValueError(f"a share of the segments must lie between 0% and 50%, not {share * 100:g}%")
+    return share
+
+
 def _seconds(value: object) -> float:
     return 0.0 if str(value).strip() in ("0s", "0ms", "0us") else q.duration_s(value)
 
@@ -92,15 +102,27 @@ def _ratio(value: object) -> float:
     return number
 
 
+def _argument(value: object) -> object:
+    """One that is a mapping holds those of a placement."""
+    if not isinstance(value, dict):
+        return word(value)
+    for name, inner in value.items():
+        if isinstance(inner, (dict, list)):
+            raise ValueError(f"{name}: expected a word or a number, not {type(inner).__name__}")
+    return {str(name): word(inner) for name, inner in value.items()}
+
+
 def _workload(value: object) -> object:
     return {"name": value} if isinstance(value, str) else value
 
 
 AnyShare = Annotated[float, BeforeValidator(_share), PlainSerializer(lambda v: f"{v * 100:g}%")]
+HalfShare = Annotated[float, BeforeValidator(_half_share), PlainSerializer(lambda v: f"{v * 100:g}%")]
 Seconds = Annotated[float, BeforeValidator(_seconds), PlainSerializer(q.format_duration)]
 OfferedRate = Annotated[Any, BeforeValidator(_rate), PlainSerializer(str)]
 Frame = Annotated[int | Literal["imix"], BeforeValidator(_frame), PlainSerializer(lambda v: v if v == IMIX else q.format_bytes(v))]
 Number = Annotated[float, BeforeValidator(_ratio)]
+Argument = Annotated[str | dict[str, str], BeforeValidator(_argument)]
 Words = Annotated[list[Word], BeforeValidator(listed)]
 
 
@@ -131,6 +153,15 @@ class Traffic(Strict):
     version: Literal[4, 6] = 4
     payload: Payload = Field(default_factory=Payload)
     segments: Annotated[int, _count("segments", 64)] = 1
+    retransmit_share: HalfShare = 0.0  #: of these segments: those that were sent before
+    overlap_share: HalfShare = 0.0  #: of these segments: those that begin with bytes of the one before
+
+    @model_validator(mode="after")
+    def _has_segments(self) -> Traffic:
+        for key in ("retransmit_share", "overlap_share"):
+            if getattr(self, key) and self.segments == 1:
+                raise ValueError(f"traffic.{key} is about the segments of a TCP message: set traffic.segments above 1 and traffic.protocol to tcp")
+        return self
 
 
 class Trial(Strict):
@@ -197,7 +228,8 @@ class Plan(StudyPlan):
     #: of each stage: its default engine, the best one (a short trial of each decides), all (one stage varied at a time), or those named
     engines: Literal["default", "best", "all"] | Words = "default"
     ports: Words = Field(default=["memif"])
-    port_arguments: dict[str, dict[str, Word]] = Field(default_factory=dict)  #: kind -> argument -> value
+    #: kind -> argument -> value; under a placement (one of LINK_ENDS) what its links alone are told
+    port_arguments: dict[str, dict[str, Argument]] = Field(default_factory=dict)
     placements: Annotated[list[Literal["all-host", "all-device", "split"]], BeforeValidator(listed)] = Field(default=["all-host"])
     device: Word = "local"  #: target of all-device, and of a split's second part
     split: dict[str, Words] = Field(default_factory=dict)  #: workload -> stages of a split's first part; default: the first stage

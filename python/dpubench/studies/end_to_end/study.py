@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from dpubench.errors import UserError, nearest
-from dpubench.studies import Part, Request
+from dpubench.studies import Part, Request, check_names
 from dpubench.studies.end_to_end.plan import Plan
 
 if TYPE_CHECKING:
@@ -44,10 +43,7 @@ class EndToEnd:
     def only(self, runs: list[RunSummary], names: Sequence[str]) -> list[RunSummary]:
         from dataclasses import replace
 
-        known = {point.workload for found in runs for point in found.points}
-        for name in names:
-            if name not in known:
-                raise UserError(f"--workload {name}: the run has no such workload{nearest(name, sorted(known))}")
+        check_names(names, (point.workload for found in runs for point in found.points), "workload")
         return [replace(found, points=[point for point in found.points if point.workload in names]) for found in runs]
 
     def show(self, runs: Sequence[RunSummary]) -> str:

@@ -127,6 +127,8 @@ def traffic_words(plan: Plan, frame: str) -> dict[str, str]:
     optional = {
         "churn_per_s": traffic.churn_per_s and f"{traffic.churn_per_s:g}", "protocol": traffic.protocol != "udp" and traffic.protocol,
         "version": traffic.version != 4 and str(traffic.version), "segments": traffic.segments != 1 and str(traffic.segments),
+        "retransmit_share": traffic.retransmit_share and f"{traffic.retransmit_share:g}",
+        "overlap_share": traffic.overlap_share and f"{traffic.overlap_share:g}",
     }  # fmt: skip
     return words | {k: str(v) for k, v in optional.items() if v}
 

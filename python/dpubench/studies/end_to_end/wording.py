@@ -44,7 +44,7 @@ def frame_text(point: PointSummary) -> str:
     """Frame size with FCS."""
     if point.frame.isdigit():
         return f"{point.frame} B"
-    return f"{point.frame.upper()} (mean {point.frame_bytes:g} B)"
+    return f"{point.frame.upper()} (mean {point.frame_bytes:.4g} B)"
 
 
 def says_of_the_server(point: PointSummary) -> bool:
@@ -74,7 +74,16 @@ def why_empty(point: PointSummary) -> str:
         return f"cannot run here: {point.unavailable}"
     if point.limit in NOT_THE_SERVER:
         return f"{limit_text(point)}: no statement on the server"
-    return "no valid trial"
+    return "no valid trial" if point.trials else "not measured: the run ended before its turn"
+
+
+def why_no_statement(point: PointSummary) -> str:
+    """Why a point's figures are no statement on the server; empty where they are one."""
+    if why := why_empty(point):
+        return why
+    if not says_of_the_server(point):
+        return f"{limit_text(point)}: no statement on the server"
+    return f"{point.placement} on too few CPUs: proves correctness only" if proves_correctness_only(point) else ""
 
 
 def remarks(point: PointSummary) -> list[str]:

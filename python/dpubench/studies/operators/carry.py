@@ -5,11 +5,10 @@ from __future__ import annotations
 import contextlib
 import shlex
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from dpubench import catalog, inputs, programs, targets
 from dpubench.catalog import Catalog
@@ -21,7 +20,7 @@ from dpubench.plans.quantities import format_bytes, spoken
 from dpubench.results.store import RunDirectory, RunSetWriter, RunWriter, member_path
 from dpubench.runner import costs
 from dpubench.runner.model import Expansion
-from dpubench.runner.record import new_record, new_set_record
+from dpubench.runner.record import COMPLETE, gone_on_with, new_name, new_record, new_set_record
 from dpubench.runner.together import plan_for
 from dpubench.studies import Request
 from dpubench.studies.operators import session
@@ -29,8 +28,6 @@ from dpubench.studies.operators.expand import expand
 from dpubench.studies.operators.plan import Plan
 from dpubench.targets import Target
 from dpubench.workers.process import StopRequest
-
-_COMPLETE: Final = "is complete: nothing is left to resume; repeat it with `dpubench run {plan}`"
 
 
 @dataclass
@@ -65,7 +62,7 @@ def run(plan: Plan, where: Where, request: Request) -> int:
             _dry_run(plan, shares, 1 if other is None else 2, as_json=as_json)
             return 0
         place, name = request.results, request.name
-        run_name = name or f"{plan.study}-{plan.plan}-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
+        run_name = name or new_name(plan)
         command_line = shlex.join(["dpubench", *sys.argv[1:]])
         records = {kind: i.record() for kind, i in resolved.inputs.items()}
 
@@ -193,14 +190,14 @@ def resume(found: RunDirectory, request: Request) -> int:
     with StopRequest() as stop, contextlib.ExitStack() as opened:
         if not found.is_set:
             writer = opened.enter_context(RunWriter(found.path))
-            return session.carry_out(_part(writer, opened), stop, as_json=request.as_json)
+            return session.carry_out(_part(writer, opened, stop), stop, as_json=request.as_json)
         together = opened.enter_context(RunSetWriter(found.path))
         record = together.record()
         owing = [entry for entry in record["targets"] if entry["status"] != "complete"]
         if not owing:
-            raise UserError(f"{found.path}: {_COMPLETE.format(plan=found.plan_file)}")
+            raise UserError(f"{found.path}: {COMPLETE.format(plan=found.plan_file)}")
         members = [opened.enter_context(together.member(entry["name"])) for entry in owing]
-        parts = [_part(member, opened) for member in members]
+        parts = [_part(member, opened, stop) for member in members]
         for entry in owing:
             entry |= {"status": "running", "lost": ""}
         plan, _ = read_plan(found.plan_file)
@@ -208,23 +205,20 @@ def resume(found: RunDirectory, request: Request) -> int:
         return session.carry_out_together(together, record, parts, plan.budget, stop, as_json=request.as_json)
 
 
-def _part(writer: RunWriter, opened: contextlib.ExitStack) -> session.Part:
+def _part(writer: RunWriter, opened: contextlib.ExitStack, stop: StopRequest) -> session.Part:
     """What an interrupted run needs to go on; its target is open until ``opened`` closes.
 
     Raises:
         UserError: it is complete, an input is gone, or its target cannot be reached.
+        Interrupted: a stop was asked for.
     """
-    record = writer.record()
-    if record["status"] == "complete":
-        raise UserError(f"{writer.path}: {_COMPLETE.format(plan=writer.plan_file)}")
-    inputs = {kind: list(given["files"]) for kind, given in record["inputs"].items()}
-    if gone := [f for files in inputs.values() for f in files if not Path(f).exists()]:
-        raise UserError(f"{gone[0]}: this input of the run is gone: put it back, or start anew with `dpubench run {writer.plan_file}`")
+    record, inputs = gone_on_with(writer)
     plan, _ = read_plan(writer.plan_file)
     assert isinstance(plan, Plan)  # of a run of this study
     target = targets.find(record["target"])
     opened.callback(target.close)
-    target.open()
+    with stop.at_once():
+        target.open()
     if target.spec != "local" or not Path(record["setting"]["program"]).is_file():
         record["setting"]["program"] = target.operators_program()
     writer.settle()

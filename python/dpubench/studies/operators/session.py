@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import math
-import os
-import shutil
-import sys
-import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dpubench.errors import Interrupted, TargetLost, UserError
+from dpubench.errors import Interrupted, TargetLost
 from dpubench.progress import JsonEvents, listener
 from dpubench.results import text
 from dpubench.results.model import PointSummary, RunSummary
@@ -20,12 +16,13 @@ from dpubench.results.store import RunSetWriter, RunWriter
 from dpubench.results.summary import summaries, summarize
 from dpubench.runner.execute import Budget, Run
 from dpubench.runner.setting import Listener, Setting
-from dpubench.runner.together import RunSet
+from dpubench.runner.telling import SUMMARY_LINES, failure_lines, named, summary_event, tail_lines, write_report
+from dpubench.runner.together import RunSet, missing_text
 from dpubench.studies.operators.plan import Plan
+from dpubench.studies.operators.study import STUDY
 from dpubench.targets import Target
 from dpubench.workers.process import StopRequest
 
-SUMMARY_LINES = 20
 #: Lines that the table of operators keeps, however long the reasons of failures are.
 TABLE_LINES = 6
 
@@ -41,15 +38,14 @@ class Part:
     inputs: Mapping[str, Sequence[str]]  #: kind -> files of this machine
 
     def run(self, stop: StopRequest, display: Listener, budget: Budget | None = None) -> Run:
-        """Ready to be executed, its inputs on the target; ``budget``: its share, as one of several."""
+        """Ready to be executed; ``budget``: its share, as one of several."""
         given = self.record["setting"]
         setting = Setting(
             self.target, given["program"], self.target.cpus(), self.target.cache_directory(), stop, display,
             [Path(d) for d in given["engine_dirs"]], Path(given["against"]) if given["against"] else None,
             devices=given.get("devices", []), heading="" if budget is None else f"{self.target.name}: ",
         )  # fmt: skip
-        placed = {kind: self.target.place([Path(f) for f in files]) for kind, files in self.inputs.items()}
-        return Run(self.writer, self.plan, setting, self.record, placed, budget)
+        return Run(self.writer, self.plan, setting, self.record, self.inputs, budget)
 
 
 def carry_out(part: Part, stop: StopRequest, *, as_json: bool) -> int:
@@ -60,9 +56,11 @@ def carry_out(part: Part, stop: StopRequest, *, as_json: bool) -> int:
         try:
             status = run.execute()
         except (Interrupted, TargetLost) as error:
-            raise type(error)(f"{error}; {_kept([run])} windows are kept in {path}; continue with `dpubench resume {_named(path)}`") from None
+            missing = "".join(f"; {text}" for text in [missing_text(run)] if text)
+            again = f"continue with `dpubench resume {named(path)}`"
+            raise type(error)(f"{error}; {_kept([run])} windows are kept in {path}{missing}; {again}") from None
     analysed = summarize(path)
-    report = write_report([analysed], path)
+    report = write_report(STUDY, [analysed], path)
     if as_json and isinstance(display, JsonEvents):
         display.emit(_summary_event(path, report, status, [run]))
     else:
@@ -78,20 +76,19 @@ def carry_out_together(
         share = seconds / len(record["targets"])
         runs = [part.run(stop, display, Budget(share, float(part.record["spent_s"]))) for part in parts]
         together = RunSet(writer, record, runs, display)
-        again = f"continue with `dpubench resume {_named(writer.path)}`"
+        again = f"continue with `dpubench resume {named(writer.path)}`"
         try:
             status = together.execute()
         except Interrupted as error:
             raise Interrupted(f"{error}; {_kept(runs)} windows are kept in {writer.path}; {again}") from None
     analysed = summaries(writer.path)
-    report = write_report(analysed, writer.path)
+    report = write_report(STUDY, analysed, writer.path)
     if as_json and isinstance(display, JsonEvents):
         display.emit(_summary_event(writer.path, report, status, runs))
     else:
         owing = [entry["name"] for entry in record["targets"] if entry["status"] == "interrupted"]
         tail = [f"not complete: {', '.join(owing)}; {again}"] if owing else []
-        tail += [f"report: {report}"] if report is not None else [f"results: {writer.path}"]
-        tail += [f"next: dpubench show {_named(writer.path)}"]
+        tail += tail_lines(writer.path, report)
         failures = [failure for run in runs for failure in run.record["failures"]][:2]
         failed = failure_lines(failures, SUMMARY_LINES // 3, writer.path)
         print("\n".join([*text.targets(analysed, SUMMARY_LINES - len(tail) - len(failed)), *failed, *tail]))
@@ -103,30 +100,7 @@ def _kept(runs: Sequence[Run]) -> int:
 
 
 def _summary_event(path: Path, report: Path | None, status: int, runs: Sequence[Run]) -> dict[str, Any]:
-    return {
-        "event": "summary", "run": str(path), "report": str(report or ""), "status": int(status),
-        "failures": sum(len(run.record["failures"]) for run in runs), "points": sum(len(run.points) for run in runs),
-    }  # fmt: skip
-
-
-def write_report(analysed: list[RunSummary], path: Path) -> Path | None:
-    """The run's HTML report; None, with the reason on standard error, when it cannot be written."""
-    from dpubench import report
-
-    file = path / "report.html"
-    try:
-        report.write(analysed, file)
-    except (UserError, ValueError, OSError) as error:
-        # The measurement is done and kept: a report that cannot be written must not make it look lost.
-        print(f"dpubench: no report: {error}; try `dpubench report {_named(path)}`", file=sys.stderr)
-        return None
-    return file
-
-
-def _named(path: Path) -> str:
-    """How a command names this run: by name where it is found by name, else by path."""
-    default = Path(os.environ.get("DPUBENCH_RESULTS", "results"))
-    return path.name if path.parent.resolve() == default.resolve() else str(path)
+    return summary_event(path, report, int(status), sum(len(run.record["failures"]) for run in runs), sum(len(run.points) for run in runs))
 
 
 def summary(run: Run, analysed: RunSummary, path: Path, report: Path | None) -> list[str]:
@@ -140,27 +114,12 @@ def summary(run: Run, analysed: RunSummary, path: Path, report: Path | None) -> 
         f"{unsure} of {len(points)} points did not reach ±{100 * run.plan.precision:g} %; "
         f"{len(analysed.all_warnings())} warnings; {len(failures)} failures",
     ]
-    tail = [f"left out: {len(run.record['left_out'])} things, listed in the report and in run.json"] if run.record["left_out"] else []
-    tail += [f"report: {report}"] if report is not None else [f"results: {path}"]
-    tail += [f"next: dpubench show {_named(path)}"]
+    tail = tail_lines(path, report, len(run.record["left_out"]))
     cells = [_cell(analysed, operator, points) for operator in operators]
     if analysed.times_mean_nothing:
         head = text.targets([analysed])
     head += failure_lines(failures[:2], SUMMARY_LINES - len(head) - len(tail) - min(len(cells), TABLE_LINES), path)
     return head + _columns(cells, SUMMARY_LINES - len(head) - len(tail)) + tail
-
-
-def failure_lines(failures: list[dict[str, Any]], room: int, path: Path) -> list[str]:
-    """What failed and why, wrapped to the terminal; where even ``room`` lines do not hold it, where the rest is."""
-    width = max(shutil.get_terminal_size((120, 24)).columns, 60)
-    lines: list[str] = []
-    for failure in failures:
-        told = f"failed: {failure.get('point', 'the run')}: {failure['message']}"
-        # A point's name and paths are copied from here: they are not broken.
-        lines += textwrap.wrap(" ".join(told.split()), width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
-    if len(lines) <= room:
-        return lines
-    return [*lines[: room - 1], f"  ... the rest of the reasons: dpubench show {_named(path)}"]
 
 
 def _cell(analysed: RunSummary, operator: str, points: list[PointSummary]) -> str:

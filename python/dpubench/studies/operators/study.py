@@ -7,8 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from dpubench.errors import UserError, nearest
-from dpubench.studies import Part, Request
+from dpubench.studies import Part, Request, check_names
 from dpubench.studies.operators.plan import Plan
 
 if TYPE_CHECKING:
@@ -42,10 +41,7 @@ class Operators:
         return summaries(path)
 
     def only(self, runs: list[RunSummary], names: Sequence[str]) -> list[RunSummary]:
-        known = {point.operator for found in runs for point in found.points}
-        for name in names:
-            if name not in known:
-                raise UserError(f"--operator {name}: the run has no such operator{nearest(name, sorted(known))}")
+        check_names(names, (point.operator for found in runs for point in found.points), "operator")
         return [replace(found, points=[point for point in found.points if point.operator in names]) for found in runs]
 
     def show(self, runs: Sequence[RunSummary]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ from dpubench.results.model import Interval
 from dpubench.studies.end_to_end import wording
 from dpubench.studies.end_to_end.model import RunSummary
 from dpubench.studies.end_to_end.report import model
-from dpubench.studies.end_to_end.report.page import Page, Part
+from dpubench.studies.end_to_end.report.page import Page, Part, Ratio
 
 HERE: Final = Path(__file__).parent
 
@@ -40,14 +40,14 @@ def _mega(interval: Interval | None) -> Interval:
 
 def _ratio_limits(part: Part) -> tuple[float, float]:
     """Ends of the axis that the ratios of a part are drawn on, on both sides of one."""
-    bounds = [b for r in part.ratios if r.ratio is not None for b in (r.ratio.value, r.ratio.low, r.ratio.high) if math.isfinite(b) and b > 0]
+    bounds = [b for r in part.all_ratios if r.ratio is not None for b in (r.ratio.value, r.ratio.low, r.ratio.high) if math.isfinite(b) and b > 0]
     return min([*bounds, 0.8]), max([*bounds, 1.25])
 
 
-def _not_compared(part: Part) -> list[tuple[str, str, str]]:
+def _not_compared(part: Part, rows: Sequence[Ratio]) -> list[tuple[str, str, str]]:
     """(variant, reason, where) of what could not be compared."""
     found: dict[tuple[str, str], list[str]] = {}
-    for r in part.ratios:
+    for r in rows:
         if r.ratio is None:
             where = f"{part.frame_words[part.frames.index(r.frame)]} {r.load}"
             found.setdefault((part.variants[r.variant].label, r.reason), []).append(where)

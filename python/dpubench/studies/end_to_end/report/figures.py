@@ -37,8 +37,8 @@ def part_data(part: Part, variants: Variants) -> dict[str, Any]:
         "points": [_point(index, p, part.labels, place) for index, p in ids],
         "ratios": [
             {"frame": r.frame, "load": r.load, "quantity": r.quantity, "variant": r.variant, "ratio": triple(r.ratio), "verdict": r.verdict,
-             "reason": r.reason, "rounds": r.rounds, "paired": r.paired}
-            for r in part.ratios
+             "reason": r.reason, "rounds": r.rounds, "paired": r.paired, "against": part.baseline if r.against < 0 else r.against}
+            for r in part.all_ratios
         ],
     }  # fmt: skip
 

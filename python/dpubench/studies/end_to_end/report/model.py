@@ -12,7 +12,7 @@ from dpubench.report.points import FEW_ROUNDS
 from dpubench.report.troubles import LISTED, Advice, warning_groups
 from dpubench.report.words import anchor, quantity
 from dpubench.results.model import Interval, Warning_
-from dpubench.studies.end_to_end import wording
+from dpubench.studies.end_to_end import compare, wording
 from dpubench.studies.end_to_end.model import PLACES, PointSummary, RunSummary
 from dpubench.studies.end_to_end.report import ratios
 from dpubench.studies.end_to_end.report.figures import PERCENTILES, part_data
@@ -21,7 +21,7 @@ from dpubench.studies.end_to_end.report.variants import Placed, Variants
 
 
 def build(all_runs: Sequence[RunSummary], advice: Advice, min_effect: float, baseline: str | None = None) -> Page:
-    """The page of ``all_runs``; several stand side by side, and variants are set against one of the run ``baseline`` (its name, path or target).
+    """The page of ``all_runs``; several stand side by side, each against the run ``baseline`` (its name, path or target; default: the first).
 
     Raises :class:`ValueError` without runs or with a baseline that is none of them.
     """
@@ -30,10 +30,12 @@ def build(all_runs: Sequence[RunSummary], advice: Advice, min_effect: float, bas
     runs = _baseline_first(all_runs, baseline)
     names = _names(runs)
     infos = [run_info(run, name) for run, name in zip(runs, names, strict=True)]
+    others = [(i, compare.compare(runs[0], run, min_effect, (names[0], names[i]))) for i, run in enumerate(runs) if i]
     parts: list[tuple[Part, Variants, int]] = []
     tested: list[ratios.Judgeable] = []
     for workload, is_virtual in _kinds(runs):
         part, variants, rows = _part(workload, is_virtual, runs, names)
+        part.across = {i: ratios.across(compared, [_places(variants, 0), _places(variants, i)], part.frames) for i, compared in others}
         parts.append((part, variants, len(rows)))
         tested += rows
     judged = iter(ratios.judged(tested, min_effect))
@@ -50,6 +52,7 @@ def build(all_runs: Sequence[RunSummary], advice: Advice, min_effect: float, bas
         trust=_trust(points, sum(run.trials for run in runs), warnings, len(failures)),
         all_runs=infos,
         labels=[label for label in runs[0].labels if all(label in run.labels for run in runs)],
+        between=[_between(found, i, names) for i, _ in others],
         parts=found,
         accounts=_accounts(found, [v for _, v, _ in parts], names),
         links=_links(runs, names),
@@ -129,10 +132,16 @@ def _part(
         rows=rows,
         baseline=baseline,
         ratios=[],
+        across={},
         answer="",
     )
     part.answer = _answer(part) or _silence(part, [p for _, p in own])
     return part, variants, tested
+
+
+def _places(variants: Variants, run: int) -> dict[str, tuple[int, PointSummary]]:
+    """Of a run's points in a part: id -> (index of its variant, the point)."""
+    return {p.id: (index, p) for index, members in enumerate(variants.points) for i, p in members if i == run}
 
 
 def _sustained(points: Sequence[Placed], frame: str, runs: Sequence[RunSummary], by_id: Sequence[dict[str, PointSummary]]) -> Sustained | None:
@@ -160,8 +169,8 @@ def _sustained(points: Sequence[Placed], frame: str, runs: Sequence[RunSummary],
 
 
 def _baseline(variants: Variants) -> int | None:
-    """The variant that others are set against: the first that ran all on the host and has figures; None with fewer than two."""
-    usable = [i for i, v in enumerate(variants.of) if not v.is_null and any(not wording.why_empty(p) for _, p in variants.points[i])]
+    """Of the first run the variant that its others are set against: the first on the host that has figures; None with fewer than two."""
+    usable = [i for i, v in enumerate(variants.of) if v.run == 0 and not v.is_null and any(not wording.why_empty(p) for _, p in variants.points[i])]
     if len(usable) < 2:
         return None
     return next((i for i in usable if variants.of[i].placement == "all-host" and not variants.of[i].correctness_only), usable[0])
@@ -187,6 +196,13 @@ def _answer(part: Part) -> str:
                 beside = f", {ratio.value} times what the null workload does: {extra.value} ns more of a server CPU per packet"
             return f"{part.workload} sustains {rate} ({best}){beside}."
     return ""
+
+
+def _between(parts: Sequence[Part], run: int, names: Sequence[str]) -> str:
+    """How ``run`` did against the first, in a sentence."""
+    counts = Counter(row.verdict for part in parts for row in part.across[run])
+    told = [f"{counts[verdict]} {verdict}" for verdict in ("faster", "slower", "same", "undecided", "not comparable") if counts[verdict]]
+    return f"{names[run]} against {names[0]}: {', '.join(told) if told else 'no variant is in both'}."
 
 
 def _silence(part: Part, points: Sequence[PointSummary]) -> str:

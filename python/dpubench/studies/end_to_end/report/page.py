@@ -55,7 +55,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """A variant against the first of its part, at one frame size and load."""
+    """A variant against another, at one frame size and load."""
 
     frame: str
     load: str
@@ -66,6 +66,7 @@ class Ratio:
     reason: str
     paired: bool  #: round by round; else by independent rounds
     rounds: int
+    against: int = -1  #: index of the variant of another run that it is set against; -1: the baseline of the part
 
 
 @dataclass(slots=True)
@@ -82,10 +83,16 @@ class Part:
     frame_words: list[str]
     variants: list[Variant]
     rows: list[Row]
-    baseline: int | None  #: index of the variant that others are set against; None: there is nothing to compare
-    ratios: list[Ratio]
+    baseline: int | None  #: index of the first run's variant that its others are set against; None: there are no others
+    ratios: list[Ratio]  #: of the first run's variants to the baseline
+    across: dict[int, list[Ratio]]  #: run -> ratios of its variants, each to the same one in the first run
     answer: str  #: what it sustains, in a sentence
     data: dict[str, Any] = field(default_factory=dict)  #: for the figures
+
+    @property
+    def all_ratios(self) -> list[Ratio]:
+        """Within the first run, and between runs."""
+        return [*self.ratios, *(row for rows in self.across.values() for row in rows)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +153,7 @@ class Page:
     trust: Trust
     all_runs: list[RunInfo]
     labels: list[str]  #: that every point has
+    between: list[str]  #: each run against the first, in a sentence
     parts: list[Part]
     accounts: list[Account]
     links: list[Link]

@@ -1,21 +1,22 @@
 """Placements and engines side by side: a variant against another at the same frame size and load, and against the null workload.
 
-Both were measured in the same rounds of one run, so that ratios are formed round by round where both have every round; else by the medians of
+Two of one run were measured in the same rounds, so that ratios are formed round by round where both have every round; else by the medians of
 independent rounds. Verdicts are those of :mod:`dpubench.results.statistics`, under false-discovery control over all that were tested. What the client
-or stalls limited says nothing of the server, and the latency of an overloaded server is the length of its queues: neither is compared.
+or stalls limited says nothing of the server, and the latency of an overloaded server is the length of its queues: neither is compared. Variants of
+different runs are compared by :mod:`dpubench.studies.end_to_end.compare`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from dpubench.results import statistics
-from dpubench.results.model import Interval
+from dpubench.results.model import Comparison, Interval
 from dpubench.results.statistics import Difference
 from dpubench.studies.end_to_end import wording
 from dpubench.studies.end_to_end.model import PointSummary
@@ -64,6 +65,28 @@ def against(
     return rows
 
 
+def across(rows: Sequence[Comparison], places: Sequence[Mapping[str, tuple[int, PointSummary]]], frames: Sequence[str]) -> list[Ratio]:
+    """Of the comparison of two runs what is of one part. ``places``: of the old and of the new run, id of a point -> (variant, point).
+
+    An offered rate that neither run lost packets at came back as it was sent: it has no row. The null workload has none either; what it moved is in
+    the reasons of the others.
+    """
+    found: list[tuple[PointSummary, Ratio]] = []
+    for row in rows:
+        old, new = (places[i].get(name or "") for i, name in enumerate((row.old, row.new)))
+        shown = new or old
+        if shown is None or shown[1].is_null or any(side is None and name for side, name in ((old, row.old), (new, row.new))):
+            continue
+        points = [side[1] for side in (old, new) if side is not None]
+        if points[0].load_kind == "rate" and row.ratio is not None and not any(p.limit for p in points):
+            continue
+        point, number = shown[1], min(len(p.round_pps) for p in points)
+        against = old[0] if old is not None else -1
+        found.append((point, Ratio(point.frame, point.load, THROUGHPUT, shown[0], row.ratio, row.verdict, row.reason, False, number, against)))
+    found.sort(key=lambda entry: (frames.index(entry[0].frame), _KINDS.index(entry[0].load_kind)))
+    return [ratio for _, ratio in found]
+
+
 def _rows(index: int, old: PointSummary, new: PointSummary, rounds: int) -> list[Judgeable]:
     """What may be compared at one frame size and load: of a search or a flood the rate, of an offered rate the latency."""
     if old.load_kind == "recorded":
@@ -78,12 +101,8 @@ def _rows(index: int, old: PointSummary, new: PointSummary, rounds: int) -> list
 def _why_not(old: PointSummary, new: PointSummary) -> str:
     """Why two points are not compared; empty if they may be."""
     for point, who in ((new, ""), (old, "what it is set against: ")):
-        if why := wording.why_empty(point):
+        if why := wording.why_no_statement(point):
             return f"{who}{why}"
-        if not wording.says_of_the_server(point):
-            return f"{who}{wording.limit_text(point)}: no statement on the server"
-        if wording.proves_correctness_only(point):
-            return f"{who}{point.placement} on too few CPUs: proves correctness only"
         if old.load_kind == "rate" and point.limit:
             return f"{who}overloaded at this rate, so that its latency is the length of its queues"
     return ""

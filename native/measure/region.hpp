@@ -2,9 +2,9 @@
 // processor, so that a marked kernel may run anywhere; and barriers for the compiler, so that the kernel stays between them.
 #pragma once
 
-#include "cores/trace/format.h"
+#include "measure/marks.h"
 
-namespace dpubench::cores {
+namespace dpubench::measure {
 
 #if defined(__aarch64__)
 #define DPUBENCH_MARK_INSTRUCTION(number) asm volatile("hint %0" : : "i"(number) : "memory")
@@ -31,4 +31,4 @@ namespace dpubench::cores {
 
 #undef DPUBENCH_MARK_INSTRUCTION
 
-}  // namespace dpubench::cores
+}  // namespace dpubench::measure

@@ -1,0 +1,166 @@
+// The state of one hardware context.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "cores/model/counters.hpp"
+#include "cores/model/feed.hpp"
+#include "cores/model/ring.hpp"
+#include "cores/model/store_buffer.hpp"
+
+namespace dpubench::cores {
+
+inline constexpr Cycle kNever = ~Cycle{0};
+
+/// Bytes that an instruction accesses in one direction.
+struct Range {
+  std::uint64_t address = 0;
+  std::uint32_t bytes = 0;  ///< 0: none
+};
+
+/// An instruction between fetch and window.
+struct Fetched {
+  const Instruction* what = nullptr;
+  std::uint64_t pc = 0;
+  Cycle available = 0;  ///< the first cycle in which it can enter the window
+  Range load;
+  Range store;
+  std::uint16_t messages = 0;
+  bool mispredicted = false;
+  bool late_target = false;
+  bool wrapped = false;  ///< the source began again with it
+  Cause delayed_by = Cause::kFrontEnd;
+};
+
+/// Issue cycles of the instructions in one queue of one context.
+class Waiting {
+ public:
+  void push(Cycle issue) {
+    cycles_.push_back(issue);
+    std::push_heap(cycles_.begin(), cycles_.end(), std::greater<>());
+  }
+  [[nodiscard]] bool empty() const { return cycles_.empty(); }
+  [[nodiscard]] std::size_t size() const { return cycles_.size(); }
+  [[nodiscard]] Cycle first() const { return cycles_.front(); }
+  void pop() {
+    std::pop_heap(cycles_.begin(), cycles_.end(), std::greater<>());
+    cycles_.pop_back();
+  }
+
+ private:
+  std::vector<Cycle> cycles_;
+};
+
+/// Commit cycles of messages, thinned out as they become many: every n-th is kept, n a power of two.
+class MessageTimes {
+ public:
+  void add(Cycle cycle) {
+    if (count_++ % every_ != 0) return;
+    cycles_.push_back(cycle);
+    if (cycles_.size() < 2 * kMost) return;
+    for (std::size_t i = 0; i < kMost; ++i) cycles_[i] = cycles_[2 * i];
+    cycles_.resize(kMost);
+    every_ *= 2;
+  }
+  [[nodiscard]] const std::vector<Cycle>& cycles() const { return cycles_; }
+  [[nodiscard]] std::uint64_t every() const { return every_; }
+
+ private:
+  static constexpr std::size_t kMost = 1024;
+  std::vector<Cycle> cycles_;
+  std::uint64_t every_ = 1;
+  std::uint64_t count_ = 0;
+};
+
+/// What a context executes.
+struct Load {
+  std::unique_ptr<InstructionSource> source;
+  Extent extent;
+  std::uint64_t code_space = 0;  ///< contexts with the same number have the same instructions at the same addresses
+  std::uint64_t data_space = 0;  ///< the same for data
+};
+
+struct Context {
+  Context(const Description& description, std::uint32_t number_in_core, Load load_of_it,
+          std::function<void(const Executed&)> warm)
+      : number(number_in_core),
+        extent(load_of_it.extent),
+        feed(std::move(load_of_it.source), load_of_it.extent, std::move(warm)),
+        code_space(load_of_it.code_space),
+        data_space(load_of_it.data_space),
+        buffer(description.widths.buffer),
+        window(description.window.instructions),
+        loads(description.window.loads),
+        stores(description.window.stores),
+        queues(description.queues.size()),
+        store_buffer(description.window.stores) {}
+
+  std::uint32_t number;
+  Extent extent;
+  Feed feed;
+  std::uint64_t code_space;
+  std::uint64_t data_space;
+
+  // Fetch.
+  Ring<Fetched> buffer;
+  Cycle fetch_from = 0;     ///< nothing is fetched before
+  bool unresolved = false;  ///< a mispredicted branch is in the buffer: what follows it is not known
+  bool source_over = false;
+  Cause fetch_cause = Cause::kFrontEnd;  ///< why fetch was stopped last
+  std::uint64_t fetch_line = ~std::uint64_t{0};
+  Cycle suspended_until = 0;  ///< switch_on_stall
+
+  // Window.
+  std::array<Cycle, kRegisters> ready{};  ///< when registers can be read
+  Ring<Cycle> window;                     ///< commit cycles
+  Ring<Cycle> loads;                      ///< commit cycles
+  Ring<Cycle> stores;                     ///< cycles in which they are written
+  std::vector<Waiting> queues;
+  StoreBuffer store_buffer;
+  Cycle last_issue = 0;
+  Cycle last_commit = 0;
+  Cycle last_written = 0;
+
+  // Account.
+  Cause cause = Cause::kFrontEnd;  ///< why nothing entered in the last cycle that was looked at
+  Cycle wake = 0;                  ///< the first cycle in which that can be otherwise
+  bool counting = false;           ///< behind the warm-up
+  bool done = false;               ///< all that is to be counted has entered
+  bool stopped = false;            ///< nothing is fetched any more
+  std::uint64_t messages_begun = 0;
+  Cycle start = 0;  ///< the cycle after the commit of the last instruction before those that are counted
+  Cycle end = 0;    ///< the cycle after the commit of the last one counted
+  ContextCounters counters;
+  ContextCounters result;  ///< `counters` when it was done
+  MessageTimes message_times;
+
+  /// All that is to be counted has entered. @param stop  and it executes nothing any more
+  void finish(bool stop) {
+    stopped = stopped || stop;
+    if (done) return;
+    done = true;
+    end = last_commit + 1;
+    result = counters;
+    message_times.add(end);
+  }
+  [[nodiscard]] std::size_t in_front() const {  ///< what icount counts
+    std::size_t waiting = buffer.size();
+    for (const Waiting& queue : queues) waiting += queue.size();
+    return waiting;
+  }
+};
+
+/// Address that the caches see. Spaces are shifted against each other as address space randomisation would: buffers that lie at
+/// the same place in every process would otherwise fall into the same sets.
+[[nodiscard]] inline std::uint64_t place(std::uint64_t space, std::uint64_t address) {
+  constexpr std::uint64_t kShiftBytes = 37 * 4096 + 13 * 128;
+  constexpr std::uint64_t kAddressMask = (std::uint64_t{1} << 48) - 1;
+  return space << 48 | ((address + space * kShiftBytes) & kAddressMask);
+}
+
+}  // namespace dpubench::cores

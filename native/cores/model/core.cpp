@@ -1,0 +1,287 @@
+#include "cores/model/core.hpp"
+
+#include <bit>
+#include <string>
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace dpubench::cores {
+
+namespace {
+
+/// Entries that one context may have of a structure.
+std::size_t share(const Description& description, std::size_t entries) {
+  return description.organisation.divided ? entries / description.organisation.contexts : entries;
+}
+
+bool full(const Description& description, std::size_t own, std::size_t all, std::size_t entries) {
+  return (description.organisation.divided ? own : all) >= share(description, entries);
+}
+
+Cycle first_of(const Ring<Cycle>& ring) {
+  return ring.empty() ? kNever : ring.front();
+}
+
+constexpr std::size_t index_of(Kind kind) {
+  return static_cast<std::size_t>(kind);
+}
+
+}  // namespace
+
+Core::Core(const Description& description, std::uint32_t number, std::vector<Load> loads, Hierarchy& hierarchy, const Now& now)
+    : description_(&description),
+      hierarchy_(&hierarchy),
+      instructions_(&hierarchy.instruction_cache(number)),
+      data_(&hierarchy.data_cache(number)),
+      now_(&now),
+      line_shift_(static_cast<std::uint32_t>(std::countr_zero(data_->line_bytes()))),
+      instruction_line_shift_(static_cast<std::uint32_t>(std::countr_zero(instructions_->line_bytes()))),
+      table_(description, now),
+      branches_(description.branches, description.organisation.contexts),
+      queues_used_(description.queues.size()) {
+  if (description.tlbs) translation_.emplace(*description.tlbs);
+  for (std::size_t unit = 0; unit < description.units.size(); ++unit) {
+    for (std::size_t kind = 0; kind < kKinds; ++kind) {
+      if (description.units[unit].executes.at(kind)) units_of_.at(kind).push_back(unit);
+    }
+  }
+  // Unknown instructions execute as integer ones.
+  units_of_.at(index_of(Kind::kUnknown)) = units_of_.at(index_of(Kind::kInteger));
+  for (std::uint32_t i = 0; i < loads.size(); ++i) {
+    contexts_.push_back(std::make_unique<Context>(description, i, std::move(loads[i]),
+                                                  [this, i](const Executed& executed) { warm(*contexts_[i], executed); }));
+    contexts_.back()->counting = contexts_.back()->extent.warm_up_messages == 0;
+  }
+}
+
+bool Core::queue_full(const Context& context, std::size_t queue) const {
+  return full(*description_, context.queues[queue].size(), queues_used_[queue], description_->queues[queue].entries);
+}
+
+/// What an instruction lacks to enter; kNone when it can. @param until  out: the cycle in which that can be otherwise
+Cause Core::lacking(const Context& context, const Fetched& fetched, Cycle now, Cycle& until) const {
+  const bool divided = description_->organisation.divided;
+  // Entries are free in the cycle after their instructions left.
+  const auto freed = [&](auto entry_of) {
+    Cycle first = entry_of(context);
+    if (!divided) {
+      for (const auto& other : contexts_) first = std::min(first, entry_of(*other));
+    }
+    return first == kNever ? now + 1 : std::max(first, now) + 1;
+  };
+  if (full(*description_, context.window.size(), window_used_, description_->window.instructions)) {
+    until = freed([](const Context& c) { return first_of(c.window); });
+    return Cause::kWindow;
+  }
+  if (fetched.load.bytes != 0 && full(*description_, context.loads.size(), loads_used_, description_->window.loads)) {
+    until = freed([](const Context& c) { return first_of(c.loads); });
+    return Cause::kLoads;
+  }
+  if (fetched.store.bytes != 0 && full(*description_, context.stores.size(), stores_used_, description_->window.stores)) {
+    until = freed([](const Context& c) { return first_of(c.stores); });
+    return Cause::kStores;
+  }
+  const auto& units = units_of_[index_of(fetched.what->kind)];
+  if (units.empty()) return Cause::kNone;
+  until = kNever;
+  for (const std::size_t unit : units) {
+    const std::size_t queue = description_->units[unit].queue;
+    if (!queue_full(context, queue)) return Cause::kNone;
+    until =
+        std::min(until, freed([queue](const Context& c) { return c.queues[queue].empty() ? kNever : c.queues[queue].first(); }));
+  }
+  return Cause::kQueue;
+}
+
+/// Keeps account of an instruction that is about to enter. @returns false: it is not simulated any more
+bool Core::begin_instruction(Context& context, const Fetched& fetched) {
+  const Extent& extent = context.extent;
+  const bool limited = extent.messages != 0 || extent.instructions != 0;
+  const bool enough_messages =
+      extent.messages != 0 && fetched.messages != 0 && context.counting && context.counters.messages >= extent.messages;
+  const bool enough_instructions = extent.instructions != 0 && context.counters.instructions >= extent.instructions;
+  if (!context.done && (enough_messages || enough_instructions || (fetched.wrapped && !limited))) {
+    context.finish(!extent.repeat);
+    if (context.stopped) return false;
+  }
+  if (fetched.messages != 0 && !context.done) {
+    context.messages_begun += fetched.messages;
+    if (!context.counting && context.messages_begun > extent.warm_up_messages) {
+      context.counting = true;
+      context.start = context.last_commit + 1;
+      context.counters = {};
+    }
+    if (context.counting) {
+      context.counters.messages += fetched.messages;
+      context.message_times.add(context.last_commit + 1);
+    }
+  }
+  return true;
+}
+
+/// Lets up to `width` instructions of a context enter the window. @returns how many did
+std::uint32_t Core::enter(Context& context, Cycle now, std::uint32_t width) {
+  std::uint32_t entered = 0;
+  context.wake = now + 1;
+  while (entered < width) {
+    if (context.buffer.empty()) {
+      context.cause = context.fetch_cause;
+      context.wake = kNever;  // fetch knows
+      break;
+    }
+    const Fetched& fetched = context.buffer.front();
+    if (fetched.available > now) {
+      context.cause = fetched.delayed_by;
+      context.wake = fetched.available;
+      break;
+    }
+    Cycle until = 0;
+    if (const Cause cause = lacking(context, fetched, now, until); cause != Cause::kNone) {
+      context.cause = cause;
+      context.wake = until;
+      break;
+    }
+    if (!begin_instruction(context, fetched)) {
+      context.buffer.clear();
+      break;
+    }
+    schedule(context, fetched, now);
+    context.buffer.pop();
+    ++entered;
+    if (context.suspended_until > now) break;
+  }
+  if (entered > 0) {
+    context.cause = Cause::kNone;
+    context.wake = now + 1;
+  }
+  return entered;
+}
+
+/// The cycle in which an instruction could issue for all that it reads.
+Cycle Core::operands(const Context& context, const Fetched& fetched, Cycle from) const {
+  const Instruction& what = *fetched.what;
+  const std::uint8_t reads = fetched.store.bytes != 0 ? what.first_data : what.reads;
+  for (std::uint8_t i = 0; i < reads; ++i) from = std::max(from, context.ready[what.read[i]]);
+  if (!description_->organisation.in_order) return from;
+  // In order, and without renaming: what is written must not be on its way any more (a scoreboard).
+  from = std::max(from, context.last_issue);
+  for (std::uint8_t i = 0; i < what.writes; ++i) from = std::max(from, context.ready[what.written[i]]);
+  return from;
+}
+
+Core::Choice Core::choose_unit(const Context& context, const Fetched& fetched, Cycle from) const {
+  const std::size_t kind = index_of(fetched.what->kind == Kind::kUnknown ? Kind::kInteger : fetched.what->kind);
+  const std::uint32_t bytes = std::max(fetched.load.bytes, fetched.store.bytes);
+  Choice best;
+  for (const std::size_t number : units_of_[kind]) {
+    const Unit& unit = description_->units[number];
+    if (queue_full(context, unit.queue)) continue;
+    const Execution& execution = *unit.executes[kind];
+    // Long accesses pass the unit piece by piece.
+    const std::uint32_t pieces = bytes <= unit.access_bytes ? 1 : (bytes + unit.access_bytes - 1) / unit.access_bytes;
+    const Cycle every = Cycle{execution.every_cycles} * pieces;
+    const Cycle issue = table_.find(number, from, every, context.number);
+    if (issue < best.issue)
+      best = {number, issue, every, execution.latency_cycles + Cycle{execution.every_cycles} * (pieces - 1)};
+  }
+  return best;
+}
+
+/// @param at  cycle in which the address is there @returns the cycle in which the data is
+Cycle Core::load(Context& context, const Fetched& fetched, Cycle at) {
+  const std::uint64_t address = place(context.data_space, fetched.load.address);
+  ++context.counters.loads;
+  const StoreBuffer::Answer stores = context.store_buffer.look_up(address, fetched.load.bytes, at, now_->cycle);
+  if (translation_) at += translation_->data(address, at);
+  const Cycle begin = std::max(at, stores.wait);
+  const std::uint64_t first = address >> line_shift_;
+  const std::uint64_t last = (address + fetched.load.bytes - 1) >> line_shift_;
+  Cycle ready = 0;
+  for (std::uint64_t line = first; line <= last; ++line) ready = std::max(ready, data_->load(line, fetched.pc, begin));
+  const Cycle forwarded = std::max(begin, stores.data) + description_->store_forwarding_cycles;
+  if (stores.forwarded) {
+    ++context.counters.forwarded;
+    return forwarded;
+  }
+  if (stores.touched) ready = std::max(ready, forwarded);
+  const bool missed = ready > begin + data_->latency_cycles();
+  if (missed && description_->organisation.policy == Policy::kSwitchOnStall) context.suspended_until = ready;
+  return ready;
+}
+
+void Core::store(Context& context, const Fetched& fetched, Cycle address_ready, Cycle data_ready, Cycle commit) {
+  const std::uint64_t address = place(context.data_space, fetched.store.address);
+  ++context.counters.stores;
+  const std::uint64_t first = address >> line_shift_;
+  const std::uint64_t last = (address + fetched.store.bytes - 1) >> line_shift_;
+  // The line is asked for when the store commits; one store a cycle is written, in order.
+  Cycle written = std::max(commit, context.last_written) + 1;
+  for (std::uint64_t line = first; line <= last; ++line) written = std::max(written, data_->store(line, commit));
+  context.last_written = written;
+  context.stores.push(written);
+  ++stores_used_;
+  context.store_buffer.add(address, fetched.store.bytes, std::max(address_ready, data_ready), written);
+}
+
+/// A mispredicted branch is executed: the front end goes on where it went.
+void Core::resolve(Context& context, const Fetched& fetched, Cycle complete, Cycle now) {
+  if (!fetched.mispredicted) return;
+  context.unresolved = false;
+  context.fetch_from = std::max(complete, now + 1);
+  context.fetch_cause = Cause::kBranch;
+}
+
+void Core::count(ContextCounters& counters, const Fetched& fetched) {
+  ++counters.instructions;
+  ++counters.kinds[index_of(fetched.what->kind)];
+  if (fetched.what->branch == Branch::kNone) return;
+  ++counters.branches;
+  if (fetched.what->branch == Branch::kConditional) ++counters.conditional;
+  if (fetched.mispredicted) ++counters.mispredicted;
+  if (fetched.late_target) ++counters.late_targets;
+}
+
+void Core::schedule(Context& context, const Fetched& fetched, Cycle now) {
+  const Instruction& what = *fetched.what;
+  Cycle complete = now + 1;
+  Cycle issue = now + 1;
+  Cycle data_ready = 0;
+  if (what.kind != Kind::kNop) {
+    const Choice choice = choose_unit(context, fetched, operands(context, fetched, now + 1));
+    if (choice.issue == kNever) {
+      throw Error("the processor '" + description_->name + "' has no unit for instructions of kind '" +
+                  std::string(kKindNames[index_of(what.kind)]) +
+                  "', which the trace has: take a processor that executes them, or another engine");
+    }
+    issue = choice.issue;
+    table_.take(choice.unit, issue, choice.every, context.number);
+    const std::size_t queue = description_->units[choice.unit].queue;
+    context.queues[queue].push(issue);
+    ++queues_used_[queue];
+    context.last_issue = issue;
+    complete = issue + choice.latency;
+    if (fetched.load.bytes != 0) complete = load(context, fetched, complete);
+    if (fetched.store.bytes != 0) {
+      if (translation_) complete += translation_->data(place(context.data_space, fetched.store.address), complete);
+      for (std::uint8_t i = what.first_data; i < what.reads; ++i) data_ready = std::max(data_ready, context.ready[what.read[i]]);
+    }
+  }
+  // A plain store writes nothing but its address, a load the address last.
+  const bool is_plain_store = fetched.store.bytes != 0 && fetched.load.bytes == 0 && what.kind == Kind::kStore;
+  const std::uint8_t first_address = is_plain_store ? 0 : what.first_address;
+  for (std::uint8_t i = 0; i < what.writes; ++i) context.ready[what.written[i]] = i < first_address ? complete : issue + 1;
+  const Cycle commit = table_.commit(std::max({complete, data_ready, context.last_commit}));
+  context.last_commit = commit;
+  context.window.push(commit);
+  ++window_used_;
+  if (fetched.load.bytes != 0) {
+    context.loads.push(commit);
+    ++loads_used_;
+  }
+  if (fetched.store.bytes != 0) store(context, fetched, complete, data_ready, commit);
+  resolve(context, fetched, complete, now);
+  count(context.counters, fetched);
+}
+
+}  // namespace dpubench::cores

@@ -1,0 +1,230 @@
+#include "cores/model/description_memory.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <set>
+
+namespace dpubench::cores {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr std::size_t kMaxCaches = 8;
+constexpr double kMaxSizeBytes = 4.0 * (1U << 30);
+
+/// Text of a whole number of bytes, for messages.
+std::string bytes(std::uint64_t count) {
+  return std::to_string(count) + " bytes";
+}
+
+void check_geometry(const Fields& fields, const CacheLevel& cache) {
+  if (!std::has_single_bit(cache.line_bytes)) return fields.fault("line_bytes", bytes(cache.line_bytes) + " is no power of two");
+  const std::uint64_t way_bytes = std::uint64_t{cache.line_bytes} * cache.ways;
+  if (cache.size_bytes % way_bytes != 0 || cache.size_bytes == 0) {
+    return fields.fault("size_bytes", bytes(cache.size_bytes) + " cannot be divided into " + std::to_string(cache.ways) +
+                                          " ways of lines of " + bytes(cache.line_bytes));
+  }
+  if (cache.replacement == Replacement::kPlru && !std::has_single_bit(cache.ways)) {
+    fields.fault("replacement", "plru is a tree, and needs a power of two of ways");
+  }
+}
+
+void read_prefetch(protocol::Reader& reader, const Fields& cache, CacheLevel& into) {
+  if (!cache.has("prefetch")) return;
+  const Fields fields(reader, cache.json()["prefetch"], cache.at("prefetch"));
+  if (!reader.object(fields.json(), fields.where(), {"kind", "lines"})) return;
+  fields.choice<Prefetch>("kind", into.prefetch, {{"next-line", Prefetch::kNextLine}, {"stride", Prefetch::kStride}});
+  fields.number("lines", into.prefetch_lines, 1, 32);
+}
+
+void read_cache(protocol::Reader& reader, const Fields& fields, CacheLevel& into) {
+  fields.maybe_boolean("ideal", into.ideal);
+  if (into.ideal) {
+    reader.object(fields.json(), fields.where(), {"ideal", "latency_cycles"});
+    return fields.number("latency_cycles", into.latency_cycles, 1, 1000);
+  }
+  if (!reader.object(fields.json(), fields.where(),
+                     {"ideal", "size_bytes", "ways", "line_bytes", "latency_cycles", "replacement", "miss_registers", "shared_by",
+                      "bytes_per_cycle", "prefetch", "next"})) {
+    return;
+  }
+  fields.number("size_bytes", into.size_bytes, 1, kMaxSizeBytes);
+  fields.number("ways", into.ways, 1, 64);
+  fields.number("line_bytes", into.line_bytes, 8, 1024);
+  fields.number("latency_cycles", into.latency_cycles, 1, 1000);
+  fields.choice<Replacement>("replacement", into.replacement,
+                             {{"lru", Replacement::kLru}, {"plru", Replacement::kPlru}, {"random", Replacement::kRandom}});
+  fields.number("miss_registers", into.miss_registers, 1, 256);
+  fields.maybe_number("shared_by", into.shared_by, 1, kMaxCores);
+  fields.maybe_number("bytes_per_cycle", into.bytes_per_cycle, 0, 4096);
+  read_prefetch(reader, fields, into);
+  check_geometry(fields, into);
+}
+
+/// Index of the cache called `name`, of those in `names`.
+std::optional<std::size_t> index_of(const std::vector<CacheLevel>& caches, const std::string& name) {
+  const auto found = std::find_if(caches.begin(), caches.end(), [&](const CacheLevel& cache) { return cache.name == name; });
+  if (found == caches.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - caches.begin());
+}
+
+void link_caches(protocol::Reader& reader, const Fields& caches, Description& into) {
+  for (CacheLevel& cache : into.caches) {
+    const Fields fields(reader, caches.json()[cache.name], caches.at(cache.name.c_str()));
+    if (cache.ideal || !fields.json().is_object()) continue;
+    std::string next;
+    fields.text("next", next);
+    if (next.empty() || next == "memory") continue;
+    const auto index = index_of(into.caches, next);
+    if (!index) {
+      fields.fault("next", "there is no cache '" + next + "', and it is not memory");
+    } else {
+      cache.next = *index;
+    }
+  }
+}
+
+/// What a cache and the one behind it have to agree upon.
+void check_neighbours(protocol::Reader& reader, const Fields& caches, const Description& into) {
+  for (const CacheLevel& cache : into.caches) {
+    const Fields fields(reader, caches.json()[cache.name], caches.at(cache.name.c_str()));
+    std::set<std::size_t> seen;
+    std::size_t level = cache.next;
+    while (level != kMemory && seen.insert(level).second) level = into.caches.at(level).next;
+    if (level != kMemory) {
+      fields.fault("next", "goes in a circle: misses of '" + cache.name + "' never reach memory");
+      continue;
+    }
+    if (into.organisation.cores % cache.shared_by != 0) {
+      fields.fault("shared_by", std::to_string(into.organisation.cores) + " cores cannot be divided into groups of " +
+                                    std::to_string(cache.shared_by));
+    }
+    if (cache.next == kMemory) continue;
+    const CacheLevel& next = into.caches.at(cache.next);
+    if (next.ideal) continue;
+    if (next.shared_by % cache.shared_by != 0) {
+      fields.fault("shared_by", "is " + std::to_string(cache.shared_by) + ", and '" + next.name + "' behind it is shared by " +
+                                    std::to_string(next.shared_by));
+    }
+    if (next.line_bytes != cache.line_bytes) {
+      fields.fault("line_bytes", "is " + std::to_string(cache.line_bytes) + ", and that of '" + next.name + "' behind it " +
+                                     std::to_string(next.line_bytes));
+    }
+    if (next.latency_cycles < cache.latency_cycles) {
+      fields.fault("latency_cycles",
+                   "is longer than that of '" + next.name + "' behind it: latencies are from the load to its data");
+    }
+  }
+}
+
+void read_first_levels(const Fields& whole, Description& into) {
+  for (const auto& [key, index] : {std::pair{"instruction_cache", &into.instruction_cache}, {"data_cache", &into.data_cache}}) {
+    std::string name;
+    whole.text(key, name);
+    const auto found = index_of(into.caches, name);
+    if (!found) {
+      whole.fault(key, "there is no cache '" + name + "'");
+    } else {
+      *index = *found;
+    }
+  }
+}
+
+void read_caches(protocol::Reader& reader, const Fields& whole, Description& into) {
+  if (!whole.has("caches")) return whole.fault("caches", "is missing");
+  const Fields caches(reader, whole.json()["caches"], whole.at("caches"));
+  if (!caches.json().is_object() || caches.json().empty() || caches.json().size() > kMaxCaches) {
+    return whole.fault("caches", "must be an object of 1 to " + std::to_string(kMaxCaches) + " caches");
+  }
+  for (const auto& [name, value] : caches.json().items()) {
+    CacheLevel cache;
+    cache.name = name;
+    if (name == "memory") {
+      whole.fault("caches", "memory is no name of a cache");
+    } else if (!value.is_object()) {
+      caches.fault(name.c_str(), "must be an object");
+    } else {
+      read_cache(reader, Fields(reader, value, caches.at(name.c_str())), cache);
+    }
+    into.caches.push_back(cache);
+  }
+  link_caches(reader, caches, into);
+  read_first_levels(whole, into);
+  check_neighbours(reader, caches, into);
+}
+
+void read_tlb(protocol::Reader& reader, const Fields& tlbs, const char* key, bool second, TlbLevel& into) {
+  if (!tlbs.has(key)) return tlbs.fault(key, "is missing");
+  const Fields fields(reader, tlbs.json()[key], tlbs.at(key));
+  std::set<std::string_view> known = {"entries", "ways"};
+  if (second) known.insert("latency_cycles");
+  if (!reader.object(fields.json(), fields.where(), known)) return;
+  fields.number("entries", into.entries, 1, 1U << 16);
+  fields.number("ways", into.ways, 1, 4096);
+  if (second) fields.number("latency_cycles", into.latency_cycles, 0, 1000);
+  if (into.entries % into.ways != 0) {
+    fields.fault("entries",
+                 std::to_string(into.entries) + " entries cannot be divided into " + std::to_string(into.ways) + " ways");
+  }
+}
+
+void read_tlbs(protocol::Reader& reader, const Fields& whole, Description& into) {
+  if (!whole.has("tlbs")) return;
+  const Fields fields(reader, whole.json()["tlbs"], whole.at("tlbs"));
+  if (!reader.object(fields.json(), fields.where(), {"page_bytes", "instruction", "data", "second", "walk_cycles"})) return;
+  Tlbs tlbs;
+  fields.number("page_bytes", tlbs.page_bytes, 1024, 1U << 30);
+  if (!std::has_single_bit(tlbs.page_bytes)) fields.fault("page_bytes", bytes(tlbs.page_bytes) + " is no power of two");
+  read_tlb(reader, fields, "instruction", false, tlbs.instruction);
+  read_tlb(reader, fields, "data", false, tlbs.data);
+  if (fields.has("second")) read_tlb(reader, fields, "second", true, tlbs.second.emplace());
+  fields.number("walk_cycles", tlbs.walk_cycles, 0, 10000);
+  into.tlbs = tlbs;
+}
+
+void read_memory(protocol::Reader& reader, const Fields& whole, Memory& into) {
+  if (!whole.has("memory")) return whole.fault("memory", "is missing");
+  const Fields fields(reader, whole.json()["memory"], whole.at("memory"));
+  if (!reader.object(fields.json(), fields.where(), {"latency_ns", "banks", "bank_busy_ns", "bandwidth_gbps"})) return;
+  fields.number("latency_ns", into.latency_ns, 1, 100000);
+  fields.number("banks", into.banks, 1, 4096);
+  fields.number("bank_busy_ns", into.bank_busy_ns, 0, 100000);
+  fields.number("bandwidth_gbps", into.bandwidth_gbps, 0.01, 1e6);
+}
+
+void read_dma(protocol::Reader& reader, const Fields& whole, Description& into) {
+  if (!whole.has("dma")) return;
+  const Fields fields(reader, whole.json()["dma"], whole.at("dma"));
+  if (!reader.object(fields.json(), fields.where(), {"line_rate_gbps", "frame_bytes", "gap_bytes", "ring_frames", "deliver"}))
+    return;
+  Dma dma;
+  std::string deliver;
+  fields.number("line_rate_gbps", dma.line_rate_gbps, 0.001, 10000);
+  fields.number("frame_bytes", dma.frame_bytes, 1, 65536);
+  fields.maybe_number("gap_bytes", dma.gap_bytes, 0, 1024);
+  fields.maybe_number("ring_frames", dma.ring_frames, 1, 1U << 20);
+  fields.text("deliver", deliver);
+  if (deliver != "memory" && !deliver.empty()) {
+    const auto level = index_of(into.caches, deliver);
+    if (!level) {
+      fields.fault("deliver", "is '" + deliver + "', and must be memory or the name of a cache");
+    } else if (into.caches.at(*level).ideal || *level == into.instruction_cache || *level == into.data_cache) {
+      fields.fault("deliver", "frames cannot come into '" + deliver + "': it is ideal, or a cache of the first level");
+    } else {
+      dma.level = *level;
+    }
+  }
+  into.dma = dma;
+}
+
+}  // namespace
+
+void read_memory_system(protocol::Reader& reader, const Fields& whole, Description& into) {
+  read_caches(reader, whole, into);
+  read_tlbs(reader, whole, into);
+  read_memory(reader, whole, into.memory);
+  read_dma(reader, whole, into);
+}
+
+}  // namespace dpubench::cores

@@ -1,0 +1,12 @@
+// The part of a processor description that lies behind the core: caches, TLBs, memory, DMA.
+#pragma once
+
+#include "cores/model/description.hpp"
+#include "cores/model/fields.hpp"
+
+namespace dpubench::cores {
+
+/// Reads `caches`, `instruction_cache`, `data_cache`, `tlbs`, `memory` and `dma` of `whole`; faults go to `reader`.
+void read_memory_system(protocol::Reader& reader, const Fields& whole, Description& into);
+
+}  // namespace dpubench::cores

@@ -1,0 +1,62 @@
+// The cycles ahead: which issue slots, units and commit slots of them are taken.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "cores/model/calendar.hpp"
+#include "cores/model/description.hpp"
+
+namespace dpubench::cores {
+
+/// Instructions book in the order in which they enter the window, each the first cycle that suits it. So an older one never loses
+/// a slot to a younger one, which is what a scheduler that picks the oldest instruction first comes to.
+class IssueTable {
+ public:
+  IssueTable(const Description& description, const Now& now);
+
+  /// The first cycle from `from` on in which `context` may issue and a unit of kind `unit` is free for `every` cycles.
+  [[nodiscard]] Cycle find(std::size_t unit, Cycle from, Cycle every, std::uint32_t context) const;
+  void take(std::size_t unit, Cycle at, Cycle every, std::uint32_t context);
+  /// Books a commit slot in the first cycle from `from` on that has one.
+  Cycle commit(Cycle from);
+
+ private:
+  // Instructions that wait for many misses one after the other issue farther ahead than this, and take no slot from anybody.
+  static constexpr unsigned kAheadLog2 = 14;
+  static constexpr Cycle kAhead = Cycle{1} << kAheadLog2;
+
+  struct Slots {
+    std::uint32_t lap = ~std::uint32_t{0};  ///< of the ring; any other makes the rest stale
+    std::uint8_t issued = 0;
+    std::uint8_t owner = 0;  ///< FGMT: the context that has the cycle, from 1 on
+    std::uint8_t committed = 0;
+    std::array<std::uint8_t, kMaxUnits> units{};
+  };
+
+  [[nodiscard]] const Slots* at(Cycle cycle) const {
+    const Slots& slots = ring_[cycle & (kAhead - 1)];
+    return slots.lap == static_cast<std::uint32_t>(cycle >> kAheadLog2) ? &slots : nullptr;
+  }
+  Slots& fresh(Cycle cycle) {
+    Slots& slots = ring_[cycle & (kAhead - 1)];
+    const auto lap = static_cast<std::uint32_t>(cycle >> kAheadLog2);
+    if (slots.lap != lap) {
+      slots = {};
+      slots.lap = lap;
+    }
+    return slots;
+  }
+  [[nodiscard]] bool suits(std::size_t unit, Cycle cycle, Cycle every, std::uint32_t context) const;
+
+  const Now* now_;
+  std::vector<Slots> ring_;
+  std::array<std::uint8_t, kMaxUnits> counts_{};
+  std::uint32_t issue_width_;
+  std::uint32_t commit_width_;
+  std::uint32_t turns_;  ///< FGMT strict: contexts, else 1
+  bool owned_;           ///< FGMT: one context issues in a cycle
+};
+
+}  // namespace dpubench::cores

@@ -1,0 +1,42 @@
+#include "cores/model/memory.hpp"
+
+#include <cmath>
+
+namespace dpubench::cores {
+
+namespace {
+/// 1 Gb/s is 125 bytes in a microsecond, which are `clock_mhz` cycles.
+constexpr double kBytesPerUsPerGbps = 125;
+}  // namespace
+
+MainMemory::MainMemory(const Description& description, std::uint32_t line_bytes, const Now& now)
+    : line_bytes_(line_bytes),
+      latency_cycles_(static_cast<Cycle>(std::ceil(description.cycles_of_ns(description.memory.latency_ns)))),
+      bank_busy_cycles_(static_cast<Cycle>(std::ceil(description.cycles_of_ns(description.memory.bank_busy_ns)))),
+      banks_(description.memory.banks, Places(1, now)),
+      bus_(description.memory.bandwidth_gbps * kBytesPerUsPerGbps / description.clock_mhz, now) {}
+
+Cycle MainMemory::book(std::uint64_t line, Cycle at) {
+  Cycle waiting = 0;
+  if (bank_busy_cycles_ > 0) {
+    Places& bank = banks_[line % banks_.size()];
+    const Cycle begin = bank.first_gap(at, bank_busy_cycles_);
+    bank.take(begin, begin + bank_busy_cycles_);
+    waiting = begin - at;
+  }
+  return waiting + bus_.take(at + waiting, line_bytes_);
+}
+
+Cycle MainMemory::read(std::uint64_t line, Cycle at, bool /*demand*/) {
+  const Cycle waiting = book(line, at);
+  ++counters_.reads;
+  counters_.waiting_cycles += waiting;
+  return at + waiting + latency_cycles_;
+}
+
+void MainMemory::write_back(std::uint64_t line, Cycle at) {
+  book(line, at);
+  ++counters_.writes;
+}
+
+}  // namespace dpubench::cores

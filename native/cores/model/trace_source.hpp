@@ -1,0 +1,38 @@
+// The instructions of a trace as the model takes them.
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "cores/model/source.hpp"
+#include "cores/trace/reader.hpp"
+
+namespace dpubench::cores {
+
+/// Streams a trace of aarch64: some blocks at a time, never the whole.
+class TraceSource final : public InstructionSource {
+ public:
+  /// @throws Error of the reader, naming the folder
+  explicit TraceSource(const std::filesystem::path& folder);
+
+  std::span<const Executed> next() override;
+  void rewind() override;
+  [[nodiscard]] const TraceHead& head() const { return reader_.head(); }
+
+ private:
+  const std::vector<Instruction>& decoded(const Block& block);
+  void append_pending(std::uint64_t next_pc);
+
+  TraceReader reader_;
+  std::vector<std::vector<Instruction>> decoded_;  ///< by number of the block; empty: not executed yet
+  std::vector<Executed> executed_;
+  std::vector<Access> accesses_;
+  // The block read last: where its last instruction goes is known when the next one is read.
+  const Block* pending_ = nullptr;
+  std::vector<Access> pending_accesses_;
+  std::uint16_t pending_messages_ = 0;
+  std::uint16_t messages_ = 0;  ///< that begin with the next block
+  bool over_ = false;
+};
+
+}  // namespace dpubench::cores

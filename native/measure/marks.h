@@ -1,0 +1,10 @@
+/* Numbers of the hint instructions that mark what of a program is traced. C, for a plugin of an emulator reads them too. */
+#ifndef DPUBENCH_MARKS_H
+#define DPUBENCH_MARKS_H
+
+/* Hint instructions of aarch64 that mark regions: `hint #0x50` and so on; no-ops on every processor (Arm ARM, C6.2.126). */
+#define DPUBENCH_HINT_OPEN 0x50
+#define DPUBENCH_HINT_CLOSE 0x51
+#define DPUBENCH_HINT_MESSAGE 0x52
+
+#endif

@@ -1,0 +1,94 @@
+// The frame of a program that works on commands after its job: dpubench-server and dpubench-traffic.
+#pragma once
+
+#include <cstdint>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/error.hpp"
+#include "datapath/commands.hpp"
+#include "datapath/ports/port.hpp"
+#include "datapath/workloads/workload.hpp"
+#include "measure/clock.hpp"
+#include "programs/frame.hpp"
+#include "protocol/deadline.hpp"
+
+namespace dpubench::programs {
+
+inline nlohmann::json event(const char* name, nlohmann::json fields) {
+  fields["event"] = name;
+  return fields;
+}
+
+/// @tparam Job with time_limit_s
+template <class Job>
+class SessionProgram : public Program {
+ public:
+  using Program::Program;
+
+ protected:
+  void begin() final { commands_.emplace(STDIN_FILENO); }
+  [[nodiscard]] nlohmann::json catalog(const EngineCatalog& engines) const final {
+    return {{"workloads", datapath::workload_catalog(engines)}, {"ports", datapath::port_catalog()}};
+  }
+  int run(const EngineCatalog& engines, protocol::EventWriter& events, int out_fd) final;
+
+  /// @throws Error
+  [[nodiscard]] virtual Job parse(std::string_view text) const = 0;
+  /// Prepares, tells `ready`, and obeys commands until they end. @param working set once it is ready: what fails from then on is
+  /// a failure of the work, and of what was to be prepared before @param phase for a failure; kept up to date @return trials done
+  virtual std::uint64_t work(const Job& job, const EngineCatalog& engines, protocol::EventWriter& events, std::string& phase,
+                             bool& working) = 0;
+
+  [[nodiscard]] datapath::Commands& commands() { return *commands_; }
+  /// Tells of progress by the event of that name. @param begun what is being prepared
+  static void tell_begun(protocol::EventWriter& events, std::string_view begun, std::string& phase) {
+    phase = begun == "ports" ? "ports" : "prepare";
+    events.write({{"event", "progress"}, {"phase", begun}, {"done", 0}, {"of", 1}});
+  }
+
+ private:
+  std::optional<datapath::Commands> commands_;
+};
+
+template <class Job>
+int SessionProgram<Job>::run(const EngineCatalog& engines, protocol::EventWriter& events, int out_fd) {
+  Job job;
+  try {
+    const auto text = commands_->next();
+    if (!text) throw Error("standard input ended before there was a job");
+    job = parse(*text);
+  } catch (const Error& error) {
+    return refuse(events, error.what());
+  }
+  const protocol::Deadline deadline(job.time_limit_s, events, out_fd);
+  const auto& clock = measure::Clock::instance();
+  const std::uint64_t start = clock.ticks();
+  std::string phase = "prepare";
+  bool working = false;
+  std::uint64_t trials = 0;
+  try {
+    trials = work(job, engines, events, phase, working);
+  } catch (const std::exception& error) {
+    events.failure(phase, error.what());
+    std::cerr << name() << ": " << error.what() << '\n';
+    return working ? kFailed : kNothingRan;
+  }
+  events.write({{"event", "done"},
+                {"trials", trials},
+                {"failures", events.failures()},
+                {"elapsed_s", clock.to_ns(clock.ticks() - start) * 1e-9},
+                {"clock",
+                 {{"source", clock.source_name()},
+                  {"hz", clock.hz()},
+                  {"overhead_ns", clock.overhead_ns()},
+                  {"resolution_ns", clock.resolution_ns()},
+                  {"cross_check_ppm", clock.cross_check_ppm()}}}});
+  return events.failures() == 0 ? 0 : kFailed;
+}
+
+}  // namespace dpubench::programs

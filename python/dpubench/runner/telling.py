@@ -1,0 +1,60 @@
+"""What the end of a run says on the terminal, whatever its study: what failed, where its report is, where to go on."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from dpubench.errors import UserError
+from dpubench.studies import Study
+
+#: A summary has so many lines at most, unless failures need more.
+SUMMARY_LINES: Final = 20
+
+
+def named(path: Path) -> str:
+    """How a command names this run: by name where it is found by name, else by path."""
+    default = Path(os.environ.get("DPUBENCH_RESULTS", "results"))
+    return path.name if path.parent.resolve() == default.resolve() else str(path)
+
+
+def write_report(study: Study, analysed: list[Any], path: Path) -> Path | None:
+    """The run's HTML report; None, with the reason on standard error, when it cannot be written."""
+    file = path / "report.html"
+    try:
+        study.write_report(analysed, file)
+    except (UserError, ValueError, OSError) as error:
+        # The measurement is done and kept: a report that cannot be written must not make it look lost.
+        print(f"dpubench: no report: {error}; try `dpubench report {named(path)}`", file=sys.stderr)
+        return None
+    return file
+
+
+def failure_lines(failures: Sequence[dict[str, Any]], room: int, path: Path) -> list[str]:
+    """What failed and why, wrapped to the terminal; where even ``room`` lines do not hold it, where the rest is."""
+    width = max(shutil.get_terminal_size((120, 24)).columns, 60)
+    lines: list[str] = []
+    for failure in failures:
+        told = f"failed: {failure.get('point', failure.get('group', 'the run'))}: {failure['message']}"
+        # A point's name and paths are copied from here: they are not broken.
+        lines += textwrap.wrap(" ".join(told.split()), width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    if len(lines) <= room:
+        return lines
+    return [*lines[: room - 1], f"  ... the rest of the reasons: dpubench show {named(path)}"]
+
+
+def tail_lines(path: Path, report: Path | None, left_out: int = 0) -> list[str]:
+    """Where to go on."""
+    lines = [f"left out: {left_out} things, listed in the report and in run.json"] if left_out else []
+    lines += [f"report: {report}"] if report is not None else [f"results: {path}"]
+    return [*lines, f"next: dpubench show {named(path)}"]
+
+
+def summary_event(path: Path, report: Path | None, status: int, failures: int, points: int) -> dict[str, Any]:
+    """The summary of ``--json``."""
+    return {"event": "summary", "run": str(path), "report": str(report or ""), "status": status, "failures": failures, "points": points}
