@@ -1,4 +1,4 @@
-#include "cores/trace/region.hpp"
+#include "measure/region.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace dpubench::cores {
+namespace dpubench::measure {
 namespace {
 
 [[gnu::noinline]] int marked(int messages) {
@@ -43,4 +43,4 @@ TEST(Region, MarksDoNothingOnAProcessorAndAreInTheCode) {
 }
 
 }  // namespace
-}  // namespace dpubench::cores
+}  // namespace dpubench::measure
