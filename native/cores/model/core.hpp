@@ -70,7 +70,6 @@ class Core {
   void resolve(Context& context, const Fetched& fetched, Cycle complete, Cycle now);
 
   const Description* description_;
-  Hierarchy* hierarchy_;
   Cache* instructions_;
   Cache* data_;
   const Now* now_;

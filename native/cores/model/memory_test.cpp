@@ -195,7 +195,7 @@ TEST(DmaAgent, TakesBandwidthFromTheCores) {
   const json result = run(description, {&program});
   EXPECT_NEAR(result["cycles"].get<double>(), 2.0 * static_cast<double>(quiet), 0.02 * static_cast<double>(quiet));
   EXPECT_EQ(result["dma"]["lost"], 0);
-  EXPECT_NEAR(result["dma"]["frames"].get<double>(), result["cycles"].get<double>() / 64, 3);
+  EXPECT_NEAR(result["dma"]["frames"].get<double>(), result["cycles"].get<double>() / 64, 5);
 }
 
 TEST(DmaAgent, LosesFramesThatMemoryCannotTake) {
@@ -204,9 +204,13 @@ TEST(DmaAgent, LosesFramesThatMemoryCannotTake) {
   description["dma"] = {{"line_rate_gbps", 16}, {"frame_bytes", 64}, {"gap_bytes", 0}, {"ring_frames", 8}, {"deliver", "memory"}};
   const Program program = chase(500, 1);
   const json result = run(description, {&program});
-  // In and out make 32 Gb/s of 8: three of four frames are lost.
+  // A frame takes 128 cycles of the bus, in and out, and one comes every 32: without the core three of four would be lost. The
+  // core's load waits behind at most eight frames' time and takes 64 cycles of 100 to 356, so that between 64 and 18 % of the bus
+  // are its own.
   const double lost = result["dma"]["lost"].get<double>() / result["dma"]["frames"].get<double>();
-  EXPECT_NEAR(lost, 0.75, 0.02);
+  EXPECT_GT(lost, 0.75);
+  EXPECT_LT(lost, 1 - 0.25 * (1 - 0.64));
+  EXPECT_GT(result["cycles"], 500U * 200);
 }
 
 TEST(DmaAgent, FramesThatComeIntoTheCacheAreFoundThere) {
