@@ -65,6 +65,20 @@ TEST(FgmtSkipNotReady, ChainsOfSeveralContextsFillTheCycles) {
   EXPECT_LE(cycles, 4000 + kFrame + 20);
 }
 
+TEST(FgmtSkipNotReady, IsNoWorseThanStrict) {
+  // Where contexts wait now and then, their cycles are the others'.
+  json description = threads(4, "strict", 2);
+  description["caches"]["d"] = cache(4096, 4, 2, "memory");
+  Program program;
+  for (unsigned i = 0; i < 400; ++i) {
+    program.load(1, 1, 0x10000 + 0x40 * (i % 128));
+    for (std::uint8_t k = 2; k < 12; ++k) program.integer(k, {static_cast<std::uint8_t>(k - 1)});
+  }
+  const std::uint64_t strict = total(description, program);
+  description["organisation"]["policy"] = "skip_not_ready";
+  EXPECT_LT(total(description, program), strict);
+}
+
 TEST(FgmtSwitchOnStall, MissesOfOneContextAreAnothersCycles) {
   json description = threads(2, "switch_on_stall", 8);
   description["caches"]["d"] = cache(4096, 4, 2, "memory");
