@@ -23,7 +23,7 @@ from dpubench.programs import OPERATORS
 from dpubench.results import text
 from dpubench.workers.process import WorkerFault
 
-from benchmarks import bare, datapath, device, instrument, orientation, overhead, portable, startup
+from benchmarks import bare, cores, datapath, device, instrument, orientation, overhead, portable, startup
 from benchmarks.apart import Apart
 from benchmarks.common import ROOT, Bench, Claim
 
@@ -35,6 +35,7 @@ PARTS: dict[str, Part] = {
     "portable": portable.measure,
     "device": device.measure,
     "datapath": datapath.measure,
+    "cores": cores.measure,
     "instrument": instrument.measure,
     "orientation": orientation.measure,
 }

@@ -13,6 +13,7 @@ OPERATORS = "dpubench-operators"
 AGENT = "dpubench-agent"
 SERVER = "dpubench-server"
 TRAFFIC = "dpubench-traffic"
+CORES = "dpubench-cores"
 TRACE_PLUGIN = "libdpubench-trace.so"
 
 

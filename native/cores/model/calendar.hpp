@@ -24,27 +24,17 @@ class Places {
   /// The first cycle from `at` on in which a place is free.
   [[nodiscard]] Cycle first_free(Cycle at) {
     std::erase_if(taken_, [this](const Stretch& s) { return s.end <= now_->cycle; });
-    if (taken_.size() < places_) return at;
-    for (;;) {
-      std::size_t busy = 0;
-      Cycle first_end = ~Cycle{0};
-      for (const Stretch& s : taken_) {
-        if (s.begin > at || s.end <= at) continue;
-        ++busy;
-        first_end = std::min(first_end, s.end);
-      }
-      if (busy < places_) return at;
-      at = first_end;
-    }
+    return taken_.size() < places_ ? at : free_from(at);
   }
   /// The first cycle from `at` on from which a place is free for `cycles`.
   [[nodiscard]] Cycle first_gap(Cycle at, Cycle cycles) {
+    at = first_free(at);
     for (;;) {
-      at = first_free(at);
+      at = free_from(at);
       // A stretch that begins within the gap takes a place that is free at its beginning, unless that is the last.
       Cycle again = 0;
       for (const Stretch& s : taken_) {
-        if (s.begin > at && s.begin < at + cycles && first_free(s.begin) != s.begin) again = std::max(again, s.begin + 1);
+        if (s.begin > at && s.begin < at + cycles && free_from(s.begin) != s.begin) again = std::max(again, s.begin + 1);
       }
       if (again == 0) return at;
       at = again;
@@ -57,6 +47,20 @@ class Places {
     Cycle begin;
     Cycle end;
   };
+  [[nodiscard]] Cycle free_from(Cycle at) const {
+    for (;;) {
+      std::size_t busy = 0;
+      Cycle first_end = ~Cycle{0};
+      for (const Stretch& s : taken_) {
+        if (s.begin > at || s.end <= at) continue;
+        ++busy;
+        first_end = std::min(first_end, s.end);
+      }
+      if (busy < places_) return at;
+      at = first_end;
+    }
+  }
+
   std::size_t places_;
   const Now* now_;
   std::vector<Stretch> taken_;

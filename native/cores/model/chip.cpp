@@ -48,6 +48,7 @@ Chip::Chip(const Description& description, std::vector<Load> loads, std::vector<
   }
   if (description_.dma) {
     dma_.emplace(description_, std::move(buffers), hierarchy_);
+    hierarchy_.memory().call_before_requests([this](Cycle at) { dma_->advance(at); });
   } else if (!buffers.empty()) {
     throw Error("there are buffers for frames, and the processor '" + description_.name + "' has no DMA agent");
   }

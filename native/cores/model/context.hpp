@@ -145,7 +145,11 @@ struct Context {
     if (done) return;
     done = true;
     end = last_commit + 1;
-    result = counters;
+    if (counting) {
+      result = counters;
+    } else {
+      start = end;  // its warm-up was all that there was
+    }
     message_times.add(end);
   }
   [[nodiscard]] std::size_t in_front() const {  ///< what icount counts

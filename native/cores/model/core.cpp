@@ -31,7 +31,6 @@ constexpr std::size_t index_of(Kind kind) {
 
 Core::Core(const Description& description, std::uint32_t number, std::vector<Load> loads, Hierarchy& hierarchy, const Now& now)
     : description_(&description),
-      hierarchy_(&hierarchy),
       instructions_(&hierarchy.instruction_cache(number)),
       data_(&hierarchy.data_cache(number)),
       now_(&now),

@@ -53,6 +53,7 @@ class Core {
   std::uint32_t fetch(Context& context, Cycle now, std::uint32_t width);
   bool fetch_line(Context& context, std::uint64_t address, Cycle now);
   bool fetch_branch(Context& context, const Executed& executed, Fetched& fetched, Cycle now);
+  [[nodiscard]] Cycle silent_until(const Context& context, Cycle now) const;
   [[nodiscard]] Cycle next_cycle(Cycle now, bool active);
   void warm(Context& context, const Executed& executed);
 
@@ -70,7 +71,6 @@ class Core {
   void resolve(Context& context, const Fetched& fetched, Cycle complete, Cycle now);
 
   const Description* description_;
-  Hierarchy* hierarchy_;
   Cache* instructions_;
   Cache* data_;
   const Now* now_;

@@ -21,9 +21,12 @@ class DmaAgent {
   /// @param buffers  used in turn; those of the agent itself, which no core ever looks at, when there are none
   DmaAgent(const Description& description, std::vector<FrameBuffers> buffers, Hierarchy& hierarchy);
 
-  /// Moves all frames that arrive up to `now`.
-  void advance(Cycle now) {
-    while (next_arrival_ <= now) move_frame();
+  /// Moves all frames that arrive up to `at`, which may be ahead of the time of the chip.
+  void advance(Cycle at) {
+    if (moving_) return;  // memory, asked by the agent itself
+    moving_ = true;
+    while (next_arrival_ <= at) move_frame();
+    moving_ = false;
   }
   [[nodiscard]] const DmaCounters& counters() const { return counters_; }
   void reset_counters() { counters_ = {}; }
@@ -41,6 +44,7 @@ class DmaAgent {
   std::uint64_t fractions_per_frame_;
   std::uint64_t frame_ = 0;
   Cycle next_arrival_ = 0;
+  bool moving_ = false;
   Cycle busy_until_ = 0;  ///< memory with what was moved so far
   DmaCounters counters_;
 };

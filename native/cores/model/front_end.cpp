@@ -227,6 +227,16 @@ Cycle Core::next_cycle(Cycle now, bool active) {
   return next;
 }
 
+/// The first cycle behind `now` in which a context may let an instruction enter, or an earlier one.
+Cycle Core::silent_until(const Context& context, Cycle now) const {
+  const Cycle depth = description_->widths.depth_cycles;
+  if (context.stopped) return kNever;
+  if (context.buffer.empty()) return (context.unresolved ? now + 1 : std::max(context.fetch_from, now + 1)) + depth;
+  const bool is_full = context.cause == Cause::kWindow || context.cause == Cause::kQueue || context.cause == Cause::kLoads ||
+                       context.cause == Cause::kStores;
+  return std::max(context.buffer.front().available, is_full ? context.wake : now + 1);
+}
+
 /// Leaves caches and predictors as the instruction would.
 void Core::warm(Context& context, const Executed& executed) {
   const std::uint64_t pc = place(context.code_space, executed.pc);
@@ -260,6 +270,9 @@ Cycle Core::step(Cycle now) {
       context->finish(true);
       active = true;
     }
+  }
+  if (description_->organisation.policy == Policy::kSkipNotReady) {
+    for (const auto& context : contexts_) table_.be_silent(context->number, silent_until(*context, now));
   }
   return next_cycle(now, active);
 }

@@ -8,20 +8,30 @@ IssueTable::IssueTable(const Description& description, const Now& now)
       issue_width_(description.widths.issue),
       commit_width_(description.widths.commit),
       turns_(description.organisation.policy == Policy::kStrict ? description.organisation.contexts : 1),
+      contexts_(description.organisation.contexts),
       owned_(description.organisation.policy == Policy::kSkipNotReady ||
-             description.organisation.policy == Policy::kSwitchOnStall) {
+             description.organisation.policy == Policy::kSwitchOnStall),
+      skipped_(description.organisation.policy == Policy::kSkipNotReady) {
   for (std::size_t i = 0; i < description.units.size(); ++i)
     counts_.at(i) = static_cast<std::uint8_t>(description.units[i].count);
 }
 
+/// FGMT: whether a cycle that `owner` (0: nobody) has can be the context's.
+bool IssueTable::may_have(Cycle cycle, std::uint8_t owner, std::uint32_t context) const {
+  if (owner != 0) return owner == context + 1;
+  if (!skipped_) return true;
+  // What enters in cycle e issues from e + 1 on.
+  const auto turn = static_cast<std::uint32_t>(cycle % contexts_);
+  return turn == context || cycle <= silent_until_[turn];
+}
+
 bool IssueTable::suits(std::size_t unit, Cycle cycle, Cycle every, std::uint32_t context) const {
-  if (const Slots* const slots = at(cycle)) {
-    if (slots->issued >= issue_width_ || slots->units[unit] >= counts_[unit]) return false;
-    if (owned_ && slots->owner != 0 && slots->owner != context + 1) return false;
-  }
+  const Slots* const slots = at(cycle);
+  if (slots != nullptr && (slots->issued >= issue_width_ || slots->units[unit] >= counts_[unit])) return false;
+  if (owned_ && !may_have(cycle, slots == nullptr ? 0 : slots->owner, context)) return false;
   for (Cycle later = 1; later < every; ++later) {
-    const Slots* const slots = at(cycle + later);
-    if (slots != nullptr && slots->units[unit] >= counts_[unit]) return false;
+    const Slots* const then = at(cycle + later);
+    if (then != nullptr && then->units[unit] >= counts_[unit]) return false;
   }
   return true;
 }

@@ -19,6 +19,8 @@ class IssueTable {
   /// The first cycle from `from` on in which `context` may issue and a unit of kind `unit` is free for `every` cycles.
   [[nodiscard]] Cycle find(std::size_t unit, Cycle from, Cycle every, std::uint32_t context) const;
   void take(std::size_t unit, Cycle at, Cycle every, std::uint32_t context);
+  /// FGMT skip_not_ready: until which cycle a context lets nothing enter, as far as is known now.
+  void be_silent(std::uint32_t context, Cycle until) { silent_until_[context] = until; }
   /// Books a commit slot in the first cycle from `from` on that has one.
   Cycle commit(Cycle from);
 
@@ -48,6 +50,7 @@ class IssueTable {
     }
     return slots;
   }
+  [[nodiscard]] bool may_have(Cycle cycle, std::uint8_t owner, std::uint32_t context) const;
   [[nodiscard]] bool suits(std::size_t unit, Cycle cycle, Cycle every, std::uint32_t context) const;
 
   const Now* now_;
@@ -56,7 +59,10 @@ class IssueTable {
   std::uint32_t issue_width_;
   std::uint32_t commit_width_;
   std::uint32_t turns_;  ///< FGMT strict: contexts, else 1
-  bool owned_;           ///< FGMT: one context issues in a cycle
+  std::uint32_t contexts_;
+  bool owned_;    ///< FGMT: one context issues in a cycle
+  bool skipped_;  ///< skip_not_ready: a cycle is its context's in turn, and another's only if that one cannot use it
+  std::array<Cycle, kMaxContexts> silent_until_{};
 };
 
 }  // namespace dpubench::cores

@@ -17,6 +17,7 @@ MainMemory::MainMemory(const Description& description, std::uint32_t line_bytes,
       bus_(description.memory.bandwidth_gbps * kBytesPerUsPerGbps / description.clock_mhz, now) {}
 
 Cycle MainMemory::book(std::uint64_t line, Cycle at) {
+  if (before_) before_(at);
   Cycle waiting = 0;
   if (bank_busy_cycles_ > 0) {
     Places& bank = banks_[line % banks_.size()];

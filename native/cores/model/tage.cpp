@@ -67,7 +67,7 @@ Tage::Lookup Tage::look_up(const History& history, std::uint64_t pc) const {
 
 void Tage::allocate(const Lookup& found, bool taken) {
   // One of the longer tables whose entry is of no use; of two such the shorter with twice the probability (section 3.2.3).
-  const auto first = static_cast<std::size_t>(found.provider + 1);
+  const auto first = static_cast<std::size_t>(found.provider) + 1;
   std::array<std::size_t, 2> candidates{};
   std::size_t count = 0;
   for (std::size_t i = first; i < tables_ && count < 2; ++i) {

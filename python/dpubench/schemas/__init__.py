@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 JOB = "dpubench.job/1"
 SERVER_JOB = "dpubench.server-job/1"
 TRAFFIC_JOB = "dpubench.traffic-job/1"
+CORES_JOB = "dpubench.cores-job/1"
 EVENT = "dpubench.event/1"
 RUN = "dpubench.run/1"
 TARGET = "dpubench.target/1"
@@ -21,7 +22,7 @@ RUN_SET = "dpubench.run-set/1"
 
 @cache
 def schema(name: str) -> dict[str, Any]:
-    """The schema ``job``, ``server-job``, ``traffic-job``, ``event``, ``run``, ``run-set`` or ``target``."""
+    """The schema ``job``, ``server-job``, ``traffic-job``, ``cores-job``, ``event``, ``run``, ``run-set`` or ``target``."""
     return cast("dict[str, Any]", json.loads(resources.files(__package__).joinpath(f"{name}.schema.json").read_text(encoding="utf-8")))
 
 

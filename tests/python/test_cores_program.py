@@ -1,0 +1,126 @@
+"""The program ``dpubench-cores`` on traces of micro kernels, captured by the real emulator: cycles counted by hand, events, exit status."""
+
+from __future__ import annotations
+
+import copy
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dpubench import programs, schemas, traces
+
+ROOT = Path(__file__).resolve().parents[2]
+ONE = {"latency_cycles": 1, "every_cycles": 1}
+
+
+def processor() -> dict[str, Any]:
+    """A superscalar core on which an instruction never waits for anything but its operands."""
+    return {
+        "name": "by-hand",
+        "clock": {"mhz": 1000},
+        "organisation": {"cores": 1, "contexts": 1, "issue": "out-of-order", "policy": "single"},
+        "widths": {"fetch": 8, "enter": 8, "issue": 8, "commit": 8, "depth_cycles": 1, "buffer": 16},
+        "window": {"instructions": 64, "loads": 32, "stores": 32},
+        "queues": [{"name": "all", "entries": 64}],
+        "units": [
+            {"name": "alu", "count": 8, "queue": "all", "executes": {"integer": ONE, "branch": ONE}},
+            {"name": "memory", "count": 2, "queue": "all", "executes": {"load": ONE, "store": ONE}},
+        ],
+        "store_forwarding": {"latency_cycles": 1},
+        "branches": {"predictor": "perfect"},
+        "caches": {"ideal": {"ideal": True, "latency_cycles": 1}},
+        "instruction_cache": "ideal",
+        "data_cache": "ideal",
+        "memory": {"latency_ns": 100, "banks": 1, "bank_busy_ns": 0, "bandwidth_gbps": 100},
+    }
+
+
+@pytest.fixture(scope="module")
+def loop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A trace of tests/cores/loop.S: 1000 messages of four dependent additions, a subtraction and a branch."""
+    folder = tmp_path_factory.mktemp("loop")
+    program = folder / "loop"
+    subprocess.run(["aarch64-linux-gnu-as", "-o", folder / "loop.o", ROOT / "tests/cores/loop.S"], check=True, timeout=60)
+    subprocess.run(["aarch64-linux-gnu-ld", "-static", "-o", program, folder / "loop.o"], check=True, timeout=60)
+    return traces.capture(program, [], folder / "trace").folder
+
+
+def job_of(*traces_: Path, description: dict[str, Any] | None = None) -> dict[str, Any]:
+    configuration = {"id": "one", "processor": description or processor(), "contexts": [{"trace": str(t)} for t in traces_]}
+    return {"schema": schemas.CORES_JOB, "configurations": [configuration]}
+
+
+def run(job: dict[str, Any] | str, status: int = 0) -> list[dict[str, Any]]:
+    """The events of a job; everything that was said is of the contract."""
+    if isinstance(job, dict) and status != 2:
+        assert not schemas.fault("cores-job", job)
+    text = job if isinstance(job, str) else json.dumps(job)
+    done = subprocess.run([programs.directory() / programs.CORES], input=text, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == status, done
+    events: list[dict[str, Any]] = [json.loads(line) for line in done.stdout.splitlines()]
+    for event in events:
+        assert not schemas.fault("event", event, event["event"])
+    return events
+
+
+def of(events: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
+    return [e for e in events if e["event"] == kind]
+
+
+def test_a_trace_takes_the_cycles_that_were_counted_by_hand(loop: Path) -> None:
+    events = run(job_of(loop))
+    (result,) = of(events, "result")
+    context = result["contexts"][0]
+    assert context["messages"] == 1000
+    assert context["instructions"] == 1 + 1000 * 6 + 1
+    assert context["kinds"]["integer"] == 1 + 1000 * 5
+    assert context["trace"]["kernel"] == "loop"
+    # A move and 4000 additions in a chain, one a cycle; three cycles from the first fetch to the first issue and from the last to its end.
+    assert result["cycles"] == 4001 + 3
+    assert result["modelled"] is True
+    (done,) = of(events, "done")
+    assert (done["results"], done["failures"]) == (1, 0)
+
+
+def test_the_same_job_gives_the_same_result(loop: Path) -> None:
+    description = processor()
+    description["organisation"] = {"cores": 2, "contexts": 2, "issue": "out-of-order", "policy": "icount.2.8"}
+    job = job_of(loop, loop, loop, loop, description=description)
+    first, second = run(job), run(job)
+    assert of(first, "result") == of(second, "result")
+    assert of(first, "result")[0]["contexts"][0]["messages"] == 1000
+
+
+def test_a_configuration_that_fails_leaves_the_others(loop: Path, tmp_path: Path) -> None:
+    job = job_of(loop)
+    broken = copy.deepcopy(job["configurations"][0]) | {"id": "absent", "contexts": [{"trace": str(tmp_path / "none")}]}
+    job["configurations"].append(broken)
+    events = run(job, status=1)
+    assert [e["group"] for e in of(events, "result")] == ["one"]
+    (failure,) = of(events, "failure")
+    assert failure["group"] == "absent"
+    assert str(tmp_path / "none") in failure["message"]
+    job["configurations"].pop(0)
+    assert of(run(job, status=4), "done")[0]["results"] == 0
+
+
+def test_what_no_processor_has_is_refused_by_name(loop: Path) -> None:
+    description = processor()
+    description["window"]["instructions"] = 0
+    description["caches"]["l2"] = {"size_bytes": 1024}
+    (failure,) = of(run(job_of(loop, loop, description=description), status=2), "failure")
+    assert "/configurations/0/processor/window/instructions" in failure["message"]
+    assert "/configurations/0/processor/caches/l2/ways: is missing" in failure["message"]
+    (failure,) = of(run(job_of(loop, loop), status=2), "failure")
+    assert "has 1 contexts (1 cores of 1), and there are 2 traces" in failure["message"]
+    assert "is no JSON" in of(run("{", status=2), "failure")[0]["message"]
+
+
+def test_a_trace_that_was_cut_off_is_a_failure(loop: Path, tmp_path: Path) -> None:
+    (tmp_path / "blocks").write_bytes((loop / "blocks").read_bytes())
+    whole = (loop / "stream").read_bytes()
+    (tmp_path / "stream").write_bytes(whole[: len(whole) // 2])
+    (failure,) = of(run(job_of(tmp_path), status=4), "failure")
+    assert str(tmp_path) in failure["message"]
