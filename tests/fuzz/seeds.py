@@ -285,6 +285,11 @@ def job() -> Seeds:
         yield f"group_wrong_{key}", json.dumps(whole | {"groups": [group | {key: [] if key != "params" else {"size": 1}}]}).encode()
     yield "same_id", json.dumps(whole | {"groups": [group, group]}).encode()
     yield "wrong_lists", json.dumps(whole | {"inputs": {"rules": 1, "corpus": [7]}, "cpus": ["a"], "groups": [3], "speed": 1}).encode()
+    traced = whole | {"control": "traced", "operations": 100, "groups": [group | {"threads": 1}]}
+    yield "traced", json.dumps(traced).encode()
+    yield "traced_threads", json.dumps(traced | {"groups": [group]}).encode()
+    yield "traced_groups", json.dumps(traced | {"groups": [group, group], "operations": 0}).encode()
+    yield "unknown_control", json.dumps(whole | {"control": "manual", "operations": -1}).encode()
     yield "window_command", b'{"window": "p"}'
     yield "end_command", b'{"end": true}'
 
