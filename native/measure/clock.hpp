@@ -34,20 +34,6 @@ class Clock {
 #endif
     return monotonic_raw_ns();
   }
-  /// Ticks now, or some dozen ns ago: not ordered after what stands before it, which goes on meanwhile. For loops that need to
-  /// know about what time it is.
-  [[nodiscard]] std::uint64_t ticks_unordered() const {
-#if defined(__x86_64__)
-    if (source_ == ClockSource::kTsc) return __rdtsc();
-#elif defined(__aarch64__)
-    if (source_ == ClockSource::kCntvct) {
-      std::uint64_t value;
-      asm volatile("mrs %0, cntvct_el0" : "=r"(value));
-      return value;
-    }
-#endif
-    return monotonic_raw_ns();
-  }
   [[nodiscard]] double to_ns(std::uint64_t ticks) const {
     return static_cast<double>(ticks) * ns_per_tick_;
   }

@@ -16,21 +16,16 @@ constexpr double kMostFloodPps = 3e8;
 
 class TickClock {
  public:
-  /// @param is_flood  no packet has a due time that a reading is set against: the loop need not wait for exact ones
-  explicit TickClock(bool is_flood) : is_flood_(is_flood) {}
   /// The first reading is the trial's start.
   std::uint64_t now_ns() noexcept {
-    const std::uint64_t ticks = is_flood_ ? std::max(last_, clock_.ticks_unordered()) : clock_.ticks();
-    last_ = ticks;
+    const std::uint64_t ticks = clock_.ticks();
     if (start_ == 0) start_ = ticks;
     return static_cast<std::uint64_t>(clock_.to_ns(ticks - start_));
   }
 
  private:
   const measure::Clock& clock_ = measure::Clock::instance();
-  const bool is_flood_;
   std::uint64_t start_ = 0;
-  std::uint64_t last_ = 0;  ///< readings out of order would be a gap
 };
 
 std::uint64_t to_ns(double seconds) {
@@ -68,7 +63,7 @@ void TrialRunner::require_possible(const TrialSpec& spec) const {
 }
 
 nlohmann::json TrialRunner::run(const TrialSpec& spec, const std::atomic<bool>& stop) {
-  TickClock clock(spec.schedule == Schedule::kFlood);
+  TickClock clock;
   return run(spec, stop, clock);
 }
 
