@@ -21,8 +21,8 @@ constexpr int kWindowLog = 23;
 
 struct CompressedFile::State {
   struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-    void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
+    void operator()(std::FILE* opened) const { std::fclose(opened); }
+    void operator()(ZSTD_DCtx* made) const { ZSTD_freeDCtx(made); }
   };
 
   explicit State(std::filesystem::path p) : path(std::move(p)), file(std::fopen(path.c_str(), "rb")), context(ZSTD_createDCtx()) {
