@@ -181,33 +181,28 @@ def move_receive_work(side: Side, cpu: int) -> ReceiveWork:
     return ReceiveWork(side, cpu, tuple(threads))
 
 
-def moved_again(work: ReceiveWork) -> ReceiveWork:
-    """``work`` where it still is as it was made; else moved once more, for an interface that went down and up has new threads.
-
-    Raises:
-        EnvironmentFault: when the kernel cannot, as long as the interface is down
-    """
-    if not (reason := elsewhere(work)):
-        return work
-    try:
-        return move_receive_work(work.side, work.cpu)
-    except EnvironmentFault as fault:
-        raise EnvironmentFault(f"{reason}, and {fault}") from None
+def went_down(work: ReceiveWork) -> bool:
+    """Whether the interface went down since its work was moved: that ended its threads, and new ones are where the scheduler has them."""
+    return any(not _is_thread_of(work.side, thread) for thread in work.threads)
 
 
 def elsewhere(work: ReceiveWork) -> str:
     """Why what arrives may be handled elsewhere than ``work`` says: a thread is gone or may run on other CPUs; empty where it is not so."""
     for thread in work.threads:
-        try:
-            may = os.sched_getaffinity(thread)
-            name = Path(f"/proc/{thread}/comm").read_text(encoding="utf-8")  # the number may be another's by now
-        except (OSError, UnicodeDecodeError):
+        if not _is_thread_of(work.side, thread):
             return f"the NAPI thread {thread} of {work.side.interface} is gone"
-        if not name.startswith(f"napi/{work.side.interface}-"):
-            return f"the NAPI thread {thread} of {work.side.interface} is gone"
-        if may != {work.cpu}:
-            return f"the NAPI thread {thread} of {work.side.interface} may run on other CPUs than {work.cpu}"
+        with contextlib.suppress(ProcessLookupError):
+            if os.sched_getaffinity(thread) != {work.cpu}:
+                return f"the NAPI thread {thread} of {work.side.interface} may run on other CPUs than {work.cpu}"
     return ""
+
+
+def _is_thread_of(side: Side, thread: int) -> bool:
+    """Whether this number is a NAPI thread of the interface's: it may be another thread's by now."""
+    try:
+        return Path(f"/proc/{thread}/comm").read_bytes().startswith(f"napi/{side.interface}-".encode())
+    except OSError:
+        return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,7 @@ def something_back(pair: Pair, rate_pps: float | None = 20_000, duration_s: floa
         done = held_to_account(pair, rate_pps, duration_s=duration_s)
         if done.trial["received"]:
             return done
-    raise AssertionError(f"of {TRIES} trials nothing came back")
+    raise AssertionError(f"of {TRIES} trials nothing came back, in the last one: {done.trial}, {done.served}, {done.checked}")
 
 
 def located(done: Done) -> dict[str, int]:
@@ -309,8 +309,11 @@ def test_a_link_that_goes_down_in_a_trial_and_comes_back(pairs: Pairs, kind: str
                 timer.join()
         assert 0 < done.trial["received"] < done.trial["due"]
         assert "is gone" in done.cpu_withheld, "the interface's threads ended with it"
+        before = pair.pids()
         something_back(pair, duration_s=0.3)
         assert not [why for work in pair._receive_work if (why := network.elsewhere(work))], "the new threads are where the former were"
+        assert [w["code"] for w in pair.warnings if w["code"] == "link-down"] == ["link-down"]
+        assert not set(before.values()) & set(pair.pids().values()), "both programs were started anew"
         pair.end()
 
 
