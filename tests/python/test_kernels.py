@@ -135,7 +135,7 @@ def test_labels_are_for_people() -> None:
         (replace(KERNEL, engine="isall"), "the operator crc has no engine 'isall'; did you mean 'isal'"),
         (replace(KERNEL, params=(("sise", "64"),)), "the operator crc has no parameter 'sise'; did you mean 'size'"),
         (replace(KERNEL, engine="gpu"), "gpu cannot run as 64-bit Arm code here: no device of this kind"),
-        (LOOKUP, "lookup, portable, 64 B: needs the input routes4: install python3-pyasn"),
+        (LOOKUP, "lookup, portable: needs the input routes4: install python3-pyasn"),
     ],
 )
 def test_what_there_is_not_is_refused_by_name(tmp_path: Path, kernel: Kernel, message: str) -> None:
