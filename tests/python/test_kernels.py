@@ -10,12 +10,13 @@ import sys
 import threading
 import time
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 from conftest import ROOT
 from dpubench import schemas, traces
-from dpubench.cores import _machine, kernels
+from dpubench.cores import _cache, _machine, kernels
 from dpubench.cores.kernels import ArmPrograms, Kernel, NotTraced, Trace
 from dpubench.errors import EnvironmentFault, Interrupted, UserError
 from dpubench.inputs import Input, Missing, Resolved
@@ -51,7 +52,7 @@ def test_a_kernel_is_traced_and_said_what_it_is(tmp_path: Path) -> None:
     assert (found.kernel, found.messages, found.burst, found.in_bytes, found.out_bytes) == (KERNEL, 128, 32, 8192, 2048)
     seen = inspect(found.folder)
     assert seen["kernel"] == "crc, portable, size 64, bursts of 32, 100 messages, seed 1"
-    assert seen["program_digest"] == traces.sha256(arm.operators_program.read_bytes()).hexdigest() == found.about["program"]
+    assert seen["program_digest"] == sha256(arm.operators_program.read_bytes()).hexdigest() == found.about["program"]
     # A message for each byte of the job, and four instructions and a branch for each.
     assert seen["instructions"] == 5 * seen["messages"]
     assert left_in_tmp() == before
@@ -238,7 +239,7 @@ def test_what_a_killed_process_left_goes_with_the_next(tmp_path: Path, monkeypat
     kernels.trace(KERNEL, NOTHING, arm_programs(tmp_path / "fine"), cache=cache)
     # And half a trace as soon as it cannot be anybody's.
     os.utime(partial, (0, 0))
-    kernels._cache.prune(cache, 1 << 30)
+    _cache.prune(cache, 1 << 30)
     assert len(list(cache.iterdir())) == 1
 
 

@@ -20,6 +20,7 @@ from dpubench import programs, traces
 from dpubench.cores import _cache, simulator, sweep
 from dpubench.cores.sweep import Context, Outcome, Progress, Simulation
 from dpubench.errors import Interrupted, UserError
+from dpubench.workers import checks
 from dpubench.workers.process import StopRequest
 from sweep_fixtures import Files, described, directly, long, make_traces, sims, simulators
 
@@ -95,7 +96,8 @@ with StopRequest() as stop:
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])
 def test_an_interrupted_process_leaves_no_simulator_and_the_next_goes_on(two: tuple[Files, Files], tmp_path: Path, sent: signal.Signals) -> None:
-    words = [sys.executable, "-c", SCRIPT, two[0].folder.parent, tmp_path / "kept", ROOT / "python", ROOT / "tests/python"]
+    folders = [two[0].folder.parent, tmp_path / "kept", ROOT / "python", ROOT / "tests/python"]
+    words = [sys.executable, "-c", SCRIPT, *map(str, folders)]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     told = [process.stdout.readline() for _ in range(5)]
@@ -240,6 +242,21 @@ def test_progress_is_told(two: tuple[Files, Files], stop: StopRequest, tmp_path:
     assert any(p.at_work == "long" and 0 < p.instructions < 20_000_000 for p in told)
     simulated = sum(o.result["instructions"] for o in found.values() if o.result and not o.cached)
     assert told[-1].instructions == pytest.approx(simulated, rel=0.01)
+
+
+def test_what_a_simulator_says_is_held_to_the_contract(two: tuple[Files, Files]) -> None:
+    """The quick look at when messages began, and the schema, agree."""
+    result = directly(sims(two, 1)[0])
+    assert checks.parse_cores_event(json.dumps(result).encode()) == result
+    assert len(result["contexts"][0]["message_cycles"]["cycles"]) == 1001
+    cases: list[Any] = [result | {"more": 1}, result | {"contexts": 3}, result | {"contexts": [3]}, result | {"event": "window"}, 7]
+    for wrong in ([-1], [0.5], ["x"], [True], "x", None):
+        context = result["contexts"][0]
+        cases.append(result | {"contexts": [context | {"message_cycles": {"every": 1, "cycles": wrong}}]})
+    cases.append(result | {"contexts": [result["contexts"][0] | {"message_cycles": []}]})
+    for case in cases:
+        with pytest.raises(checks.Rubbish):
+            checks.parse_cores_event(json.dumps(case).encode())
 
 
 def test_portions_hold_the_same_traces_and_become_small_at_the_end() -> None:
