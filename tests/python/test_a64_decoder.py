@@ -17,7 +17,7 @@ from test_traces import programs_of_tests
 LIBRARIES = Path("/usr/aarch64-linux-gnu/lib")
 WORDS_PER_ROW = 100
 KINDS: tuple[str, ...] = ("integer", "multiply", "divide", "load", "store", "atomic", "branch", "float", "float_divide")
-KINDS += ("simd", "simd_multiply", "crypto", "crc", "system", "nop", "unknown")
+KINDS += ("simd", "simd_multiply", "aes", "sha", "sha_schedule", "crc", "system", "nop", "unknown")
 FLAGS = 64
 
 #: Of which kind an instruction may be, by its name and operands: the first that matches "name operands".
@@ -30,7 +30,9 @@ BY_TEXT = (
     (r"crc32\w+ ", "crc"),
     (r"[su]div ", "divide"),
     (r"(m(add|sub)(pt)?|mul|mneg|[su](mull|mnegl|madd[l]|msub[l]|mulh)) [wx]", "multiply"),
-    (r"(aes\w+|sha\d\w+|sm[34]\w+|rax1|pmull2?) ", "crypto"),
+    (r"(aes\w+|pmull2?) ", "aes"),
+    (r"(sha\w+su[01]|sha1h|sm3partw[12]|sm4ekey|rax1) ", "sha_schedule"),
+    (r"(sha\d\w+|sm[34]\w+) ", "sha"),
     (r"(fdiv|fsqrt) ", "float_divide"),
     (r"(rmif|setf(8|16)|cfinv|xaflag|axflag) ", "integer"),
     (

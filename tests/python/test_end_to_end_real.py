@@ -79,7 +79,7 @@ def test_a_run_over_veth_that_is_ended_leaves_nothing(real: RealBench, port: str
     plan = PLAN + f"workloads: [flow-table]\nports: [{port}]\nengines: [{engine}]\nsilence: 20s\n"
     (real.folder / "plan.yaml").write_text(plan.replace("duration: 100ms", "duration: 3s").replace(", 1518B", ""))
     before = flow_tables()
-    process = real.start("run", "plan.yaml", "--name", "r")
+    process = real.start("run", "plan.yaml", "--name", "r", prefix=("env", "--default-signal=HUP"))  # which the tests' own parent may ignore
     if port == "xdp":  # workload forward comes first, without a program in the kernel
         _await(lambda: flow_tables() > before)
     programs = {_wait_for(process.pid, name) for name in ("dpubench-server", "dpubench-traffic")}

@@ -69,7 +69,10 @@ def test_a_terminal_that_hangs_up_is_the_same(bench: Bench) -> None:
     bench.script(window_s=0.01)
     leader, terminal = os.openpty()
     # A session of its own, whose terminal this is: the kernel sends SIGHUP to its leader when the other end closes.
-    process = bench.start(*RUN, prefix=("setsid", "--ctty", "--wait"), stdin=terminal, stdout=terminal, stderr=terminal)
+    # Whatever started the tests may have it ignored, which is passed on.
+    process = bench.start(
+        *RUN, prefix=("env", "--default-signal=HUP", "setsid", "--ctty", "--wait"), stdin=terminal, stdout=terminal, stderr=terminal
+    )
     os.close(terminal)
     try:
         wait_for(lambda: [p for p in (bench.results / "r" / "rounds").glob("*.ndjson") if b'"window"' in p.read_bytes()])
