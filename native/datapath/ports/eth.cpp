@@ -1,5 +1,6 @@
 #include "datapath/ports/eth.hpp"
 
+#include <rte_alarm.h>
 #include <rte_dev.h>
 #include <rte_ethdev.h>
 #include <signal.h>
@@ -7,6 +8,8 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
+#include <functional>
+#include <semaphore>
 
 #include "datapath/job.hpp"
 #include "operators/support/dpdk_device.hpp"
@@ -50,6 +53,21 @@ class NoBrokenPipe {
   sigset_t broken_{};
   sigset_t before_{};
 };
+
+/// Has EAL's interrupt thread, which runs the handlers of drivers one after the other, do `work`, and waits for it.
+void among_handlers(const std::function<void()>& work) {
+  struct Task {
+    const std::function<void()>& work;
+    std::binary_semaphore done{0};
+  } task{work};
+  const auto run = [](void* given) {
+    auto& todo = *static_cast<Task*>(given);
+    todo.work();
+    todo.done.release();
+  };
+  if (rte_eal_alarm_set(1, run, &task) != 0) return work();
+  task.done.acquire();
+}
 
 }  // namespace
 
@@ -128,9 +146,16 @@ void EthPort::configure(const PortResources& resources) {
 }
 
 EthPort::~EthPort() {
-  const NoBrokenPipe guard;
-  rte_eth_dev_stop(port_);
-  rte_eth_dev_close(port_);
+  const auto close = [this] {
+    const NoBrokenPipe guard;
+    rte_eth_dev_stop(port_);
+    rte_eth_dev_close(port_);
+  };
+  if (options_.closes_among_handlers) {
+    among_handlers(close);
+  } else {
+    close();
+  }
 }
 
 std::uint16_t EthPort::receive(std::uint16_t queue, rte_mbuf** packets, std::uint16_t n) noexcept {

@@ -33,6 +33,8 @@ struct EthOptions {
   bool ignores_mtu = false;
   /// The interface behind the port is to be told its MTU.
   bool sets_mtu = false;
+  /// Handlers of the driver's free what closing frees too, when the other end leaves: it is closed in their thread.
+  bool closes_among_handlers = false;
 };
 
 /// A port over any ethdev. Started when constructed; stopped, closed and (a virtual device) removed when destroyed.

@@ -127,6 +127,7 @@ class Memif final : public PortKind {
     options.descriptors = static_cast<std::uint16_t>(ring);
     options.queue_packets = ring;
     options.ignores_mtu = true;
+    options.closes_among_handlers = true;
     auto device = std::make_unique<VirtualDevice>("net_memif", arguments);
     const std::string name = device->name();
     return std::make_unique<MemifPort>(std::move(file), std::move(device), name, resources, std::move(options));
