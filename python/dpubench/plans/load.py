@@ -87,6 +87,11 @@ def _model_of(data: dict[str, Any], lines: yaml_lines.Lines, source: str) -> typ
     return studies.find(word if isinstance(word, str) else DEFAULT_STUDY).plan_model
 
 
+def problems_of(error: ValidationError, data: dict[str, Any], lines: yaml_lines.Lines, model: type[BaseModel]) -> list[Problem]:
+    """What pydantic says of ``data``, read as ``model``, in this program's words; for other files that are checked as plans are."""
+    return _problems(error, data, lines, model)
+
+
 def _problems(error: ValidationError, data: dict[str, Any], lines: yaml_lines.Lines, model: type[BaseModel]) -> list[Problem]:
     seen: dict[tuple[str, int | None], Problem] = {}
     for item in error.errors(include_url=False):

@@ -13,7 +13,11 @@ from dpubench.errors import PlanError, Problem
 MAX_CHARACTERS: Final = 256 * 1024
 MAX_NODES: Final = 20_000
 MAX_DEPTH: Final = 32
-_EXAMPLES: Final = {"plan": "study: operators", "file of targets": "bf2: {spec: ssh://ubuntu@bluefield}"}
+_EXAMPLES: Final = {
+    "plan": "study: operators",
+    "file of targets": "bf2: {spec: ssh://ubuntu@bluefield}",
+    "processor model": "title: Arm Cortex-A72",
+}
 
 Path = tuple[str | int, ...]
 Lines = dict[Path, int]

@@ -1,0 +1,100 @@
+"""A generated trace of reads at random, each at an address that the one before gave: what shows a hierarchy's latencies.
+
+It stands for what ``lat_mem_rd`` and tinymembench measure. Addresses are drawn uniformly, as tinymembench draws them; a chain of pointers
+through a buffer would never hit in a cache smaller than the buffer, where its lines are replaced in order of use.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from dpubench import traces
+
+#: Reads of a message, and of a round of the loop.
+READS_OF_MESSAGE: Final = 32
+LINE_BYTES: Final = 64
+#: Counted, after as many as fill the caches.
+_COUNTED: Final = 65_536
+_MOST_WARMING: Final = 393_216
+
+#: Words of native/cores/trace/format.h.
+_MAGIC: Final = b"dpubtrac"
+_VERSION: Final = 1
+_ACCESS: Final = 1 << 63
+_MARK: Final = 3 << 62
+_OPEN, _CLOSE, _MESSAGE, _END = 0, 1, 2, 3
+_INDEX_SHIFT, _SIZE_SHIFT, _MARK_SHIFT = 48, 58, 8
+_EIGHT_BYTES: Final = 3
+_NO_BLOCK: Final = 0xFFFFFFFF
+
+_CODE: Final = 0x400000
+_DATA: Final = 0x10000000
+_LDR: Final = 0xF9400000  # ldr x0, [x0]
+_SUBS: Final = 0xF1000421  # subs x1, x1, #1
+_NOP: Final = 0xD503201F
+#: b.ne, back to the first read
+_BNE: Final = 0x54000001 | ((-(READS_OF_MESSAGE + 1) & 0x7FFFF) << 5)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadsTrace:
+    """A trace that was written, and what of it is to be counted."""
+
+    folder: Path
+    digest: str  #: SHA-256 of what it was made from, in hexadecimal
+    warm_up_messages: int
+    messages: int  #: to count
+
+
+def write(buffer_bytes: int, folder: Path, seed: int = 1) -> ReadsTrace:
+    """Writes the trace of reads in a buffer of ``buffer_bytes`` into ``folder``, which is made. The same every time.
+
+    Raises:
+        FileExistsError: ``folder`` is there already.
+    """
+    lines = max(1, buffer_bytes // LINE_BYTES)
+    warming = -(-min(4 * lines, _MOST_WARMING) // READS_OF_MESSAGE)
+    messages = _COUNTED // READS_OF_MESSAGE
+    # A counter-based generator, whose numbers no release of numpy changes (NEP 19).
+    drawn = np.random.Philox(seed).random_raw((warming + messages) * READS_OF_MESSAGE) % np.uint64(lines)
+    addresses = np.uint64(_DATA) + np.asarray(drawn, dtype=np.uint64) * np.uint64(LINE_BYTES)
+    digest = sha256(f"reads {buffer_bytes} {seed} {_VERSION}".encode()).hexdigest()
+    folder.mkdir(parents=True)
+    (folder / traces.BLOCKS).write_bytes(_packed(_blocks(f"reads at random in {buffer_bytes} bytes", digest)))
+    (folder / traces.STREAM).write_bytes(_packed(_stream(addresses.reshape(-1, READS_OF_MESSAGE))))
+    return ReadsTrace(folder, digest, warming, messages)
+
+
+def _packed(data: bytes) -> bytes:
+    return bytes(pa.compress(data, codec="zstd", asbytes=True))
+
+
+def _blocks(kernel: str, digest: str) -> bytes:
+    def words(*values: int) -> bytes:
+        return np.array(values, dtype="<u4").tobytes()
+
+    def block(number: int, address: int, instructions: list[int]) -> bytes:
+        return words(number, len(instructions)) + np.array([address], dtype="<u8").tobytes() + words(*instructions)
+
+    texts = b"".join(words(len(text.encode())) + text.encode() for text in ("aarch64", kernel, "generated", digest))
+    loop = [_LDR] * READS_OF_MESSAGE + [_SUBS, _BNE]
+    return _MAGIC + words(_VERSION) + texts + block(0, _CODE, loop) + block(1, _CODE + 4 * len(loop), [_NOP]) + words(_NO_BLOCK, 2)
+
+
+def _stream(addresses: np.ndarray[tuple[int, ...], np.dtype[np.uint64]]) -> bytes:
+    """Of each message the mark, the block, and its accesses. ``addresses``: messages by reads."""
+    messages, reads = addresses.shape
+    words = np.zeros((messages, 2 + reads), dtype="<u8")
+    words[:, 0] = np.uint64(_MARK | _MESSAGE)
+    words[:, 2:] = addresses | np.uint64(_ACCESS | _EIGHT_BYTES << _SIZE_SHIFT)
+    words[:, 2:] |= np.arange(reads, dtype=np.uint64) << np.uint64(_INDEX_SHIFT)
+    executed = messages * (reads + 2) + 1
+    ends = np.array([1, _MARK | _CLOSE, _MARK | _END | executed << _MARK_SHIFT], dtype="<u8")
+    head = _MAGIC + np.array([_VERSION, _MARK | _OPEN], dtype="<u8").tobytes()
+    return head + words.tobytes() + ends.tobytes()
