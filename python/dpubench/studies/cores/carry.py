@@ -5,14 +5,16 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from dpubench import __version__, inputs, programs, schemas
+from dpubench import __version__, inputs, schemas
 from dpubench.cli import print_json
+from dpubench.cores import simulator
 from dpubench.cores.kernels import ArmPrograms
 from dpubench.cores.models import LABEL
 from dpubench.errors import Interrupted, NothingRan, PlanError, UserError, nearest
-from dpubench.inputs import Input
+from dpubench.inputs import Resolved
 from dpubench.plans.load import Where, plan_text, read_plan
 from dpubench.progress import JsonEvents, listener
 from dpubench.results.store import RunDirectory
@@ -38,7 +40,7 @@ def run(plan: Plan, where: Where, request: Request) -> int:
     with StopRequest() as stop:
         with stop.at_once():
             arm = ArmPrograms.found()
-            expansion = expand(plan, arm.catalog()["operators"], where)
+            expansion = expand(plan, arm.catalog()["catalog"]["operators"], where)
             resolved = inputs.resolve(expansion.inputs, plan.inputs)
         _without_inputs(expansion, {kind: missing.reason for kind, missing in resolved.missing.items()})
         for kind in sorted(set(request.inputs) - expansion.inputs):
@@ -50,11 +52,11 @@ def run(plan: Plan, where: Where, request: Request) -> int:
             return 0
         name = request.name or new_name(plan)
         with OutcomesWriter.create(request.results, name, exact=bool(request.name)) as writer:
-            record = new_record(writer.path.name, plan, expansion, resolved.inputs)
+            record = new_record(writer.path.name, plan, expansion, resolved)
             writer.write_plan(plan_text(plan))
             writer.write_record(record)
             writer.mark_latest()
-            return _carry_out(writer, plan, expansion, record, resolved.inputs, arm, stop, as_json=request.as_json)
+            return _carry_out(writer, plan, expansion, record, resolved, arm, stop, as_json=request.as_json)
 
 
 def resume(found: RunDirectory, request: Request) -> int:
@@ -65,24 +67,22 @@ def resume(found: RunDirectory, request: Request) -> int:
         assert isinstance(plan, Plan)  # of a run of this study
         with stop.at_once():
             arm = ArmPrograms.found()
-            expansion = expand(plan, arm.catalog()["operators"], Where(str(writer.plan_file), lines))
+            expansion = expand(plan, arm.catalog()["catalog"]["operators"], Where(str(writer.plan_file), lines))
             resolved = inputs.resolve(expansion.inputs, plan.inputs)
         _without_inputs(expansion, {kind: missing.reason for kind, missing in resolved.missing.items()})
-        _check_same(writer, record, expansion, resolved.inputs)
+        _check_same(writer, record, expansion, resolved)
         writer.settle()
-        return _carry_out(writer, plan, expansion, record, resolved.inputs, arm, stop, as_json=request.as_json)
+        return _carry_out(writer, plan, expansion, record, resolved, arm, stop, as_json=request.as_json)
 
 
 def _without_inputs(expansion: Expansion, missing: Mapping[str, str]) -> None:
     """Marks what reads an input that is not there."""
-    from dataclasses import replace
-
     for name, use in expansion.uses.items():
         if reason := next((missing[kind] for kind in use.inputs if kind in missing), ""):
             expansion.uses[name] = replace(use, unavailable=use.unavailable or reason)
 
 
-def _check_same(writer: OutcomesWriter, record: Mapping[str, Any], expansion: Expansion, files: Mapping[str, Input]) -> None:
+def _check_same(writer: OutcomesWriter, record: Mapping[str, Any], expansion: Expansion, files: Resolved) -> None:
     """That outcomes of now and of before belong together. @raises UserError"""
     anew = f"start anew with `dpubench run {writer.plan_file}`"
     before = {entry["id"]: entry["processor_digest"] for entry in record["configurations"]}
@@ -90,11 +90,11 @@ def _check_same(writer: OutcomesWriter, record: Mapping[str, Any], expansion: Ex
     if before != now:
         raise UserError(f"{writer.path}: this version makes other processors of the plan's models than the run began with: {anew}")
     for kind, entry in record["inputs"].items():
-        if kind in files and files[kind].sha256 != entry["sha256"]:
+        if kind in files.inputs and files.inputs[kind].sha256 != entry["sha256"]:
             raise UserError(f"{writer.path}: input {kind} is another than the run began with: put it back, or {anew}")
 
 
-def new_record(name: str, plan: Plan, expansion: Expansion, files: Mapping[str, Input]) -> dict[str, Any]:
+def new_record(name: str, plan: Plan, expansion: Expansion, files: Resolved) -> dict[str, Any]:
     """``run.json`` of a run that has not simulated anything yet."""
     hello = _simulator()
     target = plan.target[0] if len(plan.target) == 1 else MODEL_PREFIX + ",".join(t.removeprefix(MODEL_PREFIX) for t in plan.target)
@@ -102,7 +102,7 @@ def new_record(name: str, plan: Plan, expansion: Expansion, files: Mapping[str, 
         "schema": schemas.RUN, "name": name, "study": plan.study, "plan": plan.plan, "status": "running", "started": now_utc(), "finished": "",
         "command": shlex.join(["dpubench", *sys.argv[1:]]), "version": __version__, "precision_target": plan.precision, "seed": plan.seed,
         "target": target, "target_info": {"spec": target, "label": LABEL}, "spent_s": 0.0, "machine": hello["machine"], "build": hello["build"],
-        "builds": {}, "inputs": {kind: given.record() for kind, given in files.items()},
+        "builds": {}, "inputs": {kind: given.record() for kind, given in files.inputs.items()},
         "models": {model_name: described(model) for model_name, model in expansion.models.items()},
         "kernels": [use.record() for use in expansion.uses.values()], "configurations": [cell.record() for cell in expansion.cells.values()],
         "points": [point.record() for point in expansion.points.values()], "rounds": [], "failures": [], "warnings": [],
@@ -123,7 +123,7 @@ def described(model: Any) -> dict[str, Any]:
 
 def _simulator() -> dict[str, Any]:
     """What the simulator says of itself. @raises UserError when it is not there or does not answer"""
-    program = programs.cores_program()
+    program = simulator.program()
     try:
         events = ask(LocalTarget(), str(program), ["--list"], silence_s=_LIST_LIMIT_S, limit_s=_LIST_LIMIT_S)
     except WorkerFault as fault:
@@ -132,7 +132,7 @@ def _simulator() -> dict[str, Any]:
 
 
 def _carry_out(
-    writer: OutcomesWriter, plan: Plan, expansion: Expansion, record: dict[str, Any], files: Mapping[str, Input], arm: ArmPrograms, stop: StopRequest,
+    writer: OutcomesWriter, plan: Plan, expansion: Expansion, record: dict[str, Any], files: Resolved, arm: ArmPrograms, stop: StopRequest,
     *, as_json: bool,
 ) -> int:  # fmt: skip
     """Executes the run and tells how it went; its exit status."""

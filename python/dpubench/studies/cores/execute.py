@@ -6,18 +6,16 @@ import contextlib
 import os
 import time
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any, Final
 
-from dpubench import programs
 from dpubench.cores import sweep
-from dpubench.cores.kernels import ArmPrograms, Trace, trace
+from dpubench.cores.kernels import ArmPrograms, Kernel, Trace, cache_folder, trace_all
 from dpubench.errors import EnvironmentFault, Exit, Interrupted, NothingRan, UserError
-from dpubench.inputs import Input
+from dpubench.inputs import Resolved
 from dpubench.progress import Lines
 from dpubench.runner.record import now_utc
 from dpubench.studies.cores import outcomes
-from dpubench.studies.cores.expand import Cell, Expansion, Use
+from dpubench.studies.cores.expand import Cell, Expansion
 from dpubench.studies.cores.extents import contexts_of, extent_of
 from dpubench.studies.cores.outcomes import OutcomesWriter
 from dpubench.studies.cores.plan import ALL, Plan
@@ -32,7 +30,7 @@ class Run:
     """One run, new or resumed."""
 
     def __init__(
-        self, writer: OutcomesWriter, plan: Plan, expansion: Expansion, record: dict[str, Any], files: Mapping[str, Input], arm: ArmPrograms,
+        self, writer: OutcomesWriter, plan: Plan, expansion: Expansion, record: dict[str, Any], files: Resolved, arm: ArmPrograms,
         stop: StopRequest, display: Lines,
     ) -> None:  # fmt: skip
         self.writer, self.plan, self.expansion, self.record = writer, plan, expansion, record
@@ -76,24 +74,25 @@ class Run:
 
     def _traces(self, cells: list[Cell]) -> dict[str, Trace]:
         """The trace of every kernel that ``cells`` want, as far as it could be captured."""
-        wanted = list(dict.fromkeys(use for cell in cells for use in cell.uses))
-        found: dict[str, Trace] = {}
-        for number, name in enumerate(wanted):
-            use = self.expansion.uses[name]
+        wanted = [self.expansion.uses[name] for name in dict.fromkeys(use for cell in cells for use in cell.uses)]
+        for use in wanted:
             if use.unavailable:
-                self._fail("prepare", f"{use.engine} was asked for and cannot run on 64-bit Arm here: {use.unavailable}", name)
-                continue
-            self._display.stage(f"trace {number + 1} of {len(wanted)}: {name}", 1, None)
-            try:
-                found[name] = self._trace(use)
-            except Interrupted:
-                raise
-            except UserError as error:
-                self._fail("trace", str(error), name)
+                self._fail("prepare", f"{use.engine} was asked for and cannot be traced here: {use.unavailable}", use.id)
+        kernels: dict[Kernel, list[str]] = {}  # two of the plan's may be one
+        for use in wanted:
+            if not use.unavailable:
+                kernels.setdefault(use.traced(self.plan.seed), []).append(use.id)
+        self._display.stage(f"{len(kernels)} traces", len(kernels), None)
+        found: dict[str, Trace] = {}
+        captured = trace_all(list(kernels), self._files, self._arm, cache=cache_folder(), processes=self._processes(), stop=self._stop)
+        for kernel, outcome in captured:
+            for name in kernels[kernel]:
+                if isinstance(outcome, Trace):
+                    found[name] = outcome
+                else:
+                    self._fail("trace", str(outcome), name)
+                self._display.event({"event": "traced", "group": name})
         return found
-
-    def _trace(self, use: Use) -> Trace:
-        return trace(use.traced(self.plan.seed), {kind: self._files[kind] for kind in use.inputs}, self._arm, cache=_cache("traces"), stop=self._stop)
 
     # --- simulations
 
@@ -113,16 +112,22 @@ class Run:
         return sweep.Simulation(cell.id, cell.processor, contexts, extent_of(cell, self.expansion.uses, self.plan))
 
     def _simulate(self, simulations: list[sweep.Simulation], kept: _Kept) -> None:
-        processes = len(os.sched_getaffinity(0)) if self.plan.processes == ALL else int(self.plan.processes)
+        processes = self._processes()
         where = f"on {self.plan.dask}" if self.plan.dask else f"in {processes} processes"
         self._display.stage(f"{len(simulations)} simulations {where}", len(simulations), None)
         for outcome in sweep.simulate(
-            simulations, processes=processes, dask=self.plan.dask, cache=_cache("simulations"), stop=self._stop, tell=lambda _progress: None
+            simulations, processes=processes, dask=self.plan.dask, cache=sweep.cache_folder(), stop=self._stop, tell=self._progress
         ):
             kept.take(outcomes.kept(outcome.id, outcome.result, outcome.failure, cached=outcome.cached))
             if outcome.failure:
                 self._fail("simulate", outcome.failure, outcome.id)
             self._save_now_and_then()
+
+    def _progress(self, progress: sweep.Progress) -> None:
+        self._display.event({"event": "progress", "group": progress.at_work, "done": progress.done, "of": progress.of, "phase": "simulate"})
+
+    def _processes(self) -> int:
+        return len(os.sched_getaffinity(0)) if self.plan.processes == ALL else int(self.plan.processes)
 
     # --- state
 
@@ -179,7 +184,3 @@ class _Kept:
     def take(self, outcome: dict[str, Any]) -> None:
         self._write(outcome)
         self._run.tell(outcome)
-
-
-def _cache(name: str) -> Path:
-    return programs.cache_directory() / name

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from dpubench.catalog import inputs_of
 from dpubench.cores import models
 from dpubench.cores.kernels import Kernel
 from dpubench.cores.models import Model
@@ -32,14 +33,21 @@ class Use:
     engine: str
     params: dict[str, str]  #: as the plan gives them, without the size
     message_bytes: int | None
-    messages: int
+    messages: int  #: at least; whole bursts
     footprint: str
+    burst: int
     inputs: list[str] = field(default_factory=list)  #: kinds that it reads
     unavailable: str = ""  #: why it cannot be traced
 
     def traced(self, seed: int) -> Kernel:
         """What is to be captured."""
-        return Kernel(self.operator, self.engine, tuple(sorted(self.params.items())), self.message_bytes, self.footprint, self.messages, seed)
+        params = tuple(sorted(self.params.items()))
+        return Kernel(self.operator, self.engine, params, self.message_bytes, self.footprint, self.messages, seed, self.burst)
+
+    @property
+    def bursts(self) -> int:
+        """In its trace; each of them is a message to the simulator."""
+        return -(-self.messages // self.burst)
 
     def record(self) -> dict[str, Any]:
         return asdict(self)
@@ -227,10 +235,10 @@ def _use(plan: Plan, kernel: KernelPlan, entry: Mapping[str, Any], frames: Frame
     engine = kernel.engine or str(entry["reference_engine"])
     state = next((e for e in entry["engines"] if e["name"] == engine), {"available": True, "reason": ""})
     full = _full(kernel, entry)
-    inputs = [str(k["name"]) for k in entry["inputs"] if all(full.get(p) == v for p, v in (k.get("only_with") or {}).items())]
+    inputs = sorted(inputs_of(entry, full))
     return Use(
         f"{kernel.label}/{frame}" if frames.sized else kernel.label, kernel.label, kernel.operator, engine, dict(kernel.params), message_bytes,
-        messages, kernel.footprint or plan.footprint, inputs, "" if state["available"] else str(state["reason"]),
+        messages, kernel.footprint or plan.footprint, kernel.burst or plan.burst, inputs, "" if state["available"] else str(state["reason"]),
     )  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """How much of a trace each context of a simulation executes.
 
 Contexts that run one kernel share its messages: each begins where the one before ends, so that no two process the same ones. With several contexts a
-trace that ends begins again until all are done, and nobody's last message has the chip to itself.
+trace that ends begins again until all are done, and nobody's last message has the chip to itself. What the simulator calls a message is a burst.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from typing import Any
 from dpubench.studies.cores.expand import Cell, Use
 from dpubench.studies.cores.plan import Plan
 
-#: Fewer messages than these of a context are not sampled: what is measured of them would be a handful.
+#: Fewer bursts than these of a context are not sampled: what is measured of them would be a handful.
 LEAST_SAMPLED = 16
 
 
 def contexts_of(cell: Cell, uses: Mapping[str, Use]) -> list[tuple[str, int]]:
-    """(use, messages that are passed over) of every context, those of core 0 first."""
+    """(use, bursts that are passed over) of every context, those of core 0 first."""
     number = cell.cores * cell.contexts
     running = [cell.uses[i % len(cell.uses)] for i in range(number)]
     turns: dict[str, int] = {}
     found = []
     for use in running:
-        messages, sharing = uses[use].messages, running.count(use)
+        bursts, sharing = uses[use].bursts, running.count(use)
         turn = turns.get(use, 0)
-        found.append((use, turn * (messages // sharing) % messages))
+        found.append((use, turn * (bursts // sharing) % bursts))
         turns[use] = turn + 1
     return found
 
@@ -35,9 +35,9 @@ def extent_of(cell: Cell, uses: Mapping[str, Use], plan: Plan) -> dict[str, Any]
     number = cell.cores * cell.contexts
     repeat = {"repeat": number > 1}
     if len(cell.uses) > 1:
-        # Messages of different kernels take differently long: contexts are done after as many instructions.
+        # Bursts of different kernels take differently long: contexts are done after as many instructions.
         return {"instructions": plan.mix_instructions, "repeat": True}
-    share = max(uses[cell.uses[0]].messages // number, 1)
+    share = max(uses[cell.uses[0]].bursts // number, 1)
     if plan.exact:
         return {"messages": share, **repeat}
     every, measured = plan.sample.every, plan.sample.measured

@@ -21,6 +21,7 @@ DESCRIBED: Final = "described"
 MAX_MESSAGES: Final = 10_000_000
 MAX_STEPS: Final = 64
 MAX_PROCESSES: Final = 4096
+MAX_BURST: Final = 256  #: items in a burst, see native/operators/lane.hpp
 
 Kind = Literal["described", "superscalar", "fgmt", "smt", "cmp"]
 
@@ -71,6 +72,7 @@ Step = Annotated[int | Literal["all"], BeforeValidator(lambda v: _word_or(ALL, v
 Processes = Annotated[int | Literal["all"], BeforeValidator(lambda v: _word_or(ALL, v, lambda n: q.count(n, "processes", MAX_PROCESSES)))]
 Overhead = Annotated[int, BeforeValidator(_overhead), PlainSerializer(lambda v: "0B" if v == 0 else q.format_bytes(v))]
 Settings = dict[str, Annotated[Any, BeforeValidator(_setting)]]
+Burst = Annotated[int, _count("messages in a burst", MAX_BURST)]
 Messages = Annotated[int, _count("messages", MAX_MESSAGES)]
 Words = Annotated[list[Word], BeforeValidator(listed)]
 Frames = Annotated[list[Frame], BeforeValidator(listed)]
@@ -87,6 +89,7 @@ class KernelPlan(Strict):
     messages: Messages | None = None  #: in its trace, in place of the plan's
     frames: Frames | None = None  #: in place of the plan's ``frame_sizes``
     footprint: Footprint | None = None  #: in place of the plan's
+    burst: Burst | None = None  #: in place of the plan's
 
     @property
     def label(self) -> str:
@@ -94,7 +97,7 @@ class KernelPlan(Strict):
 
 
 class Sample(Strict):
-    """Of every ``every`` messages the first ``measured`` are simulated in time, behind ``warm_up``; the others keep caches and predictors warm."""
+    """Of every ``every`` bursts the first ``measured`` are simulated in time, behind ``warm_up``; the others keep caches and predictors warm."""
 
     every: Annotated[int, _count("messages", MAX_MESSAGES)] = 7
     measured: Annotated[int, _count("messages", MAX_MESSAGES)] = 2
@@ -156,6 +159,7 @@ class Plan(StudyPlan):
     traced_bytes: Size = 1 << 20
     least_messages: Messages = 64
     footprint: Footprint = "stream"
+    burst: Burst = 1  #: messages that an engine is given at once
     exact: bool = False  #: whole traces, every message in time; else ``sample``
     sample: Sample = Field(default_factory=Sample)
     mix_instructions: Annotated[int, _count("instructions", 10**12)] = 1_000_000  #: of every context whose chip runs several kernels

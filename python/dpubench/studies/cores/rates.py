@@ -17,36 +17,31 @@ Row = Mapping[str, Any]
 _NONE = (math.nan, math.nan)
 
 
-def of_context(context: Row, clock_mhz: float, *, sampled: bool) -> Interval:
-    """Messages per second of one context."""
-    if not sampled:
-        return Interval(float(context["messages_per_s"]), *_NONE)
-    cycles = sampling.cycles_per_message(context)
-    per_second = clock_mhz * 1e6
-    return Interval(*(per_second / v if v and math.isfinite(v) else math.nan for v in (cycles.value, cycles.high, cycles.low)))
+def messages_per_s(result: Row, bursts: Sequence[int], *, sampled: bool) -> Interval:
+    """Of all contexts of a result; ``bursts``: the messages of each to one that the simulator counts."""
+    return _interval(sampling.messages_per_s(result, exact=not sampled, bursts=bursts))
 
 
-def messages_per_s(result: Row, *, sampled: bool) -> Interval:
-    """Of all contexts of a result."""
-    return sum_of([of_context(context, float(result["clock_mhz"]), sampled=sampled) for context in result["contexts"]])
-
-
-def cycles_per_message(result: Row, *, sampled: bool) -> Interval:
+def cycles_per_message(result: Row, bursts: Sequence[int], *, sampled: bool) -> Interval:
     """Of one context: the mean over contexts."""
     contexts = result["contexts"]
-    if not sampled:
-        messages = sum(c["messages"] for c in contexts)
-        return Interval(sum(c["cycles"] for c in contexts) / messages if messages else math.nan, *_NONE)
-    return mean_of([sampling.cycles_per_message(context) for context in contexts], [1 / len(contexts)] * len(contexts))
+    found = [_interval(sampling.cycles_per_message(c, exact=not sampled).scaled(1 / burst)) for c, burst in zip(contexts, bursts, strict=True)]
+    total = sum_of(found)
+    return Interval(*(v / len(found) for v in (total.value, total.low, total.high)))
+
+
+def _interval(estimate: sampling.Estimate) -> Interval:
+    """Without ends where there is no sampling error: such a figure has no interval."""
+    return Interval(estimate.value, *((estimate.low, estimate.high) if estimate.batches else _NONE))
 
 
 def sum_of(parts: Sequence[Interval]) -> Interval:
-    """Of rates side by side: half widths in quadrature, as samples of different contexts are drawn independently."""
-    return mean_of(parts, [1.0] * len(parts))
+    """Of rates side by side on one chip: intervals are added, the widest that they can be (:func:`dpubench.cores.sampling.messages_per_s`)."""
+    return Interval(sum(part.value for part in parts), sum(part.low for part in parts), sum(part.high for part in parts))
 
 
 def mean_of(parts: Sequence[Interval], weights: Sequence[float]) -> Interval:
-    """Weighted sum of independent estimates; half widths in quadrature."""
+    """Weighted sum of estimates from simulations of their own; half widths in quadrature."""
     value = sum(w * part.value for w, part in zip(weights, parts, strict=True))
     half = math.sqrt(sum((w * (part.high - part.low) / 2) ** 2 for w, part in zip(weights, parts, strict=True)))
     return Interval(value, value - half, value + half)

@@ -101,10 +101,11 @@ def _frame_of(frame: str, uses: Sequence[Row]) -> str:
 def _simulated(point: PointSummary, cell: Row, result: Row, uses: Sequence[Row], models: Mapping[str, Row]) -> PointSummary:
     """A copy of ``point`` with what one simulation says."""
     contexts = result["contexts"]
-    rate = rates.messages_per_s(result, sampled=point.sampled)
-    cycles = rates.cycles_per_message(result, sampled=point.sampled)
+    bursts = [int(uses[i % len(uses)]["burst"]) for i in range(len(contexts))]  # contexts take the kernels in turn
+    rate = rates.messages_per_s(result, bursts, sampled=point.sampled)
+    cycles = rates.cycles_per_message(result, bursts, sampled=point.sampled)
     instructions = sum(c["instructions"] for c in contexts)
-    messages = sum(c["messages"] for c in contexts)
+    messages = sum(c["messages"] * burst for c, burst in zip(contexts, bursts, strict=True))
     branches = sum(c["branches"] for c in contexts)
     spent = sum(c["cycles"] for c in contexts)
     made = replace(
@@ -146,7 +147,8 @@ def _mix_shares(point: PointSummary, contexts: Sequence[Row], uses: Sequence[Row
     for i, use in enumerate(uses):
         own = [context for number, context in enumerate(contexts) if number % len(uses) == i]
         if own:
-            rate = rates.sum_of([rates.of_context(context, point.clock_mhz, sampled=sampled) for context in own])
+            part = {"clock_mhz": point.clock_mhz, "contexts": own}
+            rate = rates.messages_per_s(part, [int(use["burst"])] * len(own), sampled=sampled)
             found.append(Share(str(use["kernel"]), float(sizes[i]), len(own), rate))
     return found
 
