@@ -19,13 +19,15 @@ enum class Kind : std::uint8_t {
   kFloatDivide,  ///< and square root
   kSimd,         ///< vector integer and floating point, moves between register files
   kSimdMultiply,
-  kCrypto,   ///< AES, SHA, PMULL
-  kCrc,      ///< CRC32 of an integer register
-  kSystem,   ///< barriers, system registers, supervisor calls, cache maintenance
-  kNop,      ///< and hints, prefetches: take a slot of the front end alone
-  kUnknown,  ///< counted, and executed as an integer instruction without operands
+  kAes,          ///< rounds of AES, polynomial multiplication
+  kSha,          ///< rounds of hashes (SHA-1, SHA-2, SM3) and of SM4
+  kShaSchedule,  ///< their message and key schedules
+  kCrc,          ///< CRC32 of an integer register
+  kSystem,       ///< barriers, system registers, supervisor calls, cache maintenance
+  kNop,          ///< and hints, prefetches: take a slot of the front end alone
+  kUnknown,      ///< counted, and executed as an integer instruction without operands
 };
-inline constexpr std::size_t kKinds = 16;
+inline constexpr std::size_t kKinds = 18;
 
 enum class Branch : std::uint8_t { kNone, kConditional, kDirect, kCall, kReturn, kIndirect, kIndirectCall };
 

@@ -6,17 +6,19 @@ import os
 import signal
 import sys
 import traceback
-from types import FrameType
+
+from dpubench import signals
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Runs a command and exits; see :class:`dpubench.errors.Exit`."""
-    # Unhandled, SIGTERM would end Python on the spot: without the tidying up that Ctrl-C gets.
-    signal.signal(signal.SIGTERM, _terminated)
+    # Unhandled, these would end Python on the spot: without the tidying up that Ctrl-C gets.
+    for number in signals.ending():
+        signal.signal(number, signals.handler(_interrupt))
     sys.exit(status(sys.argv[1:] if arguments is None else arguments))
 
 
-def _terminated(_number: int, _frame: FrameType | None) -> None:
+def _interrupt(_number: int) -> None:
     raise KeyboardInterrupt
 
 

@@ -42,7 +42,7 @@ class NothingRan(UserError):
 
 
 class Interrupted(UserError):
-    """Ctrl-C or SIGTERM; what was measured is kept."""
+    """Ctrl-C, SIGTERM or a hang-up; what was measured is kept."""
 
     exit_status = Exit.INTERRUPTED
 

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from dpubench import signals
 from dpubench.errors import EnvironmentFault, UserError
 
 #: Ethernet header and FCS, which an MTU leaves out.
@@ -419,10 +420,10 @@ def _is_mounted(folder: Path) -> bool:
 
 @contextlib.contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """A second Ctrl-C or SIGTERM does not stop the tidying up. Does nothing in threads, which get no signals."""
+    """A second signal that ends this process does not stop the tidying up. Does nothing in threads, which get no signals."""
     before: dict[signal.Signals, Any] = {}
     with contextlib.suppress(ValueError):
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in signals.ending():
             before[number] = signal.signal(number, signal.SIG_IGN)
     try:
         yield

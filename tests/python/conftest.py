@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,16 +51,11 @@ class Bench:
         """What the program does from now on (see scripted_worker.py)."""
         (self.folder / "script.json").write_text(json.dumps(script))
 
-    def start(self, *arguments: str, **more: Any) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "dpubench", *arguments],
-            cwd=self.folder,
-            env=self.environment,
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            **more,
-        )
+    def start(self, *arguments: str, prefix: Sequence[str] = (), **more: Any) -> subprocess.Popen[str]:
+        """``prefix``: words of a command that starts it."""
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        words = [*prefix, sys.executable, "-m", "dpubench", *arguments]
+        process = subprocess.Popen(words, cwd=self.folder, env=self.environment, text=True, **(pipes | more))
         self.started.append(process.pid)
         return process
 

@@ -131,7 +131,7 @@ def test_the_drivers_of_dpdk_work_where_no_dpdk_is(unpacked: Path) -> None:
         (operator["name"], engine["name"])
         for operator in hello(PROGRAM)["catalog"]["operators"]
         for engine in operator["engines"]
-        if engine.get("software_device") and engine["available"] and not all(c["engines"][engine["name"]] for c in operator["configurations"])
+        if engine.get("software_device") and engine["available"]
     ]
     if not drivers:
         pytest.skip("no driver in software is here")

@@ -7,12 +7,14 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from dpubench import schemas
+from dpubench import network, schemas
 from dpubench.studies.end_to_end import trials
 from dpubench.studies.end_to_end.summary import summaries
+from kernel_programs import flow_tables
 from real_program import BUILD, RealBench
 
 pytestmark = [
@@ -67,6 +69,37 @@ def test_a_killed_program_fails_its_point_and_the_rest_goes_on(real: RealBench, 
     assert len(record["failures"]) == 1 and "SIGKILL" in record["failures"][0]["message"], record["failures"]
     assert len({r["configuration"] for r in trials.read(real.results / "r")}) == 1
     assert real.left_on_the_machine() == []
+
+
+@pytest.mark.skipif(network.unavailable() != "", reason=network.unavailable())
+@pytest.mark.parametrize(("port", "number"), [("xdp", signal.SIGINT), ("xdp", signal.SIGKILL), ("af_xdp", signal.SIGHUP)])
+def test_a_run_over_veth_that_is_ended_leaves_nothing(real: RealBench, port: str, number: signal.Signals) -> None:
+    """Namespaces, interfaces, BPF programs, sockets and processes are gone, after SIGKILL with the next run."""
+    engine = "xdp" if port == "xdp" else "portable"
+    plan = PLAN + f"workloads: [flow-table]\nports: [{port}]\nengines: [{engine}]\nsilence: 20s\n"
+    (real.folder / "plan.yaml").write_text(plan.replace("duration: 100ms", "duration: 3s").replace(", 1518B", ""))
+    before = flow_tables()
+    process = real.start("run", "plan.yaml", "--name", "r")
+    if port == "xdp":  # workload forward comes first, without a program in the kernel
+        _await(lambda: flow_tables() > before)
+    programs = {_wait_for(process.pid, name) for name in ("dpubench-server", "dpubench-traffic")}
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == (-number if number == signal.SIGKILL else 130), (out, err)
+    if number == signal.SIGKILL:
+        _await(lambda: not any(Path(f"/proc/{pid}").exists() for pid in programs))  # they notice that nobody talks to them
+        assert real.left_on_the_machine() != [], "the next run says what it removed"
+    assert real.left_on_the_machine() == []
+    assert not any(Path(f"/proc/{pid}").exists() for pid in programs)
+    _await(lambda: flow_tables() <= before)  # the kernel removes an interface's program after its last packet
+    assert real.record("r")["status"] == ("running" if number == signal.SIGKILL else "interrupted")
+
+
+def _await(condition: Callable[[], bool]) -> None:
+    until = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.05)
 
 
 def _wait_for(parent: int, program: str) -> int:

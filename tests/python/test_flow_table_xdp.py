@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import json
-import os
-import platform
 import signal
 import socket
 import struct
@@ -20,6 +17,7 @@ from typing import Any
 
 import pytest
 from dpubench import network
+from kernel_programs import flow_tables
 from real_program import BUILD
 
 PROGRAM = BUILD / "dpubench-server"
@@ -163,33 +161,6 @@ def attached(side: network.Side) -> bool:
     return "xdp" in shown.stdout
 
 
-def bpf(command: int, attributes: bytes) -> tuple[int, bytes]:
-    """The system call bpf(2): what it returns (-1: a fault) and what it wrote."""
-    room = ctypes.create_string_buffer(attributes, len(attributes))
-    call = {"x86_64": 321, "aarch64": 280}[platform.machine()]
-    return ctypes.CDLL(None).syscall(call, command, room, len(attributes)), room.raw
-
-
-def programs() -> set[int]:
-    """Numbers of the kernel's BPF programs called as ours, whoever holds them."""
-    get_next, get_fd, get_info = 11, 13, 15  # commands of linux/bpf.h
-    found: set[int] = set()
-    number = 0
-    while True:
-        status, answer = bpf(get_next, struct.pack("<III", number, 0, 0))
-        if status < 0:
-            return found
-        number = struct.unpack_from("<I", answer, 4)[0]
-        fd, _ = bpf(get_fd, struct.pack("<III", number, 0, 0))
-        if fd < 0:
-            continue
-        info = ctypes.create_string_buffer(80)
-        status, _ = bpf(get_info, struct.pack("<IIQ", fd, len(info), ctypes.addressof(info)))
-        os.close(fd)
-        if status == 0 and info.raw[64:80].rstrip(b"\0") == b"flow_table":
-            found.add(number)
-
-
 @pytest.mark.parametrize(("key", "protocol"), [("paper", 0), ("five_tuple", 17)])
 def test_every_frame_is_counted_and_answered_in_the_kernel(tmp_path: Path, key: str, protocol: int) -> None:
     with network.veth_pair(1518) as pair, server(pair.server, flows="1000", key=key) as running:
@@ -240,21 +211,21 @@ def test_a_full_table_drops_in_the_kernel() -> None:
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, None])
 def test_nothing_is_left_in_the_kernel(how: signal.Signals | None) -> None:
     with network.veth_pair(1518) as pair:
-        before = programs()
+        before = flow_tables()
         with server(pair.server, flows="1000") as running:
             running.wait_for("ready")
             assert attached(pair.server)
-            assert programs() > before
+            assert flow_tables() > before
             if how is None:
                 running.ask(end=True)
             else:
                 running.process.send_signal(how)
             running.process.wait(timeout=30)
         deadline = time.monotonic() + 10
-        while (attached(pair.server) or programs() - before) and time.monotonic() < deadline:
+        while (attached(pair.server) or flow_tables() - before) and time.monotonic() < deadline:
             time.sleep(0.05)
         assert not attached(pair.server)
-        assert programs() <= before
+        assert flow_tables() <= before
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM at any moment; two runs at once; disks that are full or read-only. Nothing measured is lost."""
+"""Ctrl-C, SIGTERM and a terminal that hangs up, at any moment; two runs at once; disks that are full or read-only. Nothing measured is lost."""
 
 from __future__ import annotations
 
@@ -63,6 +63,32 @@ def test_sigterm_is_the_same(bench: Bench) -> None:
     assert "stopped by SIGTERM" in err
     kept = [e for p in (bench.results / "r" / "rounds").glob("*.ndjson") for e in read_ndjson(p)]
     assert any(e["event"] == "window" for e in kept)
+
+
+def test_a_terminal_that_hangs_up_is_the_same(bench: Bench) -> None:
+    bench.script(window_s=0.01)
+    leader, terminal = os.openpty()
+    # A session of its own, whose terminal this is: the kernel sends SIGHUP to its leader when the other end closes.
+    process = bench.start(*RUN, prefix=("setsid", "--ctty", "--wait"), stdin=terminal, stdout=terminal, stderr=terminal)
+    os.close(terminal)
+    try:
+        wait_for(lambda: [p for p in (bench.results / "r" / "rounds").glob("*.ndjson") if b'"window"' in p.read_bytes()])
+    finally:
+        os.close(leader)
+    assert process.wait(timeout=20) == 130
+    assert bench.workers() == [] and bench.record("r")["status"] == "interrupted"
+    bench.script()
+    assert bench("resume", "r").returncode == 0
+
+
+def test_what_ignores_hang_ups_goes_on(bench: Bench) -> None:
+    bench.script(window_s=0.002)
+    with bench.start(*RUN, prefix=["nohup"], stdin=subprocess.DEVNULL) as process:
+        wait_for(lambda: [p for p in (bench.results / "r" / "rounds").glob("*.ndjson") if b'"window"' in p.read_bytes()])
+        process.send_signal(signal.SIGHUP)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert bench.record("r")["status"] == "complete"
 
 
 def test_a_killed_dpubench_leaves_a_run_that_resumes(bench: Bench) -> None:

@@ -333,23 +333,23 @@ TEST(Decode, Vectors) {
 
 TEST(Decode, Cryptography) {
   expect_known({
-      {0x4e284841, "aese v1.16b, v2.16b", kCrypto, "V1 < V1 V2"},
-      {0x4e286821, "aesmc v1.16b, v1.16b", kCrypto, "V1 < V1"},
-      {0x5e030041, "sha1c q1, s2, v3.4s", kCrypto, "V1 < V1 V2 V3"},
-      {0x5e280841, "sha1h s1, s2", kCrypto, "V1 < V2"},
-      {0x5e281841, "sha1su1 v1.4s, v2.4s", kCrypto, "V1 < V1 V2"},
-      {0x5e034041, "sha256h q1, q2, v3.4s", kCrypto, "V1 < V1 V2 V3"},
-      {0x5e282841, "sha256su0 v1.4s, v2.4s", kCrypto, "V1 < V1 V2"},
-      {0x5e036041, "sha256su1 v1.4s, v2.4s, v3.4s", kCrypto, "V1 < V1 V2 V3"},
-      {0xce638041, "sha512h q1, q2, v3.2d", kCrypto, "V1 < V1 V2 V3"},
-      {0xcec08041, "sha512su0 v1.2d, v2.2d", kCrypto, "V1 < V1 V2"},
-      {0xce638c41, "rax1 v1.2d, v2.2d, v3.2d", kCrypto, "V1 < V2 V3"},
+      {0x4e284841, "aese v1.16b, v2.16b", kAes, "V1 < V1 V2"},
+      {0x4e286821, "aesmc v1.16b, v1.16b", kAes, "V1 < V1"},
+      {0x5e030041, "sha1c q1, s2, v3.4s", kSha, "V1 < V1 V2 V3"},
+      {0x5e280841, "sha1h s1, s2", kShaSchedule, "V1 < V2"},
+      {0x5e281841, "sha1su1 v1.4s, v2.4s", kShaSchedule, "V1 < V1 V2"},
+      {0x5e034041, "sha256h q1, q2, v3.4s", kSha, "V1 < V1 V2 V3"},
+      {0x5e282841, "sha256su0 v1.4s, v2.4s", kShaSchedule, "V1 < V1 V2"},
+      {0x5e036041, "sha256su1 v1.4s, v2.4s, v3.4s", kShaSchedule, "V1 < V1 V2 V3"},
+      {0xce638041, "sha512h q1, q2, v3.2d", kSha, "V1 < V1 V2 V3"},
+      {0xcec08041, "sha512su0 v1.2d, v2.2d", kShaSchedule, "V1 < V1 V2"},
+      {0xce638c41, "rax1 v1.2d, v2.2d, v3.2d", kShaSchedule, "V1 < V2 V3"},
       {0xce031041, "eor3 v1.16b, v2.16b, v3.16b, v4.16b", kSimd, "V1 < V2 V3 V4"},
       {0xce830c41, "xar v1.2d, v2.2d, v3.2d, #3", kSimd, "V1 < V2 V3"},
-      {0xce431041, "sm3ss1 v1.4s, v2.4s, v3.4s, v4.4s", kCrypto, "V1 < V2 V3 V4"},
-      {0xcec08441, "sm4e v1.4s, v2.4s", kCrypto, "V1 < V1 V2"},
-      {0x0ee3e041, "pmull v1.1q, v2.1d, v3.1d", kCrypto, "V1 < V2 V3"},
-      {0x4e23e041, "pmull2 v1.8h, v2.16b, v3.16b", kCrypto, "V1 < V2 V3"},
+      {0xce431041, "sm3ss1 v1.4s, v2.4s, v3.4s, v4.4s", kSha, "V1 < V2 V3 V4"},
+      {0xcec08441, "sm4e v1.4s, v2.4s", kSha, "V1 < V1 V2"},
+      {0x0ee3e041, "pmull v1.1q, v2.1d, v3.1d", kAes, "V1 < V2 V3"},
+      {0x4e23e041, "pmull2 v1.8h, v2.16b, v3.16b", kAes, "V1 < V2 V3"},
   });
 }
 

@@ -9,24 +9,27 @@ namespace {
 using enum Kind;
 
 constexpr Row kCryptoRows[] = {
-    {"01001110 00 10100 0010x 10 nnnnn ddddd", kCrypto, "Vd < Vd Vn"},       // AESE, AESD
-    {"01001110 00 10100 0011x 10 nnnnn ddddd", kCrypto, "Vd < Vn"},          // AESMC, AESIMC
-    {"01011110 00 0 mmmmm 0 0xx 00 nnnnn ddddd", kCrypto, "Vd < Vd Vn Vm"},  // SHA1C, SHA1P, SHA1M, SHA1SU0
-    {"01011110 00 0 mmmmm 0 10x 00 nnnnn ddddd", kCrypto, "Vd < Vd Vn Vm"},  // SHA256H, SHA256H2
-    {"01011110 00 0 mmmmm 0 110 00 nnnnn ddddd", kCrypto, "Vd < Vd Vn Vm"},  // SHA256SU1
-    {"01011110 00 10100 00000 10 nnnnn ddddd", kCrypto, "Vd < Vn"},          // SHA1H
-    {"01011110 00 10100 00001 10 nnnnn ddddd", kCrypto, "Vd < Vd Vn"},       // SHA1SU1
-    {"01011110 00 10100 00010 10 nnnnn ddddd", kCrypto, "Vd < Vd Vn"},       // SHA256SU0
-    {"11001110 011 mmmmm 1000 11 nnnnn ddddd", kCrypto, "Vd < Vn Vm"},       // RAX1
-    {"11001110 011 mmmmm 1000 xx nnnnn ddddd", kCrypto, "Vd < Vd Vn Vm"},    // SHA512H, SHA512H2, SHA512SU1
-    {"11001110 011 mmmmm 1100 0x nnnnn ddddd", kCrypto, "Vd < Vd Vn Vm"},    // SM3PARTW1, SM3PARTW2
-    {"11001110 011 mmmmm 1100 10 nnnnn ddddd", kCrypto, "Vd < Vn Vm"},       // SM4EKEY
-    {"11001110 00x mmmmm 0 aaaaa nnnnn ddddd", kSimd, "Vd < Vn Vm Va"},      // EOR3, BCAX
-    {"11001110 010 mmmmm 0 aaaaa nnnnn ddddd", kCrypto, "Vd < Vn Vm Va"},    // SM3SS1
-    {"11001110 010 mmmmm 10 xx xx nnnnn ddddd", kCrypto, "Vd < Vd Vn Vm"},   // SM3TT1A and its like
-    {"11001110 100 mmmmm xxxxxx nnnnn ddddd", kSimd, "Vd < Vn Vm"},          // XAR
-    {"11001110 110 00000 1000 0x nnnnn ddddd", kCrypto, "Vd < Vd Vn"},       // SHA512SU0, SM4E
-    {"0 x 0 01110 xx 1 mmmmm 1110 00 nnnnn ddddd", kCrypto, "Vd < Vn Vm"},   // PMULL
+    {"01001110 00 10100 0010x 10 nnnnn ddddd", kAes, "Vd < Vd Vn"},               // AESE, AESD
+    {"01001110 00 10100 0011x 10 nnnnn ddddd", kAes, "Vd < Vn"},                  // AESMC, AESIMC
+    {"0 x 0 01110 xx 1 mmmmm 1110 00 nnnnn ddddd", kAes, "Vd < Vn Vm"},           // PMULL
+    {"01011110 00 0 mmmmm 0 011 00 nnnnn ddddd", kShaSchedule, "Vd < Vd Vn Vm"},  // SHA1SU0
+    {"01011110 00 0 mmmmm 0 0xx 00 nnnnn ddddd", kSha, "Vd < Vd Vn Vm"},          // SHA1C, SHA1P, SHA1M
+    {"01011110 00 0 mmmmm 0 10x 00 nnnnn ddddd", kSha, "Vd < Vd Vn Vm"},          // SHA256H, SHA256H2
+    {"01011110 00 0 mmmmm 0 110 00 nnnnn ddddd", kShaSchedule, "Vd < Vd Vn Vm"},  // SHA256SU1
+    {"01011110 00 10100 00000 10 nnnnn ddddd", kShaSchedule, "Vd < Vn"},          // SHA1H
+    {"01011110 00 10100 00001 10 nnnnn ddddd", kShaSchedule, "Vd < Vd Vn"},       // SHA1SU1
+    {"01011110 00 10100 00010 10 nnnnn ddddd", kShaSchedule, "Vd < Vd Vn"},       // SHA256SU0
+    {"11001110 011 mmmmm 1000 11 nnnnn ddddd", kShaSchedule, "Vd < Vn Vm"},       // RAX1
+    {"11001110 011 mmmmm 1000 10 nnnnn ddddd", kShaSchedule, "Vd < Vd Vn Vm"},    // SHA512SU1
+    {"11001110 011 mmmmm 1000 0x nnnnn ddddd", kSha, "Vd < Vd Vn Vm"},            // SHA512H, SHA512H2
+    {"11001110 011 mmmmm 1100 0x nnnnn ddddd", kShaSchedule, "Vd < Vd Vn Vm"},    // SM3PARTW1, SM3PARTW2
+    {"11001110 011 mmmmm 1100 10 nnnnn ddddd", kShaSchedule, "Vd < Vn Vm"},       // SM4EKEY
+    {"11001110 00x mmmmm 0 aaaaa nnnnn ddddd", kSimd, "Vd < Vn Vm Va"},           // EOR3, BCAX
+    {"11001110 010 mmmmm 0 aaaaa nnnnn ddddd", kSha, "Vd < Vn Vm Va"},            // SM3SS1
+    {"11001110 010 mmmmm 10 xx xx nnnnn ddddd", kSha, "Vd < Vd Vn Vm"},           // SM3TT1A and its like
+    {"11001110 100 mmmmm xxxxxx nnnnn ddddd", kSimd, "Vd < Vn Vm"},               // XAR
+    {"11001110 110 00000 1000 00 nnnnn ddddd", kShaSchedule, "Vd < Vd Vn"},       // SHA512SU0
+    {"11001110 110 00000 1000 01 nnnnn ddddd", kSha, "Vd < Vd Vn"},               // SM4E
 };
 
 constexpr Row kVectorRows[] = {

@@ -93,7 +93,7 @@ struct Context {
         feed(std::move(load_of_it.source), load_of_it.extent, std::move(warm)),
         code_space(load_of_it.code_space),
         data_space(load_of_it.data_space),
-        buffer(description.widths.buffer),
+        buffer(description.widths.most_fetched()),
         window(description.window.instructions),
         loads(description.window.loads),
         stores(description.window.stores),
@@ -125,6 +125,8 @@ struct Context {
   Cycle last_issue = 0;
   Cycle last_commit = 0;
   Cycle last_written = 0;
+  const Instruction* last_entered = nullptr;
+  std::uint64_t last_pc = 0;  ///< of `last_entered`
 
   // Account.
   Cause cause = Cause::kFrontEnd;  ///< why nothing entered in the last cycle that was looked at

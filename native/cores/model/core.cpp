@@ -119,6 +119,17 @@ bool Core::begin_instruction(Context& context, const Fetched& fetched) {
   return true;
 }
 
+/// Whether an instruction is the second half of a pair that passes as one: its result is there when that of the first half is.
+bool Core::is_fused(const Context& context, const Fetched& fetched) const {
+  const Instruction* const first = context.last_entered;
+  const Instruction& second = *fetched.what;
+  // AESE and AESD read what they write, AESMC and AESIMC read one register (a64/vector.cpp).
+  return description_->widths.fuses_aes && second.kind == Kind::kAes && second.reads == 1 && first != nullptr &&
+         first->kind == Kind::kAes && first->reads == 2 && first->read[0] == first->written[0] &&
+         context.last_pc + Executed::kInstructionBytes == fetched.pc && second.read[0] == first->written[0] &&
+         second.written[0] == first->written[0];
+}
+
 /// Lets up to `width` instructions of a context enter the window. @returns how many did
 std::uint32_t Core::enter(Context& context, Cycle now, std::uint32_t width) {
   std::uint32_t entered = 0;
@@ -135,8 +146,9 @@ std::uint32_t Core::enter(Context& context, Cycle now, std::uint32_t width) {
       context.wake = fetched.available;
       break;
     }
+    const bool fused = is_fused(context, fetched);
     Cycle until = 0;
-    if (const Cause cause = lacking(context, fetched, now, until); cause != Cause::kNone) {
+    if (const Cause cause = fused ? Cause::kNone : lacking(context, fetched, now, until); cause != Cause::kNone) {
       context.cause = cause;
       context.wake = until;
       break;
@@ -144,6 +156,13 @@ std::uint32_t Core::enter(Context& context, Cycle now, std::uint32_t width) {
     if (!begin_instruction(context, fetched)) {
       context.buffer.clear();
       break;
+    }
+    context.last_entered = fetched.what;
+    context.last_pc = fetched.pc;
+    if (fused) {
+      count(context.counters, fetched);
+      context.buffer.pop();
+      continue;
     }
     schedule(context, fetched, now);
     context.buffer.pop();

@@ -60,6 +60,7 @@ class Core {
   // core.cpp: the window
   std::uint32_t enter(Context& context, Cycle now, std::uint32_t width);
   bool begin_instruction(Context& context, const Fetched& fetched);
+  [[nodiscard]] bool is_fused(const Context& context, const Fetched& fetched) const;
   [[nodiscard]] Cause lacking(const Context& context, const Fetched& fetched, Cycle now, Cycle& until) const;
   [[nodiscard]] bool queue_full(const Context& context, std::size_t queue) const;
   void schedule(Context& context, const Fetched& fetched, Cycle now);

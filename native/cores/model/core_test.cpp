@@ -209,10 +209,57 @@ TEST(Core, AMissingInstructionLineCostsTheDifferenceOfLatencies) {
   EXPECT_EQ(result["contexts"][0]["stall_cycles"]["instruction_miss"], 10 * 99 + 1);  // the first cycle of all too
 }
 
+TEST(Core, AFrontEndHoldsWhatIsOnItsWay) {
+  for (const unsigned depth : {1U, 4U, 10U}) {
+    json description = with_alus(8);
+    description["widths"]["depth_cycles"] = depth;
+    description["widths"]["buffer"] = 1;  // behind it
+    EXPECT_EQ(cycles(description, independent(800)), 100 + depth + 2) << depth;
+  }
+}
+
+constexpr unsigned kAesLatency = 3;
+
+json with_aes(const char* fuses) {
+  json description = processor();
+  description["units"].push_back({{"name", "aes"},
+                                  {"count", 1},
+                                  {"queue", "all"},
+                                  {"executes", {{"aes", {{"latency_cycles", kAesLatency}, {"every_cycles", 1}}}}}});
+  description["widths"]["fuses"] = fuses;
+  return description;
+}
+
+/// Rounds that depend on one another. @param second  what the second instruction of each reads and writes
+Program aes_rounds(unsigned rounds, std::uint8_t second, bool apart = false) {
+  Program program;
+  for (unsigned i = 0; i < rounds; ++i) {
+    program.add(Kind::kAes, {32}, {32, 40});
+    if (apart) program.add(Kind::kNop, {}, {});
+    program.add(Kind::kAes, {second}, {second});
+  }
+  return program;
+}
+
+TEST(Core, APairOfAesInstructionsOnOneRegisterIsOneWhereTheProcessorFusesThem) {
+  const Program pairs = aes_rounds(100, 32);
+  EXPECT_EQ(cycles(with_aes("nothing"), pairs), 200 * kAesLatency + kFrame);
+  const json fused = run(with_aes("aes"), {&pairs});
+  EXPECT_EQ(fused["cycles"], 100 * kAesLatency + kFrame);
+  EXPECT_EQ(fused["instructions"], 200);
+  EXPECT_EQ(fused["contexts"][0]["kinds"]["aes"], 200);
+}
+
+TEST(Core, WhatIsNoSuchPairIsNotFused) {
+  // Two chains of their own, one of each kind of instruction, side by side on one unit.
+  EXPECT_EQ(cycles(with_aes("aes"), aes_rounds(100, 33)), 100 * kAesLatency + 1 + kFrame);
+  EXPECT_EQ(cycles(with_aes("aes"), aes_rounds(100, 32, true)), 200 * kAesLatency + kFrame);
+}
+
 TEST(Core, AnInstructionWithoutAUnitIsRefused) {
   Program program;
-  program.add(Kind::kCrypto, {32}, {32});
-  expect_error([&] { run(processor(), {&program}); }, {"by-hand", "crypto"});
+  program.add(Kind::kSha, {32}, {32});
+  expect_error([&] { run(processor(), {&program}); }, {"by-hand", "sha"});
 }
 
 TEST(Core, NopsTakeTheFrontEndAlone) {

@@ -85,7 +85,7 @@ void read_organisation(protocol::Reader& reader, const Fields& whole, Descriptio
 }
 
 void read_widths(protocol::Reader& reader, const Fields& whole, Widths& into) {
-  const auto fields = section(reader, whole, "widths", {"fetch", "enter", "issue", "commit", "depth_cycles", "buffer"});
+  const auto fields = section(reader, whole, "widths", {"fetch", "enter", "issue", "commit", "depth_cycles", "buffer", "fuses"});
   if (!fields) return;
   fields->number("fetch", into.fetch, 1, kMaxWidth);
   fields->number("enter", into.enter, 1, kMaxWidth);
@@ -93,6 +93,7 @@ void read_widths(protocol::Reader& reader, const Fields& whole, Widths& into) {
   fields->number("commit", into.commit, 1, kMaxWidth);
   fields->number("depth_cycles", into.depth_cycles, 1, 100);
   fields->number("buffer", into.buffer, 1, kMaxEntries);
+  fields->maybe_choice<bool>("fuses", into.fuses_aes, {{"aes", true}, {"nothing", false}});
 }
 
 void read_window(protocol::Reader& reader, const Fields& whole, Description& into) {

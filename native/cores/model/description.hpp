@@ -1,6 +1,7 @@
 // A processor as the model sees it: what the JSON of a model description says. docs/cores.md has the keys.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -23,8 +24,8 @@ inline constexpr std::size_t kMemory = static_cast<std::size_t>(-1);
 
 /// Names of the kinds of instructions, by kind, as descriptions and results have them.
 inline constexpr std::array<std::string_view, kKinds> kKindNames = {
-    "integer",      "multiply", "divide",        "load",   "store", "atomic", "branch", "float",
-    "float_divide", "simd",     "simd_multiply", "crypto", "crc",   "system", "nop",    "unknown"};
+    "integer", "multiply",      "divide", "load", "store",        "atomic", "branch", "float", "float_divide",
+    "simd",    "simd_multiply", "aes",    "sha",  "sha_schedule", "crc",    "system", "nop",   "unknown"};
 
 enum class Policy : std::uint8_t {
   kSingle,         ///< one context
@@ -52,7 +53,12 @@ struct Widths {
   std::uint32_t issue = 1;
   std::uint32_t commit = 1;
   std::uint32_t depth_cycles = 1;  ///< from fetch until an instruction enters the window; what a misprediction costs at least
-  std::uint32_t buffer = 1;        ///< instructions fetched and not yet in the window, of each context
+  std::uint32_t buffer = 1;        ///< instructions of each context that are through the front end and wait for the window
+  bool fuses_aes = false;          ///< AESE with AESMC on the same register, AESD with AESIMC, are one instruction behind fetch
+
+  /// Most instructions of a context that were fetched and did not enter: those on their way through the front end, and those
+  /// behind.
+  [[nodiscard]] std::uint32_t most_fetched() const { return depth_cycles * std::min(fetch, enter) + buffer; }
 };
 
 struct Window {

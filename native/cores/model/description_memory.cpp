@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <set>
 
 namespace dpubench::cores {
@@ -11,6 +12,7 @@ using nlohmann::json;
 namespace {
 
 constexpr std::size_t kMaxCaches = 8;
+constexpr double kMostLatency = 1000;  // cycles
 constexpr double kMaxSizeBytes = 4.0 * (1U << 30);
 
 /// Text of a whole number of bytes, for messages.
@@ -38,21 +40,32 @@ void read_prefetch(protocol::Reader& reader, const Fields& cache, CacheLevel& in
   fields.number("lines", into.prefetch_lines, 1, 32);
 }
 
-void read_cache(protocol::Reader& reader, const Fields& fields, CacheLevel& into) {
+/// Of a cache with a clock of its own the latency is given in ns: as many of the core's cycles as that clock makes of it.
+void read_latency(const Fields& fields, double clock_mhz, std::uint32_t& cycles) {
+  if (!fields.has("latency_ns")) return fields.number("latency_cycles", cycles, 1, kMostLatency);
+  if (fields.has("latency_cycles")) return fields.fault("latency_ns", "is there beside latency_cycles: give one of them");
+  double ns = 0;
+  fields.number("latency_ns", ns, 0.01, 1e6);
+  const double rounded = std::max(1.0, std::round(ns * clock_mhz / 1000));
+  if (rounded > kMostLatency) return fields.fault("latency_ns", "is more than 1000 cycles of the core");
+  cycles = static_cast<std::uint32_t>(rounded);
+}
+
+void read_cache(protocol::Reader& reader, const Fields& fields, double clock_mhz, CacheLevel& into) {
   fields.maybe_boolean("ideal", into.ideal);
   if (into.ideal) {
     reader.object(fields.json(), fields.where(), {"ideal", "latency_cycles"});
-    return fields.number("latency_cycles", into.latency_cycles, 1, 1000);
+    return fields.number("latency_cycles", into.latency_cycles, 1, kMostLatency);
   }
   if (!reader.object(fields.json(), fields.where(),
-                     {"ideal", "size_bytes", "ways", "line_bytes", "latency_cycles", "replacement", "miss_registers", "shared_by",
-                      "bytes_per_cycle", "prefetch", "next"})) {
+                     {"ideal", "size_bytes", "ways", "line_bytes", "latency_cycles", "latency_ns", "replacement",
+                      "miss_registers", "shared_by", "bytes_per_cycle", "prefetch", "next"})) {
     return;
   }
   fields.number("size_bytes", into.size_bytes, 1, kMaxSizeBytes);
   fields.number("ways", into.ways, 1, 64);
   fields.number("line_bytes", into.line_bytes, 8, 1024);
-  fields.number("latency_cycles", into.latency_cycles, 1, 1000);
+  read_latency(fields, clock_mhz, into.latency_cycles);
   fields.choice<Replacement>("replacement", into.replacement,
                              {{"lru", Replacement::kLru}, {"plru", Replacement::kPlru}, {"random", Replacement::kRandom}});
   fields.number("miss_registers", into.miss_registers, 1, 256);
@@ -145,7 +158,7 @@ void read_caches(protocol::Reader& reader, const Fields& whole, Description& int
     } else if (!value.is_object()) {
       caches.fault(name.c_str(), "must be an object");
     } else {
-      read_cache(reader, Fields(reader, value, caches.at(name.c_str())), cache);
+      read_cache(reader, Fields(reader, value, caches.at(name.c_str())), into.clock_mhz, cache);
     }
     into.caches.push_back(cache);
   }

@@ -35,6 +35,19 @@ TEST(Description, ReadsWhatIsThere) {
   EXPECT_EQ(read.units.at(1).executes.at(static_cast<std::size_t>(Kind::kMultiply))->latency_cycles, 4U);
 }
 
+TEST(Description, TheLatencyOfACacheWithAClockOfItsOwnIsInNanoseconds) {
+  json description = with("/caches/l2/latency_ns", 12.4);
+  description["caches"]["l2"].erase("latency_cycles");
+  for (const auto& [mhz, cycles] : {std::pair{1000.0, 12U}, {2500.0, 31U}}) {
+    description["clock"]["mhz"] = mhz;
+    const Description read = parse_description(description, "/processor");
+    EXPECT_EQ(read.caches.at(read.caches.at(read.data_cache).next).latency_cycles, cycles) << mhz;
+  }
+  refuses("/caches/l2/latency_ns", 12.4, {"/processor/caches/l2/latency_ns", "give one of them"});
+  description["caches"]["l2"]["latency_ns"] = 1e5;
+  expect_error([&] { parse_description(description, "/processor"); }, {"latency_ns", "more than 1000 cycles"});
+}
+
 TEST(Description, UnknownKeysAreRefusedByName) {
   refuses("/bogus", 1, {"/processor/bogus", "is not a field"});
   refuses("/widths/rename", 1, {"/processor/widths/rename"});

@@ -156,7 +156,7 @@ bool Core::fetch_branch(Context& context, const Executed& executed, Fetched& fet
 std::uint32_t Core::fetch(Context& context, Cycle now, std::uint32_t width) {
   std::uint32_t fetched = 0;
   const Cause delayed_by = context.fetch_cause;
-  while (fetched < width && context.buffer.size() < description_->widths.buffer) {
+  while (fetched < width && context.buffer.size() < description_->widths.most_fetched()) {
     const Executed* const executed = context.feed.peek();
     if (executed == nullptr) {
       context.source_over = true;
@@ -191,7 +191,7 @@ bool Core::fetch_all(Cycle now, const Order& order, std::uint32_t count) {
   for (std::uint32_t i = 0; i < count && left > 0 && contexts > 0; ++i) {
     Context& context = *contexts_[order[i]];
     if (context.stopped || context.source_over || context.unresolved || context.fetch_from > now ||
-        context.suspended_until > now || context.buffer.size() >= description_->widths.buffer) {
+        context.suspended_until > now || context.buffer.size() >= description_->widths.most_fetched()) {
       continue;
     }
     const std::uint32_t fetched = fetch(context, now, left);
@@ -218,7 +218,7 @@ Cycle Core::next_cycle(Cycle now, bool active) {
     } else {
       if (!context->buffer.empty()) own = context->wake;
       const bool can_fetch =
-          !context->source_over && !context->unresolved && context->buffer.size() < description_->widths.buffer;
+          !context->source_over && !context->unresolved && context->buffer.size() < description_->widths.most_fetched();
       if (can_fetch) own = std::min(own, std::max(context->fetch_from, now + 1));
     }
     if (policy == Policy::kStrict) own += (context->number + turns - own % turns) % turns;

@@ -69,10 +69,11 @@ TEST(DerSignature, WhatIsNoneIsRefusedAndLeavesZeros) {
   EXPECT_FALSE(dsa::decode(der::sequence({der::integer(wide), der::integer(from_hex("01"))}), signature));
 }
 
-/// The engine of the driver in software, whatever it says of itself; null where there is none here.
+/// The engine of the driver in software, which is there and not used for what the last test shows; null where there is none here.
 const Engine* crypto_openssl(const Operator& op) {
   for (const EngineSlot* const slot : test::engines().of(op)) {
-    if (slot->name == "cryptodev-openssl" && slot->reason.empty()) return slot->engine;
+    if (slot->name == "cryptodev-openssl" && slot->reason.find("loses a DSA session's key") != std::string::npos)
+      return slot->engine;
   }
   return nullptr;
 }
@@ -134,7 +135,6 @@ TEST(DsaCryptodev, TheDriverLosesTheKeyWithASessionsFirstOperation) {
     EXPECT_EQ(outputs.at(0).status, kStatusOk) << operation;
     EXPECT_EQ(outputs.at(1).status, kStatusRejected) << operation;
     EXPECT_EQ(outputs.at(2).status, kStatusRejected) << operation;
-    EXPECT_NE(engine->unsupported(work->params), "") << operation;
   }
 }
 

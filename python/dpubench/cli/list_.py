@@ -1,4 +1,4 @@
-"""List operators, engines, workloads, ports, studies, plans, targets or inputs, with reasons for what cannot run."""
+"""List operators, engines, workloads, ports, studies, plans, targets, inputs or models, with reasons for what cannot run."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 import typer
 
 #: Columns that are copied from here into commands: not broken over lines.
-_NAMES = ("operator", "engine", "workload", "port", "study", "plan", "target", "kind", "reference", "program")
-WHAT = ("operators", "engines", "workloads", "ports", "studies", "plans", "targets", "inputs")
+_NAMES = ("operator", "engine", "workload", "port", "study", "plan", "target", "kind", "reference", "program", "model")
+WHAT = ("operators", "engines", "workloads", "ports", "studies", "plans", "targets", "inputs", "models")
 
 
 def command(
-    what: str = typer.Argument("operators", help="operators, engines, workloads, ports, studies, plans, targets or inputs"),
+    what: str = typer.Argument("operators", help="operators, engines, workloads, ports, studies, plans, targets, inputs or models"),
     json: bool = typer.Option(False, "--json", help="Print JSON."),
     engine_dir: list[Path] = typer.Option([], "--engine-dir", help="Folder with further engine modules or contract programs (repeatable)."),
     device: list[str] = typer.Option([], "--device", help="Device for cryptodev, compressdev, dmadev, regexdev: PCI address or DPDK virtual device."),
@@ -49,6 +49,8 @@ def _rows(what: str, engine_dirs: list[Path], given: list[str], devices: list[st
         from dpubench import targets
 
         return [{"target": ", ".join(targets.kind_module(k).EXAMPLES), "summary": targets.kind_module(k).SUMMARY} for k in targets.kinds()]
+    if what == "models":
+        return _models()
     if what == "inputs":
         return _inputs(given)
     if what in ("workloads", "ports"):
@@ -108,6 +110,19 @@ def _datapath(what: str) -> list[dict[str, Any]]:
     ]
 
 
+def _models() -> list[dict[str, Any]]:
+    """Processors that studies model, and how much of each description has a source."""
+    from dpubench.cores import models
+
+    return [
+        {
+            "model": m.name, "title": m.title, "year": m.year, "clock_mhz": m.clock_mhz, "values": len(m.sources), "assumed": len(m.assumed),
+            "published": len(m.comparisons),
+        }
+        for m in map(models.load, models.names())
+    ]  # fmt: skip
+
+
 def _inputs(given: list[str]) -> list[dict[str, Any]]:
     from dpubench import inputs
 
@@ -144,6 +159,8 @@ def _for_people(row: dict[str, Any]) -> dict[str, str]:
     shown = {k: str(v) for k, v in row.items() if k not in ("sha256", "files", "available", "reason", "unavailable")}
     if reason := row.get("reason") or row.get("unavailable"):
         shown["summary"] = f"cannot run here: {reason}"
+    if "clock_mhz" in row:
+        shown["clock_mhz"] = f"{row['clock_mhz']:g}"
     if "program" in row:
         shown["program"] = Path(row["program"]).name  # a whole path would squeeze the other columns
     return shown

@@ -51,6 +51,7 @@ class Comparison:
     note: str
     kernel: Kernel | None  #: what gives our figure: this,
     reads: Reads | None  #: or that
+    warm_up_messages: int  #: of a kernel's messages, simulated before counting begins
 
     @property
     def unit(self) -> str:

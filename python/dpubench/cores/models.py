@@ -269,8 +269,8 @@ def _name(model: Model, derived: Mapping[str, Any]) -> str:
     # Who shares a cache follows from the number of cores, the name from the rest.
     other = [(p, v) for p, v in leaves(derived) if was.get(p) != v and p != "name" and not p.endswith("/shared_by")]
     short = {"clock/mhz": "clock"}
-    parts = [f"{short.get(p, p.removeprefix('organisation/'))} {v:g}" if isinstance(v, float) else f"{short.get(p, p.removeprefix('organisation/'))} {v}"
-             for p, v in other]  # fmt: skip
+    words = [(short.get(p, p.removeprefix("organisation/")), v) for p, v in other]
+    parts = [f"{word} {value:g}" if isinstance(value, float) else f"{word} {value}" for word, value in words]
     return f"{model.name} ({', '.join(parts)})" if parts else model.name
 
 
@@ -311,6 +311,8 @@ class _Comparison(_Strict):
     note: str = ""
     kernel: _Kernel | None = None
     reads: _Reads | None = None
+    #: Once around the buffers of a resident footprint.
+    warm_up_messages: Annotated[int, Field(ge=0)] = 32
 
     @model_validator(mode="after")
     def _one(self) -> _Comparison:
@@ -320,6 +322,8 @@ class _Comparison(_Strict):
             raise ValueError(f"{self.quantity} is a quantity of {'reads' if self.reads is None else 'kernels'}")
         if self.quantity == "cycles_per_byte" and self.kernel is not None and self.kernel.message_bytes is None:
             raise ValueError("cycles_per_byte needs the kernel's message_bytes")
+        if self.kernel is not None and self.warm_up_messages >= self.kernel.messages:
+            raise ValueError(f"of {self.kernel.messages} messages {self.warm_up_messages} warm up: none is left to count")
         return self
 
 
@@ -344,6 +348,11 @@ class _Note:
     assumed: str
 
 
+def _kernel(part: _Kernel) -> Kernel:
+    params = tuple((key, str(value)) for key, value in part.params.items())
+    return Kernel(part.operator, part.engine, params, part.message_bytes, part.footprint, part.messages, part.seed)
+
+
 class _Reader:
     """Takes an annotated description apart: the description, and the source of every value in it."""
 
@@ -366,13 +375,11 @@ class _Reader:
         }  # fmt: skip
 
     def comparison(self, part: _Comparison, path: tuple[str | int, ...]) -> Comparison:
-        kernel = part.kernel and Kernel(
-            part.kernel.operator, part.kernel.engine, tuple((k, str(v)) for k, v in part.kernel.params.items()), part.kernel.message_bytes,
-            part.kernel.footprint, part.kernel.messages, part.kernel.seed,
-        )  # fmt: skip
+        kernel, reads = part.kernel, part.reads
         return Comparison(
             part.what, part.quantity, part.value, part.at_most, self._cited(part.source, (*path, "source")), part.at, part.machine,
-            part.clock_mhz, part.independent, part.note, kernel, part.reads and Reads(part.reads.buffer_bytes),
+            part.clock_mhz, part.independent, part.note, None if kernel is None else _kernel(kernel),
+            None if reads is None else Reads(reads.buffer_bytes), part.warm_up_messages,
         )  # fmt: skip
 
     def _value(self, value: Any, path: tuple[str | int, ...], note: _Note | None, at: str) -> Any:

@@ -19,7 +19,7 @@ from dpubench import traces
 #: Reads of a message, and of a round of the loop.
 READS_OF_MESSAGE: Final = 32
 LINE_BYTES: Final = 64
-#: Counted, after as many as fill the caches.
+#: Reads that are counted, and the most before them, which fill the caches. Both are whole messages.
 _COUNTED: Final = 65_536
 _MOST_WARMING: Final = 393_216
 
@@ -58,12 +58,16 @@ def write(buffer_bytes: int, folder: Path, seed: int = 1) -> ReadsTrace:
     Raises:
         FileExistsError: ``folder`` is there already.
     """
-    lines = max(1, buffer_bytes // LINE_BYTES)
-    warming = -(-min(4 * lines, _MOST_WARMING) // READS_OF_MESSAGE)
+    lines = max(READS_OF_MESSAGE, buffer_bytes // LINE_BYTES // READS_OF_MESSAGE * READS_OF_MESSAGE)
     messages = _COUNTED // READS_OF_MESSAGE
     # A counter-based generator, whose numbers no release of numpy changes (NEP 19).
-    drawn = np.random.Philox(seed).random_raw((warming + messages) * READS_OF_MESSAGE) % np.uint64(lines)
-    addresses = np.uint64(_DATA) + np.asarray(drawn, dtype=np.uint64) * np.uint64(LINE_BYTES)
+    random = np.random.Philox(seed)
+    # Each line once, so that what fits into a cache is there, and as often again at random, so that its order of use is.
+    once = np.argsort(random.random_raw(lines), kind="stable").astype(np.uint64)[:_MOST_WARMING]
+    again = min(lines, _MOST_WARMING - len(once))
+    drawn = np.concatenate([once, random.random_raw(again + _COUNTED) % np.uint64(lines)])
+    warming = (len(once) + again) // READS_OF_MESSAGE
+    addresses = np.uint64(_DATA) + drawn * np.uint64(LINE_BYTES)
     digest = sha256(f"reads {buffer_bytes} {seed} {_VERSION}".encode()).hexdigest()
     folder.mkdir(parents=True)
     (folder / traces.BLOCKS).write_bytes(_packed(_blocks(f"reads at random in {buffer_bytes} bytes", digest)))

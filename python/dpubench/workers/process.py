@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Final
 
+from dpubench import signals
 from dpubench.errors import Interrupted, TargetLost
 from dpubench.targets import Target
 from dpubench.workers.checks import Event, Rubbish, parse_event
@@ -36,7 +37,7 @@ class WorkerFault(Exception):
 
 
 class StopRequest:
-    """Set by SIGINT and SIGTERM; readable as a file descriptor, so that waiting for events ends at once."""
+    """Set by the signals that end this process; readable as a file descriptor, so that waiting for events ends at once."""
 
     def __init__(self) -> None:
         self._read, self._write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -74,7 +75,7 @@ class StopRequest:
             self._raises = False
 
     def __enter__(self) -> StopRequest:
-        self._former = {n: signal.signal(n, lambda number, _frame: self.set(number)) for n in (signal.SIGINT, signal.SIGTERM)}
+        self._former = {n: signal.signal(n, signals.handler(self.set)) for n in signals.ending()}
         return self
 
     def __exit__(self, *_: object) -> None:
