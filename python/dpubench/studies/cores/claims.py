@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from dpubench.results.export import significant
-from dpubench.studies.cores.grid import LOOKUP, MD5, ROLES, Grid, Missing, variants_of
+from dpubench.studies.cores.grid import LOOKUP, MD5, ROLES, Grid, Missing
 from dpubench.studies.cores.model import Claim, PointSummary, Sensitivity, Verdict
 from dpubench.studies.cores.plan import BASE, Plan
 
@@ -56,11 +56,18 @@ def evaluate(points: Sequence[PointSummary], plan: Plan) -> list[Claim]:
     found = []
     for claim in CLAIMS:
         verdict, measured = _judged(claim, base)
-        sensitivities = [] if verdict == "not run" else [
-            Sensitivity(what, *other) for what, grid in others if (other := _judged(claim, grid))[0] != "not run" and other[1] != measured
-        ]  # fmt: skip
-        found.append(Claim(claim.id, claim.text, claim.criterion, verdict, measured, sensitivities))
+        found.append(Claim(claim.id, claim.text, claim.criterion, verdict, measured, [] if verdict == "not run" else _sensitivities(claim, measured, others)))
     return found
+
+
+def _sensitivities(claim: _Claim, measured: str, others: Sequence[tuple[str, Grid]]) -> list[Sensitivity]:
+    """The claim under each alternative that was simulated and gives another figure; the first of those that give the same."""
+    found: dict[str, Sensitivity] = {}
+    for what, grid in others:
+        verdict, told = _judged(claim, grid)
+        if verdict != "not run" and told != measured:
+            found.setdefault(told, Sensitivity(what, verdict, told))
+    return list(found.values())
 
 
 def _judged(claim: _Claim, grid: Grid) -> Found:
@@ -71,12 +78,16 @@ def _judged(claim: _Claim, grid: Grid) -> Found:
 
 
 def _alternatives(base: Grid, plan: Plan) -> list[tuple[str, Grid]]:
-    """(what is different, the grid with it)."""
+    """(what is different, the grid with it): one thing at a time, then other kernels for both."""
     assert plan.claims is not None  # evaluate() has seen to it
     found = [(words, replace(base, overhead_bytes=overhead)) for overhead, words in OVERHEADS.items() if overhead != base.overhead_bytes]
-    found += [(f"variant {name}", replace(base, variant=name)) for name in variants_of(base.points) if name != BASE]
-    found += [(f"lookup by {name}", replace(base, kernels={**base.kernels, LOOKUP: name})) for name in plan.claims.lookup[1:]]
-    found += [(f"MD5 by {name}", replace(base, kernels={**base.kernels, MD5: name})) for name in plan.claims.md5[1:]]
+    found += [(f"variant {name}", replace(base, variant=name)) for name in plan.variants]
+    lookups, digests = plan.claims.lookup, plan.claims.md5
+    pairs = [*((name, digests[0]) for name in lookups[1:]), *((lookups[0], name) for name in digests[1:])]
+    pairs += [(lookup, md5) for lookup in lookups[1:] for md5 in digests[1:]]
+    for lookup, md5 in pairs:
+        words = [*([f"lookup by {lookup}"] if lookup != lookups[0] else []), *([f"MD5 by {md5}"] if md5 != digests[0] else [])]
+        found.append((", ".join(words), replace(base, kernels={LOOKUP: lookup, MD5: md5})))
     return found
 
 

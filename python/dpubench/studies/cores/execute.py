@@ -118,7 +118,8 @@ class Run:
         for outcome in sweep.simulate(
             simulations, processes=processes, dask=self.plan.dask, cache=sweep.cache_folder(), stop=self._stop, tell=self._progress
         ):
-            kept.take(outcomes.kept(outcome.id, outcome.result, outcome.failure, cached=outcome.cached))
+            result = _without_times(outcome.result) if self.plan.exact and outcome.result is not None else outcome.result
+            kept.take(outcomes.kept(outcome.id, result, outcome.failure, cached=outcome.cached))
             if outcome.failure:
                 self._fail("simulate", outcome.failure, outcome.id)
             self._save_now_and_then()
@@ -184,3 +185,9 @@ class _Kept:
     def take(self, outcome: dict[str, Any]) -> None:
         self._write(outcome)
         self._run.tell(outcome)
+
+
+def _without_times(result: dict[str, Any]) -> dict[str, Any]:
+    """``result`` without when messages began, of which an interval is made: what was simulated whole has none, and a run of many would be large."""
+    contexts = [{**context, "message_cycles": {**context["message_cycles"], "cycles": []}} for context in result["contexts"]]
+    return {**result, "contexts": contexts}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from dpubench.studies.cores import lines
 from dpubench.studies.cores.model import PointSummary
@@ -29,7 +30,7 @@ class Grid:
 
     def at(self, role: str, organisation: str, step: int, clock_mhz: float) -> PointSummary | None:
         """The point there, if it was simulated."""
-        return self._places().get((role, organisation, step, clock_mhz))
+        return self._places.get((role, organisation, step, clock_mhz))
 
     def rate(self, role: str, organisation: str, step: int, clock_mhz: float) -> float:
         """Messages per second. @raises Missing"""
@@ -48,25 +49,26 @@ class Grid:
 
     def all(self, role: str, organisation: str) -> list[PointSummary]:
         """Every point of a role on an organisation. @raises Missing"""
-        found = [p for (r, o, _, _), p in self._places().items() if (r, o) == (role, organisation)]
+        found = [p for (r, o, _, _), p in self._places.items() if (r, o) == (role, organisation)]
         if not found:
             raise Missing(f"{role} on {organisation}")
         return found
 
     def gbps(self, point: PointSummary) -> float:
         """The line that a point sustains, with this grid's overhead of a frame."""
-        assert point.messages_per_s is not None  # _places() has no other
+        assert point.messages_per_s is not None  # _places has no other
         return lines.line_rate_gbps(point.messages_per_s, point.frame_bytes, self.overhead_bytes).value
 
     def _common(self, index: int, organisation: str, what: str, clock_mhz: float | None = None) -> list[float]:
         found = [
-            {place[index] for place in self._places() if place[:2] == (role, organisation) and clock_mhz in (None, place[3])} for role in ROLES
+            {place[index] for place in self._places if place[:2] == (role, organisation) and clock_mhz in (None, place[3])} for role in ROLES
         ]
         shared = sorted(float(value) for value in set.intersection(*found))
         if not shared:
             raise Missing(f"{LOOKUP} and {MD5} on {organisation} at a common {what}")
         return shared
 
+    @cached_property
     def _places(self) -> dict[tuple[str, str, int, float], PointSummary]:
         roles = {kernel: role for role, kernel in self.kernels.items()}
         return {
@@ -75,7 +77,3 @@ class Grid:
             if p.kernel in roles and p.variant == self.variant and p.messages_per_s is not None and p.unit_sets == p.step
         }
 
-
-def variants_of(points: Iterable[PointSummary]) -> list[str]:
-    """Names of the variants among ``points``, each once."""
-    return list(dict.fromkeys(p.variant for p in points))

@@ -22,13 +22,16 @@ _NAN: Final = math.nan
 def figures_of(sweep: SweepInfo, run: RunSummary) -> list[Figure]:
     """The figures of a sweep: over frame sizes, over what it varies, or over the organisation's steps."""
     points = [p for p in run.points if sweep.name in p.sweeps]
+    found: list[Figure] = []
     if sweep.varied:
-        return _over_varied(sweep, points, run)
-    if any(len({p.frame for p in own}) > 1 for own in _by(points, lambda p: p.kernel).values()):
-        return _over_frames(sweep, points, run)
-    if len({p.step for p in points}) > 1 or len({p.clock_mhz for p in points}) > 1:
-        return _over_steps(sweep, points, run)
-    return []
+        found = _over_varied(sweep, points, run)
+    elif any(len({p.frame for p in own}) > 1 for own in _by(points, lambda p: p.kernel).values()):
+        found = _over_frames(sweep, points, run)
+    elif len({p.step for p in points}) > 1 or len({p.clock_mhz for p in points}) > 1:
+        found = _over_steps(sweep, points, run)
+    for number, figure in enumerate(found, 1):  # names of kernels may differ in what an id cannot hold
+        figure.id = f"{figure.id}-{number}"
+    return found
 
 
 # --------------------------------------------------------------------------- kinds of figures

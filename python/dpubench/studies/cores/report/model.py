@@ -126,14 +126,14 @@ def _line_rows(run: RunSummary) -> list[LineRow]:
 
 def _counts(run: RunSummary) -> list[CountRow]:
     """Of sweeps over several processors a case: how many sustain each line."""
-    rows: dict[tuple[str, str, Case], CountRow] = {}
+    rows: dict[tuple[str, str, str, Case], CountRow] = {}
+    none = [0] * len(run.lines_gbps)
     for sweep in run.sweeps:
-        for point in (p for p in run.points if sweep.name in p.sweeps and not sweep.varied and p.variant == BASE):
-            key = (sweep.name, point.model, case_of(point))
-            row = rows.setdefault(
-                key, CountRow(sweep.title, wording.ORGANISATIONS[point.organisation], point.model, key[2], 0, [0] * len(run.lines_gbps),
-                              [0] * len(run.lines_gbps), 0)
-            )  # fmt: skip
+        for point in (p for p in run.points if sweep.name in p.sweeps and not sweep.varied):
+            variant = "" if point.variant == BASE else point.variant
+            key = (sweep.name, point.model, variant, case_of(point))
+            organisation = wording.ORGANISATIONS[point.organisation]
+            row = rows.setdefault(key, CountRow(sweep.title, organisation, point.model, variant, key[3], 0, list(none), list(none), 0))
             row.of += 1
             row.failed += point.messages_per_s is None
             for i, line in enumerate(point.lines):

@@ -37,6 +37,7 @@ class CountRow:
     sweep: str
     organisation: str
     model: str
+    variant: str  #: empty: as described
     case: Case
     of: int
     sustained: list[int]  #: one a line
