@@ -12,10 +12,11 @@ from dpubench.inputs import Resolved
 from dpubench.plans.load import Where, parse_plan, plan_text
 from dpubench.results.model import Interval
 from dpubench.studies.cores import carry, outcomes
-from dpubench.studies.cores.expand import Cell, Expansion, Use, expand
+from dpubench.studies.cores.expand import Cell, Expansion, expand
 from dpubench.studies.cores.model import PointSummary, RunSummary
 from dpubench.studies.cores.outcomes import OutcomesWriter
 from dpubench.studies.cores.plan import Plan
+from dpubench.studies.cores.use import Use
 from dpubench.studies.cores.summary import summaries
 
 #: A run of two kernels on two models, one of them not A64: frames and IMIX, one core and all.

@@ -35,6 +35,7 @@ kernels: [{name: lookup, operator: lpm, messages: 1000}, {name: md5, operator: m
 frame_sizes: [64B]
 lines: [100Mb/s, 1Gb/s]
 exact: true
+comparisons: false
 sweeps:
   - {name: smt, organisation: smt, steps: [1, 2, 3], clocks: [100MHz]}
   - {name: superscalar, organisation: superscalar, steps: [1, 4], clocks: [100MHz]}

@@ -25,6 +25,7 @@ from dpubench.studies.cores.execute import Run
 from dpubench.studies.cores.expand import Expansion, expand
 from dpubench.studies.cores.outcomes import OutcomesWriter
 from dpubench.studies.cores.plan import MODEL_PREFIX, Plan
+from dpubench.studies.cores.use import Use
 from dpubench.targets.local import LocalTarget
 from dpubench.workers.ask import ask
 from dpubench.workers.process import StopRequest, WorkerFault
@@ -77,9 +78,13 @@ def resume(found: RunDirectory, request: Request) -> int:
 
 def _without_inputs(expansion: Expansion, missing: Mapping[str, str]) -> None:
     """Marks what reads an input that is not there."""
-    for name, use in expansion.uses.items():
-        if reason := next((missing[kind] for kind in use.inputs if kind in missing), ""):
-            expansion.uses[name] = replace(use, unavailable=use.unavailable or reason)
+
+    def marked(use: Use) -> Use:
+        reason = next((missing[kind] for kind in use.inputs if kind in missing), "")
+        return replace(use, unavailable=use.unavailable or reason)
+
+    expansion.uses = {name: marked(use) for name, use in expansion.uses.items()}
+    expansion.comparisons = [replace(w, use=None if w.use is None else marked(w.use)) for w in expansion.comparisons]
 
 
 def _check_same(writer: OutcomesWriter, record: Mapping[str, Any], expansion: Expansion, files: Resolved) -> None:
@@ -117,7 +122,9 @@ def described(model: Any) -> dict[str, Any]:
         "cores": int(model.processor["organisation"]["cores"]), "clock_mhz": model.clock_mhz, "processor": model.processor,
         "sources": [[s.path, str(s.value), ", ".join(filter(None, (s.reference, s.at)))] for s in model.sources if not s.assumed],
         "assumed": [[s.path, str(s.value), s.assumed] for s in model.assumed],
-        "comparisons": [[c.what, f"{'at most ' if c.at_most else ''}{c.value:g} {c.unit}", f"{c.source}, {c.at}"] for c in model.comparisons],
+        "comparisons": [
+            [c.what, f"{'at most ' if c.at_most else ''}{c.value:g} {c.unit}", f"{c.source}, {c.at}; {c.machine}", "", ""] for c in model.comparisons
+        ],
     }  # fmt: skip
 
 
@@ -176,4 +183,6 @@ def _dry_run(plan: Plan, expansion: Expansion, *, as_json: bool) -> None:
     for line in expansion.left_out:
         print(f"left out: {line}")
     how = "whole traces" if plan.exact else f"{plan.sample.measured} of every {plan.sample.every} messages"
+    if expansion.comparisons:
+        print(f"  {len(expansion.comparisons)} simulations of what was published about the models' processors")
     print(f"{len(expansion.uses)} traces, {len(expansion.cells)} simulations ({how}), {len(expansion.points)} points")

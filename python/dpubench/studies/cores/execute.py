@@ -14,7 +14,7 @@ from dpubench.errors import EnvironmentFault, Exit, Interrupted, NothingRan, Use
 from dpubench.inputs import Resolved
 from dpubench.progress import Lines
 from dpubench.runner.record import now_utc
-from dpubench.studies.cores import outcomes
+from dpubench.studies.cores import comparisons, outcomes
 from dpubench.studies.cores.expand import Cell, Expansion
 from dpubench.studies.cores.extents import contexts_of, extent_of
 from dpubench.studies.cores.outcomes import OutcomesWriter
@@ -51,8 +51,9 @@ class Run:
             self.record["failures"] = []  # those of a run that is gone on with are tried again
             if owing:
                 with self._round() as kept:
-                    ready = self._ready(owing, self._traces(owing), kept)
-                    self._simulate(ready, kept)
+                    traces = self._traces(owing)
+                    self._simulate(self._ready(owing, traces, kept), kept)
+                    self._compare(traces)
         except Interrupted:
             self._save_if_possible("interrupted")
             raise
@@ -75,6 +76,7 @@ class Run:
     def _traces(self, cells: list[Cell]) -> dict[str, Trace]:
         """The trace of every kernel that ``cells`` want, as far as it could be captured."""
         wanted = [self.expansion.uses[name] for name in dict.fromkeys(use for cell in cells for use in cell.uses)]
+        wanted += [of.use for of in self.expansion.comparisons if of.use is not None]
         for use in wanted:
             if use.unavailable:
                 self._fail("prepare", f"{use.engine} was asked for and cannot be traced here: {use.unavailable}", use.id)
@@ -112,17 +114,31 @@ class Run:
         return sweep.Simulation(cell.id, cell.processor, contexts, extent_of(cell, self.expansion.uses, self.plan))
 
     def _simulate(self, simulations: list[sweep.Simulation], kept: _Kept) -> None:
-        processes = self._processes()
-        where = f"on {self.plan.dask}" if self.plan.dask else f"in {processes} processes"
+        where = f"on {self.plan.dask}" if self.plan.dask else f"in {self._processes()} processes"
         self._display.stage(f"{len(simulations)} simulations {where}", len(simulations), None)
-        for outcome in sweep.simulate(
-            simulations, processes=processes, dask=self.plan.dask, cache=sweep.cache_folder(), stop=self._stop, tell=self._progress
-        ):
+        for outcome in self._outcomes(simulations):
             result = _without_times(outcome.result) if self.plan.exact and outcome.result is not None else outcome.result
             kept.take(outcomes.kept(outcome.id, result, outcome.failure, cached=outcome.cached))
             if outcome.failure:
                 self._fail("simulate", outcome.failure, outcome.id)
             self._save_now_and_then()
+
+    def _compare(self, traces: Mapping[str, Trace]) -> None:
+        """Sets each model beside what was published of its processor; what comes out stands in the record."""
+        found = {of.id: of for of in self.expansion.comparisons}
+        with comparisons.simulations(list(found.values()), traces) as simulations:
+            for outcome in self._outcomes(simulations):
+                of = found[outcome.id]
+                try:
+                    told = comparisons.told(of, outcome.result) if outcome.result is not None else [f"failed: {outcome.failure}", ""]
+                except ValueError as error:
+                    told = [f"failed: {error}", ""]
+                self.record["models"][of.model]["comparisons"][of.number][3:] = told
+
+    def _outcomes(self, simulations: list[sweep.Simulation]) -> Iterator[sweep.Outcome]:
+        return sweep.simulate(
+            simulations, processes=self._processes(), dask=self.plan.dask, cache=sweep.cache_folder(), stop=self._stop, tell=self._progress
+        )  # fmt: skip
 
     def _progress(self, progress: sweep.Progress) -> None:
         self._display.event({"event": "progress", "group": progress.at_work, "done": progress.done, "of": progress.of, "phase": "simulate"})

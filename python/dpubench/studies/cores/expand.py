@@ -9,52 +9,19 @@ from typing import Any
 
 from dpubench.catalog import inputs_of
 from dpubench.cores import models
-from dpubench.cores.kernels import Kernel
 from dpubench.cores.models import Model
 from dpubench.errors import PlanError, Problem, UserError, nearest
 from dpubench.plans.frames import IMIX, IMIX_SIZES, mean_bytes
 from dpubench.plans.load import Where
-from dpubench.studies.cores import organisations, variants
+from dpubench.studies.cores import comparisons, organisations, variants
+from dpubench.studies.cores.comparisons import Wanted
 from dpubench.studies.cores.plan import ALL, BASE, DESCRIBED, MODEL_PREFIX, KernelPlan, Plan, Sweep
+from dpubench.studies.cores.use import Use
 
 #: The operators' parameter that is the size of a message.
 SIZE = "size"
 #: Frames of an operator that looks at none of their bytes, or at the same ones of each: one simulation is of all sizes.
 ANY_FRAME = "any"
-
-
-@dataclass(frozen=True)
-class Use:
-    """A kernel at a frame size: what a trace is captured of."""
-
-    id: str  #: ``<kernel>`` or ``<kernel>/<frame>``
-    kernel: str  #: name in the plan
-    operator: str
-    engine: str
-    params: dict[str, str]  #: as the plan gives them, without the size
-    message_bytes: int | None
-    messages: int  #: at least; whole bursts
-    footprint: str
-    burst: int
-    inputs: list[str] = field(default_factory=list)  #: kinds that it reads
-    unavailable: str = ""  #: why it cannot be traced
-
-    def traced(self, seed: int) -> Kernel:
-        """What is to be captured."""
-        params = tuple(sorted(self.params.items()))
-        return Kernel(self.operator, self.engine, params, self.message_bytes, self.footprint, self.messages, seed, self.burst)
-
-    @property
-    def bursts(self) -> int:
-        """In its trace; each of them is a message to the simulator."""
-        return -(-self.messages // self.burst)
-
-    def record(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def from_record(cls, record: Mapping[str, Any]) -> Use:
-        return cls(**record)
 
 
 @dataclass
@@ -103,11 +70,13 @@ class Expansion:
     cells: dict[str, Cell] = field(default_factory=dict)
     points: dict[str, Point] = field(default_factory=dict)
     models: dict[str, Model] = field(default_factory=dict)
+    comparisons: list[Wanted] = field(default_factory=list)  #: with what was published of the models
     left_out: list[str] = field(default_factory=list)
 
     @property
     def inputs(self) -> set[str]:
-        return {kind for use in self.uses.values() if not use.unavailable for kind in use.inputs}
+        uses = [*self.uses.values(), *(w.use for w in self.comparisons if w.use is not None)]
+        return {kind for use in uses if not use.unavailable for kind in use.inputs}
 
 
 def expand(plan: Plan, operators: Sequence[Mapping[str, Any]], where: Where) -> Expansion:
@@ -127,6 +96,8 @@ def expand(plan: Plan, operators: Sequence[Mapping[str, Any]], where: Where) -> 
     if problems:
         raise PlanError(where.source, list(dict.fromkeys(problems)))
     _add_points(frames, expansion)
+    if plan.comparisons:
+        expansion.comparisons = list(comparisons.wanted(expansion.models, operators))
     return expansion
 
 

@@ -153,7 +153,7 @@ class ModelInfo:
     limits: list[str]  #: what the model leaves out
     sources: list[tuple[str, str, str]]  #: path in the description, its value, where it is from
     assumed: list[tuple[str, str, str]]  #: path, value, why it is assumed
-    comparisons: list[tuple[str, str, str]]  #: what was published, the value with its unit, where
+    comparisons: list[tuple[str, str, str, str, str]]  #: what was published, its value, where; ours and its error, empty where it was not simulated
 
 
 @dataclass(frozen=True, slots=True)

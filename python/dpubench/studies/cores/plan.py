@@ -166,6 +166,7 @@ class Plan(StudyPlan):
     variants: dict[str, Settings] = Field(default_factory=dict)  #: name -> what differs from the model's description
     sweeps: Annotated[list[Sweep], BeforeValidator(listed)] = Field(default=[Sweep(name="lines")])
     claims: Claims | None = None
+    comparisons: bool = True  #: whether what was published of the models' processors is simulated beside
     processes: Processes = ALL
     dask: str = ""  #: address of a Dask scheduler; empty: processes of this machine
     precision: Share = 0.05

@@ -27,8 +27,10 @@ def _shown(run: RunSummary) -> list[str]:
         lines += ["", points_table(run), "", *_notes(run)]
     if run.claims:
         lines += ["", "Claims of Crowley et al. 1999", *(line for claim in run.claims for line in claim_lines(claim))]
+    fits = [f"{m.name}: {what}: {value} published, {ours} modelled, {error}" for m in run.models for what, value, _, ours, error in m.comparisons if ours]
     return [
         *lines,
+        *section("Models beside what was published", fits),
         *section("Warnings", warning_lines(run.warnings)),
         *section("Failures", [failure_line(f.point or f.group, f.phase, f.message) for f in run.failures]),
         *section("Left out", run.left_out),
