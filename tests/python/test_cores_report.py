@@ -31,6 +31,10 @@ def by_size(cell: Any) -> float | str:
     return {"any": 100.0, "64": 200.0, "594": 600.0, "1518": 1600.0}[cell.frame] * cell.cores**0.5
 
 
+def crashing(cell: Any) -> float | str:
+    return "no trace of md5/64: it crashed" if cell.frame == "64" else by_size(cell)
+
+
 @pytest.fixture(scope="module")
 def lines_run(tmp_path_factory: pytest.TempPathFactory) -> RunSummary:
     return run_of(tmp_path_factory.mktemp("lines"), LINES, by_size, "lines")
@@ -48,10 +52,7 @@ def paper_run(tmp_path_factory: pytest.TempPathFactory) -> RunSummary:
 
 @pytest.fixture(scope="module")
 def broken_run(tmp_path_factory: pytest.TempPathFactory) -> RunSummary:
-    def script(cell: Any) -> float | str:
-        return "no trace of md5/64: it crashed" if cell.frame == "64" else by_size(cell)
-
-    return run_of(tmp_path_factory.mktemp("broken"), LINES, script, "broken")
+    return run_of(tmp_path_factory.mktemp("broken"), LINES, crashing, "broken")
 
 
 def page_of(*runs: RunSummary, baseline: str | None = None) -> Page:

@@ -12,7 +12,7 @@ from dpubench import __version__, inputs, schemas
 from dpubench.cli import print_json
 from dpubench.cores import simulator
 from dpubench.cores.kernels import ArmPrograms
-from dpubench.cores.models import LABEL
+from dpubench.cores.models import LABEL, Model
 from dpubench.errors import Interrupted, NothingRan, PlanError, UserError, nearest
 from dpubench.inputs import Resolved
 from dpubench.plans.load import Where, plan_text, read_plan
@@ -115,7 +115,7 @@ def new_record(name: str, plan: Plan, expansion: Expansion, files: Resolved) -> 
     }  # fmt: skip
 
 
-def described(model: Any) -> dict[str, Any]:
+def described(model: Model) -> dict[str, Any]:
     """What a run keeps of a model: all that its page says of it, and the description itself."""
     return {
         "title": model.title, "year": model.year, "architecture": model.architecture, "labels": list(model.labels), "limits": list(model.limits),

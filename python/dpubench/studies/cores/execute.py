@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from dpubench.cores import sweep
@@ -195,7 +195,7 @@ class Run:
 class _Kept:
     """Takes outcomes: into the round's file, then into the run."""
 
-    def __init__(self, run: Run, write: Any) -> None:
+    def __init__(self, run: Run, write: Callable[[dict[str, Any]], None]) -> None:
         self._run, self._write = run, write
 
     def take(self, outcome: dict[str, Any]) -> None:

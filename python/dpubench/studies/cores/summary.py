@@ -77,7 +77,7 @@ def _point(
     point = PointSummary(
         id=entry["id"], configuration=" + ".join(entry["configurations"]), kernel=cell["kernel"],
         operators=list(dict.fromkeys(use["operator"] for use in own)), engines=list(dict.fromkeys(use["engine"] for use in own)),
-        params=dict(own[0]["params"]) if len(own) == 1 else {}, frame=entry["frame"], frame_bytes=frame_bytes(_frame_of(entry["frame"], own)),
+        params=dict(own[0]["params"]) if len(own) == 1 else {}, frame=entry["frame"], frame_bytes=frame_bytes(entry["frame"]),
         model=cell["model"], organisation=cell["organisation"], step=cell["step"], unit_sets=cell["unit_sets"], cores=cell["cores"], contexts=cell["contexts"],
         clock_mhz=cell["clock_mhz"], variant=cell["variant"], settings=dict(cell["settings"]), sweeps=list(cell["sweeps"]),
         labels=list(models[cell["model"]]["labels"]), sampled=not plan.exact, composed=len(cells) > 1,
@@ -91,11 +91,6 @@ def _point(
     point.cached = all(outcome["cached"] for outcome in reached if outcome is not None)
     _compose(point, parts, plan)
     return point
-
-
-def _frame_of(frame: str, uses: Sequence[Row]) -> str:
-    """``frame`` of a point; of a mix whose kernels look at no bytes, what they were traced at counts for nothing, and the frame says it all."""
-    return frame if frame != "any" else "+".join(str(use["message_bytes"] or 0) for use in uses)
 
 
 def _simulated(point: PointSummary, cell: Row, result: Row, uses: Sequence[Row], models: Mapping[str, Row]) -> PointSummary:
