@@ -115,7 +115,7 @@ class Sweep(Strict):
 
     name: Word
     title: str = ""
-    kernels: Words | Literal["all"] = "all"  #: names of kernels, or of mixes
+    kernels: Literal["all"] | Words = "all"  #: names of kernels, or of mixes
     organisation: Kind = "described"
     #: of ``superscalar`` unit sets, of ``fgmt`` and ``smt`` contexts, of ``cmp`` and ``described`` cores
     steps: Annotated[list[Step], BeforeValidator(listed)] = Field(default=[1])
