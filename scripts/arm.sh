@@ -41,6 +41,15 @@ done
 echo "== every engine of the quick plan from the bundle, under qemu-aarch64"
 .venv/bin/dpubench run --plan quick --target "qemu:aarch64,bundle=$unpacked/bundle.tar.gz" --results "$unpacked/results"
 
+# The tracing plugin and the model are of this machine's build.
+if [ -e "${build%-aarch64}/native/libdpubench-trace.so" ]; then
+    echo "== traces of every engine from the bundle"
+    XDG_CACHE_HOME="$unpacked/cache" DPUBENCH_PROGRAMS="$(realpath "${build%-aarch64}/native")" PYTHONPATH=python \
+        .venv/bin/python tests/arm_traces.py "$unpacked/bundle.tar.gz"
+else
+    echo "arm: no traces: ${build%-aarch64} holds no tracing plugin; \`make build\` makes one where libzstd is installed"
+fi
+
 echo "== native tests under qemu-aarch64"
 .venv/bin/meson test -C "$build" --no-rebuild --num-processes 2 --timeout-multiplier 10 || {
     grep -E '^\[  FAILED|Failure|ERROR: |SUMMARY: |qemu: ' "$build/meson-logs/testlog.txt" >&2

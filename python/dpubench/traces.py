@@ -14,7 +14,8 @@ import shutil
 import signal
 import struct
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -22,6 +23,7 @@ from typing import Final
 
 from dpubench import programs
 from dpubench.errors import EnvironmentFault, UserError
+from dpubench.workers.process import StopRequest
 
 EMULATOR: Final = "qemu-aarch64"
 #: The plugin's files (native/cores/trace/format.h).
@@ -35,6 +37,24 @@ _ELF_IDENT: Final = b"\x7fELF\x02\x01"
 _ELF_MACHINE: Final = (18, 183)
 _STACK_BYTES: Final = 8 << 20
 _OUTPUT_SHOWN: Final = 2000
+#: How long a stop that was asked for may go unnoticed.
+_LOOK_S: Final = 0.2
+
+
+class CaptureFault(EnvironmentFault):
+    """A capture that failed. ``output`` is what the program had written to standard output: it may say why."""
+
+    def __init__(self, message: str, output: bytes = b"") -> None:
+        super().__init__(message)
+        self.output = output
+
+
+class CaptureBusy(EnvironmentFault):
+    """Another process captures into the same folder."""
+
+
+class CaptureExists(UserError):
+    """The folder of the trace is there already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,28 +77,44 @@ def capture(
     environment: Mapping[str, str] | None = None,
     standard_input: bytes = b"",
     limit_s: float = 600.0,
+    start_in: Path | None = None,
+    traced: Path | None = None,
+    accept: Callable[[Path, bytes], None] | None = None,
+    stop: StopRequest | None = None,
 ) -> Capture:
     """Runs ``program`` and writes the trace of its regions into ``folder``, which is there afterwards only when all went well.
 
     ``kernel`` says what is traced, in one line, and is the command line when empty. ``sysroot`` holds the libraries of a program that is
-    not static. ``environment`` is all that the program gets beside a fixed locale and path.
+    not static; what is in there the program finds at the same absolute path. ``environment`` is all that the program gets beside a fixed
+    locale and path. ``start_in`` is the folder that the program begins in and that the path ``program`` may be relative to: a relative path
+    keeps where that folder lies out of the trace. ``traced`` is the program that the trace is of, where ``program`` only loads it.
+    ``accept`` looks at what was captured, before it has its place, and at the output: it may put a file beside it, and what it raises ends
+    the capture without a trace.
 
     Raises:
-        UserError: there is no such program, emulator or plugin, the program is of another architecture, or ``folder`` is there already.
-        EnvironmentFault: the capture failed: the program crashed, failed or did not end within ``limit_s`` seconds, its regions are
-            not opened and closed in turn, or there is no room for the trace.
+        UserError: there is no such program, emulator or plugin, or the program is of another architecture.
+        CaptureExists: ``folder`` is there already.
+        CaptureFault: the program crashed, failed or did not end within ``limit_s`` seconds, its regions are not opened and closed in turn,
+            or there is no room for the trace.
+        CaptureBusy: another process is at work on this folder.
+        EnvironmentFault: the folder cannot be made.
+        Interrupted: ``stop`` was set.
     """
-    _check_program(program)
+    file = (start_in or Path()) / program
+    _check_program(file)
     words = _emulator(cpu, sysroot)
-    digest = sha256(program.read_bytes()).hexdigest()
+    digest = sha256((traced or file).read_bytes()).hexdigest()
     text = kernel or shlex.join([program.name, *arguments])
     with _partial(folder) as partial:
         plugin = {"folder": str(partial), "kernel": text, "cpu": cpu, "digest": digest}
         # The emulator's own list of options: a comma within a value is doubled.
         options = ",".join([str(programs.trace_plugin()), *(f"{key}={value.replace(',', ',,')}" for key, value in plugin.items())])
         command = [*words, "-plugin", options, str(program), *arguments]
-        output = _run(command, partial, program, {"PATH": "/usr/bin:/bin", "LC_ALL": "C", **(environment or {})}, standard_input, limit_s)
+        given = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", **(environment or {})}
+        output = _Running(command, given, start_in, traced or program, partial).end(standard_input, limit_s, stop)
         (partial / _PROGRESS).unlink()
+        if accept is not None:
+            accept(partial, output)
         partial.rename(folder)
     return Capture(folder, digest, output)
 
@@ -108,54 +144,98 @@ def _emulator(cpu: str, sysroot: Path | None) -> list[str]:
 @contextlib.contextmanager
 def _partial(folder: Path) -> Iterator[Path]:
     """A folder beside ``folder`` for what is not finished, removed afterwards; one that a killed capture left is taken over."""
-    if folder.exists():
-        raise UserError(f"{folder}: is there already: remove it, or give the trace another name")
     partial = folder.absolute().with_name(f"{folder.name}.partial")
+    lock = _locked(partial, folder)
     try:
-        partial.mkdir(parents=True, exist_ok=True)
-        lock = os.open(partial, os.O_RDONLY | os.O_DIRECTORY)
-    except OSError as error:
-        raise EnvironmentFault(f"{partial}: cannot be made: {error.strerror}") from None
-    try:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise EnvironmentFault(f"{folder}: is being captured by another process: wait for it, or give the trace another name") from None
+        # Seen under the lock: whoever had it before may have finished just now.
+        if folder.exists():
+            raise CaptureExists(f"{folder}: is there already: remove it, or give the trace another name")
         for left in partial.iterdir():
             left.unlink()
-        try:
-            yield partial
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
+        yield partial
     finally:
+        shutil.rmtree(partial, ignore_errors=True)
         os.close(lock)
 
 
-def _run(command: Sequence[str], partial: Path, program: Path, environment: Mapping[str, str], standard_input: bytes, limit_s: float) -> bytes:
-    """Runs it to its end and returns its output. @raises EnvironmentFault when there is no trace that can be used"""
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(environment), start_new_session=True
-    ) as process:
+def _locked(partial: Path, folder: Path) -> int:
+    """A descriptor that holds the lock on ``partial``, which is made. @raises CaptureBusy, EnvironmentFault"""
+    while True:
         try:
-            output, errors = process.communicate(standard_input, timeout=limit_s)
-        except subprocess.TimeoutExpired:
-            raise EnvironmentFault(
-                f"{program}: was still running after its limit of {limit_s:g} s, {_where(partial)}: give it less work or more time"
-            ) from None
-        finally:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-    text = errors.decode("utf-8", "replace")
-    for line in text.splitlines():
-        if line.startswith("dpubench-trace: "):
-            raise EnvironmentFault(f"{program}: cannot be traced: {line.removeprefix('dpubench-trace: ')}")
-    said = f"; it said: {text.strip()[-_OUTPUT_SHOWN:]}" if text.strip() else ""
-    if process.returncode < 0:
-        name = signal.Signals(-process.returncode).name
-        raise EnvironmentFault(f"{program}: was ended by {name} under {EMULATOR}, {_where(partial)}{said}")
-    if process.returncode != 0:
-        raise EnvironmentFault(f"{program}: failed with exit status {process.returncode} under {EMULATOR}, {_where(partial)}{said}")
-    return output
+            partial.mkdir(parents=True, exist_ok=True)
+            lock = os.open(partial, os.O_RDONLY | os.O_DIRECTORY)
+        except FileNotFoundError:  # removed by whoever had it, between the two
+            continue
+        except OSError as error:
+            raise EnvironmentFault(f"{partial}: cannot be made: {error.strerror}") from None
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with contextlib.suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(lock), partial.stat()):
+                    return lock
+        except BlockingIOError:
+            os.close(lock)
+            raise CaptureBusy(f"{folder}: is being captured by another process: wait for it, or give the trace another name") from None
+        os.close(lock)
+
+
+class _Running:
+    """The emulated program at work."""
+
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str], start_in: Path | None, program: Path, partial: Path) -> None:
+        self._program = program
+        self._partial = partial
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=dict(environment),
+            cwd=start_in,
+            start_new_session=True,
+        )
+
+    def end(self, standard_input: bytes, limit_s: float, stop: StopRequest | None) -> bytes:
+        """Its output. @raises CaptureFault when there is no trace that can be used; Interrupted"""
+        with self._process:
+            try:
+                output, errors = self._communicate(standard_input, limit_s, stop)
+            finally:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(self._process.pid, signal.SIGKILL)
+        self._judge(output, errors.decode("utf-8", "replace"))
+        return output
+
+    def _communicate(self, standard_input: bytes, limit_s: float, stop: StopRequest | None) -> tuple[bytes, bytes]:
+        until = time.monotonic() + limit_s
+        given: bytes | None = standard_input
+        while True:
+            if stop is not None:
+                stop.check()
+            left_s = until - time.monotonic()
+            try:
+                return self._process.communicate(given, timeout=max(min(left_s, _LOOK_S) if stop is not None else left_s, 0.0))
+            except subprocess.TimeoutExpired as error:
+                given = None  # it is on its way
+                if time.monotonic() < until:
+                    continue
+                raise CaptureFault(
+                    f"{self._program}: was still running after its limit of {limit_s:g} s, {_where(self._partial)}: give it less work or more time",
+                    error.stdout or b"",
+                ) from None
+
+    def _judge(self, output: bytes, errors: str) -> None:
+        """@raises CaptureFault when it did not end well"""
+        for line in errors.splitlines():
+            if line.startswith("dpubench-trace: "):
+                raise CaptureFault(f"{self._program}: cannot be traced: {line.removeprefix('dpubench-trace: ')}", output)
+        said = f"; it said: {errors.strip()[-_OUTPUT_SHOWN:]}" if errors.strip() else ""
+        status = self._process.returncode
+        if status < 0:
+            name = signal.Signals(-status).name
+            raise CaptureFault(f"{self._program}: was ended by {name} under {EMULATOR}, {_where(self._partial)}{said}", output)
+        if status != 0:
+            raise CaptureFault(f"{self._program}: failed with exit status {status} under {EMULATOR}, {_where(self._partial)}{said}", output)
 
 
 def _where(partial: Path) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from dpubench import programs, schemas
+from dpubench import programs
 from dpubench.errors import EnvironmentFault
 from dpubench.results.store import Event, RoundWriter
 from dpubench.runner.costs import Costs
@@ -19,6 +19,7 @@ from dpubench.runner.journal import Journal
 from dpubench.runner.model import Point
 from dpubench.runner.setting import Setting
 from dpubench.studies.operators.plan import Plan
+from dpubench.workers import job as jobs
 from dpubench.workers.blame import Blame
 from dpubench.workers.process import Worker, WorkerFault
 
@@ -83,35 +84,33 @@ class Measurer:
 
     def _job(self, groups: Groups, number: int, cycles: int, control: str, limit_s: float) -> bytes:
         window = self._plan.window
-        job = {
-            "schema": schemas.JOB,
-            # The same in every round: the input of a run is one, and its hash tells whether another run had the same. Rounds differ in
-            # memory layout, which the program derives from "round".
-            "seed": self._plan.seed,
-            "round": number,
-            "control": control,
-            "inputs": self.inputs,
-            "cache_dir": self._setting.cache_directory,
-            "cpus": self._setting.cpus,
-            "window": {
-                "min_ms": window.min * 1e3, "max_ms": window.max * 1e3, "min_bursts": window.min_bursts, "threaded_min_ms": window.threaded_min * 1e3
-            },
-            "cycles": cycles,
-            "canaries": True,
-            "time_limit_s": limit_s,
-            "groups": [
-                {
-                    "id": g, "operator": points[0].configuration.operator, "params": points[0].configuration.params,
-                    "threads": points[0].configuration.threads, "burst": points[0].configuration.burst,
-                    "footprint": points[0].configuration.footprint,
-                    "points": [
-                        {"id": p.id, "engine": p.name_in_program or p.engine, **({"in_flight": p.in_flight} if p.in_flight else {})} for p in points
-                    ],
-                }
+        return jobs.job(
+            [
+                jobs.group(
+                    g,
+                    points[0].configuration.operator,
+                    points[0].configuration.params,
+                    [jobs.point(p.id, p.name_in_program or p.engine, p.in_flight) for p in points],
+                    threads=points[0].configuration.threads,
+                    burst=points[0].configuration.burst,
+                    footprint=points[0].configuration.footprint,
+                )
                 for g, points in groups.items()
             ],
-        }  # fmt: skip
-        return json.dumps(job, separators=(",", ":")).encode() + b"\n"
+            # The same in every round: the input of a run is one, and its hash tells whether another run had the same. Rounds differ in
+            # memory layout, which the program derives from their number.
+            seed=self._plan.seed,
+            number=number,
+            control=control,
+            inputs=self.inputs,
+            cache_directory=self._setting.cache_directory,
+            cpus=self._setting.cpus,
+            window={
+                "min_ms": window.min * 1e3, "max_ms": window.max * 1e3, "min_bursts": window.min_bursts, "threaded_min_ms": window.threaded_min * 1e3
+            },
+            cycles=cycles,
+            limit_s=limit_s,
+        )  # fmt: skip
 
     def _limit(self, groups: Groups, cycles: int) -> float:
         """A worker that needs several times what a round was measured to take is not coming back."""

@@ -13,6 +13,8 @@ _COUNTS = ("round", "cycle", "operations", "in_bytes", "out_bytes", "rate_bytes"
 _WINDOW = frozenset({"event", "point", "group", "half", "elapsed_ns", *_COUNTS})
 #: What dpubench-server and dpubench-traffic say.
 _OF_THE_DATAPATH = frozenset({"hello", "progress", "warning", "failure", "ready", "begun", "trial", "served", "checked", "done"})
+#: What dpubench-cores says.
+_OF_THE_MODEL = frozenset({"hello", "progress", "failure", "result", "done"})
 _WINDOW_ALL = _WINDOW | {"ghz", "core_cycles", "energy_uj", "metrics"}
 
 
@@ -81,6 +83,34 @@ def parse_datapath_event(line: bytes) -> Event:
     if fault := schemas.fault("event", event, kind):
         raise Rubbish(f"a {kind} event that breaks the contract: {fault}")
     return event
+
+
+def parse_cores_event(line: bytes) -> Event:
+    """The event of ``dpubench-cores`` in a line. @raises Rubbish saying what is wrong with it"""
+    event = _decoded(line)
+    kind = event["event"]
+    if kind not in _OF_THE_MODEL:
+        raise Rubbish(f"an event of unknown kind {kind[:40]!r}")
+    # When messages began are thousands of numbers, and all else of a result some dozens: the schema sees those without these.
+    seen = _without_times(event) if kind == "result" else event
+    if fault := schemas.fault("event", seen, kind):
+        raise Rubbish(f"a {kind} event that breaks the contract: {fault}")
+    return event
+
+
+def _without_times(result: Event) -> Event:
+    """``result`` with lists of ``message_cycles`` emptied that hold nothing but counts."""
+    contexts = result.get("contexts")
+    if type(contexts) is not list:
+        return result
+    seen: list[Any] = []
+    for context in contexts:
+        times: Any = context.get("message_cycles") if type(context) is dict else None
+        cycles: Any = times.get("cycles") if type(times) is dict else None
+        if type(cycles) is list and all(type(cycle) is int and cycle >= 0 for cycle in cycles):
+            context = {**context, "message_cycles": {**times, "cycles": []}}
+        seen.append(context)
+    return {**result, "contexts": seen}
 
 
 def _decoded(line: bytes) -> Event:

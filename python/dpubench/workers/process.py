@@ -22,7 +22,7 @@ MAX_EVENTS_PER_S: Final = 100_000
 #: A flood of events that are checked more slowly than they come never reaches the rate above; nothing honest talks that much between results.
 MAX_EVENTS_WITHOUT_RESULT: Final = 20_000
 #: Events that are the result of some work.
-RESULTS: Final = ("window", "trial", "served", "checked")
+RESULTS: Final = ("window", "trial", "served", "checked", "result")
 STDERR_KEPT_BYTES: Final = 8192
 _WRITE_BYTES: Final = 1 << 16
 
@@ -81,6 +81,10 @@ class StopRequest:
     def __exit__(self, *_: object) -> None:
         for number, handler in self._former.items():
             signal.signal(number, handler)
+        self.close()
+
+    def close(self) -> None:
+        """Gives the pipe back: for one that no signal sets, and that is no context."""
         os.close(self._read)
         os.close(self._write)
 
@@ -99,10 +103,12 @@ class Worker:
         limit_s: float,
         environment: Mapping[str, str] | None = None,
         parse: Callable[[bytes], Event] = parse_event,
+        most_line_bytes: int = MAX_LINE_BYTES,
     ) -> None:
-        """``parse``: what a line of this program is; it raises Rubbish for what is none."""
+        """``parse``: what a line of this program is; it raises Rubbish for what is none, as is what is longer than ``most_line_bytes``."""
         self._process = target.start(program, arguments, environment)
         self._parse = parse
+        self._most_line_bytes = most_line_bytes
         self._program = program
         self._stop = stop
         self._silence_s = silence_s
@@ -228,8 +234,8 @@ class Worker:
         if self._in_second > MAX_EVENTS_PER_S:
             return self._rubbish(f"more than {MAX_EVENTS_PER_S} lines in a second")
         for line in lines:
-            if len(line) > MAX_LINE_BYTES:
-                return self._rubbish(f"a line of more than {MAX_LINE_BYTES >> 20} MiB")
+            if len(line) > self._most_line_bytes:
+                return self._rubbish(f"a line of more than {self._most_line_bytes >> 20} MiB")
             try:
                 event = self._parse(line)
             except Rubbish as error:
@@ -240,8 +246,8 @@ class Worker:
             self._events.append(event)
         if lines:  # only whole, valid events count as a sign of life
             self._heard = now
-        if len(self._partial) > MAX_LINE_BYTES:
-            self._rubbish(f"a line of more than {MAX_LINE_BYTES >> 20} MiB")
+        if len(self._partial) > self._most_line_bytes:
+            self._rubbish(f"a line of more than {self._most_line_bytes >> 20} MiB")
         return None
 
     def _rubbish(self, what: str) -> None:

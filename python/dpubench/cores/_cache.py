@@ -1,0 +1,87 @@
+"""Folders of results that can be had again: entries are named by what they were made of, used ones last, and old ones make room."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+#: Entries that were used so lately may be in use still, and stay whatever room they take.
+_IN_USE_S: Final = 86_400.0
+_READ_BYTES: Final = 1 << 20
+
+
+def digest_of(value: Any) -> str:
+    """SHA-256 of what ``value`` is as JSON, whatever the order of its keys."""
+    return sha256(json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()).hexdigest()
+
+
+def digest_of_files(*files: Path) -> str:
+    """SHA-256 over the files one after another, each preceded by its length. @raises OSError"""
+    digest = sha256()
+    for file in files:
+        with file.open("rb") as opened:
+            digest.update(f"{os.fstat(opened.fileno()).st_size}\n".encode())
+            while block := opened.read(_READ_BYTES):
+                digest.update(block)
+    return digest.hexdigest()
+
+
+def write_json(file: Path, value: Mapping[str, Any]) -> None:
+    """Puts ``value`` into ``file`` at once or not at all. @raises OSError"""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=".")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as opened:
+            json.dump(value, opened, separators=(",", ":"), ensure_ascii=False)
+        Path(name).replace(file)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def used(entry: Path) -> None:
+    """Marks ``entry`` as used now."""
+    with contextlib.suppress(OSError):
+        os.utime(entry)
+
+
+def prune(folder: Path, most_bytes: int) -> None:
+    """Removes the entries of ``folder`` that were not used for longest until the others fit ``most_bytes``; none of the last day.
+
+    An entry is a file or a folder of files. What a killed process left half made goes after a day too.
+    """
+    entries = []
+    with contextlib.suppress(OSError):
+        for entry in folder.iterdir():
+            with contextlib.suppress(OSError):
+                entries.append((entry.stat().st_mtime, _bytes(entry), entry))
+    total = sum(size for _, size, _ in entries)
+    for at, size, entry in sorted(entries):
+        if time.time() - at < _IN_USE_S:
+            return
+        if total > most_bytes or entry.name.startswith(".") or entry.suffix == ".partial":
+            remove(entry)
+            total -= size
+
+
+def remove(entry: Path) -> None:
+    """Removes a file or folder so that nobody finds half of it."""
+    with contextlib.suppress(OSError):
+        if entry.is_dir():
+            gone = Path(tempfile.mkdtemp(dir=entry.parent, prefix="."))
+            entry.rename(gone / entry.name)
+            shutil.rmtree(gone, ignore_errors=True)
+        else:
+            entry.unlink()
+
+
+def _bytes(entry: Path) -> int:
+    return sum(file.stat().st_size for file in entry.iterdir()) if entry.is_dir() else entry.stat().st_size

@@ -1,0 +1,138 @@
+"""The program ``dpubench-cores`` at work: jobs in, results out. What runs here and what runs on a Dask cluster is the same function.
+
+No function of this module holds anything of a sweep: a process of a cluster calls it with a job alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from dpubench import programs, schemas
+from dpubench.cores import _cache
+from dpubench.errors import EnvironmentFault, UserError
+from dpubench.targets.local import LocalTarget
+from dpubench.workers.checks import Event, parse_cores_event
+from dpubench.workers.process import StopRequest, Worker, WorkerFault
+
+#: Without a sign of life for so long a simulator hangs: it tells how far it is every four million cycles.
+SILENCE_S: Final = 600.0
+#: A configuration that takes longer than any that makes sense, in seconds.
+LIMIT_S: Final = 1e6
+#: Each context tells when up to 2048 of its messages began.
+_MOST_LINE_BYTES: Final = 64 << 20
+
+
+def program() -> Path:
+    """The program ``dpubench-cores`` of this installation. @raises UserError when it is not there"""
+    path = programs.directory() / programs.CORES
+    if not path.is_file():
+        raise UserError(f"{path}: there is no such program: run `make build` where libzstd is installed, or set DPUBENCH_PROGRAMS to its folder")
+    if not os.access(path, os.X_OK):
+        raise UserError(f"{path}: is not executable: chmod +x it, or build it again")
+    return path.resolve()
+
+
+def digest_of_program(path: Path) -> str:
+    """SHA-256 of the program. @raises EnvironmentFault when it cannot be read"""
+    try:
+        status = path.stat()
+        return _digest(path, status.st_size, status.st_mtime_ns)
+    except OSError as error:
+        raise EnvironmentFault(f"{path}: {error.strerror}") from None
+
+
+@cache
+def _digest(path: Path, _size: int, _changed_ns: int) -> str:
+    return _cache.digest_of_files(path)
+
+
+def job(configurations: Sequence[Mapping[str, Any]]) -> str:
+    """The job of these configurations."""
+    return json.dumps({"schema": schemas.CORES_JOB, "time_limit_s": LIMIT_S, "configurations": list(configurations)}, separators=(",", ":"))
+
+
+def simulate_one(job_json: str, program: str, stop: StopRequest | None = None) -> Event:
+    """What comes of a job of one configuration: its ``result`` event, or a ``failure`` event that says why there is none.
+
+    Raises:
+        Interrupted: ``stop`` was set.
+    """
+    (configuration,) = json.loads(job_json)["configurations"]
+    (outcome,) = simulate([configuration], program, stop)
+    return outcome
+
+
+def simulate(
+    configurations: Sequence[Mapping[str, Any]], program: str, stop: StopRequest | None = None, tell: Callable[[Event], None] = lambda _event: None
+) -> Iterator[Event]:
+    """For each configuration its ``result`` or ``failure`` event, as soon as it is there; ``tell`` hears ``progress`` events.
+
+    They share a process as long as that lives. One that dies or hangs costs the configuration at work, whose failure it is; the others begin anew.
+
+    Raises:
+        Interrupted: ``stop`` was set.
+    """
+    left = {str(configuration["id"]): configuration for configuration in configurations}
+    while left:
+        process = _Process(left, program)
+        for event in process.outcomes(stop, tell):
+            del left[event["group"]]
+            yield event
+        if not left:
+            return
+        if process.refused and len(left) > 1:
+            # One description that is wrong makes the whole job so: which one, each alone tells.
+            for configuration in left.values():
+                yield from simulate([configuration], program, stop, tell)
+            return
+        guilty = process.at_work if process.at_work in left else next(iter(left))
+        del left[guilty]
+        yield failure(guilty, process.refused or process.fault or "the simulator ended without a result and without a reason")
+
+
+def failure(name: str, message: str) -> Event:
+    """The event that a configuration has no result."""
+    return {"event": "failure", "group": name, "phase": "simulate", "message": message}
+
+
+class _Process:
+    """One process, from its job to its end, whatever that is."""
+
+    def __init__(self, configurations: Mapping[str, Mapping[str, Any]], program: str) -> None:
+        self._configurations = configurations
+        self._program = program
+        self.at_work = ""  #: the configuration that was being simulated last
+        self.refused = ""  #: why the job was not even begun
+        self.fault = ""  #: what ended the process before its time
+
+    def outcomes(self, stop: StopRequest | None, tell: Callable[[Event], None]) -> Iterator[Event]:
+        wanted = set(self._configurations)
+        try:
+            with Worker(
+                LocalTarget(),
+                self._program,
+                [],
+                stop=stop,
+                silence_s=SILENCE_S,
+                limit_s=LIMIT_S,
+                parse=parse_cores_event,
+                most_line_bytes=_MOST_LINE_BYTES,
+            ) as worker:
+                worker.send(job(list(self._configurations.values())).encode() + b"\n", last=True)
+                while (event := worker.next_event()) is not None:
+                    kind, group = event["event"], event.get("group", "")
+                    if kind in ("result", "failure") and group in wanted:
+                        wanted.remove(group)
+                        yield event
+                    elif kind == "failure":
+                        self.refused = event["message"].removeprefix("/configurations/0/") if len(self._configurations) == 1 else event["message"]
+                    elif kind == "progress":
+                        self.at_work = group
+                        tell(event)
+        except (WorkerFault, EnvironmentFault) as fault:
+            self.fault = f"the simulator: {fault.reason if isinstance(fault, WorkerFault) else fault}"

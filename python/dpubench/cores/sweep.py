@@ -1,0 +1,294 @@
+"""Sweeps: many simulations, on all cores of this machine or on a Dask cluster, each kept as soon as it is done.
+
+What comes out does not depend on how it was computed: a simulation is a pure function of its description, its traces and the program, and its
+result is kept by their digest. So a sweep that was interrupted goes on where it was, and one that shares configurations with another computes
+them once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import queue
+import signal
+import threading
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from dpubench import programs
+from dpubench.cores import _cache, simulator
+from dpubench.errors import UserError
+from dpubench.workers.checks import Event
+from dpubench.workers.process import StopRequest
+
+#: What kept results may take on the disk; those not used for longest go first.
+CACHE_BYTES: Final = 1 << 30
+_SCHEMA: Final = "dpubench.simulation/1"
+#: How long a stop that was asked for may go unnoticed, and how often progress is told at most.
+_LOOK_S: Final = 0.2
+#: A process is given at most so many configurations at once, and fewer towards the end of a sweep, so that all processes end together.
+_MOST_AT_ONCE: Final = 16
+_SHARES: Final = 3
+
+
+class Traced(Protocol):
+    """A trace: its folder and the digest of its content."""
+
+    @property
+    def folder(self) -> Path: ...
+    @property
+    def digest(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What one hardware context executes. Contexts of one trace share address spaces unless numbers say otherwise."""
+
+    trace: Traced
+    skip_messages: int = 0  #: messages of the trace, which are bursts
+    code_space: int | None = None
+    data_space: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """A configuration of ``dpubench-cores`` (docs/cores.md)."""
+
+    id: str
+    processor: Mapping[str, Any]
+    contexts: tuple[Context, ...]  #: one for each context of the chip, those of core 0 first
+    extent: Mapping[str, Any] = field(default_factory=dict)  #: counts are of messages of the trace, which are bursts
+    frame_buffers: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def digest(self) -> str:
+        """Of all that decides the result: the program's and the traces' content too, and neither the name nor where files lie.
+
+        Raises:
+            UserError, EnvironmentFault: there is no program ``dpubench-cores``, or it cannot be read.
+        """
+        program = simulator.digest_of_program(simulator.program())
+        return _cache.digest_of([_SCHEMA, program, self._described(lambda trace: trace.digest)])
+
+    def configuration(self) -> dict[str, Any]:
+        """As it stands in a job."""
+        # Traces of the same content are one trace, wherever they lie: whether contexts share spaces goes by the folder there.
+        places = {context.trace.digest: str(context.trace.folder) for context in reversed(self.contexts)}
+        return {"id": self.id, **self._described(lambda trace: places[trace.digest])}
+
+    def _described(self, name: Callable[[Traced], str]) -> dict[str, Any]:
+        contexts = []
+        for context in self.contexts:
+            spaces = {"code_space": context.code_space, "data_space": context.data_space}
+            given = {key: value for key, value in spaces.items() if value is not None}
+            contexts.append({"trace": name(context.trace), "skip_messages": context.skip_messages, **given})
+        buffers = {"frame_buffers": [dict(b) for b in self.frame_buffers]} if self.frame_buffers else {}
+        return {"processor": dict(self.processor), "contexts": contexts, "extent": dict(self.extent), **buffers}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a simulation: a result, or why there is none."""
+
+    id: str
+    result: dict[str, Any] | None  #: the ``result`` event
+    failure: str = ""
+    cached: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a sweep is."""
+
+    done: int
+    of: int
+    cached: int  #: of those that are done
+    failed: int  #: likewise
+    instructions: int = 0  #: simulated in this sweep, in millions and more at a time; on a cluster they are told when a simulation is done
+    at_work: str = ""  #: the simulation that was heard of last
+
+
+def cache_folder() -> Path:
+    """Where results are kept."""
+    return programs.cache_directory() / "simulations"
+
+
+def simulate(
+    simulations: Sequence[Simulation],
+    *,
+    processes: int,
+    dask: str = "",
+    cache: Path | None,
+    stop: StopRequest,
+    tell: Callable[[Progress], None] = lambda _progress: None,
+) -> Iterator[Outcome]:
+    """The outcome of each simulation, once, in order of finishing; what ``cache`` holds comes first. What fails is never kept.
+
+    ``processes`` is how many simulators run at a time here; with ``dask``, the address of a scheduler, its workers run them instead, and see the
+    folders of the traces under the same paths. A worker that dies gives up the simulation that it was at, which another one begins anew.
+
+    Raises:
+        UserError: there is no program ``dpubench-cores``, two simulations have the same name, or there is no Dask here.
+        EnvironmentFault: the cluster cannot be reached or went away; what was simulated is kept.
+        Interrupted: ``stop`` was set; what was simulated is kept.
+    """
+    if len({s.id for s in simulations}) != len(simulations):
+        raise UserError("two simulations of a sweep have the same name: give each its own")
+    sweep = _Sweep(simulations, cache, tell)
+    yield from sweep.kept()
+    if not sweep.owed:
+        return
+    if dask:
+        from dpubench.cores import cluster
+
+        events = cluster.simulate(sweep.configurations(), dask, stop)
+    else:
+        events = _here(sweep.configurations(), processes, stop)
+    # Closed at once, however this ends: then nothing of it runs any more.
+    with contextlib.closing(events):
+        for event in events:
+            yield from sweep.take(event)
+    if cache is not None:
+        _cache.prune(cache, CACHE_BYTES)
+
+
+class _Sweep:
+    """Which simulations are owed, and what is known of the others. Those that are the same but for their names are simulated once."""
+
+    def __init__(self, simulations: Sequence[Simulation], cache: Path | None, tell: Callable[[Progress], None]) -> None:
+        self._cache = cache
+        self._tell = tell
+        self._progress = Progress(0, len(simulations), 0, 0)
+        self._under_way: dict[str, int] = {}  # digest -> instructions
+        self._finished = 0  # instructions
+        self.owed: dict[str, list[Simulation]] = {}  #: by digest
+        for simulation in simulations:
+            self.owed.setdefault(simulation.digest, []).append(simulation)
+
+    def configurations(self) -> list[dict[str, Any]]:
+        """Those that are owed, named by their digests."""
+        return [{**same[0].configuration(), "id": digest} for digest, same in self.owed.items()]
+
+    def kept(self) -> Iterator[Outcome]:
+        """Outcomes that are known from before."""
+        for digest in list(self.owed):
+            if (result := self._read(digest)) is not None:
+                yield from self._outcomes(digest, result, cached=True)
+
+    def take(self, event: Event) -> Iterator[Outcome]:
+        """Keeps an event of a simulator, and gives what it decides."""
+        digest = event.get("group", "")
+        if digest not in self.owed:
+            return
+        if event["event"] == "result":
+            self._write(digest, event)
+            self._finished += max(int(event["instructions"]), self._under_way.pop(digest, 0))
+            yield from self._outcomes(digest, event)
+        elif event["event"] == "failure":
+            self._finished += self._under_way.pop(digest, 0)
+            yield from self._outcomes(digest, None, event["message"])
+        else:
+            self._under_way[digest] = event.get("instructions", 0)
+            self._tell_now(at_work=self.owed[digest][0].id)
+
+    def _outcomes(self, digest: str, result: Mapping[str, Any] | None, failure: str = "", cached: bool = False) -> Iterator[Outcome]:
+        for simulation in self.owed.pop(digest):
+            was = self._progress
+            self._progress = replace(was, done=was.done + 1, cached=was.cached + cached, failed=was.failed + (result is None))
+            self._tell_now(at_work=simulation.id)
+            yield Outcome(simulation.id, None if result is None else {**result, "group": simulation.id}, failure, cached)
+
+    def _tell_now(self, at_work: str) -> None:
+        self._progress = replace(self._progress, instructions=self._finished + sum(self._under_way.values()), at_work=at_work)
+        self._tell(self._progress)
+
+    # --- what is kept
+
+    def _read(self, digest: str) -> dict[str, Any] | None:
+        if self._cache is None:
+            return None
+        file = self._cache / f"{digest}.json"
+        try:
+            kept = json.loads(file.read_text(encoding="utf-8"))
+            if kept["schema"] == _SCHEMA and kept["digest"] == digest and kept["result"]["event"] == "result":
+                _cache.used(file)
+                return dict(kept["result"])
+        except (OSError, ValueError, KeyError, TypeError):
+            pass
+        return None
+
+    def _write(self, digest: str, result: Mapping[str, Any]) -> None:
+        if self._cache is None:
+            return
+        with contextlib.suppress(OSError):  # a disk that is full takes the way back after an interruption, and no result
+            _cache.write_json(self._cache / f"{digest}.json", {"schema": _SCHEMA, "digest": digest, "result": dict(result)})
+
+
+# --- on this machine
+
+
+def _here(configurations: Sequence[Mapping[str, Any]], processes: int, stop: StopRequest) -> Generator[Event, None, None]:
+    """Events of the simulators, ``processes`` at a time. @raises Interrupted"""
+    batches = _Batches(configurations, processes)
+    events: queue.SimpleQueue[Event | BaseException | None] = queue.SimpleQueue()
+    halt = StopRequest()
+    program = str(simulator.program())
+
+    def work() -> None:
+        try:
+            while batch := batches.next():
+                for event in simulator.simulate(batch, program, halt, events.put):
+                    events.put(event)
+        except BaseException as error:  # told to the thread that waits, which decides what it means
+            events.put(error)
+        else:
+            events.put(None)
+
+    threads = [threading.Thread(target=work, name=f"simulator-{i}", daemon=True) for i in range(min(max(1, processes), len(configurations)))]
+    try:
+        for thread in threads:
+            thread.start()
+        working = len(threads)
+        while working:
+            stop.check()
+            with contextlib.suppress(queue.Empty):
+                event = events.get(timeout=_LOOK_S)
+                if isinstance(event, BaseException):
+                    raise event
+                if event is None:
+                    working -= 1
+                else:
+                    yield event
+    finally:
+        halt.set(signal.SIGTERM)
+        for thread in threads:
+            if thread.ident is not None:
+                thread.join()
+        halt.close()
+
+
+class _Batches:
+    """Configurations in portions: of one portion all have the same traces, so that one process reads what is in memory already."""
+
+    def __init__(self, configurations: Sequence[Mapping[str, Any]], processes: int) -> None:
+        groups: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
+        for configuration in configurations:
+            groups.setdefault(tuple(dict.fromkeys(context["trace"] for context in configuration["contexts"])), []).append(configuration)
+        self._groups = list(groups.values())
+        self._left = len(configurations)
+        self._processes = max(1, processes)
+        self._lock = threading.Lock()
+
+    def next(self) -> list[Mapping[str, Any]]:
+        """The next portion; empty when nothing is left."""
+        with self._lock:
+            while self._groups and not self._groups[0]:
+                self._groups.pop(0)
+            if not self._groups:
+                return []
+            most = min(_MOST_AT_ONCE, max(1, self._left // (_SHARES * self._processes)))
+            portion, self._groups[0] = self._groups[0][:most], self._groups[0][most:]
+            self._left -= len(portion)
+            return portion

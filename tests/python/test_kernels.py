@@ -1,0 +1,315 @@
+"""Kernels and their traces, by a small program that speaks the contract under the real emulator (every engine's: tests/arm_traces.py)."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+from dpubench import schemas, traces
+from dpubench.cores import _machine, kernels
+from dpubench.cores.kernels import ArmPrograms, Kernel, NotTraced, Trace
+from dpubench.errors import EnvironmentFault, Interrupted, UserError
+from dpubench.inputs import Input, Missing, Resolved
+from dpubench.workers.process import StopRequest
+from kernels_fixtures import CRASHES, ENDLESS, FAILURE, REFUSES, TRACED, arm_bundle, arm_programs
+from test_traces import inspect
+
+KERNEL = Kernel("crc", "portable", (("size", "64"),), messages=100)
+LOOKUP = Kernel("lookup", "portable", message_bytes=64)
+NOTHING = Resolved()
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+
+
+def routes(folder: Path, text: str) -> Resolved:
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / "routes.csv"
+    file.write_text(text)
+    return Resolved({"routes4": Input("routes4", (file,), "routes.csv", "")})
+
+
+def left_in_tmp() -> list[Path]:
+    return sorted(Path("/tmp").glob("dpubench-traced-*"))
+
+
+def test_a_kernel_is_traced_and_said_what_it_is(tmp_path: Path) -> None:
+    arm = arm_programs(tmp_path / "arm")
+    before = left_in_tmp()
+    found = kernels.trace(KERNEL, NOTHING, arm, cache=tmp_path / "traces")
+    assert (found.kernel, found.messages, found.burst, found.in_bytes, found.out_bytes) == (KERNEL, 128, 32, 8192, 2048)
+    seen = inspect(found.folder)
+    assert seen["kernel"] == "crc, portable, size 64, bursts of 32, 100 messages, seed 1"
+    assert seen["program_digest"] == traces.sha256(arm.operators_program.read_bytes()).hexdigest() == found.about["program"]
+    # A message for each byte of the job, and four instructions and a branch for each.
+    assert seen["instructions"] == 5 * seen["messages"]
+    assert left_in_tmp() == before
+
+
+def test_the_job_is_one_of_the_contract() -> None:
+    job = json.loads(kernels._job(replace(KERNEL, burst=32), {"routes4": ["/inputs/routes4/0/x"]}))
+    assert not schemas.fault("job", job)
+    assert (job["control"], job["operations"]) == ("traced", 100)
+
+
+def test_the_same_kernel_gives_the_same_trace_wherever_files_lie(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Program, inputs and cache in other folders: what the program knows of them is in its job and on its stack, and both are in the trace."""
+    bundle = arm_bundle(tmp_path / "arm")
+    one = kernels.trace(LOOKUP, routes(tmp_path, "1.0.0.0/8,1\n"), ArmPrograms.of(bundle), cache=tmp_path / "traces")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "a much longer way" / "to another home"))
+    monkeypatch.setenv("SOMETHING", "x" * 3000)
+    monkeypatch.chdir(tmp_path / "arm")
+    two = kernels.trace(LOOKUP, routes(tmp_path / "elsewhere/deep", "1.0.0.0/8,1\n"), ArmPrograms.of(bundle), cache=tmp_path / "others/traces")
+    assert one.digest == two.digest
+    assert one.folder.name == two.folder.name
+    for name in (traces.BLOCKS, traces.STREAM):
+        assert (one.folder / name).read_bytes() == (two.folder / name).read_bytes()
+
+
+def test_a_trace_is_captured_once(tmp_path: Path) -> None:
+    arm = arm_programs(tmp_path / "arm")
+    one = kernels.trace(KERNEL, NOTHING, arm, cache=tmp_path / "traces")
+    captured = (one.folder / traces.STREAM).stat().st_ino
+    # The same, said otherwise.
+    for again in (KERNEL, Kernel("crc", "portable", message_bytes=64, messages=100), replace(KERNEL, burst=32)):
+        two = kernels.trace(again, NOTHING, arm, cache=tmp_path / "traces")
+        assert (two.folder, two.digest, two.kernel) == (one.folder, one.digest, again)
+    assert (one.folder / traces.STREAM).stat().st_ino == captured
+    assert [p.name for p in (tmp_path / "traces").iterdir()] == [one.folder.name]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Kernel("crc", "portable", (("size", "256"),), messages=100), Kernel("crc", "isal", (("size", "64"),), messages=100),
+        replace(KERNEL, messages=101), replace(KERNEL, seed=2), replace(KERNEL, footprint="resident"), replace(KERNEL, burst=1),
+    ],
+)  # fmt: skip
+def test_another_kernel_has_another_trace(tmp_path: Path, other: Kernel) -> None:
+    arm = arm_programs(tmp_path / "arm")
+    keys = {kernels._key(kernels._complete(kernel, arm), {}, arm) for kernel in (KERNEL, other)}
+    assert len(keys) == 2
+
+
+def test_other_programs_inputs_and_emulators_have_other_traces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def key(arm: ArmPrograms, text: str) -> str:
+        complete = kernels._complete(LOOKUP, arm)
+        return kernels._key(complete, kernels._files(complete, routes(tmp_path, text), arm), arm)
+
+    arm = arm_programs(tmp_path / "arm")
+    keys = [key(arm, "1.0.0.0/8,1\n"), key(arm, "1.0.0.0/8,2\n"), key(arm_programs(tmp_path / "arm2", CRASHES), "1.0.0.0/8,1\n")]
+    monkeypatch.setattr(kernels, "_emulator", lambda: "qemu-aarch64 version 99")
+    keys.append(key(arm, "1.0.0.0/8,1\n"))
+    assert len(set(keys)) == 4
+
+
+def test_what_a_frame_takes_on_a_line_is_not_in_a_trace_of_headers(tmp_path: Path) -> None:
+    arm = arm_programs(tmp_path / "arm")
+    given = routes(tmp_path, "1.0.0.0/8,1\n")
+    one = kernels.trace(LOOKUP, given, arm, cache=tmp_path / "traces")
+    two = kernels.trace(replace(LOOKUP, message_bytes=1500), given, arm, cache=tmp_path / "traces")
+    assert one.folder == two.folder
+    assert (one.kernel.message_bytes, two.kernel.message_bytes) == (64, 1500)
+
+
+def test_labels_are_for_people() -> None:
+    assert Kernel("lpm", "patricia", (("prefixes", "1000"), ("stream", "zipf")), 64).label == "lpm, patricia, prefixes 1000, zipf, 64 B"
+    assert Kernel("aes", "openssl", (("key_bits", "256"),), footprint="resident").label == "aes, openssl, key bits 256, resident"
+
+
+@pytest.mark.parametrize(
+    ("kernel", "message"),
+    [
+        (replace(KERNEL, operator="crcc"), "unknown operator 'crcc'; did you mean 'crc'"),
+        (replace(KERNEL, engine="isall"), "the operator crc has no engine 'isall'; did you mean 'isal'"),
+        (replace(KERNEL, params=(("sise", "64"),)), "the operator crc has no parameter 'sise'; did you mean 'size'"),
+        (replace(KERNEL, engine="gpu"), "gpu cannot run as 64-bit Arm code here: no device of this kind"),
+        (LOOKUP, "lookup, portable, 64 B: needs the input routes4: install python3-pyasn"),
+    ],
+)
+def test_what_there_is_not_is_refused_by_name(tmp_path: Path, kernel: Kernel, message: str) -> None:
+    arm = arm_programs(tmp_path / "arm")
+    missing = Resolved(missing={"routes4": Missing("routes4", "install python3-pyasn")})
+    with pytest.raises(UserError, match=message):
+        kernels.trace(kernel, missing, arm, cache=tmp_path / "traces")
+    assert not (tmp_path / "traces").exists()
+
+
+@pytest.mark.parametrize(
+    ("case", "events", "message"),
+    [
+        (REFUSES, (FAILURE,), "crc, portable, size 64: has no trace: verify: item 3 differs"),
+        (CRASHES, (), "was ended by SIGSEGV under qemu-aarch64, before a region was opened"),
+        (0, (), "the program ended well and did not say what it traced"),
+        (0, (TRACED, FAILURE), "verify: item 3 differs"),
+        (0, "Segmentation fault (not really)\n", "the program printed a line that is no JSON"),
+    ],
+)
+def test_a_kernel_that_goes_wrong_says_why_and_leaves_nothing(tmp_path: Path, case: int, events: object, message: str) -> None:
+    arm = arm_programs(tmp_path / "arm", case, events)  # type: ignore[arg-type]
+    before = left_in_tmp()
+    with pytest.raises(NotTraced) as caught:
+        kernels.trace(KERNEL, NOTHING, arm, cache=tmp_path / "traces")
+    assert message in str(caught.value)
+    assert list((tmp_path / "traces").iterdir()) == []
+    assert left_in_tmp() == before
+
+
+def test_a_trace_that_was_damaged_is_captured_anew(tmp_path: Path) -> None:
+    arm = arm_programs(tmp_path / "arm")
+    one = kernels.trace(KERNEL, NOTHING, arm, cache=tmp_path / "traces")
+    stream = one.folder / traces.STREAM
+    whole = stream.read_bytes()
+    for damage in (lambda: stream.write_bytes(whole[:-1]), stream.unlink, lambda: (one.folder / "trace.json").write_text("{}")):
+        damage()
+        two = kernels.trace(KERNEL, NOTHING, arm, cache=tmp_path / "traces")
+        assert two.digest == one.digest
+        assert stream.read_bytes() == whole
+
+
+def test_a_stop_ends_a_capture_at_once_and_leaves_nothing(tmp_path: Path) -> None:
+    arm = arm_programs(tmp_path / "arm", ENDLESS)
+    before = left_in_tmp()
+    stop = StopRequest()
+    timer = threading.Timer(1.0, stop.set, (signal.SIGINT,))
+    timer.start()
+    begun = time.monotonic()
+    with pytest.raises(Interrupted):
+        kernels.trace(KERNEL, NOTHING, arm, cache=tmp_path / "traces", stop=stop)
+    assert time.monotonic() - begun < 10
+    timer.join()
+    stop.close()
+    assert list((tmp_path / "traces").iterdir()) == []
+    assert left_in_tmp() == before
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from dpubench.cores import kernels
+from dpubench.inputs import Resolved
+arm = kernels.ArmPrograms.of(Path(sys.argv[1]))
+print(kernels.trace(kernels.Kernel("crc", "portable", (("size", "64"),), messages=100), Resolved(), arm, cache=Path(sys.argv[2])).digest)
+"""
+
+
+def in_a_process(bundle: Path, cache: Path) -> subprocess.Popen[str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    return subprocess.Popen([sys.executable, "-c", SCRIPT, bundle, cache], stdout=subprocess.PIPE, env=environment, text=True)
+
+
+def test_processes_that_want_the_same_trace_at_once_all_get_it(tmp_path: Path) -> None:
+    bundle, cache = arm_bundle(tmp_path / "arm"), tmp_path / "traces"
+    processes = [in_a_process(bundle, cache) for _ in range(3)]
+    digests = {process.communicate(timeout=120)[0].strip() for process in processes}
+    assert digests == {kernels.trace(KERNEL, NOTHING, ArmPrograms.of(bundle), cache=cache).digest}
+    assert len(list(cache.iterdir())) == 1
+
+
+def test_what_a_killed_process_left_goes_with_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bundle, cache = arm_bundle(tmp_path / "arm", ENDLESS), tmp_path / "traces"
+    before = set(left_in_tmp())
+    process = in_a_process(bundle, cache)
+    until = time.monotonic() + 60
+    while not list(cache.glob("*.partial/stream")) and time.monotonic() < until:
+        time.sleep(0.05)
+    mine = set(left_in_tmp()) - before
+    assert mine
+    # While it lives its folder is its own, however old.
+    monkeypatch.setattr(_machine, "_LOCKED_WITHIN_S", -1.0)
+    _machine._sweep()
+    assert mine <= set(left_in_tmp())
+    process.kill()
+    process.communicate()
+    (partial,) = cache.iterdir()
+    _machine._sweep()
+    assert not mine & set(left_in_tmp())
+    kernels.trace(KERNEL, NOTHING, arm_programs(tmp_path / "fine"), cache=cache)
+    # And half a trace as soon as it cannot be anybody's.
+    os.utime(partial, (0, 0))
+    kernels._cache.prune(cache, 1 << 30)
+    assert len(list(cache.iterdir())) == 1
+
+
+def test_many_kernels_are_traced_beside_each_other_and_failures_are_outcomes(tmp_path: Path) -> None:
+    arm = arm_programs(tmp_path / "arm")
+    wanted = [KERNEL, replace(KERNEL, seed=2), replace(KERNEL, engine="gpu"), replace(KERNEL, operator="nix"), LOOKUP, KERNEL]
+    told: list[tuple[str, int, int]] = []
+    stop = StopRequest()
+    found = dict(kernels.trace_all(wanted, NOTHING, arm, cache=tmp_path / "traces", processes=2, stop=stop, tell=lambda *what: told.append(what)))
+    stop.close()
+    assert set(found) == set(wanted)
+    assert isinstance(found[KERNEL], Trace) and isinstance(found[wanted[1]], Trace)
+    assert isinstance(found[wanted[2]], NotTraced)
+    assert all(isinstance(found[kernel], UserError) for kernel in wanted[2:5])
+    assert [done for _, done, _ in told] == [1, 2, 3, 4, 5]
+
+
+def test_a_stop_ends_all_captures(tmp_path: Path) -> None:
+    arm = arm_programs(tmp_path / "arm", ENDLESS)
+    stop = StopRequest()
+    timer = threading.Timer(1.0, stop.set, (signal.SIGTERM,))
+    timer.start()
+    with pytest.raises(Interrupted):
+        list(kernels.trace_all([replace(KERNEL, seed=s) for s in range(8)], NOTHING, arm, cache=tmp_path / "traces", processes=2, stop=stop))
+    timer.join()
+    stop.close()
+    assert list((tmp_path / "traces").iterdir()) == []
+
+
+def test_where_the_programs_come_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(kernels.BUNDLE_VARIABLE, str(tmp_path / "none.tar.gz"))
+    with pytest.raises(UserError, match="there is no such file: make one with `dpubench bundle --arch aarch64`"):
+        ArmPrograms.found()
+    monkeypatch.setenv(kernels.BUNDLE_VARIABLE, str(arm_bundle(tmp_path / "x86", architecture="x86_64")))
+    with pytest.raises(UserError, match="holds programs for x86_64"):
+        ArmPrograms.found()
+    (tmp_path / "rubbish.tar.gz").write_bytes(b"x")
+    monkeypatch.setenv(kernels.BUNDLE_VARIABLE, str(tmp_path / "rubbish.tar.gz"))
+    with pytest.raises(EnvironmentFault, match="cannot be unpacked"):
+        ArmPrograms.found()
+    monkeypatch.setenv(kernels.BUNDLE_VARIABLE, str(arm_bundle(tmp_path / "arm")))
+    arm = ArmPrograms.found()
+    assert [o["name"] for o in arm.catalog()["catalog"]["operators"]] == ["aes", "crc", "lookup"]
+    monkeypatch.delenv(kernels.BUNDLE_VARIABLE)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/qemu-aarch64").symlink_to("/bin/true")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    if os.uname().machine != "aarch64":
+        with pytest.raises(UserError, match=r"install the package g\+\+-aarch64-linux-gnu, or set DPUBENCH_AARCH64_BUNDLE"):
+            ArmPrograms.found()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UserError, match="install the package qemu-user"):
+        ArmPrograms.found()
+
+
+def test_the_catalog_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    arm = arm_programs(tmp_path / "arm")
+    first = arm.catalog()
+    kernels._hello.cache_clear()
+    monkeypatch.setattr(kernels, "Machine", None)  # nothing can be asked any more
+    assert arm.catalog() == first
+
+
+def test_traces_not_used_for_longest_make_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    arm = arm_programs(tmp_path / "arm")
+    cache = tmp_path / "traces"
+    old, used, new = (kernels.trace(replace(KERNEL, seed=s), NOTHING, arm, cache=cache).folder for s in (1, 2, 3))
+    for folder, age_days in ((old, 9), (used, 8), (new, 0)):
+        os.utime(folder, (time.time() - age_days * 86_400,) * 2)
+    monkeypatch.setattr(kernels, "CACHE_BYTES", sum(f.stat().st_size for f in new.iterdir()))
+    kernels.trace(replace(KERNEL, seed=2), NOTHING, arm, cache=cache)  # is there, and used now
+    kernels.trace(replace(KERNEL, seed=4), NOTHING, arm, cache=cache)
+    assert not old.exists()
+    assert used.exists() and new.exists()  # of the last day, and perhaps in use
