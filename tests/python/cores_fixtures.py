@@ -16,8 +16,8 @@ from dpubench.studies.cores.expand import Cell, Expansion, expand
 from dpubench.studies.cores.model import PointSummary, RunSummary
 from dpubench.studies.cores.outcomes import OutcomesWriter
 from dpubench.studies.cores.plan import Plan
-from dpubench.studies.cores.use import Use
 from dpubench.studies.cores.summary import summaries
+from dpubench.studies.cores.use import Use
 
 #: A run of two kernels on two models, one of them not A64: frames and IMIX, one core and all.
 LINES = """
@@ -82,8 +82,8 @@ def operators() -> list[dict[str, Any]]:
             "parameters": [parameter("size", "1024", unit="B", min=1, max=65536)],
         },
         {
-            "name": "tcp_segment", "reference_engine": "portable", "inputs": [{"name": "capture", "only_with": {"variant": "copy"}}], "default_burst": 32,
-            "engines": [engine("portable")],
+            "name": "tcp_segment", "reference_engine": "portable", "inputs": [{"name": "capture", "only_with": {"variant": "copy"}}],
+            "default_burst": 32, "engines": [engine("portable")],
             "parameters": [parameter("variant", "zero_copy"), parameter("size", "8960", unit="B", min=1480, max=65475)],
         },
     ]  # fmt: skip
@@ -189,8 +189,8 @@ def point(
     """A point as claims see it."""
     size = frame or ("64" if kernel.startswith("lookup") else "1500")
     return PointSummary(
-        id=f"{kernel}/{size}/{organisation}-{step}/{clock_mhz:g}/{variant}", configuration="c", kernel=kernel, operators=["o"], engines=["e"], params={},
-        frame=size, frame_bytes=float(size), model="alpha21264-1999", organisation=organisation, step=step, unit_sets=step, cores=1,
+        id=f"{kernel}/{size}/{organisation}-{step}/{clock_mhz:g}/{variant}", configuration="c", kernel=kernel, operators=["o"], engines=["e"],
+        params={}, frame=size, frame_bytes=float(size), model="alpha21264-1999", organisation=organisation, step=step, unit_sets=step, cores=1,
         contexts=1 if organisation == "superscalar" else step, clock_mhz=clock_mhz, variant=variant, settings=dict(more.pop("settings", {})),
         sweeps=["s"], labels=list(models.load("alpha21264-1999").labels), messages_per_s=Interval(rate, float("nan"), float("nan")), ipc=ipc, **more,
     )  # fmt: skip

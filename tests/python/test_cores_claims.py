@@ -29,7 +29,11 @@ def paper_rate(kernel: str, organisation: str, step: int, clock_mhz: float) -> f
     return clock_mhz * 1e6 / cycles * (1 + 0.1 * (useful - 1))
 
 
-def grid(rate: Rate = paper_rate, ipc: Callable[[str], float] = lambda kernel: {"lookup": 5.6, "md5": 2.0}[kernel], **more: str) -> list[PointSummary]:
+def paper_ipc(kernel: str) -> float:
+    return {"lookup": 5.6, "md5": 2.0}[kernel]
+
+
+def grid(rate: Rate = paper_rate, ipc: Callable[[str], float] = paper_ipc, **more: str) -> list[PointSummary]:
     """Every configuration of the paper, and 32 KiB caches with few misses at three associativities."""
     points = [
         point(kernel, organisation, step, clock, rate(kernel, organisation, step, clock), ipc=ipc(kernel), **more)
@@ -182,7 +186,8 @@ def test_counts_of_configurations_have_slack_and_halves() -> None:
     def faster(factor: float, organisation: str = "") -> dict[str, Claim]:
         return changed(lambda k, o, s, c: paper_rate(k, o, s, c) * (factor if organisation in ("", o) else 1))
 
-    assert faster(1.1)["smt-10g"].verdict == "reproduced"  # 15 of them
+    assert faster(0.93)["smt-10g"].measured == "12 of 35 SMT configurations sustain 10 Gb/s"
+    assert faster(0.93)["smt-10g"].verdict == "reproduced"
     assert faster(2)["smt-10g"].verdict == "partly"
     assert faster(0.1)["smt-10g"].verdict == "not reproduced"
     assert faster(3, "superscalar")["lookup-lines"].verdict == "partly"  # some superscalar ones reach 10 Gb/s
@@ -206,13 +211,14 @@ def test_a_variant_that_changes_the_verdict_decides() -> None:
     def narrow(kernel: str, organisation: str, step: int, clock: float) -> float:
         return paper_rate(kernel, organisation, step, clock) * (1 - 0.03 * (step - 1) if organisation == "smt" else 1)
 
-    wide = [p for p in grid(variant="window-x4") if not p.caches]
+    wide = [p for p in grid(variant="perfect") if not p.caches]
     claim = judged([*grid(narrow), *wide])["smt-linear"]
     assert claim.verdict == "partly"
-    assert [(s.what, s.verdict) for s in claim.deciding] == [("variant window-x4", "reproduced")]
+    assert [(s.what, s.verdict) for s in claim.deciding] == [("variant perfect", "reproduced")]
     # It stands with its figure where the verdict is the same, and not at all where the figure is too.
-    same = judged([*grid(narrow), *[p for p in grid(lambda k, o, s, c: narrow(k, o, s, c) * (0.99 if s > 3 else 1), variant="other") if not p.caches]])
-    assert [(s.what, s.verdict) for s in same["smt-linear"].sensitivities] == [("variant other", "partly")]
+    narrower = grid(lambda k, o, s, c: narrow(k, o, s, c) * (0.99 if s > 3 else 1), variant="perfect")
+    same = judged([*grid(narrow), *only(narrower, lambda p: not p.caches)])
+    assert [(s.what, s.verdict) for s in same["smt-linear"].sensitivities] == [("variant perfect", "partly")]
     assert same["smt-linear"].deciding == []
     assert all("variant" not in s.what for s in judged(grid())["clock"].sensitivities)
 

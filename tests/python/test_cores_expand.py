@@ -18,7 +18,8 @@ def test_frames_are_simulated_where_the_kernel_looks_at_them() -> None:
     assert set(expansion.uses) == {"lookup", "md5/64", "md5/1518", "md5/594"}
     assert expansion.uses["md5/594"].message_bytes == 594 and expansion.uses["lookup"].message_bytes is None
     on_one = [cell.id for cell in expansion.cells.values() if "neoverse-n1/described-1/" in cell.id]
-    assert on_one == [f"{name}/neoverse-n1/described-1/{models.load('neoverse-n1').clock_mhz:g}MHz/base" for name in ("lookup/any", "md5/64", "md5/1518", "md5/594")]
+    tail = f"neoverse-n1/described-1/{models.load('neoverse-n1').clock_mhz:g}MHz/base"
+    assert on_one == [f"{name}/{tail}" for name in ("lookup/any", "md5/64", "md5/1518", "md5/594")]
     imix = next(p for p in expansion.points.values() if p.id.startswith("md5/imix/neoverse-n1/described-1/"))
     assert [name.split("/")[1] for name in imix.configurations] == ["64", "594", "1518"]
     assert len([p for p in expansion.points.values() if p.id.startswith("lookup/")]) == 3 * 2 * 2

@@ -48,7 +48,9 @@ def command(
     exact: bool = typer.Option(False, "--exact", help="Simulate whole traces instead of sampled messages (studies of modelled processors)."),
     dask: str = typer.Option("", "--dask", metavar="ADDRESS", help="Simulate on the Dask cluster of this scheduler, as tcp://host:8786."),
     seed: str = typer.Option("", "--seed", help="Seed of input drawing and order."),
-    target: list[str] = typer.Option([], "--target", help="Where to measure (`dpubench list targets`); repeated, rounds take turns. Of study cores a model."),
+    target: list[str] = typer.Option(
+        [], "--target", help="Where to measure (`dpubench list targets`); repeated, rounds take turns. Of study cores a model."
+    ),
     dry_run: bool = typer.Option(False, "--dry-run", help="Print points, time and disk; measure nothing."),
     json: bool = typer.Option(False, "--json", help="Stream events as JSON lines."),
 ) -> int:

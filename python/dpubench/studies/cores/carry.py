@@ -28,6 +28,7 @@ from dpubench.studies.cores.plan import MODEL_PREFIX, Plan
 from dpubench.studies.cores.use import Use
 from dpubench.targets.local import LocalTarget
 from dpubench.workers.ask import ask
+from dpubench.workers.checks import parse_cores_event
 from dpubench.workers.process import StopRequest, WorkerFault
 
 #: Of a question to the simulator.
@@ -132,7 +133,7 @@ def _simulator() -> dict[str, Any]:
     """What the simulator says of itself. @raises UserError when it is not there or does not answer"""
     program = simulator.program()
     try:
-        events = ask(LocalTarget(), str(program), ["--list"], silence_s=_LIST_LIMIT_S, limit_s=_LIST_LIMIT_S)
+        events = ask(LocalTarget(), str(program), ["--list"], silence_s=_LIST_LIMIT_S, limit_s=_LIST_LIMIT_S, parse=parse_cores_event)
     except WorkerFault as fault:
         raise UserError(f"{program}: does not say what it is: {fault.reason}") from None
     return next(event for event in events if event["event"] == "hello")
@@ -176,7 +177,8 @@ def _dry_run(plan: Plan, expansion: Expansion, *, as_json: bool) -> None:
         return
     print(f"{plan.study}, plan {plan.plan}: {plan.summary}".rstrip(": "))
     for use in expansion.uses.values():
-        print(f"  trace {use.id}: {use.operator}, {use.engine}, {use.messages} messages" + (f": cannot run: {use.unavailable}" if use.unavailable else ""))
+        cannot = f": cannot run: {use.unavailable}" if use.unavailable else ""
+        print(f"  trace {use.id}: {use.operator}, {use.engine}, {use.messages} messages{cannot}")
     for sweep in plan.sweeps:
         own = [cell for cell in expansion.cells.values() if sweep.name in cell.sweeps]
         print(f"  sweep {sweep.name}: {len(own)} simulations, {sweep.organisation}")

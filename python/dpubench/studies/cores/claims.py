@@ -56,7 +56,8 @@ def evaluate(points: Sequence[PointSummary], plan: Plan) -> list[Claim]:
     found = []
     for claim in CLAIMS:
         verdict, measured = _judged(claim, base)
-        found.append(Claim(claim.id, claim.text, claim.criterion, verdict, measured, [] if verdict == "not run" else _sensitivities(claim, measured, others)))
+        sensitivities = [] if verdict == "not run" else _sensitivities(claim, measured, others)
+        found.append(Claim(claim.id, claim.text, claim.criterion, verdict, measured, sensitivities))
     return found
 
 
@@ -164,7 +165,8 @@ def parallelism(grid: Grid) -> Found:
         raise Missing("instructions per cycle of both kernels")
     ratio = lookup / md5
     verdict: Verdict = "reproduced" if 2.5 <= ratio <= 3.2 else "partly" if ratio >= 1.5 else "not reproduced"
-    return verdict, f"{significant(ratio, 3)} times: {significant(lookup, 3)} against {significant(md5, 3)} instructions per cycle with {most} unit sets"
+    told = f"{significant(lookup, 3)} against {significant(md5, 3)} instructions per cycle with {most} unit sets"
+    return verdict, f"{significant(ratio, 3)} times: {told}"
 
 
 def fgmt_equals_superscalar(grid: Grid) -> Found:

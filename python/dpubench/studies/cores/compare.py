@@ -26,9 +26,7 @@ def compared(old: Sequence[RunSummary], new: Sequence[RunSummary] | None, effect
     if not others:
         raise UserError(f"{run.path}: is of one model: name a second run, or run several models (--target model:A --target model:B)")
     base = [p for p in run.points if p.model == first]
-    return [
-        Part(f"{name} against {first}", compare(base, [p for p in run.points if p.model == name], effect, across=True), True) for name in others
-    ]
+    return [Part(f"{name} against {first}", compare(base, [p for p in run.points if p.model == name], effect, across=True), True) for name in others]
 
 
 def compare(old: Sequence[PointSummary], new: Sequence[PointSummary], effect: float, *, across: bool = False) -> list[Comparison]:
@@ -61,11 +59,9 @@ def _row(old: PointSummary, new: PointSummary, effect: float) -> Comparison:
     ratio = _ratio(old.messages_per_s, new.messages_per_s)
     low, high = bounds(ratio)
     least, most = 1 / (1 + effect), 1 + effect
-    verdict: Verdict
+    verdict: Verdict = "same" if low >= least and high <= most else "undecided"
     if low > most or high < least:
         verdict = "faster" if low > most else "slower"
-    else:
-        verdict = "same" if low >= least and high <= most else "undecided"
     reason = "the interval of the sampled messages is too wide: --exact, or more messages" if verdict == "undecided" else ""
     return Comparison(new.id, old.id, new.id, ratio, verdict, None, reason)
 

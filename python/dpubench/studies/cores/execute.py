@@ -1,4 +1,4 @@
-"""Carries a run of study ``cores`` out: captures the traces that its simulations want, simulates what has no outcome yet, keeps every outcome at once."""
+"""Carries a run of study ``cores`` out: captures the traces that its simulations want, simulates what has no outcome yet, keeps every outcome."""
 
 from __future__ import annotations
 

@@ -242,9 +242,10 @@ def _expand_sweep(
                 at_key = ("variants", variant) if variant in plan.variants else ("sweeps", number)
                 yield where.problem(f"{model_name}: {error}", *at_key)
                 continue
+            cell_id = f"{name}/{frame}/{model_name}/{made.tag}/{made.clock_mhz:g}MHz/{variant}"
             cell = Cell(
-                f"{name}/{frame}/{model_name}/{made.tag}/{made.clock_mhz:g}MHz/{variant}", name, uses, frame, model_name, sweep.organisation, made.step,
-                made.unit_sets, made.cores, made.contexts, made.clock_mhz, variant, settings, processor, [],
+                cell_id, name, uses, frame, model_name, sweep.organisation, made.step, made.unit_sets, made.cores, made.contexts, made.clock_mhz,
+                variant, settings, processor, [],
             )  # fmt: skip
             known = expansion.cells.setdefault(cell.id, cell)
             if known.processor != processor:

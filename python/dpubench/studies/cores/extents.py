@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dpubench.studies.cores.expand import Cell, Use
+from dpubench.studies.cores.expand import Cell
 from dpubench.studies.cores.plan import Plan
+from dpubench.studies.cores.use import Use
 
 #: Fewer bursts than these of a context are not sampled: what is measured of them would be a handful.
 LEAST_SAMPLED = 16

@@ -60,9 +60,7 @@ class Grid:
         return lines.line_rate_gbps(point.messages_per_s, point.frame_bytes, self.overhead_bytes).value
 
     def _common(self, index: int, organisation: str, what: str, clock_mhz: float | None = None) -> list[float]:
-        found = [
-            {place[index] for place in self._places if place[:2] == (role, organisation) and clock_mhz in (None, place[3])} for role in ROLES
-        ]
+        found = [{place[index] for place in self._places if place[:2] == (role, organisation) and clock_mhz in (None, place[3])} for role in ROLES]
         shared = sorted(float(value) for value in set.intersection(*found))
         if not shared:
             raise Missing(f"{LOOKUP} and {MD5} on {organisation} at a common {what}")
@@ -76,4 +74,3 @@ class Grid:
             for p in self.points
             if p.kernel in roles and p.variant == self.variant and p.messages_per_s is not None and p.unit_sets == p.step
         }
-

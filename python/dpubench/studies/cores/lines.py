@@ -1,7 +1,7 @@
 """From messages per second to lines: which rate a processor sustains, which line, and how many cores a line needs.
 
-A message is a frame of its size (with FCS) on the line, and takes ``overhead_bytes`` besides: 20 on Ethernet (preamble, delimiter, gap). The rate that a
-processor sustains is messages per second times both, in bit/s; a line is sustained by what is at least as fast.
+A message is a frame of its size (with FCS) on the line, and takes ``overhead_bytes`` besides: 20 on Ethernet (preamble, delimiter, gap). The rate
+that a processor sustains is messages per second times both, in bit/s; a line is sustained by what is at least as fast.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ def bounds(interval: Interval) -> tuple[float, float]:
 def cores_needed(line_gbps: float, simulated: Mapping[int, Interval]) -> CoresNeeded | None:
     """Cores that sustain a line, of ``simulated``: cores to the rate in Gb/s that they sustain together. None where nothing was simulated.
 
-    The fewest of those simulated that sustain it, or fewer: as many as it takes if each is as fast as one of the most that were simulated, which share
-    caches and memory with the most others. More than were simulated is extrapolated by the same rule, and says so. The interval follows from that of
-    the rates.
+    The fewest of those simulated that sustain it, or fewer: as many as it takes if each is as fast as one of the most that were simulated, which
+    share caches and memory with the most others. More than were simulated is extrapolated by the same rule, and says so. The interval follows from
+    that of the rates.
     """
     if not simulated:
         return None

@@ -1,8 +1,8 @@
 """What an analysed run of study ``cores`` consists of: the one record type that the terminal, the report, comparison and export are fed from.
 
-Built by :mod:`dpubench.studies.cores.summary` from a run directory. Plain data, no behaviour. Nothing in it was measured: every figure is of a model of
-a processor. An :class:`Interval` is of 95 % over the messages that were sampled; of what was simulated whole its ends are ``nan``: such a figure has no
-sampling error.
+Built by :mod:`dpubench.studies.cores.summary` from a run directory. Plain data, no behaviour. Nothing in it was measured: every figure is of a model
+of a processor. An :class:`Interval` is of 95 % over the messages that were sampled; of what was simulated whole its ends are ``nan``: such a figure
+has no sampling error.
 """
 
 from __future__ import annotations

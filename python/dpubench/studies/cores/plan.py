@@ -106,7 +106,7 @@ class Sample(Strict):
     @model_validator(mode="after")
     def _some_are_measured(self) -> Sample:
         if self.measured > self.every:
-            raise ValueError(f"sample.measured ({self.measured}) is above sample.every ({self.every}): of {self.every} messages no more can be measured")
+            raise ValueError(f"sample.measured ({self.measured}) is above sample.every ({self.every}): of these no more can be measured")
         return self
 
 

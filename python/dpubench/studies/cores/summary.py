@@ -78,8 +78,8 @@ def _point(
         id=entry["id"], configuration=" + ".join(entry["configurations"]), kernel=cell["kernel"],
         operators=list(dict.fromkeys(use["operator"] for use in own)), engines=list(dict.fromkeys(use["engine"] for use in own)),
         params=dict(own[0]["params"]) if len(own) == 1 else {}, frame=entry["frame"], frame_bytes=frame_bytes(entry["frame"]),
-        model=cell["model"], organisation=cell["organisation"], step=cell["step"], unit_sets=cell["unit_sets"], cores=cell["cores"], contexts=cell["contexts"],
-        clock_mhz=cell["clock_mhz"], variant=cell["variant"], settings=dict(cell["settings"]), sweeps=list(cell["sweeps"]),
+        model=cell["model"], organisation=cell["organisation"], step=cell["step"], unit_sets=cell["unit_sets"], cores=cell["cores"],
+        contexts=cell["contexts"], clock_mhz=cell["clock_mhz"], variant=cell["variant"], settings=dict(cell["settings"]), sweeps=list(cell["sweeps"]),
         labels=list(models[cell["model"]]["labels"]), sampled=not plan.exact, composed=len(cells) > 1,
     )  # fmt: skip
     reached = [found.get(name) for name in entry["configurations"]]

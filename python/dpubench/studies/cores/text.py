@@ -27,7 +27,8 @@ def _shown(run: RunSummary) -> list[str]:
         lines += ["", points_table(run), "", *_notes(run)]
     if run.claims:
         lines += ["", "Claims of Crowley et al. 1999", *(line for claim in run.claims for line in claim_lines(claim))]
-    fits = [f"{m.name}: {what}: {value} published, {ours} modelled, {error}" for m in run.models for what, value, _, ours, error in m.comparisons if ours]
+    compared = [(model.name, *entry) for model in run.models for entry in model.comparisons]
+    fits = [f"{name}: {what}: {value} published, {ours} modelled, {error}" for name, what, value, _, ours, error in compared if ours]
     return [
         *lines,
         *section("Models beside what was published", fits),

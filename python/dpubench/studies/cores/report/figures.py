@@ -65,10 +65,9 @@ def _over_steps(sweep: SweepInfo, points: Sequence[PointSummary], run: RunSummar
         several = len({p.model for p in points}) > 1
         title = f"{kernel}, {wording.frame_text(one)}" + (f", {model}" if several else "")
         note = f"Lines across: {wording.overhead_text(run.line_overhead_bytes)}."
-        found.append(
-            Figure(_id(sweep, kernel, frame, model), title, f"{wording.STEPS[one.organisation]}s", "million messages/s", False, True, series, references,
-                   gone, _labels(own, run), note)
-        )  # fmt: skip
+        figure = _id(sweep, kernel, frame, model)
+        x = f"{wording.STEPS[one.organisation]}s"
+        found.append(Figure(figure, title, x, "million messages/s", False, True, series, references, gone, _labels(own, run), note))
     return found
 
 

@@ -65,7 +65,9 @@ def _headline(runs: Sequence[RunSummary]) -> str:
 def _part(run: RunSummary, info: RunInfo, index: int) -> RunPart:
     verdicts = Counter(claim.verdict for claim in run.claims)
     sweeps = [
-        SweepPart(s.name, anchor(f"s{index}", s.name), s.title, _sweep_words(s.name, run), figures) for s in run.sweeps if (figures := figures_of(s, run))
+        SweepPart(s.name, anchor(f"s{index}", s.name), s.title, _sweep_words(s.name, run), figures)
+        for s in run.sweeps
+        if (figures := figures_of(s, run))
     ]
     done = [p for p in run.points if p.messages_per_s is not None]
     trust = Trust(
@@ -158,7 +160,8 @@ def _figure(figure: Figure) -> dict[str, object]:
     return {
         "id": figure.id, "title": figure.title, "x": figure.x, "y": figure.y, "logX": figure.logarithmic_x, "logY": figure.logarithmic_y,
         "series": [{"name": s.name, "points": [_mark(p) for p in s.points], "apart": [_mark(p) for p in s.apart]} for s in figure.series],
-        "references": [[words, _number(value)] for words, value in figure.references], "gone": figure.gone, "labels": figure.labels, "note": figure.note,
+        "references": [[words, _number(value)] for words, value in figure.references], "gone": figure.gone, "labels": figure.labels,
+        "note": figure.note,
     }  # fmt: skip
 
 

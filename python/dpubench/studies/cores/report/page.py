@@ -1,6 +1,7 @@
 """What the page of study ``cores`` shows, as plain data.
 
-Vocabulary of the page: a *case* is a kernel at a frame size. A *figure* belongs to a sweep of the plan; its series are what the sweep puts side by side.
+Vocabulary of the page: a *case* is a kernel at a frame size. A *figure* belongs to a sweep of the plan; its series are what the sweep puts side by
+side.
 """
 
 from __future__ import annotations
