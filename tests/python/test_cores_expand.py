@@ -72,13 +72,13 @@ def test_contexts_of_a_mix_take_its_kernels_in_turn() -> None:
     ("messages", "burst", "expected"),
     [
         # 1000 bursts: of every five the first two; a part of them warms up.
-        (4000, 4, {"warm_up_messages": 8, "messages": 392, "every": 5, "measured": 2}),
+        (4000, 4, {"warm_up_messages": 100, "messages": 300, "every": 5, "measured": 2}),
         # Too few to draw a sample of.
         (60, 4, {"warm_up_messages": 3, "messages": 12, "every": 1, "measured": 1}),
     ],
 )
 def test_a_sample_is_of_bursts_behind_a_warm_up(messages: int, burst: int, expected: dict[str, int]) -> None:
-    text = f"study: cores\nkernels: [{{operator: lpm, messages: {messages}, burst: {burst}}}]\nsample: {{every: 5, measured: 2, warm_up: 8}}\n"
+    text = f"study: cores\nkernels: [{{operator: lpm, messages: {messages}, burst: {burst}}}]\nsample: {{every: 5, measured: 2, warm_up: 25%}}\n"
     cell = next(iter(expanded(text).cells.values()))
     assert extent_of(cell, uses_of(text), plan_of(text)) == {**expected, "repeat": False}
 

@@ -83,5 +83,7 @@ def told(of: Wanted, result: Mapping[str, Any]) -> list[str]:
     """Our figure and its error, in words, for the record of a run. @raises ValueError where the result has nothing to count by"""
     ours = compare(of.comparison, of.processor, result)
     kind = "" if of.comparison.independent else "; not independent: a value of the model is from it"
-    error = "within it" if of.comparison.at_most and ours.error_percent == 0 else f"{ours.error_percent:+.0f} %"
+    error = (
+        "within it" if of.comparison.at_most and ours.error_percent == 0 else (f"{percent:+d} %" if (percent := round(ours.error_percent)) else "0 %")
+    )
     return [f"{ours.modelled:.3g} {of.comparison.unit}", error + kind]

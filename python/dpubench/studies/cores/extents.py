@@ -45,5 +45,5 @@ def extent_of(cell: Cell, uses: Mapping[str, Use], plan: Plan) -> dict[str, Any]
     if share // every * measured < LEAST_SAMPLED:
         every = measured = 1
     simulated = share // every * measured
-    warm_up = min(plan.sample.warm_up, simulated // 4)
+    warm_up = int(simulated * plan.sample.warm_up)
     return {"warm_up_messages": warm_up, "messages": simulated - warm_up, "every": every, "measured": measured, **repeat}

@@ -30,11 +30,6 @@ def _count(what: str, most: int) -> BeforeValidator:
     return BeforeValidator(lambda value: q.count(value, what, most))
 
 
-def _count_or_none(what: str, most: int) -> BeforeValidator:
-    """Zero among them."""
-    return BeforeValidator(lambda value: 0 if str(value).strip() == "0" else q.count(value, what, most))
-
-
 def _word_or(word: str, value: object, otherwise: Any) -> Any:
     return word if value == word else otherwise(value)
 
@@ -97,11 +92,11 @@ class KernelPlan(Strict):
 
 
 class Sample(Strict):
-    """Of every ``every`` bursts the first ``measured`` are simulated in time, behind ``warm_up``; the others keep caches and predictors warm."""
+    """Of every ``every`` bursts the first ``measured`` are simulated in time; the others keep caches and predictors warm."""
 
     every: Annotated[int, _count("messages", MAX_MESSAGES)] = 7
     measured: Annotated[int, _count("messages", MAX_MESSAGES)] = 2
-    warm_up: Annotated[int, _count_or_none("messages", MAX_MESSAGES)] = 32
+    warm_up: Share = 0.4  #: of a context's bursts, from its first on: simulated, and not counted
 
     @model_validator(mode="after")
     def _some_are_measured(self) -> Sample:
