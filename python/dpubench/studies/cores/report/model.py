@@ -57,9 +57,10 @@ def _baseline_first(runs: Sequence[RunSummary], baseline: str | None) -> list[Ru
 
 def _headline(runs: Sequence[RunSummary]) -> str:
     """What was asked, of which processors."""
-    titles = list(dict.fromkeys(model.title for run in runs for model in run.models))
-    shown = ", ".join(titles[:3]) + (f" and {len(titles) - 3} more" if len(titles) > 3 else "")
-    return f"Which line rates {shown} sustain, modelled"
+    models = {model.name: model.title for run in runs for model in run.models}
+    if len(models) == 1:
+        return f"Which line rates a modelled {next(iter(models.values()))} sustains"
+    return f"Which line rates {len(models)} modelled processors sustain: {', '.join(models)}"
 
 
 def _part(run: RunSummary, info: RunInfo, index: int) -> RunPart:
@@ -127,11 +128,11 @@ def _line_rows(run: RunSummary) -> list[LineRow]:
 
 
 def _counts(run: RunSummary) -> list[CountRow]:
-    """Of sweeps over several processors a case: how many sustain each line."""
+    """Of sweeps over organisations: how many of their processors sustain each line."""
     rows: dict[tuple[str, str, str, Case], CountRow] = {}
     none = [0] * len(run.lines_gbps)
     for sweep in run.sweeps:
-        for point in (p for p in run.points if sweep.name in p.sweeps and not sweep.varied):
+        for point in (p for p in run.points if sweep.name in p.sweeps and not sweep.varied and p.organisation != "described"):
             variant = "" if point.variant == BASE else point.variant
             key = (sweep.name, point.model, variant, case_of(point))
             organisation = wording.ORGANISATIONS[point.organisation]
