@@ -79,15 +79,20 @@ class StageStepper final : public measure::Stepper {
   std::size_t next_ = 0;
 };
 
-/// @throws Error unless the stage's lane gives every item the answer that the harness' lane gives it
-void require_same_answers(bool with_result, BufferSet& buffers, LaneStepper& harness, datapath::LaneRunner& runner) {
+/// What the harness' lane answers to every buffer's item.
+std::vector<Output> answers(BufferSet& buffers, LaneStepper& harness) {
   for (std::size_t i = 0; i < buffers.bursts().size(); ++i) buffers.poison(i);
   harness.step(buffers.bursts().size());
   harness.finish();
   harness.require_progress();
-  std::vector<Output> wanted;
-  for (std::size_t i = 0; i < buffers.size(); ++i) wanted.push_back(buffers.output(i));
-  std::size_t at = 0;
+  std::vector<Output> found;
+  for (std::size_t i = 0; i < buffers.size(); ++i) found.push_back(buffers.output(i));
+  return found;
+}
+
+/// What the stage's lane answers. @throws Error when it loses an item
+std::vector<Output> answers(BufferSet& buffers, datapath::LaneRunner& runner) {
+  std::vector<Output> found;
   for (const Burst& burst : buffers.bursts()) {
     runner.clear();
     for (std::uint32_t i = 0; i < burst.n; ++i) {
@@ -95,14 +100,47 @@ void require_same_answers(bool with_result, BufferSet& buffers, LaneStepper& har
       runner.add(burst.in[i], burst.in_len[i], burst.out[i], burst.out_room[i], burst.aux[i]);
     }
     if (!runner.run()) throw Error("the stage's lane lost what it was given");
-    for (std::uint32_t i = 0; i < burst.n; ++i, ++at) {
-      const std::span<const std::byte> out(burst.out[i], runner.out_len(i));
-      const bool same_result = !with_result || runner.result(i) == wanted[at].result;
-      if (runner.status(i) != kStatusOk || !std::ranges::equal(out, wanted[at].bytes) || !same_result) {
-        throw Error("buffer " + std::to_string(at) + ": the stage's answer is not the harness'");
-      }
+    for (std::uint32_t i = 0; i < burst.n; ++i) {
+      Output& output = found.emplace_back();
+      output.bytes.assign(burst.out[i], burst.out[i] + runner.out_len(i));
+      output.result = runner.result(i);
+      output.status = runner.status(i);
     }
   }
+  return found;
+}
+
+/// Undoes outputs of which there may be several right ones (an engine that compresses need not do it the same way twice).
+/// @throws Error unless the items come back
+void require_undone(const Operator& op, const Work& work, const EngineCatalog& engines, const BufferSet& buffers,
+                    std::span<const Output> outputs) {
+  std::vector<std::size_t> items;
+  for (std::size_t i = 0; i < outputs.size(); ++i) items.push_back(buffers.item_of(i));
+  const std::unique_ptr<Work> inverse = op.inverse(work, items, outputs);
+  const auto slots = engines.of(op);
+  const auto able = std::ranges::find_if(
+      slots, [&](const EngineSlot* slot) { return slot->reason.empty() && slot->engine->unsupported(inverse->params).empty(); });
+  if (able == slots.end()) throw Error("no engine here can undo " + work.params.str());
+  const std::vector<Output> undone = run_once(*inverse, *(*able)->engine->prepare(*inverse), kBurst);
+  for (std::size_t i = 0; i < undone.size(); ++i) {
+    const std::string wrong = op.check(*inverse, i, undone[i], &inverse->expected.at(i));
+    if (!wrong.empty()) throw Error("buffer " + std::to_string(i) + ", undone: " + wrong);
+  }
+}
+
+/// @throws Error unless both lanes answer every item rightly: what the operator undoes is undone, all else is the same
+void require_right_answers(const Operator& op, const Work& work, const EngineCatalog& engines, const BufferSet& buffers,
+                           std::span<const Output> harness, std::span<const Output> stage) {
+  const bool is_undone = op.equivalence(work.params) == Equivalence::kInverse;
+  for (std::size_t i = 0; i < harness.size(); ++i) {
+    const bool same_result = !op.info().uses_result || stage[i].result == harness[i].result;
+    if (stage[i].status != kStatusOk || !same_result || (!is_undone && stage[i].bytes != harness[i].bytes)) {
+      throw Error("buffer " + std::to_string(i) + ": the stage's answer is not the harness'");
+    }
+  }
+  if (!is_undone) return;
+  require_undone(op, work, engines, buffers, harness);
+  require_undone(op, work, engines, buffers, stage);
 }
 
 struct Point {
@@ -134,7 +172,8 @@ nlohmann::json measure_round(const Given& given) {
   const std::unique_ptr<Lane> lane = prepared.open_lane();
   lane->attach(buffers.memory());
   LaneStepper harness(*lane, buffers);
-  require_same_answers(find_operator(given.op)->info().uses_result, buffers, harness, *runner);
+  const std::vector<Output> of_harness = answers(buffers, harness);
+  require_right_answers(*find_operator(given.op), work, engines, buffers, of_harness, answers(buffers, *runner));
   StageStepper stage(*runner, buffers);
 
   measure::ThreadTeam team(1, {});

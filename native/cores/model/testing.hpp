@@ -28,7 +28,7 @@ inline json processor() {
   return {{"name", "by-hand"},
           {"clock", {{"mhz", 1000}}},
           {"organisation", {{"cores", 1}, {"contexts", 1}, {"issue", "out-of-order"}, {"policy", "single"}}},
-          {"widths", {{"fetch", 8}, {"enter", 8}, {"issue", 8}, {"commit", 8}, {"depth_cycles", 1}, {"buffer", 16}}},
+          {"widths", {{"fetch", 8}, {"enter", 8}, {"issue", 8}, {"commit", 8}, {"depth_cycles", 1}, {"buffer", 8}}},
           {"window", {{"instructions", 64}, {"loads", 32}, {"stores", 32}}},
           {"queues", {{{"name", "all"}, {"entries", 64}}}},
           {"units",
