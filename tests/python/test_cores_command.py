@@ -1,4 +1,4 @@
-"""``dpubench run cores`` as a user starts it: a small program traced by the real emulator, the real simulator, signals, and the commands that read."""
+"""``dpubench run cores`` as a user starts it: traced by the real emulator, by the real simulator, under signals; and the commands that read it."""
 
 from __future__ import annotations
 

@@ -296,3 +296,18 @@ def test_a_run_of_another_shape_is_told(tmp_path: Path) -> None:
     (path / "run.json").write_text(json.dumps(record))
     with pytest.raises(UserError, match=r"does not follow dpubench.run/1 of study cores"):
         summaries(path)
+
+
+def test_a_model_is_set_beside_what_was_published_of_its_processor(traced: dict[str, str], tmp_path: Path) -> None:
+    text = "study: cores\ntarget: model:neoverse-n1\nkernels: [{operator: lpm, messages: 1000}]\nexact: true\n"
+    assert run(tmp_path, text) == 0
+    (analysed,) = summaries(tmp_path / "r")
+    compared = {what: (value, ours, error) for what, value, _, ours, error in analysed.models[0].comparisons}
+    # Generated reads are simulated; of kernels that the catalog has not there is no figure.
+    value, ours, error = compared["reads at random in 128 KiB, beyond the first level"]
+    assert value.endswith(" ns") and float(ours.removesuffix(" ns")) == pytest.approx(float(value.removesuffix(" ns")), rel=0.2)
+    assert error.endswith(" %")
+    assert compared["AES-128-CBC encryption"][1:] == ("", "")
+    assert not list((tmp_path / "cache/dpubench/traces").glob(".reads-*"))
+    record = RunDirectory(tmp_path / "r").record()
+    assert not schemas.fault("run", record)
