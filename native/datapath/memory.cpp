@@ -1,7 +1,11 @@
 #include "datapath/memory.hpp"
 
+#include <rte_eal.h>
+#include <rte_errno.h>
 #include <rte_ether.h>
 #include <rte_mbuf.h>
+#include <rte_mbuf_pool_ops.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <limits>
@@ -19,6 +23,48 @@ void start_eal(const MemorySpec& memory, const std::vector<std::string>& devices
   dpdk::start_eal(options);
 }
 
+namespace {
+
+constexpr std::uint32_t kDense = RTE_MEMPOOL_F_NO_SPREAD;
+
+/// Of a pool's own, before each element.
+std::uint32_t header_bytes() {
+  rte_mempool_objsz sizes{};
+  rte_mempool_calc_obj_size(RTE_MEMPOOL_ALIGN, kDense, &sizes);
+  return sizes.header_size + sizes.trailer_size;
+}
+
+/// Bytes of a buffer from one to the next, where each has a page of its own anyway because none may lie across two: without huge
+/// pages. AF_XDP's driver takes a pool for buffers side by side (net_af_xdp, xdp_umem_configure), and the kernel would refuse
+/// those behind the memory that it was told of. 0: as large as they are.
+std::uint32_t filled_page(std::uint32_t room) {
+  const auto page = static_cast<std::uint32_t>(sysconf(_SC_PAGESIZE));
+  const std::uint32_t bytes = header_bytes() + static_cast<std::uint32_t>(sizeof(rte_mbuf)) + room;
+  return rte_eal_has_hugepages() == 0 && bytes <= page ? page : 0;
+}
+
+/// As rte_pktmbuf_pool_create(), with buffers of exactly `bytes` and their headers. @return null: rte_errno says why
+rte_mempool* make_filled(const std::string& name, std::uint32_t packets, std::uint32_t cache, std::uint32_t bytes) {
+  const std::uint32_t element = bytes - header_bytes();
+  rte_mempool* const pool =
+      rte_mempool_create_empty(name.c_str(), packets, element, cache, sizeof(rte_pktmbuf_pool_private), SOCKET_ID_ANY, kDense);
+  if (pool == nullptr) return nullptr;
+  rte_pktmbuf_pool_private kind{};
+  kind.mbuf_data_room_size = static_cast<std::uint16_t>(element - sizeof(rte_mbuf));
+  const int failed = rte_mempool_set_ops_byname(pool, rte_mbuf_best_mempool_ops(), nullptr);
+  if (failed == 0) rte_pktmbuf_pool_init(pool, &kind);
+  const int populated = failed == 0 ? rte_mempool_populate_default(pool) : failed;
+  if (populated < 0) {
+    rte_mempool_free(pool);
+    rte_errno = -populated;
+    return nullptr;
+  }
+  rte_mempool_obj_iter(pool, rte_pktmbuf_init, nullptr);
+  return pool;
+}
+
+}  // namespace
+
 rte_mempool* make_pool(const std::string& name, std::uint32_t packets, std::uint32_t max_frame) {
   // Loops take and give bursts of at most kMaxPacketBurst; a cache holds one and a half times its size, and the pool all caches.
   constexpr std::uint32_t kCache = std::min<std::uint32_t>(kMaxPacketBurst, RTE_MEMPOOL_CACHE_MAX_SIZE);
@@ -33,8 +79,10 @@ rte_mempool* make_pool(const std::string& name, std::uint32_t packets, std::uint
     throw Error("a pool of packets of " + std::to_string(max_frame) + " bytes: at most " + std::to_string(kMaxFrame));
   }
   const std::uint32_t cache = packets >= 4 * kCache ? kCache : 0;
+  const std::uint32_t page = filled_page(room);
   rte_mempool* const pool =
-      rte_pktmbuf_pool_create(name.c_str(), packets, cache, 0, static_cast<std::uint16_t>(room), SOCKET_ID_ANY);
+      page != 0 ? make_filled(name, packets, cache, page)
+                : rte_pktmbuf_pool_create(name.c_str(), packets, cache, 0, static_cast<std::uint16_t>(room), SOCKET_ID_ANY);
   if (pool == nullptr) {
     throw Error("a pool of " + std::to_string(packets) + " packets of " + std::to_string(max_frame) + " bytes (" +
                 std::to_string((static_cast<std::uint64_t>(packets) * (room + sizeof(rte_mbuf)) >> 20) + 1) +

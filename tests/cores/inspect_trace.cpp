@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cores/a64/decode.hpp"
+#include "cores/model/description.hpp"
 #include "cores/trace/reader.hpp"
 
 namespace {
@@ -21,12 +22,10 @@ using dpubench::cores::Block;
 using dpubench::cores::Branch;
 using dpubench::cores::Instruction;
 using dpubench::cores::Kind;
+using dpubench::cores::kKindNames;
 using dpubench::cores::Step;
 using dpubench::cores::TraceReader;
 
-constexpr std::array<const char*, dpubench::cores::kKinds> kKindNames = {
-    "integer",      "multiply", "divide",        "load",   "store", "atomic", "branch", "float",
-    "float_divide", "simd",     "simd_multiply", "crypto", "crc",   "system", "nop",    "unknown"};
 constexpr std::uint64_t kInstructionBytes = 4;
 constexpr std::uint32_t kDataCacheZero = 0xd50b7420;  ///< DC ZVA, whose register is the low five bits
 
@@ -61,7 +60,7 @@ class Inspector {
   [[nodiscard]] nlohmann::json result() const {
     nlohmann::json kinds = nlohmann::json::object();
     for (std::size_t i = 0; i < kinds_.size(); ++i) {
-      if (kinds_[i] != 0) kinds[kKindNames[i]] = kinds_[i];
+      if (kinds_[i] != 0) kinds[std::string(kKindNames.at(i))] = kinds_[i];
     }
     return {{"instructions", instructions_}, {"blocks", blocks_},         {"regions", regions_},
             {"messages", messages_},         {"loads", accesses_[0]},     {"stores", accesses_[1]},

@@ -43,8 +43,8 @@ def arm_bundle(folder: Path, case: int = FINE, events: tuple[dict[str, Any], ...
     thing, program = folder / "contract.o", folder / "dpubench-operators"
     source = ROOT / "tests/cores/contract.S"
     subprocess.run(["aarch64-linux-gnu-as", "--defsym", f"CASE={case}", "-I", folder, "-o", thing, source], check=True, timeout=60)
-    link = ["aarch64-linux-gnu-ld", "-pie", "-z", "noexecstack", "-dynamic-linker", f"/lib/{LOADER.name}", "-o", program, thing]
-    subprocess.run(link, check=True, timeout=60)
+    link = ["aarch64-linux-gnu-ld", "-pie", "-z", "noexecstack", "-dynamic-linker", f"/lib/{LOADER.name}"]
+    subprocess.run([*link, "-o", program, thing], check=True, timeout=60)
     contents = {
         "lib/dpubench-operators": program.read_bytes(),
         f"lib/{LOADER.name}": LOADER.read_bytes(),

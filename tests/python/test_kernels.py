@@ -10,12 +10,13 @@ import sys
 import threading
 import time
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 from conftest import ROOT
 from dpubench import schemas, traces
-from dpubench.cores import _machine, kernels
+from dpubench.cores import _cache, _machine, kernels
 from dpubench.cores.kernels import ArmPrograms, Kernel, NotTraced, Trace
 from dpubench.errors import EnvironmentFault, Interrupted, UserError
 from dpubench.inputs import Input, Missing, Resolved
@@ -29,8 +30,11 @@ NOTHING = Resolved()
 
 
 @pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def own_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cache, and a folder in the place of /tmp: what is left in it is of this test."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    (tmp_path / "machines").mkdir()
+    monkeypatch.setattr(_machine, "_PLACE", tmp_path / "machines")
 
 
 def routes(folder: Path, text: str) -> Resolved:
@@ -40,21 +44,20 @@ def routes(folder: Path, text: str) -> Resolved:
     return Resolved({"routes4": Input("routes4", (file,), "routes.csv", "")})
 
 
-def left_in_tmp() -> list[Path]:
-    return sorted(Path("/tmp").glob("dpubench-traced-*"))
+def machines() -> list[Path]:
+    return sorted(_machine._PLACE.iterdir())
 
 
 def test_a_kernel_is_traced_and_said_what_it_is(tmp_path: Path) -> None:
     arm = arm_programs(tmp_path / "arm")
-    before = left_in_tmp()
     found = kernels.trace(KERNEL, NOTHING, arm, cache=tmp_path / "traces")
     assert (found.kernel, found.messages, found.burst, found.in_bytes, found.out_bytes) == (KERNEL, 128, 32, 8192, 2048)
     seen = inspect(found.folder)
     assert seen["kernel"] == "crc, portable, size 64, bursts of 32, 100 messages, seed 1"
-    assert seen["program_digest"] == traces.sha256(arm.operators_program.read_bytes()).hexdigest() == found.about["program"]
+    assert seen["program_digest"] == sha256(arm.operators_program.read_bytes()).hexdigest() == found.about["program"]
     # A message for each byte of the job, and four instructions and a branch for each.
     assert seen["instructions"] == 5 * seen["messages"]
-    assert left_in_tmp() == before
+    assert machines() == []
 
 
 def test_the_job_is_one_of_the_contract() -> None:
@@ -135,7 +138,7 @@ def test_labels_are_for_people() -> None:
         (replace(KERNEL, engine="isall"), "the operator crc has no engine 'isall'; did you mean 'isal'"),
         (replace(KERNEL, params=(("sise", "64"),)), "the operator crc has no parameter 'sise'; did you mean 'size'"),
         (replace(KERNEL, engine="gpu"), "gpu cannot run as 64-bit Arm code here: no device of this kind"),
-        (LOOKUP, "lookup, portable, 64 B: needs the input routes4: install python3-pyasn"),
+        (LOOKUP, "lookup, portable: needs the input routes4: install python3-pyasn"),
     ],
 )
 def test_what_there_is_not_is_refused_by_name(tmp_path: Path, kernel: Kernel, message: str) -> None:
@@ -158,12 +161,11 @@ def test_what_there_is_not_is_refused_by_name(tmp_path: Path, kernel: Kernel, me
 )
 def test_a_kernel_that_goes_wrong_says_why_and_leaves_nothing(tmp_path: Path, case: int, events: object, message: str) -> None:
     arm = arm_programs(tmp_path / "arm", case, events)  # type: ignore[arg-type]
-    before = left_in_tmp()
     with pytest.raises(NotTraced) as caught:
         kernels.trace(KERNEL, NOTHING, arm, cache=tmp_path / "traces")
     assert message in str(caught.value)
     assert list((tmp_path / "traces").iterdir()) == []
-    assert left_in_tmp() == before
+    assert machines() == []
 
 
 def test_a_trace_that_was_damaged_is_captured_anew(tmp_path: Path) -> None:
@@ -180,7 +182,6 @@ def test_a_trace_that_was_damaged_is_captured_anew(tmp_path: Path) -> None:
 
 def test_a_stop_ends_a_capture_at_once_and_leaves_nothing(tmp_path: Path) -> None:
     arm = arm_programs(tmp_path / "arm", ENDLESS)
-    before = left_in_tmp()
     stop = StopRequest()
     timer = threading.Timer(1.0, stop.set, (signal.SIGINT,))
     timer.start()
@@ -191,14 +192,15 @@ def test_a_stop_ends_a_capture_at_once_and_leaves_nothing(tmp_path: Path) -> Non
     timer.join()
     stop.close()
     assert list((tmp_path / "traces").iterdir()) == []
-    assert left_in_tmp() == before
+    assert machines() == []
 
 
 SCRIPT = """
 import sys
 from pathlib import Path
-from dpubench.cores import kernels
+from dpubench.cores import _machine, kernels
 from dpubench.inputs import Resolved
+_machine._PLACE = Path(sys.argv[3])
 arm = kernels.ArmPrograms.of(Path(sys.argv[1]))
 print(kernels.trace(kernels.Kernel("crc", "portable", (("size", "64"),), messages=100), Resolved(), arm, cache=Path(sys.argv[2])).digest)
 """
@@ -206,7 +208,7 @@ print(kernels.trace(kernels.Kernel("crc", "portable", (("size", "64"),), message
 
 def in_a_process(bundle: Path, cache: Path) -> subprocess.Popen[str]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
-    return subprocess.Popen([sys.executable, "-c", SCRIPT, bundle, cache], stdout=subprocess.PIPE, env=environment, text=True)
+    return subprocess.Popen([sys.executable, "-c", SCRIPT, bundle, cache, _machine._PLACE], stdout=subprocess.PIPE, env=environment, text=True)
 
 
 def test_processes_that_want_the_same_trace_at_once_all_get_it(tmp_path: Path) -> None:
@@ -219,26 +221,24 @@ def test_processes_that_want_the_same_trace_at_once_all_get_it(tmp_path: Path) -
 
 def test_what_a_killed_process_left_goes_with_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bundle, cache = arm_bundle(tmp_path / "arm", ENDLESS), tmp_path / "traces"
-    before = set(left_in_tmp())
     process = in_a_process(bundle, cache)
     until = time.monotonic() + 60
     while not list(cache.glob("*.partial/stream")) and time.monotonic() < until:
         time.sleep(0.05)
-    mine = set(left_in_tmp()) - before
-    assert mine
+    (mine,) = machines()
     # While it lives its folder is its own, however old.
     monkeypatch.setattr(_machine, "_LOCKED_WITHIN_S", -1.0)
     _machine._sweep()
-    assert mine <= set(left_in_tmp())
+    assert machines() == [mine]
     process.kill()
     process.communicate()
     (partial,) = cache.iterdir()
     _machine._sweep()
-    assert not mine & set(left_in_tmp())
+    assert machines() == []
     kernels.trace(KERNEL, NOTHING, arm_programs(tmp_path / "fine"), cache=cache)
     # And half a trace as soon as it cannot be anybody's.
     os.utime(partial, (0, 0))
-    kernels._cache.prune(cache, 1 << 30)
+    _cache.prune(cache, 1 << 30)
     assert len(list(cache.iterdir())) == 1
 
 

@@ -34,7 +34,7 @@ def test_neighbours_that_go_together_are_put_into_larger_batches() -> None:
     generator = np.random.default_rng(5)
     independent = generator.normal(1000, 50, 3000)
     assert sampling.cycles_per_message(context(independent)).batches == 30
-    slow = np.repeat(generator.normal(1000, 50, 24), 125)  # the state changes every 125 messages, and batches of thirty are of 100
+    slow = np.repeat(generator.normal(1000, 50, 12), 250)  # the state changes every 250 messages, and thirty batches are of 100
     assert sampling.cycles_per_message(context(slow)).batches < 30
 
 

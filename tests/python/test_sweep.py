@@ -16,10 +16,11 @@ from typing import Any
 
 import pytest
 from conftest import ROOT
-from dpubench import programs
+from dpubench import programs, traces
 from dpubench.cores import _cache, simulator, sweep
 from dpubench.cores.sweep import Context, Outcome, Progress, Simulation
 from dpubench.errors import Interrupted, UserError
+from dpubench.workers import checks
 from dpubench.workers.process import StopRequest
 from sweep_fixtures import Files, described, directly, long, make_traces, sims, simulators
 
@@ -75,7 +76,8 @@ def test_a_stop_ends_all_simulators_at_once(two: tuple[Files, Files], stop: Stop
     with pytest.raises(Interrupted):
         found.extend(sweep.simulate(wanted, processes=2, cache=tmp_path, stop=stop))
     assert simulators() == []
-    assert len(list(tmp_path.iterdir())) == 4
+    names = {s.digest: s.id for s in wanted}
+    assert {names[file.stem] for file in tmp_path.iterdir()} >= {"s0", "s2"}  # of the same trace, and short
 
 
 SCRIPT = """
@@ -87,17 +89,18 @@ from dpubench.workers.process import StopRequest
 from sweep_fixtures import Files, long, sims
 two = Files(Path(sys.argv[1]) / "trace-loop", "a" * 64), Files(Path(sys.argv[1]) / "trace-accesses", "b" * 64)
 with StopRequest() as stop:
-    for outcome in sweep.simulate([*sims(two, 6), *(long(two[0], f"l{i}", 20) for i in range(6))], processes=2, cache=Path(sys.argv[2]), stop=stop):
+    for outcome in sweep.simulate([*sims(two, 6), *(long(two[0], f"l{i}", 8) for i in range(4))], processes=2, cache=Path(sys.argv[2]), stop=stop):
         print(outcome.id, outcome.cached, outcome.failure, flush=True)
 """
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])
 def test_an_interrupted_process_leaves_no_simulator_and_the_next_goes_on(two: tuple[Files, Files], tmp_path: Path, sent: signal.Signals) -> None:
-    words = [sys.executable, "-c", SCRIPT, two[0].folder.parent, tmp_path / "kept", ROOT / "python", ROOT / "tests/python"]
+    folders = [two[0].folder.parent, tmp_path / "kept", ROOT / "python", ROOT / "tests/python"]
+    words = [sys.executable, "-c", SCRIPT, *map(str, folders)]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
-    told = [process.stdout.readline() for _ in range(7)]
+    told = [process.stdout.readline() for _ in range(5)]
     below = simulators(process.pid)
     process.send_signal(sent)
     _, errors = process.communicate(timeout=60)
@@ -107,7 +110,7 @@ def test_an_interrupted_process_leaves_no_simulator_and_the_next_goes_on(two: tu
         time.sleep(0.05)
     assert not any(Path(f"/proc/{pid}").exists() for pid in below)
     again = subprocess.run(words, capture_output=True, text=True, timeout=300, check=True).stdout.splitlines()
-    assert len(again) == 12
+    assert len(again) == 10
     assert {line.split()[0] for line in told} <= {line.split()[0] for line in again if "True" in line}
     assert not [line for line in again if len(line.split()) > 2]
 
@@ -161,19 +164,16 @@ def test_failures_are_outcomes_and_are_not_kept(two: tuple[Files, Files], stop: 
 
 
 def test_an_unknown_instruction_is_an_outcome(tmp_path: Path, stop: StopRequest) -> None:
-    """A kernel of which more is unknown than is allowed."""
-    from dpubench import traces
-
+    """A kernel of which more is unknown than is allowed: every fourth instruction is of SVE."""
     source = tmp_path / "unknown.S"
-    # BRB IALL (Arm ARM, branch record buffer) is of a later architecture than the decoder knows, and jumped over, never executed by the emulator.
     source.write_text(
-        ".globl _start\n_start: hint #0x50\nmov x1, #100\n1: hint #0x52\nbti c\nxpaclri\n.inst 0xd5033fdf\n.inst 0xd503233f\nsubs x1, x1, #1\n"
-        "b.ne 1b\nhint #0x51\nmov x0, #0\nmov x8, #93\nsvc #0\n"
+        ".globl _start\n_start: hint #0x50\nmov x1, #100\n1: hint #0x52\ncntb x2\nadd x3, x3, x2\nsubs x1, x1, #1\nb.ne 1b\nhint #0x51\n"
+        "mov x0, #0\nmov x8, #93\nsvc #0\n"
     )
     thing, program = tmp_path / "unknown.o", tmp_path / "unknown"
-    subprocess.run(["aarch64-linux-gnu-as", "-march=armv8.5-a", "-o", thing, source], check=True, timeout=60)
+    subprocess.run(["aarch64-linux-gnu-as", "-march=armv8.2-a+sve", "-o", thing, source], check=True, timeout=60)
     subprocess.run(["aarch64-linux-gnu-ld", "-static", "-o", program, thing], check=True, timeout=60)
-    trace = Files(traces.capture(program, [], tmp_path / "trace").folder, "e" * 64)
+    trace = Files(traces.capture(program, [], tmp_path / "trace", cpu="max").folder, "e" * 64)
     (outcome,) = run([Simulation("one", described(), (Context(trace),))], stop).values()
     assert "are not known to the decoder, and more than 0.1 % are refused" in outcome.failure
 
@@ -242,6 +242,21 @@ def test_progress_is_told(two: tuple[Files, Files], stop: StopRequest, tmp_path:
     assert any(p.at_work == "long" and 0 < p.instructions < 20_000_000 for p in told)
     simulated = sum(o.result["instructions"] for o in found.values() if o.result and not o.cached)
     assert told[-1].instructions == pytest.approx(simulated, rel=0.01)
+
+
+def test_what_a_simulator_says_is_held_to_the_contract(two: tuple[Files, Files]) -> None:
+    """The quick look at when messages began, and the schema, agree."""
+    result = directly(sims(two, 1)[0])
+    assert checks.parse_cores_event(json.dumps(result).encode()) == result
+    assert len(result["contexts"][0]["message_cycles"]["cycles"]) == 1001
+    cases: list[Any] = [result | {"more": 1}, result | {"contexts": 3}, result | {"contexts": [3]}, result | {"event": "window"}, 7]
+    for wrong in ([-1], [0.5], ["x"], [True], "x", None):
+        context = result["contexts"][0]
+        cases.append(result | {"contexts": [context | {"message_cycles": {"every": 1, "cycles": wrong}}]})
+    cases.append(result | {"contexts": [result["contexts"][0] | {"message_cycles": []}]})
+    for case in cases:
+        with pytest.raises(checks.Rubbish):
+            checks.parse_cores_event(json.dumps(case).encode())
 
 
 def test_portions_hold_the_same_traces_and_become_small_at_the_end() -> None:

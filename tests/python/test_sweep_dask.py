@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 from dpubench import programs
-from dpubench.cores import cluster, sweep
+from dpubench.cores import cluster, simulator, sweep
 from dpubench.cores.sweep import Outcome
 from dpubench.errors import EnvironmentFault, Interrupted, UserError
 from dpubench.workers.process import StopRequest
@@ -135,18 +135,19 @@ def test_a_stop_ends_what_runs_there(two: tuple[Files, Files], stop: StopRequest
     assert outcome.result
 
 
-def test_a_worker_of_another_build_says_so(
-    two: tuple[Files, Files], stop: StopRequest, dask: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_of_another_build_says_so(two: tuple[Files, Files], stop: StopRequest, dask: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     dask.worker()
-    for name in (programs.CORES,):
-        (tmp_path / name).write_bytes((programs.directory() / name).read_bytes() + b"\0")
-        (tmp_path / name).chmod(0o755)
-    monkeypatch.setenv("DPUBENCH_PROGRAMS", str(tmp_path))
-    simulation = sims(two, 1)[0]
-    (outcome,) = sweep.simulate([simulation], processes=1, dask=dask.address, cache=None, stop=stop)
-    assert outcome.result == directly(simulation)  # the program lies there too, under the same path
-    assert cluster._program_of(str(tmp_path / "none"), "0" * 64) is None
+    monkeypatch.setattr(simulator, "digest_of_program", lambda _path: "0" * 64)  # here; the worker is another process
+    (outcome,) = sweep.simulate(sims(two, 1), processes=1, dask=dask.address, cache=None, stop=stop)
+    assert "has no dpubench-cores of the same build: install it, or set DPUBENCH_PROGRAMS there" in outcome.failure
+
+
+def test_a_worker_takes_its_own_program_where_the_path_is_another(tmp_path: Path) -> None:
+    own = simulator.program()
+    digest = simulator.digest_of_program(own)
+    assert cluster._program_of(str(own), digest) == str(own)
+    assert cluster._program_of(str(tmp_path / "none"), digest) == str(programs.directory() / programs.CORES)
+    assert cluster._program_of(str(own), "0" * 64) is None
 
 
 def test_a_scheduler_that_goes_away_is_said_and_what_is_done_is_kept(

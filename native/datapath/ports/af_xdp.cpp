@@ -4,7 +4,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <thread>
 
@@ -44,6 +46,29 @@ void require_page(const std::string& kind, const PortResources& resources) {
               " B): give smaller frames");
 }
 
+/// @throws Error where buffers do not lie side by side in one piece of memory. The driver takes that for granted and tells the
+/// kernel of so much memory only, which refuses the rest of them without a word: frames vanish, and a port may grow deaf.
+void require_side_by_side(const std::string& kind, rte_mempool* pool) {
+  const std::uint64_t buffer = rte_mempool_calc_obj_size(pool->elt_size, pool->flags, nullptr);
+  struct Span {
+    std::uintptr_t first = ~std::uintptr_t{0};
+    std::uintptr_t last = 0;
+  } span;
+  rte_mempool_obj_iter(
+      pool,
+      [](rte_mempool*, void* to, void* object, unsigned) {
+        auto& found = *static_cast<Span*>(to);
+        const auto at = reinterpret_cast<std::uintptr_t>(object);
+        found.first = std::min(found.first, at);
+        found.last = std::max(found.last, at);
+      },
+      &span);
+  if (pool->nb_mem_chunks == 1 && span.last - span.first + buffer <= pool->populated_size * buffer) return;
+  throw Error(port_prefix(kind) + "the " + std::to_string(pool->populated_size) + " buffers of " + std::to_string(buffer) +
+              " B lie in " + std::to_string(pool->nb_mem_chunks) + " pieces of memory or " +
+              "with room between them, which DPDK's driver does not expect: give the job more memory (memory.mb), or huge pages");
+}
+
 /// An af_xdp port; says how its program is attached, once it is.
 class AfXdpPort final : public EthPort {
  public:
@@ -81,6 +106,7 @@ class AfXdp final : public PortKind {
     const std::string interface = argument(info(), spec, "interface");
     require_interface("af_xdp", interface, resources.max_frame);
     require_page("af_xdp", resources);
+    require_side_by_side("af_xdp", resources.pool);
     const std::string arguments = "iface=" + interface + ",start_queue=0,queue_count=" + std::to_string(resources.queues) +
                                   ",busy_budget=" + std::to_string(number_argument(info(), spec, "busy_budget", 0, 1024));
     // Its program alone, and not one that calls it, which libxdp would pin to a file that a killed process leaves behind.

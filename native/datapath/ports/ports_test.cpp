@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <rte_eal.h>
 #include <rte_mbuf.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -219,6 +220,31 @@ TEST(Memory, HugePagesThatAreNotThereAreSaidSo) {
   EXPECT_NE(wanting.wait(), 0);
   EXPECT_NE(wanting.output().find("huge pages: 1048576 MiB are wanted"), std::string::npos) << wanting.output();
   EXPECT_NE(wanting.output().find("vm.nr_hugepages"), std::string::npos) << wanting.output();
+}
+
+TEST(Pools, WithoutHugePagesBuffersFillPagesSideBySide) {
+  rte_mempool* const pool = make_pool("side_by_side", 1000, 1518);
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  if (rte_eal_has_hugepages() != 0) GTEST_SKIP() << "the tests have huge pages";
+  EXPECT_EQ(rte_mempool_calc_obj_size(pool->elt_size, pool->flags, nullptr), page);
+  EXPECT_EQ(pool->nb_mem_chunks, 1U);
+  std::vector<std::uintptr_t> places;
+  rte_mempool_obj_iter(
+      pool,
+      [](rte_mempool*, void* all, void* object, unsigned) {
+        static_cast<std::vector<std::uintptr_t>*>(all)->push_back(reinterpret_cast<std::uintptr_t>(object));
+      },
+      &places);
+  ASSERT_EQ(places.size(), 1000U);
+  std::sort(places.begin(), places.end());
+  for (std::size_t i = 1; i < places.size(); ++i) ASSERT_EQ(places[i] - places[i - 1], page) << i;
+  rte_mbuf* const packet = rte_pktmbuf_alloc(pool);
+  ASSERT_NE(packet, nullptr);
+  EXPECT_EQ(packet->data_off, RTE_PKTMBUF_HEADROOM);
+  EXPECT_GE(packet->buf_len, RTE_PKTMBUF_HEADROOM + 1518);
+  EXPECT_EQ(packet->pool, pool);
+  rte_pktmbuf_free(packet);
+  rte_mempool_free(pool);
 }
 
 TEST(Memory, PoolsThatDoNotFitAreRefused) {

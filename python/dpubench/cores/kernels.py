@@ -15,7 +15,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from functools import cache as memoized
@@ -244,7 +244,7 @@ def trace_all(
     processes: int,
     stop: StopRequest,
     tell: Callable[[str, int, int], None] = lambda _label, _done, _of: None,
-) -> Iterator[tuple[Kernel, Trace | UserError]]:
+) -> Generator[tuple[Kernel, Trace | UserError], None, None]:
     """Traces ``kernels``, so many at a time: each once, in order of finishing, with what kept it from having a trace in the trace's place.
 
     ``tell`` hears the label of each that is done, how many are, and of how many.

@@ -130,7 +130,7 @@ class _Process:
                         wanted.remove(group)
                         yield event
                     elif kind == "failure":
-                        self.refused = event["message"].removeprefix("/configurations/0/") if len(self._configurations) == 1 else event["message"]
+                        self.refused = event["message"].replace("/configurations/0/", "")
                     elif kind == "progress":
                         self.at_work = group
                         tell(event)

@@ -123,7 +123,7 @@ def simulate(
     cache: Path | None,
     stop: StopRequest,
     tell: Callable[[Progress], None] = lambda _progress: None,
-) -> Iterator[Outcome]:
+) -> Generator[Outcome, None, None]:
     """The outcome of each simulation, once, in order of finishing; what ``cache`` holds comes first. What fails is never kept.
 
     ``processes`` is how many simulators run at a time here; with ``dask``, the address of a scheduler, its workers run them instead, and see the

@@ -168,8 +168,8 @@ class Pair:
     def _start_anew_if_a_link_went_down(self) -> None:
         """A trial's losses by a link that goes down have their places, but the next trial needs a link as good as the first one.
 
-        An interface that went down and up has its receive work elsewhere, and ports keep packets of before: of DPDK's net_af_xdp on Linux 6.18,
-        whose queue was full meanwhile, the kernel refuses most packets for good (XDP_STATISTICS calls them invalid).
+        An interface that went down and up has its receive work elsewhere, and ports keep packets of before, which a flow table in the kernel would
+        count for the next trial.
         """
         if gone := next((work.side for work in self._receive_work if network.went_down(work)), None):
             self._stack.close()
