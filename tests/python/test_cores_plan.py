@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 from conftest import Bench
-from cores_fixtures import LINES, PAPER, plan_of, problems
+from cores_fixtures import LINES, PAPER, operators, plan_of, problems
 from dpubench import studies
 from dpubench.errors import PlanError
 from dpubench.plans import quantities as q
-from dpubench.plans.load import parse_plan, plan_text, read_plan
+from dpubench.plans.load import Where, parse_plan, plan_text, read_plan
+from dpubench.studies.cores.expand import expand
 from dpubench.studies.cores.plan import Plan
 
 
@@ -106,6 +107,12 @@ def test_options_of_other_studies_are_refused_and_its_own_are_there(bench: Bench
     assert done.returncode == 2 and "--exact: study 'operators' has no such option" in done.stderr
     done = bench("run", "cores", "--threads", "2")
     assert done.returncode == 2 and "--threads: study 'cores' has no such option; it has --operator, --size, --exact, --dask" in done.stderr
+
+
+def test_an_operator_cannot_take_the_place_of_kernels_that_sweeps_name() -> None:
+    plan = plan_of(PAPER).model_copy(update={"kernels": plan_of("study: cores\nkernels: [md5]\n").kernels})
+    with pytest.raises(PlanError, match=r"^--operator: the plan's sweeps, mixes or claims name its own kernels \(lookup\): choose plan quick, or"):
+        expand(plan, operators(), Where("p.yaml", {}, {"kernels": "--operator"}))
 
 
 def test_it_is_listed(bench: Bench) -> None:

@@ -122,6 +122,10 @@ def check(plan: Plan, operators: Sequence[Mapping[str, Any]], where: Where) -> I
     for i, kernel in enumerate(plan.kernels):
         yield from _check_kernel(kernel, catalog, where, i)
     kernels = [kernel.label for kernel in plan.kernels]
+    if "kernels" in where.options and (lost := sorted(_named_kernels(plan) - {*kernels, *plan.mixes})):
+        text = f"the plan's sweeps, mixes or claims name its own kernels ({', '.join(lost)}): choose plan quick, or write a plan file"
+        yield where.problem(text, "kernels")
+        return
     for name, parts in plan.mixes.items():
         yield from _check_names(parts, kernels, "kernel", where, "mixes", name)
     for i, sweep in enumerate(plan.sweeps):
@@ -131,6 +135,13 @@ def check(plan: Plan, operators: Sequence[Mapping[str, Any]], where: Where) -> I
     if plan.claims is not None:
         yield from _check_names(plan.claims.lookup, kernels, "kernel", where, "claims", "lookup")
         yield from _check_names(plan.claims.md5, kernels, "kernel", where, "claims", "md5")
+
+
+def _named_kernels(plan: Plan) -> set[str]:
+    """Kernels and mixes that other parts of ``plan`` refer to."""
+    claimed = [*plan.claims.lookup, *plan.claims.md5] if plan.claims is not None else []
+    swept = (name for sweep in plan.sweeps if sweep.kernels != ALL for name in sweep.kernels)
+    return {*claimed, *swept, *(name for parts in plan.mixes.values() for name in parts)}
 
 
 def _check_names(given: Sequence[str], known: Sequence[str], what: str, where: Where, *at: str | int) -> Iterator[Problem]:
@@ -229,7 +240,7 @@ def _expand_sweep(
         try:
             made = organisations.make(model, sweep, step, None if clock == DESCRIBED else float(clock), settings)
         except UserError as error:
-            yield where.problem(f"{model_name}: {error}", "sweeps", number)
+            yield where.problem(str(error), "sweeps", number)  # which names the model
             continue
         for frame, parts in _frames_of(name, plan, frames, per_frame="dma" in settings):
             uses = []
