@@ -102,6 +102,16 @@ def test_what_was_not_simulated_is_said_and_not_judged() -> None:
     assert claims.evaluate(grid(), PLAN.model_copy(update={"claims": None})) == []
 
 
+def test_a_claim_says_what_the_kernels_wait_for() -> None:
+    points = [replace(p, stalls={"queue": 0.54, "branch": 0.21, "window": 0.01}) if p.kernel == "lookup" else p for p in grid()]
+    found = judged(points)
+    where = "cycles without an instruction entering the window (superscalar, 7 at 500 MHz)"
+    told = f"{where}: lookup: issue queue full 54 %, behind a mispredicted branch 21 %"
+    assert found["parallelism"].waits == told
+    assert found["smt-linear"].waits.startswith("cycles without an instruction entering the window (SMT, 7 at 500 MHz)")
+    assert found["misses"].waits == "" and judged(grid())["parallelism"].waits == ""
+
+
 def test_points_that_failed_count_as_not_simulated() -> None:
     points = grid()
     broken = [replace(p, messages_per_s=None, failure="it crashed") if (p.organisation, p.kernel) == ("smt", "md5") else p for p in points]
@@ -228,7 +238,7 @@ def test_the_overhead_of_a_frame_is_the_other_reading_of_a_line() -> None:
         return paper_rate(kernel, organisation, step, clock) * 0.8  # fewer reach 10 Gb/s without the overhead than with it
 
     claim = changed(at_the_edge)["smt-10g"]
-    assert [s.what for s in claim.sensitivities] == ["with preamble and gap (20 B a frame)"]
+    assert [s.what for s in claim.sensitivities] == ["preamble and gap counted (20 B a frame)"]
     assert claim.sensitivities[0].verdict == "reproduced"
 
 

@@ -81,7 +81,7 @@ def evil(run: RunSummary) -> RunSummary:
     threes, fives = [(EVIL,) * 3], [(EVIL,) * 5]
     words = {"name": EVIL, "title": EVIL, "limits": [EVIL], "labels": [EVIL], "sources": threes, "assumed": threes, "comparisons": fives}
     models = [replace(run.models[0], **words)]
-    claim = Claim("evil", EVIL, EVIL, "partly", EVIL, [Sensitivity(EVIL, "reproduced", EVIL), Sensitivity(EVIL, "partly", EVIL)])
+    claim = Claim("evil", EVIL, EVIL, "partly", EVIL, EVIL, [Sensitivity(EVIL, "reproduced", EVIL), Sensitivity(EVIL, "partly", EVIL)])
     return replace(
         run, name=EVIL, path=EVIL, plan=EVIL, status=EVIL, command=EVIL, label=EVIL, target=EVIL, machine={"cpu": EVIL, EVIL: EVIL},
         build_info={"revision": EVIL}, inputs={EVIL: {"name": EVIL, "sha256": EVIL}}, models=models, points=points, claims=[claim],
@@ -226,7 +226,7 @@ def test_show_tells_claims_with_what_decides_them(paper_run: RunSummary) -> None
     assert "Claims of Crowley et al. 1999" in shown
     assert "  REPRODUCED: 13 SMT configurations sustain lookup at 10 Gb/s" in shown
     assert "    here: 13 of 35 SMT configurations sustain 10 Gb/s" in shown
-    assert "with preamble and gap (20 B a frame)" in shown
+    assert "preamble and gap counted (20 B a frame)" in shown
 
 
 def test_cores_are_marked_where_they_are_extrapolated() -> None:

@@ -131,6 +131,7 @@ class Claim:
     criterion: str  #: what counts as reproduced and as partly, fixed beforehand
     verdict: Verdict
     measured: str  #: the figure of this run; of what was not run why
+    waits: str  #: what the kernels wait for where the figure is from; empty where that is not known
     sensitivities: list[Sensitivity] = field(default_factory=list)
 
     @property

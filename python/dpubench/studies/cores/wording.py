@@ -13,6 +13,12 @@ from dpubench.studies.cores.model import CoresNeeded, OnLine, PointSummary
 #: What the steps of an organisation count.
 STEPS: Final = {"superscalar": "unit set", "fgmt": "context", "smt": "context", "cmp": "core", "described": "core"}
 ORGANISATIONS: Final = {"superscalar": "superscalar", "fgmt": "FGMT", "smt": "SMT", "cmp": "CMP", "described": "as described"}
+#: Why no instruction of a context entered its window (docs/cores.md, `stall_cycles`).
+STALLS: Final = {
+    "queue": "issue queue full", "window": "reorder buffer full", "loads": "load queue full", "stores": "store queue full",
+    "branch": "behind a mispredicted branch", "instruction_miss": "instruction-cache miss", "other_contexts": "other contexts' turn",
+    "switch": "switched away", "front_end": "front end empty",
+}  # fmt: skip
 
 
 def organisation_text(point: PointSummary) -> str:

@@ -59,4 +59,5 @@ _FILTERS: Final[dict[str, Callable[..., Any]]] = {
     "kernel_words": wording.kernel_text,
     "frame_words": wording.frame_text,
     "cores": wording.cores_text,
+    "capitalized": lambda text: text[:1].upper() + text[1:],
 }
