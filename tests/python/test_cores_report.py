@@ -139,9 +139,9 @@ def test_a_sweep_that_varies_caches_shows_misses(paper_run: RunSummary) -> None:
     own = [f for f in part["figures"] if f["sweep"] == "caches"]
     cases, quantities = ("lookup, 64 B", "md5, 1500 B"), ("data cache", "instruction cache", "throughput")
     assert [f["title"] for f in own] == [f"{case}: {what}" for case in cases for what in quantities]
-    assert own[0]["x"] == "first caches: size, B"
-    assert [s["name"] for s in own[0]["series"]] == ["1 ways", "2 ways"]
-    assert [p[0] for p in own[0]["series"][0]["points"]] == [8192, 32768]
+    assert own[0]["x"] == "first caches: size, KiB"
+    assert [s["name"] for s in own[0]["series"]] == ["1 way", "2 ways"]
+    assert [p[0] for p in own[0]["series"][0]["points"]] == [8, 32]
 
 
 def test_the_page_says_that_nothing_was_measured_and_what_is_compared(paper_run: RunSummary) -> None:

@@ -85,7 +85,9 @@ def _over_varied(sweep: SweepInfo, points: Sequence[PointSummary], run: RunSumma
         for what, unit, of in quantities:
             if not any(of(p) is not None for p in numeric):
                 continue
-            series, gone = _series(numeric, lambda p: _number(p.settings[first]) or 0.0, of, lambda p: _rest_name(p, rest))
+            series, gone = _series(
+                numeric, lambda p: (_number(p.settings[first]) or 0.0) / (1024 if first.endswith("_bytes") else 1), of, lambda p: _rest_name(p, rest)
+            )
             title = f"{kernel}, {wording.frame_text(own[0])}: {what}"
             found.append(
                 Figure(_id(sweep, kernel, frame, model, what), title, _path_words(first), unit, True, False, series, [], gone, _labels(own, run),
@@ -147,14 +149,17 @@ def _clock_and_variant(points: Sequence[PointSummary]) -> Callable[[PointSummary
 
 
 def _rest_name(point: PointSummary, rest: Sequence[str]) -> str:
-    words = [f"{point.settings[path]} {_path_words(path).rpartition(' ')[2]}" for path in rest]
+    words = []
+    for path in rest:
+        noun = _path_words(path).rpartition(" ")[2]
+        words.append(f"{point.settings[path]} {noun.removesuffix('s') if point.settings[path] == 1 else noun}")
     return ", ".join(words) or point.kernel
 
 
 def _path_words(path: str) -> str:
-    """``first_caches/size_bytes`` as ``first caches: size, B``."""
+    """``first_caches/size_bytes`` as ``first caches: size, KiB``."""
     *section, key = path.split("/")
-    words = key.replace("_bytes", ", B").replace("_cycles", ", cycles").replace("_ns", ", ns").replace("_", " ")
+    words = key.replace("_bytes", ", KiB").replace("_cycles", ", cycles").replace("_ns", ", ns").replace("_", " ")
     return f"{' '.join(section).replace('_', ' ')}: {words}"
 
 
