@@ -31,6 +31,7 @@ frame_sizes: [64B, 1518B, imix]
 lines: [10Gb/s, 100Gb/s]
 messages: 64
 exact: true
+warm_up: 0%
 sweeps:
   - {name: lines, title: Lines, steps: [1, 2]}
 """
@@ -48,6 +49,7 @@ claims: {lookup: [lookup], md5: [md5]}
 lines: [100Mb/s, 1Gb/s, 10Gb/s]
 line_overhead: 0B
 exact: true
+warm_up: 0%
 variants:
   perfect: {branches: {predictor: perfect}}
 sweeps:

@@ -56,9 +56,9 @@ def test_cores_of_a_chip_are_those_of_the_product_where_all_are_asked_for() -> N
 def test_contexts_share_the_messages_of_a_kernel() -> None:
     cell = expanded(PAPER).cells["lookup/any/alpha21264-1999/smt-7/500MHz/base"]
     assert contexts_of(cell, uses_of(PAPER)) == [("lookup", 10 * i) for i in range(7)]
-    assert extent_of(cell, uses_of(PAPER), plan_of(PAPER)) == {"messages": 10, "repeat": True}
+    assert extent_of(cell, uses_of(PAPER), plan_of(PAPER)) == {"warm_up_messages": 0, "messages": 10, "repeat": True}
     one = expanded(PAPER).cells["lookup/any/alpha21264-1999/smt-1/500MHz/base"]
-    assert extent_of(one, uses_of(PAPER), plan_of(PAPER)) == {"messages": 70, "repeat": False}
+    assert extent_of(one, uses_of(PAPER), plan_of(PAPER)) == {"warm_up_messages": 0, "messages": 70, "repeat": False}
 
 
 def test_contexts_of_a_mix_take_its_kernels_in_turn() -> None:
@@ -71,16 +71,23 @@ def test_contexts_of_a_mix_take_its_kernels_in_turn() -> None:
 @pytest.mark.parametrize(
     ("messages", "burst", "expected"),
     [
-        # 1000 bursts: of every five the first two; a part of them warms up.
+        # 1000 bursts: of every five the first two; a quarter of them warms up.
         (4000, 4, {"warm_up_messages": 100, "messages": 300, "every": 5, "measured": 2}),
-        # Too few to draw a sample of.
-        (60, 4, {"warm_up_messages": 3, "messages": 12, "every": 1, "measured": 1}),
+        # Too few to draw samples of.
+        (160, 4, {"warm_up_messages": 10, "messages": 30}),
     ],
 )
 def test_a_sample_is_of_bursts_behind_a_warm_up(messages: int, burst: int, expected: dict[str, int]) -> None:
-    text = f"study: cores\nkernels: [{{operator: lpm, messages: {messages}, burst: {burst}}}]\nsample: {{every: 5, measured: 2, warm_up: 25%}}\n"
+    text = f"study: cores\nkernels: [{{operator: lpm, messages: {messages}, burst: {burst}}}]\nsample: {{every: 5, measured: 2}}\nwarm_up: 25%\n"
     cell = next(iter(expanded(text).cells.values()))
     assert extent_of(cell, uses_of(text), plan_of(text)) == {**expected, "repeat": False}
+
+
+def test_a_sample_is_the_beginning_of_what_each_context_has() -> None:
+    text = PAPER.replace("exact: true", "sample: {share: 50%}").replace("warm_up: 0%", "warm_up: 40%")
+    cell = expanded(text).cells["lookup/any/alpha21264-1999/smt-7/500MHz/base"]
+    assert contexts_of(cell, uses_of(text))[:3] == [("lookup", 0), ("lookup", 10), ("lookup", 20)]
+    assert extent_of(cell, uses_of(text), plan_of(text)) == {"warm_up_messages": 2, "messages": 3, "repeat": True}
 
 
 def test_what_a_kernel_cannot_take_is_left_out() -> None:

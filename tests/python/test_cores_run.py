@@ -35,6 +35,7 @@ kernels: [{name: lookup, operator: lpm, messages: 1000}, {name: md5, operator: m
 frame_sizes: [64B]
 lines: [100Mb/s, 1Gb/s]
 exact: true
+warm_up: 0%
 comparisons: false
 sweeps:
   - {name: smt, organisation: smt, steps: [1, 2, 3], clocks: [100MHz]}
@@ -141,7 +142,7 @@ def test_the_same_run_gives_the_same_cycles_in_parallel_and_from_the_cache(trace
 
 def test_sampling_gives_intervals_that_hold_what_the_whole_trace_says(traced: dict[str, str], tmp_path: Path) -> None:
     assert run(tmp_path / "exact") == 0
-    assert run(tmp_path / "sampled", SMALL.replace("exact: true", "exact: false\nsample: {every: 7, measured: 2, warm_up: 10%}")) == 0
+    assert run(tmp_path / "sampled", SMALL.replace("exact: true", "exact: false\nsample: {share: 50%, every: 31, measured: 15}")) == 0
     exact, sampled = ({p.id: p for p in summaries(tmp_path / name / "r")[0].points} for name in ("exact", "sampled"))
     for name, point in sampled.items():
         whole = exact[name].messages_per_s

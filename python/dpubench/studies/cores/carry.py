@@ -184,7 +184,9 @@ def _dry_run(plan: Plan, expansion: Expansion, *, as_json: bool) -> None:
         print(f"  sweep {sweep.name}: {len(own)} simulations, {sweep.organisation}")
     for line in expansion.left_out:
         print(f"left out: {line}")
-    how = "whole traces" if plan.exact else f"{plan.sample.measured} of every {plan.sample.every} messages"
+    sample = plan.sample
+    pieces = f", {sample.measured} of every {sample.every} bursts" if sample.every > 1 else ""
+    how = "whole traces" if plan.exact else f"{100 * sample.share:g} % of each trace{pieces}"
     if expansion.comparisons:
         print(f"  {len(expansion.comparisons)} simulations of what was published about the models' processors")
     print(f"{len(expansion.uses)} traces, {len(expansion.cells)} simulations ({how}), {len(expansion.points)} points")

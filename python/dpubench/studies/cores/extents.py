@@ -13,8 +13,8 @@ from dpubench.studies.cores.expand import Cell
 from dpubench.studies.cores.plan import Plan
 from dpubench.studies.cores.use import Use
 
-#: Fewer bursts than these of a context are not sampled: what is measured of them would be a handful.
-LEAST_SAMPLED = 16
+#: Where a context has fewer samples than these it is not sampled: too few for an interval.
+LEAST_SAMPLES = 10
 
 
 def contexts_of(cell: Cell, uses: Mapping[str, Use]) -> list[tuple[str, int]]:
@@ -39,11 +39,13 @@ def extent_of(cell: Cell, uses: Mapping[str, Use], plan: Plan) -> dict[str, Any]
         # Bursts of different kernels take differently long: contexts are done after as many instructions.
         return {"instructions": plan.mix_instructions, "repeat": True}
     share = max(uses[cell.uses[0]].bursts // number, 1)
-    if plan.exact:
-        return {"messages": share, **repeat}
-    every, measured = plan.sample.every, plan.sample.measured
-    if share // every * measured < LEAST_SAMPLED:
+    every, measured = 1, 1
+    if not plan.exact:
+        share = max(int(share * plan.sample.share), 1)
+        every, measured = plan.sample.every, plan.sample.measured
+    if share < LEAST_SAMPLES * every:
         every = measured = 1
     simulated = share // every * measured
-    warm_up = int(simulated * plan.sample.warm_up)
-    return {"warm_up_messages": warm_up, "messages": simulated - warm_up, "every": every, "measured": measured, **repeat}
+    warm_up = int(simulated * plan.warm_up)
+    sampled = {"every": every, "measured": measured} if every > 1 else {}
+    return {"warm_up_messages": warm_up, "messages": simulated - warm_up, **sampled, **repeat}

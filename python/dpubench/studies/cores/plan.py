@@ -48,6 +48,16 @@ def _overhead(value: object) -> int:
     return 0 if str(value).strip() == "0B" else q.size_bytes(value)
 
 
+def _part(value: object) -> float:
+    """All of it among them."""
+    return 1.0 if str(value).strip() == "100%" else q.fraction(value)
+
+
+def _warm_up(value: object) -> float:
+    """Nothing of it among them."""
+    return 0.0 if str(value).strip() == "0%" else q.fraction(value)
+
+
 def _setting(value: object) -> Any:
     """What takes the place of a value of a processor's description: a number, a word, a truth value, or a whole section."""
     if isinstance(value, dict):
@@ -66,6 +76,8 @@ Clock = Annotated[
 Step = Annotated[int | Literal["all"], BeforeValidator(lambda v: _word_or(ALL, v, lambda n: q.count(n, "steps", MAX_STEPS)))]
 Processes = Annotated[int | Literal["all"], BeforeValidator(lambda v: _word_or(ALL, v, lambda n: q.count(n, "processes", MAX_PROCESSES)))]
 Overhead = Annotated[int, BeforeValidator(_overhead), PlainSerializer(lambda v: "0B" if v == 0 else q.format_bytes(v))]
+Part = Annotated[float, BeforeValidator(_part), PlainSerializer(lambda v: f"{v * 100:g}%")]
+WarmUp = Annotated[float, BeforeValidator(_warm_up), PlainSerializer(lambda v: f"{v * 100:g}%")]
 Settings = dict[str, Annotated[Any, BeforeValidator(_setting)]]
 Burst = Annotated[int, _count("messages in a burst", MAX_BURST)]
 Messages = Annotated[int, _count("messages", MAX_MESSAGES)]
@@ -92,11 +104,14 @@ class KernelPlan(Strict):
 
 
 class Sample(Strict):
-    """Of every ``every`` bursts the first ``measured`` are simulated in time; the others keep caches and predictors warm."""
+    """The first ``share`` of a context's bursts; of every ``every`` of them the first ``measured`` in time, while the others keep caches warm.
 
-    every: Annotated[int, _count("messages", MAX_MESSAGES)] = 7
-    measured: Annotated[int, _count("messages", MAX_MESSAGES)] = 2
-    warm_up: Share = 0.4  #: of a context's bursts, from its first on: simulated, and not counted
+    A sample in pieces is biased: the first burst of a piece finds the pipeline empty, and what is kept warm takes no bandwidth of memory.
+    """
+
+    share: Part = 1.0
+    every: Annotated[int, _count("messages", MAX_MESSAGES)] = 1
+    measured: Annotated[int, _count("messages", MAX_MESSAGES)] = 1
 
     @model_validator(mode="after")
     def _some_are_measured(self) -> Sample:
@@ -157,6 +172,7 @@ class Plan(StudyPlan):
     burst: Burst = 1  #: messages that an engine is given at once
     exact: bool = False  #: whole traces, every message in time; else ``sample``
     sample: Sample = Field(default_factory=Sample)
+    warm_up: WarmUp = 0.4  #: share of a context's bursts, from its first on, that are simulated and not counted
     mix_instructions: Annotated[int, _count("instructions", 10**12)] = 1_000_000  #: of every context whose chip runs several kernels
     variants: dict[str, Settings] = Field(default_factory=dict)  #: name -> what differs from the model's description
     sweeps: Annotated[list[Sweep], BeforeValidator(listed)] = Field(default=[Sweep(name="lines")])
