@@ -16,7 +16,7 @@ from dpubench.progress import Lines
 from dpubench.runner.record import now_utc
 from dpubench.studies.cores import comparisons, outcomes
 from dpubench.studies.cores.expand import Cell, Expansion
-from dpubench.studies.cores.extents import contexts_of, extent_of
+from dpubench.studies.cores.extents import contexts_of, extent_of, frame_buffers_of
 from dpubench.studies.cores.outcomes import OutcomesWriter
 from dpubench.studies.cores.plan import ALL, Plan
 from dpubench.workers.process import StopRequest
@@ -111,7 +111,10 @@ class Run:
 
     def _simulation(self, cell: Cell, traces: Mapping[str, Trace]) -> sweep.Simulation:
         contexts = tuple(sweep.Context(traces[use], skip_messages=skip) for use, skip in contexts_of(cell, self.expansion.uses))
-        return sweep.Simulation(cell.id, cell.processor, contexts, extent_of(cell, self.expansion.uses, self.plan))
+        buffers = frame_buffers_of(cell, traces)
+        if "dma" in cell.processor and not buffers:
+            self._warn("frames-apart", f"{cell.id}: frames arrive in a ring of their own, as the kernel's messages have no room for them", cell.id)
+        return sweep.Simulation(cell.id, cell.processor, contexts, extent_of(cell, self.expansion.uses, self.plan), buffers)
 
     def _simulate(self, simulations: list[sweep.Simulation], kept: _Kept) -> None:
         where = f"on {self.plan.dask}" if self.plan.dask else f"in {self._processes()} processes"
@@ -172,6 +175,11 @@ class Run:
         if entry not in self.record["failures"]:
             self.record["failures"].append(entry)
             self._display.note(f"failed: {group or 'the run'}: {message}")
+
+    def _warn(self, code: str, message: str, group: str) -> None:
+        entry = {"code": code, "message": message, "group": group}
+        if entry not in self.record["warnings"]:
+            self.record["warnings"].append(entry)
 
     def _spent_s(self) -> float:
         return self._spent_before + time.monotonic() - self._begun
