@@ -106,7 +106,7 @@ class Bar(Lines):
             self._windows += 1
         elif event["event"] == "trial" and "configuration" in event:  # as it is kept, once it is judged
             self._windows += event["attempt"] == 0 and event["load"] not in ("NDR", "PDR")
-        elif event["event"] == "found":
+        elif event["event"] in ("found", "traced", "outcome"):
             self._windows += 1
         else:
             self._trial.see(event)

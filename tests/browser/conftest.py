@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import shutil
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,8 +22,10 @@ for folder in (HERE, HERE.parent / "python", HERE.parents[1] / "python"):
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="the browser tests need selenium (pip install selenium)")
 
+import cores_fixtures  # noqa: E402
 import end_to_end_variety  # noqa: E402
 from dpubench import report  # noqa: E402
+from dpubench.studies.cores import report as cores_report  # noqa: E402
 from dpubench.studies.end_to_end import report as end_to_end_report  # noqa: E402
 from end_to_end_fixtures import example_run  # noqa: E402
 from report_fixtures import SPECS, five_targets, host_and_device, make_run, three_devices  # noqa: E402
@@ -74,7 +78,27 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     }
     for name, found in end_to_end.items():
         end_to_end_report.write(found, folder / f"{name}.html")
-    return {name: folder / f"{name}.html" for name in (*made, *end_to_end)}
+    cores = cores_runs()
+    for name, run in cores.items():
+        cores_report.write([run], folder / f"{name}.html")
+    return {name: folder / f"{name}.html" for name in (*made, *end_to_end, *cores)}
+
+
+@functools.cache
+def cores_runs() -> dict[str, Any]:
+    """Analysed runs of study cores."""
+    from test_cores_report import by_size, crashing, evil
+
+    with tempfile.TemporaryDirectory() as folder:
+        lines = cores_fixtures.run_of(Path(folder), cores_fixtures.LINES, by_size, "lines")
+        sampled = cores_fixtures.LINES.replace("exact: true", "exact: false")
+        return {
+            "cores-lines": lines,
+            "cores-sampled": cores_fixtures.run_of(Path(folder), sampled, by_size, "sampled"),
+            "cores-paper": cores_fixtures.run_of(Path(folder), cores_fixtures.PAPER, name="paper"),
+            "cores-broken": cores_fixtures.run_of(Path(folder), cores_fixtures.LINES, crashing, "broken"),
+            "cores-evil": evil(lines),
+        }
 
 
 @pytest.fixture(scope="session")

@@ -45,15 +45,19 @@ def command(
         help="[TARGET=]DEVICE for cryptodev, compressdev, dmadev, regexdev: PCI address or DPDK virtual device (repeatable).",
     ),
     against: Path | None = typer.Option(None, "--against", help="Build folder or program to alternate with, window by window."),
+    exact: bool = typer.Option(False, "--exact", help="Simulate whole traces instead of sampled messages (studies of modelled processors)."),
+    dask: str = typer.Option("", "--dask", metavar="ADDRESS", help="Simulate on the Dask cluster of this scheduler, as tcp://host:8786."),
     seed: str = typer.Option("", "--seed", help="Seed of input drawing and order."),
-    target: list[str] = typer.Option([], "--target", help="Where to measure (`dpubench list targets`); repeated, rounds take turns."),
+    target: list[str] = typer.Option(
+        [], "--target", help="Where to measure (`dpubench list targets`); repeated, rounds take turns. Of study cores a model."
+    ),
     dry_run: bool = typer.Option(False, "--dry-run", help="Print points, time and disk; measure nothing."),
     json: bool = typer.Option(False, "--json", help="Stream events as JSON lines."),
 ) -> int:
     given = {
         "--operator": _split(operator), "--workload": _split(workload), "--size": _split(size), "--threads": _split([threads]),
         "--burst": _split([burst]), "--in-flight": _split([in_flight]), "--footprint": _split([footprint]), "--engine": _engines(engine),
-        "--param": param,
+        "--param": param, "--exact": exact or "", "--dask": dask,
     }  # fmt: skip
     common = {
         "budget": ("--budget", budget), "precision": ("--precision", precision), "target": ("--target", target),

@@ -17,6 +17,7 @@ _BIT_RATES: Final = {
     "bit/s": 1, "kbit/s": 10**3, "Mbit/s": 10**6, "Gbit/s": 10**9, "Tbit/s": 10**12,
 }  # fmt: skip
 _PACKET_RATES: Final = {"pps": 1, "kpps": 10**3, "Mpps": 10**6, "Gpps": 10**9}
+_CLOCKS: Final = {"MHz": 1, "GHz": 1000}
 _SHAPE: Final = re.compile(r"\s*([+-]?[0-9]{1,18}(?:\.[0-9]{1,9})?)\s*([A-Za-z%/]*)\s*", re.ASCII)
 
 
@@ -68,6 +69,14 @@ def rate_pps(value: object) -> float:
     return float(rate)
 
 
+def clock_mhz(value: object) -> float:
+    """MHz; above 0."""
+    clock = _parse(value, "clock", _CLOCKS, "500MHz or 2.5GHz")
+    if clock <= 0:
+        raise ValueError(f"a clock must be above 0, not '{value}'")
+    return float(clock)
+
+
 def fraction(value: object) -> float:
     """A share as a number between 0 and 1, both excluded; written in percent."""
     share = _parse(value, "share", {"%": 1}, "5%") / 100
@@ -100,6 +109,17 @@ def format_duration(seconds: float) -> str:
     if seconds >= 1 or seconds == 0:
         return f"{seconds:g}s"
     return f"{seconds * 1e3:g}ms" if seconds >= 1e-3 else f"{seconds * 1e6:g}us"
+
+
+def format_rate(bits_per_s: float) -> str:
+    """``100Mb/s``, ``2.5Gb/s``: readable by :func:`rate_bps`."""
+    unit = next(u for u in ("Tb/s", "Gb/s", "Mb/s", "kb/s", "b/s") if bits_per_s >= _BIT_RATES[u] or u == "b/s")
+    return f"{bits_per_s / _BIT_RATES[unit]:.12g}{unit}"
+
+
+def format_clock(mhz: float) -> str:
+    """``500MHz``: readable by :func:`clock_mhz`."""
+    return f"{mhz:g}MHz"
 
 
 def spoken(seconds: float) -> str:

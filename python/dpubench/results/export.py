@@ -249,13 +249,13 @@ def to_latex(runs: Sequence[RunSummary]) -> str:
 
 def _latex_row(point: PointSummary, run: RunSummary) -> str:
     engine = engine_text(point) + (f" ({run.label})" if run.label else "")
-    head = [_latex(point.operator), _latex(record(point)["params"]), _latex(engine), str(point.threads)]
+    head = [latex(point.operator), latex(record(point)["params"]), latex(engine), str(point.threads)]
     if point.primary is None:
         reason = verified_text(point) if run.times_mean_nothing else point.failure or point.unavailable or "not measured"
-        return " & ".join([*head, rf"\multicolumn{{4}}{{l}}{{{_latex(reason)}}}"]) + r" \\"
+        return " & ".join([*head, rf"\multicolumn{{4}}{{l}}{{{latex(reason)}}}"]) + r" \\"
     value = point.primary
     ratio = "" if point.ratio_to_reference is None else f"{point.ratio_to_reference.value:.3g}"
-    return " & ".join([*head, significant(value.value), _latex(point.primary_unit), _range(value), ratio]) + r" \\"
+    return " & ".join([*head, significant(value.value), latex(point.primary_unit), _range(value), ratio]) + r" \\"
 
 
 def verified_text(point: PointSummary) -> str:
@@ -288,7 +288,8 @@ def _range(interval: Interval) -> str:
 _LATEX: Final = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\n": " "} | {c: f"\\{c}" for c in "&%$#_{}"}
 
 
-def _latex(text: str) -> str:
+def latex(text: str) -> str:
+    """``text`` with what LaTeX takes for commands escaped."""
     return "".join(_LATEX.get(c, c) for c in text)
 
 

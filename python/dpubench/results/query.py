@@ -5,6 +5,7 @@ They are in an in-memory DuckDB that can neither write a file nor reach one.
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -148,11 +149,10 @@ def _trials(run_dirs: Sequence[Path]) -> pa.Table:
 def _points(run_dirs: Sequence[Path]) -> pa.Table:
     tables = []
     for run in _each_run(run_dirs):
-        if run.study == "end-to-end":
-            from dpubench.studies.end_to_end import export as points
-            from dpubench.studies.end_to_end.summary import summaries
-
-            table = points.to_table(summaries(run.path))
+        if run.study != DEFAULT_STUDY:
+            package = f"dpubench.studies.{run.study.replace('-', '_')}"
+            summaries = importlib.import_module(f"{package}.summary").summaries
+            table = importlib.import_module(f"{package}.export").to_table(summaries(run.path))
             tables.append(table.set_column(0, "run", pa.array([run.name] * table.num_rows, pa.string())))
             continue
         table = export.to_table([summarize(run.path, label=run.label)]).replace_schema_metadata(None)

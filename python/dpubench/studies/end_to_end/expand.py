@@ -8,12 +8,13 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from dpubench.errors import PlanError, Problem, nearest
+from dpubench.plans.frames import IMIX, mean_bytes
 from dpubench.plans.load import Where
 from dpubench.plans.quantities import format_bytes, format_duration, size_bytes
 from dpubench.studies.end_to_end.catalog import DatapathCatalog
 from dpubench.studies.end_to_end.links import SIDES
 from dpubench.studies.end_to_end.model import NULL_WORKLOAD
-from dpubench.studies.end_to_end.plan import FLOOD, IMIX, IMIX_SIZES, LINK_ENDS, RECORDED, Plan, Workload
+from dpubench.studies.end_to_end.plan import FLOOD, LINK_ENDS, RECORDED, Plan, Workload
 from dpubench.studies.end_to_end.search import loss_goals
 
 #: A frame that a server takes at least, so that what is larger than a plan's frames (a capture's) is not cut.
@@ -104,13 +105,6 @@ class Expansion:
     @property
     def inputs(self) -> set[str]:
         return {kind for c in self.configurations for kind in c.inputs}
-
-
-def mean_bytes(frame: str) -> float:
-    """Of a frame with FCS."""
-    if frame != IMIX:
-        return float(frame)
-    return sum(size * share for size, share in IMIX_SIZES) / sum(share for _, share in IMIX_SIZES)
 
 
 def signature_share(plan: Plan, frame: str) -> float:

@@ -8,14 +8,9 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from dpubench.plans import quantities as q
+from dpubench.plans.frames import Frame
 from dpubench.plans.model import Duration, Share, Strict, StudyPlan, Word, listed, word
 
-#: Frames between these sizes can be sent, with FCS; native/datapath/job.hpp.
-SMALLEST_FRAME: Final = 64
-LARGEST_FRAME: Final = 9018
-IMIX: Final = "imix"
-#: RFC 6985, section 1: frame sizes with FCS, and how many of 12.
-IMIX_SIZES: Final = ((64, 7), (594, 4), (1518, 1))
 FLOOD: Final = "flood"
 RECORDED: Final = "recorded"
 MAX_BURST: Final = 256
@@ -59,15 +54,6 @@ class Rate:
 
 def _rate(value: object) -> Rate:
     return value if isinstance(value, Rate) else Rate(value)
-
-
-def _frame(value: object) -> object:
-    if value == IMIX:
-        return IMIX
-    size = q.size_bytes(value)
-    if not SMALLEST_FRAME <= size <= LARGEST_FRAME:
-        raise ValueError(f"a frame has from {SMALLEST_FRAME}B to {LARGEST_FRAME}B with FCS, not '{value}'; or it is {IMIX}")
-    return size
 
 
 def _share(value: object) -> float:
@@ -120,7 +106,6 @@ AnyShare = Annotated[float, BeforeValidator(_share), PlainSerializer(lambda v: f
 HalfShare = Annotated[float, BeforeValidator(_half_share), PlainSerializer(lambda v: f"{v * 100:g}%")]
 Seconds = Annotated[float, BeforeValidator(_seconds), PlainSerializer(q.format_duration)]
 OfferedRate = Annotated[Any, BeforeValidator(_rate), PlainSerializer(str)]
-Frame = Annotated[int | Literal["imix"], BeforeValidator(_frame), PlainSerializer(lambda v: v if v == IMIX else q.format_bytes(v))]
 Number = Annotated[float, BeforeValidator(_ratio)]
 Argument = Annotated[str | dict[str, str], BeforeValidator(_argument)]
 Words = Annotated[list[Word], BeforeValidator(listed)]

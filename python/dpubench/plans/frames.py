@@ -1,0 +1,35 @@
+"""Frame sizes as plans write them: ``64B`` with FCS, or ``imix``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal
+
+from pydantic import BeforeValidator, PlainSerializer
+
+from dpubench.plans import quantities as q
+
+#: Frames between these sizes can be sent, with FCS; native/datapath/job.hpp.
+SMALLEST_FRAME: Final = 64
+LARGEST_FRAME: Final = 9018
+IMIX: Final = "imix"
+#: RFC 6985, section 1: frame sizes with FCS, and how many of 12.
+IMIX_SIZES: Final = ((64, 7), (594, 4), (1518, 1))
+
+
+def _frame(value: object) -> object:
+    if value == IMIX:
+        return IMIX
+    size = q.size_bytes(value)
+    if not SMALLEST_FRAME <= size <= LARGEST_FRAME:
+        raise ValueError(f"a frame has from {SMALLEST_FRAME}B to {LARGEST_FRAME}B with FCS, not '{value}'; or it is {IMIX}")
+    return size
+
+
+Frame = Annotated[int | Literal["imix"], BeforeValidator(_frame), PlainSerializer(lambda v: v if v == IMIX else q.format_bytes(v))]
+
+
+def mean_bytes(frame: str) -> float:
+    """Of a frame with FCS; ``frame`` is its size in bytes, or ``imix``."""
+    if frame != IMIX:
+        return float(frame)
+    return sum(size * share for size, share in IMIX_SIZES) / sum(share for _, share in IMIX_SIZES)

@@ -1,0 +1,74 @@
+"""Old against new, point by point. Nothing here was measured: the same simulation gives the same cycles, and a difference has a cause.
+
+The cause is the kernel's code (its trace), the model, or the simulator. Of sampled points the difference has to exceed what sampling leaves open.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+
+from dpubench.errors import UserError
+from dpubench.results.model import Comparison, Interval, Verdict
+from dpubench.studies import Part
+from dpubench.studies.cores.lines import bounds
+from dpubench.studies.cores.model import PointSummary, RunSummary
+
+
+def compared(old: Sequence[RunSummary], new: Sequence[RunSummary] | None, effect: float, best: bool | None) -> list[Part]:
+    """See :meth:`dpubench.studies.Study.compare`; a run alone has its models set against its first. @raises UserError"""
+    if best:
+        raise UserError("--best-engine: study cores compares points with the same engines")
+    if new is not None:
+        return [Part("", compare(old[0].points, new[0].points, effect))]
+    run = old[0]
+    first, *others = [model.name for model in run.models]
+    if not others:
+        raise UserError(f"{run.path}: is of one model: name a second run, or run several models (--target model:A --target model:B)")
+    base = [p for p in run.points if p.model == first]
+    return [Part(f"{name} against {first}", compare(base, [p for p in run.points if p.model == name], effect, across=True), True) for name in others]
+
+
+def compare(old: Sequence[PointSummary], new: Sequence[PointSummary], effect: float, *, across: bool = False) -> list[Comparison]:
+    """Every point of ``old`` against its partner in ``new``, by messages per second; ``across`` models where they are as described alone."""
+    partners = {_key(p, across): p for p in new}
+    rows = []
+    for point in old:
+        partner = partners.pop(_key(point, across), None)
+        if partner is None:
+            rows.append(Comparison(point.id, point.id, None, None, "not comparable", None, "this point is not in the other"))
+        else:
+            rows.append(_row(point, partner, effect))
+    rows += [Comparison(p.id, None, p.id, None, "not comparable", None, "this point is not in the other") for p in partners.values()]
+    return rows
+
+
+def _key(point: PointSummary, across: bool) -> Hashable:
+    params = tuple(sorted(point.params.items()))
+    clock = None if across and point.organisation == "described" else point.clock_mhz
+    step = None if across and point.organisation == "described" and point.step > 1 else point.step
+    own = (point.organisation, step, point.unit_sets, clock, point.variant)
+    return (point.kernel, tuple(point.operators), tuple(point.engines), params, point.frame, None if across else point.model, *own)
+
+
+def _row(old: PointSummary, new: PointSummary, effect: float) -> Comparison:
+    for which, point in (("old", old), ("new", new)):
+        if point.messages_per_s is None:
+            return Comparison(new.id, old.id, new.id, None, "not comparable", None, f"{which}: {point.failure or 'not simulated'}")
+    assert old.messages_per_s is not None and new.messages_per_s is not None  # just seen
+    ratio = _ratio(old.messages_per_s, new.messages_per_s)
+    low, high = bounds(ratio)
+    least, most = 1 / (1 + effect), 1 + effect
+    verdict: Verdict = "same" if low >= least and high <= most else "undecided"
+    if low > most or high < least:
+        verdict = "faster" if low > most else "slower"
+    reason = "the interval of the sampled messages is too wide: --exact, or more messages" if verdict == "undecided" else ""
+    return Comparison(new.id, old.id, new.id, ratio, verdict, None, reason)
+
+
+def _ratio(old: Interval, new: Interval) -> Interval:
+    """New over old; relative half widths in quadrature."""
+    value = new.value / old.value if old.value else math.nan
+    spreads = [(b - a) / (2 * i.value) for i in (old, new) for a, b in [bounds(i)] if i.value]
+    half = value * math.hypot(*spreads)
+    return Interval(value, value - half, value + half) if half > 0 else Interval(value, math.nan, math.nan)

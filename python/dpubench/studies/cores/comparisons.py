@@ -1,0 +1,89 @@
+"""Models beside what was published of their processors: what a run simulates to say how far a model is from its processor."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dpubench.catalog import inputs_of
+from dpubench.cores import reads, sweep
+from dpubench.cores.comparison import Comparison, compare
+from dpubench.cores.kernels import Kernel, Trace, cache_folder
+from dpubench.cores.models import Model
+from dpubench.errors import EnvironmentFault
+from dpubench.studies.cores.use import Use
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A published figure that is to be set against ours."""
+
+    id: str
+    model: str
+    number: int  #: among the model's
+    comparison: Comparison
+    processor: dict[str, Any]
+    use: Use | None  #: what is traced; None where the trace is generated
+
+
+def wanted(models: Mapping[str, Model], operators: Sequence[Mapping[str, Any]]) -> Iterator[Wanted]:
+    """Every comparison of ``models`` whose operator is in the catalog."""
+    catalog = {str(o["name"]): o for o in operators}
+    for name, model in models.items():
+        for number, comparison in enumerate(model.comparisons):
+            kernel, which = comparison.kernel, f"comparison/{name}/{number}"
+            if kernel is not None and kernel.operator not in catalog:
+                continue
+            use = None if kernel is None else _use(which, kernel, catalog[kernel.operator])
+            yield Wanted(which, name, number, comparison, comparison.processor(model), use)
+
+
+def _use(name: str, kernel: Kernel, entry: Mapping[str, Any]) -> Use:
+    state = next((e for e in entry["engines"] if e["name"] == kernel.engine), {"available": False, "reason": f"there is no engine {kernel.engine}"})
+    full = {str(p["name"]): str(p["default"]) for p in entry["parameters"]} | dict(kernel.params)
+    return Use(
+        name, name, kernel.operator, kernel.engine, dict(kernel.params), kernel.message_bytes, kernel.messages, kernel.footprint, kernel.burst,
+        sorted(inputs_of(entry, full)), "" if state["available"] else str(state["reason"]),
+    )  # fmt: skip
+
+
+@contextlib.contextmanager
+def simulations(found: Sequence[Wanted], traces: Mapping[str, Trace]) -> Iterator[list[sweep.Simulation]]:
+    """What gives our figures, as far as their kernels have traces; generated traces are there within.
+
+    Raises:
+        EnvironmentFault: there is no room for the generated ones.
+    """
+    folder = cache_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        # A name that the cache takes for half made: what a killed process leaves goes from there.
+        made = tempfile.TemporaryDirectory(dir=folder, prefix=".reads-")
+    except OSError as error:
+        raise EnvironmentFault(f"{folder}: cannot be written: {error.strerror}") from None
+    with made as place:
+        yield [s for of in found if (s := _simulation(of, traces, Path(place))) is not None]
+
+
+def _simulation(of: Wanted, traces: Mapping[str, Trace], folder: Path) -> sweep.Simulation | None:
+    if of.comparison.reads is not None:
+        made = reads.write(of.comparison.reads.buffer_bytes, folder / str(of.id).replace("/", "-"))
+        extent = {"warm_up_messages": made.warm_up_messages, "messages": made.messages}
+        return sweep.Simulation(of.id, of.processor, (sweep.Context(made),), extent)
+    if of.use is None or of.use.id not in traces:
+        return None
+    return sweep.Simulation(of.id, of.processor, (sweep.Context(traces[of.use.id]),), {"warm_up_messages": of.comparison.warm_up_messages})
+
+
+def told(of: Wanted, result: Mapping[str, Any]) -> list[str]:
+    """Our figure and its error, in words, for the record of a run. @raises ValueError where the result has nothing to count by"""
+    ours = compare(of.comparison, of.processor, result)
+    kind = "" if of.comparison.independent else "; not independent: a value of the model is from it"
+    error = (
+        "within it" if of.comparison.at_most and ours.error_percent == 0 else (f"{percent:+d} %" if (percent := round(ours.error_percent)) else "0 %")
+    )
+    return [f"{ours.modelled:.3g} {of.comparison.unit}", error + kind]

@@ -1,0 +1,314 @@
+"""Expands a plan of study ``cores`` to the traces that it wants, the simulations that it comes to, and the points that are made of them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from dpubench.catalog import inputs_of
+from dpubench.cores import models
+from dpubench.cores.models import Model
+from dpubench.errors import PlanError, Problem, UserError, nearest
+from dpubench.plans.frames import IMIX, IMIX_SIZES, mean_bytes
+from dpubench.plans.load import Where
+from dpubench.studies.cores import comparisons, organisations, variants
+from dpubench.studies.cores.comparisons import Wanted
+from dpubench.studies.cores.plan import ALL, BASE, DESCRIBED, MODEL_PREFIX, KernelPlan, Plan, Sweep
+from dpubench.studies.cores.use import Use
+
+#: The operators' parameter that is the size of a message.
+SIZE = "size"
+#: Frames of an operator that looks at none of their bytes, or at the same ones of each: one simulation is of all sizes.
+ANY_FRAME = "any"
+
+
+@dataclass
+class Cell:
+    """One simulation."""
+
+    id: str
+    kernel: str  #: name of a kernel or of a mix
+    uses: list[str]  #: ids; contexts take them in turn
+    frame: str  #: "64", of a mix "64+1500", or ANY_FRAME
+    model: str
+    organisation: str
+    step: int
+    unit_sets: int | None
+    cores: int
+    contexts: int  #: of a core
+    clock_mhz: float
+    variant: str
+    settings: dict[str, Any]
+    processor: dict[str, Any]
+    sweeps: list[str]
+
+    def record(self) -> dict[str, Any]:
+        """Without the description of the processor, which is large: its digest tells whether it is still the same."""
+        words = {k: v for k, v in asdict(self).items() if k != "processor"}
+        return words | {"processor_digest": organisations.digest(self.processor)}
+
+
+@dataclass(frozen=True)
+class Point:
+    """A kernel at a frame size on a processor: one simulation, or of a mix of frames those of its sizes."""
+
+    id: str
+    configurations: list[str]
+    frame: str
+
+    def record(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass
+class Expansion:
+    """What a plan comes to."""
+
+    uses: dict[str, Use] = field(default_factory=dict)
+    cells: dict[str, Cell] = field(default_factory=dict)
+    points: dict[str, Point] = field(default_factory=dict)
+    models: dict[str, Model] = field(default_factory=dict)
+    comparisons: list[Wanted] = field(default_factory=list)  #: with what was published of the models
+    left_out: list[str] = field(default_factory=list)
+
+    @property
+    def inputs(self) -> set[str]:
+        uses = [*self.uses.values(), *(w.use for w in self.comparisons if w.use is not None)]
+        return {kind for use in uses if not use.unavailable for kind in use.inputs}
+
+
+def expand(plan: Plan, operators: Sequence[Mapping[str, Any]], where: Where) -> Expansion:
+    """What ``plan`` declares, by the catalog of the programs that are traced (``operators``) and the models of this version.
+
+    Raises:
+        PlanError: with every problem that only these show.
+    """
+    expansion = Expansion(left_out=list(plan.leaves_out))
+    problems = [*_load_models(plan, expansion, where), *check(plan, operators, where)]
+    if problems:
+        raise PlanError(where.source, problems)
+    catalog = {str(o["name"]): o for o in operators}
+    frames = {kernel.label: _frames(plan, kernel, catalog[kernel.operator], expansion.left_out) for kernel in plan.kernels}
+    for i, sweep in enumerate(plan.sweeps):
+        problems += _expand_sweep(plan, sweep, i, catalog, frames, expansion, where)
+    if problems:
+        raise PlanError(where.source, list(dict.fromkeys(problems)))
+    _add_points(frames, expansion)
+    if plan.comparisons:
+        expansion.comparisons = list(comparisons.wanted(expansion.models, operators))
+    return expansion
+
+
+def _load_models(plan: Plan, expansion: Expansion, where: Where) -> Iterator[Problem]:
+    for i, target in enumerate(plan.target):
+        if not target.startswith(MODEL_PREFIX):
+            known = [MODEL_PREFIX + name for name in models.names()]
+            yield where.problem(f"'{target}' is no model of a processor, and this study measures nothing{nearest(target, known)}", "target", i)
+            continue
+        try:
+            expansion.models[target.removeprefix(MODEL_PREFIX)] = models.load(target.removeprefix(MODEL_PREFIX))
+        except UserError as error:
+            yield where.problem(str(error), "target", i)
+
+
+# --------------------------------------------------------------------------- problems
+
+
+def check(plan: Plan, operators: Sequence[Mapping[str, Any]], where: Where) -> Iterator[Problem]:
+    """Problems that only the catalog shows, and names within the plan that nothing is called by."""
+    catalog = {str(o["name"]): o for o in operators}
+    for i, kernel in enumerate(plan.kernels):
+        yield from _check_kernel(kernel, catalog, where, i)
+    kernels = [kernel.label for kernel in plan.kernels]
+    if "kernels" in where.options and (lost := sorted(_named_kernels(plan) - {*kernels, *plan.mixes})):
+        text = f"the plan's sweeps, mixes or claims name its own kernels ({', '.join(lost)}): choose plan quick, or write a plan file"
+        yield where.problem(text, "kernels")
+        return
+    for name, parts in plan.mixes.items():
+        yield from _check_names(parts, kernels, "kernel", where, "mixes", name)
+    for i, sweep in enumerate(plan.sweeps):
+        if sweep.kernels != ALL:
+            yield from _check_names(sweep.kernels, [*kernels, *plan.mixes], "kernel or mix", where, "sweeps", i, "kernels")
+        yield from _check_names(sweep.variants, [BASE, *plan.variants], "variant", where, "sweeps", i, "variants")
+    if plan.claims is not None:
+        yield from _check_names(plan.claims.lookup, kernels, "kernel", where, "claims", "lookup")
+        yield from _check_names(plan.claims.md5, kernels, "kernel", where, "claims", "md5")
+
+
+def _named_kernels(plan: Plan) -> set[str]:
+    """Kernels and mixes that other parts of ``plan`` refer to."""
+    claimed = [*plan.claims.lookup, *plan.claims.md5] if plan.claims is not None else []
+    swept = (name for sweep in plan.sweeps if sweep.kernels != ALL for name in sweep.kernels)
+    return {*claimed, *swept, *(name for parts in plan.mixes.values() for name in parts)}
+
+
+def _check_names(given: Sequence[str], known: Sequence[str], what: str, where: Where, *at: str | int) -> Iterator[Problem]:
+    for name in given:
+        if name not in known:
+            yield where.problem(f"the plan has no {what} '{name}'{nearest(name, known)}", *at)
+
+
+def _check_kernel(kernel: KernelPlan, catalog: Mapping[str, Mapping[str, Any]], where: Where, i: int) -> Iterator[Problem]:
+    if kernel.operator not in catalog:
+        yield where.problem(f"unknown operator '{kernel.operator}'{nearest(kernel.operator, catalog)}", "kernels", i)
+        return
+    entry = catalog[kernel.operator]
+    engines = [str(e["name"]) for e in entry["engines"]]
+    if kernel.engine and kernel.engine not in engines:
+        yield where.problem(f"operator {kernel.operator} has no engine '{kernel.engine}'{nearest(kernel.engine, engines)}", "kernels", i, "engine")
+    known = [str(p["name"]) for p in entry["parameters"]]
+    for name in kernel.params:
+        if name == SIZE and SIZE in known:
+            yield where.problem("the size of a message is that of its frame: give `frames`", "kernels", i, "params", name)
+        elif name not in known:
+            text = f"operator {kernel.operator} has no parameter '{name}'{nearest(name, known)}"
+            yield where.problem(text, "kernels", i, "params", name)
+
+
+# --------------------------------------------------------------------------- kernels
+
+
+@dataclass(frozen=True)
+class Frames:
+    """What a kernel is asked for."""
+
+    asked: list[str]  #: "64", ..., "imix"
+    sized: bool  #: whether its work depends on the size
+
+    @property
+    def simulated(self) -> list[str]:
+        """Sizes that it is simulated at: those of a mix of frames one by one."""
+        found = (sizes_of(frame) for frame in self.asked)
+        return list(dict.fromkeys(size for sizes in found for size in sizes))
+
+
+def sizes_of(frame: str) -> list[str]:
+    """The sizes that ``frame`` is made of."""
+    return [str(size) for size, _ in IMIX_SIZES] if frame == IMIX else [frame]
+
+
+def _frames(plan: Plan, kernel: KernelPlan, entry: Mapping[str, Any], left_out: list[str]) -> Frames:
+    size = next((p for p in entry["parameters"] if p["name"] == SIZE), None)
+    full = _full(kernel, entry)
+    if size is None or any(full.get(k) != v for k, v in (size.get("only_with") or {}).items()):
+        size = None
+    asked = [str(frame) for frame in dict.fromkeys(kernel.frames or plan.frame_sizes)]
+    if size is None:
+        return Frames(asked, sized=False)
+    low, high = int(size.get("min") or 1), int(size.get("max") or 1 << 30)
+    fitting = [frame for frame in asked if all(low <= int(s) <= high for s in sizes_of(frame))]
+    if beyond := [frame for frame in asked if frame not in fitting]:
+        left_out.append(f"{kernel.label} at {', '.join(beyond)}: {kernel.operator} takes messages from {low} to {high} B")
+    return Frames(fitting, sized=True)
+
+
+def _full(kernel: KernelPlan, entry: Mapping[str, Any]) -> dict[str, str]:
+    return {str(p["name"]): str(p["default"]) for p in entry["parameters"]} | dict(kernel.params)
+
+
+def _use(plan: Plan, kernel: KernelPlan, entry: Mapping[str, Any], frames: Frames, frame: str) -> Use:
+    """``kernel`` at ``frame``, which is a size or ANY_FRAME."""
+    message_bytes = int(frame) if frames.sized else None
+    messages = kernel.messages or plan.messages
+    if kernel.messages is None and message_bytes is not None:
+        messages = max(min(messages, plan.traced_bytes // message_bytes), plan.least_messages)
+    engine = kernel.engine or str(entry["reference_engine"])
+    state = next((e for e in entry["engines"] if e["name"] == engine), {"available": True, "reason": ""})
+    full = _full(kernel, entry)
+    inputs = sorted(inputs_of(entry, full))
+    return Use(
+        f"{kernel.label}/{frame}" if frames.sized else kernel.label, kernel.label, kernel.operator, engine, dict(kernel.params), message_bytes,
+        messages, kernel.footprint or plan.footprint, kernel.burst or plan.burst, inputs, "" if state["available"] else str(state["reason"]),
+    )  # fmt: skip
+
+
+# --------------------------------------------------------------------------- simulations
+
+
+def _expand_sweep(
+    plan: Plan, sweep: Sweep, number: int, catalog: Mapping[str, Mapping[str, Any]], frames: Mapping[str, Frames], expansion: Expansion, where: Where
+) -> Iterator[Problem]:  # fmt: skip
+    """Adds the cells of a sweep to ``expansion``; what a description has no place for is a problem."""
+    kernels = {kernel.label: kernel for kernel in plan.kernels}
+    names = list(kernels) if sweep.kernels == ALL else list(sweep.kernels)
+    forms = list(variants.of_sweep(sweep, plan.variants))
+    for name, (model_name, model), step, clock, (variant, settings) in itertools.product(
+        names, expansion.models.items(), sweep.steps, sweep.clocks, forms
+    ):
+        try:
+            made = organisations.make(model, sweep, step, None if clock == DESCRIBED else float(clock), settings)
+        except UserError as error:
+            yield where.problem(str(error), "sweeps", number)  # which names the model
+            continue
+        for frame, parts in _frames_of(name, plan, frames, per_frame="dma" in settings):
+            uses = []
+            for kernel, at in parts:
+                use = _use(plan, kernels[kernel], catalog[kernels[kernel].operator], frames[kernel], at)
+                uses.append(expansion.uses.setdefault(use.id, use).id)
+            try:
+                processor = variants.applied(made.processor, settings, _dma_frame_bytes(frame))
+            except variants.Unfit as error:
+                at_key = ("variants", variant) if variant in plan.variants else ("sweeps", number)
+                yield where.problem(f"{model_name}: {error}", *at_key)
+                continue
+            cell_id = f"{name}/{frame}/{model_name}/{made.tag}/{made.clock_mhz:g}MHz/{variant}"
+            cell = Cell(
+                cell_id, name, uses, frame, model_name, sweep.organisation, made.step, made.unit_sets, made.cores, made.contexts, made.clock_mhz,
+                variant, settings, processor, [],
+            )  # fmt: skip
+            known = expansion.cells.setdefault(cell.id, cell)
+            if known.processor != processor:
+                yield where.problem(f"{cell.id} stands for two processors: give one of their variants another name", "sweeps", number)
+            if sweep.name not in known.sweeps:
+                known.sweeps.append(sweep.name)
+
+
+def _frames_of(name: str, plan: Plan, frames: Mapping[str, Frames], *, per_frame: bool) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """(frame of the cell, (kernel, frame of its trace) in the order of contexts) of every simulation of a kernel or mix."""
+    if name not in plan.mixes:
+        if frames[name].sized or per_frame:
+            yield from ((size, [(name, size)]) for size in frames[name].simulated)
+        else:
+            yield ANY_FRAME, [(name, ANY_FRAME)]
+        return
+    parts = plan.mixes[name]
+    # Those with one size keep it; the others go through theirs together.
+    several = [frames[part].simulated for part in parts if len(frames[part].simulated) > 1]
+    common = [size for size in several[0] if all(size in sizes for sizes in several)] if several else [""]
+    for size in common:
+        chosen = [frames[part].simulated[0] if len(frames[part].simulated) == 1 else size for part in parts]
+        yield "+".join(chosen), list(zip(parts, chosen, strict=True))
+
+
+def _dma_frame_bytes(frame: str) -> int:
+    """Of frames that a DMA agent moves: of a mix the largest, as an agent has one size."""
+    return max((int(size) for size in frame.split("+") if size.isdigit()), default=0)
+
+
+# --------------------------------------------------------------------------- points
+
+
+def _add_points(frames: Mapping[str, Frames], expansion: Expansion) -> None:
+    """Those that a simulation is by itself, and those that a mix of frames is composed of."""
+    groups: dict[tuple[str, str], dict[str, Cell]] = {}
+    for cell in expansion.cells.values():
+        head, _, tail = cell.id.partition(f"/{cell.frame}/")
+        groups.setdefault((head, tail), {})[cell.frame] = cell
+    for (kernel, tail), cells in groups.items():
+        asked = frames[kernel].asked if kernel in frames else list(cells)
+        for frame in asked:
+            if ANY_FRAME in cells:
+                made_of = [cells[ANY_FRAME].id]
+            else:
+                sizes = sizes_of(frame) if kernel in frames else [frame]
+                made_of = [cells[size].id for size in sizes]
+            point = Point(f"{kernel}/{frame}/{tail}", made_of, frame)
+            expansion.points[point.id] = point
+
+
+def frame_bytes(frame: str) -> float:
+    """Mean bytes of a point's frames, with FCS: of a size, of ``imix``, or of a mix of kernels ("64+1500": of one context each)."""
+    sizes = frame.split("+")
+    return sum(mean_bytes(size) for size in sizes) / len(sizes)

@@ -1,0 +1,152 @@
+"""An analysed run for other programs: CSV, Parquet, JSON, LaTeX; one record a point, and the same record in each.
+
+Every figure carries its unit in its name and its interval in two further columns; every record the words that stand beside its figures.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from dpubench.results import export as shared
+from dpubench.results.export import significant
+from dpubench.results.model import Interval
+from dpubench.studies.cores import wording
+from dpubench.studies.cores.model import PointSummary, RunSummary
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SCHEMA: Final = "dpubench.cores-export/1"
+_TEXT: Final = (
+    "run", "id", "configuration", "kernel", "operators", "engines", "params", "frame", "model", "organisation", "variant", "settings", "sweeps",
+    "labels", "failure",
+)  # fmt: skip
+_BOOLEANS: Final = ("sampled", "composed", "converged", "cached")
+_COUNTS: Final = ("step", "unit_sets", "cores", "contexts", "messages", "instructions")
+
+
+def record(point: PointSummary) -> dict[str, Any]:
+    """One flat record of ``point``; None where there is nothing."""
+    row: dict[str, Any] = {
+        "id": point.id, "configuration": point.configuration, "kernel": point.kernel, "operators": "+".join(point.operators),
+        "engines": "+".join(point.engines), "params": _words(point.params), "frame": point.frame, "frame_bytes": point.frame_bytes,
+        "model": point.model, "organisation": point.organisation, "step": point.step, "unit_sets": point.unit_sets, "cores": point.cores,
+        "contexts": point.contexts, "clock_mhz": point.clock_mhz, "variant": point.variant, "settings": _words(point.settings),
+        "sweeps": ",".join(point.sweeps), "labels": "; ".join(point.labels), "sampled": point.sampled, "composed": point.composed,
+        "converged": point.converged, "cached": point.cached, "messages": point.messages, "instructions": point.instructions,
+        "ipc": point.ipc, "instructions_per_message": point.instructions_per_message, "branch_share": point.branches,
+        "mispredicted_share": point.mispredicted, "unknown_share": point.unknown_share,
+    }  # fmt: skip
+    for name in ("messages_per_s", "cycles_per_message", "line_gbps"):
+        row |= _spread(name, getattr(point, name))
+    for line in point.lines:
+        name = f"line_{wording.line_text(line.line_gbps).replace('/', 'p').replace(' ', '_')}"
+        cores = line.cores
+        row |= {
+            f"{name}_sustained": line.sustains, f"{name}_cores": cores.value if cores else None,
+            f"{name}_cores_extrapolated": str(cores.extrapolated).lower() if cores else None,
+        }  # fmt: skip
+    for kind, share in sorted(point.kinds.items()):
+        row[f"kind_{kind}_share"] = share
+    for cache in point.caches:
+        row |= {f"cache_{cache.name}_bytes": float(cache.size_bytes), f"cache_{cache.name}_ways": float(cache.ways)}
+        row |= {f"cache_{cache.name}_miss_ratio": cache.miss_ratio}
+    return row | {"failure": point.failure}
+
+
+def _words(values: dict[str, Any]) -> str:
+    return ",".join(f"{k}={v}" for k, v in sorted(values.items()))
+
+
+def _spread(name: str, interval: Interval | None) -> dict[str, float | None]:
+    found = (None, None, None) if interval is None else (interval.value, interval.low, interval.high)
+    return {name + end: shared.plain(value) for end, value in zip(("", "_low", "_high"), found, strict=True)}
+
+
+def records(runs: Sequence[RunSummary]) -> list[dict[str, Any]]:
+    """Of all points, each with the same columns."""
+    rows = [{"run": run.name, **record(point)} for run in runs for point in run.points]
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    return [{name: row.get(name) for name in columns} for row in rows]
+
+
+def to_csv(runs: Sequence[RunSummary]) -> str:
+    return shared.csv_of(records(runs))
+
+
+def to_json(runs: Sequence[RunSummary]) -> str:
+    """Everything that is known of the runs, the claims among it."""
+    content = {"schema": SCHEMA, "runs": [shared.plain(dataclasses.asdict(run)) for run in runs]}
+    return json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def to_table(runs: Sequence[RunSummary]) -> pa.Table:
+    """The records as an Arrow table; a column of numbers has nulls where there is nothing."""
+    import pyarrow as pa
+
+    rows = records(runs)
+    columns = {}
+    for name in rows[0] if rows else []:
+        values = [row[name] for row in rows]
+        kind = pa.float64()
+        if name in _TEXT or any(isinstance(v, str) for v in values):
+            kind = pa.string()
+        elif name in _BOOLEANS:
+            kind = pa.bool_()
+        elif name in _COUNTS:
+            kind = pa.int64()
+        columns[name] = pa.array(values, kind)
+    return pa.table(columns)
+
+
+def to_parquet(runs: Sequence[RunSummary], path: Path) -> None:
+    """One row a point."""
+    import pyarrow.parquet as pq
+
+    pq.write_table(to_table(runs), path)
+
+
+def to_latex(runs: Sequence[RunSummary]) -> str:
+    """Two tables with package booktabs: what each point sustains, and the claims."""
+    lines = [f"% dpubench, study cores: {'; '.join(run.label for run in runs)}"]
+    head = ["kernel", "frame", "model", "organisation", "MHz", "variant", "messages/s", "Gb/s"]
+    rows = [_latex_row(point) for run in runs for point in run.points if point.messages_per_s is not None]
+    lines += _tabular("llllrlrr", head, rows)
+    claims = [(claim.text, claim.verdict, claim.measured) for run in runs for claim in run.claims]
+    if claims:
+        lines += ["", *_tabular("p{0.35\\textwidth}lp{0.45\\textwidth}", ["claim", "verdict", "here"], claims)]
+    return "\n".join(lines) + "\n"
+
+
+def _latex_row(point: PointSummary) -> tuple[str, ...]:
+    assert point.messages_per_s is not None and point.line_gbps is not None  # only such points are shown
+    organisation = wording.organisation_text(point)
+    return (
+        point.kernel, wording.frame_text(point), point.model, organisation, f"{point.clock_mhz:g}", point.variant,
+        significant(point.messages_per_s.value), significant(point.line_gbps.value, 3),
+    )  # fmt: skip
+
+
+def _tabular(columns: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    def line(cells: Sequence[str]) -> str:
+        return "  " + " & ".join(shared.latex(cell) for cell in cells) + r" \\"
+
+    return [rf"\begin{{tabular}}{{{columns}}}", r"  \toprule", line(head), r"  \midrule", *map(line, rows), r"  \bottomrule", r"\end{tabular}"]
+
+
+def anonymous(runs: Sequence[RunSummary]) -> list[RunSummary]:
+    """Copies without host and user names, paths, addresses and serials. Models stay: they are nobody's."""
+    scrub = shared.scrubber([run.machine for run in runs], {})
+    copies = []
+    for run in runs:
+        copy: RunSummary = shared.scrubbed(run, scrub)
+        copy.path = ""
+        copy.models, copy.target, copy.spec = run.models, run.target, run.spec
+        copy.machine = {key: shared.scrubbed(value, scrub) for key, value in run.machine.items() if key in shared.KEPT_OF_MACHINE}
+        copy.inputs = {kind: {k: scrub(v) for k, v in given.items() if k in ("name", "sha256", "date", "note")} for kind, given in run.inputs.items()}
+        copies.append(copy)
+    return copies

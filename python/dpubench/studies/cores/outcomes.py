@@ -1,0 +1,79 @@
+"""Outcomes as they are kept: line by line as simulations end, as columns once the run has."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from dpubench.errors import UserError
+from dpubench.results.store import Event, RunDirectory, RunWriter, read_ndjson
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+OUTCOME: Final = "outcome"
+_COUNTS: Final = ("cycles", "instructions")
+_REALS: Final = ("clock_mhz", "messages_per_s", "unknown_share")
+
+
+def kept(configuration: str, result: dict[str, Any] | None, failure: str, *, cached: bool) -> Event:
+    """The record of a simulation: its ``result`` event, or why there is none."""
+    return {"event": OUTCOME, "configuration": configuration, "failure": failure, "cached": cached, "result": result}
+
+
+def schema() -> pa.Schema:
+    """Columns of a round's parquet file: one row a simulation. ``result`` is the whole event of dpubench-cores as JSON."""
+    import pyarrow as pa
+
+    return pa.schema(
+        [
+            ("configuration", pa.string()), ("failure", pa.string()), ("cached", pa.bool_()), *((name, pa.int64()) for name in _COUNTS),
+            *((name, pa.float64()) for name in _REALS), ("result", pa.string()),
+        ]
+    )  # fmt: skip
+
+
+def table(events: list[Event]) -> pa.Table:
+    """Kept events as a table of :func:`schema`."""
+    import pyarrow as pa
+
+    return pa.Table.from_pylist([_row(event) for event in events if event.get("event") == OUTCOME], schema=schema())
+
+
+def _row(event: Event) -> dict[str, Any]:
+    result = event["result"]
+    row = {name: event[name] for name in ("configuration", "failure", "cached")}
+    if result is None:
+        return row
+    return row | {name: result[name] for name in (*_COUNTS, *_REALS)} | {"result": json.dumps(result, separators=(",", ":"))}
+
+
+class OutcomesWriter(RunWriter):
+    """The one writer of a run of this study."""
+
+    @staticmethod
+    def make_table(events: list[Event]) -> pa.Table:
+        return table(events)
+
+
+def read(path: Path) -> dict[str, Event]:
+    """The outcome of every configuration that has one, of whole and of unfinished rounds. @raises UserError when a file cannot be read"""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    run = RunDirectory(path)
+    rows: list[dict[str, Any]] = []
+    try:
+        for file in run.whole_rounds():
+            rows += pq.read_table(file, schema=schema()).to_pylist()
+        for file in run.open_rounds():
+            if not file.with_suffix(".parquet").exists():
+                rows += table(read_ndjson(file)).to_pylist()
+        found = {}
+        for row in rows:
+            result = json.loads(row["result"]) if row["result"] else None
+            found[str(row["configuration"])] = kept(row["configuration"], result, row["failure"] or "", cached=bool(row["cached"]))
+    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
+        raise UserError(f"{run.rounds_dir}: a round cannot be read ({error}); move its file away to go on without it") from error
+    return found

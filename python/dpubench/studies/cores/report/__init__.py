@@ -1,0 +1,63 @@
+"""The report of study ``cores``: one offline HTML file, in the frame that the pages of all studies share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from dpubench.report import frame
+from dpubench.results import warnings
+from dpubench.results.export import significant
+from dpubench.results.model import Interval
+from dpubench.studies.cores import wording
+from dpubench.studies.cores.model import CacheUse, PointSummary, RunSummary
+from dpubench.studies.cores.report import model
+from dpubench.studies.cores.report.page import Page
+
+HERE: Final = Path(__file__).parent
+
+
+def write(runs: list[RunSummary], output: Path, baseline: str | None = None) -> None:
+    """Write the report of ``runs`` to ``output``, replacing it at once. ``baseline`` names the run that comes first.
+
+    Raises :class:`ValueError` without runs or with a baseline that is none of them, :class:`OSError` if ``output`` cannot be written.
+    """
+    frame.save(render(model.build(runs, warnings.advice, baseline)), output)
+
+
+def render(page: Page) -> str:
+    """The page as HTML."""
+    return frame.render(page, page.all_runs[0].version, HERE, _FILTERS)
+
+
+def _percent(share: float | None) -> str:
+    """A share in percent; what is small keeps its digits, and zero is zero."""
+    if share is None:
+        return "–"
+    return "0 %" if share == 0 else f"{significant(100 * share, 3)} %"
+
+
+def _value(interval: Interval | None) -> str:
+    return "–" if interval is None else wording.interval_text(interval, 3)
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else significant(value, 3)
+
+
+def _misses(point: PointSummary, which: str) -> CacheUse | None:
+    return point.cache(point.data_cache if which == "data" else point.instruction_cache)
+
+
+_FILTERS: Final[dict[str, Callable[..., Any]]] = {
+    "percent": _percent,
+    "value": _value,
+    "figure": _number,
+    "misses": _misses,
+    "organisation": wording.organisation_text,
+    "kernel_words": wording.kernel_text,
+    "frame_words": wording.frame_text,
+    "cores": wording.cores_text,
+    "capitalized": lambda text: text[:1].upper() + text[1:],
+}

@@ -1,0 +1,199 @@
+"""Figures of a sweep: what is put side by side follows from what it varies. Every number is one of the points'."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+from dpubench.plans.frames import IMIX
+from dpubench.report.words import anchor
+from dpubench.results.model import Interval
+from dpubench.studies.cores import wording
+from dpubench.studies.cores.model import CacheUse, PointSummary, RunSummary, SweepInfo
+from dpubench.studies.cores.plan import BASE
+from dpubench.studies.cores.report.page import Figure, Series
+
+#: (value, low, high) of a point; None where it has none.
+Quantity = Callable[[PointSummary], Interval | None]
+_NAN: Final = math.nan
+
+
+def figures_of(sweep: SweepInfo, run: RunSummary) -> list[Figure]:
+    """The figures of a sweep: over frame sizes, over what it varies, or over the organisation's steps."""
+    points = [p for p in run.points if sweep.name in p.sweeps]
+    found: list[Figure] = []
+    if sweep.varied:
+        found = _over_varied(sweep, points, run)
+    elif any(len({p.frame for p in own}) > 1 for own in _by(points, lambda p: p.kernel).values()):
+        found = _over_frames(sweep, points, run)
+    elif len({p.step for p in points}) > 1 or len({p.clock_mhz for p in points}) > 1:
+        found = _over_steps(sweep, points, run)
+    for number, figure in enumerate(found, 1):  # names of kernels may differ in what an id cannot hold
+        figure.id = f"{figure.id}-{number}"
+    return found
+
+
+# --------------------------------------------------------------------------- kinds of figures
+
+
+def _over_frames(sweep: SweepInfo, points: Sequence[PointSummary], run: RunSummary) -> list[Figure]:
+    """The line that each processor sustains, over frame size: a figure a kernel."""
+    found = []
+    for kernel, own in _by(points, lambda p: p.kernel).items():
+        series, gone = _series(own, lambda p: p.frame_bytes, lambda p: p.line_gbps, _processor_name(own), apart=lambda p: p.frame == IMIX)
+        references = [(wording.line_text(line), line) for line in run.lines_gbps]
+        note = f"Gb/s: {wording.overhead_text(run.line_overhead_bytes)}. Marks apart: IMIX at its mean size."
+        found.append(
+            Figure(_id(sweep, kernel), f"{kernel}: line sustained over frame size", "frame with FCS, B", "Gb/s", True, True, series, references, gone,
+                   _labels(own, run), note)
+        )  # fmt: skip
+    return found
+
+
+def _over_steps(sweep: SweepInfo, points: Sequence[PointSummary], run: RunSummary) -> list[Figure]:
+    """Messages per second over unit sets, contexts or cores, a line for each clock (or variant): a figure a kernel and model."""
+    found = []
+    for (kernel, frame, model), own in _by(points, lambda p: (p.kernel, p.frame, p.model)).items():
+        mega: Quantity = lambda p: _scaled(p.messages_per_s, 1e-6)  # noqa: E731
+        series, gone = _series(own, lambda p: float(p.step), mega, _clock_and_variant(own))
+        one = own[0]
+        references = []
+        if len(one.frame.split("+")) == 1:
+            of_message = 8e-9 * (one.frame_bytes + run.line_overhead_bytes)
+            references = [(wording.line_text(line), line / of_message * 1e-6) for line in run.lines_gbps]
+        several = len({p.model for p in points}) > 1
+        title = f"{kernel}, {wording.frame_text(one)}" + (f", {model}" if several else "")
+        note = f"Lines across: {wording.overhead_text(run.line_overhead_bytes)}."
+        figure = _id(sweep, kernel, frame, model)
+        x = f"{wording.STEPS[one.organisation]}s"
+        found.append(Figure(figure, title, x, "million messages/s", False, True, series, references, gone, _labels(own, run), note))
+    return found
+
+
+def _over_varied(sweep: SweepInfo, points: Sequence[PointSummary], run: RunSummary) -> list[Figure]:
+    """Miss ratios and messages per second over what is varied first, a line for each value of the rest: a figure a quantity and kernel."""
+    first, *rest = sweep.varied
+    found = []
+    quantities: list[tuple[str, str, Quantity]] = [
+        ("data cache", "misses of accesses, %", lambda p: _missed(p.cache(p.data_cache))),
+        ("instruction cache", "misses of accesses, %", lambda p: _missed(p.cache(p.instruction_cache))),
+        ("throughput", "million messages/s", lambda p: _scaled(p.messages_per_s, 1e-6)),
+    ]
+    for (kernel, frame, model), own in _by(points, lambda p: (p.kernel, p.frame, p.model)).items():
+        numeric = [p for p in own if _number(p.settings.get(first)) is not None]
+        for what, unit, of in quantities:
+            if not any(of(p) is not None for p in numeric):
+                continue
+            series, gone = _series(
+                numeric, lambda p: (_number(p.settings[first]) or 0.0) / (1024 if first.endswith("_bytes") else 1), of, lambda p: _rest_name(p, rest)
+            )
+            title = f"{kernel}, {wording.frame_text(own[0])}: {what}"
+            found.append(
+                Figure(_id(sweep, kernel, frame, model, what), title, _path_words(first), unit, True, False, series, [], gone, _labels(own, run),
+                       "Both first-level caches alike." if first.startswith("first_caches") else "")
+            )  # fmt: skip
+    return found
+
+
+# --------------------------------------------------------------------------- what they share
+
+
+def _series(
+    points: Sequence[PointSummary], x: Callable[[PointSummary], float], y: Quantity, name: Callable[[PointSummary], str],
+    apart: Callable[[PointSummary], bool] = lambda _p: False,
+) -> tuple[list[Series], list[str]]:  # fmt: skip
+    """Series in the order of the points, each by x; and what has no value, with the reason."""
+    found: dict[str, Series] = {}
+    gone: dict[str, int] = {}
+    for point in points:
+        value = y(point)
+        if value is None or not math.isfinite(value.value):
+            reason = point.failure or "nothing was counted"
+            gone[f"{name(point)}: {reason}"] = gone.get(f"{name(point)}: {reason}", 0) + 1
+            continue
+        series = found.setdefault(name(point), Series(name(point), []))
+        entry = (x(point), value.value, _finite(value.low), _finite(value.high), point.id)
+        (series.apart if apart(point) else series.points).append(entry)
+    for series in found.values():
+        series.points.sort()
+    return list(found.values()), [f"{text} ({number} point{'s' * (number > 1)})" for text, number in gone.items()]
+
+
+def _by(points: Iterable[PointSummary], key: Callable[[PointSummary], Any]) -> dict[Any, list[PointSummary]]:
+    found: dict[Any, list[PointSummary]] = {}
+    for point in points:
+        found.setdefault(key(point), []).append(point)
+    return found
+
+
+def _processor_name(points: Sequence[PointSummary]) -> Callable[[PointSummary], str]:
+    """What tells the processors of ``points`` apart."""
+    parts: list[Callable[[PointSummary], str]] = [lambda p: p.model]
+    if len({(p.organisation, p.step) for p in points}) > 1:
+        parts.append(lambda p: f"{p.step} {wording.STEPS[p.organisation]}{'s' * (p.step > 1)}")
+    for model in {p.model for p in points}:
+        if len({p.clock_mhz for p in points if p.model == model}) > 1:
+            parts.append(lambda p: f"{p.clock_mhz:g} MHz")
+            break
+    if len({p.variant for p in points}) > 1:
+        parts.append(lambda p: p.variant)
+    return lambda p: ", ".join(part(p) for part in parts)
+
+
+def _clock_and_variant(points: Sequence[PointSummary]) -> Callable[[PointSummary], str]:
+    clocks, variants = {p.clock_mhz for p in points}, {p.variant for p in points}
+    if len(variants) == 1:
+        return lambda p: f"{p.clock_mhz:g} MHz" + ("" if p.variant == BASE else f", {p.variant}")
+    return lambda p: p.variant + (f", {p.clock_mhz:g} MHz" if len(clocks) > 1 else "")
+
+
+def _rest_name(point: PointSummary, rest: Sequence[str]) -> str:
+    words = []
+    for path in rest:
+        noun = _path_words(path).rpartition(" ")[2]
+        words.append(f"{point.settings[path]} {noun.removesuffix('s') if point.settings[path] == 1 else noun}")
+    return ", ".join(words) or point.kernel
+
+
+def _path_words(path: str) -> str:
+    """``first_caches/size_bytes`` as ``first caches: size, KiB``."""
+    *section, key = path.split("/")
+    words = key.replace("_bytes", ", KiB").replace("_cycles", ", cycles").replace("_ns", ", ns").replace("_", " ")
+    return f"{' '.join(section).replace('_', ' ')}: {words}"
+
+
+def _number(value: Any) -> float | None:
+    """Of a setting, ``32KiB`` among them."""
+    from dpubench.plans.quantities import size_bytes
+
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, (int, float)):
+        return float(value)
+    try:
+        return float(size_bytes(value))
+    except ValueError:
+        return None
+
+
+def _missed(cache: CacheUse | None) -> Interval | None:
+    ratio = cache.miss_ratio if cache is not None else None
+    return None if ratio is None else Interval(100 * ratio, _NAN, _NAN)
+
+
+def _scaled(interval: Interval | None, factor: float) -> Interval | None:
+    return None if interval is None else Interval(interval.value * factor, interval.low * factor, interval.high * factor)
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _labels(points: Sequence[PointSummary], run: RunSummary) -> list[str]:
+    """That stand beside a figure: those of all its points' models."""
+    return list(dict.fromkeys([run.label, *(label for p in points for label in p.labels)]))
+
+
+def _id(sweep: SweepInfo, *parts: str) -> str:
+    return anchor("figure", "-".join([sweep.name, *parts]))

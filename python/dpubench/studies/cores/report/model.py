@@ -1,0 +1,187 @@
+"""From analysed runs to what the page shows: pure functions and plain data."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from dpubench.report.figures import triple
+from dpubench.report.machine import bibtex, run_info
+from dpubench.report.page import RunInfo, Trouble
+from dpubench.report.troubles import LISTED, Advice, warning_groups
+from dpubench.report.words import anchor
+from dpubench.studies.cores import wording
+from dpubench.studies.cores.model import PointSummary, RunSummary
+from dpubench.studies.cores.plan import BASE
+from dpubench.studies.cores.report.figures import figures_of
+from dpubench.studies.cores.report.page import Case, CountRow, Figure, LineRow, Page, RunPart, SweepPart, Trust
+
+_VERDICTS: Final = ("reproduced", "partly", "not reproduced", "not run")
+
+
+def build(all_runs: Sequence[RunSummary], advice: Advice, baseline: str | None = None) -> Page:
+    """The page of ``all_runs``, one below the other, ``baseline`` (a run's name or path) first.
+
+    Raises :class:`ValueError` without runs or with a baseline that is none of them.
+    """
+    if not all_runs:
+        raise ValueError("a report needs at least one run: name a run directory, or make one with dpubench run cores")
+    runs = _baseline_first(all_runs, baseline)
+    infos = [run_info(run, run.name) for run in runs]
+    parts = [_part(run, info, i) for i, (run, info) in enumerate(zip(runs, infos, strict=True))]
+    failures = [Trouble(run.name, f.point or f.group or "", f"{f.phase}: {f.message}") for run in runs for f in run.failures]
+    return Page(
+        title=f"dpubench {runs[0].study}: {', '.join(run.name for run in runs)}",
+        measured=_headline(runs),
+        all_runs=infos,
+        parts=parts,
+        labels=[label for label in runs[0].labels if all(label in run.labels for run in runs)] or [runs[0].label],
+        warnings=warning_groups(((run.name, w) for run in runs for w in run.warnings), advice),
+        failures=failures[:LISTED],
+        failures_more=max(0, len(failures) - LISTED),
+        unavailable=[],
+        bibtex=bibtex(runs, infos).replace("note         = {Measured ", "note         = {Modelled, not measured; run of "),
+        data={"study": runs[0].study, "runs": [_run_data(part, run) for part, run in zip(parts, runs, strict=True)]},
+    )
+
+
+def _baseline_first(runs: Sequence[RunSummary], baseline: str | None) -> list[RunSummary]:
+    named = [run for run in runs if baseline in (run.name, run.path)]
+    if baseline is not None and not named:
+        known = ", ".join(run.name for run in runs)
+        raise ValueError(f"baseline {baseline!r} is not among the runs of this report ({known}): name one of them with --baseline")
+    first = named[0] if named else runs[0]
+    return [first, *(run for run in runs if run is not first)]
+
+
+def _headline(runs: Sequence[RunSummary]) -> str:
+    """What was asked, of which processors."""
+    models = {model.name: model.title for run in runs for model in run.models}
+    if len(models) == 1:
+        return f"Which line rates a modelled {next(iter(models.values()))} sustains"
+    return f"Which line rates {len(models)} modelled processors sustain: {', '.join(models)}"
+
+
+def _part(run: RunSummary, info: RunInfo, index: int) -> RunPart:
+    verdicts = Counter(claim.verdict for claim in run.claims)
+    sweeps = [
+        SweepPart(s.name, anchor(f"s{index}", s.name), s.title, _sweep_words(s.name, run), figures)
+        for s in run.sweeps
+        if (figures := figures_of(s, run))
+    ]
+    done = [p for p in run.points if p.messages_per_s is not None]
+    trust = Trust(
+        len(run.points), run.simulations, run.instructions / 1e6, run.exact, sum(not p.converged for p in done), len(run.failures), len(run.warnings),
+        max((p.unknown_share or 0.0 for p in done), default=0.0),
+    )  # fmt: skip
+    return RunPart(
+        info, run.labels or [run.label], run.claims, [(v, verdicts[v]) for v in _VERDICTS if verdicts[v]], _kernels(run),
+        [(f"{line:g}", wording.line_text(line)) for line in run.lines_gbps], wording.overhead_text(run.line_overhead_bytes), run.models,
+        _line_rows(run), _counts(run), sweeps, run.points, trust,
+    )  # fmt: skip
+
+
+def _sweep_words(name: str, run: RunSummary) -> str:
+    """What a sweep is of, in words."""
+    points = [p for p in run.points if name in p.sweeps]
+    steps, clocks = sorted({p.step for p in points}), sorted({p.clock_mhz for p in points})
+    organisation = points[0].organisation if points else "described"
+    many = f"{wording.STEPS[organisation]}s {_span(steps)}" if steps else ""
+    return ", ".join(filter(None, (wording.ORGANISATIONS[organisation], many, f"{_span(clocks)} MHz" if clocks else "", f"{len(points)} points")))
+
+
+def _span(values: Sequence[float]) -> str:
+    return f"{values[0]:g}" if len(values) == 1 else f"{values[0]:g} to {values[-1]:g}"
+
+
+def case_of(point: PointSummary) -> Case:
+    """The kernel and frame of a point."""
+    return Case(point.kernel, point.frame, wording.kernel_text(point), wording.frame_text(point))
+
+
+def _kernels(run: RunSummary) -> list[PointSummary]:
+    """Of every case the point on the first model's smallest processor as it is: one step, its highest clock."""
+    found: dict[tuple[str, str], PointSummary] = {}
+    for point in run.points:
+        if point.variant != BASE or point.messages_per_s is None or point.composed or point.shares or point.model != run.models[0].name:
+            continue
+        known = found.get((point.kernel, point.frame))
+        if known is None or (point.step, -point.clock_mhz) < (known.step, -known.clock_mhz):
+            found[(point.kernel, point.frame)] = point
+    # Of a kernel that looks at no bytes all frames are one simulation: its first says it.
+    kept: dict[tuple[str, str], PointSummary] = {}
+    for point in found.values():
+        kept.setdefault((point.kernel, point.configuration), point)
+    return list(kept.values())
+
+
+def _line_rows(run: RunSummary) -> list[LineRow]:
+    """One core of each model as it is described."""
+    of_cores = [p for p in run.points if p.organisation in ("described", "cmp") and p.variant == BASE and not p.shares]
+    cells: dict[Case, dict[str, PointSummary]] = {}
+    for point in of_cores:
+        known = cells.setdefault(case_of(point), {}).get(point.model)
+        if known is None or (point.step, -point.clock_mhz) < (known.step, -known.clock_mhz):
+            cells[case_of(point)][point.model] = point
+    return [LineRow(case, [found.get(model.name) for model in run.models]) for case, found in cells.items()]
+
+
+def _counts(run: RunSummary) -> list[CountRow]:
+    """Of sweeps over organisations: how many of their processors sustain each line."""
+    rows: dict[tuple[str, str, str, Case], CountRow] = {}
+    none = [0] * len(run.lines_gbps)
+    for sweep in run.sweeps:
+        for point in (p for p in run.points if sweep.name in p.sweeps and not sweep.varied and p.organisation != "described"):
+            variant = "" if point.variant == BASE else point.variant
+            key = (sweep.name, point.model, variant, case_of(point))
+            organisation = wording.ORGANISATIONS[point.organisation]
+            row = rows.setdefault(key, CountRow(sweep.title, organisation, point.model, variant, key[3], 0, list(none), list(none), 0))
+            row.of += 1
+            row.failed += point.messages_per_s is None
+            for i, line in enumerate(point.lines):
+                row.sustained[i] += line.sustains == "yes"
+                row.undecided[i] += line.sustains == "undecided"
+    return [row for row in rows.values() if row.of > 1]
+
+
+# --------------------------------------------------------------------------- data of the script
+
+
+def _run_data(part: RunPart, run: RunSummary) -> dict[str, object]:
+    return {
+        "name": run.name,
+        "lines": [words for _, words in part.lines],
+        "figures": [{**_figure(figure), "sweep": sweep.title} for sweep in part.sweeps for figure in sweep.figures],
+        "points": [_point(p) for p in run.points],
+    }
+
+
+def _figure(figure: Figure) -> dict[str, object]:
+    return {
+        "id": figure.id, "title": figure.title, "x": figure.x, "y": figure.y, "logX": figure.logarithmic_x, "logY": figure.logarithmic_y,
+        "series": [{"name": s.name, "points": [_mark(p) for p in s.points], "apart": [_mark(p) for p in s.apart]} for s in figure.series],
+        "references": [[words, _number(value)] for words, value in figure.references], "gone": figure.gone, "labels": figure.labels,
+        "note": figure.note,
+    }  # fmt: skip
+
+
+def _mark(point: tuple[float, float, float | None, float | None, str]) -> list[object]:
+    x, y, low, high, name = point
+    return [_number(x), _number(y), _number(low), _number(high), name]
+
+
+def _number(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.6g}")
+
+
+def _point(point: PointSummary) -> dict[str, object]:
+    return {
+        "id": point.id, "kernel": point.kernel, "told": wording.kernel_text(point), "frame": wording.frame_text(point), "model": point.model,
+        "organisation": wording.organisation_text(point), "mhz": point.clock_mhz, "variant": point.variant, "rate": triple(point.messages_per_s),
+        "gbps": triple(point.line_gbps), "cycles": triple(point.cycles_per_message), "ipc": _number(point.ipc),
+        "instructions": _number(point.instructions_per_message), "mispredicted": _number(point.mispredicted),
+        "misses": [_number(cache.miss_ratio if (cache := point.cache(name)) else None) for name in (point.instruction_cache, point.data_cache)],
+        "lines": [[line.sustains, wording.cores_text(line.cores)] for line in point.lines], "labels": point.labels, "why": point.failure,
+        "sampled": point.sampled,
+    }  # fmt: skip

@@ -1,0 +1,133 @@
+"""What the page of study ``cores`` shows, as plain data.
+
+Vocabulary of the page: a *case* is a kernel at a frame size. A *figure* belongs to a sweep of the plan; its series are what the sweep puts side by
+side.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from dpubench.report.page import RunInfo, Trouble, WarningGroup
+from dpubench.studies.cores.model import Claim, ModelInfo, PointSummary
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """See above."""
+
+    kernel: str
+    frame: str
+    told: str  #: operator, engine, parameters
+    frame_words: str
+
+
+@dataclass(slots=True)
+class LineRow:
+    """What one core of each model sustains of a case, and the cores that each line needs."""
+
+    case: Case
+    cells: list[PointSummary | None]  #: one a model
+
+
+@dataclass(slots=True)
+class CountRow:
+    """How many configurations of a sweep sustain each line."""
+
+    sweep: str
+    organisation: str
+    model: str
+    variant: str  #: empty: as described
+    case: Case
+    of: int
+    sustained: list[int]  #: one a line
+    undecided: list[int]
+    failed: int
+
+
+@dataclass(slots=True)
+class Series:
+    """A line of a figure."""
+
+    name: str
+    points: list[tuple[float, float, float | None, float | None, str]]  #: x, y, low, high, id of the point
+    apart: list[tuple[float, float, float | None, float | None, str]] = field(default_factory=list)  #: marks that no line joins (IMIX)
+
+
+@dataclass(slots=True)
+class Figure:
+    """One figure, complete."""
+
+    id: str
+    title: str
+    x: str  #: name of the axis
+    y: str
+    logarithmic_x: bool
+    logarithmic_y: bool
+    series: list[Series]
+    references: list[tuple[str, float]]  #: lines across: what they are, and where
+    gone: list[str]  #: what is not drawn, and why
+    labels: list[str]  #: stand beside it, on the page and in downloads
+    note: str
+
+
+@dataclass(slots=True)
+class SweepPart:
+    """A sweep with its figures."""
+
+    name: str
+    anchor: str
+    title: str
+    told: str  #: what it sweeps, in words
+    figures: list[Figure]
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """How far to trust the numbers."""
+
+    points: int
+    simulations: int
+    million_instructions: float
+    exact: bool
+    not_converged: int
+    failed: int
+    warnings: int
+    unknown_share: float  #: the largest
+
+
+@dataclass(slots=True)
+class RunPart:
+    """What the page says of one run."""
+
+    info: RunInfo
+    labels: list[str]
+    claims: list[Claim]
+    verdicts: list[tuple[str, int]]
+    kernels: list[PointSummary]  #: a point of each case on the smallest processor: the kernels' own nature
+    lines: list[tuple[str, str]]  #: key, words
+    overhead: str
+    models: list[ModelInfo]
+    line_rows: list[LineRow]
+    counts: list[CountRow]
+    sweeps: list[SweepPart]
+    points: list[PointSummary]
+    trust: Trust
+
+
+@dataclass(slots=True)
+class Page:
+    """Everything the template needs."""
+
+    title: str
+    measured: str
+    all_runs: list[RunInfo]
+    parts: list[RunPart]
+    labels: list[str]  #: that every point of every run has
+    warnings: list[WarningGroup]
+    failures: list[Trouble]
+    failures_more: int
+    unavailable: list[Trouble]
+    bibtex: str
+    data: dict[str, Any]

@@ -1,0 +1,194 @@
+"""From a run directory to a :class:`~dpubench.studies.cores.model.RunSummary`: outcomes to points, points to lines and claims."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from dpubench.errors import UserError
+from dpubench.plans.frames import IMIX, IMIX_SIZES
+from dpubench.plans.load import read_plan
+from dpubench.results import statistics
+from dpubench.results.model import Failure, Interval, Warning_
+from dpubench.results.store import RUN_SET, RunDirectory
+from dpubench.studies.cores import claims, lines, outcomes, rates, variants
+from dpubench.studies.cores.expand import frame_bytes, sizes_of
+from dpubench.studies.cores.model import CacheUse, ModelInfo, OnLine, PointSummary, RunSummary, Share, SweepInfo
+from dpubench.studies.cores.plan import Plan
+
+Row = Mapping[str, Any]
+#: Organisations whose steps are cores: what several of them are simulated together as.
+_OF_CORES = ("described", "cmp")
+
+
+def summaries(path: Path) -> list[RunSummary]:
+    """The run in ``path``, analysed, whatever its status. @raises UserError when it is not readable"""
+    record = RunDirectory(path).record()
+    if record["schema"] == RUN_SET:
+        raise UserError(f"{path}: a run of study cores is one run, and this is a set of several")
+    plan, _ = read_plan(RunDirectory(path).plan_file)
+    if not isinstance(plan, Plan):
+        raise UserError(f"{path}: its plan is of study {plan.study}")
+    try:
+        return [_summary(record, plan, path)]
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UserError(f"{path / 'run.json'}: does not follow dpubench.run/1 of study cores ({error!r})") from error
+
+
+def _summary(record: Row, plan: Plan, path: Path) -> RunSummary:
+    found = outcomes.read(path)
+    configurations = {entry["id"]: entry for entry in record["configurations"]}
+    uses = {use["id"]: use for use in record["kernels"]}
+    points = [_point(entry, configurations, uses, record["models"], found, plan) for entry in record["points"]]
+    _put_on_lines(points, plan)
+    common = [label for label in (points[0].labels if points else []) if all(label in p.labels for p in points)]
+    results = [outcome["result"] for outcome in found.values() if outcome["result"] is not None]
+    target = record["target_info"]
+    return RunSummary(
+        str(record["name"]), str(path), str(record["study"]), str(record["plan"]), plan.summary, str(record["status"]), str(record["started"]),
+        str(record["finished"]), str(record["command"]), str(record["version"]), float(record["precision_target"]), dict(record["machine"]),
+        dict(record["build"]), dict(record["inputs"]), [_model(name, entry) for name, entry in record["models"].items()],
+        [SweepInfo(s.name, s.title or s.name, s.organisation, list(s.vary)) for s in plan.sweeps], points, claims.evaluate(points, plan),
+        [Warning_(w["code"], w["message"], w.get("point"), w.get("group")) for w in record["warnings"]],
+        [Failure(f["phase"], f["message"], f.get("point"), f.get("group")) for f in record["failures"]], list(record["left_out"]), common,
+        [line / 1e9 for line in plan.lines], plan.line_overhead, plan.exact, len(results), sum(r["instructions"] for r in results),
+        str(record["target"]), str(target["spec"]), str(target["label"]),
+    )  # fmt: skip
+
+
+def _model(name: str, entry: Row) -> ModelInfo:
+    return ModelInfo(
+        name, str(entry["title"]), int(entry["year"]), str(entry["architecture"]), int(entry["cores"]), float(entry["clock_mhz"]),
+        list(entry["labels"]), list(entry["limits"]), [tuple(s) for s in entry["sources"]], [tuple(s) for s in entry["assumed"]],
+        [tuple(c) for c in entry["comparisons"]],
+    )  # fmt: skip
+
+
+def _point(
+    entry: Row, configurations: Mapping[str, Row], uses: Mapping[str, Row], models: Mapping[str, Row], found: Mapping[str, Row], plan: Plan
+) -> PointSummary:  # fmt: skip
+    cells = [configurations[name] for name in entry["configurations"]]
+    cell = cells[0]
+    own = [uses[use] for use in cell["uses"]]
+    point = PointSummary(
+        id=entry["id"], configuration=" + ".join(entry["configurations"]), kernel=cell["kernel"],
+        operators=list(dict.fromkeys(use["operator"] for use in own)), engines=list(dict.fromkeys(use["engine"] for use in own)),
+        params=dict(own[0]["params"]) if len(own) == 1 else {}, frame=entry["frame"], frame_bytes=frame_bytes(entry["frame"]),
+        model=cell["model"], organisation=cell["organisation"], step=cell["step"], unit_sets=cell["unit_sets"], cores=cell["cores"],
+        contexts=cell["contexts"], clock_mhz=cell["clock_mhz"], variant=cell["variant"], settings=dict(cell["settings"]), sweeps=list(cell["sweeps"]),
+        labels=list(models[cell["model"]]["labels"]), sampled=not plan.exact, composed=len(cells) > 1,
+    )  # fmt: skip
+    reached = [found.get(name) for name in entry["configurations"]]
+    failures = [outcome["failure"] for outcome in reached if outcome is not None and outcome["failure"]]
+    if failures or any(outcome is None for outcome in reached):
+        point.failure = failures[0] if failures else "not simulated: the run ended before its turn"
+        return point
+    parts = [_simulated(point, cell, outcome["result"], own, models) for cell, outcome in zip(cells, reached, strict=True) if outcome is not None]
+    point.cached = all(outcome["cached"] for outcome in reached if outcome is not None)
+    _compose(point, parts, plan)
+    return point
+
+
+def _simulated(point: PointSummary, cell: Row, result: Row, uses: Sequence[Row], models: Mapping[str, Row]) -> PointSummary:
+    """A copy of ``point`` with what one simulation says."""
+    contexts = result["contexts"]
+    bursts = [int(uses[i % len(uses)]["burst"]) for i in range(len(contexts))]  # contexts take the kernels in turn
+    rate = rates.messages_per_s(result, bursts, sampled=point.sampled)
+    cycles = rates.cycles_per_message(result, bursts, sampled=point.sampled)
+    instructions = sum(c["instructions"] for c in contexts)
+    messages = sum(c["messages"] * burst for c, burst in zip(contexts, bursts, strict=True))
+    branches = sum(c["branches"] for c in contexts)
+    spent = sum(c["cycles"] for c in contexts)
+    made = replace(
+        point, messages_per_s=rate, cycles_per_message=cycles, ipc=sum(c["ipc"] for c in contexts),
+        instructions_per_message=instructions / messages if messages else None, kinds=_shares([c["kinds"] for c in contexts], instructions),
+        branches=branches / instructions if instructions else None,
+        mispredicted=sum(c["mispredicted"] for c in contexts) / branches if branches else None,
+        caches=_caches(models[cell["model"]]["processor"], result, point.settings), unknown_share=result["unknown_share"], messages=messages,
+        instructions=instructions, stalls=_shares([c["stall_cycles"] for c in contexts], spent),
+    )  # fmt: skip
+    processor = models[cell["model"]]["processor"]
+    made.instruction_cache, made.data_cache = str(processor["instruction_cache"]), str(processor["data_cache"])
+    if len(uses) > 1:
+        made.shares = _mix_shares(point, contexts, uses, sampled=point.sampled)
+    return made
+
+
+def _shares(counts: Sequence[Mapping[str, int]], whole: int) -> dict[str, float]:
+    sums: dict[str, int] = defaultdict(int)
+    for counted in counts:
+        for name, number in counted.items():
+            sums[name] += number
+    return {name: number / whole for name, number in sums.items() if number} if whole else {}
+
+
+def _caches(processor: Row, result: Row, settings: Mapping[str, Any]) -> list[CacheUse]:
+    """Each cache's use, with the size and ways that the variant gave it."""
+    described = variants.applied(processor, settings, 0)["caches"]
+    return [
+        CacheUse(name, int(described[name].get("size_bytes", 0)), int(described[name].get("ways", 0)), int(use["accesses"]), int(use["misses"]))
+        for name, use in result["caches"].items() if name in described
+    ]  # fmt: skip
+
+
+def _mix_shares(point: PointSummary, contexts: Sequence[Row], uses: Sequence[Row], *, sampled: bool) -> list[Share]:
+    """What each kernel of a mix has: contexts take them in turn."""
+    sizes = point.frame.split("+")
+    found = []
+    for i, use in enumerate(uses):
+        own = [context for number, context in enumerate(contexts) if number % len(uses) == i]
+        if own:
+            part = {"clock_mhz": point.clock_mhz, "contexts": own}
+            rate = rates.messages_per_s(part, [int(use["burst"])] * len(own), sampled=sampled)
+            found.append(Share(str(use["kernel"]), float(sizes[i]), len(own), rate))
+    return found
+
+
+def _compose(point: PointSummary, parts: Sequence[PointSummary], plan: Plan) -> None:
+    """Fills ``point`` with its one simulation, or with the mean over the sizes that its frames are a mix of."""
+    if len(parts) == 1:
+        for name in (
+            "messages_per_s", "cycles_per_message", "ipc", "instructions_per_message", "kinds", "branches", "mispredicted", "caches", "unknown_share",
+            "messages", "instructions", "stalls", "instruction_cache", "data_cache", "shares",
+        ):  # fmt: skip
+            setattr(point, name, getattr(parts[0], name))
+    else:
+        numbers = dict(IMIX_SIZES)
+        weights = [numbers[int(size)] / sum(numbers.values()) for size in sizes_of(IMIX)]
+        point.messages_per_s = rates.rate_of_mix([p.messages_per_s for p in parts if p.messages_per_s is not None], weights)
+        point.cycles_per_message = rates.mean_of([p.cycles_per_message for p in parts if p.cycles_per_message is not None], weights)
+        point.instructions_per_message = sum(w * (p.instructions_per_message or 0.0) for w, p in zip(weights, parts, strict=True))
+        point.messages, point.instructions = (sum(getattr(p, name) for p in parts) for name in ("messages", "instructions"))
+        point.unknown_share = max(p.unknown_share or 0.0 for p in parts)
+    assert point.messages_per_s is not None  # just set
+    precision = statistics.precision(point.messages_per_s)
+    point.converged = not point.sampled or (math.isfinite(precision) and precision <= plan.precision)
+    if point.shares:
+        by_kernel = [lines.line_rate_gbps(s.messages_per_s, s.frame_bytes, plan.line_overhead) for s in point.shares]
+        point.line_gbps = rates.sum_of(by_kernel)
+    else:
+        point.line_gbps = lines.line_rate_gbps(point.messages_per_s, point.frame_bytes, plan.line_overhead)
+
+
+def _put_on_lines(points: Sequence[PointSummary], plan: Plan) -> None:
+    """What each point sustains, and how many cores each line needs by the points that differ in cores alone."""
+    groups: dict[tuple[Any, ...], dict[int, Interval]] = defaultdict(dict)
+    for point in points:
+        if point.line_gbps is not None:
+            groups[_group(point)][point.cores] = point.line_gbps
+    for point in points:
+        if point.line_gbps is not None:
+            together = groups[_group(point)]
+            point.lines = [
+                OnLine(line / 1e9, lines.sustains(point.line_gbps, line / 1e9), lines.cores_needed(line / 1e9, together)) for line in plan.lines
+            ]
+
+
+def _group(point: PointSummary) -> tuple[Any, ...]:
+    """What points share that differ in the number of cores alone."""
+    step = None if point.organisation in _OF_CORES else point.step
+    return (point.kernel, point.frame, point.model, point.organisation, step, point.unit_sets, point.clock_mhz, point.variant)

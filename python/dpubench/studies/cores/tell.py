@@ -1,0 +1,44 @@
+"""The end of a run on the terminal: what was simulated, what sustains what, what became of the claims, where to go on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any, Final
+
+from dpubench.results.text import count, table
+from dpubench.runner.telling import SUMMARY_LINES, failure_lines, tail_lines
+from dpubench.studies.cores import text, wording
+from dpubench.studies.cores.model import PointSummary, RunSummary
+from dpubench.studies.cores.plan import BASE
+
+#: Lines that reasons of failures have at most.
+FAILURE_LINES: Final = 6
+_VERDICTS: Final = ("reproduced", "partly", "not reproduced", "not run")
+
+
+def summary(run: RunSummary, record: dict[str, Any], path: Path, report: Path | None) -> list[str]:
+    """At most :data:`SUMMARY_LINES` lines, unless failures need more."""
+    head = [f"{path.name}: {text.counts(run)}", f"{'; '.join(run.labels) or run.label}; {count(len(record['failures']), 'failure')}"]
+    if run.claims:
+        verdicts = Counter(claim.verdict for claim in run.claims)
+        head.append("claims of Crowley et al. 1999: " + ", ".join(f"{verdicts[v]} {v}" for v in _VERDICTS if verdicts[v]))
+    head += failure_lines(record["failures"][:2], FAILURE_LINES, path)
+    tail = tail_lines(path, report, len(run.left_out))
+    shown = [p for p in run.points if p.line_gbps is not None and p.variant == BASE]
+    room = max(SUMMARY_LINES - len(head) - len(tail) - 1, 3)
+    rows = [_row(point) for point in shown]
+    if len(rows) > room:
+        rows = [*rows[: room - 1], (f"... and {len(rows) - room + 1} more", "", "", "", "", "")]
+    return [*head, *(table(_HEADER, rows, [False, False, False, False, True, True]).splitlines() if rows else []), *tail]
+
+
+_HEADER: Final = ("kernel", "frame", "model", "organisation", "MHz", "Gb/s sustained")
+
+
+def _row(point: PointSummary) -> tuple[str, ...]:
+    assert point.line_gbps is not None  # only such points are shown
+    organisation = wording.organisation_text(point)
+    return (
+        point.kernel, wording.frame_text(point), point.model, organisation, f"{point.clock_mhz:g}", wording.interval_text(point.line_gbps, 3)
+    )  # fmt: skip

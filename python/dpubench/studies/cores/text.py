@@ -1,0 +1,94 @@
+"""A run of study ``cores`` as text for a terminal, a pipe or a log: the counterpart of :mod:`dpubench.results.text`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dpubench.results.export import significant
+from dpubench.results.text import count, failure_line, section, table, warning_lines
+from dpubench.studies.cores import wording
+from dpubench.studies.cores.model import Claim, PointSummary, RunSummary
+
+
+def show(runs: Sequence[RunSummary]) -> str:
+    """Every point with its rate, the line it sustains and the cores that lines need; the claims; what is missing."""
+    return "\n\n".join("\n".join(_shown(run)) for run in runs) + "\n"
+
+
+def _shown(run: RunSummary) -> list[str]:
+    lines = [
+        f"{run.name} [{run.label}]: study {run.study}, plan {run.plan}, {run.status}, started {run.started}",
+        f"models: {', '.join(f'{m.name} ({m.title}, {m.year})' for m in run.models)}; dpubench {run.version}",
+        counts(run),
+        f"all figures: {'; '.join(run.labels)}",
+        f"lines: {wording.overhead_text(run.line_overhead_bytes)}",
+    ]
+    if run.points:
+        lines += ["", points_table(run), "", *_notes(run)]
+    if run.claims:
+        lines += ["", "Claims of Crowley et al. 1999", *(line for claim in run.claims for line in claim_lines(claim))]
+    compared = [(model.name, *entry) for model in run.models for entry in model.comparisons]
+    fits = [f"{name}: {what}: {value} published, {ours} modelled, {error}" for name, what, value, _, ours, error in compared if ours]
+    return [
+        *lines,
+        *section("Models beside what was published", fits),
+        *section("Warnings", warning_lines(run.warnings)),
+        *section("Failures", [failure_line(f.point or f.group, f.phase, f.message) for f in run.failures]),
+        *section("Left out", run.left_out),
+    ]
+
+
+def counts(run: RunSummary) -> str:
+    """How much was simulated, and how far it goes."""
+    done = [p for p in run.points if p.messages_per_s is not None]
+    if not done:
+        return "nothing was simulated"
+    loose = sum(not p.converged for p in done)
+    how = "whole traces" if run.exact else f"sampled messages, {loose} of {len(done)} points beyond ±{100 * run.precision_target:g} %"
+    return (
+        f"{count(len(run.points), 'point')}, {len(done)} with a result, of {count(run.simulations, 'simulation')} "
+        f"({run.instructions / 1e6:,.0f} million instructions); {how}"
+    )
+
+
+def points_table(run: RunSummary) -> str:
+    """A line a point."""
+    header = ["kernel", "frame", "model", "organisation", "MHz", "variant", "messages/s", "Gb/s", "IPC", *map(wording.line_text, run.lines_gbps)]
+    flush = [False, False, False, False, True, False, True, True, True, *(True for _ in run.lines_gbps), False]
+    return table([*header, "remarks"], [_row(point, run) for point in run.points], flush)
+
+
+def _row(point: PointSummary, run: RunSummary) -> tuple[str, ...]:
+    organisation = wording.organisation_text(point)
+    head = (point.kernel, wording.frame_text(point), point.model, organisation, f"{point.clock_mhz:g}", point.variant)
+    labels = [label for label in point.labels if label not in run.labels]
+    if point.messages_per_s is None or point.line_gbps is None:
+        return (*head, "-", "-", "-", *("-" for _ in run.lines_gbps), "; ".join([point.failure or "not simulated", *labels]))
+    lines = [wording.cores_text(line.cores) + {"yes": "", "no": "", "undecided": "?"}[line.sustains] for line in point.lines]
+    remarks = [*(["composed of its sizes"] if point.composed else []), *(["interval wider than asked"] if not point.converged else []), *labels]
+    return (
+        *head, wording.interval_text(point.messages_per_s), wording.interval_text(point.line_gbps, 3),
+        "-" if point.ipc is None else significant(point.ipc, 3), *lines, "; ".join(remarks),
+    )  # fmt: skip
+
+
+def _notes(run: RunSummary) -> list[str]:
+    """What the columns mean."""
+    notes = [
+        "messages/s and Gb/s: of the whole chip; Gb/s is the line that so many messages fill.",
+        "Columns of lines: how many such processors (of organisations that are cores: cores of one chip) sustain the line.",
+        "*: more than were simulated together, extrapolated from the most that were. ?: the interval of this point holds the line's rate.",
+    ]
+    if not run.exact:
+        notes.append("[low, high]: 95 % interval over sampled messages. It says nothing of how well the model fits the processor.")
+    return notes
+
+
+def claim_lines(claim: Claim) -> list[str]:
+    """A claim, what came out, and what decides it."""
+    lines = [f"  {claim.verdict.upper()}: {claim.text}", f"    here: {claim.measured}", f"    criterion: {claim.criterion}"]
+    lines += [f"    {claim.waits}"] if claim.waits else []
+    lines += [f"    decided by {s.what}: {s.verdict} ({s.measured})" for s in claim.deciding]
+    if (same := [s for s in claim.sensitivities if s.verdict == claim.verdict]) and claim.verdict != "not run":
+        lines.append(f"    the same verdict with: {'; '.join(s.what for s in same)}")
+    return lines

@@ -1,0 +1,107 @@
+"""Variants of a processor: what of a description a plan puts something else in the place of.
+
+A path names a value as ``section/key``; elements of lists (``queues``, ``units``) go by their name, and ``*`` stands for all of them. ``data_cache``,
+``instruction_cache`` and ``first_caches`` (both) stand for the caches that the description calls so. ``x4`` is four times what is there.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from dpubench.errors import nearest
+from dpubench.plans import quantities as q
+from dpubench.studies.cores.organisations import DERIVED
+from dpubench.studies.cores.plan import BASE, Sweep
+
+_TIMES: Final = re.compile(r"x([0-9]{1,6}(?:\.[0-9]{1,6})?)")
+#: Sections that a description need not have, and that a variant may bring.
+_OPTIONAL: Final = ("dma", "tlbs")
+_FIRST: Final = {"data_cache": ("data_cache",), "instruction_cache": ("instruction_cache",), "first_caches": ("instruction_cache", "data_cache")}
+
+
+class Unfit(ValueError):
+    """A setting that a description has no place for; the message says which and what there is."""
+
+
+def of_sweep(sweep: Sweep, named: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(name, settings) of every variant of ``sweep``: those that it names, each with every combination of what it varies. @raises KeyError"""
+    combinations = list(itertools.product(*([(key, value) for value in values] for key, values in sweep.vary.items())))
+    for name in sweep.variants:
+        fixed = {} if name == BASE else dict(named[name])
+        for combination in combinations:
+            words = [f"{key}={value}" for key, value in combination]
+            yield ", ".join([name, *words] if name != BASE or not words else words), fixed | dict(combination)
+
+
+def applied(processor: Mapping[str, Any], settings: Mapping[str, Any], frame_bytes: int) -> dict[str, Any]:
+    """``processor`` with ``settings`` in it; a DMA agent that is told no size of frames gets ``frame_bytes``. @raises Unfit"""
+    changed = copy.deepcopy(dict(processor))
+    for path, value in settings.items():
+        if path in DERIVED:
+            continue  # organisations.make has seen to it
+        for full in _spelled_out(changed, path):
+            _lay(changed, full, path, value)
+    dma = changed.get("dma")
+    if isinstance(dma, dict) and "dma" in settings:
+        dma.setdefault("frame_bytes", frame_bytes)
+    return changed
+
+
+def _spelled_out(processor: Mapping[str, Any], path: str) -> Iterator[list[str]]:
+    first, *rest = path.split("/")
+    if first in _FIRST and rest:
+        # One cache may be both: it is set once.
+        for name in dict.fromkeys(str(processor[which]) for which in _FIRST[first]):
+            yield ["caches", name, *rest]
+    elif first == "first_caches":
+        for name in dict.fromkeys(str(processor[which]) for which in _FIRST[first]):
+            yield ["caches", name]
+    else:
+        yield [first, *rest]
+
+
+def _lay(at: Any, steps: list[str], path: str, value: Any) -> None:
+    """Puts ``value`` where ``steps`` lead to, below ``at``. @raises Unfit"""
+    step, *rest = steps
+    if isinstance(at, list):
+        found = [element for element in at if step in ("*", element.get("name"))]
+        if not found:
+            raise Unfit(f"{path}: there is nothing called '{step}'{nearest(step, [e['name'] for e in at])}")
+        if not rest:
+            raise Unfit(f"{path}: names a whole element of a list: name a key of it")
+        for element in found:
+            _lay(element, rest, path, value)
+        return
+    if not isinstance(at, dict):
+        raise Unfit(f"{path}: there is a value, and no section, before '{step}'")
+    if not rest:
+        at[step] = _value(at.get(step), value, step, path)
+        return
+    if step not in at:
+        if step not in _OPTIONAL:
+            raise Unfit(f"{path}: the processor has no '{step}'{nearest(step, at)}")
+        at[step] = {}
+    _lay(at[step], rest, path, value)
+
+
+def _value(there: Any, value: Any, key: str, path: str) -> Any:
+    """``32KiB`` as bytes where the key says bytes; ``x4`` of what is there."""
+    if isinstance(value, dict):
+        return {k: _value(there.get(k) if isinstance(there, dict) else None, v, k, path) for k, v in value.items()}
+    if not isinstance(value, str):
+        return value
+    if times := _TIMES.fullmatch(value):
+        if isinstance(there, bool) or not isinstance(there, (int, float)):
+            raise Unfit(f"{path}: {value} is a multiple of what the processor has, and it has no number there")
+        product = there * float(times[1])
+        return round(product) if isinstance(there, int) else product
+    if key.endswith("_bytes") and value[:1].isdigit():
+        try:
+            return q.size_bytes(value)
+        except ValueError as error:
+            raise Unfit(f"{path}: {error}") from None
+    return value

@@ -1,0 +1,100 @@
+"""The report of study ``cores`` in a real browser: figures draw what the points say, labels stand everywhere, downloads hold the same."""
+
+from __future__ import annotations
+
+import csv
+import io
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import arrived, cores_runs
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.ui import Select, WebDriverWait
+
+Open = Callable[[str], Any]
+LABEL = "modelled, general-purpose cores only, no accelerators"
+
+
+def click(driver: Any, element: Any) -> None:
+    driver.execute_script("arguments[0].scrollIntoView({block: 'center'}); arguments[0].click()", element)
+
+
+def figures(driver: Any) -> list[Any]:
+    """All figures, drawn."""
+    found = list(driver.find_elements(By.CSS_SELECTOR, "figure.plot"))
+    driver.execute_script("document.documentElement.style.scrollBehavior='auto'")
+    for figure in found:
+        driver.execute_script("arguments[0].scrollIntoView()", figure)
+        WebDriverWait(driver, 10).until(lambda _d, f=figure: f.find_elements(By.CSS_SELECTOR, ".canvas .main-svg, .canvas .empty"))
+    return found
+
+
+@pytest.mark.parametrize("name", ["cores-lines", "cores-sampled", "cores-paper", "cores-broken"])
+def test_every_figure_is_drawn_with_its_labels_and_numbers(page: Open, name: str) -> None:
+    driver = page(name)
+    found = figures(driver)
+    assert found
+    assert driver.execute_script("return document.documentElement.scrollWidth") <= 1280
+    for figure in found:
+        assert LABEL in figure.find_element(By.CSS_SELECTOR, ".under").text
+        data = driver.execute_script("return arguments[0].querySelector('.canvas').data.map((t) => t.y.length)", figure)
+        click(driver, figure.find_element(By.CSS_SELECTOR, "details.numbers summary"))
+        assert len(figure.find_elements(By.CSS_SELECTOR, "details.numbers tbody tr")) == sum(data)
+
+
+def test_the_answer_is_on_the_first_screen(page: Open) -> None:
+    driver = page("cores-paper")
+    answer = driver.find_element(By.CSS_SELECTOR, ".answer-line")
+    assert "of Crowley et al. 1999" in answer.text and "reproduced" in answer.text
+    assert answer.rect["y"] + answer.rect["height"] < 400
+    assert [e.text for e in driver.find_elements(By.CSS_SELECTOR, ".conditions .label")] == [LABEL, "A64 trace"]
+
+
+def test_cores_are_those_of_the_line_that_was_chosen(page: Open) -> None:
+    driver = page("cores-lines")
+    run = cores_runs()["cores-lines"]
+    choice = Select(driver.find_element(By.CSS_SELECTOR, "select.line-choice"))
+    for i, line in enumerate(("10 Gb/s", "100 Gb/s")):
+        choice.select_by_visible_text(line)
+        shown = [e.text for e in driver.find_elements(By.CSS_SELECTOR, ".lines-table tbody .for-line b") if e.is_displayed()]
+        own = [p for p in run.points if p.step == 1]
+        assert sorted(shown) == sorted(f"{p.lines[i].cores.value}{'*' if p.lines[i].cores.extrapolated else ''}" for p in own if p.lines[i].cores)
+
+
+def test_downloads_hold_what_is_shown(page: Open, downloads: Path) -> None:
+    driver = page("cores-lines")
+    figure = figures(driver)[0]
+    click(driver, figure.find_element(By.CSS_SELECTOR, "[data-figure-format='csv']"))
+    rows = list(csv.DictReader(io.StringIO(arrived(downloads, ".csv").read_text())))
+    points = {p.id: p for p in cores_runs()["cores-lines"].points}
+    assert len(rows) == 12
+    for row in rows:
+        gbps = points[row["point"]].line_gbps
+        assert gbps is not None and float(row["Gb/s"]) == pytest.approx(gbps.value, rel=1e-5) and LABEL in row["labels"]
+    click(driver, figure.find_element(By.CSS_SELECTOR, "[data-figure-format='svg']"))
+    drawn = arrived(downloads, ".svg").read_text()
+    ET.fromstring(drawn)
+    assert LABEL in drawn
+    click(driver, driver.find_element(By.CSS_SELECTOR, "[data-table='tex']"))
+    tex = arrived(downloads, ".tex").read_text()
+    assert LABEL in tex and "Simulated with dpubench" in tex
+
+
+def test_the_table_of_all_points_is_whole(page: Open, downloads: Path) -> None:
+    driver = page("cores-broken")
+    details = driver.find_element(By.CSS_SELECTOR, "details.all-points")
+    click(driver, details.find_element(By.CSS_SELECTOR, "summary"))
+    run = cores_runs()["cores-broken"]
+    WebDriverWait(driver, 10).until(lambda _d: len(details.find_elements(By.CSS_SELECTOR, "tbody tr")) == len(run.points))
+    assert "it crashed" in details.text
+    click(driver, details.find_element(By.CSS_SELECTOR, "[data-points-format='csv']"))
+    assert len(list(csv.DictReader(io.StringIO(arrived(downloads, ".csv").read_text())))) == len(run.points)
+
+
+def test_names_from_a_run_do_nothing(page: Open) -> None:
+    driver = page("cores-evil")
+    figures(driver)
+    assert driver.execute_script("return document.images.length") == 0

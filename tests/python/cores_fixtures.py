@@ -1,0 +1,202 @@
+"""Plans, catalogs and scripted outcomes of study ``cores``: what the simulator would say, made of numbers that a test chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from dpubench.cores import models
+from dpubench.errors import PlanError
+from dpubench.inputs import Resolved
+from dpubench.plans.load import Where, parse_plan, plan_text
+from dpubench.results.model import Interval
+from dpubench.studies.cores import carry, outcomes
+from dpubench.studies.cores.expand import Cell, Expansion, expand
+from dpubench.studies.cores.model import PointSummary, RunSummary
+from dpubench.studies.cores.outcomes import OutcomesWriter
+from dpubench.studies.cores.plan import Plan
+from dpubench.studies.cores.summary import summaries
+from dpubench.studies.cores.use import Use
+
+#: A run of two kernels on two models, one of them not A64: frames and IMIX, one core and all.
+LINES = """
+study: cores
+plan: lines
+target: [model:neoverse-n1, model:xeon-e5-2620v3]
+kernels:
+  - {name: lookup, operator: lpm, engine: patricia}
+  - {name: md5, operator: md5}
+frame_sizes: [64B, 1518B, imix]
+lines: [10Gb/s, 100Gb/s]
+messages: 64
+exact: true
+warm_up: 0%
+sweeps:
+  - {name: lines, title: Lines, steps: [1, 2]}
+"""
+
+#: The paper's grid for both kernels, with one variant of each kind of sweep.
+PAPER = """
+study: cores
+plan: small-paper
+target: [model:alpha21264-1999]
+kernels:
+  - {name: lookup, operator: lpm, engine: patricia, params: {prefixes: 1000}, messages: 70, frames: [64B]}
+  - {name: md5, operator: md5, messages: 70, frames: [1500B]}
+mixes: {both: [lookup, md5]}
+claims: {lookup: [lookup], md5: [md5]}
+lines: [100Mb/s, 1Gb/s, 10Gb/s]
+line_overhead: 0B
+exact: true
+warm_up: 0%
+variants:
+  perfect: {branches: {predictor: perfect}}
+sweeps:
+  - {name: caches, kernels: [lookup, md5], organisation: superscalar, clocks: [500MHz],
+     vary: {first_caches/size_bytes: [8KiB, 32KiB], first_caches/ways: [1, 2]}}
+  - {name: superscalar, kernels: [lookup, md5], organisation: superscalar, steps: [1, 2, 3, 4, 5, 6, 7],
+     clocks: [100MHz, 200MHz, 300MHz, 400MHz, 500MHz]}
+  - {name: fgmt, kernels: [lookup, md5], organisation: fgmt, steps: [1, 2, 3, 4, 5, 6, 7], clocks: [100MHz, 200MHz, 300MHz, 400MHz, 500MHz]}
+  - {name: smt, kernels: [lookup, md5], organisation: smt, steps: [1, 2, 3, 4, 5, 6, 7], clocks: [100MHz, 200MHz, 300MHz, 400MHz, 500MHz],
+     variants: [base, perfect]}
+  - {name: both, kernels: [both], organisation: smt, steps: [2, 3], clocks: [500MHz]}
+"""
+
+
+def operators() -> list[dict[str, Any]]:
+    """A catalog: look-ups, a digest, and what takes large messages only."""
+
+    def engine(name: str, reason: str = "") -> dict[str, Any]:
+        return {"name": name, "available": not reason, "reason": reason}
+
+    def parameter(name: str, default: str, **more: Any) -> dict[str, Any]:
+        return {"name": name, "default": default, "is_mode": False, **more}
+
+    return [
+        {
+            "name": "lpm", "reference_engine": "portable", "inputs": [], "default_burst": 32,
+            "engines": [engine("portable"), engine("patricia"), engine("dpdk-lpm", "librte_lpm.so: not found")],
+            "parameters": [parameter("lookup", "bulk"), parameter("prefixes", "0")],
+        },
+        {
+            "name": "md5", "reference_engine": "portable", "inputs": [], "default_burst": 32, "engines": [engine("portable"), engine("openssl")],
+            "parameters": [parameter("size", "1024", unit="B", min=1, max=65536)],
+        },
+        {
+            "name": "tcp_segment", "reference_engine": "portable", "inputs": [{"name": "capture", "only_with": {"variant": "copy"}}],
+            "default_burst": 32, "engines": [engine("portable")],
+            "parameters": [parameter("variant", "zero_copy"), parameter("size", "8960", unit="B", min=1480, max=65475)],
+        },
+    ]  # fmt: skip
+
+
+def plan_of(text: str) -> Plan:
+    plan, _ = parse_plan(text, "p.yaml")
+    assert isinstance(plan, Plan)
+    return plan
+
+
+def expanded(text: str) -> Expansion:
+    plan, lines = parse_plan(text, "p.yaml")
+    assert isinstance(plan, Plan)
+    return expand(plan, operators(), Where("p.yaml", lines))
+
+
+def problems(text: str) -> list[str]:
+    """What is wrong with a plan, a line each."""
+    try:
+        expanded(text)
+    except PlanError as error:
+        return str(error).splitlines()
+    return []
+
+
+# --------------------------------------------------------------------------- what a simulator would say
+
+
+def result(cell: Cell, cycles_per_burst: float, *, bursts: int = 70, instructions_per_burst: int = 100, misses: float = 0.001) -> dict[str, Any]:
+    """The ``result`` event of a simulation whose contexts all need so many cycles for each of ``bursts``."""
+    number = cell.cores * cell.contexts
+    cycles, instructions = round(cycles_per_burst * bursts), instructions_per_burst * bursts
+    context = {
+        "cycles": cycles, "instructions": instructions, "messages": bursts, "branches": instructions // 5, "conditional_branches": instructions // 6,
+        "mispredicted": instructions // 100, "late_targets": 0, "loads": instructions // 4, "stores": instructions // 10, "forwarded_loads": 0,
+        "ipc": instructions / cycles, "messages_per_s": bursts / cycles * cell.clock_mhz * 1e6,
+        "kinds": {"integer": instructions // 2, "load": instructions // 4, "store": instructions // 10, "branch": instructions // 5},
+        "stall_cycles": {"fetch": cycles // 10},
+        "message_cycles": {"every": 1, "cycles": [round((i + 0.05 * (i % 2)) * cycles_per_burst) for i in range(bursts + 1)]},
+        "trace": {"kernel": cell.kernel, "cpu": "neoverse-n1", "program_digest": "0" * 64},
+    }  # fmt: skip
+    accesses = instructions * number
+    caches = {
+        name: {"accesses": accesses, "misses": round(accesses * misses), "late": 0, "write_backs": 0, "prefetches": 0, "prefetch_hits": 0}
+        for name, cache in cell.processor["caches"].items() if not cache.get("ideal")
+    }  # fmt: skip
+    return {
+        "event": "result", "group": cell.id, "modelled": True, "processor": cell.processor["name"], "clock_mhz": cell.clock_mhz, "cycles": cycles,
+        "instructions": instructions * number, "unknown_share": 0.0, "messages_per_s": context["messages_per_s"] * number, "caches": caches,
+        "memory": {"reads": 1}, "tlbs": {"instruction": {"accesses": 0}, "data": {"accesses": 0}}, "contexts": [dict(context) for _ in range(number)],
+    }  # fmt: skip
+
+
+#: (cycles of a burst of one context) of a simulation, or why it fails.
+Script = Callable[[Cell], float | str]
+
+
+def ideal(cell: Cell) -> float | str:
+    """As the paper has it: linear in clock and contexts; superscalar lookup gains up to six unit sets, MD5 up to three; FGMT as superscalar."""
+    sets = cell.step
+    useful = {"lookup": min(sets, 6), "md5": min(sets, 3)}.get(cell.kernel, 1)
+    one = {"lookup": 67.0, "md5": 18500.0}.get(cell.kernel, 100.0)
+    if cell.organisation == "superscalar":
+        return one / (1 + 0.2 * (useful - 1))
+    if cell.organisation == "fgmt":
+        return one / (1 + 0.2 * (useful - 1)) * cell.contexts  # a context has its share of the cycles
+    return one
+
+
+def write_run(folder: Path, text: str, script: Script, *, name: str = "run", status: str = "complete") -> Path:
+    """A run directory whose simulations came out as ``script`` says."""
+    plan, expansion = plan_of(text), expanded(text)
+    instructions = {"lookup": 100, "md5": 9000}
+    with OutcomesWriter.create(folder, name, exact=True) as writer:
+        record = carry.new_record(name, plan, expansion, Resolved())
+        writer.write_plan(plan_text(plan))
+        file = writer.begin_round(0)
+        for cell in expansion.cells.values():
+            came = script(cell)
+            made = None if isinstance(came, str) else result(cell, came, instructions_per_burst=instructions.get(cell.kernel, 100))
+            file.write(outcomes.kept(cell.id, made, came if isinstance(came, str) else "", cached=False))
+            if isinstance(came, str):
+                record["failures"].append({"phase": "simulate", "message": came, "group": cell.id})
+        record["rounds"].append({"number": 0, "outcomes": file.finish()})
+        record["status"] = status
+        writer.write_record(record)
+    return folder / name
+
+
+def run_of(folder: Path, text: str, script: Script = ideal, name: str = "run") -> RunSummary:
+    """The same, analysed."""
+    (found,) = summaries(write_run(folder, text, script, name=name))
+    return found
+
+
+# --------------------------------------------------------------------------- points of claims
+
+
+def point(
+    kernel: str, organisation: str, step: int, clock_mhz: float, rate: float, *, ipc: float = 1.0, variant: str = "base", frame: str = "", **more: Any
+) -> PointSummary:  # fmt: skip
+    """A point as claims see it."""
+    size = frame or ("64" if kernel.startswith("lookup") else "1500")
+    return PointSummary(
+        id=f"{kernel}/{size}/{organisation}-{step}/{clock_mhz:g}/{variant}", configuration="c", kernel=kernel, operators=["o"], engines=["e"],
+        params={}, frame=size, frame_bytes=float(size), model="alpha21264-1999", organisation=organisation, step=step, unit_sets=step, cores=1,
+        contexts=1 if organisation == "superscalar" else step, clock_mhz=clock_mhz, variant=variant, settings=dict(more.pop("settings", {})),
+        sweeps=["s"], labels=list(models.load("alpha21264-1999").labels), messages_per_s=Interval(rate, float("nan"), float("nan")), ipc=ipc, **more,
+    )  # fmt: skip
+
+
+def uses_of(text: str) -> dict[str, Use]:
+    return expanded(text).uses

@@ -1,0 +1,314 @@
+"""Runs of study ``cores``: real simulations of small traces, interruption and resumption, failures, what is kept and what is told."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from cores_fixtures import LINES, PAPER, operators, run_of, write_run
+from dpubench import schemas, studies, traces
+from dpubench.cores import sweep
+from dpubench.cores.kernels import Kernel, NotTraced, Trace
+from dpubench.errors import Interrupted, NothingRan, UserError
+from dpubench.plans.load import Where, parse_plan
+from dpubench.results.query import query
+from dpubench.results.store import RunDirectory
+from dpubench.studies.cores import carry, execute, outcomes
+from dpubench.studies.cores.plan import Plan
+from dpubench.studies.cores.summary import summaries
+
+ROOT = Path(__file__).resolve().parents[2]
+
+#: Ten processors for a trace of a thousand messages; one organisation is not the model's own.
+SMALL = """
+study: cores
+plan: small
+target: [model:alpha21264-1999]
+kernels: [{name: lookup, operator: lpm, messages: 1000}, {name: md5, operator: md5, messages: 1000, frames: [64B]}]
+frame_sizes: [64B]
+lines: [100Mb/s, 1Gb/s]
+exact: true
+warm_up: 0%
+comparisons: false
+sweeps:
+  - {name: smt, organisation: smt, steps: [1, 2, 3], clocks: [100MHz]}
+  - {name: superscalar, organisation: superscalar, steps: [1, 4], clocks: [100MHz]}
+"""
+
+
+class Arm:
+    """Programs whose kernels are all the same loop of tests/cores/loop.S."""
+
+    def catalog(self) -> dict[str, Any]:
+        return {"catalog": {"operators": operators()}}
+
+
+@pytest.fixture(scope="module")
+def loop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A trace of 1000 messages of four dependent additions, a subtraction and a branch."""
+    folder = tmp_path_factory.mktemp("loop")
+    subprocess.run(["aarch64-linux-gnu-as", "-o", folder / "loop.o", ROOT / "tests/cores/loop.S"], check=True, timeout=60)
+    subprocess.run(["aarch64-linux-gnu-ld", "-static", "-o", folder / "loop", folder / "loop.o"], check=True, timeout=60)
+    return traces.capture(folder / "loop", [], folder / "trace").folder
+
+
+@pytest.fixture
+def traced(loop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """Kernels are traced to the loop; the mapping that is returned says which fail, by operator."""
+    failing: dict[str, str] = {}
+
+    def trace_all(kernels: Sequence[Kernel], *_: Any, **__: Any) -> Iterator[tuple[Kernel, Trace | UserError]]:
+        for kernel in kernels:
+            if kernel.operator in failing:
+                yield kernel, NotTraced(failing[kernel.operator])
+            else:
+                yield kernel, Trace(loop, kernel, "d" * 64, 1000, 1, 64_000, 16_000)
+
+    monkeypatch.setattr(carry.ArmPrograms, "found", Arm)
+    monkeypatch.setattr(execute, "trace_all", trace_all)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return failing
+
+
+def run(folder: Path, text: str = SMALL, **request: Any) -> int:
+    plan, lines = parse_plan(text, "p.yaml")
+    assert isinstance(plan, Plan)
+    return carry.run(plan, Where("p.yaml", lines), studies.Request(name="r", results=folder, **request))
+
+
+def after(number: int, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """SIGINT reaches this process when ``number`` simulations are done. Returns what undoes it."""
+    real = sweep.simulate
+
+    def simulate(*arguments: Any, **words: Any) -> Iterator[sweep.Outcome]:
+        for done, outcome in enumerate(real(*arguments, **words), 1):
+            yield outcome
+            if done == number:
+                os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(sweep, "simulate", simulate)
+    return lambda: monkeypatch.setattr(sweep, "simulate", real)
+
+
+# --------------------------------------------------------------------------- whole runs
+
+
+def test_a_run_simulates_every_configuration_and_says_what_it_sustains(
+    traced: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(tmp_path) == 0
+    record = RunDirectory(tmp_path / "r").record()
+    assert not schemas.fault("run", record)
+    assert (record["status"], record["study"], record["target"]) == ("complete", "cores", "model:alpha21264-1999")
+    assert record["rounds"] == [{"number": 0, "outcomes": 10}]
+    (analysed,) = summaries(tmp_path / "r")
+    points = {p.id: p for p in analysed.points}
+    one = points["lookup/64/alpha21264-1999/smt-1/100MHz/base"]
+    assert one.cycles_per_message is not None and one.messages_per_s is not None and one.line_gbps is not None
+    # Six integer instructions a message, four of them a chain: six cycles on one unit, four on four. A second context has a unit of its own.
+    assert one.cycles_per_message.value == pytest.approx(6, rel=0.05)
+    wide = points["lookup/64/alpha21264-1999/superscalar-4/100MHz/base"].cycles_per_message
+    assert wide is not None and wide.value == pytest.approx(4, rel=0.05)
+    assert one.messages_per_s.value == pytest.approx(100e6 / one.cycles_per_message.value, rel=0.01)
+    assert one.line_gbps.value == pytest.approx(one.messages_per_s.value * 8e-9 * 84)
+    three = points["lookup/64/alpha21264-1999/smt-3/100MHz/base"]
+    assert three.messages_per_s is not None and three.messages_per_s.value == pytest.approx(3 * one.messages_per_s.value, rel=0.1)
+    assert [line.sustains for line in one.lines] == ["yes", "yes"]
+    told = capsys.readouterr().out
+    assert "modelled, general-purpose cores only, no accelerators; A64 trace" in told
+    assert (tmp_path / "r" / "report.html").is_file()
+    assert pq.read_table(tmp_path / "r" / "rounds" / "0000.parquet").num_rows == 10
+
+
+def test_the_same_run_gives_the_same_cycles_in_parallel_and_from_the_cache(traced: dict[str, str], tmp_path: Path) -> None:
+    assert run(tmp_path / "one", SMALL + "processes: 1\n") == 0
+    assert run(tmp_path / "cached") == 0
+    cached = outcomes.read(tmp_path / "cached" / "r")
+    assert all(outcome["cached"] for outcome in cached.values())
+    os.environ["XDG_CACHE_HOME"] = str(tmp_path / "other")  # undone with the fixture's own
+    assert run(tmp_path / "two", SMALL + "processes: 2\n") == 0
+    one, two = (outcomes.read(tmp_path / name / "r") for name in ("one", "two"))
+    assert not any(outcome["cached"] for outcome in two.values())
+    for other in (two, cached):
+        assert {name: o["result"] for name, o in one.items()} == {name: o["result"] for name, o in other.items()}
+
+
+def test_sampling_gives_intervals_that_hold_what_the_whole_trace_says(traced: dict[str, str], tmp_path: Path) -> None:
+    assert run(tmp_path / "exact") == 0
+    assert run(tmp_path / "sampled", SMALL.replace("exact: true", "exact: false\nsample: {share: 50%, every: 31, measured: 15}")) == 0
+    exact, sampled = ({p.id: p for p in summaries(tmp_path / name / "r")[0].points} for name in ("exact", "sampled"))
+    for name, point in sampled.items():
+        whole = exact[name].messages_per_s
+        assert point.sampled and point.messages_per_s is not None and whole is not None
+        assert point.messages_per_s.low <= point.messages_per_s.value <= point.messages_per_s.high
+        assert point.messages_per_s.value == pytest.approx(whole.value, rel=0.1)
+        assert point.instructions < exact[name].instructions
+
+
+def test_a_dry_run_says_what_would_be_simulated_and_makes_nothing(traced: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(tmp_path, dry_run=True) == 0
+    told = capsys.readouterr().out
+    assert "2 traces, 10 simulations (whole traces), 10 points" in told and not list(tmp_path.glob("r"))
+    assert run(tmp_path, dry_run=True, as_json=True) == 0
+    assert len(json.loads(capsys.readouterr().out)["configurations"]) == 10
+
+
+# --------------------------------------------------------------------------- interruption
+
+
+def test_an_interrupted_run_keeps_what_is_done_and_goes_on(traced: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    undo = after(3, monkeypatch)
+    with pytest.raises(Interrupted, match=r"of 10 simulations are kept in .*; continue with `dpubench resume"):
+        run(tmp_path, SMALL + "processes: 1\n")
+    found = RunDirectory(tmp_path / "r")
+    assert found.record()["status"] == "interrupted"
+    assert not schemas.fault("run", found.record())
+    before = outcomes.read(found.path)
+    assert 3 <= len(before) < 10
+    (halfway,) = summaries(found.path)
+    assert sum(p.failure == "not simulated: the run ended before its turn" for p in halfway.points) == 10 - len(before)
+    undo()
+    assert carry.resume(found, studies.Request()) == 0
+    record = found.record()
+    assert record["status"] == "complete"
+    assert sum(entry["outcomes"] for entry in record["rounds"]) == 10
+    after_all = outcomes.read(found.path)
+    assert {name: after_all[name] for name in before} == before  # nothing twice, nothing lost
+    with pytest.raises(UserError, match="is complete: nothing is left to resume"):
+        carry.resume(found, studies.Request())
+
+
+def test_lines_of_a_round_that_was_cut_off_count(traced: dict[str, str], tmp_path: Path) -> None:
+    path = write_run(tmp_path, SMALL, lambda _cell: 4.0, status="running")
+    whole = pq.read_table(path / "rounds" / "0000.parquet").to_pylist()
+    kept = [outcomes.kept(row["configuration"], json.loads(row["result"]), row["failure"], cached=row["cached"]) for row in whole[:4]]
+    (path / "rounds" / "0000.parquet").unlink()
+    (path / "rounds" / "0000.ndjson").write_text("".join(json.dumps(row) + "\n" for row in kept) + '{"event":"outcome","config')
+    assert len(outcomes.read(path)) == 4
+    assert carry.resume(RunDirectory(path), studies.Request()) == 0
+    after_all = outcomes.read(path)
+    assert len(after_all) == 10
+    # What the killed process had is what it was; the rest was simulated.
+    assert [after_all[row["configuration"]]["result"]["cycles"] for row in kept] == [280] * 4
+
+
+def test_a_run_that_another_version_would_make_otherwise_is_not_gone_on_with(traced: dict[str, str], tmp_path: Path) -> None:
+    path = write_run(tmp_path, SMALL, lambda _cell: 4.0, status="interrupted")
+    record = json.loads((path / "run.json").read_text())
+    record["configurations"][0]["processor_digest"] = "0" * 64
+    (path / "run.json").write_text(json.dumps(record))
+    with pytest.raises(UserError, match="makes other processors of the plan's models than the run began with: start anew with"):
+        carry.resume(RunDirectory(path), studies.Request())
+
+
+# --------------------------------------------------------------------------- failures
+
+
+def test_a_kernel_that_cannot_be_traced_fails_and_leaves_the_other(traced: dict[str, str], tmp_path: Path) -> None:
+    traced["md5"] = "md5, portable: has no trace: the program crashed"
+    assert run(tmp_path) == 1
+    record = RunDirectory(tmp_path / "r").record()
+    assert not schemas.fault("run", record)
+    assert record["failures"] == [{"phase": "trace", "message": traced["md5"], "group": "md5/64"}]
+    (analysed,) = summaries(tmp_path / "r")
+    failed = [p for p in analysed.points if p.failure]
+    assert {p.kernel for p in failed} == {"md5"} and len(failed) == 5
+    assert failed[0].failure == f"no trace of md5/64: {traced['md5']}"
+
+
+def test_a_failed_run_can_be_gone_on_with(traced: dict[str, str], tmp_path: Path) -> None:
+    traced |= {"md5": "crashed", "lpm": "crashed"}
+    with pytest.raises(NothingRan, match="nothing could be simulated: crashed"):
+        run(tmp_path)
+    found = RunDirectory(tmp_path / "r")
+    assert found.record()["status"] == "failed"
+    traced.clear()
+    assert carry.resume(found, studies.Request()) == 0
+    assert found.record()["failures"] == []
+
+
+def test_a_processor_that_the_simulator_refuses_is_a_failure_of_its_own(traced: dict[str, str], tmp_path: Path) -> None:
+    text = SMALL.replace("sweeps:", "variants: {broken: {first_caches/ways: 0}}\nsweeps:") + "  - {name: b, variants: [broken], kernels: [lookup]}\n"
+    assert run(tmp_path, text) == 1
+    (failure,) = RunDirectory(tmp_path / "r").record()["failures"]
+    assert failure["phase"] == "simulate" and "ways" in failure["message"]
+    assert failure["group"] == "lookup/any/alpha21264-1999/described-1/500MHz/broken"
+
+
+def test_nothing_to_trace_is_said_before_a_run_is_made(traced: dict[str, str], tmp_path: Path) -> None:
+    with pytest.raises(NothingRan, match="nothing that was asked for can be traced: librte_lpm"):
+        run(tmp_path, "study: cores\ntarget: model:neoverse-n1\nkernels: [lpm/dpdk-lpm]\n")
+    assert not (tmp_path / "r").exists()
+
+
+# --------------------------------------------------------------------------- analysis
+
+
+def test_every_scripted_point_follows_from_its_simulation(tmp_path: Path) -> None:
+    run = run_of(tmp_path, LINES, lambda cell: {"any": 100.0, "64": 200.0, "594": 600.0, "1518": 1600.0}[cell.frame] * cell.cores**0.5)
+    points = {p.id: p for p in run.points}
+    clock = next(m.clock_mhz for m in run.models if m.name == "neoverse-n1")
+    lookup = points[f"lookup/1518/neoverse-n1/described-1/{clock:g}MHz/base"]
+    assert lookup.messages_per_s is not None and lookup.line_gbps is not None
+    assert lookup.messages_per_s.value == pytest.approx(clock * 1e6 / 100)
+    assert lookup.line_gbps.value == pytest.approx(clock * 1e6 / 100 * 8e-9 * 1538)
+    imix = points[f"md5/imix/neoverse-n1/described-1/{clock:g}MHz/base"]
+    mean = (7 * 200 + 4 * 600 + 1600) / 12
+    assert imix.composed and imix.messages_per_s is not None and imix.cycles_per_message is not None and imix.line_gbps is not None
+    assert imix.messages_per_s.value == pytest.approx(clock * 1e6 / mean) and imix.cycles_per_message.value == pytest.approx(mean)
+    assert imix.line_gbps.value == pytest.approx(clock * 1e6 / mean * 8e-9 * (4342 / 12 + 20))
+    # Two cores are 1.41 times one: what a line of 100 Gb/s needs goes by that.
+    small = points[f"lookup/64/neoverse-n1/described-1/{clock:g}MHz/base"]
+    together = points[f"lookup/64/neoverse-n1/described-2/{clock:g}MHz/base"].line_gbps
+    cores = small.lines[1].cores
+    assert together is not None and cores is not None
+    assert (cores.simulated, cores.value) == (2, -(-100 // (together.value / 2)) if together.value < 100 else 2)
+    assert "A64 trace" in points[next(name for name in points if "xeon" in name)].labels
+    assert run.labels == ["modelled, general-purpose cores only, no accelerators"]
+
+
+def test_a_mix_says_what_each_kernel_has(tmp_path: Path) -> None:
+    run = run_of(tmp_path, PAPER)
+    point = next(p for p in run.points if p.kernel == "both" and p.step == 3)
+    assert [(s.kernel, s.contexts, s.frame_bytes) for s in point.shares] == [("lookup", 2, 64.0), ("md5", 1, 1500.0)]
+    assert point.line_gbps is not None
+    assert point.line_gbps.value == pytest.approx(sum(s.messages_per_s.value * 8e-9 * s.frame_bytes for s in point.shares))
+
+
+def test_points_can_be_queried(tmp_path: Path) -> None:
+    path = write_run(tmp_path, LINES, lambda _cell: 100.0)
+    rows = query([path], "SELECT kernel, max(line_gbps) AS most FROM points WHERE organisation = 'described' GROUP BY kernel ORDER BY kernel")
+    assert [row["kernel"] for row in rows] == ["lookup", "md5"] and all(row["most"] > 0 for row in rows)
+    (row,) = query([path], "SELECT label, study, points FROM runs")
+    assert (row["study"], row["label"]) == ("cores", "modelled, general-purpose cores only, no accelerators")
+
+
+def test_a_run_of_another_shape_is_told(tmp_path: Path) -> None:
+    path = write_run(tmp_path, LINES, lambda _cell: 100.0)
+    record = json.loads((path / "run.json").read_text())
+    del record["models"]
+    (path / "run.json").write_text(json.dumps(record))
+    with pytest.raises(UserError, match=r"does not follow dpubench.run/1 of study cores"):
+        summaries(path)
+
+
+def test_a_model_is_set_beside_what_was_published_of_its_processor(traced: dict[str, str], tmp_path: Path) -> None:
+    text = "study: cores\ntarget: model:neoverse-n1\nkernels: [{operator: lpm, messages: 1000}]\nexact: true\n"
+    assert run(tmp_path, text) == 0
+    (analysed,) = summaries(tmp_path / "r")
+    compared = {what: (value, ours, error) for what, value, _, ours, error in analysed.models[0].comparisons}
+    # Generated reads are simulated; of kernels that the catalog has not there is no figure.
+    value, ours, error = compared["reads at random in 128 KiB, beyond the first level"]
+    assert value.endswith(" ns") and float(ours.removesuffix(" ns")) == pytest.approx(float(value.removesuffix(" ns")), rel=0.2)
+    assert error.endswith(" %")
+    assert compared["AES-128-CBC encryption"][1:] == ("", "")
+    assert not list((tmp_path / "cache/dpubench/traces").glob(".reads-*"))
+    record = RunDirectory(tmp_path / "r").record()
+    assert not schemas.fault("run", record)
