@@ -11,7 +11,7 @@ from typing import Any
 
 from dpubench.studies.cores.expand import Cell
 from dpubench.studies.cores.plan import Plan
-from dpubench.studies.cores.use import Use
+from dpubench.studies.modelled.use import Use
 
 #: Where a context has fewer samples than these it is not sampled: too few for an interval.
 LEAST_SAMPLES = 10
