@@ -94,6 +94,16 @@ BufferSet::BufferSet(const Work& work, std::size_t count, std::uint32_t burst, s
   for (std::size_t i = 0; i < bursts_.size(); ++i) poison(i);
 }
 
+std::optional<BufferSet::InputRing> BufferSet::input_ring() const {
+  const Slot slot = slot_of(work_.items[0]);
+  const std::size_t stride = slot.in + slot.aux;
+  for (std::size_t i = 0; i < size(); ++i) {
+    if (in_[i] != in_[0] + i * stride) return std::nullopt;
+  }
+  if (stride == 0) return std::nullopt;
+  return InputRing{in_[0], stride, size()};
+}
+
 void BufferSet::poison(std::size_t burst) {
   const std::size_t n = bursts_[burst].n;
   for (std::size_t i = burst * n; i < (burst + 1) * n; ++i) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -42,6 +43,15 @@ class BufferSet {
   [[nodiscard]] std::size_t footprint_bytes() const { return footprint_bytes_; }
   [[nodiscard]] std::vector<Burst>& bursts() { return bursts_; }
   [[nodiscard]] std::size_t item_of(std::size_t buffer) const { return buffer % work_.items.size(); }
+
+  /// Inputs at equal distances.
+  struct InputRing {
+    const std::byte* first;
+    std::size_t stride_bytes;
+    std::size_t count;
+  };
+  /// Where the inputs lie, as a device that writes received packets would be told; none where their sizes differ.
+  [[nodiscard]] std::optional<InputRing> input_ring() const;
 
   /// Overwrites outputs, results, lengths and states of a burst with values that no engine produces by leaving them alone.
   void poison(std::size_t burst);

@@ -273,13 +273,18 @@ bool Group::trace(PointRun& run, std::uint64_t operations) {
     fail(run, "measure", std::string("after what was traced: ") + error.what());
     return false;
   }
-  events_.write({{"event", "traced"},
-                 {"point", run.point->id},
-                 {"group", spec_.id},
-                 {"bursts", bursts},
-                 {"operations", totals.operations},
-                 {"in_bytes", totals.in_bytes},
-                 {"out_bytes", totals.out_bytes}});
+  nlohmann::json event = {{"event", "traced"},
+                          {"point", run.point->id},
+                          {"group", spec_.id},
+                          {"bursts", bursts},
+                          {"operations", totals.operations},
+                          {"in_bytes", totals.in_bytes},
+                          {"out_bytes", totals.out_bytes}};
+  if (const auto ring = buffers_[0]->input_ring()) {
+    const auto address = reinterpret_cast<std::uintptr_t>(ring->first);
+    event["input_ring"] = {{"address", address}, {"stride_bytes", ring->stride_bytes}, {"count", ring->count}};
+  }
+  events_.write(event);
   return true;
 }
 

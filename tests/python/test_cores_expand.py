@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
+
 import pytest
 from cores_fixtures import LINES, PAPER, expanded, plan_of, problems, uses_of
 from dpubench.cores import models
+from dpubench.cores.kernels import Kernel, Trace
 from dpubench.results.model import Interval
 from dpubench.studies.cores import lines, variants
-from dpubench.studies.cores.extents import contexts_of, extent_of
+from dpubench.studies.cores.extents import contexts_of, extent_of, frame_buffers_of
 
 ALPHA = models.load("alpha21264-1999")
 
@@ -136,6 +140,28 @@ def test_a_dma_agent_moves_frames_of_the_kernel() -> None:
     cells = expanded(text).cells
     assert {cell.frame: cell.processor.get("dma", {}).get("frame_bytes") for cell in cells.values()} == {"any": None, "64": 64, "512": 512}
     assert len(expanded(text).points) == 4
+
+
+def test_frames_arrive_where_messages_lie_if_there_is_room() -> None:
+    text = "study: cores\ntarget: model:alpha21264-1999\nkernels: [lpm, md5]\nmixes: {both: [md5, lpm]}\nframe_sizes: [64B]\n"
+    text += "variants: {busy: {dma: {line_rate_gbps: 1, deliver: l2}}}\nsweeps: [{name: s, kernels: [md5, both], organisation: smt, steps: [2], "
+    text += "variants: [base, busy]}]\n"
+    cells = {(cell.kernel, cell.variant): cell for cell in expanded(text).cells.values()}
+    ring = {"address": 4096, "stride_bytes": 64, "count": 8}
+
+    def traces(**of: Mapping[str, int] | None) -> dict[str, Trace]:
+        about = {name: {} if ring is None else {"input_ring": ring} for name, ring in of.items()}
+        return {
+            f"{name}/64" if name == "md5" else name: Trace(Path(name), Kernel(name, "portable"), name, 8, 1, 0, 0, about[name]) for name in about
+        }
+
+    both = traces(md5=ring, lpm={**ring, "address": 8192})
+    assert frame_buffers_of(cells["md5", "busy"], both) == ({**ring, "data_space": 0},)
+    # Spaces are those of the traces in the order in which contexts name them.
+    assert frame_buffers_of(cells["both", "busy"], both) == ({**ring, "data_space": 0}, {**ring, "address": 8192, "data_space": 1})
+    assert frame_buffers_of(cells["both", "busy"], traces(md5=ring, lpm=None)) == ()
+    assert frame_buffers_of(cells["md5", "busy"], traces(md5={**ring, "stride_bytes": 32})) == ()
+    assert frame_buffers_of(cells["md5", "base"], both) == ()
 
 
 @pytest.mark.parametrize(

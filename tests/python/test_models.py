@@ -12,7 +12,8 @@ import pytest
 from conftest import Bench
 from dpubench import programs, schemas
 from dpubench.cores import models, reads
-from dpubench.cores.comparison import UNITS, Comparison, Kernel, Reads, compare
+from dpubench.cores.comparison import UNITS, Comparison, Reads, compare
+from dpubench.cores.kernels import Kernel
 from dpubench.errors import PlanError, UserError
 
 NAMES = ("alpha21264-1999", "cortex-a72-bluefield2", "cortex-a78-bluefield3", "neoverse-n1", "xeon-e5-2620v3")
@@ -277,7 +278,7 @@ def test_kernels_of_comparisons_count_more_than_they_warm_up() -> None:
     with pytest.raises(PlanError, match="of 32 messages 32 warm up: none is left to count"):
         models.parse(text, "small", "small.yaml")
     (comparison,) = models.parse(text.replace("messages: 32", "messages: 33"), "small", "small.yaml").comparisons
-    assert comparison.kernel == Kernel("md5", "portable", (), 64, "resident", 33, 1)
+    assert comparison.kernel == Kernel("md5", "portable", (), 64, "resident", 33, seed=1, burst=1)
     assert comparison.unit == "cycles/B"
 
 
@@ -298,7 +299,7 @@ def test_reads_of_comparisons_give_a_figure_and_its_error(name: str, tmp_path: P
 
 def comparison_of(quantity: str, value: float, *, at_most: bool = False) -> Comparison:
     assert quantity in UNITS
-    kernel = None if quantity.endswith(("_read", "_level")) else Kernel("md5", "portable", (), 100, "resident", 40, 1)
+    kernel = None if quantity.endswith(("_read", "_level")) else Kernel("md5", "portable", (), 100, "resident", 40, seed=1, burst=1)
     return Comparison("it", quantity, value, at_most, "A book", "page 1", "one", None, True, "", kernel, None if kernel else Reads(4096), 32)
 
 

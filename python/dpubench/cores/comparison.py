@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from dpubench.cores.kernels import Kernel
+
 if TYPE_CHECKING:
     from dpubench.cores.models import Model
 
@@ -13,19 +15,6 @@ if TYPE_CHECKING:
 UNITS: Final = {
     "cycles_per_byte": "cycles/B", "cycles_per_read": "cycles", "ns_per_read": "ns", "ns_beyond_first_level": "ns", "data_miss_percent": "%"
 }  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Kernel:
-    """An operator's kernel that gives our figure; the fields are those that kernels are traced by."""
-
-    operator: str
-    engine: str
-    params: tuple[tuple[str, str], ...]
-    message_bytes: int | None
-    footprint: str
-    messages: int
-    seed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +38,7 @@ class Comparison:
     clock_mhz: float | None  #: of that machine, where it decides: ours is modelled at it
     independent: bool  #: whether no figure of the description was taken from this measurement
     note: str
-    kernel: Kernel | None  #: what gives our figure: this,
+    kernel: Kernel | None  #: what gives our figure: this, message by message,
     reads: Reads | None  #: or that
     warm_up_messages: int  #: of a kernel's messages, simulated before counting begins
 

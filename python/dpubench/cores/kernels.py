@@ -64,7 +64,8 @@ class Trace:
     burst: int  #: messages in one of the trace's
     in_bytes: int
     out_bytes: int
-    about: Mapping[str, Any] = field(default_factory=dict)  #: ``input``, ``path`` and ``verified`` as the program said them; ``program``: SHA-256
+    #: ``input``, ``path``, ``verified`` and, where inputs lie at equal distances, ``input_ring`` as the program said them; ``program``: SHA-256
+    about: Mapping[str, Any] = field(default_factory=dict)
 
 
 def trace(kernel: Kernel, inputs: Resolved, arm: ArmPrograms, *, cache: Path, stop: StopRequest | None = None) -> Trace:
@@ -193,6 +194,7 @@ def _record(kernel: Kernel, said: Mapping[str, Event]) -> dict[str, Any]:
         "out_bytes": traced["out_bytes"],
         "about": {
             **{key: prepared[key] for key in ("input", "path", "footprint_bytes") if key in prepared},
+            **{key: traced[key] for key in ("input_ring",) if key in traced},
             "verified": {key: said["verified"][key] for key in ("known_answers", "compared", "how")} if "verified" in said else {},
         },
     }

@@ -21,7 +21,8 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from dpubench.cores.comparison import Comparison, Kernel, Reads
+from dpubench.cores.comparison import Comparison, Reads
+from dpubench.cores.kernels import Kernel
 from dpubench.errors import PlanError, Problem, UserError, nearest
 from dpubench.plans import load as plan_files
 from dpubench.plans import yaml_lines
@@ -350,7 +351,7 @@ class _Note:
 
 def _kernel(part: _Kernel) -> Kernel:
     params = tuple((key, str(value)) for key, value in part.params.items())
-    return Kernel(part.operator, part.engine, params, part.message_bytes, part.footprint, part.messages, part.seed)
+    return Kernel(part.operator, part.engine, params, part.message_bytes, part.footprint, part.messages, part.seed, burst=1)
 
 
 class _Reader:

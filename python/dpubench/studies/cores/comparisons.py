@@ -12,7 +12,7 @@ from typing import Any
 from dpubench.catalog import inputs_of
 from dpubench.cores import reads, sweep
 from dpubench.cores.comparison import Comparison, compare
-from dpubench.cores.kernels import Trace, cache_folder
+from dpubench.cores.kernels import Kernel, Trace, cache_folder
 from dpubench.cores.models import Model
 from dpubench.errors import EnvironmentFault
 from dpubench.studies.modelled.use import Use
@@ -42,11 +42,11 @@ def wanted(models: Mapping[str, Model], operators: Sequence[Mapping[str, Any]]) 
             yield Wanted(which, name, number, comparison, comparison.processor(model), use)
 
 
-def _use(name: str, kernel: Any, entry: Mapping[str, Any]) -> Use:
+def _use(name: str, kernel: Kernel, entry: Mapping[str, Any]) -> Use:
     state = next((e for e in entry["engines"] if e["name"] == kernel.engine), {"available": False, "reason": f"there is no engine {kernel.engine}"})
     full = {str(p["name"]): str(p["default"]) for p in entry["parameters"]} | dict(kernel.params)
     return Use(
-        name, name, kernel.operator, kernel.engine, dict(kernel.params), kernel.message_bytes, kernel.messages, kernel.footprint, 1,
+        name, name, kernel.operator, kernel.engine, dict(kernel.params), kernel.message_bytes, kernel.messages, kernel.footprint, kernel.burst,
         sorted(inputs_of(entry, full)), "" if state["available"] else str(state["reason"]),
     )  # fmt: skip
 

@@ -11,7 +11,7 @@ from dpubench.inputs import Resolved
 from dpubench.progress import Lines
 from dpubench.studies.cores import comparisons
 from dpubench.studies.cores.expand import Cell, Expansion
-from dpubench.studies.cores.extents import contexts_of, extent_of
+from dpubench.studies.cores.extents import contexts_of, extent_of, frame_buffers_of
 from dpubench.studies.cores.plan import Plan
 from dpubench.studies.modelled import outcomes
 from dpubench.studies.modelled.execute import Kept, SimulatedRun
@@ -48,7 +48,10 @@ class Run(SimulatedRun):
 
     def _simulation(self, cell: Cell, traces: Mapping[str, Trace]) -> sweep.Simulation:
         contexts = tuple(sweep.Context(traces[use], skip_messages=skip) for use, skip in contexts_of(cell, self.expansion.uses))
-        return sweep.Simulation(cell.id, cell.processor, contexts, extent_of(cell, self.expansion.uses, self.plan))
+        buffers = frame_buffers_of(cell, traces)
+        if "dma" in cell.processor and not buffers:
+            self._warn("frames-apart", f"{cell.id}: frames arrive in a ring of their own, as the kernel's messages have no room for them", cell.id)
+        return sweep.Simulation(cell.id, cell.processor, contexts, extent_of(cell, self.expansion.uses, self.plan), buffers)
 
     def _compare(self, traces: Mapping[str, Trace]) -> None:
         """Sets each model beside what was published of its processor; what comes out stands in the record."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dpubench.cores.kernels import Trace
 from dpubench.studies.cores.expand import Cell
 from dpubench.studies.cores.plan import Plan
 from dpubench.studies.modelled.use import Use
@@ -49,3 +50,18 @@ def extent_of(cell: Cell, uses: Mapping[str, Use], plan: Plan) -> dict[str, Any]
     warm_up = int(simulated * plan.warm_up)
     sampled = {"every": every, "measured": measured} if every > 1 else {}
     return {"warm_up_messages": warm_up, "messages": simulated - warm_up, **sampled, **repeat}
+
+
+def frame_buffers_of(cell: Cell, traces: Mapping[str, Trace]) -> tuple[Mapping[str, int], ...]:
+    """Where the frames of a DMA agent arrive: in the messages' own buffers, of each kernel in its address space.
+
+    None where there is no agent, or where a frame has no room between the beginnings of two messages: the agent has a ring of its own then.
+    """
+    if "dma" not in cell.processor:
+        return ()
+    frame_bytes = int(cell.processor["dma"]["frame_bytes"])
+    rings = [traces[use].about.get("input_ring") for use in dict.fromkeys(cell.uses)]
+    if any(ring is None or ring["stride_bytes"] < frame_bytes for ring in rings):
+        return ()
+    # Spaces are numbered in the order in which contexts name traces.
+    return tuple({**ring, "data_space": space} for space, ring in enumerate(rings) if ring is not None)

@@ -151,6 +151,11 @@ class SimulatedRun(abc.ABC):
             self.record["failures"].append(entry)
             self._display.note(f"failed: {group or 'the run'}: {message}")
 
+    def _warn(self, code: str, message: str, group: str) -> None:
+        entry = {"code": code, "message": message, "group": group}
+        if entry not in self.record["warnings"]:
+            self.record["warnings"].append(entry)
+
     def _spent_s(self) -> float:
         return self._spent_before + time.monotonic() - self._begun
 
