@@ -112,10 +112,20 @@ def nearest(hull: Floats, point: Floats) -> Nearest:
 
 
 def inside(hull: Floats, points: Floats) -> Bools:
-    """:func:`is_inside` of each of ``points``, shape (points, characteristics)."""
-    # What is outside the box around a hull is outside the hull.
-    within = ((points >= hull.min(axis=0) - TOLERANCE) & (points <= hull.max(axis=0) + TOLERANCE)).all(axis=1)
-    return np.array([bool(w) and is_inside(hull, point) for w, point in zip(within, points, strict=True)], dtype=bool)
+    """:func:`is_inside` of each of ``points``, shape (points, characteristics).
+
+    The nearest mixture is found much faster, and decides nearly always: what it is off bounds the program's optimum, the sum over the
+    characteristics, from both sides.
+    """
+    return np.array([_is_inside(hull, point) for point in points], dtype=bool)
+
+
+def _is_inside(hull: Floats, point: Floats) -> bool:
+    off = nearest(hull, point)
+    if np.abs(off.beyond).sum() <= TOLERANCE / 2:
+        return True
+    # A mixture whose sum is below the tolerance would be nearer than that.
+    return False if off.distance > 2 * TOLERANCE else is_inside(hull, point)
 
 
 def leave_one_out(hull: Floats, owners: Sequence[str], points: Floats, within: Bools) -> dict[str, Bools]:
