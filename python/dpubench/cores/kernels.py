@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from dpubench import programs
 from dpubench.catalog import inputs_of
@@ -111,7 +111,20 @@ def trace_all(
     return _capture.all_of(kernels, one, processes=processes, stop=stop, tell=tell)
 
 
-def _complete(kernel: Kernel, arm: ArmPrograms) -> Kernel:
+class Catalogued(Protocol):
+    """Programs that say what they have."""
+
+    def operator(self, name: str) -> dict[str, Any]:
+        """The catalog's entry. @raises UserError with the nearest name"""
+
+
+def job_of(kernel: Kernel, inputs: Resolved, known: Catalogued) -> bytes:
+    """The job by which the program for operators verifies ``kernel`` and runs its messages once. @raises as :func:`trace`"""
+    plain = _complete(kernel, known)
+    return _job(plain, {kind: [str(file) for file in files] for kind, files in _files(plain, inputs, known).items()})
+
+
+def _complete(kernel: Kernel, arm: Catalogued) -> Kernel:
     """``kernel`` with every parameter and the burst spelt out, and nothing in it that decides nothing. @raises UserError"""
     operator = arm.operator(kernel.operator)
     parameters = {entry["name"]: entry for entry in operator["parameters"]}
@@ -136,7 +149,7 @@ def _complete(kernel: Kernel, arm: ArmPrograms) -> Kernel:
     return replace(kernel, params=tuple(sorted(held.items())), message_bytes=None, burst=burst)
 
 
-def _files(kernel: Kernel, inputs: Resolved, arm: ArmPrograms) -> dict[str, list[Path]]:
+def _files(kernel: Kernel, inputs: Resolved, arm: Catalogued) -> dict[str, list[Path]]:
     """Kind -> files that ``kernel``, which is complete, reads. @raises UserError when one is missing"""
     files = {}
     for kind in sorted(inputs_of(arm.operator(kernel.operator), dict(kernel.params))):

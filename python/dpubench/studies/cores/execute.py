@@ -26,13 +26,13 @@ class Run(SimulatedRun):
         self, writer: OutcomesWriter, plan: Plan, expansion: Expansion, record: dict[str, Any], files: Resolved, arm: ArmPrograms,
         stop: StopRequest, display: Lines,
     ) -> None:  # fmt: skip
-        super().__init__(writer, plan, list(expansion.cells), record, files, arm, stop, display)
-        self.plan, self.expansion = plan, expansion
+        super().__init__(writer, plan, list(expansion.cells), record, files, stop, display)
+        self.plan, self.expansion, self._arm = plan, expansion, arm
 
     def _carry_out(self, owing: list[str], kept: Kept) -> None:
         cells = [self.expansion.cells[name] for name in owing]
         uses = [self.expansion.uses[name] for name in dict.fromkeys(use for cell in cells for use in cell.uses)]
-        traces = self._trace_kernels([*uses, *(of.use for of in self.expansion.comparisons if of.use is not None)])
+        traces = self._trace_kernels([*uses, *(of.use for of in self.expansion.comparisons if of.use is not None)], self._arm)
         self._simulate(self._ready(cells, traces, kept), kept)
         self._compare(traces)
 

@@ -27,14 +27,14 @@ class Run(SimulatedRun):
         self, writer: OutcomesWriter, plan: Plan, expansion: Expansion, record: dict[str, Any], files: Resolved, arm: ArmPrograms,
         stop: StopRequest, display: Lines,
     ) -> None:  # fmt: skip
-        super().__init__(writer, plan, list(expansion.cells), record, files, arm, stop, display)
-        self.plan, self.expansion = plan, expansion
+        super().__init__(writer, plan, list(expansion.cells), record, files, stop, display)
+        self.plan, self.expansion, self._arm = plan, expansion, arm
 
     def _carry_out(self, owing: list[str], kept: Kept) -> None:
         for what, reason in self.expansion.unavailable.items():
             self._fail("prepare", f"was asked for and cannot be traced here: {reason}", what)
         cells = [self.expansion.cells[name] for name in owing]
-        uses: Mapping[str, sweep.Traced] = self._trace_kernels([cell.what for cell in cells if isinstance(cell.what, Use)])
+        uses: Mapping[str, sweep.Traced] = self._trace_kernels([cell.what for cell in cells if isinstance(cell.what, Use)], self._arm)
         wholes = self._trace_wholes([cell for cell in cells if not isinstance(cell.what, Use)])
         ready = []
         for cell in cells:

@@ -14,7 +14,7 @@ from dpubench.cores.whole import Application, Workload
 from dpubench.errors import PlanError, Problem, nearest
 from dpubench.inputs import Resolved
 from dpubench.plans.load import Where
-from dpubench.studies.coverage.plan import NONE, REFERENCE, ApplicationPlan, Plan, WorkloadPlan
+from dpubench.studies.coverage.plan import LOCAL, NONE, REFERENCE, ApplicationPlan, Plan, WorkloadPlan
 from dpubench.studies.modelled.carry import marked
 from dpubench.studies.modelled.models import digest, load_models
 from dpubench.studies.modelled.plan import ALL, KernelPlan, check_kernel
@@ -86,7 +86,8 @@ def expand(plan: Plan, catalogs: Catalogs, where: Where) -> tuple[Expansion, Res
         UserError: a given input cannot be used.
     """
     expansion = Expansion(left_out=list(plan.leaves_out))
-    expansion.models, problems = load_models(plan.target, where)
+    measured = plan.target == [LOCAL]
+    expansion.models, problems = ({}, []) if measured else load_models(plan.target, where, LOCAL)
     problems += check(plan, catalogs, where)
     if problems:
         raise PlanError(where.source, problems)
@@ -100,11 +101,11 @@ def expand(plan: Plan, catalogs: Catalogs, where: Where) -> tuple[Expansion, Res
     resolved = inputs.resolve(kinds, plan.inputs)
     expansion.inputs = kinds
     missing = {kind: gone.reason for kind, gone in resolved.missing.items()}
-    for (name, model), use in ((m, u) for m in expansion.models.items() for u in uses):
-        use = marked(use, missing)
+    (name, processor), *_ = [*((name, model.processor) for name, model in expansion.models.items()), (LOCAL, {})]
+    for use in (marked(use, missing) for use in uses):
         shown = use.id if sizes[use.kernel] > 1 else use.kernel
         cell = Cell(
-            f"operator/{use.id}", "operator", shown, "", (use.operator,), use.engine, use.params, use.message_bytes, name, model.processor, use
+            f"operator/{use.id}", "operator", shown, "", (use.operator,), use.engine, use.params, use.message_bytes, name, processor, use
         )  # fmt: skip
         expansion.cells[cell.id] = cell
     for application, entry in applications:

@@ -160,6 +160,7 @@ class RunSummary:
     labels: list[str]  #: those that every point has
     exact: bool
     phase_instructions: int
+    phases: int  #: of each input that were simulated at most; 0: all
     simulations: int  #: finished
     instructions: int  #: simulated in them
     target: str = ""

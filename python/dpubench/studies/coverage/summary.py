@@ -8,16 +8,17 @@ from pathlib import Path
 from typing import Any, Final
 
 from dpubench.cores.characteristics import CHARACTERISTICS, Counts, of_phases, of_result, total
-from dpubench.cores.models import LABEL
 from dpubench.errors import UserError
 from dpubench.plans.load import read_plan
 from dpubench.results.model import Failure, Interval, Warning_
 from dpubench.results.store import RUN_SET, RunDirectory
+from dpubench.studies.coverage import measure
 from dpubench.studies.coverage.analysis import analysed
-from dpubench.studies.coverage.model import MODELLED, Counted, InputSummary, PointSummary, RunSummary
+from dpubench.studies.coverage.model import MEASURED, MODELLED, Counted, InputSummary, PointSummary, RunSummary
 from dpubench.studies.coverage.plan import Plan
 from dpubench.studies.modelled import outcomes, rates
 from dpubench.studies.modelled.models import info_of
+from dpubench.studies.modelled.plan import ALL
 
 Row = Mapping[str, Any]
 #: A phase at the end that is shorter than this share of one is none: too few instructions for ratios.
@@ -57,7 +58,8 @@ def _summary(record: Row, plan: Plan, path: Path) -> RunSummary:
         analysed(points, counted, plan.seed),
         [Warning_(w["code"], w["message"], w.get("point"), w.get("group")) for w in record["warnings"]],
         [Failure(f["phase"], f["message"], f.get("point"), f.get("group")) for f in record["failures"]], list(record["left_out"]),
-        common or [str(target["label"])], plan.exact, plan.phase, len(results), sum(r["instructions"] for r in results), str(record["target"]),
+        common or [str(target["label"])], plan.exact, plan.phase, 0 if plan.exact or plan.phases == ALL else int(plan.phases),
+        len(results), sum(r["instructions"] for r in results), str(record["target"]),
         str(target["spec"]), str(target["label"]),
     )  # fmt: skip
 
@@ -65,12 +67,13 @@ def _summary(record: Row, plan: Plan, path: Path) -> RunSummary:
 def _point(name: str, cells: Sequence[Row], found: Mapping[str, Row], models: Mapping[str, Row], plan: Plan) -> tuple[PointSummary, Counted | None]:
     """A point of one or, of a whole program on several inputs, of several simulations; and what they counted."""
     first = cells[0]
-    model = models[first["model"]]
+    model = models.get(first["model"])
+    origin, labels = (f"{MODELLED}, of {first['model']}", list(model["labels"])) if model is not None else (MEASURED, [measure.LABEL])
     point = PointSummary(
         name, first["kind"], first["name"], list(first["operators"]), first["engine"], dict(first["params"]), first["message_bytes"],
-        first["model"], f"{MODELLED}, of {first['model']}", list(model["labels"] or [LABEL]),
+        first["model"], origin, labels,
     )  # fmt: skip
-    data_cache, inputs = str(model["processor"]["data_cache"]), []
+    data_cache, inputs = str(model["processor"]["data_cache"]) if model is not None else "", []
     parts: list[Counts] = []
     phases: list[list[Counts]] = []
     unknown = 0.0
@@ -83,8 +86,8 @@ def _point(name: str, cells: Sequence[Row], found: Mapping[str, Row], models: Ma
             continue
         result = outcome["result"]
         shown.instructions = int(result["instructions"])
-        unknown += result["unknown_share"] * result["instructions"]
-        parts.append(of_result(result, data_cache))
+        unknown += math.nan if result["unknown_share"] is None else result["unknown_share"] * result["instructions"]
+        parts.append(of_result(result, data_cache) if model is not None else measure.counts_of(result))
         if first["kind"] != "operator":
             context = result["contexts"][0]
             phases.append(of_phases(context, min(LEAST_PHASE * plan.phase, context["instructions"])))
@@ -93,10 +96,10 @@ def _point(name: str, cells: Sequence[Row], found: Mapping[str, Row], models: Ma
         point.failure = inputs[0].failure or "nothing was counted"
         return point, None
     point.cached = all(outcome["cached"] for cell in cells if (outcome := found.get(cell["id"])) is not None)
-    point.instructions, point.unknown_share = int(counts.instructions), unknown / counts.instructions
+    point.instructions, point.unknown_share = int(counts.instructions), None if math.isnan(unknown) else unknown / counts.instructions
     values = zip(CHARACTERISTICS, counts.characteristics(), strict=True)
     point.characteristics = {key: value if math.isfinite(value) else None for key, value in values}
-    point.sampled = first["kind"] == "operator" and not plan.exact
+    point.sampled = first["kind"] == "operator" and model is not None and not plan.exact
     ipc = point.characteristics["ipc"]
     if ipc is not None:
         outcome = found.get(first["id"])

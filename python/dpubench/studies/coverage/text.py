@@ -26,7 +26,7 @@ def show(runs: Sequence[RunSummary]) -> str:
 def _shown(run: RunSummary) -> list[str]:
     lines = [
         f"{run.name} [{run.label}]: study {run.study}, plan {run.plan}, {run.status}, started {run.started}",
-        f"on: {', '.join(f'{m.name} ({m.title}, {m.year})' for m in run.models)}; dpubench {run.version}",
+        f"on: {', '.join(f'{m.name} ({m.title}, {m.year})' for m in run.models) or 'this machine'}; dpubench {run.version}",
         counts(run),
         f"all figures: {'; '.join(run.labels)}",
         "",
@@ -48,12 +48,19 @@ def counts(run: RunSummary) -> str:
     """How much was simulated, and how far it goes."""
     there = [p for p in run.points if p.there]
     if not there:
-        return "nothing was simulated"
-    how = "whole traces" if run.exact else "operators sampled, whole programs from their beginning"
-    return (
-        f"{count(len(run.points), 'point')}, {len(there)} with a result, of {count(run.simulations, 'simulation')} "
-        f"({run.instructions / 1e6:,.1f} million instructions); {how}"
-    )
+        return "nothing was simulated" if run.models else "nothing was measured"
+    of = count(run.simulations, "simulation" if run.models else "measurement")
+    return f"{count(len(run.points), 'point')}, {len(there)} with a result, of {of} ({run.instructions / 1e6:,.1f} million instructions); {how_text(run)}"
+
+
+def how_text(run: RunSummary) -> str:
+    """How much of the traces was simulated; of measurements how they are made."""
+    if not run.models:
+        return "two runs each, of which the second has twice the messages: the difference"
+    if run.exact:
+        return "whole traces"
+    phases = f"the first {run.phases} phases of each input" if run.phases else "all of their phases"
+    return f"operators sampled, of whole programs {phases}"
 
 
 def points_table(run: RunSummary) -> str:
@@ -78,7 +85,7 @@ def _row(point: PointSummary, run: RunSummary) -> tuple[str, ...]:
 
 def _notes(run: RunSummary) -> list[str]:
     notes = ["Misses are of accesses; integer, branch and load/store are shares of instructions. What is none of the three is vector, crypto or other."]
-    if not run.exact:
+    if any(p.ipc is not None and math.isfinite(p.ipc.low) for p in run.points):
         notes.append("[low, high]: 95 % interval over sampled messages. It says nothing of how well the model fits the processor.")
     return notes
 

@@ -60,14 +60,16 @@ def check_same(writer: OutcomesWriter, record: Mapping[str, Any], now: Mapping[s
             raise UserError(f"{writer.path}: input {kind} is another than the run began with: put it back, or {anew}")
 
 
-def record_head(name: str, plan: SimulatedPlan, files: Resolved, left_out: Sequence[str]) -> dict[str, Any]:
-    """What ``run.json`` holds of a run that has not simulated anything yet, whatever its study."""
-    hello = simulator_hello()
+def record_head(
+    name: str, plan: SimulatedPlan, files: Resolved, left_out: Sequence[str], hello: Mapping[str, Any] | None = None, label: str = LABEL
+) -> dict[str, Any]:  # fmt: skip
+    """What ``run.json`` holds of a run that has not simulated anything yet; ``hello``: of the program at work, the simulator by default."""
+    hello = simulator_hello() if hello is None else hello
     target = plan.target[0] if len(plan.target) == 1 else MODEL_PREFIX + ",".join(t.removeprefix(MODEL_PREFIX) for t in plan.target)
     return {
         "schema": schemas.RUN, "name": name, "study": plan.study, "plan": plan.plan, "status": "running", "started": now_utc(), "finished": "",
         "command": shlex.join(["dpubench", *sys.argv[1:]]), "version": __version__, "precision_target": plan.precision, "seed": plan.seed,
-        "target": target, "target_info": {"spec": target, "label": LABEL}, "spent_s": 0.0, "machine": hello["machine"], "build": hello["build"],
+        "target": target, "target_info": {"spec": target, "label": label}, "spent_s": 0.0, "machine": hello["machine"], "build": hello["build"],
         "builds": {}, "inputs": {kind: given.record() for kind, given in files.inputs.items()}, "rounds": [], "failures": [], "warnings": [],
         "left_out": list(left_out),
     }  # fmt: skip
@@ -93,7 +95,7 @@ def carry_out(
         try:
             status = work.execute()
         except Interrupted as error:
-            kept = f"{len(work.outcomes)} of {len(work.names)} simulations are kept in {path}"
+            kept = f"{len(work.outcomes)} of {len(work.names)} {work.what} are kept in {path}"
             raise Interrupted(f"{error}; {kept}; continue with `dpubench resume {telling.named(path)}`") from None
     (analysed,) = study.summaries(path)
     report = telling.write_report(study, [analysed], path)

@@ -29,12 +29,14 @@ _NOTHING: Final[dict[str, Any]] = {"result": None}
 class SimulatedRun(abc.ABC):
     """One run, new or resumed, of the simulations called ``names``; a study says what they are."""
 
+    what: str = "simulations"  #: in words
+
     def __init__(
-        self, writer: OutcomesWriter, plan: SimulatedPlan, names: Sequence[str], record: dict[str, Any], files: Resolved, arm: ArmPrograms,
-        stop: StopRequest, display: Lines,
+        self, writer: OutcomesWriter, plan: SimulatedPlan, names: Sequence[str], record: dict[str, Any], files: Resolved, stop: StopRequest,
+        display: Lines,
     ) -> None:  # fmt: skip
         self.writer, self.names, self.record = writer, names, record
-        self._plan, self._files, self._arm, self._stop, self._display = plan, files, arm, stop, display
+        self._plan, self._files, self._stop, self._display = plan, files, stop, display
         self._begun, self._saved, self._spent_before = time.monotonic(), 0.0, float(record["spent_s"])
         self.outcomes = outcomes.read(writer.path)
 
@@ -75,7 +77,7 @@ class SimulatedRun(abc.ABC):
 
     # --- traces
 
-    def _trace_kernels(self, wanted: Sequence[Use]) -> dict[str, Trace]:
+    def _trace_kernels(self, wanted: Sequence[Use], arm: ArmPrograms) -> dict[str, Trace]:
         """The trace of each use, by its id, as far as it could be captured; why not is a failure of the run."""
         for use in wanted:
             if use.unavailable:
@@ -86,7 +88,7 @@ class SimulatedRun(abc.ABC):
                 kernels.setdefault(use.traced(self._plan.seed), []).append(use.id)
         self._display.stage(f"{len(kernels)} traces", len(kernels), None)
         found: dict[str, Trace] = {}
-        captured = trace_all(list(kernels), self._files, self._arm, cache=cache_folder(), processes=self._processes(), stop=self._stop)
+        captured = trace_all(list(kernels), self._files, arm, cache=cache_folder(), processes=self._processes(), stop=self._stop)
         for kernel, outcome in captured:
             for name in kernels[kernel]:
                 if isinstance(outcome, Trace):
@@ -143,7 +145,7 @@ class SimulatedRun(abc.ABC):
         self.outcomes[outcome["configuration"]] = outcome
         result = outcome["result"]
         shown = {"event": outcomes.OUTCOME, "group": outcome["configuration"], "cached": outcome["cached"], "failure": outcome["failure"]}
-        self._display.event(shown | ({"messages_per_s": result["messages_per_s"]} if result is not None else {}))
+        self._display.event(shown | ({"messages_per_s": result["messages_per_s"]} if result is not None and "messages_per_s" in result else {}))
 
     def _fail(self, phase: str, message: str, group: str = "") -> None:
         entry = {"phase": phase, "message": message, **({"group": group} if group else {})}

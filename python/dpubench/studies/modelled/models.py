@@ -32,15 +32,16 @@ class ModelInfo:
     comparisons: list[tuple[str, str, str, str, str]]  #: what was published, its value, where; ours and its error, empty where it was not simulated
 
 
-def load_models(targets: Sequence[str], where: Where) -> tuple[dict[str, Model], list[Problem]]:
-    """The models that ``targets`` name, by name; and what is wrong with the others."""
+def load_models(targets: Sequence[str], where: Where, other: str = "") -> tuple[dict[str, Model], list[Problem]]:
+    """The models that ``targets`` name, by name; and what is wrong with the others. ``other``: what a target of the study may be besides."""
     found: dict[str, Model] = {}
     problems = []
     for i, target in enumerate(targets):
         name = target.removeprefix(MODEL_PREFIX)
         if not target.startswith(MODEL_PREFIX):
-            known = [MODEL_PREFIX + name for name in models.names()]
-            text = f"'{target}' is no model of a processor, and this study measures nothing{nearest(target, known)}"
+            known = [*(MODEL_PREFIX + name for name in models.names()), *([other] if other else [])]
+            what = f", and not {other}" if other else ", and this study measures nothing"
+            text = f"'{target}' is no model of a processor{what}{nearest(target, known)}"
             problems.append(where.problem(text, "target", i))
             continue
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from dpubench.cores.characteristics import CHARACTERISTICS, WORDS
 from dpubench.cores.space import RESAMPLES
@@ -13,7 +14,10 @@ from dpubench.report.troubles import LISTED, Advice, warning_groups
 from dpubench.studies.coverage import wording
 from dpubench.studies.coverage.model import PointSummary, RunSummary
 from dpubench.studies.coverage.report.page import ComposedRow, CoveredRow, Page, RunPart, Trust
+from dpubench.studies.coverage.text import how_text
 from dpubench.studies.modelled.report import baseline_first
+
+_NOTE: Final = "Modelled, not measured; run of"
 
 
 def build(all_runs: Sequence[RunSummary], advice: Advice, baseline: str | None = None) -> Page:
@@ -26,6 +30,7 @@ def build(all_runs: Sequence[RunSummary], advice: Advice, baseline: str | None =
     runs = baseline_first(all_runs, baseline)
     infos = [run_info(run, run.name) for run in runs]
     parts = [_part(run, info) for run, info in zip(runs, infos, strict=True)]
+    entries = bibtex(runs, infos)
     failures = [Trouble(run.name, f.point or f.group or "", f"{f.phase}: {f.message}") for run in runs for f in run.failures]
     return Page(
         title=f"dpubench {runs[0].study}: {', '.join(run.name for run in runs)}",
@@ -37,14 +42,17 @@ def build(all_runs: Sequence[RunSummary], advice: Advice, baseline: str | None =
         failures=failures[:LISTED],
         failures_more=max(0, len(failures) - LISTED),
         unavailable=[],
-        bibtex=bibtex(runs, infos).replace("note         = {Measured ", "note         = {Modelled, not measured; run of "),
+        bibtex=entries if any(not run.models for run in runs) else entries.replace("note         = {Measured ", f"note         = {{{_NOTE} "),
+        modelled=all(run.models for run in runs),
         resamples=RESAMPLES,
-        data={"study": runs[0].study, "runs": [_run_data(part, run) for part, run in zip(parts, runs, strict=True)]},
+        data={"study": runs[0].study, "modelled": all(run.models for run in runs), "runs": [_run_data(part, run) for part, run in zip(parts, runs, strict=True)]},
     )
 
 
 def _headline(runs: Sequence[RunSummary]) -> str:
     """What was asked, of which processors."""
+    if not any(run.models for run in runs):
+        return "How operators behave on this machine, by its hardware counters"
     models = {model.name: model.title for run in runs for model in run.models}
     on = f"a modelled {next(iter(models.values()))}" if len(models) == 1 else f"{len(models)} modelled processors: {', '.join(models)}"
     return f"How operators behave, and what of whole applications they cover, on {on}"
@@ -61,7 +69,7 @@ def _part(run: RunSummary, info: RunInfo) -> RunPart:
         if c.application in by_id
     ]
     trust = Trust(
-        len(run.points), run.simulations, run.instructions / 1e6, run.exact, len(run.failures), len(run.warnings),
+        len(run.points), run.simulations, run.instructions / 1e6, how_text(run), len(run.failures), len(run.warnings),
         max((p.unknown_share or 0.0 for p in there), default=0.0),
     )  # fmt: skip
     return RunPart(

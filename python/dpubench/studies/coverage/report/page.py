@@ -34,7 +34,7 @@ class Trust:
     points: int
     simulations: int
     million_instructions: float
-    exact: bool
+    how: str  #: how much of the traces was simulated
     failed: int
     warnings: int
     unknown_share: float  #: the largest
@@ -73,5 +73,6 @@ class Page:
     failures_more: int
     unavailable: list[Trouble]
     bibtex: str
+    modelled: bool  #: else measured
     resamples: int  #: that intervals are made of
     data: dict[str, Any]

@@ -2,7 +2,7 @@
 (() => {
   const { $, $$, h, num, span, plural, media, LIGHT, theme, plain, blank, library, CONFIG, save, saveSvg, failing, csv, latex } = dpubench;
   const data = JSON.parse(document.getElementById("data").textContent);
-  const simulated = `Simulated with dpubench ${data.study}, ${data.runs.map((r) => r.name).join(", ")}.`;
+  const simulated = `${data.modelled ? "Simulated" : "Measured"} with dpubench ${data.study}, ${data.runs.map((r) => r.name).join(", ")}.`;
   const runOf = (box) => data.runs[Number(box.dataset.run)];
   const there = (run) => run.points.filter((p) => p.values.some((v) => v !== null));
   const NAMES = { ipc: "IPC", itlb_miss_ratio: "iTLB misses", dtlb_miss_ratio: "dTLB misses", l1d_miss_ratio: "L1D misses", integer_share: "integer", branch_share: "branches", load_store_share: "loads, stores" };
