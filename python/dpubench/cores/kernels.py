@@ -23,7 +23,7 @@ from dpubench.workers import job as jobs
 from dpubench.workers.checks import Event
 from dpubench.workers.process import StopRequest
 
-__all__ = ["BUNDLE_VARIABLE", "ArmPrograms", "Kernel", "NotTraced", "Trace", "cache_folder", "trace", "trace_all"]
+__all__ = ["BUNDLE_VARIABLE", "ArmPrograms", "Catalogued", "Kernel", "NotTraced", "Trace", "cache_folder", "job_of", "trace", "trace_all"]
 
 #: No window is run; the program wants them described all the same.
 _WINDOW: Final[jobs.Window] = {"min_ms": 1, "max_ms": 20, "min_bursts": 60, "threaded_min_ms": 5}

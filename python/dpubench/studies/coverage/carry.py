@@ -77,7 +77,7 @@ def resume(found: RunDirectory, request: Request) -> int:
 def _prepared(plan: Plan, where: Where) -> Prepared:
     """What the plan comes to with the programs that there are, and the inputs for it. @raises UserError"""
     if plan.target == [LOCAL]:
-        known, catalogs = measure.catalogs()
+        known, catalogs = measure.catalogs(plan)
         return Prepared(*expand(plan, catalogs, where), None, known)
     # Models first: whoever misspells one need not wait for programs to be compiled.
     if unknown := load_models(plan.target, where, LOCAL)[1]:

@@ -112,7 +112,7 @@ def expand(plan: Plan, catalogs: Catalogs, where: Where) -> tuple[Expansion, Res
         _add_wholes(expansion, list(_applications(plan, application, entry, resolved, expansion)))
     for workload, entry in workloads:
         _add_wholes(expansion, list(_workloads(plan, workload, entry, resolved, expansion)))
-    expansion.left_out += catalogs.missing if NONE not in (plan.applications, plan.workloads) else ()
+    expansion.left_out += catalogs.missing
     return expansion, resolved
 
 

@@ -14,7 +14,7 @@ from dpubench.errors import UserError
 from dpubench.inputs import Resolved
 from dpubench.progress import Lines
 from dpubench.studies.coverage.expand import Catalogs, Expansion
-from dpubench.studies.coverage.plan import Plan
+from dpubench.studies.coverage.plan import NONE, Plan
 from dpubench.studies.modelled import outcomes
 from dpubench.studies.modelled.execute import Kept, SimulatedRun
 from dpubench.studies.modelled.outcomes import OutcomesWriter
@@ -27,11 +27,11 @@ LABEL: Final = "measured by hardware counters of this machine, in user mode"
 _NO_WHOLES: Final = "whole programs: a counter cannot tell what a program does from how it is verified; give a model (--target model:NAME)"
 
 
-def catalogs() -> tuple[Catalog, Catalogs]:
-    """What can be measured here. @raises NoCounters, UserError"""
+def catalogs(plan: Plan) -> tuple[Catalog, Catalogs]:
+    """What can be measured here of what ``plan`` wants. @raises NoCounters, UserError"""
     hardware.check()
     known = catalog.read_here(programs.operators_program())
-    return known, Catalogs(known.operators, missing=(_NO_WHOLES,))
+    return known, Catalogs(known.operators, missing=() if plan.applications == plan.workloads == NONE else (_NO_WHOLES,))
 
 
 class MeasuredRun(SimulatedRun):

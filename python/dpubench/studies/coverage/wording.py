@@ -75,7 +75,7 @@ def answer(run: RunSummary) -> list[str]:
         interval = "" if math.isfinite(share.low) else ", no interval: one input each"
         phases = count(sum(c.phases for c in own), "phase")
         lines.append(
-            f"{count(len(operators), 'operator')} cover {share_text(share)} of the phases of {count(len(own), kind)} ({phases}{interval})"
+            f"{count(len(operators), 'operator')} {'covers' if len(operators) == 1 else 'cover'} {share_text(share)} of the phases of {count(len(own), kind)} ({phases}{interval})"
         )  # fmt: skip
         worst = min(own, key=lambda c: (c.share.value, -c.median_distance))
         if worst.share.value < 1:
