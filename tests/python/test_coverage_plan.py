@@ -85,11 +85,11 @@ def test_inputs_are_limited_unless_all_is_simulated(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("operators: [md6]", "line 2: operators.0: unknown operator 'md6'; did you mean 'md5'?"),
+        ("operators: [md6]", "p.yaml:2: operators.0: unknown operator 'md6'; did you mean 'md5'?"),
         ("operators: [md5/opnssl]", "operator md5 has no engine 'opnssl'; did you mean 'openssl'?"),
-        ("engines: opnssl", "line 2: engines.0: no operator has an engine 'opnssl'; did you mean 'openssl'?"),
+        ("engines: opnssl", "p.yaml:2: engines.0: no operator has an engine 'opnssl'; did you mean 'openssl'?"),
         ("operator_messages: {md: 3}", "unknown operator 'md'; did you mean 'md5'?"),
-        ("applications: [packet]", "line 2: applications.0: unknown application 'packet'; did you mean 'packets'?"),
+        ("applications: [packet]", "p.yaml:2: applications.0: unknown application 'packet'; did you mean 'packets'?"),
         ("applications: [{name: files, params: {sped: fast}}]", "application files has no parameter 'sped'; did you mean 'speed'?"),
         ("workloads: [forwrad]", "unknown workload 'forwrad'; did you mean 'forward'?"),
         ("workloads: [{name: flow-table, engines: {lokup: dpdk}}]", "workload flow-table has no stage 'lokup'; did you mean 'lookup'?"),

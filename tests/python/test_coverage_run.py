@@ -214,7 +214,7 @@ def test_a_scripted_space_follows_from_its_simulations(tmp_path: Path) -> None:
     covered = {c.point: c for c in space.covered}
     # Ratios of even mixtures are no mixtures of ratios: what lies in the hull is decided by characteristics.
     packets = covered["application/packets"]
-    assert packets.phases == 4 and [(o.characteristic, o.above) for o in packets.outside][0] in {("l1d_miss_ratio", True), ("ipc", False)}
+    assert packets.phases == 4 and next((o.characteristic, o.above) for o in packets.outside) in {("l1d_miss_ratio", True), ("ipc", False)}
     assert packets.inside >= 1 and packets.largest_distance > 1
     assert space.share is not None and space.share.value == pytest.approx((covered["application/files"].share.value + packets.share.value) / 2)
     assert space.single_inputs == ["application/packets"]

@@ -9,7 +9,7 @@
 #include <span>
 #include <string>
 
-#include "applications/ips/stream.hpp"
+#include "applications/stream.hpp"
 #include "inputs/byte_order.hpp"
 #include "inputs/ip.hpp"
 

@@ -237,7 +237,8 @@ WorkloadJob parse_workload_job(std::string_view text) {
   protocol::Reader reader(kWorkloadJobSchema);
   WorkloadJob job;
   if (reader.object(whole, "",
-                    {"schema", "control", "frames", "seed", "time_limit_s", "memory", "burst", "workload", "inputs", "cache_dir", "traffic"})) {
+                    {"schema", "control", "frames", "seed", "time_limit_s", "memory", "burst", "max_frame", "workload", "inputs", "cache_dir",
+                     "traffic"})) {
     std::string schema;
     std::string control;
     reader.text(whole, "", "schema", schema);

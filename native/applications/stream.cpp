@@ -1,4 +1,4 @@
-#include "applications/ips/stream.hpp"
+#include "applications/stream.hpp"
 
 #include <algorithm>
 
