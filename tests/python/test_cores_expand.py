@@ -151,9 +151,7 @@ def test_frames_arrive_where_messages_lie_if_there_is_room() -> None:
 
     def traces(**of: Mapping[str, int] | None) -> dict[str, Trace]:
         about = {name: {} if ring is None else {"input_ring": ring} for name, ring in of.items()}
-        return {
-            f"{name}/64" if name == "md5" else name: Trace(Path(name), Kernel(name, "portable"), name, 8, 1, 0, 0, about[name]) for name in about
-        }
+        return {f"{name}/64" if name == "md5" else name: Trace(Path(name), Kernel(name, "portable"), name, 8, 1, 0, 0, about[name]) for name in about}
 
     both = traces(md5=ring, lpm={**ring, "address": 8192})
     assert frame_buffers_of(cells["md5", "busy"], both) == ({**ring, "data_space": 0},)

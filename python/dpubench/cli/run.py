@@ -21,7 +21,9 @@ def command(
     what: str = typer.Argument("operators", metavar="[STUDY|FILE.yaml]", help="A study (`dpubench list studies`) or a plan file."),
     plan: str = typer.Option("", "--plan", help="Built-in plan of the study (`dpubench list plans`); quick by default."),
     operator: list[str] = typer.Option([], "--operator", help="Only these operators (repeatable, or comma-separated)."),
-    workload: list[str] = typer.Option([], "--workload", help="Only these workloads of studies end-to-end and coverage (repeatable, or comma-separated)."),
+    workload: list[str] = typer.Option(
+        [], "--workload", help="Only these workloads of studies end-to-end and coverage (repeatable, or comma-separated)."
+    ),
     engine: list[str] = typer.Option(
         [], "--engine", help="These engines, or a word for a choice: `all`, `devices`, `best-and-reference` (repeatable)."
     ),

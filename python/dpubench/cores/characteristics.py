@@ -1,8 +1,8 @@
 """Seven characteristics of a program's work on a processor (DPUBench, Figure 8), from what a simulation or hardware counters counted.
 
-IPC; misses of accesses to the instruction TLB, to the data TLB and to the first-level data cache; and the shares of integer, branch, and load and store
-instructions. Integer instructions are those of the integer units: arithmetic, logic, multiplications and divisions. Vector, floating-point and crypto
-instructions are none of the three, nor are those that the model does not know.
+IPC; misses of accesses to the instruction TLB, to the data TLB and to the first-level data cache; and the shares of integer, branch, and load and
+store instructions. Integer instructions are those of the integer units: arithmetic, logic, multiplications and divisions. Vector, floating-point and
+crypto instructions are none of the three, nor are those that the model does not know.
 """
 
 from __future__ import annotations
@@ -23,6 +23,18 @@ WORDS: Final[Mapping[str, str]] = {
     "integer_share": "integer",
     "branch_share": "branches",
     "load_store_share": "loads and stores",
+}
+#: What stands behind the seven, per instruction, in the same order: it adds up by shares of instructions, where ratios do not.
+COSTS: Final = ("cycles", "itlb_misses", "dtlb_misses", "l1d_misses", "integer", "branches", "loads_and_stores")
+#: The same for people.
+COST_WORDS: Final[Mapping[str, str]] = {
+    "cycles": "cycles",
+    "itlb_misses": "instruction-TLB misses",
+    "dtlb_misses": "data-TLB misses",
+    "l1d_misses": "L1D misses",
+    "integer": "integer instructions",
+    "branches": "branches",
+    "loads_and_stores": "loads and stores",
 }
 _INTEGER: Final = ("integer", "multiply", "divide")
 
@@ -60,9 +72,9 @@ class Counts:
         return Counts(*(_ratio(value, self.instructions) for value in self._values()))
 
     def costs(self) -> tuple[float, ...]:
-        """What stands behind the seven characteristics and adds up: cycles, misses and kinds of instructions per instruction."""
+        """:data:`COSTS` of one instruction."""
         one = self.per_instruction()
-        return (one.cycles, one.itlb_misses, one.dtlb_misses, one.l1d_misses, one.integer, one.branches, one.loads_and_stores)
+        return tuple(getattr(one, name) for name in COSTS)
 
     def _values(self) -> tuple[float, ...]:
         return tuple(float(getattr(self, field.name)) for field in fields(self))

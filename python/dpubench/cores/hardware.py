@@ -1,8 +1,8 @@
 """Hardware counters of this machine around a kernel: what perf_event_open(2) counts, and nothing in the place of what it does not.
 
-A program's counters hold all that it does: reading input, building tables, verifying its engine. The kernel's own share is the difference of two runs,
-one of which processes twice as many messages: everything else is the same in both. Counters run in user mode only, as a trace is of user mode. A
-processor has few of them, so each process counts a few events; one that was not counting all the time gives nothing, as scaling up what it saw
+A program's counters hold all that it does: reading input, building tables, verifying its engine. The kernel's own share is the difference of two
+runs, one of which processes twice as many messages: everything else is the same in both. Counters run in user mode only, as a trace is of user mode.
+A processor has few of them, so each process counts a few events; one that was not counting all the time gives nothing, as scaling up what it saw
 would be an estimate under a counter's name.
 
 There are no generic events for integer instructions, nor for loads and stores: these shares are never there.
@@ -66,7 +66,9 @@ def check() -> None:
         try:
             os.close(_open(os.getpid(), event))
         except OSError as error:
-            raise NoCounters(f"target local: no hardware counters here: {name}: {_why(error.errno or 0)}; or give a model: --target model:NAME") from None
+            raise NoCounters(
+                f"target local: no hardware counters here: {name}: {_why(error.errno or 0)}; or give a model: --target model:NAME"
+            ) from None
 
 
 def measured(program: Path, jobs: tuple[bytes, bytes]) -> Counts:

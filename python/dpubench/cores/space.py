@@ -156,7 +156,7 @@ def share_inside(applications: Sequence[Sequence[tuple[int, int]]], seed: int) -
     """The share of phases that are inside: of all ``applications``, which weigh alike, and of each.
 
     An application is its inputs, an input ``(phases inside, phases)``. Inputs are drawn anew within each application, with replacement, so many as it
-    has (bootstrap, percentiles): an interval says how far other inputs of the same kinds may change the share. Of one input nothing can be drawn anew.
+    has (bootstrap, percentiles): an interval says how far other inputs of the same kinds may change the share. Of one input there is none.
     """
     generator = np.random.default_rng(seed)
     drawn = []

@@ -50,4 +50,3 @@ def make(model: Model, sweep: Sweep, step: Step, clock_mhz: float | None, settin
     return Made(
         processor, tag, number, changes.get("unit_sets"), int(organisation["cores"]), int(organisation["contexts"]), float(processor["clock"]["mhz"])
     )  # fmt: skip
-

@@ -2,15 +2,18 @@
 
 The rules, as docs/coverage-study.md states them:
 
-- The scale is made of all points of the run, operators and whole programs, each once.
-- The hull is that of the operators' points. A phase is inside where it is a mixture of them.
-- A composition is the mixture of an application's operators that is nearest to it. Mixtures are formed of counts per instruction (cycles, misses,
-  kinds), which add up by shares of instructions; its seven characteristics are then formed of the mixed counts. No trace says which instruction
-  belongs to which operator, so the shares are those with the least squared error in the counts, each over its deviation between the run's points.
+- Scales are made of all points of the run, operators and whole programs, each once.
+- Mixtures are formed of counts per instruction (cycles, misses, kinds), which add up by shares of instructions; ratios do not. What is a mixture is
+  decided by these counts, each over its deviation; the seven characteristics of a mixture are formed of its counts then.
+- A phase is inside the operators' hull where it is a mixture of operators' points: a program that does nothing but operators' work is inside.
+- A composition is the mixture of an application's own operators that is nearest to it (least squares). No trace says which instruction belongs to
+  which operator.
+- Principal components are those of the seven characteristics.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -19,7 +22,7 @@ from typing import Final
 import numpy as np
 
 from dpubench.cores import space
-from dpubench.cores.characteristics import CHARACTERISTICS, mixed
+from dpubench.cores.characteristics import CHARACTERISTICS, COSTS, Counts, mixed
 from dpubench.cores.space import Floats, Scale
 from dpubench.results.model import Interval
 from dpubench.studies.coverage.model import Component, Composition, Counted, Covered, LeftOut, Outside, PointSummary, Space
@@ -38,16 +41,20 @@ def analysed(points: Sequence[PointSummary], counted: Mapping[str, Counted], see
     if not operators or len(there) < 2:
         return None
     vectors = _Vectors([*operators, *wholes], counted)
-    if not vectors.kept:
+    if not vectors.kept_costs:
         return None
-    scores = space.principal_components(vectors.standardised(vectors.points))
-    hull = vectors.standardised(np.array([vectors.of(point.id) for point in operators]))
-    phases = {point.id: [vectors.phases(of_input) for of_input in counted[point.id].phases] for point in wholes}
+    standardised = vectors.scale.standardised(vectors.points)
+    scores, centre = space.principal_components(standardised), standardised.mean(axis=0)
+    hull = vectors.costs([counted[point.id].counts for point in operators])
+    phases = {point.id: [vectors.costs(of_input) for of_input in counted[point.id].phases] for point in wholes}
     held = {point.id: [space.inside(hull, of_input) for of_input in phases[point.id]] for point in wholes}
-    covered = [_covered(point, hull, vectors, phases[point.id], held[point.id]) for point in wholes if sum(map(len, phases[point.id]))]
+    covered = [
+        _covered(point, hull, vectors, counted[point.id], phases[point.id], held[point.id]) for point in wholes if sum(map(len, phases[point.id]))
+    ]
     shares = _shares(wholes, covered, held, seed)
-    centre = vectors.standardised(vectors.points).mean(axis=0)
     return Space(
+        {point.id: point.name for point in [*operators, *wholes]},
+        len({point.operators[0] for point in operators}),
         vectors.kept, vectors.dropped, [name for name, constant in zip(vectors.kept, vectors.scale.constant, strict=True) if constant],
         dict(zip(vectors.kept, vectors.scale.mean.tolist(), strict=True)), dict(zip(vectors.kept, vectors.scale.deviation.tolist(), strict=True)),
         [
@@ -55,7 +62,7 @@ def analysed(points: Sequence[PointSummary], counted: Mapping[str, Counted], see
             for variance, axis in zip(scores.variance, scores.axes, strict=True)
         ],
         {point.id: row[:_SHOWN_COMPONENTS].tolist() for point, row in zip([*operators, *wholes], scores.scores, strict=True)},
-        {point.id: _thinned(phases[point.id], centre, scores.axes) for point in wholes},
+        {point.id: _thinned(vectors.phases(counted[point.id]) - centre, scores.axes) for point in wholes},
         [_composition(point, operators, vectors, counted) for point in wholes if point.operators],
         covered, shares["application"], shares["workload"], [p.id for p in wholes if p.kind == "application" and len(phases[p.id]) == 1],
         _left_out(operators, wholes, hull, phases, held),
@@ -63,45 +70,46 @@ def analysed(points: Sequence[PointSummary], counted: Mapping[str, Counted], see
 
 
 class _Vectors:
-    """Points as vectors of the characteristics that all of them have, and their scale."""
+    """Points as vectors of what all of them have: of characteristics, and of counts per instruction; with the scales that they make."""
 
     def __init__(self, there: Sequence[PointSummary], counted: Mapping[str, Counted]) -> None:
-        whole = np.array([counted[point.id].counts.characteristics() for point in there])
-        all_phases = [phase.characteristics() for point in there for of_input in counted[point.id].phases for phase in of_input]
-        self._columns = np.isfinite(np.vstack([whole, *([np.array(all_phases)] if all_phases else [])])).all(axis=0)
+        everything = [counts for point in there for counts in (counted[point.id].counts, *itertools.chain(*counted[point.id].phases))]
+        self._columns = _counted([counts.characteristics() for counts in everything])
+        self._cost_columns = _counted([counts.costs() for counts in everything])
         self.kept = [name for name, kept in zip(CHARACTERISTICS, self._columns, strict=True) if kept]
+        self.kept_costs = [name for name, kept in zip(COSTS, self._cost_columns, strict=True) if kept]
         self.dropped = [name for name in CHARACTERISTICS if name not in self.kept]
-        self.points: Floats = whole[:, self._columns]
+        self.points: Floats = np.array([counted[point.id].counts.characteristics() for point in there])[:, self._columns]
         self.scale: Scale = space.scale_of(self.points)
-        self._by_id = {point.id: row for point, row in zip(there, self.points, strict=True)}
-        costs = np.array([counted[point.id].counts.costs() for point in there])
-        self._cost_columns = np.isfinite(costs).all(axis=0)
-        self._cost_scale = space.scale_of(costs[:, self._cost_columns])
+        self._cost_scale = space.scale_of(np.array([counted[point.id].counts.costs() for point in there])[:, self._cost_columns])
 
-    def of(self, point: str) -> Floats:
-        return self._by_id[point]
+    def characteristics(self, counts: Sequence[Counts]) -> Floats:
+        """Standardised, shape (counts, characteristics)."""
+        rows = np.array([one.characteristics() for one in counts]).reshape(-1, len(CHARACTERISTICS))
+        return self.scale.standardised(rows[:, self._columns])
 
-    def standardised(self, points: Floats) -> Floats:
-        return self.scale.standardised(points)
+    def costs(self, counts: Sequence[Counts]) -> Floats:
+        """Counts per instruction, standardised, shape (counts, costs)."""
+        rows = np.array([one.costs() for one in counts]).reshape(-1, len(COSTS))
+        return self._cost_scale.standardised(rows[:, self._cost_columns])
 
-    def phases(self, phases: Sequence) -> Floats:  # type: ignore[type-arg]
-        """Standardised, shape (phases, characteristics)."""
-        rows = np.array([phase.characteristics() for phase in phases]).reshape(-1, len(CHARACTERISTICS))
-        return self.standardised(rows[:, self._columns])
+    def phases(self, counted: Counted) -> Floats:
+        """Characteristics of at most :data:`SHOWN_PHASES` phases, standardised."""
+        together = list(itertools.chain(*counted.phases))
+        return self.characteristics(together[:: max(1, -(-len(together) // SHOWN_PHASES))])
 
-    def costs(self, counted: Counted) -> Floats:
-        """Counts per instruction, standardised."""
-        return self._cost_scale.standardised(np.array(counted.counts.costs())[self._cost_columns])
 
-    def characteristics(self, values: Sequence[float]) -> Floats:
-        """Those of the seven ``values`` that all points have."""
-        return np.array(values)[self._columns]
+def _counted(rows: Sequence[Sequence[float]]) -> space.Bools:
+    """Which columns every row has."""
+    return np.asarray(np.isfinite(np.array(rows)).all(axis=0), dtype=bool)
 
 
 # --------------------------------------------------------------------------- what is covered
 
 
-def _covered(point: PointSummary, hull: Floats, vectors: _Vectors, phases: Sequence[Floats], held: Sequence[space.Bools]) -> Covered:
+def _covered(
+    point: PointSummary, hull: Floats, vectors: _Vectors, counted: Counted, phases: Sequence[Floats], held: Sequence[space.Bools]
+) -> Covered:  # fmt: skip
     for of_input, inside, shown in zip(phases, held, [i for i in point.inputs if not i.failure], strict=True):
         shown.phases, shown.inside = len(of_input), int(inside.sum())
     together, inside = np.vstack(phases), np.concatenate(held)
@@ -110,8 +118,8 @@ def _covered(point: PointSummary, hull: Floats, vectors: _Vectors, phases: Seque
     leading: Counter[tuple[str, bool]] = Counter()
     for off in beyond:
         farthest = int(np.abs(off.beyond).argmax())
-        leading[(vectors.kept[farthest], bool(off.beyond[farthest] > 0))] += 1
-    whole = space.nearest(hull, vectors.standardised(vectors.of(point.id)))
+        leading[(vectors.kept_costs[farthest], bool(off.beyond[farthest] > 0))] += 1
+    whole = space.nearest(hull, vectors.costs([counted.counts])[0])
     return Covered(
         point.id, len(together), int(inside.sum()), Interval(float(inside.mean()), math.nan, math.nan), whole.distance <= space.TOLERANCE,
         whole.distance, float(np.median(distances)) if distances else math.nan, max(distances, default=math.nan),
@@ -143,7 +151,7 @@ def _left_out(
     owners = [point.operators[0] for point in operators]
     if not own or len(set(owners)) < 2:
         return []
-    sizes = [sum(map(len, phases[name])) for name in own]
+    sizes = [sum(len(rows) for rows in phases[name]) for name in own]
     together = np.vstack([rows for name in own for rows in phases[name]])
     inside = np.concatenate([flags for name in own for flags in held[name]])
     ends = np.cumsum(sizes)[:-1]
@@ -159,11 +167,9 @@ def _left_out(
     return sorted(found, key=lambda entry: (entry.change, entry.operator))
 
 
-def _thinned(phases: Sequence[Floats], centre: Floats, axes: Floats) -> list[list[float]]:
-    """Coordinates of phases on the first two components, at most :data:`SHOWN_PHASES` of them."""
-    together = np.vstack(phases) if phases else np.empty((0, len(centre)))
-    step = max(1, -(-len(together) // SHOWN_PHASES))
-    rows: list[list[float]] = ((together[::step] - centre) @ axes[:2].T).tolist()
+def _thinned(centred: Floats, axes: Floats) -> list[list[float]]:
+    """Coordinates of phases on the first two components."""
+    rows: list[list[float]] = (centred @ axes[:2].T).tolist()
     return rows
 
 
@@ -175,12 +181,12 @@ def _composition(point: PointSummary, operators: Sequence[PointSummary], vectors
     missing = [name for name in point.operators if name not in {other.operators[0] for other in parts}]
     if not parts:
         return Composition(point.id, {}, {}, {}, math.nan, missing)
-    mixture = space.nearest(np.array([vectors.costs(counted[part.id]) for part in parts]), vectors.costs(counted[point.id]))
-    weights = mixture.weights.tolist()
-    characteristics = mixed([counted[part.id].counts for part in parts], weights).characteristics()
-    apart = vectors.standardised(vectors.of(point.id)) - vectors.standardised(vectors.characteristics(characteristics))
+    mixture = space.nearest(vectors.costs([counted[part.id].counts for part in parts]), vectors.costs([counted[point.id].counts])[0])
+    weights: list[float] = mixture.weights.tolist()
+    composed = mixed([counted[part.id].counts for part in parts], weights)
+    apart = vectors.characteristics([counted[point.id].counts])[0] - vectors.characteristics([composed])[0]
+    values = dict(zip(CHARACTERISTICS, composed.characteristics(), strict=True))
     return Composition(
-        point.id, {part.id: weight for part, weight in zip(parts, weights, strict=True)},
-        dict(zip(vectors.kept, vectors.characteristics(characteristics).tolist(), strict=True)),
-        dict(zip(vectors.kept, apart.tolist(), strict=True)), float(np.linalg.norm(apart)), missing,
+        point.id, {part.id: weight for part, weight in zip(parts, weights, strict=True)}, {name: values[name] for name in vectors.kept},
+        dict(zip(vectors.kept, apart.tolist(), strict=True)), mixture.distance, missing,
     )  # fmt: skip

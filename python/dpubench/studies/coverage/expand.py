@@ -69,6 +69,7 @@ class Expansion:
 
     cells: dict[str, Cell] = field(default_factory=dict)
     models: dict[str, Model] = field(default_factory=dict)
+    processors: dict[str, dict[str, Any]] = field(default_factory=dict)  #: one core of each model
     inputs: set[str] = field(default_factory=set)  #: kinds that something reads
     unavailable: dict[str, str] = field(default_factory=dict)  #: what was named and cannot be traced, with the reason
     left_out: list[str] = field(default_factory=list)
@@ -101,7 +102,8 @@ def expand(plan: Plan, catalogs: Catalogs, where: Where) -> tuple[Expansion, Res
     resolved = inputs.resolve(kinds, plan.inputs)
     expansion.inputs = kinds
     missing = {kind: gone.reason for kind, gone in resolved.missing.items()}
-    (name, processor), *_ = [*((name, model.processor) for name, model in expansion.models.items()), (LOCAL, {})]
+    expansion.processors = {name: model.with_organisation(cores=1) for name, model in expansion.models.items()}
+    (name, processor), *_ = [*expansion.processors.items(), (LOCAL, {})]
     for use in (marked(use, missing) for use in uses):
         shown = use.id if sizes[use.kernel] > 1 else use.kernel
         cell = Cell(
@@ -149,7 +151,7 @@ def check(plan: Plan, catalogs: Catalogs, where: Where) -> Iterator[Problem]:
 
 
 def _check_wholes(
-    chosen: str | Sequence[ApplicationPlan] | Sequence[WorkloadPlan], catalog: Sequence[Entry], what: str, key: str, where: Where
+    chosen: str | Sequence[ApplicationPlan | WorkloadPlan], catalog: Sequence[Entry], what: str, key: str, where: Where
 ) -> Iterator[Problem]:  # fmt: skip
     known = {str(entry["name"]): entry for entry in catalog}
     for i, part in enumerate(() if isinstance(chosen, str) else chosen):
@@ -290,8 +292,8 @@ def _cells(
     expansion: Expansion, kind: Kind, name: str, shown: str, operators: tuple[str, ...], params: Mapping[str, str], size: int | None,
     what: Application | Workload,
 ) -> Iterator[Cell]:  # fmt: skip
-    for model_name, model in expansion.models.items():
-        yield Cell(f"{kind}/{name}/{shown}", kind, name, shown, operators, "", dict(params), size, model_name, model.processor, what)
+    for model_name, processor in expansion.processors.items():
+        yield Cell(f"{kind}/{name}/{shown}", kind, name, shown, operators, "", dict(params), size, model_name, processor, what)
 
 
 def _add_wholes(expansion: Expansion, cells: Sequence[Cell]) -> None:

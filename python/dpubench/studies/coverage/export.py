@@ -98,17 +98,12 @@ def to_latex(runs: Sequence[RunSummary]) -> str:
     ]  # fmt: skip
     lines += common.tabular("llrrrrrrrr", head, rows)
     covered = [
-        (c.point.partition("/")[2], str(c.phases), wording.share_text(c.share), shown(c.median_distance), wording.reason_text(c))
+        (c.point.partition("/")[2], str(c.phases), wording.share_text(c.share), wording.distance_text(c.median_distance), wording.reason_text(c))
         for run in runs if run.space is not None for c in run.space.covered
     ]  # fmt: skip
     if covered:
         lines += ["", *common.tabular("lrrrp{0.4\\textwidth}", ["whole program", "phases", "inside", "median off", "outside by"], covered)]
     return "\n".join(lines) + "\n"
-
-
-def shown(value: float) -> str:
-    """Three digits, or a dash."""
-    return shared.significant(value, 3) if math.isfinite(value) else "-"
 
 
 def anonymous(runs: Sequence[RunSummary]) -> list[RunSummary]:

@@ -67,15 +67,15 @@ class Composition:
     weights: dict[str, float]  #: id of an operator's point -> share of the instructions; they sum to 1
     characteristics: dict[str, float]  #: of the mixture
     differences: dict[str, float]  #: application minus mixture, in standard deviations
-    distance: float  #: of them, Euclidean
+    distance: float  #: to the mixture, in standard deviations of counts per instruction
     missing: list[str]  #: operators of the application that have no point
 
 
 @dataclass(slots=True)
 class Outside:
-    """By which characteristic phases of an application are outside."""
+    """By what phases of a whole program are outside."""
 
-    characteristic: str
+    cost: str  #: counted per instruction (:data:`dpubench.cores.characteristics.COSTS`)
     above: bool  #: beyond the largest mixture; else below the smallest
     phases: int
 
@@ -92,7 +92,7 @@ class Covered:
     whole_distance: float
     median_distance: float  #: of the phases outside, in standard deviations; ``nan`` where there is none
     largest_distance: float
-    outside: list[Outside]  #: the characteristic that is farthest off, of each phase outside; most frequent first
+    outside: list[Outside]  #: what is farthest off, of each phase outside; most frequent first
 
 
 @dataclass(slots=True)
@@ -117,6 +117,8 @@ class Component:
 class Space:
     """The analysis of a run's points."""
 
+    names: dict[str, str]  #: id of a point that is in it -> name
+    operators: int  #: that the hull is made of; their points may be more
     characteristics: list[str]  #: that it is of: those that every point has
     dropped: list[str]  #: not counted of some point
     constant: list[str]  #: the same of every point

@@ -49,8 +49,8 @@ def counts(run: RunSummary) -> str:
     there = [p for p in run.points if p.there]
     if not there:
         return "nothing was simulated" if run.models else "nothing was measured"
-    of = count(run.simulations, "simulation" if run.models else "measurement")
-    return f"{count(len(run.points), 'point')}, {len(there)} with a result, of {of} ({run.instructions / 1e6:,.1f} million instructions); {how_text(run)}"
+    of = f"{count(run.simulations, 'simulation' if run.models else 'measurement')} ({run.instructions / 1e6:,.1f} million instructions)"
+    return f"{count(len(run.points), 'point')}, {len(there)} with a result, of {of}; {how_text(run)}"
 
 
 def how_text(run: RunSummary) -> str:
@@ -84,18 +84,20 @@ def _row(point: PointSummary, run: RunSummary) -> tuple[str, ...]:
 
 
 def _notes(run: RunSummary) -> list[str]:
-    notes = ["Misses are of accesses; integer, branch and load/store are shares of instructions. What is none of the three is vector, crypto or other."]
+    notes = [
+        "Misses are of accesses; integer, branch and load/store are shares of instructions. What is none of the three is vector, crypto or other."
+    ]
     if any(p.ipc is not None and math.isfinite(p.ipc.low) for p in run.points):
         notes.append("[low, high]: 95 % interval over sampled messages. It says nothing of how well the model fits the processor.")
     return notes
 
 
 def _space(run: RunSummary, space: Space) -> list[str]:
-    names = {p.id: p.name for p in run.points}
+    names = space.names
     rows = [
         (
-            names[c.point], f"{c.inside} of {c.phases}", wording.share_text(c.share), "-" if math.isnan(c.median_distance) else significant(c.median_distance, 3),
-            "-" if math.isnan(c.largest_distance) else significant(c.largest_distance, 3), wording.reason_text(c),
+            names[c.point], f"{c.inside} of {c.phases}", wording.share_text(c.share), wording.distance_text(c.median_distance),
+            wording.distance_text(c.largest_distance), wording.reason_text(c),
         )
         for c in space.covered
     ]  # fmt: skip
@@ -108,7 +110,11 @@ def _space(run: RunSummary, space: Space) -> list[str]:
         shown = ", ".join(f"{e.operator} {100 * e.change:+.3g}" for e in space.left_out if e.change)
         lines += ["", f"Without one operator the share changes by (percentage points): {shown or 'nothing, whichever it is'}"]
     if space.compositions:
-        lines += ["", "Applications beside the nearest mixture of their operators", *(line for c in space.compositions for line in _composed(c, names))]
+        lines += [
+            "",
+            "Applications beside the nearest mixture of their operators",
+            *(line for c in space.compositions for line in _composed(c, names)),
+        ]
     variance = ", ".join(f"{100 * c.variance:.3g} %" for c in space.components)
     lines += ["", f"Principal components explain {variance} of the variance"]
     if space.dropped:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Final
 
-from dpubench.cores.characteristics import CHARACTERISTICS, WORDS
+from dpubench.cores.characteristics import CHARACTERISTICS, COST_WORDS
 from dpubench.results.export import significant
 from dpubench.results.model import Interval
 from dpubench.results.text import count
@@ -38,6 +38,11 @@ def share_text(share: Interval | None) -> str:
     return text + (f" [{100 * share.low:.3g}, {100 * share.high:.3g}]" if math.isfinite(share.low) else "")
 
 
+def distance_text(value: float) -> str:
+    """Three digits, or a dash."""
+    return significant(value, 3) if math.isfinite(value) else "-"
+
+
 def told(point: PointSummary) -> str:
     """Engine, parameters and size."""
     words = [point.engine, *(f"{k} {v}" for k, v in sorted(point.params.items()))]
@@ -49,10 +54,8 @@ def told(point: PointSummary) -> str:
 
 
 def outside_text(outside: Outside) -> str:
-    """``more branches``, ``fewer ...``: how a phase differs from the nearest mixture."""
-    return f"{'more' if outside.above else 'fewer'} {WORDS[outside.characteristic]}" if outside.characteristic != "ipc" else (
-        "higher IPC" if outside.above else "lower IPC"
-    )  # fmt: skip
+    """``more branches``, ``fewer branches``: how a phase differs from the nearest mixture, per instruction."""
+    return f"{'more' if outside.above else 'fewer'} {COST_WORDS[outside.cost]}"
 
 
 def reason_text(covered: Covered) -> str:
@@ -63,24 +66,21 @@ def reason_text(covered: Covered) -> str:
 
 def answer(run: RunSummary) -> list[str]:
     """What the run says, the share that operators cover first."""
-    operators = [p for p in run.points if p.kind == "operator" and p.there]
     if run.space is None:
         return ["there are too few points for a space: nothing is said of what operators cover"]
-    lines = []
-    names = {p.id: p.name for p in run.points}
+    lines, number = [], run.space.operators
     for kind, share in (("application", run.space.share), ("workload", run.space.workload_share)):
         own = [c for c in run.space.covered if c.point.startswith(f"{kind}/")]
         if share is None or not own:
             continue
         interval = "" if math.isfinite(share.low) else ", no interval: one input each"
         phases = count(sum(c.phases for c in own), "phase")
-        lines.append(
-            f"{count(len(operators), 'operator')} {'covers' if len(operators) == 1 else 'cover'} {share_text(share)} of the phases of {count(len(own), kind)} ({phases}{interval})"
-        )  # fmt: skip
+        set_of = f"{count(number, 'operator')} {'covers' if number == 1 else 'cover'}"
+        lines.append(f"{set_of} {share_text(share)} of the phases of {count(len(own), kind)} ({phases}{interval})")
         worst = min(own, key=lambda c: (c.share.value, -c.median_distance))
         if worst.share.value < 1:
-            lines.append(f"least of {names[worst.point]}: {share_text(worst.share)}; outside by {reason_text(worst)}")
-    return lines or [f"{count(len(operators), 'operator')}; no whole program was traced, and nothing is said of what they cover"]
+            lines.append(f"least of {run.space.names[worst.point]}: {share_text(worst.share)}; outside by {reason_text(worst)}")
+    return lines or [f"{count(number, 'operator')}; no whole program was traced, and nothing is said of what they cover"]
 
 
 def ordered(values: Mapping[str, float | None]) -> list[tuple[str, float | None]]:

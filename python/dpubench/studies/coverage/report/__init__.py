@@ -9,7 +9,6 @@ from typing import Any, Final
 from dpubench.report import frame
 from dpubench.results import warnings
 from dpubench.studies.coverage import wording
-from dpubench.studies.coverage.export import shown
 from dpubench.studies.coverage.model import RunSummary
 from dpubench.studies.coverage.report import model
 from dpubench.studies.coverage.report.page import Page
@@ -34,7 +33,7 @@ def render(page: Page) -> str:
 _FILTERS: Final[dict[str, Callable[..., Any]]] = {
     "percent": shared.percent,
     "capitalized": shared.capitalized,
-    "distance": shown,
+    "distance": wording.distance_text,
     "characteristic": lambda value, name: wording.value_text(name, value),
     "share_words": wording.share_text,
     "told": wording.told,

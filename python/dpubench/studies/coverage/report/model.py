@@ -45,7 +45,11 @@ def build(all_runs: Sequence[RunSummary], advice: Advice, baseline: str | None =
         bibtex=entries if any(not run.models for run in runs) else entries.replace("note         = {Measured ", f"note         = {{{_NOTE} "),
         modelled=all(run.models for run in runs),
         resamples=RESAMPLES,
-        data={"study": runs[0].study, "modelled": all(run.models for run in runs), "runs": [_run_data(part, run) for part, run in zip(parts, runs, strict=True)]},
+        data={
+            "study": runs[0].study,
+            "modelled": all(run.models for run in runs),
+            "runs": [_run_data(part, run) for part, run in zip(parts, runs, strict=True)],
+        },
     )
 
 
@@ -60,7 +64,7 @@ def _headline(runs: Sequence[RunSummary]) -> str:
 
 def _part(run: RunSummary, info: RunInfo) -> RunPart:
     there = [p for p in run.points if p.there]
-    names = {p.id: p.name for p in run.points}
+    names = run.space.names if run.space is not None else {}
     by_id = {p.id: p for p in run.points}
     covered = {c.point: c for c in run.space.covered} if run.space is not None else {}
     composed = [
