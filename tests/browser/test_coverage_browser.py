@@ -36,8 +36,8 @@ def figures(driver: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("name", ["coverage", "coverage-broken", "coverage-operators"])
 @pytest.mark.parametrize("width", [1400, 400])
 def test_every_figure_is_drawn_with_its_labels_and_fits(page: Open, name: str, width: int) -> None:
+    viewport(page(name), width, 900)
     driver = page(name)
-    viewport(driver, width, 900)
     try:
         found = figures(driver)
         assert set(found) >= {"radars", "components"}

@@ -50,9 +50,9 @@ def test_engines_are_the_reference_those_named_or_all(tmp_path: Path) -> None:
 
 
 def test_an_operator_that_takes_long_has_messages_of_its_own(tmp_path: Path) -> None:
-    text = HEAD + "target: model:neoverse-n1\noperators: [lpm, md5]\napplications: none\nworkloads: none\nburst: 32\noperator_messages: {md5: 2}\n"
+    text = HEAD + "target: model:neoverse-n1\noperators: [lpm, md5]\napplications: none\nworkloads: none\nburst: 32\noperator_messages: {md5: 8}\n"
     uses = [cell.what for cell in expanded(tmp_path, text)[0].cells.values()]
-    assert [(use.operator, use.messages, use.burst) for use in uses if isinstance(use, Use)] == [("lpm", 2000, 32), ("md5", 2, 2)]
+    assert [(use.operator, use.messages, use.burst) for use in uses if isinstance(use, Use)] == [("lpm", 2000, 32), ("md5", 8, 2)]
 
 
 def test_what_all_stands_for_and_cannot_be_traced_is_left_out_and_what_is_named_fails(tmp_path: Path) -> None:

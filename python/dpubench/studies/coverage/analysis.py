@@ -31,6 +31,8 @@ from dpubench.studies.coverage.model import Component, Composition, Counted, Cov
 SHOWN_PHASES: Final = 300
 #: Components whose coordinates are kept.
 _SHOWN_COMPONENTS: Final = 3
+#: A share of the variance below this is rounding.
+_NO_VARIANCE: Final = 1e-12
 
 
 def analysed(points: Sequence[PointSummary], counted: Mapping[str, Counted], seed: int) -> Space | None:
@@ -49,7 +51,9 @@ def analysed(points: Sequence[PointSummary], counted: Mapping[str, Counted], see
     phases = {point.id: [vectors.costs(of_input) for of_input in counted[point.id].phases] for point in wholes}
     held = {point.id: [space.inside(hull, of_input) for of_input in phases[point.id]] for point in wholes}
     covered = [
-        _covered(point, hull, vectors, counted[point.id], phases[point.id], held[point.id]) for point in wholes if sum(map(len, phases[point.id]))
+        _covered(point, hull, vectors, counted[point.id], phases[point.id], held[point.id])
+        for point in wholes
+        if any(len(rows) for rows in phases[point.id])
     ]
     shares = _shares(wholes, covered, held, seed)
     return Space(
@@ -60,6 +64,7 @@ def analysed(points: Sequence[PointSummary], counted: Mapping[str, Counted], see
         [
             Component(float(variance), dict(zip(vectors.kept, axis.tolist(), strict=True)))
             for variance, axis in zip(scores.variance, scores.axes, strict=True)
+            if variance > _NO_VARIANCE
         ],
         {point.id: row[:_SHOWN_COMPONENTS].tolist() for point, row in zip([*operators, *wholes], scores.scores, strict=True)},
         {point.id: _thinned(vectors.phases(counted[point.id]) - centre, scores.axes) for point in wholes},
@@ -147,7 +152,7 @@ def _left_out(
     held: Mapping[str, Sequence[space.Bools]],
 ) -> list[LeftOut]:  # fmt: skip
     """What applications' share is without each operator, the one that counts most first."""
-    own = [point.id for point in wholes if point.kind == "application" and sum(map(len, phases[point.id]))]
+    own = [point.id for point in wholes if point.kind == "application" and any(len(rows) for rows in phases[point.id])]
     owners = [point.operators[0] for point in operators]
     if not own or len(set(owners)) < 2:
         return []

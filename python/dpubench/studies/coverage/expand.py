@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from dpubench import inputs
 from dpubench.cores.models import Model
@@ -23,7 +23,8 @@ from dpubench.studies.modelled.use import Use, size_range, use_of
 Entry = Mapping[str, Any]
 Kind = Literal["operator", "application", "workload"]
 #: Kinds of which each file is an input of its own: what an application is fed, and not what it is set up with.
-FED = ("capture", "corpus")
+FED: Final = ("capture", "corpus")
+_FEW: Final = 4
 
 
 @dataclass(frozen=True)
@@ -189,7 +190,8 @@ def _kernels(plan: Plan, catalogs: Catalogs, expansion: Expansion) -> Iterator[t
                 continue
             several = len(engines) > 1
             messages = kernel.messages or plan.operator_messages.get(kernel.operator)
-            burst = kernel.burst or min(plan.burst, messages or plan.burst)  # a burst is whole
+            # A burst is whole: of few messages there are some bursts all the same, the first of which warm up.
+            burst = kernel.burst or max(min(plan.burst, messages // _FEW), 1) if messages else kernel.burst
             name = f"{kernel.label}/{engine}" if several and not kernel.engine else kernel.name
             yield kernel.model_copy(update={"engine": engine, "name": name or kernel.label, "messages": messages, "burst": burst}), entry
 

@@ -115,7 +115,7 @@ def _space(run: RunSummary, space: Space) -> list[str]:
             "Applications beside the nearest mixture of their operators",
             *(line for c in space.compositions for line in _composed(c, names)),
         ]
-    variance = ", ".join(f"{100 * c.variance:.3g} %" for c in space.components)
+    variance = ", ".join(f"{100 * c.variance:.1f} %" for c in space.components)
     lines += ["", f"Principal components explain {variance} of the variance"]
     if space.dropped:
         lines.append(f"not counted of every point, and so in no space: {', '.join(WORDS[name] for name in space.dropped)}")

@@ -32,8 +32,9 @@ def render(page: Page) -> str:
 
 _FILTERS: Final[dict[str, Callable[..., Any]]] = {
     "percent": shared.percent,
+    "variance": lambda share: f"{100 * share:.1f} %",
     "capitalized": shared.capitalized,
-    "distance": wording.distance_text,
+    "distance": lambda value: wording.distance_text(value).replace("-", "–"),
     "characteristic": lambda value, name: wording.value_text(name, value),
     "share_words": wording.share_text,
     "told": wording.told,

@@ -5,11 +5,11 @@
   const simulated = `${data.modelled ? "Simulated" : "Measured"} with dpubench ${data.study}, ${data.runs.map((r) => r.name).join(", ")}.`;
   const runOf = (box) => data.runs[Number(box.dataset.run)];
   const there = (run) => run.points.filter((p) => p.values.some((v) => v !== null));
-  const NAMES = { ipc: "IPC", itlb_miss_ratio: "iTLB misses", dtlb_miss_ratio: "dTLB misses", l1d_miss_ratio: "L1D misses", integer_share: "integer", branch_share: "branches", load_store_share: "loads, stores" };
+  const NAMES = { ipc: "IPC", itlb_miss_ratio: "iTLB", dtlb_miss_ratio: "dTLB", l1d_miss_ratio: "L1D", integer_share: "integer", branch_share: "branches", load_store_share: "loads, stores" };
   const shown = (key, v) => (v === null ? "not counted" : key === "ipc" ? num(v) : `${v === 0 ? "0" : num(100 * v)} %`);
 
   // ------------------------------------------------------------------ radar charts
-  const SVG = "http://www.w3.org/2000/svg", WIDE = 220, HIGH = 204, X = 110, Y = 112, R = 62;
+  const SVG = "http://www.w3.org/2000/svg", WIDE = 236, HIGH = 208, X = 118, Y = 114, R = 66;
   function s(tag, attributes, ...children) {
     const element = document.createElementNS(SVG, tag);
     for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
@@ -21,11 +21,11 @@
   /** One chart: rings, spokes, and a polygon for each of `layers` ({ name, values, color, dash }). */
   function radar(run, title, layers, th) {
     const n = run.characteristics.length, group = s("g", { "font-family": "Helvetica, Arial, sans-serif" });
-    group.append(s("text", { x: X, y: 13, "text-anchor": "middle", "font-size": 12.5, "font-weight": 600, fill: th.ink }, title.length > 30 ? `${title.slice(0, 29)}…` : title));
+    group.append(s("text", { x: X, y: 13, "text-anchor": "middle", "font-size": 13.5, "font-weight": 600, fill: th.ink }, title.length > 30 ? `${title.slice(0, 29)}…` : title));
     for (const ring of [0.25, 0.5, 0.75, 1]) group.append(s("polygon", { points: run.characteristics.map((_, i) => place(corner(i, n, ring))).join(" "), fill: "none", stroke: th.grid, "stroke-width": 1 }));
     run.characteristics.forEach(([key], i) => {
       const [x, y] = corner(i, n, 1), [lx, ly] = corner(i, n, 1.13), anchor = Math.abs(lx - X) < 8 ? "middle" : lx > X ? "start" : "end";
-      group.append(s("line", { x1: X, y1: Y, x2: x, y2: y, stroke: th.grid, "stroke-width": 1 }), s("text", { x: lx, y: ly + (i ? 4 : 0), "text-anchor": anchor, "font-size": 9, fill: th.soft }, NAMES[key]));
+      group.append(s("line", { x1: X, y1: Y, x2: x, y2: y, stroke: th.grid, "stroke-width": 1 }), s("text", { x: lx, y: ly + (i ? 4 : 0), "text-anchor": anchor, "font-size": 11, fill: th.soft }, NAMES[key]));
     });
     for (const { name, values, color, dash } of layers) {
       const at = values.map((v, i) => corner(i, n, v === null || !run.largest[i] ? 0 : Math.min(1, v / run.largest[i])));
@@ -50,7 +50,7 @@
     const run = runOf(box), all = charts(box, LIGHT), columns = Math.min(5, all.length), width = Math.max(columns * WIDE, 600), height = 46 + Math.ceil(all.length / columns) * (HIGH + 8) + 34;
     const sheet = s("svg", { xmlns: SVG, width, height, viewBox: `0 0 ${width} ${height}`, "font-family": "Helvetica, Arial, sans-serif" }, s("rect", { width, height, fill: LIGHT.paper }));
     const line = (x, y, size, text, weight) => s("text", { x, y, "font-size": size, fill: LIGHT.ink, "font-weight": weight }, text);
-    sheet.append(line(10, 20, 14, box.dataset.figure === "radars" ? "Characteristics of each operator" : "Whole applications (solid) and compositions of operators (dashed)", 600), line(10, 37, 10, `${run.labels.join("; ")}. Each spoke from 0 to the run's largest value.`, 400));
+    sheet.append(line(10, 20, 14, box.dataset.figure === "radars" ? "Characteristics of each operator" : "Whole applications (solid) and compositions of operators (dashed)", 600), line(10, 37, 10, `${run.labels.join("; ")}. iTLB, dTLB, L1D: misses of accesses. Each spoke from 0 to the run's largest value.`, 400));
     all.forEach(([title, layers], i) => { const group = radar(run, title, layers, LIGHT); group.setAttribute("transform", `translate(${(i % columns) * WIDE},${46 + Math.floor(i / columns) * (HIGH + 8)})`); sheet.append(group); });
     sheet.append(line(10, height - 26, 9, `Largest values: ${run.characteristics.map(([key, words], i) => `${words} ${shown(key, run.largest[i])}`).join(", ")}.`, 400), line(10, height - 12, 9, simulated, 400));
     return [new XMLSerializer().serializeToString(sheet), width, height];
