@@ -1,6 +1,7 @@
 // url-filter: URLs, or the HTTP requests of a capture, against lists of domains and rules.
 // requires: libpcre2-8 >= 10.30
 #include <algorithm>
+#include <cctype>
 #include <memory>
 #include <optional>
 #include <set>
