@@ -47,7 +47,7 @@ _DRIVER_FOLDER: Final = re.compile(rb"/[!-~]*dpdk[!-~]*pmds[!-~]*(?=\0)")
 #: Scripts that start a program of the bundle, and no other.
 _SCRIPTS: Final = {"run": programs.OPERATORS, "agent": programs.AGENT, "server": programs.SERVER, "traffic": programs.TRAFFIC}
 #: Folders of modules, beside the programs.
-_MODULES: Final = ("engines", "stages", "applications")
+_MODULES: Final = ("engines", "stages", "apps")
 #: Starts the loader of the bundle, which looks for libraries in the bundle first; the program finds its modules beside itself.
 _RUN: Final = """\
 #!/bin/sh
