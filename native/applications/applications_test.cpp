@@ -46,22 +46,22 @@ TEST(Applications, RefuseJobsThatAreNone) {
 }
 
 TEST(Applications, RefuseInputsThatTheyDoNotReadOrLack) {
-  expect_error([] { Run("l3-forwarding").input("routes4", kRoutes).job(); }, {"inputs/capture"});
-  expect_error([] { Run("l3-forwarding").input("routes4", kRoutes).capture({}).input("rules", "1:/x/\n").job(); },
+  expect_error([] { OneRun("l3-forwarding").input("routes4", kRoutes).job(); }, {"inputs/capture"});
+  expect_error([] { OneRun("l3-forwarding").input("routes4", kRoutes).capture({}).input("rules", "1:/x/\n").job(); },
                {"inputs/rules", "is not read"});
-  expect_error([] { Run("l3-forwarding").input("routes4", kRoutes).input("capture", "no capture at all, whatever").job(); },
+  expect_error([] { OneRun("l3-forwarding").input("routes4", kRoutes).input("capture", "no capture at all, whatever").job(); },
                {"is no capture"});
-  expect_error([] { Run("l3-forwarding").input("routes4", kRoutes).capture({}).job(); }, {"not one record"});
+  expect_error([] { OneRun("l3-forwarding").input("routes4", kRoutes).capture({}).job(); }, {"not one record"});
 }
 
 TEST(Applications, SayWhatTheyDid) {
-  const nlohmann::json event = Run("l3-forwarding").input("routes4", kRoutes).capture({ethernet(udp4("hello"))}).job();
+  const nlohmann::json event = OneRun("l3-forwarding").input("routes4", kRoutes).capture({ethernet(udp4("hello"))}).job();
   EXPECT_EQ(event["event"], "traced");
   EXPECT_EQ(event["records"], 1);
   EXPECT_EQ(event["verified"], true);
   EXPECT_EQ(event["facts"]["forwarded"], 1);
   EXPECT_EQ(event["output_digest"].get<std::string>().size(), 64U);
-  EXPECT_EQ(event, Run("l3-forwarding").input("routes4", kRoutes).capture({ethernet(udp4("hello"))}).job());
+  EXPECT_EQ(event, OneRun("l3-forwarding").input("routes4", kRoutes).capture({ethernet(udp4("hello"))}).job());
 }
 
 TEST(L3Forwarding, ForwardsWhatIsRightAndNothingElse) {
@@ -74,7 +74,7 @@ TEST(L3Forwarding, ForwardsWhatIsRightAndNothingElse) {
   const Packet six = Bytes().u32(0x60000000).u16(4).u8(59).u8(9).hex("20010db8 00000000 00000000 00000001 20010db8 00000000 00000000 00000002").u32(1).get();
   Packet six_expired = six;
   six_expired[7] = std::byte{1};
-  Run run("l3-forwarding");
+  OneRun run("l3-forwarding");
   run.input("routes4", kRoutes)
       .capture({ethernet(udp4("one")), ethernet(udp4("two"), "0800", "8100 0005"), ethernet(udp4("three"), "0800", "88a8 0005 8100 0006"),
                 ethernet(six, "86dd"), ethernet(six_expired, "86dd"), ethernet(udp4("x"), "0806"), ethernet(bad_checksum),
@@ -99,7 +99,7 @@ TEST(L3Forwarding, TakesSomeRoutesOrAll) {
   std::string many = "prefix,next_hop_id\n";
   for (int i = 0; i < 200; ++i) many += "10." + std::to_string(i) + ".0.0/16," + std::to_string(i) + "\n";
   for (const char* wanted : {"0", "20"}) {
-    Run run("l3-forwarding", {{"routes", wanted}});
+    OneRun run("l3-forwarding", {{"routes", wanted}});
     run.input("routes4", many).capture({ethernet(ip4({}, {.destination = "0a050001"}))});
     run.go();
     EXPECT_EQ(run.fact("forwarded"), 1U);
@@ -107,7 +107,7 @@ TEST(L3Forwarding, TakesSomeRoutesOrAll) {
 }
 
 TEST(L3Forwarding, FindsThatItsOutputWasChanged) {
-  Run run("l3-forwarding");
+  OneRun run("l3-forwarding");
   run.input("routes4", kRoutes).capture({ethernet(udp4("one"))});
   run.go();
   run.application().output[60] ^= std::byte{1};
@@ -123,7 +123,7 @@ TEST(Ipsec, WhatComesOutIsWhatWentIn) {
   }
   for (const char* algorithm : {"aes-gcm", "aes-cbc-hmac-sha-256-128"}) {
     for (const char* bits : {"128", "256"}) {
-      Run run("ipsec", {{"algorithm", algorithm}, {"key_bits", bits}, {"tunnels", "4"}});
+      OneRun run("ipsec", {{"algorithm", algorithm}, {"key_bits", bits}, {"tunnels", "4"}});
       run.capture(frames).go();
       EXPECT_EQ(run.fact("accepted"), 200U);
       EXPECT_EQ(run.fact("replayed"), 3U);
@@ -139,7 +139,7 @@ TEST(FileCompression, GivesWhatGzipReads) {
   std::string text;
   for (int i = 0; i < 9000; ++i) text += "line " + std::to_string(i * i) + "\n";
   for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{4096}, text.size()}) {
-    Run run("file-compression", {{"chunk", "4096"}});
+    OneRun run("file-compression", {{"chunk", "4096"}});
     run.input("corpus", std::string_view(text).substr(0, bytes), "a.txt");
     const std::string output = run.go();
     std::string inflated(bytes + 1, 0);
@@ -161,14 +161,14 @@ TEST(FileCompression, GivesWhatGzipReads) {
 
 TEST(FileCompression, KeepsToItsLimit) {
   NEED_APPLICATION("file-compression");
-  Run run("file-compression");
+  OneRun run("file-compression");
   run.input("corpus", std::string(10'000, 'x')).limit(1000).go();
   EXPECT_EQ(run.application().input_bytes, 1000U);
 }
 
 TEST(FileIntegrity, WritesAManifestAndChecksIt) {
   NEED_APPLICATION("file-integrity");
-  Run run("file-integrity", {{"block", "512"}});
+  OneRun run("file-integrity", {{"block", "512"}});
   run.input("corpus", "abc", "one").input("corpus", std::string(5000, 'x'), "two");
   const std::string& output = run.go();
   // FIPS 180-4's example.
@@ -182,7 +182,7 @@ TEST(FileIntegrity, WritesAManifestAndChecksIt) {
 
 TEST(Ips, GivesAVerdictForEachConnection) {
   NEED_APPLICATION("ips");
-  Run run("ips");
+  OneRun run("ips");
   run.input("rules", kRules)
       .capture({ethernet(udp4("an attack42 in the open")), ethernet(tcp4("", 99, 2)), ethernet(tcp4("GET /a/../%65tc/pass", 100)),
                 ethernet(tcp4("wd?q=1 HTTP/1.1\r\nHost: EXAMPLE.org\r\n\r\n", 120)), ethernet(tcp4("", 5, 2, 2000)),
@@ -215,14 +215,14 @@ TEST(Ips, FindsWhatLiesAcrossSegmentsInAnyOrder) {
       frames.push_back(ethernet(tcp4(piece, static_cast<std::uint32_t>(0xfffff001 + at))));
       if (random.below(4) == 0) frames.push_back(frames.back());
     }
-    Run run("ips");
+    OneRun run("ips");
     EXPECT_NE(run.input("rules", kRules).capture(frames).go().find(" alert 1\n"), std::string::npos);
   }
 }
 
 TEST(UrlFilter, BlocksByDomainAndByRule) {
   NEED_APPLICATION("url-filter");
-  Run run("url-filter");
+  OneRun run("url-filter");
   run.input("corpus", "http://www.Bad.example./x\nhttps://user@good.example:8080/%65tc/./passwd?a=1\nnonsense\nhttp://good.example\n"
                       "http://notbad.example/?q=attack1%2B2\nhttp://bad.example:99999/\nHTTP://[2001:db8::1]:80/..//a/?b+c#d\n")
       .input("domains", "# a comment\nbad.example\nother.example\n")
@@ -234,7 +234,7 @@ TEST(UrlFilter, BlocksByDomainAndByRule) {
 
 TEST(UrlFilter, TakesRequestsOfACapture) {
   NEED_APPLICATION("url-filter");
-  Run run("url-filter", {{"source", "requests"}});
+  OneRun run("url-filter", {{"source", "requests"}});
   run.input("rules", "1:/secret/\n").capture({ethernet(tcp4("GET /secret HTTP/1.1\r\nHost: a.example\r\n\r\n", 1)),
                                               ethernet(tcp4("POST http://b.example/x HTTP/1.1\r\n\r\n", 1)), ethernet(udp4("GET / HTTP/1.1\r\n"))});
   run.go();

@@ -63,7 +63,7 @@ json ApplicationCatalog::describe() const {
   for (const ApplicationSlot& slot : slots_) {
     // What is not here is listed all the same, with the reason.
     static const ApplicationInfo unknown{
-        .name = {}, .summary = "not built", .definition = "not built", .inputs = {{"none", "not known"}}, .operators = {"none"}};
+        .name = {}, .summary = "not built", .definition = "not built", .inputs = {{"none", "not known"}}, .operators = {"none"}, .parameters = {}, .sources = {}};
     const ApplicationInfo& info = slot.module == nullptr ? unknown : slot.module->info();
     json inputs = json::array();
     for (const ApplicationInput& input : info.inputs) {
@@ -86,7 +86,7 @@ json ApplicationCatalog::describe() const {
 }
 
 fs::path default_application_folder() {
-  return program_folder() / "applications";
+  return program_folder() / "apps";
 }
 
 }  // namespace dpubench::applications

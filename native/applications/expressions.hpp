@@ -20,7 +20,8 @@ class Expression {
   /// What cannot be compiled is null. @param jit  as machine code, else interpreted
   static std::unique_ptr<Expression> compile(const inputs::Rule& rule, bool jit) {
     std::uint32_t options = 0;
-    for (const char flag : rule.flags) {
+    // Octets are what is looked at: hsbench's 8 and W (UTF-8) mean nothing here, and neither do its parameters in braces.
+    for (const char flag : std::string_view(rule.flags).substr(0, rule.flags.find('{'))) {
       if (flag == 'i') options |= PCRE2_CASELESS;
       if (flag == 's') options |= PCRE2_DOTALL;
       if (flag == 'm') options |= PCRE2_MULTILINE;

@@ -92,7 +92,7 @@ json run_application(const ApplicationJob& job, const ApplicationCatalog& catalo
           {"input_bytes", application->input_bytes},
           {"records", application->records},
           {"output_bytes", application->output.size()},
-          {"output_digest", inputs::Sha256::hex(application->output)},
+          {"output_digest", inputs::Sha256::hex(inputs::Sha256::of(application->output))},
           {"facts", application->facts},
           {"verified", true}};
 }

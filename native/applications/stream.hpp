@@ -1,6 +1,7 @@
 // One direction of a TCP connection, in order, and the HTTP requests in it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string>

@@ -47,15 +47,15 @@ inline std::string text_of(const Packet& bytes) {
 }
 
 /// One run: inputs are files of a folder of its own.
-class Run {
+class OneRun {
  public:
-  explicit Run(std::string name, Params params = {}) : name_(std::move(name)) { task_.params = std::move(params); }
-  Run& input(const std::string& kind, std::string_view content, const std::string& file = "") {
+  explicit OneRun(std::string name, Params params = {}) : name_(std::move(name)) { task_.params = std::move(params); }
+  OneRun& input(const std::string& kind, std::string_view content, const std::string& file = "") {
     task_.inputs[kind].push_back(folder_.write(kind + "/" + (file.empty() ? kind : file), content));
     return *this;
   }
-  Run& capture(const std::vector<Packet>& frames, std::uint32_t link = 1) { return input("capture", text_of(pcap(link, frames))); }
-  Run& limit(std::uint64_t bytes) {
+  OneRun& capture(const std::vector<Packet>& frames, std::uint32_t link = 1) { return input("capture", text_of(pcap(link, frames))); }
+  OneRun& limit(std::uint64_t bytes) {
     task_.limit_bytes = bytes;
     return *this;
   }

@@ -47,7 +47,7 @@ _DRIVER_FOLDER: Final = re.compile(rb"/[!-~]*dpdk[!-~]*pmds[!-~]*(?=\0)")
 #: Scripts that start a program of the bundle, and no other.
 _SCRIPTS: Final = {"run": programs.OPERATORS, "agent": programs.AGENT, "server": programs.SERVER, "traffic": programs.TRAFFIC}
 #: Folders of modules, beside the programs.
-_MODULES: Final = ("engines", "stages", "applications")
+_MODULES: Final = ("engines", "stages", "apps")
 #: Starts the loader of the bundle, which looks for libraries in the bundle first; the program finds its modules beside itself.
 _RUN: Final = """\
 #!/bin/sh
@@ -237,6 +237,6 @@ def drivers(files: Sequence[str]) -> int:
 
 def engines(files: Sequence[str]) -> tuple[int, int]:
     """How many modules of engines are in a bundle of ``files``, and how many are only named with the reason of their absence."""
-    modules = [f for f in files if f.startswith(tuple(f"lib/{folder}/" for folder in _MODULES))]
+    modules = [f for f in files if f.startswith(("lib/engines/", "lib/stages/"))]
     missing = sum(f.endswith(".missing") for f in modules)
     return len(modules) - missing, missing

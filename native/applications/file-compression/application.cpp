@@ -136,7 +136,7 @@ class FileCompression final : public Application {
       output.resize(at + kRoom);
       stream_.next_out = reinterpret_cast<unsigned char*>(output.data()) + at;
       stream_.avail_out = kRoom;
-      status = deflate(&stream_, last ? Z_FINISH : Z_NO_FLUSH);
+      status = ::deflate(&stream_, last ? Z_FINISH : Z_NO_FLUSH);
       output.resize(at + kRoom - stream_.avail_out);
     } while (stream_.avail_out == 0);
     if (status != (last ? Z_STREAM_END : Z_OK) && status != Z_BUF_ERROR) throw Error("zlib: deflate failed");

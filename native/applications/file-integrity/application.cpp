@@ -47,16 +47,6 @@ struct FreeDigest {
   void operator()(EVP_MD* digest) const { EVP_MD_free(digest); }
 };
 
-std::string hex(std::span<const std::byte> bytes) {
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  text.reserve(2 * bytes.size());
-  for (const std::byte byte : bytes) {
-    text += kDigits[std::to_integer<unsigned>(byte) >> 4];
-    text += kDigits[std::to_integer<unsigned>(byte) & 15U];
-  }
-  return text;
-}
 
 /// One line of a manifest; nothing where it is none.
 struct Entry {
@@ -78,7 +68,7 @@ class FileIntegrity final : public Application {
     context_.reset(EVP_MD_CTX_new());
     if (sha256_ == nullptr || context_ == nullptr) throw Error("OpenSSL offers no SHA-256");
     block_.resize(task.params.number("block"));
-    for (const auto& path : task.files("corpus")) manifest_ += hex(digest_of(path, task.limit_bytes)) + "  " + path.string() + "\n";
+    for (const auto& path : task.files("corpus")) manifest_ += inputs::Sha256::hex(digest_of(path, task.limit_bytes)) + "  " + path.string() + "\n";
     const std::string report = check(manifest_, task.limit_bytes);
     append(output, manifest_);
     append(output, report);
@@ -90,7 +80,7 @@ class FileIntegrity final : public Application {
     std::string report;
     for (const auto& path : task.files("corpus")) {
       const std::vector<std::byte> bytes = read_input(path, "corpus", task.limit_bytes);
-      expected += inputs::Sha256::hex(bytes) + "  " + path.string() + "\n";
+      expected += inputs::Sha256::hex(inputs::Sha256::of(bytes)) + "  " + path.string() + "\n";
       report += path.string() + ": OK\n";
     }
     const std::string_view text(reinterpret_cast<const char*>(output.data()), output.size());
@@ -129,7 +119,7 @@ class FileIntegrity final : public Application {
       const std::optional<Entry> entry = parse_line(manifest.substr(0, end));
       manifest.remove_prefix(end == std::string_view::npos ? manifest.size() : end + 1);
       if (!entry) throw Error("file-integrity: a line of the manifest is none");
-      const bool same = hex(digest_of(std::filesystem::path(entry->name), limit_bytes)) == entry->digest;
+      const bool same = inputs::Sha256::hex(digest_of(std::filesystem::path(entry->name), limit_bytes)) == entry->digest;
       failed_ += same ? 0 : 1;
       report += std::string(entry->name) + (same ? ": OK\n" : ": FAILED\n");
     }

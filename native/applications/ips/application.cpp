@@ -1,5 +1,6 @@
 // ips: an intrusion prevention system.
 // requires: libpcre2-8 >= 10.30
+#include <algorithm>
 #include <memory>
 #include <unordered_map>
 

@@ -57,7 +57,7 @@ class SlowTable {
       }
       if (const auto found = of_length->second.find(masked); found != of_length->second.end()) return found->second;
     }
-    return kNoRoute;
+    return kMissed;
   }
 
  private:
@@ -107,7 +107,7 @@ std::optional<Sent> slow_forward(std::span<const std::byte> ip, const SlowTable&
   const std::size_t limit = is4 ? 8 : 7;
   if (wire::u8(ip, limit) < 2) return std::nullopt;
   const std::uint32_t hop = (is4 ? four : six).find(destination);
-  if (hop == kNoRoute) return std::nullopt;
+  if (hop == kMissed) return std::nullopt;
   std::vector<std::byte> packet(ip.begin(), ip.begin() + static_cast<std::ptrdiff_t>(length));
   packet[limit] = static_cast<std::byte>(wire::u8(ip, limit) - 1);
   if (is4) {
@@ -157,7 +157,8 @@ class L3Forwarding final : public Application {
     const SlowTable four(tables.four);
     const SlowTable six(tables.six);
     FrameReader reader(file, path.string());
-    FrameReader ours(std::span(output).first(capture_bytes_), "the output");
+    const std::span<const std::byte> all(output);
+    FrameReader ours(all.first(capture_bytes_), "the output");
     FrameReader::Frame frame;
     FrameReader::Frame made;
     std::map<std::uint32_t, HopCounters> hops;
@@ -176,7 +177,7 @@ class L3Forwarding final : public Application {
     std::string statistics;
     for (std::uint32_t hop = 0; hop < kNextHops; ++hop)
       statistics += std::to_string(hop) + "," + std::to_string(hops[hop].packets) + "," + std::to_string(hops[hop].bytes) + "\n";
-    const auto text = std::span(output).subspan(capture_bytes_);
+    const auto text = all.subspan(capture_bytes_);
     if (statistics != std::string_view(reinterpret_cast<const char*>(text.data()), text.size()))
       throw Error("l3-forwarding: the statistics of next hops are wrong");
   }

@@ -98,7 +98,7 @@ Outcome Router::forward4(std::span<const std::byte> ip, std::vector<std::byte>& 
   if (is_martian4(bytes_at(ip, 12), bytes_at(ip, 16))) return Outcome::kAddress;
   if (wire::u8(ip, kTtl) <= 1) return Outcome::kExpired;  // section 5.3.1
   const std::uint32_t hop = table4_.find(bytes_at(ip, 16));
-  if (hop == kNoRoute) return Outcome::kNoRoute;
+  if (hop == kMissed) return Outcome::kNoRoute;
   std::byte* const sent = send(ip.first(length), kIp4, hop, out);
   const std::uint16_t before = checksum::load16(sent + kTtl);
   sent[kTtl] = static_cast<std::byte>(std::to_integer<unsigned>(sent[kTtl]) - 1);
@@ -116,7 +116,7 @@ Outcome Router::forward6(std::span<const std::byte> ip, std::vector<std::byte>& 
   if (is_martian6(bytes_at(ip, 8), bytes_at(ip, 24))) return Outcome::kAddress;
   if (wire::u8(ip, kHopLimit) <= 1) return Outcome::kExpired;
   const std::uint32_t hop = table6_.find(bytes_at(ip, 24));
-  if (hop == kNoRoute) return Outcome::kNoRoute;
+  if (hop == kMissed) return Outcome::kNoRoute;
   std::byte* const sent = send(ip.first(length), kIp6, hop, out);
   sent[kHopLimit] = static_cast<std::byte>(std::to_integer<unsigned>(sent[kHopLimit]) - 1);
   return Outcome::kForwarded;

@@ -12,7 +12,7 @@
 
 namespace dpubench::applications {
 
-inline constexpr std::uint32_t kNoRoute = 0xffffffff;
+inline constexpr std::uint32_t kMissed = 0xffffffff;
 
 struct Route {
   std::array<std::uint8_t, 16> address{};  ///< network byte order, host bits zero

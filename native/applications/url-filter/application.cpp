@@ -1,6 +1,7 @@
 // url-filter: URLs, or the HTTP requests of a capture, against lists of domains and rules.
 // requires: libpcre2-8 >= 10.30
 #include <algorithm>
+#include <cctype>
 #include <memory>
 #include <optional>
 #include <set>
@@ -35,7 +36,8 @@ const ApplicationInfo& info() {
                       .summary = "where URLs come from: lines of a file, or HTTP requests",
                       .values = {"list", "requests"},
                       .default_value = "list",
-                      .is_mode = true}},
+                      .is_mode = true,
+                      .unit = {}}},
       .sources = {"RFC 3986 sections 2.1, 3 and 5.2.4", "RFC 9112 sections 3 and 3.2"},
   };
   return info;

@@ -2,7 +2,9 @@
 
 #include <rte_lcore.h>
 
+#include <algorithm>
 #include <array>
+#include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
