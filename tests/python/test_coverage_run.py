@@ -21,7 +21,7 @@ from dpubench.errors import Interrupted, NothingRan, UserError
 from dpubench.plans.load import Where, parse_plan
 from dpubench.results.query import query
 from dpubench.results.store import RunDirectory
-from dpubench.studies.coverage import carry, measure
+from dpubench.studies.coverage import carry, measure, text
 from dpubench.studies.coverage.plan import Plan
 from dpubench.studies.coverage.summary import summaries
 from dpubench.studies.modelled import execute
@@ -215,6 +215,33 @@ def test_counters_of_a_process_are_read_when_it_has_ended() -> None:
     assert many["faults"] - few["faults"] >= 8000 and math.isnan(many["none"])  # 32 MiB are 8192 pages
     with pytest.raises(UserError, match="ended with 3: no"):
         hardware.counted(["/bin/sh", "-c", "echo no; exit 3"], b"", event)
+
+
+def test_operators_are_measured_with_what_the_machine_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The whole way with counters that the kernel itself has: task time in the place of instructions, page faults in that of cycles."""
+    time, faults, none = hardware.Event(1, 1), hardware.Event(1, 2), hardware.Event(1, 999)
+    monkeypatch.setattr(hardware, "INSTRUCTIONS", time)
+    monkeypatch.setattr(hardware, "CYCLES", faults)
+    try:
+        hardware.check()
+    except hardware.NoCounters as error:
+        pytest.skip(str(error))
+    names = [f"{what}_{which}" for what in ("itlb", "dtlb", "l1d") for which in ("accesses", "misses")]
+    groups = ({"instructions": time, "cycles": faults, "branches": none}, dict.fromkeys(names, none))
+    monkeypatch.setattr(hardware, "GROUPS", groups)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert run(tmp_path, "study: coverage\ntarget: local\noperators: [md5]\nmessages: 20000\ntraced_bytes: 8MiB\n") == 0
+    record = RunDirectory(tmp_path / "r").record()
+    assert not schemas.fault("run", record) and record["models"] == {} and record["target_info"] == {"spec": "local", "label": ""}
+    assert any(line.startswith("whole programs: a counter cannot tell") for line in record["left_out"])
+    (analysed,) = summaries(tmp_path / "r")
+    (point,) = analysed.points
+    assert (point.origin, point.labels) == ("measured", [measure.LABEL]) and point.instructions > 100_000  # ns for twenty thousand digests
+    assert all(value is None for name, value in point.characteristics.items() if name != "ipc")
+    shown = text.show([analysed])
+    assert "not counted" in shown and "of 1 measurement" in shown and "modelled" not in shown
+    page = (tmp_path / "r" / "report.html").read_text()
+    assert "Nothing here was measured" not in page and "How operators behave on this machine" in page
 
 
 def test_what_was_not_counted_is_missing_and_never_filled_in(tmp_path: Path) -> None:

@@ -81,8 +81,9 @@ def measured(program: Path, jobs: tuple[bytes, bytes]) -> Counts:
     found: dict[str, float] = {}
     for group in GROUPS:
         less, more = (counted([str(program)], job, group) for job in jobs)
-        found |= {name: more[name] - less[name] for name in group}
-    if math.isnan(found["instructions"]):
+        # What is counted less of more work is noise that hides the messages' own.
+        found |= {name: more[name] - less[name] if more[name] >= less[name] else math.nan for name in group}
+    if not found["instructions"] > 0:
         raise NoCounters("target local: instructions were not counted all the time: end other programs that use hardware counters (perf)")
     return Counts(**found, integer=math.nan, loads_and_stores=math.nan)
 

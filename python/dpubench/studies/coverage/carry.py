@@ -107,7 +107,7 @@ def new_record(name: str, plan: Plan, made: Prepared) -> dict[str, Any]:
     points: dict[str, list[str]] = {}
     for cell in expansion.cells.values():
         points.setdefault(cell.point, []).append(cell.id)
-    here = (made.known.hello, measure.LABEL) if made.known is not None else ()
+    here = (made.known.hello, "") if made.known is not None else ()
     return shared.record_head(name, plan, made.files, expansion.left_out, *here) | {
         "models": {model_name: described(model) for model_name, model in expansion.models.items()},
         "configurations": [cell.record() for cell in expansion.cells.values()],

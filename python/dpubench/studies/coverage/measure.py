@@ -38,6 +38,7 @@ class MeasuredRun(SimulatedRun):
     """A run on this machine: each operator's messages, counted; one after another, so that none disturbs another."""
 
     what = "measurements"
+    verb = "measured"
 
     def __init__(
         self, writer: OutcomesWriter, plan: Plan, expansion: Expansion, record: dict[str, Any], files: Resolved, known: Catalog, stop: StopRequest,

@@ -48,9 +48,11 @@ def _summary(record: Row, plan: Plan, path: Path) -> RunSummary:
         points.append(point)
         if known is not None:
             counted[point.id] = known
-    common = [label for label in (points[0].labels if points else []) if all(label in p.labels for p in points)]
-    results = [outcome["result"] for outcome in found.values() if outcome["result"] is not None]
     target = record["target_info"]
+    common = [label for label in (points[0].labels if points else []) if all(label in p.labels for p in points)]
+    if not common and target["label"]:
+        common = [str(target["label"])]
+    results = [outcome["result"] for outcome in found.values() if outcome["result"] is not None]
     return RunSummary(
         str(record["name"]), str(path), str(record["study"]), str(record["plan"]), plan.summary, str(record["status"]), str(record["started"]),
         str(record["finished"]), str(record["command"]), str(record["version"]), float(record["precision_target"]), dict(record["machine"]),
@@ -58,7 +60,7 @@ def _summary(record: Row, plan: Plan, path: Path) -> RunSummary:
         analysed(points, counted, plan.seed),
         [Warning_(w["code"], w["message"], w.get("point"), w.get("group")) for w in record["warnings"]],
         [Failure(f["phase"], f["message"], f.get("point"), f.get("group")) for f in record["failures"]], list(record["left_out"]),
-        common or [str(target["label"])], plan.exact, plan.phase, 0 if plan.exact or plan.phases == ALL else int(plan.phases),
+        common, plan.exact, plan.phase, 0 if plan.exact or plan.phases == ALL else int(plan.phases),
         len(results), sum(r["instructions"] for r in results), str(record["target"]),
         str(target["spec"]), str(target["label"]),
     )  # fmt: skip

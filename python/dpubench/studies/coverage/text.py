@@ -25,7 +25,7 @@ def show(runs: Sequence[RunSummary]) -> str:
 
 def _shown(run: RunSummary) -> list[str]:
     lines = [
-        f"{run.name} [{run.label}]: study {run.study}, plan {run.plan}, {run.status}, started {run.started}",
+        f"{run.name}{f' [{run.label}]' if run.label else ''}: study {run.study}, plan {run.plan}, {run.status}, started {run.started}",
         f"on: {', '.join(f'{m.name} ({m.title}, {m.year})' for m in run.models) or 'this machine'}; dpubench {run.version}",
         counts(run),
         f"all figures: {'; '.join(run.labels)}",

@@ -30,6 +30,7 @@ class SimulatedRun(abc.ABC):
     """One run, new or resumed, of the simulations called ``names``; a study says what they are."""
 
     what: str = "simulations"  #: in words
+    verb: str = "simulated"
 
     def __init__(
         self, writer: OutcomesWriter, plan: SimulatedPlan, names: Sequence[str], record: dict[str, Any], files: Resolved, stop: StopRequest,
@@ -72,7 +73,7 @@ class SimulatedRun(abc.ABC):
         self._save("complete" if simulated else "failed")
         if not simulated:
             first = next((f["message"] for f in self.record["failures"]), "no configuration gave a result")
-            raise NothingRan(f"nothing could be simulated: {first}")
+            raise NothingRan(f"nothing could be {self.verb}: {first}")
         return Exit.FAILED if self.record["failures"] else Exit.DONE
 
     # --- traces

@@ -5,7 +5,7 @@
   const simulated = `${data.modelled ? "Simulated" : "Measured"} with dpubench ${data.study}, ${data.runs.map((r) => r.name).join(", ")}.`;
   const runOf = (box) => data.runs[Number(box.dataset.run)];
   const there = (run) => run.points.filter((p) => p.values.some((v) => v !== null));
-  const NAMES = { ipc: "IPC", itlb_miss_ratio: "iTLB", dtlb_miss_ratio: "dTLB", l1d_miss_ratio: "L1D", integer_share: "integer", branch_share: "branches", load_store_share: "loads, stores" };
+  const NAMES = { ipc: "IPC", itlb_miss_ratio: "iTLB", dtlb_miss_ratio: "dTLB", l1d_miss_ratio: "L1D", integer_share: "integer", branch_share: "branches", load_store_share: "load/store" };
   const shown = (key, v) => (v === null ? "not counted" : key === "ipc" ? num(v) : `${v === 0 ? "0" : num(100 * v)} %`);
 
   // ------------------------------------------------------------------ radar charts
