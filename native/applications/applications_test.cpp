@@ -261,9 +261,14 @@ TEST(Stream, KeepsTheFirstCopyAndTheOrder) {
   EXPECT_EQ(all, "ab");
   add(11, "XcdEF");  // the second copy of "b" and of "ef" counts for nothing
   EXPECT_EQ(all, "abcdefGHij");
-  add(10 + 3 * (1U << 20), "far ahead");
-  add(20, "k");
-  EXPECT_EQ(all, "abcdefGHijk");
+  add(22, "m");
+  add(24, "o");
+  add(30 + (1U << 16), "far");  // what is missing was lost
+  EXPECT_EQ(all, "abcdefGHijmofar");
+  add(20, "kl");  // too late
+  add(40 + (1U << 16), "end");
+  stream.end([&](std::string_view octets) { all += octets; });
+  EXPECT_EQ(all, "abcdefGHijmofarend");
 }
 
 }  // namespace
