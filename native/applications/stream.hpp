@@ -10,11 +10,12 @@
 
 namespace dpubench::applications {
 
-/// Puts segments in order. Of octets that come twice the first copy counts. What is missing before a segment that is far ahead was
-/// lost on the way to us: the stream goes on behind it.
+/// Puts segments in order. Of octets that come twice the first copy counts. What is missing before a segment that is far ahead
+/// was lost on the way to us: the stream goes on behind it.
 class Stream {
  public:
-  static constexpr std::int32_t kAhead = 1 << 16;  ///< octets that are waited for: a window without scaling (RFC 9293, section 3.1)
+  static constexpr std::int32_t kAhead =
+      1 << 16;  ///< octets that are waited for: a window without scaling (RFC 9293, section 3.1)
 
   /// @param deliver  called with the octets that are in order now, piece by piece
   template <class Deliver>
@@ -73,8 +74,8 @@ class Stream {
   void keep(std::uint64_t at, std::string_view payload);
 
   bool begun_ = false;
-  std::uint32_t next_ = 0;       ///< sequence number that is waited for
-  std::uint64_t delivered_ = 0;  ///< place behind what was delivered
+  std::uint32_t next_ = 0;                        ///< sequence number that is waited for
+  std::uint64_t delivered_ = 0;                   ///< place behind what was delivered
   std::map<std::uint64_t, std::string> waiting_;  ///< disjoint, by place
 };
 

@@ -19,13 +19,15 @@ namespace {
 const ApplicationInfo& info() {
   static const ApplicationInfo info{
       .name = "ips",
-      .summary = "intrusion prevention: connections, TCP streams in order, HTTP requests in normal form, literals and rules, verdicts",
-      .definition = "Decodes the packets of a capture into connections, puts TCP segments in order, brings HTTP requests to their "
-                    "normal form, and looks for rules in datagrams, in pieces of streams (2048 octets, of which 256 overlap) and in "
-                    "requests: all literals at once first, then the rules whose literal is there. A rule whose number is a multiple of 4 "
-                    "drops, and what it was found in is looked at no further; others alert. The output is a line a connection. A record "
-                    "is a packet. Verified: a slow reference (streams octet by octet, a parser of its own, every rule "
-                    "interpreted on everything) writes the same.",
+      .summary =
+          "intrusion prevention: connections, TCP streams in order, HTTP requests in normal form, literals and rules, verdicts",
+      .definition =
+          "Decodes the packets of a capture into connections, puts TCP segments in order, brings HTTP requests to their "
+          "normal form, and looks for rules in datagrams, in pieces of streams (2048 octets, of which 256 overlap) and in "
+          "requests: all literals at once first, then the rules whose literal is there. A rule whose number is a multiple of 4 "
+          "drops, and what it was found in is looked at no further; others alert. The output is a line a connection. A record "
+          "is a packet. Verified: a slow reference (streams octet by octet, a parser of its own, every rule "
+          "interpreted on everything) writes the same.",
       .inputs = {{"capture", "packets"}, {"rules", "rules, `id:/expression/flags`"}},
       .operators = {"regex"},
       .parameters = {},

@@ -118,8 +118,8 @@ std::vector<std::string> slow_requests(const std::string& stream) {
     std::string query = target.find('?') == std::string::npos ? "" : target.substr(target.find('?') + 1);
     std::replace(query.begin(), query.end(), '+', ' ');
     query = slow_decoded(query);
-    all.push_back(first.substr(0, one) + " " + slow_path(target.substr(0, target.find('?'))) + (query.empty() ? "" : "?" + query) +
-                  "\n" + host);
+    all.push_back(first.substr(0, one) + " " + slow_path(target.substr(0, target.find('?'))) +
+                  (query.empty() ? "" : "?" + query) + "\n" + host);
     at = body > stream.size() ? stream.size() : end + 4 + static_cast<std::size_t>(body);
   }
   return all;
