@@ -81,14 +81,14 @@ struct ApplicationModule {
 }  // namespace dpubench::applications
 
 /// @param info_function  `const ApplicationInfo&()` @param Type  an Application without arguments
-#define DPUBENCH_APPLICATION(info_function, Type)                                                                      \
-  extern "C" [[gnu::visibility("default")]] std::uint32_t dpubench_application_abi();                                  \
-  extern "C" [[gnu::visibility("default")]] const ::dpubench::applications::ApplicationModule* dpubench_application(); \
-  std::uint32_t dpubench_application_abi() {                                                                           \
-    return ::dpubench::applications::kApplicationAbi;                                                                  \
-  }                                                                                                                    \
-  const ::dpubench::applications::ApplicationModule* dpubench_application() {                                          \
-    static const ::dpubench::applications::ApplicationModule module{                                                   \
+#define DPUBENCH_APPLICATION(info_function, Type)                                                                            \
+  extern "C" [[gnu::visibility("default")]] std::uint32_t dpubench_application_abi();                                        \
+  extern "C" [[gnu::visibility("default")]] const ::dpubench::applications::ApplicationModule* dpubench_application();       \
+  std::uint32_t dpubench_application_abi() {                                                                                 \
+    return ::dpubench::applications::kApplicationAbi;                                                                        \
+  }                                                                                                                          \
+  const ::dpubench::applications::ApplicationModule* dpubench_application() {                                                \
+    static const ::dpubench::applications::ApplicationModule module{                                                         \
         info_function, []() -> std::unique_ptr<::dpubench::applications::Application> { return std::make_unique<Type>(); }}; \
-    return &module;                                                                                                    \
+    return &module;                                                                                                          \
   }

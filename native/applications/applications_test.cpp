@@ -4,6 +4,7 @@
 
 #include <zlib.h>
 
+#include "applications/frames.hpp"
 #include "applications/stream.hpp"
 #include "applications/url.hpp"
 #include "inputs/random.hpp"
@@ -25,19 +26,21 @@ TEST(Applications, AreAllThereOrSayWhyNot) {
       EXPECT_FALSE(slot.module->info().operators.empty());
     }
   }
-  EXPECT_EQ(names, (std::vector<std::string>{"file-compression", "file-integrity", "ips", "ipsec", "l3-forwarding", "url-filter"}));
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"file-compression", "file-integrity", "ips", "ipsec", "l3-forwarding", "url-filter"}));
   EXPECT_EQ(catalog().describe().size(), names.size());
   expect_error([] { (void)catalog().find("l4-forwarding"); }, {"no application 'l4-forwarding'", "l3-forwarding"});
 }
 
 TEST(Applications, RefuseJobsThatAreNone) {
-  const auto refusal = [](const nlohmann::json& job) {
-    return [job] { (void)parse_application_job(job.dump()); };
-  };
+  const auto refusal = [](const nlohmann::json& job) { return [job] { (void)parse_application_job(job.dump()); }; };
   const nlohmann::json right = {{"schema", kJobSchema}, {"application", "ips"}, {"inputs", {{"capture", {"/x"}}}}};
   EXPECT_EQ(parse_application_job(right.dump()).application, "ips");
-  for (const auto& [key, value] : std::vector<std::pair<const char*, nlohmann::json>>{
-           {"schema", "dpubench.job/1"}, {"inputs", {{"capture", "x"}}}, {"limit_bytes", -1}, {"unknown", 1}, {"application", ""}}) {
+  for (const auto& [key, value] : std::vector<std::pair<const char*, nlohmann::json>>{{"schema", "dpubench.job/1"},
+                                                                                      {"inputs", {{"capture", "x"}}},
+                                                                                      {"limit_bytes", -1},
+                                                                                      {"unknown", 1},
+                                                                                      {"application", ""}}) {
     nlohmann::json wrong = right;
     wrong[key] = value;
     expect_error(refusal(wrong), {key});
@@ -71,15 +74,24 @@ TEST(L3Forwarding, ForwardsWhatIsRightAndNothingElse) {
   too_long.pop_back();
   Packet options = udp4("x");
   options[0] = std::byte{0x44};
-  const Packet six = Bytes().u32(0x60000000).u16(4).u8(59).u8(9).hex("20010db8 00000000 00000000 00000001 20010db8 00000000 00000000 00000002").u32(1).get();
+  const Packet six = Bytes()
+                         .u32(0x60000000)
+                         .u16(4)
+                         .u8(59)
+                         .u8(9)
+                         .hex("20010db8 00000000 00000000 00000001 20010db8 00000000 00000000 00000002")
+                         .u32(1)
+                         .get();
   Packet six_expired = six;
   six_expired[7] = std::byte{1};
   OneRun run("l3-forwarding");
   run.input("routes4", kRoutes)
-      .capture({ethernet(udp4("one")), ethernet(udp4("two"), "0800", "8100 0005"), ethernet(udp4("three"), "0800", "88a8 0005 8100 0006"),
-                ethernet(six, "86dd"), ethernet(six_expired, "86dd"), ethernet(udp4("x"), "0806"), ethernet(bad_checksum),
-                ethernet(too_long), ethernet(options), ethernet(udp4("a packet longer than a header"), "86dd"), ethernet(ip4({}, {.ttl = 1})),
-                ethernet(ip4({}, {.source = "7f000001"})), ethernet(ip4({}, {.destination = "e0000001"})), hex("0200"), ethernet({})});
+      .capture({ethernet(udp4("one")), ethernet(udp4("two"), "0800", "8100 0005"),
+                ethernet(udp4("three"), "0800", "88a8 0005 8100 0006"), ethernet(six, "86dd"), ethernet(six_expired, "86dd"),
+                ethernet(udp4("x"), "0806"), ethernet(bad_checksum), ethernet(too_long), ethernet(options),
+                ethernet(udp4("a packet longer than a header"), "86dd"), ethernet(ip4({}, {.ttl = 1})),
+                ethernet(ip4({}, {.source = "7f000001"})), ethernet(ip4({}, {.destination = "e0000001"})), hex("0200"),
+                ethernet({})});
   const std::string& output = run.go();
   EXPECT_EQ(run.fact("forwarded"), 4U);
   EXPECT_EQ(run.fact("expired"), 2U);
@@ -93,6 +105,27 @@ TEST(L3Forwarding, ForwardsWhatIsRightAndNothingElse) {
   // 198.19.0.1 lies in the /24, whose next hop is the second that the list names; the default route has the first number.
   EXPECT_NE(output.find("\n1,3,95\n"), std::string::npos) << output.substr(output.size() - 400);
   EXPECT_NE(output.find("0,1,44\n"), std::string::npos);
+}
+
+TEST(L3Forwarding, ReadsPcapngInEitherByteOrder) {
+  for (const bool big : {false, true}) {
+    Packet file = join(section_header(big), interface_block(big, 1, 0));
+    for (std::uint64_t i = 0; i < 3; ++i) file = join(file, enhanced_packet(big, 0, i, ethernet(udp4("hello"))));
+    OneRun run("l3-forwarding");
+    run.input("routes4", kRoutes).input("capture", text_of(file)).go();
+    EXPECT_EQ(run.fact("forwarded"), 3U);
+    file[file.size() - 80] = std::byte{1};
+    for (std::size_t bytes = 24; bytes < file.size(); bytes += 3) {
+      const std::span<const std::byte> part = std::span<const std::byte>(file).first(bytes);
+      FrameReader reader(part, "part");
+      FrameReader::Frame frame;
+      try {
+        while (reader.next(frame)) EXPECT_LE(frame.bytes.size(), file.size());
+      } catch (const Error&) {
+        continue;  // what cannot be is refused
+      }
+    }
+  }
 }
 
 TEST(L3Forwarding, TakesSomeRoutesOrAll) {
@@ -186,8 +219,8 @@ TEST(Ips, GivesAVerdictForEachConnection) {
   run.input("rules", kRules)
       .capture({ethernet(udp4("an attack42 in the open")), ethernet(tcp4("", 99, 2)), ethernet(tcp4("GET /a/../%65tc/pass", 100)),
                 ethernet(tcp4("wd?q=1 HTTP/1.1\r\nHost: EXAMPLE.org\r\n\r\n", 120)), ethernet(tcp4("", 5, 2, 2000)),
-                ethernet(tcp4("me now", 10, 16, 2000)), ethernet(tcp4("drop", 6, 16, 2000)), ethernet(tcp4("nothing", 1, 16, 3000)),
-                ethernet(hex("4500"))});
+                ethernet(tcp4("me now", 10, 16, 2000)), ethernet(tcp4("drop", 6, 16, 2000)),
+                ethernet(tcp4("nothing", 1, 16, 3000)), ethernet(hex("4500"))});
   const std::string& output = run.go();
   EXPECT_NE(output.find("udp 198.18.0.1:1000 198.19.0.1:53 1 23 alert 1\n"), std::string::npos) << output;
   EXPECT_NE(output.find("tcp 198.18.0.1:1000 198.19.0.1:80 3 58 alert 2\n"), std::string::npos) << output;
@@ -223,8 +256,9 @@ TEST(Ips, FindsWhatLiesAcrossSegmentsInAnyOrder) {
 TEST(UrlFilter, BlocksByDomainAndByRule) {
   NEED_APPLICATION("url-filter");
   OneRun run("url-filter");
-  run.input("corpus", "http://www.Bad.example./x\nhttps://user@good.example:8080/%65tc/./passwd?a=1\nnonsense\nhttp://good.example\n"
-                      "http://notbad.example/?q=attack1%2B2\nhttp://bad.example:99999/\nHTTP://[2001:db8::1]:80/..//a/?b+c#d\n")
+  run.input("corpus",
+            "http://www.Bad.example./x\nhttps://user@good.example:8080/%65tc/./passwd?a=1\nnonsense\nhttp://good.example\n"
+            "http://notbad.example/?q=attack1%2B2\nhttp://bad.example:99999/\nHTTP://[2001:db8::1]:80/..//a/?b+c#d\n")
       .input("domains", "# a comment\nbad.example\nother.example\n")
       .input("rules", kRules);
   EXPECT_EQ(run.go(),
@@ -235,16 +269,25 @@ TEST(UrlFilter, BlocksByDomainAndByRule) {
 TEST(UrlFilter, TakesRequestsOfACapture) {
   NEED_APPLICATION("url-filter");
   OneRun run("url-filter", {{"source", "requests"}});
-  run.input("rules", "1:/secret/\n").capture({ethernet(tcp4("GET /secret HTTP/1.1\r\nHost: a.example\r\n\r\n", 1)),
-                                              ethernet(tcp4("POST http://b.example/x HTTP/1.1\r\n\r\n", 1)), ethernet(udp4("GET / HTTP/1.1\r\n"))});
+  run.input("rules", "1:/secret/\n")
+      .capture({ethernet(tcp4("GET /secret HTTP/1.1\r\nHost: a.example\r\n\r\n", 1)),
+                ethernet(tcp4("POST http://b.example/x HTTP/1.1\r\n\r\n", 1)), ethernet(udp4("GET / HTTP/1.1\r\n"))});
   run.go();
   EXPECT_EQ(run.application().records, 2U);
 }
 
 TEST(Url, HasOneSpelling) {
-  for (const auto& [given, normal] : std::vector<std::pair<const char*, const char*>>{
-           {"", "/"}, {"/", "/"}, {"//a///b", "/a/b"}, {"/a/./b/../c", "/a/c"}, {"/..", "/"}, {"/a/..", "/"}, {"/a/b/..", "/a/"},
-           {"/%2e%2E/x", "/x"}, {"/%25%32%65", "/%2e"}, {"/%zz%4", "/%zz%4"}, {"x", "/x"}})
+  for (const auto& [given, normal] : std::vector<std::pair<const char*, const char*>>{{"", "/"},
+                                                                                      {"/", "/"},
+                                                                                      {"//a///b", "/a/b"},
+                                                                                      {"/a/./b/../c", "/a/c"},
+                                                                                      {"/..", "/"},
+                                                                                      {"/a/..", "/"},
+                                                                                      {"/a/b/..", "/a/"},
+                                                                                      {"/%2e%2E/x", "/x"},
+                                                                                      {"/%25%32%65", "/%2e"},
+                                                                                      {"/%zz%4", "/%zz%4"},
+                                                                                      {"x", "/x"}})
     EXPECT_EQ(normal_path(given), normal) << given;
 }
 
@@ -261,9 +304,14 @@ TEST(Stream, KeepsTheFirstCopyAndTheOrder) {
   EXPECT_EQ(all, "ab");
   add(11, "XcdEF");  // the second copy of "b" and of "ef" counts for nothing
   EXPECT_EQ(all, "abcdefGHij");
-  add(10 + 3 * (1U << 20), "far ahead");
-  add(20, "k");
-  EXPECT_EQ(all, "abcdefGHijk");
+  add(22, "m");
+  add(24, "o");
+  add(30 + (1U << 16), "far");  // what is missing was lost
+  EXPECT_EQ(all, "abcdefGHijmofar");
+  add(20, "kl");  // too late
+  add(40 + (1U << 16), "end");
+  stream.end([&](std::string_view octets) { all += octets; });
+  EXPECT_EQ(all, "abcdefGHijmofarend");
 }
 
 }  // namespace

@@ -62,8 +62,13 @@ json ApplicationCatalog::describe() const {
   json list = json::array();
   for (const ApplicationSlot& slot : slots_) {
     // What is not here is listed all the same, with the reason.
-    static const ApplicationInfo unknown{
-        .name = {}, .summary = "not built", .definition = "not built", .inputs = {{"none", "not known"}}, .operators = {"none"}, .parameters = {}, .sources = {}};
+    static const ApplicationInfo unknown{.name = {},
+                                         .summary = "not built",
+                                         .definition = "not built",
+                                         .inputs = {{"none", "not known"}},
+                                         .operators = {"none"},
+                                         .parameters = {},
+                                         .sources = {}};
     const ApplicationInfo& info = slot.module == nullptr ? unknown : slot.module->info();
     json inputs = json::array();
     for (const ApplicationInput& input : info.inputs) {

@@ -67,7 +67,8 @@ class Expression {
 };
 
 /// Rules that compile, in their order. @param skipped  out: how many did not
-inline std::vector<std::unique_ptr<Expression>> compile_all(std::span<const inputs::Rule> rules, bool jit, std::uint64_t& skipped) {
+inline std::vector<std::unique_ptr<Expression>> compile_all(std::span<const inputs::Rule> rules, bool jit,
+                                                            std::uint64_t& skipped) {
   std::vector<std::unique_ptr<Expression>> all;
   for (const inputs::Rule& rule : rules) {
     auto expression = Expression::compile(rule, jit);

@@ -1,4 +1,4 @@
-// Frames of a classic capture file (pcap), header and all, and captures written. Files are untrusted.
+// Frames of a capture (pcap, pcapng), header and all, and captures written. Files are untrusted.
 #pragma once
 
 #include <cstddef>
@@ -19,19 +19,26 @@ class FrameReader {
     std::span<const std::byte> bytes;
     std::uint64_t time_us = 0;
   };
-  /// @param name  used in messages @throws Error when it is no pcap
+  /// @param name  used in messages @throws Error when it is no capture
   FrameReader(std::span<const std::byte> file, const std::string& name);
   /// @returns false at the end @throws Error on a record that cannot be
   bool next(Frame& frame);
+  /// Of the last frame.
   [[nodiscard]] std::uint32_t link_type() const { return link_type_; }
 
  private:
   [[nodiscard]] std::uint32_t u32(std::size_t at) const;
+  bool next_record(Frame& frame);
+  bool next_block(Frame& frame);
+  bool read_packet(std::size_t at, std::size_t end, Frame& frame);
+  [[noreturn]] void refuse(std::size_t at, std::uint32_t bytes) const;
 
   std::span<const std::byte> file_;
   std::string name_;
   bool big_ = false;
   bool nano_ = false;
+  bool in_blocks_ = false;                 ///< pcapng
+  std::vector<std::uint32_t> interfaces_;  ///< of the section: their link types
   std::uint32_t link_type_ = 0;
   std::size_t at_ = 0;
 };

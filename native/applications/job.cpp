@@ -84,7 +84,8 @@ json run_application(const ApplicationJob& job, const ApplicationCatalog& catalo
   application->run(task);
   measure::close_region();
   phase.name = "verify";
-  if (application->records == 0) throw Error(info.name + ": its input holds not one record: give another, or a larger limit_bytes");
+  if (application->records == 0)
+    throw Error(info.name + ": its input holds not one record: give another, or a larger limit_bytes");
   application->verify(task);
   return {{"event", "traced"},
           {"group", info.name},

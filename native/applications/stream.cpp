@@ -19,8 +19,9 @@ void Stream::keep(std::uint64_t at, std::string_view payload) {
   }
   while (!payload.empty()) {
     after = waiting_.lower_bound(at);
-    const std::size_t room =
-        after == waiting_.end() ? payload.size() : static_cast<std::size_t>(std::min<std::uint64_t>(after->first - at, payload.size()));
+    const std::size_t room = after == waiting_.end()
+                                 ? payload.size()
+                                 : static_cast<std::size_t>(std::min<std::uint64_t>(after->first - at, payload.size()));
     if (room > 0) waiting_.emplace(at, payload.substr(0, room));
     std::size_t passed = room;
     if (after != waiting_.end() && room < payload.size()) passed += std::min(after->second.size(), payload.size() - room);

@@ -10,10 +10,12 @@
 
 namespace dpubench::applications {
 
-/// Puts segments in order. Of octets that come twice the first copy counts; a segment too far ahead is passed over.
+/// Puts segments in order. Of octets that come twice the first copy counts. What is missing before a segment that is far ahead
+/// was lost on the way to us: the stream goes on behind it.
 class Stream {
  public:
-  static constexpr std::int32_t kAhead = 1 << 20;  ///< octets of the sequence space
+  static constexpr std::int32_t kAhead =
+      1 << 16;  ///< octets that are waited for: a window without scaling (RFC 9293, section 3.1)
 
   /// @param deliver  called with the octets that are in order now, piece by piece
   template <class Deliver>
@@ -24,20 +26,43 @@ class Stream {
       next_ = sequence;
     }
     auto ahead = static_cast<std::int32_t>(sequence - next_);
-    if (ahead > kAhead) return;
+    if (payload.empty()) return;
+    while (ahead > kAhead) {
+      // To the first octets that are there, or to these.
+      const std::uint64_t behind = delivered_ + static_cast<std::uint32_t>(ahead);
+      const std::uint64_t to = waiting_.empty() ? behind : waiting_.begin()->first;
+      next_ += static_cast<std::uint32_t>(to - delivered_);
+      delivered_ = to;
+      deliver_waiting(deliver);
+      ahead = static_cast<std::int32_t>(sequence - next_);
+    }
     if (ahead < 0) {
       const auto old = static_cast<std::size_t>(-static_cast<std::int64_t>(ahead));
       if (old >= payload.size()) return;
       payload.remove_prefix(old);
       ahead = 0;
     }
-    if (payload.empty()) return;
     if (ahead == 0 && waiting_.empty()) {
       next_ += static_cast<std::uint32_t>(payload.size());
       delivered_ += payload.size();
       return deliver(payload);
     }
     keep(delivered_ + static_cast<std::uint32_t>(ahead), payload);
+    deliver_waiting(deliver);
+  }
+  /// Nothing more comes: what waits is delivered, whatever is missing in between.
+  template <class Deliver>
+  void end(Deliver deliver) {
+    while (!waiting_.empty()) {
+      delivered_ = waiting_.begin()->first;
+      deliver_waiting(deliver);
+    }
+  }
+
+ private:
+  /// What waits and is in order now.
+  template <class Deliver>
+  void deliver_waiting(Deliver& deliver) {
     for (auto first = waiting_.begin(); first != waiting_.end() && first->first == delivered_; first = waiting_.begin()) {
       next_ += static_cast<std::uint32_t>(first->second.size());
       delivered_ += first->second.size();
@@ -45,14 +70,12 @@ class Stream {
       waiting_.erase(first);
     }
   }
-
- private:
-  /// Those octets that are not there yet. @param at  since the beginning
+  /// Those octets that are not there yet. @param at  place, missing octets counted
   void keep(std::uint64_t at, std::string_view payload);
 
   bool begun_ = false;
-  std::uint32_t next_ = 0;       ///< sequence number that is waited for
-  std::uint64_t delivered_ = 0;  ///< octets
+  std::uint32_t next_ = 0;                        ///< sequence number that is waited for
+  std::uint64_t delivered_ = 0;                   ///< place behind what was delivered
   std::map<std::uint64_t, std::string> waiting_;  ///< disjoint, by place
 };
 

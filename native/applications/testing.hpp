@@ -54,7 +54,9 @@ class OneRun {
     task_.inputs[kind].push_back(folder_.write(kind + "/" + (file.empty() ? kind : file), content));
     return *this;
   }
-  OneRun& capture(const std::vector<Packet>& frames, std::uint32_t link = 1) { return input("capture", text_of(pcap(link, frames))); }
+  OneRun& capture(const std::vector<Packet>& frames, std::uint32_t link = 1) {
+    return input("capture", text_of(pcap(link, frames)));
+  }
   OneRun& limit(std::uint64_t bytes) {
     task_.limit_bytes = bytes;
     return *this;
@@ -105,9 +107,20 @@ struct Ip {
   std::uint8_t ttl = 64;
 };
 inline Packet ip4(const Packet& payload, const Ip& ip = {}) {
-  Packet packet = Bytes().u16(0x4500).u16(20 + payload.size()).u32(0x00010000).u8(ip.ttl).u8(ip.protocol).u16(0).hex(ip.source).hex(ip.destination).add(payload).get();
+  Packet packet = Bytes()
+                      .u16(0x4500)
+                      .u16(20 + payload.size())
+                      .u32(0x00010000)
+                      .u8(ip.ttl)
+                      .u8(ip.protocol)
+                      .u16(0)
+                      .hex(ip.source)
+                      .hex(ip.destination)
+                      .add(payload)
+                      .get();
   std::uint32_t sum = 0;
-  for (std::size_t i = 0; i < 20; i += 2) sum += std::to_integer<std::uint32_t>(packet[i]) << 8 | std::to_integer<std::uint32_t>(packet[i + 1]);
+  for (std::size_t i = 0; i < 20; i += 2)
+    sum += std::to_integer<std::uint32_t>(packet[i]) << 8 | std::to_integer<std::uint32_t>(packet[i + 1]);
   while (sum > 0xffff) sum = (sum & 0xffffU) + (sum >> 16);
   packet[10] = static_cast<std::byte>(~sum >> 8 & 0xffU);
   packet[11] = static_cast<std::byte>(~sum & 0xffU);
@@ -121,7 +134,8 @@ inline Packet udp4(std::string_view payload) {
   return ip4(Bytes().u16(1000).u16(53).u16(8 + payload.size()).u16(0).add(octets(payload)).get());
 }
 inline Packet tcp4(std::string_view payload, std::uint32_t sequence, unsigned flags = 0x10, std::uint16_t port = 1000) {
-  return ip4(Bytes().u16(port).u16(80).u32(sequence).u32(2).u8(0x50).u8(flags).u16(65535).u32(0).add(octets(payload)).get(), {.protocol = 6});
+  return ip4(Bytes().u16(port).u16(80).u32(sequence).u32(2).u8(0x50).u8(flags).u16(65535).u32(0).add(octets(payload)).get(),
+             {.protocol = 6});
 }
 
 }  // namespace dpubench::applications::test

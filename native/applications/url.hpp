@@ -15,11 +15,11 @@ std::string normal_path(std::string_view path);
 void lower(std::string& text);
 
 struct Url {
-  std::string scheme;  ///< in small letters
-  std::string host;    ///< decoded, in small letters, without the dot at its end
+  std::string scheme;      ///< in small letters
+  std::string host;        ///< decoded, in small letters, without the dot at its end
   std::uint32_t port = 0;  ///< 0: not given
-  std::string path;    ///< normal_path()
-  std::string query;   ///< decoded; "+" is a space (WHATWG URL, application/x-www-form-urlencoded)
+  std::string path;        ///< normal_path()
+  std::string query;       ///< decoded; "+" is a space (WHATWG URL, application/x-www-form-urlencoded)
 };
 
 /// @returns false when `text` is no URL with an authority (RFC 3986, section 3)

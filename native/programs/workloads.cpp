@@ -1,5 +1,5 @@
-// dpubench-workloads: runs an end-to-end workload on one thread and without time, for a trace of it. Job on standard input, events on
-// standard output; docs/applications.md.
+// dpubench-workloads: runs an end-to-end workload on one thread and without time, for a trace of it. Job on standard input,
+// events on standard output; docs/applications.md.
 
 #include <iostream>
 #include <iterator>
@@ -22,7 +22,8 @@ class Workloads final : public dpubench::programs::Program {
  public:
   Workloads()
       : Program("dpubench-workloads",
-                "Runs a workload's stages on frames within one thread: reads a job (JSON) from standard input and writes events (NDJSON) "
+                "Runs a workload's stages on frames within one thread: reads a job (JSON) from standard input and writes events "
+                "(NDJSON) "
                 "to standard output.",
                 "print the catalog of workloads as one hello event") {}
 

@@ -17,9 +17,10 @@ const ApplicationInfo& info() {
   static const ApplicationInfo info{
       .name = "file-compression",
       .summary = "a file to a gzip member, read and deflated chunk by chunk, with its CRC",
-      .definition = "Reads the file in chunks, deflates them into one stream, and writes a gzip member: header with the file's name, "
-                    "stream, CRC-32 and length. A record is a chunk. Verified: another implementation inflates the stream to the file's "
-                    "bytes, and header, CRC and length are what they must be.",
+      .definition =
+          "Reads the file in chunks, deflates them into one stream, and writes a gzip member: header with the file's name, "
+          "stream, CRC-32 and length. A record is a chunk. Verified: another implementation inflates the stream to the file's "
+          "bytes, and header, CRC and length are what they must be.",
       .inputs = {{"corpus", "the file"}},
       .operators = {"deflate", "crc"},
       .parameters = {{.name = "level",

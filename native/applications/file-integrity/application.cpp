@@ -18,9 +18,10 @@ const ApplicationInfo& info() {
   static const ApplicationInfo info{
       .name = "file-integrity",
       .summary = "SHA-256 of files in blocks, a manifest, and the files checked against it",
-      .definition = "Reads each file in blocks, writes a manifest (lines `digest  name`, as sha256sum does), then reads the manifest and "
-                    "every file again and says of each whether it is as it was. A record is a file that was read. Verified: digests "
-                    "by another implementation, and a manifest with one digit changed finds the one file changed.",
+      .definition =
+          "Reads each file in blocks, writes a manifest (lines `digest  name`, as sha256sum does), then reads the manifest and "
+          "every file again and says of each whether it is as it was. A record is a file that was read. Verified: digests "
+          "by another implementation, and a manifest with one digit changed finds the one file changed.",
       .inputs = {{"corpus", "files to be guarded"}},
       .operators = {"sha256"},
       .parameters = {{.name = "block",
@@ -47,7 +48,6 @@ struct FreeDigest {
   void operator()(EVP_MD* digest) const { EVP_MD_free(digest); }
 };
 
-
 /// One line of a manifest; nothing where it is none.
 struct Entry {
   std::string_view digest;
@@ -68,7 +68,8 @@ class FileIntegrity final : public Application {
     context_.reset(EVP_MD_CTX_new());
     if (sha256_ == nullptr || context_ == nullptr) throw Error("OpenSSL offers no SHA-256");
     block_.resize(task.params.number("block"));
-    for (const auto& path : task.files("corpus")) manifest_ += inputs::Sha256::hex(digest_of(path, task.limit_bytes)) + "  " + path.string() + "\n";
+    for (const auto& path : task.files("corpus"))
+      manifest_ += inputs::Sha256::hex(digest_of(path, task.limit_bytes)) + "  " + path.string() + "\n";
     const std::string report = check(manifest_, task.limit_bytes);
     append(output, manifest_);
     append(output, report);

@@ -19,13 +19,15 @@ namespace {
 const ApplicationInfo& info() {
   static const ApplicationInfo info{
       .name = "ips",
-      .summary = "intrusion prevention: connections, TCP streams in order, HTTP requests in normal form, literals and rules, verdicts",
-      .definition = "Decodes the packets of a capture into connections, puts TCP segments in order, brings HTTP requests to their "
-                    "normal form, and looks for rules in datagrams, in pieces of streams (2048 octets, of which 256 overlap) and in "
-                    "requests: all literals at once first, then the rules whose literal is there. A rule whose number is a multiple of 4 "
-                    "drops, and what it was found in is looked at no further; others alert. The output is a line a connection. A record "
-                    "is a packet. Verified: a slow reference (streams octet by octet, a parser of its own, every rule "
-                    "interpreted on everything) writes the same.",
+      .summary =
+          "intrusion prevention: connections, TCP streams in order, HTTP requests in normal form, literals and rules, verdicts",
+      .definition =
+          "Decodes the packets of a capture into connections, puts TCP segments in order, brings HTTP requests to their "
+          "normal form, and looks for rules in datagrams, in pieces of streams (2048 octets, of which 256 overlap) and in "
+          "requests: all literals at once first, then the rules whose literal is there. A rule whose number is a multiple of 4 "
+          "drops, and what it was found in is looked at no further; others alert. The output is a line a connection. A record "
+          "is a packet. Verified: a slow reference (streams octet by octet, a parser of its own, every rule "
+          "interpreted on everything) writes the same.",
       .inputs = {{"capture", "packets"}, {"rules", "rules, `id:/expression/flags`"}},
       .operators = {"regex"},
       .parameters = {},
@@ -96,6 +98,7 @@ class Ips final : public Application {
     }
     for (const auto& [key, connection] : order_) {
       for (Direction& direction : connection->directions) {
+        direction.stream.end([&](std::string_view octets) { take_stream(direction, octets, detector); });
         const auto look = [&](std::string_view text) { inspect(text, direction.in_payload, detector); };
         if (!direction.in_payload.drops) direction.pieces.end(look);
       }
@@ -133,19 +136,22 @@ class Ips final : public Application {
     connection.payload_bytes += packet.payload.size();
     Direction& direction = connection.directions[packet.from_low ? 0 : 1];
     const std::string_view payload = inputs::as_text(packet.payload);
-    const auto look = [&](std::string_view text) { inspect(text, direction.in_payload, detector); };
-    if (!packet.is_tcp) {
-      if (!payload.empty()) look(payload);
-      return;
+    if (packet.is_tcp) {
+      direction.stream.add(packet.sequence, packet.syn, payload,
+                           [&](std::string_view octets) { take_stream(direction, octets, detector); });
+    } else if (!payload.empty()) {
+      inspect(payload, direction.in_payload, detector);
     }
-    direction.stream.add(packet.sequence, packet.syn, payload, [&](std::string_view octets) {
-      if (!direction.in_payload.drops) direction.pieces.add(octets, look);
-      const auto look_at_request = [&](std::string_view request) {
-        ++facts["requests"];
-        inspect(request, direction.in_requests, detector);
-      };
-      if (!direction.in_requests.drops) direction.requests.add(octets, look_at_request);
-    });
+  }
+
+  void take_stream(Direction& direction, std::string_view octets, Detector& detector) {
+    const auto look = [&](std::string_view text) { inspect(text, direction.in_payload, detector); };
+    if (!direction.in_payload.drops) direction.pieces.add(octets, look);
+    const auto look_at_request = [&](std::string_view request) {
+      ++facts["requests"];
+      inspect(request, direction.in_requests, detector);
+    };
+    if (!direction.in_requests.drops) direction.requests.add(octets, look_at_request);
   }
 
   void inspect(std::string_view text, Findings& findings, Detector& detector) {

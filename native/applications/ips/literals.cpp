@@ -59,7 +59,8 @@ std::string required_literal(const inputs::Rule& rule) {
   const std::string_view p = rule.pattern;
   // Extended patterns have comments and spaces that mean nothing; options, conditions and verbs mean too much.
   const bool is_understood = rule.flags.find('x') == std::string::npos && p.find("\\Q") == p.npos && p.find("(*") == p.npos &&
-                             p.find("(?(") == p.npos && p.find("(?x") == p.npos && p.find("(?i") == p.npos && p.find("(?s") == p.npos;
+                             p.find("(?(") == p.npos && p.find("(?x") == p.npos && p.find("(?i") == p.npos &&
+                             p.find("(?s") == p.npos;
   if (!is_understood) return {};
   std::string best;
   std::string run;

@@ -1,5 +1,5 @@
-// Which rules can match at all: a text without the literal that a rule needs cannot (as Snort's fast patterns do), and all literals
-// are looked for at once.
+// Which rules can match at all: a text without the literal that a rule needs cannot (as Snort's fast patterns do), and all
+// literals are looked for at once.
 #pragma once
 
 #include <array>

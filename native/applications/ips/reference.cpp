@@ -17,14 +17,19 @@ struct SlowStream {
   bool begun = false;
   std::uint32_t first = 0;
   std::map<std::int64_t, char> octets;
-  std::int64_t end = 0;  ///< all before are there
+  std::int64_t end = 0;  ///< all before are there, or were lost
 
   void add(const Decoded& packet) {
     const std::uint32_t sequence = packet.sequence + (packet.syn ? 1 : 0);
     if (!begun) first = sequence;
     begun = true;
+    if (packet.payload.empty()) return;
     const auto begin = end + static_cast<std::int32_t>(sequence - (first + static_cast<std::uint32_t>(end)));
-    if (begin - end > Stream::kAhead) return;
+    while (begin - end > Stream::kAhead) {
+      const auto there = octets.lower_bound(end);
+      end = there == octets.end() ? begin : there->first;
+      while (octets.contains(end)) ++end;
+    }
     for (std::size_t i = 0; i < packet.payload.size(); ++i) {
       const std::int64_t place = begin + static_cast<std::int64_t>(i);
       if (place >= end) octets.emplace(place, static_cast<char>(packet.payload[i]));
@@ -33,9 +38,7 @@ struct SlowStream {
   }
   [[nodiscard]] std::string text() const {
     std::string all;
-    for (const auto& [place, octet] : octets) {
-      if (place < end) all += octet;
-    }
+    for (const auto& [place, octet] : octets) all += octet;
     return all;
   }
 };
@@ -115,8 +118,8 @@ std::vector<std::string> slow_requests(const std::string& stream) {
     std::string query = target.find('?') == std::string::npos ? "" : target.substr(target.find('?') + 1);
     std::replace(query.begin(), query.end(), '+', ' ');
     query = slow_decoded(query);
-    all.push_back(first.substr(0, one) + " " + slow_path(target.substr(0, target.find('?'))) + (query.empty() ? "" : "?" + query) +
-                  "\n" + host);
+    all.push_back(first.substr(0, one) + " " + slow_path(target.substr(0, target.find('?'))) +
+                  (query.empty() ? "" : "?" + query) + "\n" + host);
     at = body > stream.size() ? stream.size() : end + 4 + static_cast<std::size_t>(body);
   }
   return all;

@@ -21,12 +21,14 @@ namespace wire = inputs::wire;
 const ApplicationInfo& info() {
   static const ApplicationInfo info{
       .name = "ipsec",
-      .summary = "ESP tunnels between two gateways: association by destination, sealing, sequence numbers, opening with replay window",
-      .definition = "Every IP packet of a capture goes into the tunnel of its destination, which gets one when it is first seen: ESP in "
-                    "tunnel mode with padding, sequence number and an outer IPv4 header. The other gateway finds the association by its "
-                    "SPI, checks replay window, authenticity and padding, and takes the packet out; every 64th ESP packet arrives twice. "
-                    "The output is a capture of the ESP packets. A record is a packet. Verified: what comes out is what went in, packets "
-                    "that arrive twice are taken once, no plaintext is in the ESP packets, and one changed bit is always found.",
+      .summary =
+          "ESP tunnels between two gateways: association by destination, sealing, sequence numbers, opening with replay window",
+      .definition =
+          "Every IP packet of a capture goes into the tunnel of its destination, which gets one when it is first seen: ESP in "
+          "tunnel mode with padding, sequence number and an outer IPv4 header. The other gateway finds the association by its "
+          "SPI, checks replay window, authenticity and padding, and takes the packet out; every 64th ESP packet arrives twice. "
+          "The output is a capture of the ESP packets. A record is a packet. Verified: what comes out is what went in, packets "
+          "that arrive twice are taken once, no plaintext is in the ESP packets, and one changed bit is always found.",
       .inputs = {{"capture", "packets to be protected"}},
       .operators = {"aes", "hmac", "sha256", "checksum"},
       .parameters = {{.name = "algorithm",
@@ -62,7 +64,8 @@ SaKeys draw_keys(const Params& params, std::uint32_t number, inputs::Random& ran
   random.fill(keys.integrity);
   random.fill(keys.salt);
   keys.local = {std::byte{192}, std::byte{0}, std::byte{2}, std::byte{1}};  // RFC 5737
-  keys.remote = {std::byte{198}, std::byte{51}, static_cast<std::byte>(number >> 8 & 0xffU), static_cast<std::byte>(number & 0xffU)};
+  keys.remote = {std::byte{198}, std::byte{51}, static_cast<std::byte>(number >> 8 & 0xffU),
+                 static_cast<std::byte>(number & 0xffU)};
   return keys;
 }
 
@@ -125,7 +128,8 @@ class Receiver {
   void add(const SaKeys& keys) { tunnels_.emplace(keys.spi, std::make_unique<Inbound>(keys)); }
   /// @param packet  from the outer IP header on, untrusted
   Verdict receive(std::span<const std::byte> packet, std::vector<std::byte>& out) {
-    if (packet.size() < kOuterHeader + kEspHeader || wire::u8(packet, 0) != 0x45 || wire::u8(packet, 9) != 50) return Verdict::kMalformed;
+    if (packet.size() < kOuterHeader + kEspHeader || wire::u8(packet, 0) != 0x45 || wire::u8(packet, 9) != 50)
+      return Verdict::kMalformed;
     const std::size_t length = wire::be16(packet, 2);
     if (length < kOuterHeader + kEspHeader || length > packet.size()) return Verdict::kMalformed;
     const std::span<const std::byte> esp = packet.subspan(kOuterHeader, length - kOuterHeader);
@@ -163,7 +167,7 @@ class Ipsec final : public Application {
     }
     input_bytes = file.size();
     facts = {{"tunnels", sender_->tunnels()}, {"accepted", counts_[0]}, {"malformed", counts_[1]}, {"replayed", counts_[2]},
-             {"not_authentic", counts_[3]}, {"padding", counts_[4]}, {"cut_off", cut_off_}};
+             {"not_authentic", counts_[3]},   {"padding", counts_[4]},  {"cut_off", cut_off_}};
   }
 
   void verify(const Task& task) const override {
@@ -182,7 +186,8 @@ class Ipsec final : public Application {
  private:
   void count(Verdict verdict) { ++counts_.at(static_cast<std::size_t>(verdict)); }
 
-  /// A receiver of its own sees each ESP packet with a bit changed, somewhere between SPI and the end, before it sees it as it is.
+  /// A receiver of its own sees each ESP packet with a bit changed, somewhere between SPI and the end, before it sees it as it
+  /// is.
   void check_sealed() const {
     Receiver receiver;
     for (std::size_t tunnel = 0; tunnel < sender_->tunnels(); ++tunnel) receiver.add(sender_->keys(tunnel));
@@ -202,7 +207,8 @@ class Ipsec final : public Application {
         throw Error("ipsec: ESP packet " + std::to_string(number) + " cannot be opened a second time");
       const auto plain = std::span(opened_).subspan(at, opened.size());
       // Of a packet's first 20 bytes none may be where they were: so long a coincidence does not happen.
-      if (std::search(frame.bytes.begin() + kOuterHeader, frame.bytes.end(), plain.begin(), plain.begin() + 20) != frame.bytes.end())
+      if (std::search(frame.bytes.begin() + kOuterHeader, frame.bytes.end(), plain.begin(), plain.begin() + 20) !=
+          frame.bytes.end())
         throw Error("ipsec: ESP packet " + std::to_string(number) + " holds plaintext");
       at += opened.size();
       opened.clear();

@@ -67,7 +67,8 @@ MacContext mac_of(const SaKeys& keys) {
   MacContext context(EVP_MAC_CTX_new(mac));
   EVP_MAC_free(mac);
   char digest[] = "SHA2-256";
-  const OSSL_PARAM parameters[] = {OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest, 0), OSSL_PARAM_construct_end()};
+  const OSSL_PARAM parameters[] = {OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest, 0),
+                                   OSSL_PARAM_construct_end()};
   require(EVP_MAC_init(context.get(), raw(keys.integrity.data()), keys.integrity.size(), parameters) == 1, "HMAC's key");
   return context;
 }
@@ -113,7 +114,8 @@ void Outbound::protect(std::span<const std::byte> packet, std::vector<std::byte>
   const std::size_t align = alignment(keys_.algorithm);
   const std::size_t encrypted = (packet.size() + kEspTrailer + align - 1) / align * align;
   const std::size_t length = kOuterHeader + kEspHeader + iv + encrypted + kIcv;
-  if (length > kMostPacket) throw Error("ipsec: a packet of " + std::to_string(packet.size()) + " bytes is too long for a tunnel");
+  if (length > kMostPacket)
+    throw Error("ipsec: a packet of " + std::to_string(packet.size()) + " bytes is too long for a tunnel");
   const std::size_t at = out.size();
   out.resize(at + length);
   std::byte* const outer = out.data() + at;

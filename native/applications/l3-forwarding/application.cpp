@@ -20,11 +20,12 @@ const ApplicationInfo& info() {
   static const ApplicationInfo info{
       .name = "l3-forwarding",
       .summary = "a router: header checks, longest prefix match, TTL, checksum, new link-layer header, statistics of next hops",
-      .definition = "Reads a capture frame by frame. Frames with up to two VLAN tags; IPv4 packets pass the checks of RFC 1812, "
-                    "IPv6 packets those of RFC 8200; what has a route gets a TTL less, its checksum updated, a new Ethernet header, and is "
-                    "written to a capture. A record is a frame. Verified: a slow reference (a map of prefixes by length, checksums "
-                    "summed anew) sends the same packets to the same next hops.",
-      .inputs = {{"capture", "frames that come in (pcap)"},
+      .definition =
+          "Reads a capture frame by frame. Frames with up to two VLAN tags; IPv4 packets pass the checks of RFC 1812, "
+          "IPv6 packets those of RFC 8200; what has a route gets a TTL less, its checksum updated, a new Ethernet header, and is "
+          "written to a capture. A record is a frame. Verified: a slow reference (a map of prefixes by length, checksums "
+          "summed anew) sends the same packets to the same next hops.",
+      .inputs = {{"capture", "frames that come in"},
                  {"routes4", "IPv4 routes, beside a default route"},
                  {"routes6", "IPv6 routes, beside a default route", true}},
       .operators = {"lpm", "checksum"},
@@ -53,7 +54,8 @@ class SlowTable {
       std::array<std::uint8_t, 16> masked{};
       for (int bit = 0; bit < length; ++bit) {
         const auto byte = static_cast<std::size_t>(bit / 8);
-        masked[byte] = static_cast<std::uint8_t>(masked[byte] | (std::to_integer<unsigned>(address[byte]) & (0x80U >> (bit % 8))));
+        masked[byte] =
+            static_cast<std::uint8_t>(masked[byte] | (std::to_integer<unsigned>(address[byte]) & (0x80U >> (bit % 8))));
       }
       if (const auto found = of_length->second.find(masked); found != of_length->second.end()) return found->second;
     }
@@ -167,9 +169,10 @@ class L3Forwarding final : public Application {
       if (!expected) continue;
       const auto& [hop, packet] = *expected;
       const bool same = ours.next(made) && made.bytes.size() == kEthernet + packet.size() &&
-                        std::equal(packet.begin(), packet.end(), made.bytes.begin() + kEthernet) && wire::u8(made.bytes, 5) == hop &&
-                        wire::u8(made.bytes, 11) == hop;
-      if (!same) throw Error("l3-forwarding: frame " + std::to_string(number) + " of " + path.string() + ": what came out is wrong");
+                        std::equal(packet.begin(), packet.end(), made.bytes.begin() + kEthernet) &&
+                        wire::u8(made.bytes, 5) == hop && wire::u8(made.bytes, 11) == hop;
+      if (!same)
+        throw Error("l3-forwarding: frame " + std::to_string(number) + " of " + path.string() + ": what came out is wrong");
       ++hops[hop].packets;
       hops[hop].bytes += packet.size();
     }

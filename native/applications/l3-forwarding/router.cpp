@@ -128,9 +128,20 @@ std::byte* Router::send(std::span<const std::byte> ip, std::uint32_t type, std::
   out.resize(at + kEthernet + ip.size());
   std::byte* const frame = out.data() + at;
   // Locally administered: to the neighbour of this number, from the router's port to it.
-  const std::array<std::uint8_t, kEthernet> header = {0x02, 0,    0, 0, 1, static_cast<std::uint8_t>(hop),
-                                                      0x02, 0,    0, 0, 0, static_cast<std::uint8_t>(hop),
-                                                      static_cast<std::uint8_t>(type >> 8), static_cast<std::uint8_t>(type)};
+  const std::array<std::uint8_t, kEthernet> header = {0x02,
+                                                      0,
+                                                      0,
+                                                      0,
+                                                      1,
+                                                      static_cast<std::uint8_t>(hop),
+                                                      0x02,
+                                                      0,
+                                                      0,
+                                                      0,
+                                                      0,
+                                                      static_cast<std::uint8_t>(hop),
+                                                      static_cast<std::uint8_t>(type >> 8),
+                                                      static_cast<std::uint8_t>(type)};
   std::memcpy(frame, header.data(), header.size());
   std::memcpy(frame + kEthernet, ip.data(), ip.size());
   ++hops_[hop].packets;

@@ -15,14 +15,14 @@ namespace dpubench::applications {
 /// A closed set; counted and shown by these names.
 enum class Outcome : std::uint8_t {
   kForwarded,
-  kNotIp,        ///< neither IPv4 nor IPv6 behind the link-layer header
-  kShort,        ///< shorter than the headers it must have
-  kVersion,      ///< the header's version is not that of the frame's type
-  kHeader,       ///< header length below 20 bytes, or above the packet's
-  kLength,       ///< the packet is longer than its frame, or shorter than its header
-  kChecksum,     ///< of the IPv4 header
-  kAddress,      ///< source or destination that no router forwards
-  kExpired,      ///< TTL or hop limit used up
+  kNotIp,     ///< neither IPv4 nor IPv6 behind the link-layer header
+  kShort,     ///< shorter than the headers it must have
+  kVersion,   ///< the header's version is not that of the frame's type
+  kHeader,    ///< header length below 20 bytes, or above the packet's
+  kLength,    ///< the packet is longer than its frame, or shorter than its header
+  kChecksum,  ///< of the IPv4 header
+  kAddress,   ///< source or destination that no router forwards
+  kExpired,   ///< TTL or hop limit used up
   kNoRoute,
 };
 inline constexpr std::size_t kOutcomes = 10;

@@ -37,7 +37,7 @@ class Trie {
     for (unsigned i = 0; i < kRootBits / 8; ++i) index = index << 8 | address[i];
     std::uint32_t entry = root_.get()[index];
     for (unsigned i = kRootBits / 8; (entry & kChild) != 0; ++i) entry = nodes_[entry & ~kChild][address[i]];
-    return entry - 1;
+    return (entry == 0 ? default_ : entry) - 1;
   }
 
  private:
@@ -56,6 +56,10 @@ class Trie {
   }
 
   void insert(const Route& route) {
+    if (route.length == 0) {  // it would fill the whole table
+      default_ = route.next_hop + 1;
+      return;
+    }
     std::size_t index = 0;
     for (unsigned i = 0; i < kRootBits / 8; ++i) index = index << 8 | route.address[i];
     std::uint32_t* table = root_.get();
@@ -75,6 +79,7 @@ class Trie {
   }
 
   Table root_;
+  std::uint32_t default_ = 0;
   std::vector<Node> nodes_;
 };
 

@@ -22,11 +22,12 @@ const ApplicationInfo& info() {
   static const ApplicationInfo info{
       .name = "url-filter",
       .summary = "URLs or HTTP requests: parsed, decoded, looked up by domain suffix, matched against rules",
-      .definition = "Reads URLs line by line, or the HTTP requests that begin in a TCP segment of a capture. Each is parsed, decoded and "
-                    "brought to its normal form; its host and all that it ends in are looked up in a list of domains; path and query "
-                    "are matched against rules. Without a list of domains every eighth host of the input, by its hash, is one. The "
-                    "output says of each what was decided and why. A record is a URL or request. Verified: a slow reference, with a parser "
-                    "of its own, an ordered set and interpreted rules, decides the same.",
+      .definition =
+          "Reads URLs line by line, or the HTTP requests that begin in a TCP segment of a capture. Each is parsed, decoded and "
+          "brought to its normal form; its host and all that it ends in are looked up in a list of domains; path and query "
+          "are matched against rules. Without a list of domains every eighth host of the input, by its hash, is one. The "
+          "output says of each what was decided and why. A record is a URL or request. Verified: a slow reference, with a parser "
+          "of its own, an ordered set and interpreted rules, decides the same.",
       .inputs = {{"corpus", "URLs, one a line", false, {"source", "list"}},
                  {"capture", "packets with HTTP requests", false, {"source", "requests"}},
                  {"domains", "blocked domains, one a line; `#` begins a comment", true},
@@ -70,7 +71,8 @@ struct Request {
 };
 std::optional<Request> parse_request(std::string_view payload) {
   static constexpr std::string_view kMethods[] = {"GET ", "POST ", "HEAD ", "PUT ", "DELETE ", "OPTIONS ", "PATCH "};
-  const bool begins = std::any_of(std::begin(kMethods), std::end(kMethods), [&](std::string_view m) { return payload.starts_with(m); });
+  const bool begins =
+      std::any_of(std::begin(kMethods), std::end(kMethods), [&](std::string_view m) { return payload.starts_with(m); });
   if (!begins) return std::nullopt;
   const std::string_view first = next_line(payload);
   const std::size_t from = first.find(' ') + 1;
@@ -189,8 +191,8 @@ class UrlFilter final : public Application {
   void verify(const Task& task) const override;
 
  private:
-  std::string decide(std::string_view text, const Domains& domains, const std::vector<std::unique_ptr<Expression>>& rules, Url& url,
-                     std::string& subject) {
+  std::string decide(std::string_view text, const Domains& domains, const std::vector<std::unique_ptr<Expression>>& rules,
+                     Url& url, std::string& subject) {
     if (!parse_url(text, url)) {
       ++facts["not_urls"];
       return "refused no URL\n";
@@ -243,7 +245,8 @@ std::string slow_path(const std::string& text) {
 }
 
 std::string small(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(c < 128 ? std::tolower(c) : c); });
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(c < 128 ? std::tolower(c) : c); });
   return text;
 }
 
@@ -315,8 +318,8 @@ void UrlFilter::verify(const Task& task) const {
     }
     // A decoded octet may be a line feed.
     if (!said.starts_with(expected + "\n")) {
-      throw Error("url-filter: of URL " + std::to_string(number) + " it says '" + inputs::excerpt(said.substr(0, said.find('\n'))) +
-                  "', and the reference '" + inputs::excerpt(expected) + "'");
+      throw Error("url-filter: of URL " + std::to_string(number) + " it says '" +
+                  inputs::excerpt(said.substr(0, said.find('\n'))) + "', and the reference '" + inputs::excerpt(expected) + "'");
     }
     said.remove_prefix(expected.size() + 1);
   });

@@ -169,7 +169,8 @@ std::uint32_t Core::enter(Context& context, Cycle now, std::uint32_t width) {
       ++entered;
     }
     count(context.counters, fetched);
-    if (context.phases.is_full(context.counters.instructions)) context.phases.end_phase(context.counters, context.last_commit + 1);
+    if (context.phases.is_full(context.counters.instructions))
+      context.phases.end_phase(context.counters, context.last_commit + 1);
     context.buffer.pop();
     if (fused) continue;
     if (context.suspended_until > now) break;

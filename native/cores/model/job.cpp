@@ -34,9 +34,8 @@ void read_extent(protocol::Reader& reader, const Fields& configuration, Extent& 
   fields.maybe_boolean("repeat", into.repeat);
   fields.maybe_number("phase_instructions", into.phase_instructions, 0, kMost);
   if (into.phase_instructions != 0 && into.phase_instructions < PhaseLog::kLeastInstructions) {
-    fields.fault("phase_instructions",
-                 "is " + std::to_string(into.phase_instructions) + ": 0 (no phases), or at least " +
-                     std::to_string(PhaseLog::kLeastInstructions));
+    fields.fault("phase_instructions", "is " + std::to_string(into.phase_instructions) + ": 0 (no phases), or at least " +
+                                           std::to_string(PhaseLog::kLeastInstructions));
   }
   if (into.measured > into.every)
     fields.fault("measured", "is more than `every`: of " + std::to_string(into.every) + " messages " +

@@ -140,5 +140,4 @@ void PhaseLog::before_reset() {
   shared_before_ = {};
 }
 
-
 }  // namespace dpubench::cores

@@ -20,8 +20,8 @@ struct Phase {
 };
 nlohmann::json to_json(const Phase& phase);
 
-/// The phases of one context. Counters are looked at where a phase ends and nowhere else: between these there is one comparison an
-/// instruction.
+/// The phases of one context. Counters are looked at where a phase ends and nowhere else: between these there is one comparison
+/// an instruction.
 class PhaseLog {
  public:
   /// Fewer would give phases that hold next to nothing but the reset of counters behind a warm-up.

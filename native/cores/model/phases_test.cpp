@@ -124,7 +124,10 @@ json job(const json& description, const json& phase_instructions, std::size_t co
   for (std::size_t i = 0; i < contexts; ++i) traces.push_back({{"trace", "/t"}});
   return {{"schema", kJobSchema},
           {"configurations",
-           {{{"id", "c"}, {"processor", description}, {"contexts", traces}, {"extent", {{"phase_instructions", phase_instructions}}}}}}};
+           {{{"id", "c"},
+             {"processor", description},
+             {"contexts", traces},
+             {"extent", {{"phase_instructions", phase_instructions}}}}}}};
 }
 
 std::string refusal(const json& wanted) {

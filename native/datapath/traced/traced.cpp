@@ -143,7 +143,8 @@ class Client {
     for (std::uint32_t i = 0; i < filled; ++i) sent_bytes += bytes[i];
     const std::uint32_t taken = filled == 0 ? 0 : port_.transmit(0, packets_.data(), static_cast<std::uint16_t>(filled));
     if (taken < filled) rte_pktmbuf_free_bulk(packets_.data() + taken, filled - taken);
-    if (taken != burst_) throw Error("the link did not take a burst of " + std::to_string(burst_) + " frames: give the job more memory");
+    if (taken != burst_)
+      throw Error("the link did not take a burst of " + std::to_string(burst_) + " frames: give the job more memory");
     came_back_.resize(came_back_.size() + burst_, false);
   }
   void receive() {
@@ -182,7 +183,8 @@ class Client {
     const std::span<const std::byte> sent(sent_.data(), shape.length);
     const Expectation::Answer answer = expectation_->judge(packet.index, sent, reply, false);
     if (answer == Expectation::Answer::kWrong)
-      throw Error("the reply to frame " + std::to_string(trailer->number) + " is wrong: " + expectation_->explain(packet.index, sent, reply));
+      throw Error("the reply to frame " + std::to_string(trailer->number) +
+                  " is wrong: " + expectation_->explain(packet.index, sent, reply));
     undecided += answer == Expectation::Answer::kCannotTell ? 1 : 0;
     received_bytes += reply.size() + kFcsBytes;
     digest.update(reply);
@@ -239,8 +241,8 @@ WorkloadJob parse_workload_job(std::string_view text) {
   protocol::Reader reader(kWorkloadJobSchema);
   WorkloadJob job;
   if (reader.object(whole, "",
-                    {"schema", "control", "frames", "seed", "time_limit_s", "memory", "burst", "max_frame", "workload", "inputs", "cache_dir",
-                     "traffic"})) {
+                    {"schema", "control", "frames", "seed", "time_limit_s", "memory", "burst", "max_frame", "workload", "inputs",
+                     "cache_dir", "traffic"})) {
     std::string schema;
     std::string control;
     reader.text(whole, "", "schema", schema);

@@ -1,5 +1,5 @@
-// A workload on one thread and without time, so that what it executes can be traced: frames of a traffic pass its stages in bursts,
-// and every reply is judged.
+// A workload on one thread and without time, so that what it executes can be traced: frames of a traffic pass its stages in
+// bursts, and every reply is judged.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ struct WorkloadJob {
 WorkloadJob parse_workload_job(std::string_view text);
 
 /// Prepares and verifies the workload as a server does, then runs the frames. The EAL was started.
-/// Recorded is what a core's loop does with a burst, from taking it off its port to giving the replies to it: a region and a message
-/// each. Time stands still within a burst and moves on by 10 us between two.
+/// Recorded is what a core's loop does with a burst, from taking it off its port to giving the replies to it: a region and a
+/// message each. Time stands still within a burst and moves on by 10 us between two.
 /// @returns the event `traced` @throws Error when an engine cannot run, or a reply is wrong or missing
 nlohmann::json run_traced(const WorkloadJob& job, const EngineCatalog& engines);
 
