@@ -99,7 +99,7 @@ def expand(plan: Plan, catalogs: Catalogs, where: Where) -> tuple[Expansion, Res
     uses = [use for kernel, entry in kernels for use in _uses(plan, kernel, entry, expansion)]
     sizes = Counter(use.kernel for use in uses)
     kinds = {kind for use in uses if not use.unavailable for kind in use.inputs}
-    kinds |= {name for part, entry in [*applications, *workloads] for name in _kinds(entry, part.params)}
+    kinds |= {name for part, entry in [*applications, *workloads] for name in _kinds(entry, part.params) if name in inputs.KINDS}
     resolved = inputs.resolve(kinds, plan.inputs)
     expansion.inputs = kinds
     missing = {kind: gone.reason for kind, gone in resolved.missing.items()}
@@ -236,7 +236,12 @@ def _reason(entry: Entry, params: Mapping[str, str], resolved: Resolved) -> str:
     """Why a whole program cannot be traced; empty where it can."""
     if not entry.get("available", True):
         return str(entry["reason"])
-    return next((resolved.missing[kind].reason for kind in _kinds(entry, params, optional=False) if kind in resolved.missing), "")
+    for kind in _kinds(entry, params, optional=False):
+        if kind not in inputs.KINDS:
+            return f"it reads {kind}, a kind of input that this version cannot be given: build programs and package from one revision"
+        if kind in resolved.missing:
+            return resolved.missing[kind].reason
+    return ""
 
 
 def _refuse(expansion: Expansion, what: str, reason: str, *, named: bool) -> None:
