@@ -11,6 +11,9 @@ Prints one line per source file, fields separated by '|' (paths relative to nati
     datapath-test|<file>
     cores|<file>                     of the processor model
     cores-test|<file>
+    applications|<file>              what whole applications have in common
+    application|<name>|<files, comma-separated>|<pkg-config requirements>|<flags>|<arch>     one module; directives are application.cpp's
+    application-test|<file>
 
 Modules are the engines below native/operators (built into `engines`), the bare loops that benchmarks compare them with (`bare`), and the
 engines that tests misbehave with (`fixtures`). Directives stand in a module's first comment block (docs/adding-an-engine.md). Run by Meson
@@ -58,6 +61,13 @@ def describe_datapath(path: Path) -> str:
     return f"datapath-{line}"
 
 
+def describe_application(folder: Path) -> str:
+    """The scan line of one application."""
+    directives = dict(DIRECTIVE.findall((folder / "application.cpp").read_text(encoding="utf-8")))
+    files = [os.path.relpath(path, NATIVE) for path in sorted(folder.glob("*.cpp")) if not path.name.endswith("_test.cpp")]
+    return "|".join(["application", folder.name, ",".join(files), *(directives.get(key, "").strip() for key in ("requires", "cxxflags", "arch"))])
+
+
 def main() -> None:
     """Scans the repository that this file lies in."""
     wanted = set(sys.argv[1:])
@@ -72,6 +82,12 @@ def main() -> None:
         print(describe_datapath(path))
     for path in sorted((NATIVE / "cores").rglob("*.cpp")):
         print(f"cores{'-test' if path.name.endswith('_test.cpp') else ''}|{os.path.relpath(path, NATIVE)}")
+    for path in sorted((NATIVE / "applications").glob("*.cpp")):
+        print(f"application{'-test' if path.name.endswith('_test.cpp') else 's'}|{os.path.relpath(path, NATIVE)}")
+    for path in sorted((NATIVE / "applications").glob("*/*_test.cpp")):
+        print(f"application-test|{os.path.relpath(path, NATIVE)}")
+    for path in sorted((NATIVE / "applications").glob("*/application.cpp")):
+        print(describe_application(path.parent))
 
 
 if __name__ == "__main__":

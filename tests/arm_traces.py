@@ -1,4 +1,5 @@
-"""Traces every engine of a bundle for 64-bit Arm twice and puts the traces through the model: ``arm_traces.py BUNDLE``; part of ``make arm``.
+"""Traces every engine, application and workload of a bundle for 64-bit Arm twice and puts the traces through the model: ``arm_traces.py BUNDLE``;
+part of ``make arm``.
 
 The two captures must give the same bytes. Operators that draw random numbers as they go and engines of devices, which are polled, are the
 exception: they are only traced and simulated.
@@ -8,15 +9,18 @@ from __future__ import annotations
 
 import json
 import os
+import struct
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from dpubench import inputs
-from dpubench.cores import kernels, simulator
+from dpubench.cores import kernels, simulator, whole
 from dpubench.cores.kernels import ArmPrograms, Kernel, Trace
+from dpubench.cores.whole import Application, WholeTrace, Workload
 from dpubench.errors import UserError
 from dpubench.workers.process import StopRequest
 
@@ -46,8 +50,85 @@ def main() -> int:
             said = judge(one[kernel], two[kernel], varies)
             failed += said.startswith("FAILED")
             print(f"{kernel.operator:12} {kernel.engine:18} {said}", flush=True)
-    print(f"arm_traces: {len(wanted)} engines, {failed} failed")
+        print(f"arm_traces: {len(wanted)} engines, {failed} failed")
+        failed += all_whole(arm, Path(scratch), processes, stop)
     return 1 if failed else 0
+
+
+def all_whole(arm: ArmPrograms, scratch: Path, processes: int, stop: StopRequest) -> int:
+    """How many applications and workloads failed."""
+    files = small_inputs(scratch)
+    wanted: list[Application | Workload] = [
+        Application(entry["name"], tuple((kind["name"], files[kind["name"]]) for kind in entry["inputs"] if kind["name"] in read_by_default(entry)))
+        for entry in whole.applications(arm)
+    ]
+    wanted += [
+        Workload(entry["name"], frames=128, files=tuple((k, files[k]) for k in sorted(read_by_default(entry) & {"rules"})))
+        for entry in whole.workloads(arm)
+    ]
+    one, two = (dict(whole.trace_all(wanted, arm, cache=scratch / name, processes=processes, stop=stop)) for name in ("whole-one", "whole-two"))
+    failed = 0
+    for what in wanted:
+        said = judge_whole(one[what], two[what])
+        failed += said.startswith("FAILED")
+        print(f"{what.label:40} {said}", flush=True)
+    print(f"arm_traces: {len(wanted)} applications and workloads, {failed} failed")
+    return failed
+
+
+def read_by_default(entry: dict[str, Any]) -> set[str]:
+    """Kinds that an application or workload reads with its parameters' defaults."""
+    values = {parameter["name"]: parameter["default"] for parameter in entry["parameters"]}
+    return {kind["name"] for kind in entry["inputs"] if all(values.get(key) == value for key, value in kind.get("only_with", {}).items())}
+
+
+def small_inputs(folder: Path) -> dict[str, Path]:
+    """A file of each kind, small."""
+    requests = [f"GET /{'a/' * n}etc/passwd?q={n} HTTP/1.1\r\nHost: host{n}.example\r\n\r\n".encode() for n in range(40)]
+    contents = {
+        "capture": capture(requests),
+        "corpus": "".join(f"http://host{n}.example/{n}/../index?q=%41{n}\n" for n in range(200)).encode(),
+        "routes4": b"198.18.0.0/15,1\n198.19.0.0/16,2\n",
+        "routes6": b"2001:db8::/32,1\n",
+        "rules": b"1:/etc.passwd/\n2:/q=A1[0-9]/\n3:/nothing/i\n",
+        "domains": b"host7.example\nexample.org\n",
+    }
+    files = {kind: folder / "inputs" / kind for kind in contents}
+    (folder / "inputs").mkdir()
+    for kind, file in files.items():
+        file.write_bytes(contents[kind])
+    return files
+
+
+def capture(payloads: Sequence[bytes]) -> bytes:
+    """A pcap file of a TCP connection each."""
+    frames = []
+    for number, payload in enumerate(payloads):
+        tcp = struct.pack("!HHIIBBHHH", 1000 + number, 80, 1, 1, 0x50, 0x18, 65535, 0, 0) + payload
+        head = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + len(tcp), number, 0, 64, 6, 0, bytes([198, 18, 0, 1]), bytes([198, 19, 0, number]))
+        total = sum(struct.unpack("!10H", head))
+        while total > 0xFFFF:
+            total = (total & 0xFFFF) + (total >> 16)
+        frames.append(bytes(12) + b"\x08\x00" + head[:10] + struct.pack("!H", ~total & 0xFFFF) + head[12:] + tcp)
+    records = [struct.pack("<IIII", number, 0, len(frame), len(frame)) + frame for number, frame in enumerate(frames)]
+    return struct.pack("<IHHIIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1) + b"".join(records)
+
+
+def judge_whole(one: WholeTrace | UserError, two: WholeTrace | UserError) -> str:
+    """What came of an application or workload."""
+    for trace in (one, two):
+        if isinstance(trace, UserError):
+            return f"FAILED: {trace}"
+    assert isinstance(one, WholeTrace) and isinstance(two, WholeTrace)
+    if one.digest != two.digest:
+        return "FAILED: two captures differ"
+    extent = {"phase_instructions": 1_000_000}
+    job = simulator.job([{"id": "one", "processor": all_kinds(), "contexts": [{"trace": str(one.folder)}], "extent": extent}])
+    result = simulator.simulate_one(job, str(simulator.program()))
+    if result["event"] == "failure":
+        return f"FAILED: {result['message']}"
+    phases = len(result["contexts"][0]["phases"])
+    return f"{result['instructions']:12} instructions, {phases} phases, {result['unknown_share'] * 100:.4f} % unknown"
 
 
 def judge(one: Trace | UserError, two: Trace | UserError, varies: bool) -> str:

@@ -47,7 +47,7 @@ _DRIVER_FOLDER: Final = re.compile(rb"/[!-~]*dpdk[!-~]*pmds[!-~]*(?=\0)")
 #: Scripts that start a program of the bundle, and no other.
 _SCRIPTS: Final = {"run": programs.OPERATORS, "agent": programs.AGENT, "server": programs.SERVER, "traffic": programs.TRAFFIC}
 #: Folders of modules, beside the programs.
-_MODULES: Final = ("engines", "stages")
+_MODULES: Final = ("engines", "stages", "apps")
 #: Starts the loader of the bundle, which looks for libraries in the bundle first; the program finds its modules beside itself.
 _RUN: Final = """\
 #!/bin/sh
@@ -118,9 +118,9 @@ def pack(build_folder: Path, architecture: str, output: Path) -> Bundle:
     native = program.parent
     root = Path("/") if architecture == host_architecture() else build_folder.absolute().parent / f"build-sysroot-{architecture}"
     modules = [file for folder in _MODULES for file in sorted((native / folder).glob("*"))]
-    # A build without DPDK has no programs of the end-to-end study.
-    datapath = [native / name for name in (programs.SERVER, programs.TRAFFIC)]
-    own = [program, programs.agent_program(build_folder), *datapath, *sorted(native.glob("*.so*")), *modules]
+    # A build without DPDK has no programs of the end-to-end study; older builds have fewer.
+    others = [native / name for name in (programs.SERVER, programs.TRAFFIC, programs.WORKLOADS, programs.APPLICATIONS)]
+    own = [program, programs.agent_program(build_folder), *others, *sorted(native.glob("*.so*")), *modules]
     placed = {f"lib/{file.relative_to(native)}": file for file in own if file.is_file()}
     closure = _Closure(architecture, root, {file.name: file for file in placed.values()})
     for file in list(placed.values()):
@@ -237,6 +237,6 @@ def drivers(files: Sequence[str]) -> int:
 
 def engines(files: Sequence[str]) -> tuple[int, int]:
     """How many modules of engines are in a bundle of ``files``, and how many are only named with the reason of their absence."""
-    modules = [f for f in files if f.startswith(tuple(f"lib/{folder}/" for folder in _MODULES))]
+    modules = [f for f in files if f.startswith(("lib/engines/", "lib/stages/"))]
     missing = sum(f.endswith(".missing") for f in modules)
     return len(modules) - missing, missing

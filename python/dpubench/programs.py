@@ -14,6 +14,8 @@ AGENT = "dpubench-agent"
 SERVER = "dpubench-server"
 TRAFFIC = "dpubench-traffic"
 CORES = "dpubench-cores"
+APPLICATIONS = "dpubench-applications"
+WORKLOADS = "dpubench-workloads"
 TRACE_PLUGIN = "libdpubench-trace.so"
 
 

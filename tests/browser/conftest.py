@@ -23,9 +23,11 @@ for folder in (HERE, HERE.parent / "python", HERE.parents[1] / "python"):
 webdriver = pytest.importorskip("selenium.webdriver", reason="the browser tests need selenium (pip install selenium)")
 
 import cores_fixtures  # noqa: E402
+import coverage_fixtures  # noqa: E402
 import end_to_end_variety  # noqa: E402
 from dpubench import report  # noqa: E402
 from dpubench.studies.cores import report as cores_report  # noqa: E402
+from dpubench.studies.coverage import report as coverage_report  # noqa: E402
 from dpubench.studies.end_to_end import report as end_to_end_report  # noqa: E402
 from end_to_end_fixtures import example_run  # noqa: E402
 from report_fixtures import SPECS, five_targets, host_and_device, make_run, three_devices  # noqa: E402
@@ -81,7 +83,10 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     cores = cores_runs()
     for name, run in cores.items():
         cores_report.write([run], folder / f"{name}.html")
-    return {name: folder / f"{name}.html" for name in (*made, *end_to_end, *cores)}
+    covered = coverage_runs()
+    for name, found_run in covered.items():
+        coverage_report.write([found_run], folder / f"{name}.html")
+    return {name: folder / f"{name}.html" for name in (*made, *end_to_end, *cores, *covered)}
 
 
 @functools.cache
@@ -98,6 +103,23 @@ def cores_runs() -> dict[str, Any]:
             "cores-paper": cores_fixtures.run_of(Path(folder), cores_fixtures.PAPER, name="paper"),
             "cores-broken": cores_fixtures.run_of(Path(folder), cores_fixtures.LINES, crashing, "broken"),
             "cores-evil": evil(lines),
+        }
+
+
+@functools.cache
+def coverage_runs() -> dict[str, Any]:
+    """Analysed runs of study coverage."""
+    from test_coverage_report import evil
+
+    plan = coverage_fixtures.PLAN
+    with tempfile.TemporaryDirectory() as folder:
+        whole = coverage_fixtures.run_of(Path(folder), name="whole")
+        alone = plan.replace("[files, packets]", "none").replace("[forward]", "none")
+        return {
+            "coverage": whole,
+            "coverage-broken": coverage_fixtures.run_of(Path(folder), script=coverage_fixtures.crashing, name="broken"),
+            "coverage-operators": coverage_fixtures.run_of(Path(folder), alone, name="operators"),
+            "coverage-evil": evil(whole),
         }
 
 

@@ -11,13 +11,14 @@ from dpubench.errors import PlanError
 from dpubench.inputs import Resolved
 from dpubench.plans.load import Where, parse_plan, plan_text
 from dpubench.results.model import Interval
-from dpubench.studies.cores import carry, outcomes
+from dpubench.studies.cores import carry
 from dpubench.studies.cores.expand import Cell, Expansion, expand
 from dpubench.studies.cores.model import PointSummary, RunSummary
-from dpubench.studies.cores.outcomes import OutcomesWriter
 from dpubench.studies.cores.plan import Plan
 from dpubench.studies.cores.summary import summaries
-from dpubench.studies.cores.use import Use
+from dpubench.studies.modelled import outcomes
+from dpubench.studies.modelled.outcomes import OutcomesWriter
+from dpubench.studies.modelled.use import Use
 
 #: A run of two kernels on two models, one of them not A64: frames and IMIX, one core and all.
 LINES = """

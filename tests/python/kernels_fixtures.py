@@ -34,11 +34,18 @@ def operators() -> list[dict[str, Any]]:
     return [entry | ({"inputs": [{"name": "routes4"}]} if entry["name"] == "lookup" else {}) for entry in OPERATORS]
 
 
-def arm_bundle(folder: Path, case: int = FINE, events: tuple[dict[str, Any], ...] | str = (TRACED, DONE), architecture: str = "aarch64") -> Path:
-    """An archive whose dpubench-operators is tests/cores/contract.S and says ``events`` behind its ``hello``."""
+def arm_bundle(
+    folder: Path,
+    case: int = FINE,
+    events: tuple[dict[str, Any], ...] | str = (TRACED, DONE),
+    architecture: str = "aarch64",
+    program_name: str = "dpubench-operators",
+    catalog: dict[str, Any] | None = None,
+) -> Path:
+    """An archive whose program of that name is tests/cores/contract.S, lists ``catalog``, and says ``events`` behind its ``hello``."""
     folder.mkdir(parents=True, exist_ok=True)
     said = events if isinstance(events, str) else "".join(json.dumps(event) + "\n" for event in (_HELLO, *events))
-    (folder / "hello").write_text(json.dumps({**_HELLO, "catalog": {"operators": operators()}}) + "\n")
+    (folder / "hello").write_text(json.dumps({**_HELLO, "catalog": catalog or {"operators": operators()}}) + "\n")
     (folder / "events").write_text(said)
     thing, program = folder / "contract.o", folder / "dpubench-operators"
     source = ROOT / "tests/cores/contract.S"
@@ -46,7 +53,7 @@ def arm_bundle(folder: Path, case: int = FINE, events: tuple[dict[str, Any], ...
     link = ["aarch64-linux-gnu-ld", "-pie", "-z", "noexecstack", "-dynamic-linker", f"/lib/{LOADER.name}"]
     subprocess.run([*link, "-o", program, thing], check=True, timeout=60)
     contents = {
-        "lib/dpubench-operators": program.read_bytes(),
+        f"lib/{program_name}": program.read_bytes(),
         f"lib/{LOADER.name}": LOADER.read_bytes(),
         "lib/engines/none.missing": b"there is none\n",
         "manifest.json": json.dumps({"schema": "dpubench.bundle/1", "architecture": architecture, "files": {"of": said, "case": case}}).encode(),

@@ -20,9 +20,10 @@ from dpubench.errors import Interrupted, NothingRan, UserError
 from dpubench.plans.load import Where, parse_plan
 from dpubench.results.query import query
 from dpubench.results.store import RunDirectory
-from dpubench.studies.cores import carry, execute, outcomes
+from dpubench.studies.cores import carry
 from dpubench.studies.cores.plan import Plan
 from dpubench.studies.cores.summary import summaries
+from dpubench.studies.modelled import execute, outcomes
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 from dpubench import schemas, traces
-from dpubench.cores import _cache, _machine, kernels
+from dpubench.cores import _cache, _capture, _machine, kernels
 from dpubench.cores.kernels import ArmPrograms, Kernel, NotTraced, Trace
 from dpubench.errors import EnvironmentFault, Interrupted, UserError
 from dpubench.inputs import Input, Missing, Resolved
@@ -101,18 +101,18 @@ def test_a_trace_is_captured_once(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_another_kernel_has_another_trace(tmp_path: Path, other: Kernel) -> None:
     arm = arm_programs(tmp_path / "arm")
-    keys = {kernels._key(kernels._complete(kernel, arm), {}, arm) for kernel in (KERNEL, other)}
+    keys = {_capture.key_of(kernels._task(kernels._complete(kernel, arm), {}, ""), arm) for kernel in (KERNEL, other)}
     assert len(keys) == 2
 
 
 def test_other_programs_inputs_and_emulators_have_other_traces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def key(arm: ArmPrograms, text: str) -> str:
         complete = kernels._complete(LOOKUP, arm)
-        return kernels._key(complete, kernels._files(complete, routes(tmp_path, text), arm), arm)
+        return _capture.key_of(kernels._task(complete, kernels._files(complete, routes(tmp_path, text), arm), ""), arm)
 
     arm = arm_programs(tmp_path / "arm")
     keys = [key(arm, "1.0.0.0/8,1\n"), key(arm, "1.0.0.0/8,2\n"), key(arm_programs(tmp_path / "arm2", CRASHES), "1.0.0.0/8,1\n")]
-    monkeypatch.setattr(kernels, "_emulator", lambda: "qemu-aarch64 version 99")
+    monkeypatch.setattr(_capture, "emulator", lambda: "qemu-aarch64 version 99")
     keys.append(key(arm, "1.0.0.0/8,1\n"))
     assert len(set(keys)) == 4
 
@@ -297,8 +297,8 @@ def test_where_the_programs_come_from(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_the_catalog_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     arm = arm_programs(tmp_path / "arm")
     first = arm.catalog()
-    kernels._hello.cache_clear()
-    monkeypatch.setattr(kernels, "Machine", None)  # nothing can be asked any more
+    _capture._hello.cache_clear()
+    monkeypatch.setattr(_capture, "Machine", None)  # nothing can be asked any more
     assert arm.catalog() == first
 
 
@@ -308,7 +308,7 @@ def test_traces_not_used_for_longest_make_room(tmp_path: Path, monkeypatch: pyte
     old, used, new = (kernels.trace(replace(KERNEL, seed=s), NOTHING, arm, cache=cache).folder for s in (1, 2, 3))
     for folder, age_days in ((old, 9), (used, 8), (new, 0)):
         os.utime(folder, (time.time() - age_days * 86_400,) * 2)
-    monkeypatch.setattr(kernels, "CACHE_BYTES", sum(f.stat().st_size for f in new.iterdir()))
+    monkeypatch.setattr(_capture, "CACHE_BYTES", sum(f.stat().st_size for f in new.iterdir()))
     kernels.trace(replace(KERNEL, seed=2), NOTHING, arm, cache=cache)  # is there, and used now
     kernels.trace(replace(KERNEL, seed=4), NOTHING, arm, cache=cache)
     assert not old.exists()

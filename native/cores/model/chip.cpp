@@ -26,6 +26,11 @@ json context_result(const Context& context, double clock_mhz) {
   json times = json::array();
   for (const Cycle cycle : context.message_times.cycles()) times.push_back(cycle - std::min(cycle, context.start));
   result["message_cycles"] = {{"every", context.message_times.every()}, {"cycles", times}};
+  if (context.phases.is_kept()) {
+    json phases = json::array();
+    for (const Phase& phase : context.phases.phases()) phases.push_back(to_json(phase));
+    result["phases"] = phases;
+  }
   return result;
 }
 
@@ -68,6 +73,9 @@ void Chip::begin_counting() {
   }
   counting_ = true;
   if (now_.cycle == 0) return;
+  for (const auto& core : cores_) {
+    for (const auto& context : core->contexts()) context->phases.before_reset();
+  }
   hierarchy_.reset_counters();
   if (dma_) dma_->reset_counters();
   for (const auto& core : cores_) core->reset_translation_counters();

@@ -10,6 +10,7 @@
 
 #include "cores/model/counters.hpp"
 #include "cores/model/feed.hpp"
+#include "cores/model/phases.hpp"
 #include "cores/model/ring.hpp"
 #include "cores/model/store_buffer.hpp"
 
@@ -98,7 +99,8 @@ struct Context {
         loads(description.window.loads),
         stores(description.window.stores),
         queues(description.queues.size()),
-        store_buffer(description.window.stores) {}
+        store_buffer(description.window.stores),
+        phases(load_of_it.extent.phase_instructions) {}
 
   std::uint32_t number;
   Extent extent;
@@ -140,6 +142,7 @@ struct Context {
   ContextCounters counters;
   ContextCounters result;  ///< `counters` when it was done
   MessageTimes message_times;
+  PhaseLog phases;
 
   /// All that is to be counted has entered. @param stop  and it executes nothing any more
   void finish(bool stop) {
@@ -148,6 +151,7 @@ struct Context {
     done = true;
     end = last_commit + 1;
     if (counting) {
+      phases.finish(counters, end);
       result = counters;
     } else {
       start = end;  // its warm-up was all that there was

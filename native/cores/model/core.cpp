@@ -50,7 +50,11 @@ Core::Core(const Description& description, std::uint32_t number, std::vector<Loa
   for (std::uint32_t i = 0; i < loads.size(); ++i) {
     contexts_.push_back(std::make_unique<Context>(description, i, std::move(loads[i]),
                                                   [this, i](const Executed& executed) { warm(*contexts_[i], executed); }));
-    contexts_.back()->counting = contexts_.back()->extent.warm_up_messages == 0;
+    Context& context = *contexts_.back();
+    context.phases.watch(data_->counters(), translation_ ? &translation_->instruction_counters() : nullptr,
+                         translation_ ? &translation_->data_counters() : nullptr);
+    context.counting = context.extent.warm_up_messages == 0;
+    if (context.counting) context.phases.begin(context.start);
   }
 }
 
@@ -110,6 +114,7 @@ bool Core::begin_instruction(Context& context, const Fetched& fetched) {
       context.counting = true;
       context.start = context.last_commit + 1;
       context.counters = {};
+      context.phases.begin(context.start);
     }
     if (context.counting) {
       context.counters.messages += fetched.messages;
@@ -159,14 +164,15 @@ std::uint32_t Core::enter(Context& context, Cycle now, std::uint32_t width) {
     }
     context.last_entered = fetched.what;
     context.last_pc = fetched.pc;
-    if (fused) {
-      count(context.counters, fetched);
-      context.buffer.pop();
-      continue;
+    if (!fused) {
+      schedule(context, fetched, now);
+      ++entered;
     }
-    schedule(context, fetched, now);
+    count(context.counters, fetched);
+    if (context.phases.is_full(context.counters.instructions))
+      context.phases.end_phase(context.counters, context.last_commit + 1);
     context.buffer.pop();
-    ++entered;
+    if (fused) continue;
     if (context.suspended_until > now) break;
   }
   if (entered > 0) {
@@ -299,7 +305,6 @@ void Core::schedule(Context& context, const Fetched& fetched, Cycle now) {
   }
   if (fetched.store.bytes != 0) store(context, fetched, complete, data_ready, commit);
   resolve(context, fetched, complete, now);
-  count(context.counters, fetched);
 }
 
 }  // namespace dpubench::cores

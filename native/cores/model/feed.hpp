@@ -19,6 +19,7 @@ struct Extent {
   /// Of every `every` messages the first `measured` are simulated in time; the rest only keep caches and predictors warm.
   std::uint64_t every = 1;
   std::uint64_t measured = 1;
+  std::uint64_t phase_instructions = 0;  ///< counted instructions of a phase, of which each is kept; 0: none
   /// At the end the source begins again, until the other contexts are done: nobody's last message has the chip to itself.
   bool repeat = false;
 };

@@ -24,7 +24,7 @@ void read_extent(protocol::Reader& reader, const Fields& configuration, Extent& 
   if (!configuration.has("extent")) return;
   const Fields fields(reader, configuration.json()["extent"], configuration.at("extent"));
   if (!reader.object(fields.json(), fields.where(),
-                     {"warm_up_messages", "instructions", "messages", "every", "measured", "repeat"}))
+                     {"warm_up_messages", "instructions", "messages", "every", "measured", "repeat", "phase_instructions"}))
     return;
   fields.maybe_number("warm_up_messages", into.warm_up_messages, 0, kMost);
   fields.maybe_number("instructions", into.instructions, 0, kMost);
@@ -32,6 +32,11 @@ void read_extent(protocol::Reader& reader, const Fields& configuration, Extent& 
   fields.maybe_number("every", into.every, 1, kMost);
   fields.maybe_number("measured", into.measured, 1, kMost);
   fields.maybe_boolean("repeat", into.repeat);
+  fields.maybe_number("phase_instructions", into.phase_instructions, 0, kMost);
+  if (into.phase_instructions != 0 && into.phase_instructions < PhaseLog::kLeastInstructions) {
+    fields.fault("phase_instructions", "is " + std::to_string(into.phase_instructions) + ": 0 (no phases), or at least " +
+                                           std::to_string(PhaseLog::kLeastInstructions));
+  }
   if (into.measured > into.every)
     fields.fault("measured", "is more than `every`: of " + std::to_string(into.every) + " messages " +
                                  std::to_string(into.measured) + " cannot be measured");
@@ -83,6 +88,16 @@ void read_buffers(protocol::Reader& reader, const Fields& configuration, JobConf
   }
 }
 
+/// Phases have misses of their context's own, which caches know of a core.
+void check_phases(const Fields& configuration, const JobConfiguration& into) {
+  if (into.extent.phase_instructions == 0) return;
+  const Description& processor = into.processor;
+  const bool shares_cache = processor.organisation.cores > 1 && processor.caches[processor.data_cache].shared_by > 1;
+  if (processor.organisation.contexts == 1 && !shares_cache) return;
+  configuration.fault("extent", "has phase_instructions, and contexts of the processor '" + processor.name +
+                                    "' share a data cache, which cannot tell their misses apart: give each context a core");
+}
+
 void read_configuration(protocol::Reader& reader, const Fields& fields, JobConfiguration& into) {
   if (!reader.object(fields.json(), fields.where(), {"id", "processor", "contexts", "extent", "frame_buffers"})) return;
   fields.text("id", into.id);
@@ -90,6 +105,7 @@ void read_configuration(protocol::Reader& reader, const Fields& fields, JobConfi
   into.processor = parse_description(fields.json()["processor"], fields.at("processor"));
   read_extent(reader, fields, into.extent);
   read_contexts(reader, fields, into);
+  check_phases(fields, into);
   read_buffers(reader, fields, into);
 }
 

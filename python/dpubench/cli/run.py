@@ -21,7 +21,9 @@ def command(
     what: str = typer.Argument("operators", metavar="[STUDY|FILE.yaml]", help="A study (`dpubench list studies`) or a plan file."),
     plan: str = typer.Option("", "--plan", help="Built-in plan of the study (`dpubench list plans`); quick by default."),
     operator: list[str] = typer.Option([], "--operator", help="Only these operators (repeatable, or comma-separated)."),
-    workload: list[str] = typer.Option([], "--workload", help="Only these workloads of study end-to-end (repeatable, or comma-separated)."),
+    workload: list[str] = typer.Option(
+        [], "--workload", help="Only these workloads of studies end-to-end and coverage (repeatable, or comma-separated)."
+    ),
     engine: list[str] = typer.Option(
         [], "--engine", help="These engines, or a word for a choice: `all`, `devices`, `best-and-reference` (repeatable)."
     ),
@@ -49,7 +51,7 @@ def command(
     dask: str = typer.Option("", "--dask", metavar="ADDRESS", help="Simulate on the Dask cluster of this scheduler, as tcp://host:8786."),
     seed: str = typer.Option("", "--seed", help="Seed of input drawing and order."),
     target: list[str] = typer.Option(
-        [], "--target", help="Where to measure (`dpubench list targets`); repeated, rounds take turns. Of study cores a model."
+        [], "--target", help="Where to measure (`dpubench list targets`); repeated, rounds take turns. Of studies cores and coverage a model."
     ),
     dry_run: bool = typer.Option(False, "--dry-run", help="Print points, time and disk; measure nothing."),
     json: bool = typer.Option(False, "--json", help="Stream events as JSON lines."),

@@ -92,7 +92,7 @@ class Machine:
         if not loaders:
             raise EnvironmentFault(f"{self._lib}: holds no loader: the bundle is broken, remove it and make it again")
         shutil.copy(loaders[0], self.folder / self.loader)
-        for modules in ("engines", "pmds"):
+        for modules in ("engines", "stages", "apps", "pmds"):
             (self.folder / modules).symlink_to(Path("lib") / modules)
 
     def words(self, program: str) -> list[str]:

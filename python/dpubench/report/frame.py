@@ -32,18 +32,23 @@ LIBRARIES: Final = {
 _SOURCE_MAP = re.compile(r"^//# sourceMappingURL=.*$", re.MULTILINE)
 
 
-def render(page: Any, version: str, folder: Path = HERE, filters: Mapping[str, Callable[..., Any]] | None = None, **more: Any) -> str:
+def render(
+    page: Any, version: str, folder: Path = HERE, filters: Mapping[str, Callable[..., Any]] | None = None, shared: Path | None = None, **more: Any
+) -> str:  # fmt: skip
     """``page`` as HTML by the template ``report.html.j2`` of ``folder``, which extends ``frame.html.j2``.
 
-    The script is ``common.js`` and then the folder's ``report.js``, the style ``report.css`` and then that of a folder of its own. ``page`` has
-    ``title``, ``measured`` (the headline) and ``data`` (JSON-safe values); the template gets it, and ``more``; ``filters`` are those of the folder.
+    The script is ``common.js`` and then the folder's ``report.js``, the style ``report.css`` and then that of a folder of its own. What some studies
+    share lies in ``shared``: scripts and styles of any name that come between, and templates. ``page`` has ``title``, ``measured`` (the headline) and
+    ``data`` (JSON-safe values); the template gets it, and ``more``; ``filters`` are those of the folder.
     """
-    script = _inlined("\n".join(file.read_text(encoding="utf-8") for file in (HERE / "common.js", folder / "report.js")))
-    styles = dict.fromkeys((HERE / "report.css", folder / "report.css"))
+    between = sorted(shared.iterdir()) if shared is not None else []
+    scripts = (HERE / "common.js", *(file for file in between if file.suffix == ".js"), folder / "report.js")
+    script = _inlined("\n".join(file.read_text(encoding="utf-8") for file in scripts))
+    styles = dict.fromkeys((HERE / "report.css", *(file for file in between if file.suffix == ".css"), folder / "report.css"))
     libraries = {name: _library(name) for name in LIBRARIES}
     hashes = " ".join(f"'sha256-{sha256(text)}'" for text in (script, *libraries.values()))
     policy = f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
-    environment = _environment(folder)
+    environment = _environment(folder, shared)
     environment.filters.update(filters or {})
     return environment.get_template("report.html.j2").render(
         page=page,
@@ -94,10 +99,10 @@ def sha256(text: str) -> str:
 
 
 @cache
-def _environment(folder: Path) -> jinja2.Environment:
-    """Templates of ``folder`` first, then the shared ones; a folder's ``report.html.j2`` is thus its own."""
+def _environment(folder: Path, shared: Path | None) -> jinja2.Environment:
+    """Templates of ``folder`` first, then those of ``shared``, then those of all studies; a folder's ``report.html.j2`` is thus its own."""
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(list(dict.fromkeys((folder, HERE)))),
+        loader=jinja2.FileSystemLoader(list(dict.fromkeys(place for place in (folder, shared, HERE) if place is not None))),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

@@ -14,6 +14,8 @@ JOB = "dpubench.job/1"
 SERVER_JOB = "dpubench.server-job/1"
 TRAFFIC_JOB = "dpubench.traffic-job/1"
 CORES_JOB = "dpubench.cores-job/1"
+APPLICATION_JOB = "dpubench.application-job/1"
+WORKLOAD_JOB = "dpubench.workload-job/1"
 EVENT = "dpubench.event/1"
 RUN = "dpubench.run/1"
 TARGET = "dpubench.target/1"
@@ -22,7 +24,8 @@ RUN_SET = "dpubench.run-set/1"
 
 @cache
 def schema(name: str) -> dict[str, Any]:
-    """The schema ``job``, ``server-job``, ``traffic-job``, ``cores-job``, ``event``, ``run``, ``run-set`` or ``target``."""
+    """The schema ``job``, those of the other programs (``server-job``, ``traffic-job``, ``cores-job``, ``application-job``, ``workload-job``),
+    ``event``, ``run``, ``run-set`` or ``target``."""
     return cast("dict[str, Any]", json.loads(resources.files(__package__).joinpath(f"{name}.schema.json").read_text(encoding="utf-8")))
 
 

@@ -91,15 +91,15 @@ def parse_cores_event(line: bytes) -> Event:
     kind = event["event"]
     if kind not in _OF_THE_MODEL:
         raise Rubbish(f"an event of unknown kind {kind[:40]!r}")
-    # When messages began are thousands of numbers, and all else of a result some dozens: the schema sees those without these.
-    seen = _without_times(event) if kind == "result" else event
+    # When messages began are thousands of numbers, and so are phases, and all else of a result some dozens: the schema sees those without these.
+    seen = _without_lists(event) if kind == "result" else event
     if fault := schemas.fault("event", seen, kind):
         raise Rubbish(f"a {kind} event that breaks the contract: {fault}")
     return event
 
 
-def _without_times(result: Event) -> Event:
-    """``result`` with lists of ``message_cycles`` emptied that hold nothing but counts."""
+def _without_lists(result: Event) -> Event:
+    """``result`` with lists emptied that hold nothing but counts (``message_cycles``), or phases of counts (all but the first)."""
     contexts = result.get("contexts")
     if type(contexts) is not list:
         return result
@@ -109,8 +109,18 @@ def _without_times(result: Event) -> Event:
         cycles: Any = times.get("cycles") if type(times) is dict else None
         if type(cycles) is list and all(type(cycle) is int and cycle >= 0 for cycle in cycles):
             context = {**context, "message_cycles": {**times, "cycles": []}}
+        phases: Any = context.get("phases") if type(context) is dict else None
+        if type(phases) is list and phases and all(_is_like(phase, phases[0]) for phase in phases):
+            context = {**context, "phases": phases[:1]}
         seen.append(context)
     return {**result, "contexts": seen}
+
+
+def _is_like(phase: Any, first: Any) -> bool:
+    """Whether both have the same keys all the way down, and ``phase`` nothing but counts at their ends."""
+    if type(first) is not dict:
+        return type(phase) is int and phase >= 0
+    return type(phase) is dict and phase.keys() == first.keys() and all(_is_like(phase[key], first[key]) for key in first)
 
 
 def _decoded(line: bytes) -> Event:

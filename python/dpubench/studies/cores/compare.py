@@ -1,18 +1,14 @@
-"""Old against new, point by point. Nothing here was measured: the same simulation gives the same cycles, and a difference has a cause.
-
-The cause is the kernel's code (its trace), the model, or the simulator. Of sampled points the difference has to exceed what sampling leaves open.
-"""
+"""Old against new, point by point, by messages per second (:mod:`dpubench.studies.modelled.versus`)."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Sequence
 
 from dpubench.errors import UserError
-from dpubench.results.model import Comparison, Interval, Verdict
+from dpubench.results.model import Comparison
 from dpubench.studies import Part
-from dpubench.studies.cores.lines import bounds
 from dpubench.studies.cores.model import PointSummary, RunSummary
+from dpubench.studies.modelled.versus import ratio_of, verdict_of
 
 
 def compared(old: Sequence[RunSummary], new: Sequence[RunSummary] | None, effect: float, best: bool | None) -> list[Part]:
@@ -56,19 +52,7 @@ def _row(old: PointSummary, new: PointSummary, effect: float) -> Comparison:
         if point.messages_per_s is None:
             return Comparison(new.id, old.id, new.id, None, "not comparable", None, f"{which}: {point.failure or 'not simulated'}")
     assert old.messages_per_s is not None and new.messages_per_s is not None  # just seen
-    ratio = _ratio(old.messages_per_s, new.messages_per_s)
-    low, high = bounds(ratio)
-    least, most = 1 / (1 + effect), 1 + effect
-    verdict: Verdict = "same" if low >= least and high <= most else "undecided"
-    if low > most or high < least:
-        verdict = "faster" if low > most else "slower"
+    ratio = ratio_of(old.messages_per_s, new.messages_per_s)
+    verdict = verdict_of(ratio, effect)
     reason = "the interval of the sampled messages is too wide: --exact, or more messages" if verdict == "undecided" else ""
     return Comparison(new.id, old.id, new.id, ratio, verdict, None, reason)
-
-
-def _ratio(old: Interval, new: Interval) -> Interval:
-    """New over old; relative half widths in quadrature."""
-    value = new.value / old.value if old.value else math.nan
-    spreads = [(b - a) / (2 * i.value) for i in (old, new) for a, b in [bounds(i)] if i.value]
-    half = value * math.hypot(*spreads)
-    return Interval(value, value - half, value + half) if half > 0 else Interval(value, math.nan, math.nan)

@@ -15,7 +15,7 @@ from dpubench.cores.comparison import Comparison, compare
 from dpubench.cores.kernels import Kernel, Trace, cache_folder
 from dpubench.cores.models import Model
 from dpubench.errors import EnvironmentFault
-from dpubench.studies.cores.use import Use
+from dpubench.studies.modelled.use import Use
 
 
 @dataclass(frozen=True)

@@ -7,19 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from dpubench.catalog import inputs_of
-from dpubench.cores import models
 from dpubench.cores.models import Model
 from dpubench.errors import PlanError, Problem, UserError, nearest
 from dpubench.plans.frames import IMIX, IMIX_SIZES, mean_bytes
 from dpubench.plans.load import Where
 from dpubench.studies.cores import comparisons, organisations, variants
 from dpubench.studies.cores.comparisons import Wanted
-from dpubench.studies.cores.plan import ALL, BASE, DESCRIBED, MODEL_PREFIX, KernelPlan, Plan, Sweep
-from dpubench.studies.cores.use import Use
+from dpubench.studies.cores.plan import BASE, DESCRIBED, Plan, Sweep
+from dpubench.studies.modelled.models import digest, load_models
+from dpubench.studies.modelled.plan import ALL, KernelPlan, check_kernel
+from dpubench.studies.modelled.use import Use, size_range, use_of
 
-#: The operators' parameter that is the size of a message.
-SIZE = "size"
 #: Frames of an operator that looks at none of their bytes, or at the same ones of each: one simulation is of all sizes.
 ANY_FRAME = "any"
 
@@ -47,7 +45,7 @@ class Cell:
     def record(self) -> dict[str, Any]:
         """Without the description of the processor, which is large: its digest tells whether it is still the same."""
         words = {k: v for k, v in asdict(self).items() if k != "processor"}
-        return words | {"processor_digest": organisations.digest(self.processor)}
+        return words | {"processor_digest": digest(self.processor)}
 
 
 @dataclass(frozen=True)
@@ -86,7 +84,8 @@ def expand(plan: Plan, operators: Sequence[Mapping[str, Any]], where: Where) -> 
         PlanError: with every problem that only these show.
     """
     expansion = Expansion(left_out=list(plan.leaves_out))
-    problems = [*_load_models(plan, expansion, where), *check(plan, operators, where)]
+    expansion.models, unknown = load_models(plan.target, where)
+    problems = [*unknown, *check(plan, operators, where)]
     if problems:
         raise PlanError(where.source, problems)
     catalog = {str(o["name"]): o for o in operators}
@@ -101,18 +100,6 @@ def expand(plan: Plan, operators: Sequence[Mapping[str, Any]], where: Where) -> 
     return expansion
 
 
-def _load_models(plan: Plan, expansion: Expansion, where: Where) -> Iterator[Problem]:
-    for i, target in enumerate(plan.target):
-        if not target.startswith(MODEL_PREFIX):
-            known = [MODEL_PREFIX + name for name in models.names()]
-            yield where.problem(f"'{target}' is no model of a processor, and this study measures nothing{nearest(target, known)}", "target", i)
-            continue
-        try:
-            expansion.models[target.removeprefix(MODEL_PREFIX)] = models.load(target.removeprefix(MODEL_PREFIX))
-        except UserError as error:
-            yield where.problem(str(error), "target", i)
-
-
 # --------------------------------------------------------------------------- problems
 
 
@@ -120,7 +107,7 @@ def check(plan: Plan, operators: Sequence[Mapping[str, Any]], where: Where) -> I
     """Problems that only the catalog shows, and names within the plan that nothing is called by."""
     catalog = {str(o["name"]): o for o in operators}
     for i, kernel in enumerate(plan.kernels):
-        yield from _check_kernel(kernel, catalog, where, i)
+        yield from check_kernel(kernel, catalog, where, "kernels", i)
     kernels = [kernel.label for kernel in plan.kernels]
     if "kernels" in where.options and (lost := sorted(_named_kernels(plan) - {*kernels, *plan.mixes})):
         text = f"the plan's sweeps, mixes or claims name its own kernels ({', '.join(lost)}): choose plan quick, or write a plan file"
@@ -150,23 +137,6 @@ def _check_names(given: Sequence[str], known: Sequence[str], what: str, where: W
             yield where.problem(f"the plan has no {what} '{name}'{nearest(name, known)}", *at)
 
 
-def _check_kernel(kernel: KernelPlan, catalog: Mapping[str, Mapping[str, Any]], where: Where, i: int) -> Iterator[Problem]:
-    if kernel.operator not in catalog:
-        yield where.problem(f"unknown operator '{kernel.operator}'{nearest(kernel.operator, catalog)}", "kernels", i)
-        return
-    entry = catalog[kernel.operator]
-    engines = [str(e["name"]) for e in entry["engines"]]
-    if kernel.engine and kernel.engine not in engines:
-        yield where.problem(f"operator {kernel.operator} has no engine '{kernel.engine}'{nearest(kernel.engine, engines)}", "kernels", i, "engine")
-    known = [str(p["name"]) for p in entry["parameters"]]
-    for name in kernel.params:
-        if name == SIZE and SIZE in known:
-            yield where.problem("the size of a message is that of its frame: give `frames`", "kernels", i, "params", name)
-        elif name not in known:
-            text = f"operator {kernel.operator} has no parameter '{name}'{nearest(name, known)}"
-            yield where.problem(text, "kernels", i, "params", name)
-
-
 # --------------------------------------------------------------------------- kernels
 
 
@@ -190,38 +160,15 @@ def sizes_of(frame: str) -> list[str]:
 
 
 def _frames(plan: Plan, kernel: KernelPlan, entry: Mapping[str, Any], left_out: list[str]) -> Frames:
-    size = next((p for p in entry["parameters"] if p["name"] == SIZE), None)
-    full = _full(kernel, entry)
-    if size is None or any(full.get(k) != v for k, v in (size.get("only_with") or {}).items()):
-        size = None
+    sizes = size_range(kernel, entry)
     asked = [str(frame) for frame in dict.fromkeys(kernel.frames or plan.frame_sizes)]
-    if size is None:
+    if sizes is None:
         return Frames(asked, sized=False)
-    low, high = int(size.get("min") or 1), int(size.get("max") or 1 << 30)
+    low, high = sizes
     fitting = [frame for frame in asked if all(low <= int(s) <= high for s in sizes_of(frame))]
     if beyond := [frame for frame in asked if frame not in fitting]:
         left_out.append(f"{kernel.label} at {', '.join(beyond)}: {kernel.operator} takes messages from {low} to {high} B")
     return Frames(fitting, sized=True)
-
-
-def _full(kernel: KernelPlan, entry: Mapping[str, Any]) -> dict[str, str]:
-    return {str(p["name"]): str(p["default"]) for p in entry["parameters"]} | dict(kernel.params)
-
-
-def _use(plan: Plan, kernel: KernelPlan, entry: Mapping[str, Any], frames: Frames, frame: str) -> Use:
-    """``kernel`` at ``frame``, which is a size or ANY_FRAME."""
-    message_bytes = int(frame) if frames.sized else None
-    messages = kernel.messages or plan.messages
-    if kernel.messages is None and message_bytes is not None:
-        messages = max(min(messages, plan.traced_bytes // message_bytes), plan.least_messages)
-    engine = kernel.engine or str(entry["reference_engine"])
-    state = next((e for e in entry["engines"] if e["name"] == engine), {"available": True, "reason": ""})
-    full = _full(kernel, entry)
-    inputs = sorted(inputs_of(entry, full))
-    return Use(
-        f"{kernel.label}/{frame}" if frames.sized else kernel.label, kernel.label, kernel.operator, engine, dict(kernel.params), message_bytes,
-        messages, kernel.footprint or plan.footprint, kernel.burst or plan.burst, inputs, "" if state["available"] else str(state["reason"]),
-    )  # fmt: skip
 
 
 # --------------------------------------------------------------------------- simulations
@@ -245,7 +192,8 @@ def _expand_sweep(
         for frame, parts in _frames_of(name, plan, frames, per_frame="dma" in settings):
             uses = []
             for kernel, at in parts:
-                use = _use(plan, kernels[kernel], catalog[kernels[kernel].operator], frames[kernel], at)
+                message_bytes = int(at) if frames[kernel].sized else None
+                use = use_of(plan, kernels[kernel], catalog[kernels[kernel].operator], message_bytes)
                 uses.append(expansion.uses.setdefault(use.id, use).id)
             try:
                 processor = variants.applied(made.processor, settings, _dma_frame_bytes(frame))

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dpubench.results import export as shared
 from dpubench.results.export import significant
-from dpubench.results.model import Interval
 from dpubench.studies.cores import wording
 from dpubench.studies.cores.model import PointSummary, RunSummary
+from dpubench.studies.modelled import export as common
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,16 +33,16 @@ def record(point: PointSummary) -> dict[str, Any]:
     """One flat record of ``point``; None where there is nothing."""
     row: dict[str, Any] = {
         "id": point.id, "configuration": point.configuration, "kernel": point.kernel, "operators": "+".join(point.operators),
-        "engines": "+".join(point.engines), "params": _words(point.params), "frame": point.frame, "frame_bytes": point.frame_bytes,
+        "engines": "+".join(point.engines), "params": common.words(point.params), "frame": point.frame, "frame_bytes": point.frame_bytes,
         "model": point.model, "organisation": point.organisation, "step": point.step, "unit_sets": point.unit_sets, "cores": point.cores,
-        "contexts": point.contexts, "clock_mhz": point.clock_mhz, "variant": point.variant, "settings": _words(point.settings),
+        "contexts": point.contexts, "clock_mhz": point.clock_mhz, "variant": point.variant, "settings": common.words(point.settings),
         "sweeps": ",".join(point.sweeps), "labels": "; ".join(point.labels), "sampled": point.sampled, "composed": point.composed,
         "converged": point.converged, "cached": point.cached, "messages": point.messages, "instructions": point.instructions,
         "ipc": point.ipc, "instructions_per_message": point.instructions_per_message, "branch_share": point.branches,
         "mispredicted_share": point.mispredicted, "unknown_share": point.unknown_share,
     }  # fmt: skip
     for name in ("messages_per_s", "cycles_per_message", "line_gbps"):
-        row |= _spread(name, getattr(point, name))
+        row |= common.spread(name, getattr(point, name))
     for line in point.lines:
         name = f"line_{wording.line_text(line.line_gbps).replace('/', 'p').replace(' ', '_')}"
         cores = line.cores
@@ -58,20 +58,10 @@ def record(point: PointSummary) -> dict[str, Any]:
     return row | {"failure": point.failure}
 
 
-def _words(values: dict[str, Any]) -> str:
-    return ",".join(f"{k}={v}" for k, v in sorted(values.items()))
-
-
-def _spread(name: str, interval: Interval | None) -> dict[str, float | None]:
-    found = (None, None, None) if interval is None else (interval.value, interval.low, interval.high)
-    return {name + end: shared.plain(value) for end, value in zip(("", "_low", "_high"), found, strict=True)}
-
-
 def records(runs: Sequence[RunSummary]) -> list[dict[str, Any]]:
     """Of all points, each with the same columns."""
     rows = [{"run": run.name, **record(point)} for run in runs for point in run.points]
-    columns = list(dict.fromkeys(name for row in rows for name in row))
-    return [{name: row.get(name) for name in columns} for row in rows]
+    return common.same_columns(rows)
 
 
 def to_csv(runs: Sequence[RunSummary]) -> str:
@@ -86,21 +76,7 @@ def to_json(runs: Sequence[RunSummary]) -> str:
 
 def to_table(runs: Sequence[RunSummary]) -> pa.Table:
     """The records as an Arrow table; a column of numbers has nulls where there is nothing."""
-    import pyarrow as pa
-
-    rows = records(runs)
-    columns = {}
-    for name in rows[0] if rows else []:
-        values = [row[name] for row in rows]
-        kind = pa.float64()
-        if name in _TEXT or any(isinstance(v, str) for v in values):
-            kind = pa.string()
-        elif name in _BOOLEANS:
-            kind = pa.bool_()
-        elif name in _COUNTS:
-            kind = pa.int64()
-        columns[name] = pa.array(values, kind)
-    return pa.table(columns)
+    return common.table(records(runs), _TEXT, _BOOLEANS, _COUNTS)
 
 
 def to_parquet(runs: Sequence[RunSummary], path: Path) -> None:
@@ -115,10 +91,10 @@ def to_latex(runs: Sequence[RunSummary]) -> str:
     lines = [f"% dpubench, study cores: {'; '.join(run.label for run in runs)}"]
     head = ["kernel", "frame", "model", "organisation", "MHz", "variant", "messages/s", "Gb/s"]
     rows = [_latex_row(point) for run in runs for point in run.points if point.messages_per_s is not None]
-    lines += _tabular("llllrlrr", head, rows)
+    lines += common.tabular("llllrlrr", head, rows)
     claims = [(claim.text, claim.verdict, claim.measured) for run in runs for claim in run.claims]
     if claims:
-        lines += ["", *_tabular("p{0.35\\textwidth}lp{0.45\\textwidth}", ["claim", "verdict", "here"], claims)]
+        lines += ["", *common.tabular("p{0.35\\textwidth}lp{0.45\\textwidth}", ["claim", "verdict", "here"], claims)]
     return "\n".join(lines) + "\n"
 
 
@@ -131,22 +107,6 @@ def _latex_row(point: PointSummary) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def _tabular(columns: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    def line(cells: Sequence[str]) -> str:
-        return "  " + " & ".join(shared.latex(cell) for cell in cells) + r" \\"
-
-    return [rf"\begin{{tabular}}{{{columns}}}", r"  \toprule", line(head), r"  \midrule", *map(line, rows), r"  \bottomrule", r"\end{tabular}"]
-
-
 def anonymous(runs: Sequence[RunSummary]) -> list[RunSummary]:
-    """Copies without host and user names, paths, addresses and serials. Models stay: they are nobody's."""
-    scrub = shared.scrubber([run.machine for run in runs], {})
-    copies = []
-    for run in runs:
-        copy: RunSummary = shared.scrubbed(run, scrub)
-        copy.path = ""
-        copy.models, copy.target, copy.spec = run.models, run.target, run.spec
-        copy.machine = {key: shared.scrubbed(value, scrub) for key, value in run.machine.items() if key in shared.KEPT_OF_MACHINE}
-        copy.inputs = {kind: {k: scrub(v) for k, v in given.items() if k in ("name", "sha256", "date", "note")} for kind, given in run.inputs.items()}
-        copies.append(copy)
-    return copies
+    """Copies without what tells whose machine it was."""
+    return common.anonymous(runs)

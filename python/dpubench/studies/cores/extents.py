@@ -12,10 +12,8 @@ from typing import Any
 from dpubench.cores.kernels import Trace
 from dpubench.studies.cores.expand import Cell
 from dpubench.studies.cores.plan import Plan
-from dpubench.studies.cores.use import Use
-
-#: Where a context has fewer samples than these it is not sampled: too few for an interval.
-LEAST_SAMPLES = 10
+from dpubench.studies.modelled.extents import part_of
+from dpubench.studies.modelled.use import Use
 
 
 def contexts_of(cell: Cell, uses: Mapping[str, Use]) -> list[tuple[str, int]]:
@@ -39,17 +37,7 @@ def extent_of(cell: Cell, uses: Mapping[str, Use], plan: Plan) -> dict[str, Any]
     if len(cell.uses) > 1:
         # Bursts of different kernels take differently long: contexts are done after as many instructions.
         return {"instructions": plan.mix_instructions, "repeat": True}
-    share = max(uses[cell.uses[0]].bursts // number, 1)
-    every, measured = 1, 1
-    if not plan.exact:
-        share = max(int(share * plan.sample.share), 1)
-        every, measured = plan.sample.every, plan.sample.measured
-    if share < LEAST_SAMPLES * every:
-        every = measured = 1
-    simulated = share // every * measured
-    warm_up = int(simulated * plan.warm_up)
-    sampled = {"every": every, "measured": measured} if every > 1 else {}
-    return {"warm_up_messages": warm_up, "messages": simulated - warm_up, **sampled, **repeat}
+    return part_of(max(uses[cell.uses[0]].bursts // number, 1), plan) | repeat
 
 
 def frame_buffers_of(cell: Cell, traces: Mapping[str, Trace]) -> tuple[Mapping[str, int], ...]:

@@ -12,6 +12,7 @@ from typing import Literal
 
 from dpubench.results.model import Interval
 from dpubench.studies.cores.model import CoresNeeded
+from dpubench.studies.modelled.versus import bounds
 
 Sustains = Literal["yes", "no", "undecided"]
 
@@ -28,12 +29,6 @@ def sustains(rate_gbps: Interval, line_gbps: float) -> Sustains:
     if low >= line_gbps:
         return "yes"
     return "no" if high < line_gbps else "undecided"
-
-
-def bounds(interval: Interval) -> tuple[float, float]:
-    """Ends of an interval; what was simulated whole has no sampling error, and is both."""
-    low, high = interval.low, interval.high
-    return (low, high) if math.isfinite(low) and math.isfinite(high) else (interval.value, interval.value)
 
 
 def cores_needed(line_gbps: float, simulated: Mapping[int, Interval]) -> CoresNeeded | None:

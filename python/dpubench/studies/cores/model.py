@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from dpubench.cores.models import LABEL
 from dpubench.results.model import Failure, Interval, Warning_
+from dpubench.studies.modelled.models import ModelInfo
 
 Verdict = Literal["reproduced", "partly", "not reproduced", "not run"]
 
@@ -138,23 +139,6 @@ class Claim:
     def deciding(self) -> list[Sensitivity]:
         """Those by which the verdict would be another."""
         return [s for s in self.sensitivities if s.verdict != self.verdict]
-
-
-@dataclass(frozen=True, slots=True)
-class ModelInfo:
-    """A modelled processor, as the page describes it."""
-
-    name: str
-    title: str
-    year: int
-    architecture: str
-    cores: int  #: of the product
-    clock_mhz: float
-    labels: list[str]  #: that stand beside its figures
-    limits: list[str]  #: what the model leaves out
-    sources: list[tuple[str, str, str]]  #: path in the description, its value, where it is from
-    assumed: list[tuple[str, str, str]]  #: path, value, why it is assumed
-    comparisons: list[tuple[str, str, str, str, str]]  #: what was published, its value, where; ours and its error, empty where it was not simulated
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from dpubench.cores.models import Model
-from dpubench.studies.cores.plan import ALL, Step, Sweep
+from dpubench.studies.cores.plan import Step, Sweep
+from dpubench.studies.modelled.plan import ALL
 
 #: Settings of variants that a model derives itself, as other parts of its description follow from them.
 DERIVED: Final = {"organisation/policy": "policy", "organisation/window": "window", "organisation/switch_cycles": "switch_cycles"}
@@ -51,8 +50,3 @@ def make(model: Model, sweep: Sweep, step: Step, clock_mhz: float | None, settin
     return Made(
         processor, tag, number, changes.get("unit_sets"), int(organisation["cores"]), int(organisation["contexts"]), float(processor["clock"]["mhz"])
     )  # fmt: skip
-
-
-def digest(processor: Mapping[str, Any]) -> str:
-    """Tells whether two descriptions are the same."""
-    return hashlib.sha256(json.dumps(processor, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

@@ -15,10 +15,12 @@ from dpubench.plans.load import read_plan
 from dpubench.results import statistics
 from dpubench.results.model import Failure, Interval, Warning_
 from dpubench.results.store import RUN_SET, RunDirectory
-from dpubench.studies.cores import claims, lines, outcomes, rates, variants
+from dpubench.studies.cores import claims, lines, variants
 from dpubench.studies.cores.expand import frame_bytes, sizes_of
-from dpubench.studies.cores.model import CacheUse, ModelInfo, OnLine, PointSummary, RunSummary, Share, SweepInfo
+from dpubench.studies.cores.model import CacheUse, OnLine, PointSummary, RunSummary, Share, SweepInfo
 from dpubench.studies.cores.plan import Plan
+from dpubench.studies.modelled import outcomes, rates
+from dpubench.studies.modelled.models import info_of
 
 Row = Mapping[str, Any]
 #: Organisations whose steps are cores: what several of them are simulated together as.
@@ -51,20 +53,12 @@ def _summary(record: Row, plan: Plan, path: Path) -> RunSummary:
     return RunSummary(
         str(record["name"]), str(path), str(record["study"]), str(record["plan"]), plan.summary, str(record["status"]), str(record["started"]),
         str(record["finished"]), str(record["command"]), str(record["version"]), float(record["precision_target"]), dict(record["machine"]),
-        dict(record["build"]), dict(record["inputs"]), [_model(name, entry) for name, entry in record["models"].items()],
+        dict(record["build"]), dict(record["inputs"]), [info_of(name, entry) for name, entry in record["models"].items()],
         [SweepInfo(s.name, s.title or s.name, s.organisation, list(s.vary)) for s in plan.sweeps], points, claims.evaluate(points, plan),
         [Warning_(w["code"], w["message"], w.get("point"), w.get("group")) for w in record["warnings"]],
         [Failure(f["phase"], f["message"], f.get("point"), f.get("group")) for f in record["failures"]], list(record["left_out"]), common,
         [line / 1e9 for line in plan.lines], plan.line_overhead, plan.exact, len(results), sum(r["instructions"] for r in results),
         str(record["target"]), str(target["spec"]), str(target["label"]),
-    )  # fmt: skip
-
-
-def _model(name: str, entry: Row) -> ModelInfo:
-    return ModelInfo(
-        name, str(entry["title"]), int(entry["year"]), str(entry["architecture"]), int(entry["cores"]), float(entry["clock_mhz"]),
-        list(entry["labels"]), list(entry["limits"]), [tuple(s) for s in entry["sources"]], [tuple(s) for s in entry["assumed"]],
-        [tuple(c) for c in entry["comparisons"]],
     )  # fmt: skip
 
 

@@ -8,12 +8,12 @@ from typing import Any, Final
 
 from dpubench.report import frame
 from dpubench.results import warnings
-from dpubench.results.export import significant
 from dpubench.results.model import Interval
 from dpubench.studies.cores import wording
 from dpubench.studies.cores.model import CacheUse, PointSummary, RunSummary
 from dpubench.studies.cores.report import model
 from dpubench.studies.cores.report.page import Page
+from dpubench.studies.modelled import report as shared
 
 HERE: Final = Path(__file__).parent
 
@@ -28,22 +28,11 @@ def write(runs: list[RunSummary], output: Path, baseline: str | None = None) -> 
 
 def render(page: Page) -> str:
     """The page as HTML."""
-    return frame.render(page, page.all_runs[0].version, HERE, _FILTERS)
-
-
-def _percent(share: float | None) -> str:
-    """A share in percent; what is small keeps its digits, and zero is zero."""
-    if share is None:
-        return "–"
-    return "0 %" if share == 0 else f"{significant(100 * share, 3)} %"
+    return frame.render(page, page.all_runs[0].version, HERE, _FILTERS, shared.HERE)
 
 
 def _value(interval: Interval | None) -> str:
     return "–" if interval is None else wording.interval_text(interval, 3)
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else significant(value, 3)
 
 
 def _misses(point: PointSummary, which: str) -> CacheUse | None:
@@ -51,13 +40,13 @@ def _misses(point: PointSummary, which: str) -> CacheUse | None:
 
 
 _FILTERS: Final[dict[str, Callable[..., Any]]] = {
-    "percent": _percent,
+    "percent": shared.percent,
     "value": _value,
-    "figure": _number,
+    "figure": shared.figure,
     "misses": _misses,
     "organisation": wording.organisation_text,
     "kernel_words": wording.kernel_text,
     "frame_words": wording.frame_text,
     "cores": wording.cores_text,
-    "capitalized": lambda text: text[:1].upper() + text[1:],
+    "capitalized": shared.capitalized,
 }

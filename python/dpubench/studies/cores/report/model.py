@@ -16,6 +16,7 @@ from dpubench.studies.cores.model import PointSummary, RunSummary
 from dpubench.studies.cores.plan import BASE
 from dpubench.studies.cores.report.figures import figures_of
 from dpubench.studies.cores.report.page import Case, CountRow, Figure, LineRow, Page, RunPart, SweepPart, Trust
+from dpubench.studies.modelled.report import baseline_first
 
 _VERDICTS: Final = ("reproduced", "partly", "not reproduced", "not run")
 
@@ -27,7 +28,7 @@ def build(all_runs: Sequence[RunSummary], advice: Advice, baseline: str | None =
     """
     if not all_runs:
         raise ValueError("a report needs at least one run: name a run directory, or make one with dpubench run cores")
-    runs = _baseline_first(all_runs, baseline)
+    runs = baseline_first(all_runs, baseline)
     infos = [run_info(run, run.name) for run in runs]
     parts = [_part(run, info, i) for i, (run, info) in enumerate(zip(runs, infos, strict=True))]
     failures = [Trouble(run.name, f.point or f.group or "", f"{f.phase}: {f.message}") for run in runs for f in run.failures]
@@ -44,15 +45,6 @@ def build(all_runs: Sequence[RunSummary], advice: Advice, baseline: str | None =
         bibtex=bibtex(runs, infos).replace("note         = {Measured ", "note         = {Modelled, not measured; run of "),
         data={"study": runs[0].study, "runs": [_run_data(part, run) for part, run in zip(parts, runs, strict=True)]},
     )
-
-
-def _baseline_first(runs: Sequence[RunSummary], baseline: str | None) -> list[RunSummary]:
-    named = [run for run in runs if baseline in (run.name, run.path)]
-    if baseline is not None and not named:
-        known = ", ".join(run.name for run in runs)
-        raise ValueError(f"baseline {baseline!r} is not among the runs of this report ({known}): name one of them with --baseline")
-    first = named[0] if named else runs[0]
-    return [first, *(run for run in runs if run is not first)]
 
 
 def _headline(runs: Sequence[RunSummary]) -> str:

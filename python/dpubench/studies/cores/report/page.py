@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dpubench.report.page import RunInfo, Trouble, WarningGroup
-from dpubench.studies.cores.model import Claim, ModelInfo, PointSummary
+from dpubench.studies.cores.model import Claim, PointSummary
+from dpubench.studies.modelled.models import ModelInfo
 
 
 @dataclass(frozen=True, slots=True)

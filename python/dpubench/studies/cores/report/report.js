@@ -1,7 +1,8 @@
 // The page of study cores: one kind of figure (series over an axis, lines across), drawn from data that Python made; tables and downloads.
 (() => {
-  const { $, $$, h, num, span, plural, media, LIGHT, theme, DASHES, SYMBOLS, plain, ticks, tickText, blank, apart, library, CONFIG, save, saveSvg, failing, csv, latex, onAppearance } = dpubench;
+  const { $, $$, h, num, span, plural, media, LIGHT, theme, DASHES, SYMBOLS, plain, ticks, tickText, blank, apart, library, CONFIG, save, saveSvg, failing, csv, latex } = dpubench;
   const data = JSON.parse(document.getElementById("data").textContent);
+  const simulated = `Simulated with dpubench ${data.study}, ${data.runs.map((r) => r.name).join(", ")}.`;
   const figureOf = (box) => data.runs[Number(box.dataset.run)].figures.find((f) => f.id === box.dataset.figure);
 
   // ------------------------------------------------------------------ a figure
@@ -50,30 +51,17 @@
     const distinct = [...new Set(joined.length ? joined : xs)].sort((a, b) => a - b);
     const xt = f.logX && distinct.length > 9 ? ticks(x0, x1) : distinct.length > 12 ? undefined : distinct;
     const pad = f.logX ? 0.06 * (Math.log10(x1 / x0) || 1) : 0.06 * (x1 - x0 || 1), yt = f.logY ? ticks(low, high) : undefined;
-    if (paper) paperTexts(f, annotations, margin, th);
+    if (paper) modelled.around(annotations, margin, th, f.title, [f.sweep, ...f.labels], [f.note, f.series.some((s) => s.points.some((p) => p[2] !== null)) ? "95 % intervals over sampled messages." : "", simulated]);
     return {
       ...layout, width, height, margin, annotations, shapes,
       xaxis: { ...axis, type: f.logX ? "log" : "linear", range: f.logX ? [Math.log10(x0) - pad, Math.log10(x1) + pad] : [x0 - pad, x1 + pad], ...(xt ? { tickvals: xt, ticktext: xt.map((v) => (v < 1e4 ? String(+v.toPrecision(4)) : tickText(v))) } : {}), tickangle: 0, title: { text: plain(f.x), standoff: 6 } },
       yaxis: { ...axis, type: f.logY ? "log" : "linear", range: f.logY ? [Math.log10(low), Math.log10(high)] : [low, high], ...(yt ? { tickvals: yt, ticktext: yt.map(tickText) } : { nticks: 7 }), showline: false, title: { text: plain(f.y), standoff: 4 } },
     };
   }
-  /** What stands around a figure on the page has to be in a downloaded one. */
-  function paperTexts(f, annotations, margin, th) {
-    const at = (y, shift, text, size, anchor) => annotations.push({ xref: "paper", yref: "paper", x: 0, xshift: -margin.l + 8, y, yshift: shift, xanchor: "left", yanchor: anchor, align: "left", showarrow: false, text, font: { size, color: size > 12 ? th.ink : th.soft } });
-    at(1, margin.t - 18, `<b>${plain(f.title)}</b>`, 13, "middle");
-    at(1, margin.t - 36, plain(`${f.sweep}; ${f.labels.join("; ")}`), 10, "middle");
-    const said = [f.note, f.series.some((s) => s.points.some((p) => p[2] !== null)) ? "95 % intervals over sampled messages." : "", `Simulated with dpubench ${data.study}, ${data.runs.map((r) => r.name).join(", ")}.`];
-    at(0, -46, plain(said.filter(Boolean).join(" ")).replace(/(.{95,120}?) /g, "$1<br>"), 9, "top");
-  }
-  function table({ columns, rows }) {
-    const numeric = columns.map((_, i) => rows.length && rows.every((r) => typeof r[i] === "number" || /^[–0-9.,]*( %)?\*?$/.test(String(r[i]))));
-    return h("div", { class: "points-body", tabindex: "0", role: "region", "aria-label": "Numbers" }, h("table", { class: "values" }, h("thead", {}, h("tr", {}, ...columns.map((c, i) => h("th", { scope: "col", class: numeric[i] ? "num" : false }, c)))), h("tbody", {}, ...rows.map((r) => h("tr", {}, ...r.map((v, i) => h(i ? "td" : "th", { scope: i ? false : "row", class: numeric[i] ? "num" : false }, String(v))))))));
-  }
   const shownRows = (f) => ({ columns: ["series", f.x, f.y, "95 % interval"], rows: f.series.flatMap((s) => [...s.points, ...s.apart].map(([x, y, low, high]) => [s.name, num(x), num(y), low === null ? "none" : span(y, low, high).range])) });
   function draw(box) {
-    box.dataset.drawn = "1";
     const f = figureOf(box), canvas = $(".canvas", box), numbers = $("details.numbers", box);
-    if (numbers.childElementCount === 1) numbers.append(table(shownRows(f)));
+    if (numbers.childElementCount === 1) numbers.append(modelled.table(shownRows(f)));
     if (!marks(f).length) { canvas.replaceChildren(h("p", { class: "empty" }, "Nothing to draw: the reasons are below.")); canvas.style.height = "auto"; return; }
     const width = media.printing ? 490 : Math.max(280, canvas.clientWidth), height = media.printing ? 230 : 300;
     canvas.style.height = `${height}px`;
@@ -103,7 +91,7 @@
     const shown = { columns: ["kernel", "frame", "model", "organisation", "MHz", "variant", "messages/s", "95 % interval", "Gb/s", "IPC", "data cache misses", ...run.lines, "note"],
       rows: run.points.map((p) => [p.kernel, p.frame, p.model, p.organisation, String(p.mhz), p.variant, num(p.rate[0]), p.rate[1] === null ? "none" : span(...p.rate).range, num(p.gbps[0]), num(p.ipc), percent(p.misses[1]), ...run.lines.map((_, i) => p.lines[i]?.[1] ?? "–"), [p.why, ...p.labels].filter(Boolean).join("; ")]) };
     const all = everything(run);
-    return [h("div", { class: "points-tools downloads" }, plural(run.points.length, "point"), h("button", { type: "button", "data-points-format": "csv", click: () => save(`dpubench-cores-${run.name}.csv`, csv(all.columns, all.rows), "text/csv") }, "CSV of everything")), table(shown).firstChild];
+    return [h("div", { class: "points-tools downloads" }, plural(run.points.length, "point"), h("button", { type: "button", "data-points-format": "csv", click: () => save(`dpubench-cores-${run.name}.csv`, csv(all.columns, all.rows), "text/csv") }, "CSV of everything")), modelled.table(shown).firstChild];
   }
   /** The first table as it stands in the page, with the cores of every line. */
   function saveLines(index, format) {
@@ -124,9 +112,6 @@
   });
   for (const select of $$("select.line-choice")) select.addEventListener("change", () => { const bar = select.closest(".bar"); $("table", bar.nextElementSibling).dataset.line = select.value; });
   for (const details of $$("details.all-points")) details.addEventListener("toggle", () => { const box = $(".points-body", details); if (details.open && !box.firstChild) box.append(...pointTable(data.runs[Number(details.dataset.run)])); });
-  const boxes = $$("figure.plot");
-  const seen = new IntersectionObserver((entries) => { for (const e of entries) if (e.isIntersecting && !e.target.dataset.drawn) draw(e.target); }, { rootMargin: "500px" });
-  for (const box of boxes) seen.observe(box);
-  onAppearance(() => { for (const box of boxes) if (box.dataset.drawn) draw(box); }, () => { for (const box of boxes) draw(box); });
+  modelled.whenSeen($$("figure.plot"), draw);
   document.documentElement.dataset.ready = "1";
 })();

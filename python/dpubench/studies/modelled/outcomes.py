@@ -18,7 +18,7 @@ _REALS: Final = ("clock_mhz", "messages_per_s", "unknown_share")
 
 
 def kept(configuration: str, result: dict[str, Any] | None, failure: str, *, cached: bool) -> Event:
-    """The record of a simulation: its ``result`` event, or why there is none."""
+    """The record of a simulation (or measurement): its ``result`` event, or why there is none."""
     return {"event": OUTCOME, "configuration": configuration, "failure": failure, "cached": cached, "result": result}
 
 
@@ -46,7 +46,7 @@ def _row(event: Event) -> dict[str, Any]:
     row = {name: event[name] for name in ("configuration", "failure", "cached")}
     if result is None:
         return row
-    return row | {name: result[name] for name in (*_COUNTS, *_REALS)} | {"result": json.dumps(result, separators=(",", ":"))}
+    return row | {name: result.get(name) for name in (*_COUNTS, *_REALS)} | {"result": json.dumps(result, separators=(",", ":"))}
 
 
 class OutcomesWriter(RunWriter):

@@ -1,0 +1,333 @@
+// url-filter: URLs, or the HTTP requests of a capture, against lists of domains and rules.
+// requires: libpcre2-8 >= 10.30
+#include <algorithm>
+#include <cctype>
+#include <memory>
+#include <optional>
+#include <set>
+#include <unordered_set>
+
+#include "applications/application.hpp"
+#include "applications/expressions.hpp"
+#include "applications/url.hpp"
+#include "inputs/capture.hpp"
+#include "inputs/file.hpp"
+#include "inputs/ip.hpp"
+#include "measure/region.hpp"
+
+namespace dpubench::applications {
+namespace {
+
+const ApplicationInfo& info() {
+  static const ApplicationInfo info{
+      .name = "url-filter",
+      .summary = "URLs or HTTP requests: parsed, decoded, looked up by domain suffix, matched against rules",
+      .definition =
+          "Reads URLs line by line, or the HTTP requests that begin in a TCP segment of a capture. Each is parsed, decoded and "
+          "brought to its normal form; its host and all that it ends in are looked up in a list of domains; path and query "
+          "are matched against rules. Without a list of domains every eighth host of the input, by its hash, is one. The "
+          "output says of each what was decided and why. A record is a URL or request. Verified: a slow reference, with a parser "
+          "of its own, an ordered set and interpreted rules, decides the same.",
+      .inputs = {{"corpus", "URLs, one a line", false, {"source", "list"}},
+                 {"capture", "packets with HTTP requests", false, {"source", "requests"}},
+                 {"domains", "blocked domains, one a line; `#` begins a comment", true},
+                 {"rules", "rules for path and query; one that matches blocks"}},
+      .operators = {"regex"},
+      .parameters = {{.name = "source",
+                      .summary = "where URLs come from: lines of a file, or HTTP requests",
+                      .values = {"list", "requests"},
+                      .default_value = "list",
+                      .is_mode = true,
+                      .unit = {}}},
+      .sources = {"RFC 3986 sections 2.1, 3 and 5.2.4", "RFC 9112 sections 3 and 3.2"},
+  };
+  return info;
+}
+
+constexpr std::uint32_t kShare = 8;
+
+/// FNV-1a.
+std::uint32_t hash_of(std::string_view text) {
+  std::uint32_t hash = 0x811c9dc5;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x01000193U;
+  return hash;
+}
+bool is_drawn(std::string_view host) {
+  return (hash_of(host) >> 8) % kShare == 0;
+}
+
+std::string_view next_line(std::string_view& text) {
+  const std::size_t end = text.find('\n');
+  std::string_view line = text.substr(0, end);
+  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return line;
+}
+
+/// A request in a segment's payload: its target and its host; nothing where none begins there.
+struct Request {
+  std::string_view target;
+  std::string_view host;
+};
+std::optional<Request> parse_request(std::string_view payload) {
+  static constexpr std::string_view kMethods[] = {"GET ", "POST ", "HEAD ", "PUT ", "DELETE ", "OPTIONS ", "PATCH "};
+  const bool begins =
+      std::any_of(std::begin(kMethods), std::end(kMethods), [&](std::string_view m) { return payload.starts_with(m); });
+  if (!begins) return std::nullopt;
+  const std::string_view first = next_line(payload);
+  const std::size_t from = first.find(' ') + 1;
+  const std::size_t to = first.find(' ', from);
+  if (to == std::string_view::npos || !first.substr(to + 1).starts_with("HTTP/1.")) return std::nullopt;
+  Request request{first.substr(from, to - from), {}};
+  while (!payload.empty()) {
+    const std::string_view line = next_line(payload);
+    if (line.empty()) break;
+    constexpr std::size_t kName = 5;
+    std::string name(line.substr(0, kName));
+    lower(name);
+    if (name != "host:") continue;
+    request.host = line.substr(kName);
+    while (request.host.starts_with(' ')) request.host.remove_prefix(1);
+    while (request.host.ends_with(' ')) request.host.remove_suffix(1);
+  }
+  return request;
+}
+
+/// Domains, and whether a host is one or lies below one.
+class Domains {
+ public:
+  void add(std::string_view domain) { names_.emplace(domain); }
+  /// @returns the domain that blocks; empty when none does
+  [[nodiscard]] std::string_view find(std::string_view host) const {
+    while (true) {
+      if (const auto found = names_.find(host); found != names_.end()) return *found;
+      const std::size_t dot = host.find('.');
+      if (dot == std::string_view::npos) return {};
+      host.remove_prefix(dot + 1);
+    }
+  }
+  [[nodiscard]] std::size_t size() const { return names_.size(); }
+
+ private:
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const { return hash_of(text); }
+  };
+  std::unordered_set<std::string, Hash, std::equal_to<>> names_;
+};
+
+/// Calls `each` with every URL of the task as text.
+template <class Each>
+std::uint64_t for_each_url(const Task& task, Each each) {
+  if (task.params.is("source", "list")) {
+    const std::filesystem::path& path = task.file("corpus");
+    const std::vector<std::byte> file = read_input(path, "corpus", task.limit_bytes);
+    std::string_view text = inputs::as_text(file);
+    while (!text.empty()) {
+      if (const std::string_view line = next_line(text); !line.empty()) each(line);
+    }
+    return file.size();
+  }
+  const std::filesystem::path& path = task.file("capture");
+  const std::vector<std::byte> file = read_input(path, "capture", task.limit_bytes);
+  const inputs::Capture capture = inputs::parse_capture(file, path.string());
+  std::string url;
+  for (const inputs::Packet& packet : capture.packets) {
+    inputs::Transport transport;
+    const auto ip = capture.ip(packet);
+    constexpr std::uint8_t kTcp = 6;
+    if (!inputs::find_transport(ip, transport) || transport.protocol != kTcp || transport.end <= transport.payload) continue;
+    const auto request = parse_request(inputs::as_text(ip.subspan(transport.payload, transport.end - transport.payload)));
+    if (!request) continue;
+    // RFC 9112, section 3.3: a target in absolute form is the URL, else the field Host has the rest of it.
+    url = request->target.starts_with('/') ? "http://" + std::string(request->host) + std::string(request->target)
+                                           : std::string(request->target);
+    each(url);
+  }
+  return file.size();
+}
+
+std::vector<std::string> read_domains(const Task& task) {
+  std::vector<std::string> domains;
+  const std::vector<std::byte> file = inputs::read_file(task.file("domains"), "domains");
+  std::string_view text = inputs::as_text(file);
+  while (!text.empty()) {
+    std::string domain(next_line(text));
+    domain = domain.substr(0, domain.find('#'));
+    while (domain.ends_with(' ') || domain.ends_with('.')) domain.pop_back();
+    lower(domain);
+    if (!domain.empty()) domains.push_back(domain);
+  }
+  return domains;
+}
+
+class UrlFilter final : public Application {
+ public:
+  void run(const Task& task) override {
+    Domains domains;
+    if (task.has("domains")) {
+      for (const std::string& domain : read_domains(task)) domains.add(domain);
+    } else {
+      Url url;
+      for_each_url(task, [&](std::string_view text) {
+        if (parse_url(text, url) && is_drawn(url.host)) domains.add(url.host);
+      });
+    }
+    const inputs::RuleList list = inputs::read_rules(task.file("rules"));
+    std::uint64_t skipped = 0;
+    const auto rules = compile_all(list.rules, true, skipped);
+    Url url;
+    std::string subject;
+    input_bytes = for_each_url(task, [&](std::string_view text) {
+      measure::next_message();
+      ++records;
+      append(output, decide(text, domains, rules, url, subject));
+    });
+    facts["domains"] = domains.size();
+    facts["rules"] = rules.size();
+    facts["rules_skipped"] = skipped + list.skipped.size();
+  }
+
+  void verify(const Task& task) const override;
+
+ private:
+  std::string decide(std::string_view text, const Domains& domains, const std::vector<std::unique_ptr<Expression>>& rules,
+                     Url& url, std::string& subject) {
+    if (!parse_url(text, url)) {
+      ++facts["not_urls"];
+      return "refused no URL\n";
+    }
+    if (const std::string_view domain = domains.find(url.host); !domain.empty()) {
+      ++facts["blocked_by_domain"];
+      return "blocked " + std::string(domain) + "\n";
+    }
+    subject = url.path;
+    if (!url.query.empty()) subject += "?" + url.query;
+    for (const auto& rule : rules) {
+      if (!rule->matches(subject)) continue;
+      ++facts["blocked_by_rule"];
+      return "blocked rule " + std::to_string(rule->id()) + "\n";
+    }
+    ++facts["passed"];
+    return "passed " + url.host + subject + "\n";
+  }
+};
+
+// The reference: shares with the above how URLs are found in the input, and what a rule is.
+
+std::string slow_decoded(const std::string& text) {
+  std::string decoded = text;
+  for (std::size_t at = decoded.find('%'); at != std::string::npos; at = decoded.find('%', at + 1)) {
+    const std::string digits = decoded.substr(at + 1, 2);
+    if (digits.size() == 2 && digits.find_first_not_of("0123456789abcdefABCDEF") == std::string::npos)
+      decoded.replace(at, 3, 1, static_cast<char>(std::stoi(digits, nullptr, 16)));
+  }
+  return decoded;
+}
+
+std::string slow_path(const std::string& text) {
+  std::vector<std::string> segments;
+  std::string path = slow_decoded(text) + "/";
+  bool is_folder = true;
+  for (std::size_t slash = path.find('/'); slash != std::string::npos; slash = path.find('/')) {
+    const std::string segment = path.substr(0, slash);
+    path.erase(0, slash + 1);
+    is_folder = segment.empty() || segment == "." || segment == "..";
+    if (segment == "..") {
+      if (!segments.empty()) segments.pop_back();
+    } else if (!segment.empty() && segment != ".") {
+      segments.push_back(segment);
+    }
+  }
+  std::string normal;
+  for (const std::string& segment : segments) normal += "/" + segment;
+  return is_folder || segments.empty() ? normal + "/" : normal;
+}
+
+std::string small(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(c < 128 ? std::tolower(c) : c); });
+  return text;
+}
+
+struct SlowUrl {
+  std::string host;
+  std::string subject;
+};
+std::optional<SlowUrl> slow_parse(const std::string& text) {
+  const std::size_t colon = text.find("://");
+  if (colon == std::string::npos || colon == 0) return std::nullopt;
+  const std::string scheme = small(text.substr(0, colon));
+  if (scheme.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789+-.") != std::string::npos || std::isalpha(scheme[0]) == 0)
+    return std::nullopt;
+  const std::string rest = text.substr(colon + 3);
+  std::size_t end = 0;
+  while (end < rest.size() && rest[end] != '/' && rest[end] != '?' && rest[end] != '#') ++end;
+  std::string host = rest.substr(0, end);
+  if (host.find('@') != std::string::npos) host = host.substr(host.rfind('@') + 1);
+  const std::size_t after = host.find(']') == std::string::npos ? 0 : host.find(']');
+  if (const std::size_t port = host.find(':', after); port != std::string::npos) {
+    const std::string digits = host.substr(port + 1);
+    const std::string significant = digits.substr(std::min(digits.find_first_not_of('0'), digits.size()));
+    if (digits.find_first_not_of("0123456789") != std::string::npos || significant.size() > 5 ||
+        (!significant.empty() && std::stoul(significant) > 65535))
+      return std::nullopt;
+    host = host.substr(0, port);
+  }
+  host = small(slow_decoded(host));
+  if (!host.empty() && host[host.size() - 1] == '.') host = host.substr(0, host.size() - 1);
+  if (host.empty()) return std::nullopt;
+  std::string path = rest.substr(end);
+  path = path.substr(0, path.find('#'));
+  std::string query = path.find('?') == std::string::npos ? "" : path.substr(path.find('?') + 1);
+  for (char& c : query) c = c == '+' ? ' ' : c;
+  query = slow_decoded(query);
+  const std::string normal = slow_path(path.substr(0, path.find('?')));
+  return SlowUrl{host, query.empty() ? normal : normal + "?" + query};
+}
+
+void UrlFilter::verify(const Task& task) const {
+  std::set<std::string> domains;
+  if (task.has("domains")) {
+    for (const std::string& domain : read_domains(task)) domains.insert(domain);
+  } else {
+    for_each_url(task, [&](std::string_view text) {
+      const auto url = slow_parse(std::string(text));
+      if (url && is_drawn(url->host)) domains.insert(url->host);
+    });
+  }
+  const inputs::RuleList list = inputs::read_rules(task.file("rules"));
+  std::uint64_t skipped = 0;
+  const auto rules = compile_all(list.rules, false, skipped);
+  std::string_view said(reinterpret_cast<const char*>(output.data()), output.size());
+  std::uint64_t number = 0;
+  for_each_url(task, [&](std::string_view text) {
+    ++number;
+    const auto url = slow_parse(std::string(text));
+    std::string expected = "refused no URL";
+    if (url) {
+      expected = "passed " + url->host + url->subject;
+      for (auto rule = rules.rbegin(); rule != rules.rend(); ++rule) {
+        if ((*rule)->matches(url->subject)) expected = "blocked rule " + std::to_string((*rule)->id());
+      }
+      // The longest that the host ends in comes last, and counts.
+      for (std::size_t dot = url->host.size(); dot != std::string::npos; dot = dot == 0 ? std::string::npos : dot - 1) {
+        if (dot != 0 && url->host[dot - 1] != '.') continue;
+        if (const std::string suffix = url->host.substr(dot); domains.contains(suffix)) expected = "blocked " + suffix;
+      }
+    }
+    // A decoded octet may be a line feed.
+    if (!said.starts_with(expected + "\n")) {
+      throw Error("url-filter: of URL " + std::to_string(number) + " it says '" +
+                  inputs::excerpt(said.substr(0, said.find('\n'))) + "', and the reference '" + inputs::excerpt(expected) + "'");
+    }
+    said.remove_prefix(expected.size() + 1);
+  });
+  if (!said.empty()) throw Error("url-filter: it says more than there are URLs");
+}
+
+}  // namespace
+
+DPUBENCH_APPLICATION(info, UrlFilter)
+
+}  // namespace dpubench::applications

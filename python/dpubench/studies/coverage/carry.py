@@ -1,0 +1,149 @@
+"""Runs a plan of study ``coverage`` in a new run directory, and goes on with one that was interrupted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from dpubench.catalog import Catalog
+from dpubench.cli import print_json
+from dpubench.cores import whole
+from dpubench.cores.kernels import ArmPrograms
+from dpubench.errors import NothingRan, PlanError, UserError
+from dpubench.inputs import Resolved
+from dpubench.plans.load import Where, plan_text, read_plan
+from dpubench.progress import Lines
+from dpubench.results.store import RunDirectory
+from dpubench.runner.record import gone_on_with, new_name
+from dpubench.studies import Request
+from dpubench.studies.coverage import measure
+from dpubench.studies.coverage.execute import Run
+from dpubench.studies.coverage.expand import Catalogs, Expansion, expand
+from dpubench.studies.coverage.plan import LOCAL, NONE, Plan
+from dpubench.studies.modelled import carry as shared
+from dpubench.studies.modelled.execute import SimulatedRun
+from dpubench.studies.modelled.models import described, load_models
+from dpubench.studies.modelled.outcomes import OutcomesWriter
+from dpubench.workers.process import StopRequest
+
+
+@dataclass
+class Prepared:
+    """What a run works with."""
+
+    expansion: Expansion
+    files: Resolved
+    arm: ArmPrograms | None  #: None: this machine is measured
+    known: Catalog | None = None  #: of this machine's program, where it is
+
+
+def run(plan: Plan, where: Where, request: Request) -> int:
+    """A new run of ``plan``; the exit status. @raises UserError"""
+    shared.check_kinds(plan, where)
+    with StopRequest() as stop:
+        with stop.at_once():
+            made = _prepared(plan, where)
+        expansion = made.expansion
+        shared.tell_unread(request.inputs, expansion.inputs)
+        reasons = [use.unavailable for use in expansion.uses if use.unavailable] + list(expansion.unavailable.values())
+        if len(reasons) == len(expansion.cells) + len(expansion.unavailable):
+            raise NothingRan(f"nothing that was asked for can be traced: {[*reasons, *expansion.left_out, 'the plan names nothing'][0]}")
+        if request.dry_run:
+            _dry_run(plan, expansion, as_json=request.as_json)
+            return 0
+        name = request.name or new_name(plan)
+        with OutcomesWriter.create(request.results, name, exact=bool(request.name)) as writer:
+            record = new_record(writer.path.name, plan, made)
+            writer.write_plan(plan_text(plan))
+            writer.write_record(record)
+            writer.mark_latest()
+            return _carry_out(writer, plan, made, record, stop, as_json=request.as_json)
+
+
+def resume(found: RunDirectory, request: Request) -> int:
+    """Goes on with the interrupted run ``found``; the exit status. @raises UserError it is complete, or cannot be gone on with"""
+    with StopRequest() as stop, OutcomesWriter(found.path) as writer:
+        record, _ = gone_on_with(writer)
+        plan, lines = read_plan(writer.plan_file)
+        assert isinstance(plan, Plan)  # of a run of this study
+        with stop.at_once():
+            made = _prepared(plan, Where(str(writer.plan_file), lines))
+        shared.check_same(writer, record, {cell.id: cell.record()["processor_digest"] for cell in made.expansion.cells.values()}, made.files)
+        writer.settle()
+        return _carry_out(writer, plan, made, record, stop, as_json=request.as_json)
+
+
+def _prepared(plan: Plan, where: Where) -> Prepared:
+    """What the plan comes to with the programs that there are, and the inputs for it. @raises UserError"""
+    if plan.target == [LOCAL]:
+        known, catalogs = measure.catalogs(plan)
+        return Prepared(*expand(plan, catalogs, where), None, known)
+    # Models first: whoever misspells one need not wait for programs to be compiled.
+    if unknown := load_models(plan.target, where, LOCAL)[1]:
+        raise PlanError(where.source, unknown)
+    arm = ArmPrograms.found()
+    return Prepared(*expand(plan, catalogs_of(arm, plan), where), arm)
+
+
+def catalogs_of(arm: ArmPrograms, plan: Plan) -> Catalogs:
+    """What ``arm`` has of what ``plan`` may name. @raises UserError when something is named that the programs were built without"""
+    found: dict[str, tuple[dict[str, Any], ...]] = {}
+    missing = []
+    for what, chosen, ask in (("applications", plan.applications, whole.applications), ("workloads", plan.workloads, whole.workloads)):
+        try:
+            found[what] = ask(arm) if chosen != NONE else ()
+        except UserError as error:
+            if not isinstance(chosen, str):
+                raise
+            found[what] = ()
+            missing.append(f"all {what}: {error}")
+    return Catalogs(arm.catalog()["catalog"]["operators"], found["applications"], found["workloads"], tuple(missing))
+
+
+def new_record(name: str, plan: Plan, made: Prepared) -> dict[str, Any]:
+    """``run.json`` of a run that has not simulated anything yet."""
+    expansion = made.expansion
+    points: dict[str, list[str]] = {}
+    for cell in expansion.cells.values():
+        points.setdefault(cell.point, []).append(cell.id)
+    here = (made.known.hello, "") if made.known is not None else ()
+    return shared.record_head(name, plan, made.files, expansion.left_out, *here) | {
+        "models": {model_name: described(model) for model_name, model in expansion.models.items()},
+        "configurations": [cell.record() for cell in expansion.cells.values()],
+        "points": [{"id": name, "configurations": cells} for name, cells in points.items()],
+    }
+
+
+def _carry_out(writer: OutcomesWriter, plan: Plan, made: Prepared, record: dict[str, Any], stop: StopRequest, *, as_json: bool) -> int:
+    """Executes the run and tells how it went; its exit status."""
+    from dpubench.studies.coverage.study import STUDY
+    from dpubench.studies.coverage.tell import summary
+
+    def work(display: Lines) -> SimulatedRun:
+        if made.known is not None:
+            return measure.MeasuredRun(writer, plan, made.expansion, record, made.files, made.known, stop, display)
+        assert made.arm is not None  # one of them is there
+        return Run(writer, plan, made.expansion, record, made.files, made.arm, stop, display)
+
+    return shared.carry_out(work, STUDY, summary, as_json=as_json)
+
+
+def _dry_run(plan: Plan, expansion: Expansion, *, as_json: bool) -> None:
+    if as_json:
+        cells = [cell.record() for cell in expansion.cells.values()]
+        print_json({"configurations": cells, "unavailable": expansion.unavailable, "left_out": expansion.left_out})
+        return
+    print(f"{plan.study}, plan {plan.plan}: {plan.summary}".rstrip(": "))
+    for use in expansion.uses:
+        cannot = f": cannot run: {use.unavailable}" if use.unavailable else ""
+        print(f"  operator {use.id}: {use.operator}, {use.engine}, {use.messages} messages{cannot}")
+    wholes = Counter((cell.kind, cell.name) for cell in expansion.cells.values() if cell.kind != "operator")
+    for (kind, name), number in wholes.items():
+        print(f"  {kind} {name}: {number} input{'s' * (number > 1)}")
+    for what, reason in expansion.unavailable.items():
+        print(f"  {what}: cannot run: {reason}")
+    for line in expansion.left_out:
+        print(f"left out: {line}")
+    how = "whole traces" if plan.exact else f"{100 * plan.sample.share:g} % of each operator's trace, {plan.phases} phases of each input"
+    print(f"{len(expansion.cells)} traces and simulations ({how}), on {', '.join(plan.target)}")

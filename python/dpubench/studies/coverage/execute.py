@@ -1,0 +1,75 @@
+"""Carries a run of study ``coverage`` out: traces of operators and of whole programs, then one simulation of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dpubench.cores import sweep, whole
+from dpubench.cores.kernels import ArmPrograms, cache_folder
+from dpubench.inputs import Resolved
+from dpubench.progress import Lines
+from dpubench.studies.coverage.expand import Cell, Expansion
+from dpubench.studies.coverage.plan import Plan
+from dpubench.studies.modelled import outcomes
+from dpubench.studies.modelled.execute import Kept, SimulatedRun
+from dpubench.studies.modelled.extents import part_of
+from dpubench.studies.modelled.outcomes import OutcomesWriter
+from dpubench.studies.modelled.plan import ALL
+from dpubench.studies.modelled.use import Use
+from dpubench.workers.process import StopRequest
+
+
+class Run(SimulatedRun):
+    """One run, new or resumed."""
+
+    def __init__(
+        self, writer: OutcomesWriter, plan: Plan, expansion: Expansion, record: dict[str, Any], files: Resolved, arm: ArmPrograms,
+        stop: StopRequest, display: Lines,
+    ) -> None:  # fmt: skip
+        super().__init__(writer, plan, list(expansion.cells), record, files, stop, display)
+        self.plan, self.expansion, self._arm = plan, expansion, arm
+
+    def _carry_out(self, owing: list[str], kept: Kept) -> None:
+        for what, reason in self.expansion.unavailable.items():
+            self._fail("prepare", f"was asked for and cannot be traced here: {reason}", what)
+        cells = [self.expansion.cells[name] for name in owing]
+        uses: Mapping[str, sweep.Traced] = self._trace_kernels([cell.what for cell in cells if isinstance(cell.what, Use)], self._arm)
+        wholes = self._trace_wholes([cell for cell in cells if not isinstance(cell.what, Use)])
+        ready = []
+        for cell in cells:
+            traced = uses.get(cell.what.id) if isinstance(cell.what, Use) else wholes.get(cell.id)
+            if traced is None:
+                name = cell.what.id if isinstance(cell.what, Use) else cell.id
+                kept.take(outcomes.kept(cell.id, None, self._untraced(name), cached=False))
+            else:
+                ready.append(sweep.Simulation(cell.id, cell.processor, (sweep.Context(traced),), extent_of(cell, self.plan)))
+        self._simulate(ready, kept)
+
+    def _trace_wholes(self, cells: list[Cell]) -> dict[str, whole.WholeTrace]:
+        """The trace of each of ``cells``, by its id, as far as it could be captured; why not is a failure of the run."""
+        names: dict[whole.Application | whole.Workload, list[str]] = {}
+        for cell in cells:
+            assert not isinstance(cell.what, Use)  # those are kernels
+            names.setdefault(cell.what, []).append(cell.id)
+        if not names:
+            return {}
+        self._display.stage(f"{len(names)} traces of whole programs", len(names), None)
+        found: dict[str, whole.WholeTrace] = {}
+        captured = whole.trace_all(list(names), self._arm, cache=cache_folder(), processes=self._processes(), stop=self._stop)
+        for what, outcome in captured:
+            for name in names[what]:
+                if isinstance(outcome, whole.WholeTrace):
+                    found[name] = outcome
+                else:
+                    self._fail("trace", str(outcome), name)
+                self._display.event({"event": "traced", "group": name})
+        return found
+
+
+def extent_of(cell: Cell, plan: Plan) -> dict[str, Any]:
+    """What is simulated, as docs/cores.md has it: of an operator the first share of its bursts, of a whole program its first phases."""
+    if not isinstance(cell.what, Use):
+        cut = {} if plan.exact or plan.phases == ALL else {"instructions": plan.phase * int(plan.phases)}
+        return {"phase_instructions": plan.phase, **cut}
+    return part_of(cell.what.bursts, plan)

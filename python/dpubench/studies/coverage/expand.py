@@ -1,0 +1,307 @@
+"""Expands a plan of study ``coverage`` to what is traced and simulated: operators, and whole programs on each of their inputs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from dpubench import inputs
+from dpubench.cores.models import Model
+from dpubench.cores.whole import Application, Workload
+from dpubench.errors import PlanError, Problem, nearest
+from dpubench.inputs import Resolved
+from dpubench.plans.load import Where
+from dpubench.studies.coverage.plan import LOCAL, NONE, REFERENCE, ApplicationPlan, Plan, WorkloadPlan
+from dpubench.studies.modelled.carry import marked
+from dpubench.studies.modelled.models import digest, load_models
+from dpubench.studies.modelled.plan import ALL, KernelPlan, check_kernel
+from dpubench.studies.modelled.use import Use, size_range, use_of
+
+Entry = Mapping[str, Any]
+Kind = Literal["operator", "application", "workload"]
+#: Kinds of which each file is an input of its own: what an application is fed, and not what it is set up with.
+FED: Final = ("capture", "corpus")
+_FEW: Final = 4
+
+
+@dataclass(frozen=True)
+class Catalogs:
+    """What the programs for 64-bit Arm have."""
+
+    operators: Sequence[Entry]
+    applications: Sequence[Entry] = ()
+    workloads: Sequence[Entry] = ()
+    missing: tuple[str, ...] = ()  #: why there are no applications, or no workloads
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One simulation: an operator, or a whole program on one of its inputs."""
+
+    id: str
+    kind: Kind
+    name: str  #: the operator (with its engine where the plan names one), application or workload; inputs of one share it
+    input: str  #: of a whole program
+    operators: tuple[str, ...]  #: of an application: what it is composed of; of an operator itself
+    engine: str
+    params: Mapping[str, str]
+    message_bytes: int | None  #: of an operator whose work depends on it; of a workload its frames
+    model: str
+    processor: Mapping[str, Any]
+    what: Use | Application | Workload
+
+    @property
+    def point(self) -> str:
+        """What it is of: inputs of one program are one point."""
+        return f"{self.kind}/{self.name}"
+
+    def record(self) -> dict[str, Any]:
+        """Without what is large: the processor's digest tells whether it is still the same."""
+        words = {k: v for k, v in asdict(replace(self, processor={}, what=None)).items() if k not in ("processor", "what")}  # type: ignore[arg-type]
+        return words | {"operators": list(self.operators), "processor_digest": digest(self.processor)}
+
+
+@dataclass
+class Expansion:
+    """What a plan comes to."""
+
+    cells: dict[str, Cell] = field(default_factory=dict)
+    models: dict[str, Model] = field(default_factory=dict)
+    processors: dict[str, dict[str, Any]] = field(default_factory=dict)  #: one core of each model
+    inputs: set[str] = field(default_factory=set)  #: kinds that something reads
+    unavailable: dict[str, str] = field(default_factory=dict)  #: what was named and cannot be traced, with the reason
+    left_out: list[str] = field(default_factory=list)
+
+    @property
+    def uses(self) -> list[Use]:
+        return [cell.what for cell in self.cells.values() if isinstance(cell.what, Use)]
+
+
+def expand(plan: Plan, catalogs: Catalogs, where: Where) -> tuple[Expansion, Resolved]:
+    """What ``plan`` declares, by the catalogs of the programs that are traced and the models of this version; and the inputs for it.
+
+    Raises:
+        PlanError: with every problem that only these show.
+        UserError: a given input cannot be used.
+    """
+    expansion = Expansion(left_out=list(plan.leaves_out))
+    measured = plan.target == [LOCAL]
+    expansion.models, problems = ({}, []) if measured else load_models(plan.target, where, LOCAL)
+    problems += check(plan, catalogs, where)
+    if problems:
+        raise PlanError(where.source, problems)
+    kernels = list(_kernels(plan, catalogs, expansion))
+    applications = _chosen(plan.applications, catalogs.applications, ApplicationPlan)
+    workloads = _chosen(plan.workloads, catalogs.workloads, WorkloadPlan)
+    uses = [use for kernel, entry in kernels for use in _uses(plan, kernel, entry, expansion)]
+    sizes = Counter(use.kernel for use in uses)
+    kinds = {kind for use in uses if not use.unavailable for kind in use.inputs}
+    kinds |= {name for part, entry in [*applications, *workloads] for name in _kinds(entry, part.params) if name in inputs.KINDS}
+    resolved = inputs.resolve(kinds, plan.inputs)
+    expansion.inputs = kinds
+    missing = {kind: gone.reason for kind, gone in resolved.missing.items()}
+    expansion.processors = {name: model.with_organisation(cores=1) for name, model in expansion.models.items()}
+    (name, processor), *_ = [*expansion.processors.items(), (LOCAL, {})]
+    for use in (marked(use, missing) for use in uses):
+        shown = use.id if sizes[use.kernel] > 1 else use.kernel
+        cell = Cell(
+            f"operator/{use.id}", "operator", shown, "", (use.operator,), use.engine, use.params, use.message_bytes, name, processor, use
+        )  # fmt: skip
+        expansion.cells[cell.id] = cell
+    for application, entry in applications:
+        _add_wholes(expansion, list(_applications(plan, application, entry, resolved, expansion)))
+    for workload, entry in workloads:
+        _add_wholes(expansion, list(_workloads(plan, workload, entry, resolved, expansion)))
+    expansion.left_out += catalogs.missing
+    return expansion, resolved
+
+
+# --------------------------------------------------------------------------- problems
+
+
+def check(plan: Plan, catalogs: Catalogs, where: Where) -> Iterator[Problem]:
+    """Problems that only the catalogs show."""
+    operators = {str(o["name"]): o for o in catalogs.operators}
+    if plan.operators != ALL:
+        for i, kernel in enumerate(plan.operators):
+            yield from check_kernel(kernel, operators, where, "operators", i)
+    if not isinstance(plan.engines, str):
+        engines = {str(e["name"]) for o in catalogs.operators for e in o["engines"]}
+        for i, engine in enumerate(plan.engines):
+            if engine not in engines:
+                yield where.problem(f"no operator has an engine '{engine}'{nearest(engine, [*engines, REFERENCE, ALL])}", "engines", i)
+    for name in plan.operator_messages:
+        if name not in operators:
+            yield where.problem(f"unknown operator '{name}'{nearest(name, operators)}", "operator_messages", name)
+    yield from _check_wholes(plan.applications, catalogs.applications, "application", "applications", where)
+    yield from _check_wholes(plan.workloads, catalogs.workloads, "workload", "workloads", where)
+    if not isinstance(plan.workloads, str):
+        stages = {str(w["name"]): {str(s["name"]): s for s in w["stages"]} for w in catalogs.workloads}
+        for i, workload in enumerate(plan.workloads):
+            for stage, engine in workload.engines.items() if workload.name in stages else ():
+                known = stages[workload.name]
+                names = [str(e["name"]) for e in known[stage]["engines"]] if stage in known else []
+                if stage not in known:
+                    text = f"workload {workload.name} has no stage '{stage}'{nearest(stage, known)}"
+                    yield where.problem(text, "workloads", i, "engines", stage)
+                elif engine not in names:
+                    yield where.problem(f"stage {stage} has no engine '{engine}'{nearest(engine, names)}", "workloads", i, "engines", stage)
+
+
+def _check_wholes(
+    chosen: str | Sequence[ApplicationPlan | WorkloadPlan], catalog: Sequence[Entry], what: str, key: str, where: Where
+) -> Iterator[Problem]:  # fmt: skip
+    known = {str(entry["name"]): entry for entry in catalog}
+    for i, part in enumerate(() if isinstance(chosen, str) else chosen):
+        if part.name not in known:
+            yield where.problem(f"unknown {what} '{part.name}'{nearest(part.name, known)}", key, i)
+            continue
+        parameters = [str(p["name"]) for p in known[part.name]["parameters"]]
+        for name in part.params:
+            if name not in parameters:
+                yield where.problem(f"{what} {part.name} has no parameter '{name}'{nearest(name, parameters)}", key, i, "params", name)
+
+
+# --------------------------------------------------------------------------- operators
+
+
+def _kernels(plan: Plan, catalogs: Catalogs, expansion: Expansion) -> Iterator[tuple[KernelPlan, Entry]]:
+    """Every operator with an engine; what was not named and cannot run is left out."""
+    entries = {str(o["name"]): o for o in catalogs.operators}
+    named = plan.operators != ALL
+    for kernel in plan.operators if plan.operators != ALL else [KernelPlan(operator=name) for name in entries]:
+        entry = entries[kernel.operator]
+        states = {str(e["name"]): e for e in entry["engines"]}
+        if kernel.engine or plan.engines == REFERENCE:
+            engines = [kernel.engine or str(entry["reference_engine"])]
+        elif plan.engines == ALL:
+            engines = list(states)
+        else:
+            engines = [name for name in plan.engines if name in states]
+            if not engines:
+                expansion.left_out.append(f"{kernel.label}: has none of the engines {', '.join(plan.engines)}")
+        for engine in engines:
+            state = states.get(engine, {"available": True, "reason": ""})
+            if not state["available"] and (not named or plan.engines == ALL):
+                expansion.left_out.append(f"{kernel.operator}, {engine}: cannot be traced: {state['reason']}")
+                continue
+            several = len(engines) > 1
+            messages = kernel.messages or plan.operator_messages.get(kernel.operator)
+            # A burst is whole: of few messages there are some bursts all the same, the first of which warm up.
+            burst = kernel.burst or max(min(plan.burst, messages // _FEW), 1) if messages else kernel.burst
+            name = f"{kernel.label}/{engine}" if several and not kernel.engine else kernel.name
+            yield kernel.model_copy(update={"engine": engine, "name": name or kernel.label, "messages": messages, "burst": burst}), entry
+
+
+def _uses(plan: Plan, kernel: KernelPlan, entry: Entry, expansion: Expansion) -> Iterator[Use]:
+    """``kernel`` at each frame size, or at the size nearest to it that its messages can have."""
+    sizes = size_range(kernel, entry)
+    if sizes is None:
+        yield use_of(plan, kernel, entry, None)
+        return
+    asked = [int(frame) for frame in kernel.frames or plan.frame_sizes]
+    fitting = [min(max(size, sizes[0]), sizes[1]) for size in asked]
+    for size, other in zip(asked, fitting, strict=True):
+        if size != other:
+            expansion.left_out.append(f"{kernel.label} at {size} B: its messages have from {sizes[0]} to {sizes[1]} B; it is traced at {other} B")
+    for size in dict.fromkeys(fitting):
+        yield use_of(plan, kernel, entry, size)
+
+
+# --------------------------------------------------------------------------- whole programs
+
+
+def _chosen(chosen: Any, catalog: Sequence[Entry], model: Any) -> list[tuple[Any, Entry]]:
+    """(what the plan says, entry of the catalog) of what the plan wants."""
+    if chosen == NONE:
+        return []
+    entries = {str(entry["name"]): entry for entry in catalog}
+    return [(part, entries[part.name]) for part in ([model(name=name) for name in entries] if chosen == ALL else chosen)]
+
+
+def _kinds(entry: Entry, params: Mapping[str, str], *, optional: bool = True) -> list[str]:
+    """Kinds of input that a whole program reads."""
+    full = {str(p["name"]): str(p["default"]) for p in entry["parameters"]} | dict(params)
+    return [
+        str(kind["name"])
+        for kind in entry["inputs"]
+        if all(full.get(k) == v for k, v in (kind.get("only_with") or {}).items()) and (optional or not kind.get("optional"))
+    ]
+
+
+def _reason(entry: Entry, params: Mapping[str, str], resolved: Resolved) -> str:
+    """Why a whole program cannot be traced; empty where it can."""
+    if not entry.get("available", True):
+        return str(entry["reason"])
+    for kind in _kinds(entry, params, optional=False):
+        if kind not in inputs.KINDS:
+            return f"it reads {kind}, a kind of input that this version cannot be given: build programs and package from one revision"
+        if kind in resolved.missing:
+            return resolved.missing[kind].reason
+    return ""
+
+
+def _refuse(expansion: Expansion, what: str, reason: str, *, named: bool) -> None:
+    if named:
+        expansion.unavailable[what] = reason
+    else:
+        expansion.left_out.append(f"{what}: cannot be traced: {reason}")
+
+
+def _applications(plan: Plan, part: ApplicationPlan, entry: Entry, resolved: Resolved, expansion: Expansion) -> Iterator[Cell]:
+    """The application on each of its inputs."""
+    if reason := _reason(entry, part.params, resolved):
+        _refuse(expansion, f"application/{part.name}", reason, named=plan.applications != ALL)
+        return
+    kinds = [kind for kind in _kinds(entry, part.params) if kind in resolved.inputs]
+    fed = next((kind for kind in FED if kind in kinds), None)
+    around = [(kind, file) for kind in kinds if kind != fed for file in resolved.inputs[kind].files]
+    files: Sequence[Path | None] = resolved.inputs[fed].files[: plan.inputs_each] if fed is not None else [None]
+    limit = part.limit if part.limit is not None else 0 if plan.exact or plan.limit == ALL else int(plan.limit)
+    if fed is not None and (more := len(resolved.inputs[fed].files) - len(files)):
+        expansion.left_out.append(f"application/{part.name}: {more} more files of input {fed}: raise inputs_each")
+    for number, file in enumerate(files):
+        own = [*([(str(fed), file)] if file is not None else []), *around]
+        what = Application(part.name, tuple(own), tuple(sorted(part.params.items())), limit)
+        # Two files may have one name.
+        name = file.name if file is not None else ""
+        taken = any(other is not None and other.name == name for other in files[:number])
+        shown = f"{name}#{number + 1}" if taken else name
+        yield from _cells(expansion, "application", part.name, shown, tuple(entry["operators"]), part.params, None, what)
+
+
+def _workloads(plan: Plan, part: WorkloadPlan, entry: Entry, resolved: Resolved, expansion: Expansion) -> Iterator[Cell]:
+    """The workload on traffic that is drawn several times, at each frame size."""
+    named = plan.workloads != ALL
+    if reason := _reason(entry, part.params, resolved):
+        _refuse(expansion, f"workload/{part.name}", reason, named=named)
+        return
+    stages = {str(s["name"]): {str(e["name"]): e for e in s["engines"]} | {"": s} for s in entry["stages"]}
+    chosen = {name: part.engines.get(name, str(of[""]["default_engine"])) for name, of in stages.items()}
+    cannot = [f"{engine}: {stages[s][engine]['reason']}" for s, engine in chosen.items() if not stages[s][engine].get("available", True)]
+    if cannot:
+        _refuse(expansion, f"workload/{part.name}", cannot[0], named=named)
+        return
+    kinds = [kind for kind in _kinds(entry, part.params) if kind in resolved.inputs]
+    files = tuple((kind, file) for kind in kinds for file in resolved.inputs[kind].files)
+    engines, params = tuple(sorted(part.engines.items())), tuple(sorted(part.params.items()))
+    for size in dict.fromkeys(int(frame) for frame in plan.frame_sizes):
+        for number in range(plan.traffics):
+            what = Workload(part.name, engines, params, size, plan.frames, plan.seed + number, files)
+            shown = f"{size} B, seed {plan.seed + number}"
+            yield from _cells(expansion, "workload", part.name, shown, (), {**part.engines, **part.params}, size, what)
+
+
+def _cells(
+    expansion: Expansion, kind: Kind, name: str, shown: str, operators: tuple[str, ...], params: Mapping[str, str], size: int | None,
+    what: Application | Workload,
+) -> Iterator[Cell]:  # fmt: skip
+    for model_name, processor in expansion.processors.items():
+        yield Cell(f"{kind}/{name}/{shown}", kind, name, shown, operators, "", dict(params), size, model_name, processor, what)
+
+
+def _add_wholes(expansion: Expansion, cells: Sequence[Cell]) -> None:
+    expansion.cells |= {cell.id: cell for cell in cells}

@@ -1,0 +1,111 @@
+"""An analysed run for other programs: CSV, Parquet, JSON, LaTeX; one record a point, and the same record in each.
+
+Every record has the words that stand beside its figures, and where they come from.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from dpubench.cores.characteristics import CHARACTERISTICS
+from dpubench.results import export as shared
+from dpubench.results.model import Interval
+from dpubench.studies.coverage import wording
+from dpubench.studies.coverage.model import PointSummary, RunSummary, Space
+from dpubench.studies.modelled import export as common
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SCHEMA: Final = "dpubench.coverage-export/1"
+#: Components whose coordinates are columns.
+_COMPONENTS: Final = 3
+_TEXT: Final = ("run", "id", "kind", "name", "operators", "engine", "params", "model", "origin", "labels", "composition", "outside_by", "failure")
+_BOOLEANS: Final = ("sampled", "cached")
+_COUNTS: Final = ("message_bytes", "instructions", "inputs", "phases", "phases_inside")
+
+
+def record(point: PointSummary, space: Space | None) -> dict[str, Any]:
+    """One flat record of ``point``; None where there is nothing."""
+    row: dict[str, Any] = {
+        "id": point.id, "kind": point.kind, "name": point.name, "operators": "+".join(point.operators), "engine": point.engine,
+        "params": common.words(point.params), "message_bytes": point.message_bytes, "model": point.model, "origin": point.origin,
+        "labels": "; ".join(point.labels), "sampled": point.sampled, "cached": point.cached, "instructions": point.instructions,
+        "inputs": len(point.inputs) or None, "unknown_share": point.unknown_share,
+    }  # fmt: skip
+    row |= {name: shared.plain(value) for name, value in wording.ordered(point.characteristics)}
+    ipc = point.ipc or Interval(math.nan, math.nan, math.nan)
+    row |= {"ipc_low": shared.plain(ipc.low), "ipc_high": shared.plain(ipc.high)}
+    scores = space.scores.get(point.id, []) if space is not None else []
+    row |= {f"component_{i + 1}": scores[i] if i < len(scores) else None for i in range(_COMPONENTS)}
+    covered = next((c for c in space.covered if c.point == point.id), None) if space is not None else None
+    share = covered.share if covered is not None else None
+    row |= {"phases": covered.phases if covered else None, "phases_inside": covered.inside if covered else None}
+    row |= common.spread("share_inside", share)
+    row |= {
+        "median_distance_outside": shared.plain(covered.median_distance) if covered else None,
+        "largest_distance_outside": shared.plain(covered.largest_distance) if covered else None,
+        "outside_by": wording.reason_text(covered) if covered else None,
+    }
+    composition = next((c for c in space.compositions if c.application == point.id), None) if space is not None else None
+    weights = {name.partition("/")[2]: f"{weight:.6g}" for name, weight in composition.weights.items()} if composition else {}
+    row["composition"] = common.words(weights) if composition else None
+    for name in CHARACTERISTICS:
+        row[f"composed_{name}"] = composition.characteristics.get(name) if composition else None
+    row["composed_distance"] = shared.plain(composition.distance) if composition else None
+    return row | {"failure": point.failure}
+
+
+def records(runs: Sequence[RunSummary]) -> list[dict[str, Any]]:
+    """Of all points, each with the same columns."""
+    return common.same_columns([{"run": run.name, **record(point, run.space)} for run in runs for point in run.points])
+
+
+def to_csv(runs: Sequence[RunSummary]) -> str:
+    return shared.csv_of(records(runs))
+
+
+def to_json(runs: Sequence[RunSummary]) -> str:
+    """Everything that is known of the runs, the space among it."""
+    content = {"schema": SCHEMA, "runs": [shared.plain(dataclasses.asdict(run)) for run in runs]}
+    return json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def to_table(runs: Sequence[RunSummary]) -> pa.Table:
+    """The records as an Arrow table; a column of numbers has nulls where there is nothing."""
+    return common.table(records(runs), _TEXT, _BOOLEANS, _COUNTS)
+
+
+def to_parquet(runs: Sequence[RunSummary], path: Path) -> None:
+    """One row a point."""
+    import pyarrow.parquet as pq
+
+    pq.write_table(to_table(runs), path)
+
+
+def to_latex(runs: Sequence[RunSummary]) -> str:
+    """Two tables with package booktabs: the characteristics, and what operators cover."""
+    lines = [f"% dpubench, study coverage: {'; '.join(run.label for run in runs)}"]
+    head = ["", "name", "IPC", "iTLB", "dTLB", "L1D", "integer", "branches", "loads and stores", "instructions"]
+    rows = [
+        (p.kind, p.name, *(wording.value_text(name, value) for name, value in wording.ordered(p.characteristics)), f"{p.instructions:,}")
+        for run in runs for p in run.points if p.there
+    ]  # fmt: skip
+    lines += common.tabular("llrrrrrrrr", head, rows)
+    covered = [
+        (c.point.partition("/")[2], str(c.phases), wording.share_text(c.share), wording.distance_text(c.median_distance), wording.reason_text(c))
+        for run in runs if run.space is not None for c in run.space.covered
+    ]  # fmt: skip
+    if covered:
+        lines += ["", *common.tabular("lrrrp{0.4\\textwidth}", ["whole program", "phases", "inside", "median off", "outside by"], covered)]
+    return "\n".join(lines) + "\n"
+
+
+def anonymous(runs: Sequence[RunSummary]) -> list[RunSummary]:
+    """Copies without what tells whose machine it was."""
+    return common.anonymous(runs)

@@ -1,0 +1,83 @@
+"""Target ``local``: characteristics of operators from this machine's hardware counters (:mod:`dpubench.cores.hardware`)."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any, Final
+
+from dpubench import catalog, programs
+from dpubench.catalog import Catalog
+from dpubench.cores import hardware, kernels
+from dpubench.cores.characteristics import Counts
+from dpubench.errors import UserError
+from dpubench.inputs import Resolved
+from dpubench.progress import Lines
+from dpubench.studies.coverage.expand import Catalogs, Expansion
+from dpubench.studies.coverage.plan import NONE, Plan
+from dpubench.studies.modelled import outcomes
+from dpubench.studies.modelled.execute import Kept, SimulatedRun
+from dpubench.studies.modelled.outcomes import OutcomesWriter
+from dpubench.studies.modelled.use import Use
+from dpubench.workers.process import StopRequest
+
+#: Stands beside every figure.
+LABEL: Final = "measured by hardware counters of this machine, in user mode"
+#: Why whole programs are not there.
+_NO_WHOLES: Final = "whole programs: a counter cannot tell what a program does from how it is verified; give a model (--target model:NAME)"
+
+
+def catalogs(plan: Plan) -> tuple[Catalog, Catalogs]:
+    """What can be measured here of what ``plan`` wants. @raises NoCounters, UserError"""
+    hardware.check()
+    known = catalog.read_here(programs.operators_program())
+    return known, Catalogs(known.operators, missing=() if plan.applications == plan.workloads == NONE else (_NO_WHOLES,))
+
+
+class MeasuredRun(SimulatedRun):
+    """A run on this machine: each operator's messages, counted; one after another, so that none disturbs another."""
+
+    what = "measurements"
+    verb = "measured"
+
+    def __init__(
+        self, writer: OutcomesWriter, plan: Plan, expansion: Expansion, record: dict[str, Any], files: Resolved, known: Catalog, stop: StopRequest,
+        display: Lines,
+    ) -> None:  # fmt: skip
+        super().__init__(writer, plan, list(expansion.cells), record, files, stop, display)
+        self._expansion, self._known = expansion, known
+
+    def _carry_out(self, owing: list[str], kept: Kept) -> None:
+        self._display.stage(f"{len(owing)} operators, counted", len(owing), None)
+        for name in owing:
+            self._stop.check()
+            use = self._expansion.cells[name].what
+            assert isinstance(use, Use)  # nothing else is measured
+            try:
+                if use.unavailable:
+                    raise UserError(use.unavailable)
+                kept.take(outcomes.kept(name, self._measured(name, use), "", cached=False))
+            except UserError as error:
+                kept.take(outcomes.kept(name, None, str(error), cached=False))
+                self._fail("measure", str(error), name)
+
+    def _measured(self, name: str, use: Use) -> dict[str, Any]:
+        once = use.traced(self._plan.seed)
+        jobs = [
+            kernels.job_of(dataclasses.replace(once, messages=messages), self._files, self._known) for messages in (use.messages, 2 * use.messages)
+        ]
+        return event_of(name, hardware.measured(programs.operators_program(), (jobs[0], jobs[1])))
+
+
+def event_of(name: str, counts: Counts) -> dict[str, Any]:
+    """What is kept of a measurement: counts that are not there are None."""
+    found = {key: None if math.isnan(value) else value for key, value in dataclasses.asdict(counts).items()}
+    return {
+        "event": "result", "group": name, "measured": True, "counts": found, "instructions": int(counts.instructions),
+        "cycles": None if math.isnan(counts.cycles) else int(counts.cycles), "unknown_share": None,
+    }  # fmt: skip
+
+
+def counts_of(result: dict[str, Any]) -> Counts:
+    """Of what :func:`event_of` made."""
+    return Counts(**{key: math.nan if value is None else float(value) for key, value in result["counts"].items()})

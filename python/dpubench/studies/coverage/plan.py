@@ -1,0 +1,85 @@
+"""What a plan of study ``coverage`` may say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Final, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from dpubench.plans.frames import IMIX
+from dpubench.plans.model import Share, Size, Strict, Word, listed
+from dpubench.studies.modelled.plan import ALL, MODEL_PREFIX, Frames, Kernels, Messages, SimulatedPlan, Words, counted
+
+#: In the place of a list of applications or workloads: none of them.
+NONE: Final = "none"
+#: In the place of engines: each operator's reference engine.
+REFERENCE: Final = "reference"
+#: This machine's hardware counters instead of a model.
+LOCAL: Final = "local"
+MAX_PHASES: Final = 1_000_000
+MAX_INPUTS: Final = 1000
+
+
+def _named(value: object) -> object:
+    """``ips`` is ``{name: ips}``."""
+    return {"name": value} if isinstance(value, str) else value
+
+
+class ApplicationPlan(Strict):
+    """An application, traced whole on each of its inputs."""
+
+    name: Word
+    params: dict[str, Word] = Field(default_factory=dict)
+    limit: Size | None = None  #: in place of the plan's
+
+
+class WorkloadPlan(Strict):
+    """A workload of study end-to-end, traced on frames of its traffic model."""
+
+    name: Word
+    engines: dict[str, Word] = Field(default_factory=dict)  #: stage -> engine; of the others the default
+    params: dict[str, Word] = Field(default_factory=dict)
+
+
+Applications = Annotated[list[Annotated[ApplicationPlan, BeforeValidator(_named)]], BeforeValidator(listed)]
+Workloads = Annotated[list[Annotated[WorkloadPlan, BeforeValidator(_named)]], BeforeValidator(listed)]
+
+
+class Plan(SimulatedPlan):
+    """A declared experiment of study ``coverage``."""
+
+    OPTIONS: ClassVar[Mapping[str, str]] = {
+        "--operator": "operators", "--engine": "engines", "--workload": "workloads", "--size": "frame_sizes", "--exact": "exact", "--dask": "dask",
+    }  # fmt: skip
+
+    study: Word = "coverage"
+    target: Words = Field(default=[f"{MODEL_PREFIX}cortex-a72-bluefield2"])  #: a model, or ``local``
+    operators: Literal["all"] | Kernels = "all"
+    engines: Literal["reference", "all"] | Words = "reference"  #: of operators that name none
+    frame_sizes: Frames = Field(default=[64])
+    operator_messages: dict[str, Messages] = Field(default_factory=dict)  #: in place of ``messages``, by operator: of those whose message takes long
+    applications: Literal["all", "none"] | Applications = "all"
+    workloads: Literal["all", "none"] | Workloads = "all"
+    limit: Literal["all"] | Size = "all"  #: bytes of each of an application's inputs that are read
+    inputs_each: Annotated[int, counted("inputs", MAX_INPUTS)] = 4  #: of an application: files of the kind that it reads one at a time
+    frames: Messages = 3200  #: of a workload's traffic
+    traffics: Annotated[int, counted("traffics", MAX_INPUTS)] = 3  #: inputs of a workload: its traffic is drawn so often, each time anew
+    phase: Annotated[int, counted("instructions", 10**9)] = 1_000_000
+    phases: Literal["all"] | Annotated[int, counted("phases", MAX_PHASES)] = "all"  #: of each input, from its first on; ``exact``: all
+    precision: Share = 0.05
+
+    @model_validator(mode="after")
+    def _means_something(self) -> Plan:
+        if IMIX in self.frame_sizes or any(IMIX in (kernel.frames or ()) for kernel in (self.operators if self.operators != ALL else ())):
+            raise ValueError(f"frame_sizes: {IMIX} is a mixture, and an operator is one point at one size: name sizes")
+        if len(self.target) > 1:
+            raise ValueError("target: a run is of one processor: run one after another, and set them against each other with `dpubench compare`")
+        labels = [kernel.label for kernel in self.operators] if self.operators != ALL else []
+        if twice := next((name for name in labels if labels.count(name) > 1), None):
+            raise ValueError(f"operators: two are called '{twice}': give one of them a name")
+        for what, chosen in (("applications", self.applications), ("workloads", self.workloads)):
+            names = [] if isinstance(chosen, str) else [part.name for part in chosen]
+            if twice := next((name for name in names if names.count(name) > 1), None):
+                raise ValueError(f"{what}: '{twice}' stands there twice: one run has it once")
+        return self

@@ -1,0 +1,43 @@
+"""The report of study ``coverage``: one offline HTML file, in the frame that the pages of all studies share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from dpubench.report import frame
+from dpubench.results import warnings
+from dpubench.studies.coverage import wording
+from dpubench.studies.coverage.model import RunSummary
+from dpubench.studies.coverage.report import model
+from dpubench.studies.coverage.report.page import Page
+from dpubench.studies.modelled import report as shared
+
+HERE: Final = Path(__file__).parent
+
+
+def write(runs: list[RunSummary], output: Path, baseline: str | None = None) -> None:
+    """Write the report of ``runs`` to ``output``, replacing it at once. ``baseline`` names the run that comes first.
+
+    Raises :class:`ValueError` without runs or with a baseline that is none of them, :class:`OSError` if ``output`` cannot be written.
+    """
+    frame.save(render(model.build(runs, warnings.advice, baseline)), output)
+
+
+def render(page: Page) -> str:
+    """The page as HTML."""
+    return frame.render(page, page.all_runs[0].version, HERE, _FILTERS, shared.HERE)
+
+
+_FILTERS: Final[dict[str, Callable[..., Any]]] = {
+    "percent": shared.percent,
+    "variance": lambda share: f"{100 * share:.1f} %",
+    "capitalized": shared.capitalized,
+    "distance": lambda value: wording.distance_text(value).replace("-", "–"),
+    "characteristic": lambda value, name: wording.value_text(name, value),
+    "share_words": wording.share_text,
+    "told": wording.told,
+    "outside_words": wording.outside_text,
+    "reasons": wording.reason_text,
+}

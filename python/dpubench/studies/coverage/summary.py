@@ -1,0 +1,117 @@
+"""From a run directory to a :class:`~dpubench.studies.coverage.model.RunSummary`: outcomes to points, points to the space that they make."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from dpubench.cores.characteristics import CHARACTERISTICS, Counts, of_phases, of_result, total
+from dpubench.errors import UserError
+from dpubench.plans.load import read_plan
+from dpubench.results.model import Failure, Interval, Warning_
+from dpubench.results.store import RUN_SET, RunDirectory
+from dpubench.studies.coverage import measure
+from dpubench.studies.coverage.analysis import analysed
+from dpubench.studies.coverage.model import MEASURED, MODELLED, Counted, InputSummary, PointSummary, RunSummary
+from dpubench.studies.coverage.plan import Plan
+from dpubench.studies.modelled import outcomes, rates
+from dpubench.studies.modelled.models import info_of
+from dpubench.studies.modelled.plan import ALL
+
+Row = Mapping[str, Any]
+#: A phase at the end that is shorter than this share of one is none: too few instructions for ratios.
+LEAST_PHASE: Final = 0.5
+
+
+def summaries(path: Path) -> list[RunSummary]:
+    """The run in ``path``, analysed, whatever its status. @raises UserError when it is not readable"""
+    record = RunDirectory(path).record()
+    if record["schema"] == RUN_SET:
+        raise UserError(f"{path}: a run of study coverage is one run, and this is a set of several")
+    plan, _ = read_plan(RunDirectory(path).plan_file)
+    if not isinstance(plan, Plan):
+        raise UserError(f"{path}: its plan is of study {plan.study}")
+    try:
+        return [_summary(record, plan, path)]
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UserError(f"{path / 'run.json'}: does not follow dpubench.run/1 of study coverage ({error!r})") from error
+
+
+def _summary(record: Row, plan: Plan, path: Path) -> RunSummary:
+    found = outcomes.read(path)
+    configurations = {entry["id"]: entry for entry in record["configurations"]}
+    points, counted = [], {}
+    for entry in record["points"]:
+        point, known = _point(entry["id"], [configurations[name] for name in entry["configurations"]], found, record["models"], plan)
+        points.append(point)
+        if known is not None:
+            counted[point.id] = known
+    target = record["target_info"]
+    common = [label for label in (points[0].labels if points else []) if all(label in p.labels for p in points)]
+    if not common and target["label"]:
+        common = [str(target["label"])]
+    results = [outcome["result"] for outcome in found.values() if outcome["result"] is not None]
+    return RunSummary(
+        str(record["name"]), str(path), str(record["study"]), str(record["plan"]), plan.summary, str(record["status"]), str(record["started"]),
+        str(record["finished"]), str(record["command"]), str(record["version"]), float(record["precision_target"]), dict(record["machine"]),
+        dict(record["build"]), dict(record["inputs"]), [info_of(name, entry) for name, entry in record["models"].items()], points,
+        analysed(points, counted, plan.seed),
+        [Warning_(w["code"], w["message"], w.get("point"), w.get("group")) for w in record["warnings"]],
+        [Failure(f["phase"], f["message"], f.get("point"), f.get("group")) for f in record["failures"]], list(record["left_out"]),
+        common, plan.exact, plan.phase, 0 if plan.exact or plan.phases == ALL else int(plan.phases),
+        len(results), sum(r["instructions"] for r in results), str(record["target"]),
+        str(target["spec"]), str(target["label"]),
+    )  # fmt: skip
+
+
+def _point(name: str, cells: Sequence[Row], found: Mapping[str, Row], models: Mapping[str, Row], plan: Plan) -> tuple[PointSummary, Counted | None]:
+    """A point of one or, of a whole program on several inputs, of several simulations; and what they counted."""
+    first = cells[0]
+    model = models.get(first["model"])
+    origin, labels = (f"{MODELLED}, of {first['model']}", list(model["labels"])) if model is not None else (MEASURED, [measure.LABEL])
+    point = PointSummary(
+        name, first["kind"], first["name"], list(first["operators"]), first["engine"], dict(first["params"]), first["message_bytes"],
+        first["model"], origin, labels,
+    )  # fmt: skip
+    data_cache, inputs = str(model["processor"]["data_cache"]) if model is not None else "", []
+    parts: list[Counts] = []
+    phases: list[list[Counts]] = []
+    unknown = 0.0
+    for cell in cells:
+        outcome = found.get(cell["id"])
+        shown = InputSummary(cell["id"], cell["input"])
+        inputs.append(shown)
+        if outcome is None or outcome["result"] is None:
+            shown.failure = outcome["failure"] if outcome is not None else "not simulated: the run ended before its turn"
+            continue
+        result = outcome["result"]
+        shown.instructions = int(result["instructions"])
+        unknown += math.nan if result["unknown_share"] is None else result["unknown_share"] * result["instructions"]
+        parts.append(of_result(result, data_cache) if model is not None else measure.counts_of(result))
+        if first["kind"] != "operator":
+            context = result["contexts"][0]
+            phases.append(of_phases(context, min(LEAST_PHASE * plan.phase, context["instructions"])))
+    point.inputs = inputs if first["kind"] != "operator" else []
+    if not parts or not (counts := total(parts)).instructions:
+        point.failure = inputs[0].failure or "nothing was counted"
+        return point, None
+    point.cached = all(outcome["cached"] for cell in cells if (outcome := found.get(cell["id"])) is not None)
+    point.instructions, point.unknown_share = int(counts.instructions), None if math.isnan(unknown) else unknown / counts.instructions
+    values = zip(CHARACTERISTICS, counts.characteristics(), strict=True)
+    point.characteristics = {key: value if math.isfinite(value) else None for key, value in values}
+    point.sampled = first["kind"] == "operator" and model is not None and not plan.exact
+    ipc = point.characteristics["ipc"]
+    if ipc is not None:
+        outcome = found.get(first["id"])
+        point.ipc = _ipc(ipc, outcome["result"]) if point.sampled and outcome is not None else Interval(ipc, math.nan, math.nan)
+    return point, Counted(name, counts, phases)
+
+
+def _ipc(ipc: float, result: Row) -> Interval:
+    """With the interval of the cycles that a message takes: messages of a kernel take about as many instructions each."""
+    cycles = rates.cycles_per_message(result, [1], sampled=True)
+    if not (math.isfinite(cycles.low) and cycles.low > 0):
+        return Interval(ipc, math.nan, math.nan)
+    return Interval(ipc, ipc * cycles.value / cycles.high, ipc * cycles.value / cycles.low)

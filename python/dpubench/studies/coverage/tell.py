@@ -1,0 +1,31 @@
+"""The end of a run on the terminal: what operators cover, what was simulated, where to go on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+from dpubench.results.text import count, table
+from dpubench.runner.telling import SUMMARY_LINES, failure_lines, tail_lines
+from dpubench.studies.coverage import text, wording
+from dpubench.studies.coverage.model import RunSummary
+
+#: Lines that reasons of failures have at most.
+FAILURE_LINES: Final = 6
+
+
+def summary(run: RunSummary, record: dict[str, Any], path: Path, report: Path | None) -> list[str]:
+    """At most :data:`SUMMARY_LINES` lines, unless failures need more."""
+    head = [f"{path.name}: {text.counts(run)}", f"{'; '.join(run.labels) or run.label}; {count(len(record['failures']), 'failure')}"]
+    head += wording.answer(run)
+    head += failure_lines(record["failures"][:2], FAILURE_LINES, path)
+    tail = tail_lines(path, report, len(run.left_out))
+    room = max(SUMMARY_LINES - len(head) - len(tail) - 1, 3)
+    rows = [
+        (p.kind, p.name, *(wording.value_text(name, value) for name, value in wording.ordered(p.characteristics)))
+        for p in sorted((p for p in run.points if p.there), key=lambda p: p.kind == "operator")
+    ]
+    if len(rows) > room:
+        rows = [*rows[: room - 1], ("", f"... and {len(rows) - room + 1} more", *("" for _ in rows[0][2:]))]
+    shown = table(["", "name", *text.SHORT.values()], rows, [False, False, *(True for _ in text.SHORT)]).splitlines() if rows else []
+    return [*head, *shown, *tail]

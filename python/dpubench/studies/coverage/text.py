@@ -1,0 +1,134 @@
+"""A run of study ``coverage`` as text for a terminal, a pipe or a log."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from dpubench.cores.characteristics import CHARACTERISTICS, WORDS
+from dpubench.results.export import significant
+from dpubench.results.text import count, failure_line, section, table, warning_lines
+from dpubench.studies.coverage import wording
+from dpubench.studies.coverage.model import Composition, PointSummary, RunSummary, Space
+
+SHORT: Final = {
+    "ipc": "IPC", "itlb_miss_ratio": "iTLB miss", "dtlb_miss_ratio": "dTLB miss", "l1d_miss_ratio": "L1D miss", "integer_share": "integer",
+    "branch_share": "branch", "load_store_share": "load/store",
+}  # fmt: skip
+
+
+def show(runs: Sequence[RunSummary]) -> str:
+    """The answer, every point with its characteristics, what is covered, compositions, components, what is missing."""
+    return "\n\n".join("\n".join(_shown(run)) for run in runs) + "\n"
+
+
+def _shown(run: RunSummary) -> list[str]:
+    lines = [
+        f"{run.name}{f' [{run.label}]' if run.label else ''}: study {run.study}, plan {run.plan}, {run.status}, started {run.started}",
+        f"on: {', '.join(f'{m.name} ({m.title}, {m.year})' for m in run.models) or 'this machine'}; dpubench {run.version}",
+        counts(run),
+        f"all figures: {'; '.join(run.labels)}",
+        "",
+        *wording.answer(run),
+    ]
+    if run.points:
+        lines += ["", points_table(run), "", *_notes(run)]
+    if run.space is not None:
+        lines += _space(run, run.space)
+    return [
+        *lines,
+        *section("Warnings", warning_lines(run.warnings)),
+        *section("Failures", [failure_line(f.point or f.group, f.phase, f.message) for f in run.failures]),
+        *section("Left out", run.left_out),
+    ]
+
+
+def counts(run: RunSummary) -> str:
+    """How much was simulated, and how far it goes."""
+    there = [p for p in run.points if p.there]
+    if not there:
+        return "nothing was simulated" if run.models else "nothing was measured"
+    of = f"{count(run.simulations, 'simulation' if run.models else 'measurement')} ({run.instructions / 1e6:,.1f} million instructions)"
+    return f"{count(len(run.points), 'point')}, {len(there)} with a result, of {of}; {how_text(run)}"
+
+
+def how_text(run: RunSummary) -> str:
+    """How much of the traces was simulated; of measurements how they are made."""
+    if not run.models:
+        return "two runs each, of which the second has twice the messages: the difference"
+    if run.exact:
+        return "whole traces"
+    phases = f"the first {run.phases} phases of each input" if run.phases else "all of their phases"
+    return f"operators sampled, of whole programs {phases}"
+
+
+def points_table(run: RunSummary) -> str:
+    """A line a point."""
+    header = ["", "name", "of", *(SHORT[name] for name in CHARACTERISTICS), "instructions", "unknown", "remarks"]
+    flush = [False, False, False, *(True for _ in CHARACTERISTICS), True, True, False]
+    return table(header, [_row(point, run) for point in run.points], flush)
+
+
+def _row(point: PointSummary, run: RunSummary) -> tuple[str, ...]:
+    head = (point.kind, point.name, wording.told(point))
+    labels = [label for label in point.labels if label not in run.labels]
+    failed = [f"{i.name or i.id}: {i.failure}" for i in point.inputs if i.failure]
+    if not point.there:
+        return (*head, *("-" for _ in CHARACTERISTICS), "-", "-", "; ".join([point.failure, *labels]))
+    values = [wording.value_text(name, value) for name, value in wording.ordered(point.characteristics)]
+    if point.ipc is not None and math.isfinite(point.ipc.low):
+        values[0] += f" [{significant(point.ipc.low, 3)}, {significant(point.ipc.high, 3)}]"
+    unknown = "-" if point.unknown_share is None else wording.value_text("unknown", point.unknown_share)
+    return (*head, *values, f"{point.instructions:,}", unknown, "; ".join([*failed, *labels]))
+
+
+def _notes(run: RunSummary) -> list[str]:
+    notes = [
+        "Misses are of accesses; integer, branch and load/store are shares of instructions. What is none of the three is vector, crypto or other."
+    ]
+    if any(p.ipc is not None and math.isfinite(p.ipc.low) for p in run.points):
+        notes.append("[low, high]: 95 % interval over sampled messages. It says nothing of how well the model fits the processor.")
+    return notes
+
+
+def _space(run: RunSummary, space: Space) -> list[str]:
+    names = space.names
+    rows = [
+        (
+            names[c.point], f"{c.inside} of {c.phases}", wording.share_text(c.share), wording.distance_text(c.median_distance),
+            wording.distance_text(c.largest_distance), wording.reason_text(c),
+        )
+        for c in space.covered
+    ]  # fmt: skip
+    lines = []
+    if rows:
+        header = ["", "phases inside", "share", "median off", "most off", "outside by"]
+        lines += ["", f"Phases of {run.phase_instructions:,} instructions inside the operators' hull; off in standard deviations"]
+        lines += [table(header, rows, [False, True, True, True, True, False])]
+    if space.left_out:
+        shown = ", ".join(f"{e.operator} {100 * e.change:+.3g}" for e in space.left_out if e.change)
+        lines += ["", f"Without one operator the share changes by (percentage points): {shown or 'nothing, whichever it is'}"]
+    if space.compositions:
+        lines += [
+            "",
+            "Applications beside the nearest mixture of their operators",
+            *(line for c in space.compositions for line in _composed(c, names)),
+        ]
+    variance = ", ".join(f"{100 * c.variance:.1f} %" for c in space.components)
+    lines += ["", f"Principal components explain {variance} of the variance"]
+    if space.dropped:
+        lines.append(f"not counted of every point, and so in no space: {', '.join(WORDS[name] for name in space.dropped)}")
+    if space.constant:
+        lines.append(f"the same of every point: {', '.join(WORDS[name] for name in space.constant)}")
+    return lines
+
+
+def _composed(composition: Composition, names: dict[str, str]) -> list[str]:
+    if not composition.weights:
+        return [f"  {names[composition.application]}: none of its operators is in the run"]
+    parts = ", ".join(f"{names[name]} {100 * w:.3g} %" for name, w in sorted(composition.weights.items(), key=lambda kv: -kv[1]) if w > 0.0005)
+    apart = sorted(composition.differences.items(), key=lambda kv: -abs(kv[1]))[:2]
+    most = ", ".join(f"{WORDS[name]} {value:+.2g}" for name, value in apart)
+    lost = f"; not in the run: {', '.join(composition.missing)}" if composition.missing else ""
+    return [f"  {names[composition.application]}: {parts}; off by {composition.distance:.3g} standard deviations (most: {most}){lost}"]

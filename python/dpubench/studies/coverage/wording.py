@@ -1,0 +1,88 @@
+"""How what study ``coverage`` found is worded, on the terminal and in the report alike."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Final
+
+from dpubench.cores.characteristics import CHARACTERISTICS, COST_WORDS
+from dpubench.results.export import significant
+from dpubench.results.model import Interval
+from dpubench.results.text import count
+from dpubench.studies.coverage.model import Covered, Outside, PointSummary, RunSummary
+
+KINDS: Final[Mapping[str, str]] = {"operator": "operators", "application": "applications", "workload": "workloads"}
+#: What a miss ratio is of.
+OF: Final[Mapping[str, str]] = {
+    "ipc": "instructions per cycle", "itlb_miss_ratio": "of accesses to the instruction TLB's first level",
+    "dtlb_miss_ratio": "of accesses to the data TLB's first level", "l1d_miss_ratio": "of accesses to the first-level data cache",
+    "integer_share": "of instructions", "branch_share": "of instructions", "load_store_share": "of instructions",
+}  # fmt: skip
+
+
+def value_text(name: str, value: float | None) -> str:
+    """A characteristic as people read it: IPC as a number, ratios and shares in percent."""
+    if value is None or not math.isfinite(value):
+        return "not counted"
+    if name == "ipc":
+        return significant(value, 3)
+    return "0 %" if value == 0 else f"{significant(100 * value, 3)} %"
+
+
+def share_text(share: Interval | None) -> str:
+    """``63 % [51, 74]``; without an interval the value alone."""
+    if share is None or not math.isfinite(share.value):
+        return "-"
+    text = f"{100 * share.value:.3g} %"
+    return text + (f" [{100 * share.low:.3g}, {100 * share.high:.3g}]" if math.isfinite(share.low) else "")
+
+
+def distance_text(value: float) -> str:
+    """Three digits, or a dash."""
+    return significant(value, 3) if math.isfinite(value) else "-"
+
+
+def told(point: PointSummary) -> str:
+    """Engine, parameters and size."""
+    words = [point.engine, *(f"{k} {v}" for k, v in sorted(point.params.items()))]
+    if point.message_bytes is not None:
+        words.append(f"{point.message_bytes} B")
+    if point.kind != "operator":
+        words.append(count(len(point.inputs), "input"))
+    return ", ".join(filter(None, words))
+
+
+def outside_text(outside: Outside) -> str:
+    """``more branches``, ``fewer branches``: how a phase differs from the nearest mixture, per instruction."""
+    return f"{'more' if outside.above else 'fewer'} {COST_WORDS[outside.cost]}"
+
+
+def reason_text(covered: Covered) -> str:
+    """Which characteristics take how many of the phases outside."""
+    missed = covered.phases - covered.inside
+    return ", ".join(f"{outside_text(o)} ({100 * o.phases / missed:.0f} %)" for o in covered.outside[:3])
+
+
+def answer(run: RunSummary) -> list[str]:
+    """What the run says, the share that operators cover first."""
+    if run.space is None:
+        return ["there are too few points for a space: nothing is said of what operators cover"]
+    lines, number = [], run.space.operators
+    for kind, share in (("application", run.space.share), ("workload", run.space.workload_share)):
+        own = [c for c in run.space.covered if c.point.startswith(f"{kind}/")]
+        if share is None or not own:
+            continue
+        interval = "" if math.isfinite(share.low) else ", no interval: one input each"
+        phases = count(sum(c.phases for c in own), "phase")
+        set_of = f"{count(number, 'operator')} {'covers' if number == 1 else 'cover'}"
+        lines.append(f"{set_of} {share_text(share)} of the phases of {count(len(own), kind)} ({phases}{interval})")
+        worst = min(own, key=lambda c: (c.share.value, -c.median_distance))
+        if worst.share.value < 1:
+            lines.append(f"least of {run.space.names[worst.point]}: {share_text(worst.share)}; outside by {reason_text(worst)}")
+    return lines or [f"{count(number, 'operator')}; no whole program was traced, and nothing is said of what they cover"]
+
+
+def ordered(values: Mapping[str, float | None]) -> list[tuple[str, float | None]]:
+    """The seven in their order."""
+    return [(name, values.get(name)) for name in CHARACTERISTICS]

@@ -1,0 +1,106 @@
+"""What beginning a run of simulations, going on with one and telling how it went have in common."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from dpubench import __version__, inputs, schemas
+from dpubench.cores import simulator
+from dpubench.cores.models import LABEL
+from dpubench.errors import Interrupted, PlanError, UserError, nearest
+from dpubench.inputs import Resolved
+from dpubench.plans.load import Where
+from dpubench.progress import JsonEvents, Lines, listener
+from dpubench.runner import telling
+from dpubench.runner.record import now_utc
+from dpubench.studies import Study
+from dpubench.studies.modelled.execute import SimulatedRun
+from dpubench.studies.modelled.outcomes import OutcomesWriter
+from dpubench.studies.modelled.plan import MODEL_PREFIX, SimulatedPlan
+from dpubench.studies.modelled.use import Use
+from dpubench.targets.local import LocalTarget
+from dpubench.workers.ask import ask
+from dpubench.workers.checks import parse_cores_event
+from dpubench.workers.process import WorkerFault
+
+#: Of a question to the simulator.
+_LIST_LIMIT_S = 30.0
+
+
+def check_kinds(plan: SimulatedPlan, where: Where) -> None:
+    """That the plan gives inputs of kinds that there are. @raises PlanError"""
+    if unknown := [k for k in plan.inputs if k not in inputs.KINDS]:
+        raise PlanError(where.source, [where.problem(f"unknown kind '{k}'{nearest(k, inputs.KINDS)}", "inputs", k) for k in unknown])
+
+
+def marked(use: Use, missing: Mapping[str, str]) -> Use:
+    """``use``, which is unavailable where it reads a kind of input that is ``missing`` (kind: reason)."""
+    reason = next((missing[kind] for kind in use.inputs if kind in missing), "")
+    return replace(use, unavailable=use.unavailable or reason)
+
+
+def tell_unread(given: Sequence[str], read: set[str]) -> None:
+    """Says which ``--input`` changes nothing."""
+    for kind in sorted(set(given) - read):
+        print(f"dpubench: --input {kind}: nothing that was chosen reads it: it changes nothing in this run", file=sys.stderr)
+
+
+def check_same(writer: OutcomesWriter, record: Mapping[str, Any], now: Mapping[str, str], files: Resolved) -> None:
+    """That outcomes of now and of before belong together; ``now``: the digest of each simulation's processor. @raises UserError"""
+    anew = f"start anew with `dpubench run {writer.plan_file}`"
+    if {entry["id"]: entry["processor_digest"] for entry in record["configurations"]} != now:
+        raise UserError(f"{writer.path}: this version makes other processors of the plan's models than the run began with: {anew}")
+    for kind, entry in record["inputs"].items():
+        if kind in files.inputs and files.inputs[kind].sha256 != entry["sha256"]:
+            raise UserError(f"{writer.path}: input {kind} is another than the run began with: put it back, or {anew}")
+
+
+def record_head(
+    name: str, plan: SimulatedPlan, files: Resolved, left_out: Sequence[str], hello: Mapping[str, Any] | None = None, label: str = LABEL
+) -> dict[str, Any]:  # fmt: skip
+    """What ``run.json`` holds of a run that has not simulated anything yet; ``hello``: of the program at work, the simulator by default."""
+    hello = simulator_hello() if hello is None else hello
+    target = plan.target[0] if len(plan.target) == 1 else MODEL_PREFIX + ",".join(t.removeprefix(MODEL_PREFIX) for t in plan.target)
+    return {
+        "schema": schemas.RUN, "name": name, "study": plan.study, "plan": plan.plan, "status": "running", "started": now_utc(), "finished": "",
+        "command": shlex.join(["dpubench", *sys.argv[1:]]), "version": __version__, "precision_target": plan.precision, "seed": plan.seed,
+        "target": target, "target_info": {"spec": target, "label": label}, "spent_s": 0.0, "machine": hello["machine"], "build": hello["build"],
+        "builds": {}, "inputs": {kind: given.record() for kind, given in files.inputs.items()}, "rounds": [], "failures": [], "warnings": [],
+        "left_out": list(left_out),
+    }  # fmt: skip
+
+
+def simulator_hello() -> dict[str, Any]:
+    """What the simulator says of itself. @raises UserError when it is not there or does not answer"""
+    program = simulator.program()
+    try:
+        events = ask(LocalTarget(), str(program), ["--list"], silence_s=_LIST_LIMIT_S, limit_s=_LIST_LIMIT_S, parse=parse_cores_event)
+    except WorkerFault as fault:
+        raise UserError(f"{program}: does not say what it is: {fault.reason}") from None
+    return next(event for event in events if event["event"] == "hello")
+
+
+def carry_out(
+    make: Callable[[Lines], SimulatedRun], study: Study, summary: Callable[[Any, dict[str, Any], Path, Path | None], list[str]], *, as_json: bool
+) -> int:
+    """Executes the run that ``make`` gives for a display, writes its report and tells how it went; its exit status. @raises as its ``execute``"""
+    with listener(as_json) as display:
+        work = make(display)
+        path, record = work.writer.path, work.record
+        try:
+            status = work.execute()
+        except Interrupted as error:
+            kept = f"{len(work.outcomes)} of {len(work.names)} {work.what} are kept in {path}"
+            raise Interrupted(f"{error}; {kept}; continue with `dpubench resume {telling.named(path)}`") from None
+    (analysed,) = study.summaries(path)
+    report = telling.write_report(study, [analysed], path)
+    if as_json and isinstance(display, JsonEvents):
+        display.emit(telling.summary_event(path, report, int(status), len(record["failures"]), len(analysed.points)))
+    else:
+        print("\n".join(summary(analysed, record, path, report)))
+    return int(status)

@@ -1,0 +1,195 @@
+"""Carries a run of simulations out: captures traces, simulates what has no outcome yet, keeps every outcome as it comes."""
+
+from __future__ import annotations
+
+import abc
+import contextlib
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+from dpubench.cores import sweep
+from dpubench.cores.kernels import ArmPrograms, Kernel, Trace, cache_folder, trace_all
+from dpubench.errors import EnvironmentFault, Exit, Interrupted, NothingRan, UserError
+from dpubench.inputs import Resolved
+from dpubench.progress import Lines
+from dpubench.runner.record import now_utc
+from dpubench.studies.modelled import outcomes
+from dpubench.studies.modelled.outcomes import OutcomesWriter
+from dpubench.studies.modelled.plan import ALL, SimulatedPlan
+from dpubench.studies.modelled.use import Use
+from dpubench.workers.process import StopRequest
+
+#: `run.json` is written at most so often while outcomes come: each of them is kept in the round's file at once.
+_SAVE_EVERY_S: Final = 5.0
+_NOTHING: Final[dict[str, Any]] = {"result": None}
+
+
+class SimulatedRun(abc.ABC):
+    """One run, new or resumed, of the simulations called ``names``; a study says what they are."""
+
+    what: str = "simulations"  #: in words
+    verb: str = "simulated"
+
+    def __init__(
+        self, writer: OutcomesWriter, plan: SimulatedPlan, names: Sequence[str], record: dict[str, Any], files: Resolved, stop: StopRequest,
+        display: Lines,
+    ) -> None:  # fmt: skip
+        self.writer, self.names, self.record = writer, names, record
+        self._plan, self._files, self._stop, self._display = plan, files, stop, display
+        self._begun, self._saved, self._spent_before = time.monotonic(), 0.0, float(record["spent_s"])
+        self.outcomes = outcomes.read(writer.path)
+
+    @abc.abstractmethod
+    def _carry_out(self, owing: list[str], kept: Kept) -> None:
+        """Simulates ``owing`` and gives each one's outcome to ``kept``."""
+
+    def execute(self) -> Exit:
+        """Simulates what is owing.
+
+        Raises:
+            Interrupted: a stop was asked for; every finished outcome is kept.
+            NothingRan: nothing could be simulated.
+        """
+        self._save("running")
+        try:
+            owing = [name for name in self.names if self.outcomes.get(name, _NOTHING)["result"] is None]
+            self.record["failures"] = []  # those of a run that is gone on with are tried again
+            if owing:
+                with self._round() as kept:
+                    self._carry_out(owing, kept)
+        except Interrupted:
+            self._save_if_possible("interrupted")
+            raise
+        except UserError as error:
+            self._fail("job", str(error))
+            self._save_if_possible("failed")
+            raise
+        return self._finish()
+
+    def _finish(self) -> Exit:
+        simulated = any(outcome["result"] is not None for outcome in self.outcomes.values())
+        self._save("complete" if simulated else "failed")
+        if not simulated:
+            first = next((f["message"] for f in self.record["failures"]), "no configuration gave a result")
+            raise NothingRan(f"nothing could be {self.verb}: {first}")
+        return Exit.FAILED if self.record["failures"] else Exit.DONE
+
+    # --- traces
+
+    def _trace_kernels(self, wanted: Sequence[Use], arm: ArmPrograms) -> dict[str, Trace]:
+        """The trace of each use, by its id, as far as it could be captured; why not is a failure of the run."""
+        for use in wanted:
+            if use.unavailable:
+                self._fail("prepare", f"{use.engine} was asked for and cannot be traced here: {use.unavailable}", use.id)
+        kernels: dict[Kernel, list[str]] = {}  # two of the plan's may be one
+        for use in wanted:
+            if not use.unavailable:
+                kernels.setdefault(use.traced(self._plan.seed), []).append(use.id)
+        self._display.stage(f"{len(kernels)} traces", len(kernels), None)
+        found: dict[str, Trace] = {}
+        captured = trace_all(list(kernels), self._files, arm, cache=cache_folder(), processes=self._processes(), stop=self._stop)
+        for kernel, outcome in captured:
+            for name in kernels[kernel]:
+                if isinstance(outcome, Trace):
+                    found[name] = outcome
+                else:
+                    self._fail("trace", str(outcome), name)
+                self._display.event({"event": "traced", "group": name})
+        return found
+
+    def _untraced(self, of: str) -> str:
+        """Why there is no trace of ``of``, for what wanted to simulate it."""
+        reasons = {f["group"]: f["message"] for f in self.record["failures"] if "group" in f}
+        return f"no trace of {of}: {reasons.get(of, 'it was not captured')}"
+
+    # --- simulations
+
+    def _simulate(self, simulations: list[sweep.Simulation], kept: Kept) -> None:
+        where = f"on {self._plan.dask}" if self._plan.dask else f"in {self._processes()} processes"
+        self._display.stage(f"{len(simulations)} simulations {where}", len(simulations), None)
+        for outcome in self._outcomes(simulations):
+            result = _without_times(outcome.result) if self._plan.exact and outcome.result is not None else outcome.result
+            kept.take(outcomes.kept(outcome.id, result, outcome.failure, cached=outcome.cached))
+            if outcome.failure:
+                self._fail("simulate", outcome.failure, outcome.id)
+            self._save_now_and_then()
+
+    def _outcomes(self, simulations: list[sweep.Simulation]) -> Iterator[sweep.Outcome]:
+        return sweep.simulate(
+            simulations, processes=self._processes(), dask=self._plan.dask, cache=sweep.cache_folder(), stop=self._stop, tell=self._progress
+        )  # fmt: skip
+
+    def _progress(self, progress: sweep.Progress) -> None:
+        self._display.event({"event": "progress", "group": progress.at_work, "done": progress.done, "of": progress.of, "phase": "simulate"})
+
+    def _processes(self) -> int:
+        return len(os.sched_getaffinity(0)) if self._plan.processes == ALL else int(self._plan.processes)
+
+    # --- state
+
+    @contextlib.contextmanager
+    def _round(self) -> Iterator[Kept]:
+        """Where outcomes are kept; turned to columns at the end, whatever happens."""
+        number = 1 + max((int(path.stem) for path in self.writer.whole_rounds()), default=-1)
+        file = self.writer.begin_round(number)
+        kept = Kept(self, file.write)
+        try:
+            yield kept
+        finally:
+            rows = file.finish()
+            self.record["rounds"].append({"number": number, "outcomes": rows})
+
+    def tell(self, outcome: dict[str, Any]) -> None:
+        """Takes note of an outcome, and shows it."""
+        self.outcomes[outcome["configuration"]] = outcome
+        result = outcome["result"]
+        shown = {"event": outcomes.OUTCOME, "group": outcome["configuration"], "cached": outcome["cached"], "failure": outcome["failure"]}
+        self._display.event(shown | ({"messages_per_s": result["messages_per_s"]} if result is not None and "messages_per_s" in result else {}))
+
+    def _fail(self, phase: str, message: str, group: str = "") -> None:
+        entry = {"phase": phase, "message": message, **({"group": group} if group else {})}
+        if entry not in self.record["failures"]:
+            self.record["failures"].append(entry)
+            self._display.note(f"failed: {group or 'the run'}: {message}")
+
+    def _warn(self, code: str, message: str, group: str) -> None:
+        entry = {"code": code, "message": message, "group": group}
+        if entry not in self.record["warnings"]:
+            self.record["warnings"].append(entry)
+
+    def _spent_s(self) -> float:
+        return self._spent_before + time.monotonic() - self._begun
+
+    def _save(self, status: str) -> None:
+        self.record["status"] = status
+        self.record["finished"] = "" if status == "running" else now_utc()
+        self.record["spent_s"] = round(self._spent_s(), 3)
+        self._saved = time.monotonic()
+        self.writer.write_record(self.record)
+
+    def _save_now_and_then(self) -> None:
+        if time.monotonic() - self._saved > _SAVE_EVERY_S:
+            self._save("running")
+
+    def _save_if_possible(self, status: str) -> None:
+        with contextlib.suppress(EnvironmentFault):  # the disk that is full already is what the user is told about
+            self._save(status)
+
+
+class Kept:
+    """Takes outcomes: into the round's file, then into the run."""
+
+    def __init__(self, run: SimulatedRun, write: Callable[[dict[str, Any]], None]) -> None:
+        self._run, self._write = run, write
+
+    def take(self, outcome: dict[str, Any]) -> None:
+        self._write(outcome)
+        self._run.tell(outcome)
+
+
+def _without_times(result: dict[str, Any]) -> dict[str, Any]:
+    """``result`` without when messages began, of which an interval is made: what was simulated whole has none, and a run of many would be large."""
+    contexts = [{**context, "message_cycles": {**context["message_cycles"], "cycles": []}} for context in result["contexts"]]
+    return {**result, "contexts": contexts}

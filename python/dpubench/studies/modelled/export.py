@@ -1,0 +1,83 @@
+"""What exports of studies of modelled processors have in common: columns, tables, LaTeX, and what a copy for others leaves out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from dpubench.results import export as shared
+from dpubench.results.model import Interval
+from dpubench.studies.modelled.models import ModelInfo
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def words(values: Mapping[str, Any]) -> str:
+    """``a=1,b=2``."""
+    return ",".join(f"{k}={v}" for k, v in sorted(values.items()))
+
+
+def spread(name: str, interval: Interval | None) -> dict[str, float | None]:
+    """Columns of a value and of the ends of its interval."""
+    found = (None, None, None) if interval is None else (interval.value, interval.low, interval.high)
+    return {name + end: shared.plain(value) for end, value in zip(("", "_low", "_high"), found, strict=True)}
+
+
+def same_columns(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """``rows`` with the columns of all of them; None where one has nothing."""
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    return [{name: row.get(name) for name in columns} for row in rows]
+
+
+def table(rows: Sequence[Mapping[str, Any]], text: Collection[str], booleans: Collection[str], counts: Collection[str]) -> pa.Table:
+    """``rows``, which have the same columns, as an Arrow table; a column of numbers has nulls where there is nothing."""
+    import pyarrow as pa
+
+    columns = {}
+    for name in rows[0] if rows else []:
+        values = [row[name] for row in rows]
+        kind = pa.float64()
+        if name in text or any(isinstance(v, str) for v in values):
+            kind = pa.string()
+        elif name in booleans:
+            kind = pa.bool_()
+        elif name in counts:
+            kind = pa.int64()
+        columns[name] = pa.array(values, kind)
+    return pa.table(columns)
+
+
+def tabular(columns: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """A table of LaTeX's package booktabs, line by line."""
+
+    def line(cells: Sequence[str]) -> str:
+        return "  " + " & ".join(shared.latex(cell) for cell in cells) + r" \\"
+
+    return [rf"\begin{{tabular}}{{{columns}}}", r"  \toprule", line(head), r"  \midrule", *map(line, rows), r"  \bottomrule", r"\end{tabular}"]
+
+
+class _Run(Protocol):
+    path: str
+    target: str
+    spec: str
+    machine: dict[str, Any]
+    inputs: dict[str, dict[str, str]]
+    models: list[ModelInfo]
+
+
+_R = TypeVar("_R", bound=_Run)
+
+
+def anonymous(runs: Sequence[_R]) -> list[_R]:
+    """Copies without host and user names, paths, addresses and serials. Models stay: they are nobody's."""
+    scrub = shared.scrubber([run.machine for run in runs], {})
+    copies = []
+    for run in runs:
+        copy: _R = shared.scrubbed(run, scrub)
+        copy.path = ""
+        copy.models, copy.target, copy.spec = run.models, run.target, run.spec
+        copy.machine = {key: shared.scrubbed(value, scrub) for key, value in run.machine.items() if key in shared.KEPT_OF_MACHINE}
+        copy.inputs = {kind: {k: scrub(v) for k, v in given.items() if k in ("name", "sha256", "date", "note")} for kind, given in run.inputs.items()}
+        copies.append(copy)
+    return copies

@@ -1,0 +1,78 @@
+"""Models of processors as runs name, keep and show them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dpubench.cores import models
+from dpubench.cores.models import Model
+from dpubench.errors import Problem, UserError, nearest
+from dpubench.plans.load import Where
+from dpubench.studies.modelled.plan import MODEL_PREFIX
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """A modelled processor, as a page describes it."""
+
+    name: str
+    title: str
+    year: int
+    architecture: str
+    cores: int  #: of the product
+    clock_mhz: float
+    labels: list[str]  #: that stand beside its figures
+    limits: list[str]  #: what the model leaves out
+    sources: list[tuple[str, str, str]]  #: path in the description, its value, where it is from
+    assumed: list[tuple[str, str, str]]  #: path, value, why it is assumed
+    comparisons: list[tuple[str, str, str, str, str]]  #: what was published, its value, where; ours and its error, empty where it was not simulated
+
+
+def load_models(targets: Sequence[str], where: Where, other: str = "") -> tuple[dict[str, Model], list[Problem]]:
+    """The models that ``targets`` name, by name; and what is wrong with the others. ``other``: what a target of the study may be besides."""
+    found: dict[str, Model] = {}
+    problems = []
+    for i, target in enumerate(targets):
+        name = target.removeprefix(MODEL_PREFIX)
+        if not target.startswith(MODEL_PREFIX):
+            known = [*(MODEL_PREFIX + name for name in models.names()), *([other] if other else [])]
+            what = f", and not {other}" if other else ", and this study measures nothing"
+            text = f"'{target}' is no model of a processor{what}{nearest(target, known)}"
+            problems.append(where.problem(text, "target", i))
+            continue
+        try:
+            found[name] = models.load(name)
+        except UserError as error:
+            problems.append(where.problem(str(error), "target", i))
+    return found, problems
+
+
+def digest(processor: Mapping[str, Any]) -> str:
+    """Tells whether two descriptions are the same."""
+    return hashlib.sha256(json.dumps(processor, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def described(model: Model) -> dict[str, Any]:
+    """What a run keeps of a model: all that its page says of it, and the description itself."""
+    return {
+        "title": model.title, "year": model.year, "architecture": model.architecture, "labels": list(model.labels), "limits": list(model.limits),
+        "cores": int(model.processor["organisation"]["cores"]), "clock_mhz": model.clock_mhz, "processor": model.processor,
+        "sources": [[s.path, str(s.value), ", ".join(filter(None, (s.reference, s.at)))] for s in model.sources if not s.assumed],
+        "assumed": [[s.path, str(s.value), s.assumed] for s in model.assumed],
+        "comparisons": [
+            [c.what, f"{'at most ' if c.at_most else ''}{c.value:g} {c.unit}", f"{c.source}, {c.at}; {c.machine}", "", ""] for c in model.comparisons
+        ],
+    }  # fmt: skip
+
+
+def info_of(name: str, entry: Mapping[str, Any]) -> ModelInfo:
+    """Of what :func:`described` made."""
+    return ModelInfo(
+        name, str(entry["title"]), int(entry["year"]), str(entry["architecture"]), int(entry["cores"]), float(entry["clock_mhz"]),
+        list(entry["labels"]), list(entry["limits"]), [tuple(s) for s in entry["sources"]], [tuple(s) for s in entry["assumed"]],
+        [tuple(c) for c in entry["comparisons"]],
+    )  # fmt: skip

@@ -1,0 +1,183 @@
+"""Plans, catalogs and scripted outcomes of study ``coverage``: what the simulator would say, made of numbers that a test chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import cores_fixtures
+from dpubench.errors import PlanError
+from dpubench.inputs import Resolved
+from dpubench.plans.load import Where, parse_plan, plan_text
+from dpubench.studies.coverage import carry
+from dpubench.studies.coverage.expand import Catalogs, Cell, Expansion, expand
+from dpubench.studies.coverage.model import RunSummary
+from dpubench.studies.coverage.plan import Plan
+from dpubench.studies.coverage.summary import summaries
+from dpubench.studies.modelled import outcomes
+from dpubench.studies.modelled.outcomes import OutcomesWriter
+
+#: Three operators, two applications on two inputs each, a workload on two traffics; phases of a thousand instructions.
+PLAN = """
+study: coverage
+plan: small
+target: model:neoverse-n1
+operators: [lpm, md5, tcp_segment]
+frame_sizes: [64B]
+messages: 64
+applications: [files, packets]
+workloads: [forward]
+traffics: 2
+phase: 1000
+exact: true
+warm_up: 0%
+inputs: {corpus: [ONE, TWO], capture: [ONE]}
+"""
+
+
+def catalogs() -> Catalogs:
+    """Operators of study cores' fixtures, applications that read files or packets, and a workload."""
+
+    def entry(name: str, **more: Any) -> dict[str, Any]:
+        return {"name": name, "summary": name, "available": True, "reason": "", "inputs": [], "parameters": []} | more
+
+    speed = {"name": "speed", "default": "slow"}
+    packets = [{"name": "capture"}, {"name": "routes4", "optional": True}]
+    stage = {"name": "lookup", "default_engine": "portable", "engines": [
+        {"name": "portable", "available": True, "reason": ""}, {"name": "dpdk", "available": False, "reason": "librte_hash.so: not found"},
+    ]}  # fmt: skip
+    return Catalogs(
+        cores_fixtures.operators(),
+        (
+            entry("files", operators=["md5", "deflate"], inputs=[{"name": "corpus"}], parameters=[speed]),
+            entry("packets", operators=["lpm", "md5"], inputs=packets),
+            entry("broken", operators=["lpm"], available=False, reason="libpcre2-8.so: not found"),
+        ),
+        (entry("forward", stages=[]), entry("flow-table", stages=[stage])),
+    )
+
+
+def plan_of(text: str) -> Plan:
+    plan, _ = parse_plan(text, "p.yaml")
+    assert isinstance(plan, Plan)
+    return plan
+
+
+def text_of(folder: Path, text: str = PLAN) -> str:
+    """``text`` with inputs that are there."""
+    for name in ("one", "two"):
+        (folder / f"{name}.bin").write_text(name)
+    return text.replace("ONE", str(folder / "one.bin")).replace("TWO", str(folder / "two.bin"))
+
+
+def expanded(folder: Path, text: str = PLAN) -> tuple[Expansion, Resolved]:
+    plan, lines = parse_plan(text_of(folder, text), "p.yaml")
+    assert isinstance(plan, Plan)
+    return expand(plan, catalogs(), Where("p.yaml", lines))
+
+
+def problems(text: str) -> list[str]:
+    """What is wrong with a plan, a line each."""
+    try:
+        plan, lines = parse_plan(text, "p.yaml")
+        assert isinstance(plan, Plan)
+        expand(plan, catalogs(), Where("p.yaml", lines))
+    except PlanError as error:
+        return str(error).splitlines()
+    return []
+
+
+# --------------------------------------------------------------------------- what a simulator would say
+
+#: Per instruction: cycles, branches, loads and stores, integer instructions, misses of the data cache.
+Mix = tuple[float, float, float, float, float]
+OPERATORS: Mapping[str, Mix] = {"lpm": (1.0, 0.2, 0.3, 0.4, 0.04), "md5": (0.4, 0.02, 0.1, 0.84, 0.004), "tcp_segment": (0.8, 0.1, 0.5, 0.3, 0.16)}
+#: Half of its instructions are those of lpm, a quarter those of md5, a quarter those of tcp_segment.
+MIXED: Mix = (0.8, 0.13, 0.3, 0.485, 0.061)
+FAR: Mix = (3.0, 0.3, 0.2, 0.4, 0.1)
+
+
+def part(mix: Mix, instructions: int) -> dict[str, Any]:
+    """What a context, or a phase of it, says of so many instructions."""
+    cycles, branches, accesses, integer, misses = mix
+    kinds = {"integer": instructions * integer, "branch": instructions * branches, "load": instructions * accesses}
+    return {
+        "instructions": instructions, "cycles": round(instructions * cycles), "kinds": {name: round(number) for name, number in kinds.items()},
+        "branches": round(instructions * branches), "loads": round(instructions * accesses), "stores": 0,
+        "l1d": {"accesses": round(instructions * accesses), "misses": round(instructions * misses)},
+        "itlb": {"accesses": instructions, "misses": 0}, "dtlb": {"accesses": round(instructions * accesses), "misses": 0},
+    }  # fmt: skip
+
+
+def result(cell: Cell, phases: list[Mix], each: int = 1000) -> dict[str, Any]:
+    """The ``result`` event of a simulation of these phases."""
+    parts = [part(mix, each) for mix in phases]
+
+    def total(*path: str) -> int:
+        found = 0
+        for one in parts:
+            at: Any = one
+            for step in path:
+                at = at[step]
+            found += at
+        return found
+
+    instructions, cycles = total("instructions"), total("cycles")
+    touched = {name: {"accesses": total(name, "accesses"), "misses": total(name, "misses"), "walks": 0} for name in ("itlb", "dtlb", "l1d")}
+    context = {
+        **{name: total(name) for name in ("instructions", "cycles", "branches", "loads", "stores")}, "messages": 32, "ipc": instructions / cycles,
+        "kinds": {name: total("kinds", name) for name in ("integer", "branch", "load")}, "phases": parts if cell.kind != "operator" else [],
+        "message_cycles": {"every": 1, "cycles": [round(i * cycles / 32) for i in range(33)]},
+    }  # fmt: skip
+    return {
+        "event": "result", "group": cell.id, "modelled": True, "processor": "neoverse-n1", "clock_mhz": 2500.0, "cycles": cycles,
+        "instructions": instructions, "unknown_share": 0.0, "messages_per_s": 1.0, "contexts": [context],
+        "tlbs": {"instruction": touched["itlb"], "data": touched["dtlb"]}, "caches": {str(cell.processor["data_cache"]): touched["l1d"]},
+    }  # fmt: skip
+
+
+#: The phases of a simulation (of an operator one), or why it fails.
+Script = Callable[[Cell], list[Mix] | str]
+
+
+def example(cell: Cell) -> list[Mix] | str:
+    """Files are mixtures of operators; packets are so on half of their one input; the workload is on one of two."""
+    if cell.kind == "operator":
+        return [OPERATORS[cell.operators[0]]]
+    if cell.name == "files":
+        return [MIXED] * (4 if "one" in cell.input else 2)
+    if cell.name == "packets":
+        return [MIXED, OPERATORS["lpm"], FAR, FAR]
+    return [MIXED] * 3 if "seed 1" in cell.input else [FAR]
+
+
+def crashing(cell: Cell) -> list[Mix] | str:
+    """An operator and an input that fail."""
+    return "no trace: it crashed" if cell.name == "md5" or "two" in cell.input else example(cell)
+
+
+def write_run(folder: Path, text: str = PLAN, script: Script = example, *, name: str = "run", status: str = "complete") -> Path:
+    """A run directory whose simulations came out as ``script`` says."""
+    plan = plan_of(text_of(folder, text))
+    expansion, files = expanded(folder, text)
+    with OutcomesWriter.create(folder, name, exact=True) as writer:
+        record = carry.new_record(name, plan, carry.Prepared(expansion, files, None))
+        writer.write_plan(plan_text(plan))
+        file = writer.begin_round(0)
+        for cell in expansion.cells.values():
+            came = script(cell)
+            made = None if isinstance(came, str) else result(cell, came)
+            file.write(outcomes.kept(cell.id, made, came if isinstance(came, str) else "", cached=False))
+            if isinstance(came, str):
+                record["failures"].append({"phase": "simulate", "message": came, "group": cell.id})
+        record["rounds"].append({"number": 0, "outcomes": file.finish()})
+        record["status"] = status
+        writer.write_record(record)
+    return folder / name
+
+
+def run_of(folder: Path, text: str = PLAN, script: Script = example, name: str = "run") -> RunSummary:
+    """The same, analysed."""
+    (found,) = summaries(write_run(folder, text, script, name=name))
+    return found

@@ -1,0 +1,81 @@
+"""``dpubench run coverage`` as a user starts it: traced by the real emulator, by the real simulator; and the commands that read it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+from dpubench import schemas
+from dpubench.cores import hardware
+from kernels_fixtures import arm_bundle
+from real_program import RealBench
+
+
+@pytest.fixture
+def bench(real: RealBench, tmp_path: Path) -> RealBench:
+    """``dpubench`` whose operators are of tests/cores/contract.S; its bundle has neither applications nor workloads."""
+    real.environment["DPUBENCH_AARCH64_BUNDLE"] = str(arm_bundle(tmp_path / "arm"))
+    (tmp_path / "routes.csv").write_text("1.0.0.0/8,1\n")
+    (tmp_path / "p.yaml").write_text("study: coverage\nplan: commanded\ntarget: model:neoverse-n1\nmessages: 128\n")
+    return real
+
+
+def arguments(bench: RealBench, *more: str) -> list[str]:
+    return ["run", "p.yaml", "--name", "r", "--input", f"routes4={bench.folder / 'routes.csv'}", *more]
+
+
+def test_a_run_and_the_commands_that_read_it(bench: RealBench) -> None:
+    done = bench(*arguments(bench))
+    assert done.returncode == 0, done.stderr
+    assert "3 points, 3 with a result, of 3 simulations" in done.stdout and "modelled, general-purpose cores only" in done.stdout
+    folder = bench.folder / "results/r"
+    record = json.loads((folder / "run.json").read_text())
+    assert not schemas.fault("run", record) and (folder / "report.html").is_file()
+    assert any(line.startswith("all applications: the programs for 64-bit Arm hold no dpubench-applications") for line in record["left_out"])
+    shown = bench("show", "r", "--operator", "lookup")
+    assert shown.returncode == 0 and "lookup" in shown.stdout and "Principal components explain" in shown.stdout
+    records = json.loads(bench("show", "r", "--json").stdout)["runs"][0]["points"]
+    assert [r["name"] for r in records] == ["aes", "crc", "lookup"] and all(0 < r["characteristics"]["ipc"] < 4 for r in records)
+    exported = bench("export", "r", "--anonymous", "--csv")
+    assert exported.returncode == 0 and len(exported.stdout.splitlines()) == 4
+    assert bench("report", "r", "-o", "own.html").returncode == 0
+    asked = bench("query", "SELECT count(*) AS n FROM points WHERE ipc > 0", "--json")
+    assert asked.returncode == 0 and json.loads(asked.stdout)[0]["n"] == 3
+    again = bench(*["again" if word == "r" else word for word in arguments(bench)], "--json")
+    events = [json.loads(line) for line in again.stdout.splitlines()]
+    assert [e["cached"] for e in events if e["event"] == "outcome"] == [True] * 3 and events[-1]["event"] == "summary"
+    compared = bench("compare", "r", "again", "--fail-on", "regression")
+    assert compared.returncode == 0 and "21 same" in compared.stdout
+    complete = bench("resume", "r")
+    assert complete.returncode == 2 and "is complete" in complete.stderr
+
+
+def test_options_choose_and_errors_name_their_place(bench: RealBench) -> None:
+    dry = bench(*arguments(bench, "--operator", "crc/isal", "--size", "64B,1518B", "--exact", "--dry-run"))
+    assert dry.returncode == 0 and "operator crc/isal/1518: crc, isal" in dry.stdout and "2 traces and simulations (whole traces)" in dry.stdout
+    wrong = bench(*arguments(bench, "--operator", "crx", "--engine", "portble"))
+    assert wrong.returncode == 2
+    assert "--operator: unknown operator 'crx'; did you mean 'crc'?" in wrong.stderr
+    assert "--engine: no operator has an engine 'portble'; did you mean 'portable'?" in wrong.stderr
+    other = bench(*arguments(bench, "--target", "model:neoverse-n2"))
+    assert other.returncode == 2 and "did you mean 'neoverse-n1'" in other.stderr
+    unknown = bench(*arguments(bench, "--set", "phasis=3"))
+    assert unknown.returncode == 2 and "have no such key; did you mean 'phases'?" in unknown.stderr
+    assert not (bench.folder / "results/r").exists()
+
+
+def test_this_machine_is_measured_or_says_why_not(bench: RealBench) -> None:
+    done = bench("run", "coverage", "--target", "local", "--operator", "md5", "--name", "here")
+    try:
+        hardware.check()
+    except hardware.NoCounters:
+        assert done.returncode == 1 and "target local: no hardware counters here" in done.stderr and "--target model:NAME" in done.stderr
+        assert not (bench.folder / "results/here").exists()
+    else:
+        assert done.returncode == 0 and "measured by hardware counters" in done.stdout
+
+
+def test_the_plans_of_the_study_are_where_the_package_is() -> None:
+    assert {p.name for p in (ROOT / "python/dpubench/studies/coverage").glob("*.yaml")} == {"quick.yaml", "full.yaml"}

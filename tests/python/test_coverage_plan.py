@@ -1,0 +1,127 @@
+"""From plans of study ``coverage`` to what is traced and simulated; and what is wrong with plans, with its place and the nearest name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from coverage_fixtures import PLAN, catalogs, expanded, plan_of, problems
+from dpubench.cores.whole import Application, Workload
+from dpubench.plans.load import parse_plan, plan_text, read_plan
+from dpubench.studies import plan_names, plan_path
+from dpubench.studies.coverage.execute import extent_of
+from dpubench.studies.coverage.plan import Plan
+from dpubench.studies.modelled.use import Use
+
+HEAD = "study: coverage\n"
+
+
+def test_a_plan_becomes_operators_and_whole_programs_on_their_inputs(tmp_path: Path) -> None:
+    expansion, files = expanded(tmp_path)
+    assert list(expansion.cells) == [
+        "operator/lpm", "operator/md5/64", "operator/tcp_segment/1480", "application/files/one.bin", "application/files/two.bin",
+        "application/packets/one.bin", "workload/forward/64 B, seed 1", "workload/forward/64 B, seed 2",
+    ]  # fmt: skip
+    md5 = expansion.cells["operator/md5/64"]
+    assert isinstance(md5.what, Use) and (md5.name, md5.what.message_bytes, md5.what.engine) == ("md5", 64, "portable")
+    two = expansion.cells["application/files/two.bin"].what
+    assert two == Application("files", (("corpus", files.inputs["corpus"].files[1]),))
+    packets = expansion.cells["application/packets/one.bin"]
+    assert packets.operators == ("lpm", "md5") and packets.point == "application/packets"
+    seeds = [cell.what for cell in expansion.cells.values() if cell.kind == "workload"]
+    assert seeds == [Workload("forward", frames=3200, seed=1), Workload("forward", frames=3200, seed=2)]
+    # What cannot be had at 64 B is traced at the nearest size, and that is said.
+    assert any("tcp_segment at 64 B: its messages have from 1480 to 65475 B; it is traced at 1480 B" in line for line in expansion.left_out)
+
+
+def test_engines_are_the_reference_those_named_or_all(tmp_path: Path) -> None:
+    def engines(text: str) -> list[tuple[str, str]]:
+        found, _ = expanded(tmp_path, text)
+        return [(cell.name, cell.engine) for cell in found.cells.values()]
+
+    only = HEAD + "target: model:neoverse-n1\napplications: none\nworkloads: none\n"
+    assert engines(only + "operators: all\n") == [("lpm", "portable"), ("md5", "portable"), ("tcp_segment", "portable")]
+    assert engines(only + "engines: openssl\n") == [("md5", "openssl")]
+    assert engines(only + "operators: [lpm/patricia, md5]\n") == [("lpm/patricia", "patricia"), ("md5", "portable")]
+    every = engines(only + "engines: all\noperators: [lpm, md5]\n")
+    assert every == [("lpm/portable", "portable"), ("lpm/patricia", "patricia"), ("md5/portable", "portable"), ("md5/openssl", "openssl")]
+    found, _ = expanded(tmp_path, only + "engines: all\n")
+    assert "lpm, dpdk-lpm: cannot be traced: librte_lpm.so: not found" in found.left_out
+
+
+def test_an_operator_that_takes_long_has_messages_of_its_own(tmp_path: Path) -> None:
+    text = HEAD + "target: model:neoverse-n1\noperators: [lpm, md5]\napplications: none\nworkloads: none\nburst: 32\noperator_messages: {md5: 8}\n"
+    uses = [cell.what for cell in expanded(tmp_path, text)[0].cells.values()]
+    assert [(use.operator, use.messages, use.burst) for use in uses if isinstance(use, Use)] == [("lpm", 2000, 32), ("md5", 8, 2)]
+
+
+def test_what_all_stands_for_and_cannot_be_traced_is_left_out_and_what_is_named_fails(tmp_path: Path) -> None:
+    text = PLAN.replace("[files, packets]", "all").replace("capture: [ONE]", "corpus: [TWO]").replace("corpus: [ONE, TWO], ", "")
+    found, _ = expanded(tmp_path, text)
+    assert any(line.startswith("application/packets: cannot be traced: there is no default capture") for line in found.left_out)
+    assert "application/broken: cannot be traced: libpcre2-8.so: not found" in found.left_out and not found.unavailable
+    found, _ = expanded(tmp_path, text.replace("applications: all", "applications: [packets, broken]"))
+    assert list(found.unavailable) == ["application/packets", "application/broken"]
+    named, _ = expanded(tmp_path, PLAN.replace("[forward]", "[{name: flow-table, engines: {lookup: dpdk}}]"))
+    assert named.unavailable == {"workload/flow-table": "dpdk: librte_hash.so: not found"}
+
+
+def test_inputs_are_limited_unless_all_is_simulated(tmp_path: Path) -> None:
+    text = PLAN.replace("exact: true", "exact: false\nlimit: 64KiB\nphases: 7\ninputs_each: 1\nsample: {share: 50%}\nburst: 4")
+    found, _ = expanded(tmp_path, text)
+    files = found.cells["application/files/one.bin"]
+    assert isinstance(files.what, Application) and files.what.limit_bytes == 65536
+    assert "application/files/two.bin" not in found.cells and "application/files: 1 more files of input corpus: raise inputs_each" in found.left_out
+    assert extent_of(files, plan_of(text)) == {"phase_instructions": 1000, "instructions": 7000}
+    assert extent_of(found.cells["operator/lpm"], plan_of(text)) == {"warm_up_messages": 0, "messages": 8}
+    exact = text.replace("exact: false", "exact: true")
+    assert extent_of(expanded(tmp_path, exact)[0].cells["application/files/one.bin"], plan_of(exact)) == {"phase_instructions": 1000}
+    whole = expanded(tmp_path, exact)[0].cells["application/files/one.bin"].what
+    assert isinstance(whole, Application) and whole.limit_bytes == 0
+    own = expanded(tmp_path, text.replace("[files, packets]", "[{name: files, limit: 1KiB}]"))[0].cells["application/files/one.bin"].what
+    assert isinstance(own, Application) and own.limit_bytes == 1024
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("operators: [md6]", "p.yaml:2: operators.0: unknown operator 'md6'; did you mean 'md5'?"),
+        ("operators: [md5/opnssl]", "operator md5 has no engine 'opnssl'; did you mean 'openssl'?"),
+        ("engines: opnssl", "p.yaml:2: engines.0: no operator has an engine 'opnssl'; did you mean 'openssl'?"),
+        ("operator_messages: {md: 3}", "unknown operator 'md'; did you mean 'md5'?"),
+        ("applications: [packet]", "p.yaml:2: applications.0: unknown application 'packet'; did you mean 'packets'?"),
+        ("applications: [{name: files, params: {sped: fast}}]", "application files has no parameter 'sped'; did you mean 'speed'?"),
+        ("workloads: [forwrad]", "unknown workload 'forwrad'; did you mean 'forward'?"),
+        ("workloads: [{name: flow-table, engines: {lokup: dpdk}}]", "workload flow-table has no stage 'lokup'; did you mean 'lookup'?"),
+        ("workloads: [{name: flow-table, engines: {lookup: dpkd}}]", "stage lookup has no engine 'dpkd'; did you mean 'dpdk'?"),
+        ("target: model:neoverse-n2", "there is no processor model 'neoverse-n2'; did you mean 'neoverse-n1'?"),
+        ("target: bluefield", "'bluefield' is no model of a processor, and not local"),
+        ("target: [model:neoverse-n1, local]", "a run is of one processor"),
+        ("frame_sizes: [64B, imix]", "imix is a mixture, and an operator is one point at one size"),
+        ("operators: [md5, {operator: lpm, name: md5}]", "two are called 'md5'"),
+        ("applications: [files, files]", "'files' stands there twice"),
+        ("phase: 0", "the number of instructions must lie between 1 and 1000000000, not 0"),
+        ("aplications: all", "unknown key 'aplications'; did you mean 'applications'?"),
+        ("applications: []", "an empty list measures nothing"),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_place(text: str, said: str) -> None:
+    found = problems(HEAD + text + "\n")
+    assert any(said in line for line in found), found
+
+
+@pytest.mark.parametrize("name", ["quick", "full"])
+def test_built_in_plans_are_read_back_as_they_are(name: str) -> None:
+    plan, _ = read_plan(plan_path("coverage", name))
+    assert isinstance(plan, Plan) and parse_plan(plan_text(plan), "again")[0] == plan
+    assert (plan.operators, plan.applications, plan.workloads) == ("all", "all", "all")
+    assert plan_names("coverage") == ["quick", "full"]
+
+
+def test_a_catalog_without_applications_leaves_them_out(tmp_path: Path) -> None:
+    from dpubench.plans.load import Where
+    from dpubench.studies.coverage.expand import Catalogs, expand
+
+    plan = plan_of(HEAD + "target: model:neoverse-n1\noperators: [lpm]\n")
+    found, _ = expand(plan, Catalogs(catalogs().operators, missing=("all applications: there is no program",)), Where("p"))
+    assert list(found.cells) == ["operator/lpm"] and found.left_out == ["all applications: there is no program"]

@@ -1,0 +1,227 @@
+"""Text, export, comparison and report of study ``coverage``: numbers are the points', what is missing says why, all say that it is modelled."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from coverage_fixtures import PLAN, crashing, run_of
+from dpubench.cores.characteristics import CHARACTERISTICS
+from dpubench.errors import UserError
+from dpubench.results import warnings
+from dpubench.results.model import Failure, Interval
+from dpubench.studies.coverage import export, report, tell, text, wording
+from dpubench.studies.coverage.compare import compare, compared
+from dpubench.studies.coverage.model import InputSummary, RunSummary
+from dpubench.studies.coverage.report import model
+from dpubench.studies.coverage.report.page import Page
+from dpubench.studies.coverage.study import STUDY
+from test_report import EVIL, Elements
+
+LABEL = "modelled, general-purpose cores only, no accelerators"
+
+
+@pytest.fixture(scope="module")
+def whole_run(tmp_path_factory: pytest.TempPathFactory) -> RunSummary:
+    return run_of(tmp_path_factory.mktemp("whole"), name="whole")
+
+
+@pytest.fixture(scope="module")
+def broken_run(tmp_path_factory: pytest.TempPathFactory) -> RunSummary:
+    return run_of(tmp_path_factory.mktemp("broken"), script=crashing, name="broken")
+
+
+@pytest.fixture(scope="module")
+def sampled_run(tmp_path_factory: pytest.TempPathFactory) -> RunSummary:
+    return run_of(tmp_path_factory.mktemp("sampled"), PLAN.replace("exact: true", "exact: false\nphases: 3"), name="sampled")
+
+
+@pytest.fixture(scope="module")
+def operators_run(tmp_path_factory: pytest.TempPathFactory) -> RunSummary:
+    return run_of(tmp_path_factory.mktemp("o"), PLAN.replace("[files, packets]", "none").replace("[forward]", "none"), name="operators")
+
+
+def page_of(*runs: RunSummary, baseline: str | None = None) -> Page:
+    return model.build(list(runs), warnings.advice, baseline)
+
+
+def html(*runs: RunSummary) -> str:
+    return report.render(page_of(*runs))
+
+
+def evil(run: RunSummary) -> RunSummary:
+    """A copy whose every text tries to become markup."""
+    ids = {p.id: f"{p.id}{EVIL}" for p in run.points}
+    points = [
+        replace(
+            p, id=ids[p.id], name=EVIL, operators=[EVIL], engine=EVIL, params={EVIL: EVIL}, model=EVIL, origin=EVIL, labels=[EVIL],
+            inputs=[InputSummary(EVIL, EVIL, failure=EVIL)],
+        )
+        for p in run.points
+    ]  # fmt: skip
+    assert run.space is not None
+    space = replace(
+        run.space, names={ids[k]: EVIL for k in run.space.names},
+        scores={ids[k]: v for k, v in run.space.scores.items()}, phase_scores={ids[k]: v for k, v in run.space.phase_scores.items()},
+        covered=[replace(c, point=ids[c.point]) for c in run.space.covered], single_inputs=[EVIL],
+        compositions=[
+            replace(c, application=ids[c.application], weights={ids[k]: w for k, w in c.weights.items()}, missing=[EVIL])
+            for c in run.space.compositions
+        ],
+        left_out=[replace(e, operator=EVIL) for e in run.space.left_out],
+    )  # fmt: skip
+    threes, fives = [(EVIL,) * 3], [(EVIL,) * 5]
+    models = [replace(m, name=EVIL, title=EVIL, limits=[EVIL], labels=[EVIL], sources=threes, assumed=threes, comparisons=fives) for m in run.models]
+    return replace(
+        run, name=EVIL, path=EVIL, plan=EVIL, status=EVIL, command=EVIL, label=EVIL, target=EVIL, machine={"cpu": EVIL, EVIL: EVIL},
+        build_info={"revision": EVIL}, inputs={EVIL: {"name": EVIL, "sha256": EVIL}}, models=models, points=points, space=space,
+        failures=[Failure(EVIL, EVIL, EVIL, EVIL)], left_out=[EVIL], labels=[EVIL],
+    )  # fmt: skip
+
+
+# --------------------------------------------------------------------------- the page
+
+
+def test_the_answer_comes_first_with_its_interval(whole_run: RunSummary) -> None:
+    assert whole_run.space is not None and whole_run.space.share is not None
+    share = wording.share_text(whole_run.space.share)
+    assert "[" in share
+    page = html(whole_run)
+    answer = page.index(f"3 operators cover {share} of the phases of 2 applications")
+    assert answer < page.index("<main>")
+    assert "Least of packets" in page[answer : page.index("<main>")] and "outside by" in page[answer : page.index("<main>")]
+
+
+def test_data_of_figures_are_the_points_numbers(whole_run: RunSummary) -> None:
+    (data,) = page_of(whole_run).data["runs"]
+    points = {p.id: p for p in whole_run.points}
+    for shown in data["points"]:
+        of = points[shown["id"]].characteristics
+        assert shown["values"] == [model.number(of[name]) for name in CHARACTERISTICS]
+    assert [key for key, _, _ in data["characteristics"]] == list(CHARACTERISTICS)
+    for i, name in enumerate(CHARACTERISTICS):
+        values = [p.characteristics[name] or 0 for p in whole_run.points]
+        assert data["largest"][i] >= float(f"{max(values):.6g}")
+    space = whole_run.space
+    assert space is not None
+    assert data["scores"] == {k: [model.number(v) for v in row] for k, row in space.scores.items()}
+    assert [row[0] for row in data["components"]] == [model.number(c.variance) for c in space.components]
+    assert {c["id"]: dict(c["weights"]) for c in data["composed"]}["application/files"] == {"md5": 1.0}
+
+
+@pytest.mark.parametrize("name", ["whole_run", "broken_run", "sampled_run", "operators_run"])
+def test_a_page_says_that_it_is_modelled_at_every_figure_and_table(name: str, request: pytest.FixtureRequest) -> None:
+    run: RunSummary = request.getfixturevalue(name)
+    page = html(run)
+    assert "Nothing here was measured" in page
+    assert page.count(LABEL) >= 1 + page.count('<figure class="plot')
+    for point in run.points:
+        if point.failure:
+            assert point.failure in page
+    elements = Elements(page)
+    assert elements is not None
+
+
+def test_text_from_a_run_is_never_markup(whole_run: RunSummary) -> None:
+    run = evil(whole_run)
+    page = html(run)
+    assert EVIL not in page
+    assert EVIL in text.show([run])  # a terminal shows it as it is
+
+
+def test_several_runs_stand_one_below_the_other(whole_run: RunSummary, broken_run: RunSummary) -> None:
+    page = page_of(whole_run, broken_run, baseline="broken")
+    assert [r.name for r in page.all_runs] == ["broken", "whole"]
+    assert html(whole_run, broken_run).count('data-figure="radars"') == 2
+    with pytest.raises(ValueError, match="baseline 'none' is not among the runs"):
+        page_of(whole_run, baseline="none")
+    with pytest.raises(ValueError, match="needs at least one run"):
+        page_of()
+
+
+def test_a_run_of_operators_alone_says_that_it_covers_nothing(operators_run: RunSummary) -> None:
+    page = html(operators_run)
+    assert "no whole program was traced" in page and "No whole program is in this run." in page
+    assert operators_run.space is not None and operators_run.space.share is None
+
+
+# --------------------------------------------------------------------------- terminal
+
+
+def test_text_has_every_point_and_what_is_covered(whole_run: RunSummary, broken_run: RunSummary) -> None:
+    shown = text.show([whole_run])
+    for expected in (
+        "3 operators cover",
+        "Phases of 1,000 instructions inside",
+        "Without one operator",
+        "packets: ",
+        "Principal components explain",
+        LABEL,
+    ):
+        assert expected in shown
+    assert "the same of every point: instruction-TLB misses, data-TLB misses" in shown
+    broken = text.show([broken_run])
+    assert "no trace: it crashed" in broken and "two.bin: no trace: it crashed" in broken
+
+
+def test_the_summary_is_short(whole_run: RunSummary, tmp_path: Path) -> None:
+    lines = tell.summary(whole_run, {"failures": []}, tmp_path, tmp_path / "report.html")
+    assert len("\n".join(lines).splitlines()) <= 20 and any(line.startswith("3 operators cover") for line in lines)
+
+
+# --------------------------------------------------------------------------- export and comparison
+
+
+def test_csv_json_parquet_and_latex_hold_the_same_points(whole_run: RunSummary, tmp_path: Path) -> None:
+    rows = list(csv.DictReader(io.StringIO(export.to_csv([whole_run]))))
+    assert [row["id"] for row in rows] == [p.id for p in whole_run.points]
+    for row, point in zip(rows, whole_run.points, strict=True):
+        assert row["labels"] == LABEL and row["origin"] == "modelled, of neoverse-n1"
+        for name in CHARACTERISTICS:
+            value = point.characteristics[name]
+            assert value is not None and float(row[name]) == pytest.approx(value)
+    packets = next(row for row in rows if row["name"] == "packets")
+    assert packets["phases"] == "4" and "operator" not in packets["composition"] and float(packets["component_1"])
+    content = json.loads(export.to_json([whole_run]))
+    assert content["schema"] == export.SCHEMA and content["runs"][0]["space"]["characteristics"] == list(CHARACTERISTICS)
+    export.to_parquet([whole_run], tmp_path / "p.parquet")
+    table = pq.read_table(tmp_path / "p.parquet")
+    assert table.num_rows == len(rows) and table.schema.field("phases").type == "int64"
+    latex = export.to_latex([whole_run])
+    assert latex.count(r"\begin{tabular}") == 2 and LABEL in latex
+
+
+def test_anonymous_exports_name_no_machine(whole_run: RunSummary) -> None:
+    run = replace(whole_run, machine={"host": "secret-host", "cpu": "a CPU"}, command="dpubench on secret-host")
+    (copy,) = export.anonymous([run])
+    assert "secret-host" not in export.to_json([copy]) and copy.models == run.models and copy.path == ""
+
+
+def test_runs_are_compared_characteristic_by_characteristic(whole_run: RunSummary, broken_run: RunSummary) -> None:
+    (part,) = compared([whole_run], [whole_run], 0.03, None)
+    assert {row.verdict for row in part.rows} == {"same"} and len(part.rows) == 7 * len(whole_run.points)
+    rows = compare(whole_run.points, broken_run.points, 0.03)
+    lost = next(row for row in rows if row.old == "operator/md5")
+    assert (lost.verdict, lost.reason) == ("not comparable", "new: no trace: it crashed")
+    quick = [replace(p, ipc=Interval((p.ipc.value if p.ipc else 1) * 2, math.nan, math.nan)) for p in whole_run.points]
+    found = {row.configuration: row for row in compare(whole_run.points, quick, 0.03)}
+    assert found["operator/lpm ipc"].verdict == "faster"
+    less = [replace(p, characteristics={**p.characteristics, "branch_share": 0.0}) for p in whole_run.points]
+    other = {row.configuration: row for row in compare(whole_run.points, less, 0.03)}["operator/lpm branch_share"]
+    assert (other.verdict, other.reason) == ("not comparable", "less now")
+    with pytest.raises(UserError, match="name a second run"):
+        compared([whole_run], None, 0.03, None)
+
+
+def test_points_of_one_operator_can_be_shown(whole_run: RunSummary) -> None:
+    (only,) = STUDY.only([whole_run], ["md5"])
+    assert [p.id for p in only.points] == ["operator/md5", "application/files", "application/packets"]
+    assert "md5" in text.show([only]) and report.render(page_of(only))
+    with pytest.raises(UserError, match="--operator md6: the run has no such operator; did you mean 'md5'"):
+        STUDY.only([whole_run], ["md6"])
