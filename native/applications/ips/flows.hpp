@@ -19,7 +19,7 @@ namespace dpubench::applications {
 struct Endpoint {
   std::array<std::uint8_t, 16> address{};  ///< IPv4 in the first four bytes
   std::uint16_t port = 0;
-  auto operator<=>(const Endpoint&) const = default;
+  auto operator<=>(const Endpoint&) const = default;  // NOLINT(modernize-use-nullptr): the compiler writes it
 };
 
 struct ConnectionKey {
@@ -27,7 +27,7 @@ struct ConnectionKey {
   Endpoint high;
   std::uint8_t version = 4;
   std::uint8_t protocol = 0;
-  auto operator<=>(const ConnectionKey&) const = default;
+  auto operator<=>(const ConnectionKey&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 struct HashConnection {
