@@ -121,6 +121,20 @@ INSTANTIATE_TEST_SUITE_P(Table, Drives,
                                          Case{"AllOfALargeRing", 1024, 256, {1000, 256}, 256}),
                          [](const auto& test) { return std::string(test.param.name); });
 
+TEST(Buffers, InputsOfOneSizeAreARing) {
+  Work work;
+  work.items = items(16);
+  BufferSet buffers(work, 16, kBurst, 0);
+  const auto ring = buffers.input_ring();
+  ASSERT_TRUE(ring);
+  EXPECT_EQ(ring->count, buffers.size());
+  for (std::size_t i = 0; i < buffers.size(); ++i) {
+    EXPECT_EQ(buffers.bursts()[i / kBurst].in[i % kBurst], ring->first + i * ring->stride_bytes);
+  }
+  work.items[3].in.resize(work.items[3].in.size() + 64);
+  EXPECT_FALSE(BufferSet(work, 16, kBurst, 0).input_ring());
+}
+
 TEST(Driver, SynchronousLanesHaveOneBurstUnderWay) {
   Work work;
   work.items = items(16);
