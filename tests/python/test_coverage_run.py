@@ -230,13 +230,13 @@ def test_operators_are_measured_with_what_the_machine_counts(tmp_path: Path, mon
     groups = ({"instructions": time, "cycles": faults, "branches": none}, dict.fromkeys(names, none))
     monkeypatch.setattr(hardware, "GROUPS", groups)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    assert run(tmp_path, "study: coverage\ntarget: local\noperators: [md5]\nmessages: 20000\ntraced_bytes: 8MiB\n") == 0
+    assert run(tmp_path, "study: coverage\ntarget: local\noperators: [md5]\nmessages: 2000000\ntraced_bytes: 128MiB\n") == 0
     record = RunDirectory(tmp_path / "r").record()
     assert not schemas.fault("run", record) and record["models"] == {} and record["target_info"] == {"spec": "local", "label": ""}
     assert any(line.startswith("whole programs: a counter cannot tell") for line in record["left_out"])
     (analysed,) = summaries(tmp_path / "r")
     (point,) = analysed.points
-    assert (point.origin, point.labels) == ("measured", [measure.LABEL]) and point.instructions > 100_000  # ns for twenty thousand digests
+    assert (point.origin, point.labels) == ("measured", [measure.LABEL]) and point.instructions > 10_000_000  # ns for two million digests
     assert all(value is None for name, value in point.characteristics.items() if name != "ipc")
     shown = text.show([analysed])
     assert "not counted" in shown and "of 1 measurement" in shown and "modelled" not in shown
@@ -265,6 +265,7 @@ def test_a_scripted_space_follows_from_its_simulations(tmp_path: Path) -> None:
     packets = covered["application/packets"]
     assert (packets.inside, packets.phases) == (2, 4)
     assert [(o.cost, o.above, o.phases) for o in packets.outside] == [("cycles", True, 2)]
+    assert (packets.near, covered["application/files"].near) == (2, 6) and space.near_share == 0.75
     assert packets.median_distance == packets.largest_distance > 1 and not packets.whole_inside
     assert space.share is not None and space.share.value == 0.75 and space.workload_share is not None and space.workload_share.value == 0.75
     assert space.single_inputs == ["application/packets"]

@@ -29,6 +29,8 @@ from dpubench.studies.coverage.model import Component, Composition, Counted, Cov
 
 #: Phases of a whole program that a figure shows at most, spread evenly over it.
 SHOWN_PHASES: Final = 300
+#: Phases so far from the hull, in standard deviations, are told apart from those farther away.
+NEAR: Final = 1.0
 #: Components whose coordinates are kept.
 _SHOWN_COMPONENTS: Final = 3
 #: A share of the variance below this is rounding.
@@ -56,6 +58,8 @@ def analysed(points: Sequence[PointSummary], counted: Mapping[str, Counted], see
         if any(len(rows) for rows in phases[point.id])
     ]
     shares = _shares(wholes, covered, held, seed)
+    kinds = {point.id: point.kind for point in wholes}
+    applications = [entry for entry in covered if kinds[entry.point] == "application"]
     return Space(
         {point.id: point.name for point in [*operators, *wholes]},
         len({point.operators[0] for point in operators}),
@@ -69,7 +73,9 @@ def analysed(points: Sequence[PointSummary], counted: Mapping[str, Counted], see
         {point.id: row[:_SHOWN_COMPONENTS].tolist() for point, row in zip([*operators, *wholes], scores.scores, strict=True)},
         {point.id: _thinned(vectors.phases(counted[point.id]) - centre, scores.axes) for point in wholes},
         [_composition(point, operators, vectors, counted) for point in wholes if point.operators],
-        covered, shares["application"], shares["workload"], [p.id for p in wholes if p.kind == "application" and len(phases[p.id]) == 1],
+        covered, shares["application"],
+        float(np.mean([c.near / c.phases for c in applications])) if applications else None, shares["workload"],
+        [p.id for p in wholes if p.kind == "application" and len(phases[p.id]) == 1],
         _left_out(operators, wholes, hull, phases, held),
     )  # fmt: skip
 
@@ -120,13 +126,14 @@ def _covered(
     together, inside = np.vstack(phases), np.concatenate(held)
     beyond = [space.nearest(hull, phase) for phase in together[~inside]]
     distances = [off.distance for off in beyond]
+    near = int(inside.sum()) + sum(distance <= NEAR for distance in distances)
     leading: Counter[tuple[str, bool]] = Counter()
     for off in beyond:
         farthest = int(np.abs(off.beyond).argmax())
         leading[(vectors.kept_costs[farthest], bool(off.beyond[farthest] > 0))] += 1
     whole = space.nearest(hull, vectors.costs([counted.counts])[0])
     return Covered(
-        point.id, len(together), int(inside.sum()), Interval(float(inside.mean()), math.nan, math.nan), whole.distance <= space.TOLERANCE,
+        point.id, len(together), int(inside.sum()), Interval(float(inside.mean()), math.nan, math.nan), near, whole.distance <= space.TOLERANCE,
         whole.distance, float(np.median(distances)) if distances else math.nan, max(distances, default=math.nan),
         [Outside(name, above, number) for (name, above), number in sorted(leading.items(), key=lambda kv: (-kv[1], kv[0]))],
     )  # fmt: skip
@@ -164,12 +171,19 @@ def _left_out(
     def share(flags: space.Bools) -> float:
         return float(np.mean([part.mean() for part in np.split(flags, ends)]))
 
+    off = [space.nearest(hull, phase) for phase in together]
+    near = np.array([entry.distance <= NEAR for entry in off])
     found = []
     for owner, now in space.leave_one_out(hull, owners, together, inside).items():
         mine = np.array([other == owner for other in owners])
+        still = near.copy()
+        for i in np.flatnonzero(near):
+            # Whose nearest mixture has nothing of it is as near without it.
+            if off[i].weights[mine].sum() > 0:
+                still[i] = space.nearest(hull[~mine], together[i]).distance <= NEAR
         in_hull = bool(space.inside(hull[~mine], hull[mine]).all())
-        found.append(LeftOut(owner, share(now), share(now) - share(inside), in_hull))
-    return sorted(found, key=lambda entry: (entry.change, entry.operator))
+        found.append(LeftOut(owner, share(now), share(now) - share(inside), share(still) - share(near), in_hull))
+    return sorted(found, key=lambda entry: (entry.change, entry.near_change, entry.operator))
 
 
 def _thinned(centred: Floats, axes: Floats) -> list[list[float]]:

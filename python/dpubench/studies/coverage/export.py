@@ -27,7 +27,7 @@ SCHEMA: Final = "dpubench.coverage-export/1"
 _COMPONENTS: Final = 3
 _TEXT: Final = ("run", "id", "kind", "name", "operators", "engine", "params", "model", "origin", "labels", "composition", "outside_by", "failure")
 _BOOLEANS: Final = ("sampled", "cached")
-_COUNTS: Final = ("message_bytes", "instructions", "inputs", "phases", "phases_inside")
+_COUNTS: Final = ("message_bytes", "instructions", "inputs", "phases", "phases_inside", "phases_near")
 
 
 def record(point: PointSummary, space: Space | None) -> dict[str, Any]:
@@ -45,7 +45,11 @@ def record(point: PointSummary, space: Space | None) -> dict[str, Any]:
     row |= {f"component_{i + 1}": scores[i] if i < len(scores) else None for i in range(_COMPONENTS)}
     covered = next((c for c in space.covered if c.point == point.id), None) if space is not None else None
     share = covered.share if covered is not None else None
-    row |= {"phases": covered.phases if covered else None, "phases_inside": covered.inside if covered else None}
+    row |= {
+        "phases": covered.phases if covered else None,
+        "phases_inside": covered.inside if covered else None,
+        "phases_near": covered.near if covered else None,
+    }
     row |= common.spread("share_inside", share)
     row |= {
         "median_distance_outside": shared.plain(covered.median_distance) if covered else None,

@@ -88,6 +88,7 @@ class Covered:
     phases: int
     inside: int
     share: Interval
+    near: int  #: phases inside or at most one standard deviation off
     whole_inside: bool  #: whether the program as a whole, all phases together, is a mixture of operators
     whole_distance: float
     median_distance: float  #: of the phases outside, in standard deviations; ``nan`` where there is none
@@ -102,6 +103,7 @@ class LeftOut:
     operator: str
     share: float  #: of all applications
     change: float  #: to the share with all operators
+    near_change: float  #: the same of phases inside or at most one standard deviation off
     in_hull: bool  #: whether the others' hull holds this operator
 
 
@@ -130,6 +132,7 @@ class Space:
     compositions: list[Composition]
     covered: list[Covered]
     share: Interval | None  #: of application phases inside; None without applications
+    near_share: float | None  #: of applications' phases inside or at most one standard deviation off; they weigh alike
     workload_share: Interval | None
     single_inputs: list[str]  #: applications with one input only: they add nothing to the interval
     left_out: list[LeftOut]

@@ -96,19 +96,23 @@ def _space(run: RunSummary, space: Space) -> list[str]:
     names = space.names
     rows = [
         (
-            names[c.point], f"{c.inside} of {c.phases}", wording.share_text(c.share), wording.distance_text(c.median_distance),
-            wording.distance_text(c.largest_distance), wording.reason_text(c),
+            names[c.point], f"{c.inside} of {c.phases}", wording.share_text(c.share), f"{100 * c.near / c.phases:.3g} %",
+            wording.distance_text(c.median_distance), wording.distance_text(c.largest_distance), wording.reason_text(c),
         )
         for c in space.covered
     ]  # fmt: skip
     lines = []
     if rows:
-        header = ["", "phases inside", "share", "median off", "most off", "outside by"]
+        header = ["", "phases inside", "share", "within 1", "median off", "most off", "outside by"]
         lines += ["", f"Phases of {run.phase_instructions:,} instructions inside the operators' hull; off in standard deviations"]
-        lines += [table(header, rows, [False, True, True, True, True, False])]
+        lines += [table(header, rows, [False, True, True, True, True, True, False])]
     if space.left_out:
-        shown = ", ".join(f"{e.operator} {100 * e.change:+.3g}" for e in space.left_out if e.change)
-        lines += ["", f"Without one operator the share changes by (percentage points): {shown or 'nothing, whichever it is'}"]
+        for what, changes in (
+            ("inside", [(e.operator, e.change) for e in space.left_out]),
+            ("inside or at most one standard deviation off", [(e.operator, e.near_change) for e in space.left_out]),
+        ):
+            shown = ", ".join(f"{operator} {100 * change:+.3g}" for operator, change in sorted(changes, key=lambda kv: kv[1]) if change)
+            lines += ["", f"Without one operator the share {what} changes by (percentage points): {shown or 'nothing, whichever it is'}"]
     if space.compositions:
         lines += [
             "",

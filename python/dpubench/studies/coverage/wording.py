@@ -77,6 +77,8 @@ def answer(run: RunSummary) -> list[str]:
         phases = count(sum(c.phases for c in own), "phase")
         set_of = f"{count(number, 'operator')} {'covers' if number == 1 else 'cover'}"
         lines.append(f"{set_of} {share_text(share)} of the phases of {count(len(own), kind)} ({phases}{interval})")
+        if kind == "application" and run.space.near_share is not None:
+            lines[-1] += f"; {100 * run.space.near_share:.3g} % are inside or at most one standard deviation off"
         worst = min(own, key=lambda c: (c.share.value, -c.median_distance))
         if worst.share.value < 1:
             lines.append(f"least of {run.space.names[worst.point]}: {share_text(worst.share)}; outside by {reason_text(worst)}")

@@ -72,12 +72,12 @@
   function names(run, th, ranges, room, size) {
     const of = colors(run, th), taken = [], found = [];
     const marks = there(run).filter((p) => run.scores[p.id]).map((p) => ({ p, x: ((run.scores[p.id][0] - ranges.x[0]) / (ranges.x[1] - ranges.x[0])) * room.w, y: ((run.scores[p.id][1] - ranges.y[0]) / (ranges.y[1] - ranges.y[0])) * room.h }));
-    for (const m of marks) taken.push([m.x - 6, m.y - 6, m.x + 6, m.y + 6]);
+    const covers = (b, t) => b[0] < t[2] && t[0] < b[2] && b[1] < t[3] && t[1] < b[3], spots = marks.map((m) => [m.x - 6, m.y - 6, m.x + 6, m.y + 6]);
     for (const { p, x, y } of [...marks].sort((a, b) => (a.p.kind === "operator") - (b.p.kind === "operator"))) {
       const w = p.name.length * size * 0.56, tall = size + 1;
       for (const [dx, dy, anchor] of [[9, 0, "left"], [-9, 0, "right"], [0, 12, "center"], [0, -12, "center"]]) {
         const left = anchor === "left" ? x + dx : anchor === "right" ? x + dx - w : x - w / 2, b = [left, y + dy - tall / 2, left + w, y + dy + tall / 2];
-        if (b[0] < 0 || b[2] > room.w || b[1] < 0 || b[3] > room.h || taken.some((t) => b[0] < t[2] && t[0] < b[2] && b[1] < t[3] && t[1] < b[3])) continue;
+        if (b[0] < 0 || b[2] > room.w || b[1] < 0 || b[3] > room.h || taken.some((t) => covers(b, t)) || (p.kind === "operator" && spots.some((t) => covers(b, t)))) continue;
         taken.push(b);
         found.push({ x: run.scores[p.id][0], y: run.scores[p.id][1], xshift: dx, yshift: dy, xanchor: anchor, yanchor: "middle", showarrow: false, text: plain(p.name), font: { size, color: p.kind === "operator" ? th.soft : of.get(p.id) } });
         break;
