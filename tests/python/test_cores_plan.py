@@ -107,6 +107,8 @@ def test_options_of_other_studies_are_refused_and_its_own_are_there(bench: Bench
     assert done.returncode == 2 and "--exact: study 'operators' has no such option" in done.stderr
     done = bench("run", "cores", "--threads", "2")
     assert done.returncode == 2 and "--threads: study 'cores' has no such option; it has --operator, --size, --exact, --dask" in done.stderr
+    done = bench("run", "cores", "--rounds", "3")
+    assert done.returncode == 2 and "--rounds: study 'cores' has no such option" in done.stderr  # nothing is measured
 
 
 def test_an_operator_cannot_take_the_place_of_kernels_that_sweeps_name() -> None:

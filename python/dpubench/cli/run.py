@@ -119,6 +119,8 @@ def _plan(
     words, options = base.words(), dict[str, str]()
     for key, (option, value) in common.items():
         if value not in ("", []):
+            if key not in study.plan_model.model_fields:
+                raise UserError(f"{option}: study '{study.name}' has no such option{_has(study)}")
             words[key], options[key] = value, option
     for option, value in given.items():
         if value in ("", []):

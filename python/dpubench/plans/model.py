@@ -62,9 +62,6 @@ class StudyPlan(Strict):
     summary: str = ""
     leaves_out: list[str] = Field(default_factory=list)  #: in words, repeated in every report
     precision: Share = 0.05
-    budget: Duration = 180.0
-    rounds: Rounds = Field(default_factory=Rounds)
-    silence: Duration = 120.0  #: a worker without an event for this long hangs
     seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = 1
     target: Annotated[list[Word], BeforeValidator(listed)] = Field(default=["local"])
     inputs: dict[str, Annotated[list[Word], BeforeValidator(listed)]] = Field(default_factory=dict)
@@ -79,3 +76,11 @@ class StudyPlan(Strict):
     def words(self) -> dict[str, Any]:
         """As a mapping that :func:`dpubench.plans.load.parse_plan` reads back to the same plan."""
         return self.model_dump(mode="json")
+
+
+class MeasuredPlan(StudyPlan):
+    """Keys that plans of measurements have beside them: measurements are repeated, take their time, and may hang."""
+
+    budget: Duration = 180.0
+    rounds: Rounds = Field(default_factory=Rounds)
+    silence: Duration = 120.0  #: a worker without an event for this long hangs

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from dpubench.plans import quantities as q
 from dpubench.plans.frames import Frame
-from dpubench.plans.model import Duration, Share, Strict, StudyPlan, Word, listed, word
+from dpubench.plans.model import Duration, MeasuredPlan, Share, Strict, Word, listed, word
 
 FLOOD: Final = "flood"
 RECORDED: Final = "recorded"
@@ -199,7 +199,7 @@ class Memory(Strict):
         return value
 
 
-class Plan(StudyPlan):
+class Plan(MeasuredPlan):
     """A declared experiment of study ``end-to-end``."""
 
     OPTIONS: ClassVar[Mapping[str, str]] = {"--workload": "workloads", "--engine": "engines", "--size": "frame_sizes", "--param": "params"}

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from dpubench.plans import quantities as q
-from dpubench.plans.model import Duration, Size, Strict, StudyPlan, Word, listed
+from dpubench.plans.model import Duration, MeasuredPlan, Size, Strict, Word, listed
 
 MAX_THREADS = 4096
 MAX_BURST = 256  #: items in a burst, see native/operators/lane.hpp
@@ -59,7 +59,7 @@ class Exclude(Strict):
     reason: str
 
 
-class Plan(StudyPlan):
+class Plan(MeasuredPlan):
     """A declared experiment of study ``operators``."""
 
     OPTIONS: ClassVar[Mapping[str, str]] = {
