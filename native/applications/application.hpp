@@ -55,6 +55,9 @@ struct Task {
 class Application {
  public:
   virtual ~Application() = default;
+  /// What comes to the program in a form of this suite's and not in its own, as a router's routes: read, and not traced.
+  /// @throws Error as run()
+  virtual void load(const Task& /*task*/) {}
   /// All that the program does: reads its inputs, builds its tables, works, and appends to `output`. Begins a message for each
   /// record (measure::next_message()). @throws Error on input that it cannot be used on
   virtual void run(const Task& task) = 0;

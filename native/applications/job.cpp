@@ -80,6 +80,7 @@ json run_application(const ApplicationJob& job, const ApplicationCatalog& catalo
   check_inputs(info, task);
   const std::unique_ptr<Application> application = module.make();
   phase.name = "inputs";
+  application->load(task);
   measure::open_region();
   application->run(task);
   measure::close_region();

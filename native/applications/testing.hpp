@@ -66,6 +66,7 @@ class OneRun {
     const ApplicationModule& module = catalog().find(name_);
     task_.params = complete(name_, module.info().parameters, task_.params);
     application_ = module.make();
+    application_->load(task_);
     application_->run(task_);
     application_->verify(task_);
     output_ = text_of(application_->output);

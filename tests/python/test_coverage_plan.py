@@ -80,6 +80,8 @@ def test_inputs_are_limited_unless_all_is_simulated(tmp_path: Path) -> None:
     assert isinstance(whole, Application) and whole.limit_bytes == 0
     own = expanded(tmp_path, text.replace("[files, packets]", "[{name: files, limit: 1KiB}]"))[0].cells["application/files/one.bin"].what
     assert isinstance(own, Application) and own.limit_bytes == 1024
+    own = expanded(tmp_path, text + "application_limits: {files: 2KiB}\n")[0].cells["application/files/one.bin"].what
+    assert isinstance(own, Application) and own.limit_bytes == 2048
 
 
 @pytest.mark.parametrize(
@@ -88,6 +90,7 @@ def test_inputs_are_limited_unless_all_is_simulated(tmp_path: Path) -> None:
         ("operators: [md6]", "p.yaml:2: operators.0: unknown operator 'md6'; did you mean 'md5'?"),
         ("operators: [md5/opnssl]", "operator md5 has no engine 'opnssl'; did you mean 'openssl'?"),
         ("engines: opnssl", "p.yaml:2: engines.0: no operator has an engine 'opnssl'; did you mean 'openssl'?"),
+        ("application_limits: {filter: 8MiB}", "unknown application 'filter'"),
         ("operator_messages: {md: 3}", "unknown operator 'md'; did you mean 'md5'?"),
         ("applications: [packet]", "p.yaml:2: applications.0: unknown application 'packet'; did you mean 'packets'?"),
         ("applications: [{name: files, params: {sped: fast}}]", "application files has no parameter 'sped'; did you mean 'speed'?"),

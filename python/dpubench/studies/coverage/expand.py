@@ -136,6 +136,10 @@ def check(plan: Plan, catalogs: Catalogs, where: Where) -> Iterator[Problem]:
     for name in plan.operator_messages:
         if name not in operators:
             yield where.problem(f"unknown operator '{name}'{nearest(name, operators)}", "operator_messages", name)
+    applications = [str(entry["name"]) for entry in catalogs.applications]
+    for name in plan.application_limits:
+        if applications and name not in applications:  # on target local there are none
+            yield where.problem(f"unknown application '{name}'{nearest(name, applications)}", "application_limits", name)
     yield from _check_wholes(plan.applications, catalogs.applications, "application", "applications", where)
     yield from _check_wholes(plan.workloads, catalogs.workloads, "workload", "workloads", where)
     if not isinstance(plan.workloads, str):
@@ -260,7 +264,8 @@ def _applications(plan: Plan, part: ApplicationPlan, entry: Entry, resolved: Res
     fed = next((kind for kind in FED if kind in kinds), None)
     around = [(kind, file) for kind in kinds if kind != fed for file in resolved.inputs[kind].files]
     files: Sequence[Path | None] = resolved.inputs[fed].files[: plan.inputs_each] if fed is not None else [None]
-    limit = part.limit if part.limit is not None else 0 if plan.exact or plan.limit == ALL else int(plan.limit)
+    asked = part.limit or plan.application_limits.get(part.name) or plan.limit
+    limit = 0 if asked == ALL or (plan.exact and part.limit is None) else int(asked)
     if fed is not None and (more := len(resolved.inputs[fed].files) - len(files)):
         expansion.left_out.append(f"application/{part.name}: {more} more files of input {fed}: raise inputs_each")
     for number, file in enumerate(files):

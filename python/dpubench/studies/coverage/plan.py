@@ -62,6 +62,7 @@ class Plan(SimulatedPlan):
     applications: Literal["all", "none"] | Applications = "all"
     workloads: Literal["all", "none"] | Workloads = "all"
     limit: Literal["all"] | Size = "all"  #: bytes of each of an application's inputs that are read
+    application_limits: dict[str, Size] = Field(default_factory=dict)  #: in place of ``limit``, by application: of those that do little with a byte
     inputs_each: Annotated[int, counted("inputs", MAX_INPUTS)] = 4  #: of an application: files of the kind that it reads one at a time
     frames: Messages = 3200  #: of a workload's traffic
     traffics: Annotated[int, counted("traffics", MAX_INPUTS)] = 3  #: inputs of a workload: its traffic is drawn so often, each time anew
