@@ -63,7 +63,7 @@ def all_whole(arm: ArmPrograms, scratch: Path, processes: int, stop: StopRequest
         for entry in whole.applications(arm)
     ]
     wanted += [
-        Workload(entry["name"], frames=128, files=tuple((k, files[k]) for k in sorted(read_by_default(entry) & {"rules"})))
+        Workload(entry["name"], frames=128, files=tuple((k, files[k]) for k in sorted(read_by_default(entry) & {"corpus", "rules"})))
         for entry in whole.workloads(arm)
     ]
     one, two = (dict(whole.trace_all(wanted, arm, cache=scratch / name, processes=processes, stop=stop)) for name in ("whole-one", "whole-two"))
