@@ -31,8 +31,9 @@ KINDS: Final = {
     "rules": "regular expressions, lines `id:/regex/flags` (one file), or one of the words `selective`, `crs`",
     "corpus": "files or directories from which messages are cut",
     "capture": "packets, pcap or pcapng (no default: traffic models)",
+    "domains": "host names, one a line (one file; no default)",
 }
-_ONE_FILE: Final = ("routes4", "routes6", "rules")
+_ONE_FILE: Final = ("routes4", "routes6", "rules", "domains")
 _RULE_WORDS: Final = ("selective", "crs")
 
 PYASN_TABLE: Final = "ipasn6_20151101.dat.gz"
@@ -326,12 +327,17 @@ def _capture() -> Input:
     raise _NoDefault("there is no default capture: give --input capture=FILE.pcap to measure on real packets instead of traffic models")
 
 
+def _domains() -> Input:
+    raise _NoDefault("there is no default list of host names: give --input domains=FILE")
+
+
 _DEFAULTS: Final[dict[str, Callable[[], Input]]] = {
     "routes4": lambda: _pyasn(4),
     "routes6": lambda: _pyasn(6),
     "rules": _selective,
     "corpus": _corpus,
     "capture": _capture,
+    "domains": _domains,
 }
 
 

@@ -56,6 +56,16 @@ def test_what_is_given_must_be_there_and_not_empty(tmp_path: Path) -> None:
         inputs.resolve(["rules"], {"rules": ["a", "b"]})
 
 
+def test_what_has_no_default_says_how_to_give_it(tmp_path: Path) -> None:
+    missing = inputs.resolve(["capture", "domains"], {}).missing
+    assert {kind: f"--input {kind}=FILE" in told.reason for kind, told in missing.items()} == {"capture": True, "domains": True}
+    names = tmp_path / "names.txt"
+    names.write_text("example.org\n")
+    assert inputs.resolve(["domains"], {"domains": [str(names)]}).inputs["domains"].files == (names,)
+    with pytest.raises(UserError, match="--input domains: given 2 times"):
+        inputs.resolve(["domains"], {"domains": [str(names), str(names)]})
+
+
 def test_operands_are_unescaped_joined_unique_and_without_macros() -> None:
     text = (
         'SecRule ARGS "@rx a\\"b\\\\\\\\c" \\\n    "id:1"\nSecRule ARGS "@rx %{tx.x}" "id:2"\n# SecRule ARGS "@rx comment" "id:3"\n'
