@@ -2,82 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from dpubench.studies import Part, Request, check_names
 from dpubench.studies.cores.plan import Plan
+from dpubench.studies.packaged import PackagedStudy
 
 if TYPE_CHECKING:
-    from dpubench.plans.load import Where
     from dpubench.plans.model import StudyPlan
-    from dpubench.results.store import RunDirectory
-    from dpubench.studies.cores.model import RunSummary
+    from dpubench.studies.cores.model import PointSummary
 
 
-class Cores:
-    """What modelled processors sustain. What is heavy to import is imported when it is used: `dpubench list` must not wait."""
+class Cores(PackagedStudy):
+    """What modelled processors sustain."""
 
     name = "cores"
     question = "which processor organisation sustains which line rate for a packet-processing kernel (modelled)"
     plan_model: type[StudyPlan] = Plan
-    run_options: frozenset[str] = frozenset()
 
-    def run(self, plan: StudyPlan, where: Where, request: Request) -> int:
-        from dpubench.studies.cores import carry
-
-        assert isinstance(plan, Plan)  # plans are read by the model of their study
-        return carry.run(plan, where, request)
-
-    def resume(self, found: RunDirectory, request: Request) -> int:
-        from dpubench.studies.cores import carry
-
-        return carry.resume(found, request)
-
-    def summaries(self, path: Path) -> list[RunSummary]:
-        from dpubench.studies.cores.summary import summaries
-
-        return summaries(path)
-
-    def only(self, runs: list[RunSummary], names: Sequence[str]) -> list[RunSummary]:
-        from dataclasses import replace
-
-        check_names(names, (name for found in runs for point in found.points for name in (point.kernel, *point.operators)), "operator")
-        return [
-            replace(found, points=[p for p in found.points if p.kernel in names or any(operator in names for operator in p.operators)])
-            for found in runs
-        ]
-
-    def show(self, runs: Sequence[RunSummary]) -> str:
-        from dpubench.studies.cores import text
-
-        return text.show(runs)
-
-    def export(self, runs: Sequence[RunSummary], form: Literal["csv", "json", "latex"]) -> str:
-        from dpubench.studies.cores import export
-
-        return {"csv": export.to_csv, "json": export.to_json, "latex": export.to_latex}[form](runs)
-
-    def to_parquet(self, runs: Sequence[RunSummary], path: Path) -> None:
-        from dpubench.studies.cores import export
-
-        export.to_parquet(runs, path)
-
-    def anonymous(self, runs: Sequence[RunSummary]) -> list[RunSummary]:
-        from dpubench.studies.cores import export
-
-        return export.anonymous(runs)
-
-    def compare(self, old: Sequence[RunSummary], new: Sequence[RunSummary] | None, effect: float, best: bool | None) -> list[Part]:
-        from dpubench.studies.cores.compare import compared
-
-        return compared(old, new, effect, best)
-
-    def write_report(self, runs: list[RunSummary], output: Path, baseline: str | None = None, pairing: str = "best") -> None:
-        from dpubench.studies.cores import report
-
-        report.write(runs, output, baseline)
+    def names_of(self, point: PointSummary) -> tuple[str, ...]:
+        return (point.kernel, *point.operators)
 
 
 STUDY = Cores()

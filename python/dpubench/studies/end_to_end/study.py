@@ -2,79 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from dpubench.studies import Part, Request, check_names
 from dpubench.studies.end_to_end.plan import Plan
+from dpubench.studies.packaged import PackagedStudy
 
 if TYPE_CHECKING:
-    from dpubench.plans.load import Where
     from dpubench.plans.model import StudyPlan
-    from dpubench.results.store import RunDirectory
-    from dpubench.studies.end_to_end.model import RunSummary
+    from dpubench.studies.end_to_end.model import PointSummary
 
 
-class EndToEnd:
-    """What a packet's whole way costs. What is heavy to import is imported when it is used: `dpubench list` must not wait."""
+class EndToEnd(PackagedStudy):
+    """What a packet's whole way costs."""
 
     name = "end-to-end"
     question = "what do whole applications gain: throughput, loss, server CPU and latency for each placement"
     plan_model: type[StudyPlan] = Plan
-    run_options: frozenset[str] = frozenset()
+    chosen_by = "workload"
 
-    def run(self, plan: StudyPlan, where: Where, request: Request) -> int:
-        from dpubench.studies.end_to_end import carry
-
-        assert isinstance(plan, Plan)  # plans are read by the model of their study
-        return carry.run(plan, where, request)
-
-    def resume(self, found: RunDirectory, request: Request) -> int:
-        from dpubench.studies.end_to_end import carry
-
-        return carry.resume(found, request)
-
-    def summaries(self, path: Path) -> list[RunSummary]:
-        from dpubench.studies.end_to_end.summary import summaries
-
-        return summaries(path)
-
-    def only(self, runs: list[RunSummary], names: Sequence[str]) -> list[RunSummary]:
-        from dataclasses import replace
-
-        check_names(names, (point.workload for found in runs for point in found.points), "workload")
-        return [replace(found, points=[point for point in found.points if point.workload in names]) for found in runs]
-
-    def show(self, runs: Sequence[RunSummary]) -> str:
-        from dpubench.studies.end_to_end import text
-
-        return text.show(runs)
-
-    def export(self, runs: Sequence[RunSummary], form: Literal["csv", "json", "latex"]) -> str:
-        from dpubench.studies.end_to_end import export
-
-        return {"csv": export.to_csv, "json": export.to_json, "latex": export.to_latex}[form](runs)
-
-    def to_parquet(self, runs: Sequence[RunSummary], path: Path) -> None:
-        from dpubench.studies.end_to_end import export
-
-        export.to_parquet(runs, path)
-
-    def anonymous(self, runs: Sequence[RunSummary]) -> list[RunSummary]:
-        from dpubench.studies.end_to_end import export
-
-        return export.anonymous(runs)
-
-    def compare(self, old: Sequence[RunSummary], new: Sequence[RunSummary] | None, effect: float, best: bool | None) -> list[Part]:
-        from dpubench.studies.end_to_end.compare import compared
-
-        return compared(old, new, effect, best)
-
-    def write_report(self, runs: list[RunSummary], output: Path, baseline: str | None = None, pairing: str = "best") -> None:
-        from dpubench.studies.end_to_end import report
-
-        report.write(runs, output, baseline)
+    def names_of(self, point: PointSummary) -> tuple[str, ...]:
+        return (point.workload,)
 
 
 STUDY = EndToEnd()

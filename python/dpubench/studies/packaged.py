@@ -1,0 +1,72 @@
+"""A study whose parts are modules of its own package: ``carry``, ``summary``, ``text``, ``export``, ``compare``, ``report``."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from dpubench.studies import Part, Request, check_names
+
+if TYPE_CHECKING:
+    from dpubench.plans.load import Where
+    from dpubench.plans.model import StudyPlan
+    from dpubench.results.store import RunDirectory
+
+
+class PackagedStudy:
+    """What :class:`dpubench.studies.Study` asks for, by those modules. Each is imported when it is used: `dpubench list` must not wait."""
+
+    name: str
+    question: str
+    plan_model: type[StudyPlan]
+    run_options: frozenset[str] = frozenset()
+    #: What a point is chosen by in commands that read runs: ``--operator``, ``--workload``.
+    chosen_by: ClassVar[str] = "operator"
+
+    def names_of(self, point: Any) -> Iterable[str]:
+        """What ``point`` may be chosen by."""
+        raise NotImplementedError
+
+    def _module(self, part: str) -> Any:
+        return importlib.import_module(f"{__package__}.{self.name.replace('-', '_')}.{part}")
+
+    def run(self, plan: StudyPlan, where: Where, request: Request) -> int:
+        assert isinstance(plan, self.plan_model)  # plans are read by the model of their study
+        status: int = self._module("carry").run(plan, where, request)
+        return status
+
+    def resume(self, found: RunDirectory, request: Request) -> int:
+        status: int = self._module("carry").resume(found, request)
+        return status
+
+    def summaries(self, path: Path) -> list[Any]:
+        found: list[Any] = self._module("summary").summaries(path)
+        return found
+
+    def only(self, runs: list[Any], names: Sequence[str]) -> list[Any]:
+        check_names(names, (name for found in runs for point in found.points for name in self.names_of(point)), self.chosen_by)
+        return [replace(found, points=[p for p in found.points if any(name in names for name in self.names_of(p))]) for found in runs]
+
+    def show(self, runs: Sequence[Any]) -> str:
+        return str(self._module("text").show(runs))
+
+    def export(self, runs: Sequence[Any], form: Literal["csv", "json", "latex"]) -> str:
+        return str(getattr(self._module("export"), f"to_{form}")(runs))
+
+    def to_parquet(self, runs: Sequence[Any], path: Path) -> None:
+        self._module("export").to_parquet(runs, path)
+
+    def anonymous(self, runs: Sequence[Any]) -> list[Any]:
+        copies: list[Any] = self._module("export").anonymous(runs)
+        return copies
+
+    def compare(self, old: Sequence[Any], new: Sequence[Any] | None, effect: float, best: bool | None) -> list[Part]:
+        parts: list[Part] = self._module("compare").compared(old, new, effect, best)
+        return parts
+
+    def write_report(self, runs: list[Any], output: Path, baseline: str | None = None, pairing: str = "best") -> None:
+        """``pairing`` is of engines that are set against each other, which runs of these studies are not."""
+        self._module("report").write(runs, output, baseline)
