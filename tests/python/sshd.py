@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -128,6 +129,26 @@ class Sshd:
     def sessions(self) -> list[int]:
         """Processes of sshd that serve a connection."""
         return descendants(self.process.pid) if self.process is not None else []
+
+    def signal_sessions(self, number: signal.Signals) -> int:
+        """Sends a signal to sshd's own processes of each connection, and says to how many."""
+        sent = 0
+        for session in self.sessions():
+            if b"sshd" not in cmdline(session):
+                continue
+            with contextlib.suppress(ProcessLookupError):  # that of an earlier connection may be just ending
+                os.kill(session, number)
+                sent += 1
+        return sent
+
+    @contextlib.contextmanager
+    def silent(self) -> Iterator[None]:
+        """The network is silent while this lasts: no connection ends, none answers."""
+        assert self.signal_sessions(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.signal_sessions(signal.SIGCONT)
 
     def stop(self) -> None:
         if self.process is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import contextlib
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -81,9 +81,7 @@ def test_a_cut_connection_is_lost_and_nothing_stays_there(sshd: Sshd, make: Call
     with Worker(target, "dpubench-operators", [], **LIMITS) as worker:
         appears(mark)
         assert len(running_under(sshd.folder / "there")) >= 2
-        for session in sshd.sessions():
-            if b"sshd" in cmdline(session):
-                os.kill(session, signal.SIGKILL)
+        assert sshd.signal_sessions(signal.SIGKILL)
         with pytest.raises(TargetLost, match=r"target dev: -p \d+ \w+@127.0.0.1: the connection was cut"):
             worker.next_event()
     assert gone(sshd)
@@ -97,15 +95,11 @@ def test_a_connection_that_goes_silent_is_lost(sshd: Sshd, make: Callable[..., S
     target = make(STUBBORN.replace("{mark}", str(mark)))
     target.open()
     target.close()
-    with Worker(target, "dpubench-operators", [], **LIMITS) as worker:
+    with contextlib.ExitStack() as network, Worker(target, "dpubench-operators", [], **LIMITS) as worker:
         appears(mark)
-        stopped = [p for p in sshd.sessions() if b"sshd" in cmdline(p)]
-        for session in stopped:
-            os.kill(session, signal.SIGSTOP)
+        network.enter_context(sshd.silent())  # until the worker has been given up
         with pytest.raises(TargetLost, match="it stopped answering"):
             worker.next_event()
-    for session in stopped:  # the network is back: it notices
-        os.kill(session, signal.SIGCONT)
     assert gone(sshd)
 
 
@@ -117,15 +111,11 @@ def test_a_machine_that_does_not_even_let_a_worker_end(
     target = make(STUBBORN.replace("{mark}", str(mark)))
     target.open()
     target.close()
-    with Worker(target, "dpubench-operators", [], silence_s=3.0, limit_s=60.0) as worker:
+    with contextlib.ExitStack() as network, Worker(target, "dpubench-operators", [], silence_s=3.0, limit_s=60.0) as worker:
         appears(mark)
-        stopped = [p for p in sshd.sessions() if b"sshd" in cmdline(p)]
-        for session in stopped:
-            os.kill(session, signal.SIGSTOP)
+        network.enter_context(sshd.silent())  # until the worker has been given up
         with pytest.raises(TargetLost, match="it does not answer any more"):
             worker.next_event()
-    for session in stopped:
-        os.kill(session, signal.SIGCONT)
     assert gone(sshd)
 
 
