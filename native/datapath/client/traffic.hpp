@@ -64,6 +64,11 @@ class Traffic {
   void finish();
   /// Addresses, ports, sequence number and checksums of a packet, in the frame of its template. Not the trailer.
   void write_headers(const PacketRef& packet, std::byte* frame) const noexcept;
+  /// What the packet loop has to write: nothing where there is one flow for ever, which the templates hold, and no sequence
+  /// number.
+  [[nodiscard]] Patch changes() const noexcept {
+    return slots == 1 && churn_per_s <= 0 && (patch == Patch::kUdp4 || patch == Patch::kUdp6) ? Patch::kNone : patch;
+  }
   /// Messages of a cycle.
   [[nodiscard]] std::uint64_t cycle() const { return flow_order.empty() ? templates.size() / segments : flow_order.size(); }
   /// Slots or flows that lossy() and the like are kept for.

@@ -30,7 +30,7 @@ int held_field() {
 }  // namespace
 
 Writer::Writer(const Traffic& traffic, bool anew, std::uint32_t memory_mb)
-    : traffic_(traffic), anew_(anew), held_(held_field()), cursor_(traffic) {
+    : traffic_(traffic), changes_(traffic.changes()), anew_(anew), held_(held_field()), cursor_(traffic) {
   static std::atomic<unsigned> serial = 0;
   const std::size_t templates = traffic.templates.size();
   const std::size_t fitting =
@@ -116,7 +116,7 @@ std::uint32_t Writer::fill_as(std::uint32_t n, const std::uint64_t* due_ns, rte_
 }
 
 std::uint32_t Writer::fill(std::uint32_t n, const std::uint64_t* due_ns, rte_mbuf** packets, std::uint16_t* bytes) noexcept {
-  switch (traffic_.patch) {
+  switch (changes_) {
     case Patch::kNone:
       return fill_as<Patch::kNone>(n, due_ns, packets, bytes);
     case Patch::kUdp4:

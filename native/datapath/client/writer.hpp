@@ -40,6 +40,7 @@ class Writer {
   std::uint32_t draw(std::uint32_t n, const PacketRef* refs, rte_mbuf** packets) noexcept;
 
   const Traffic& traffic_;
+  Patch changes_;
   bool anew_;
   int held_ = -1;  ///< offset of the dynamic field that holds 1 + the template
   std::vector<rte_mempool*> pools_;
