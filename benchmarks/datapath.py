@@ -18,6 +18,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
@@ -34,6 +35,7 @@ from benchmarks.common import Bench, Claim, Rates, Verdict
 TESTPMD: Final = "dpdk-testpmd"
 SIZES: Final = (64, 1518)  #: bytes with FCS
 BURST: Final = 32
+FLOWS: Final = 1000  #: for which headers have to be written, by us whole and by txonly the source address only
 LEAST_MEMIF, LEAST_NULL, LEAST_FORWARD = 1.0, 0.7, 0.9
 #: Stretches of a side in a round, by two. A link of shared memory has a fast and a slow way to run, by how far apart both ends happen to be, and
 #: keeps to it from its beginning: which one it is says nothing of the programs, and so the fastest stretch of each side counts.
@@ -189,11 +191,11 @@ def _payload(size: int) -> str:
     return f"--txpkts={size - 4}"
 
 
-def _flood(bench: Bench, cpu: int, port: dict[str, Any], size: int, receiver: Testpmd | None = None) -> float:
+def _flood(bench: Bench, cpu: int, port: dict[str, Any], size: int, flows: int, receiver: Testpmd | None = None) -> float:
     """Packets per second of our client alone."""
     job = {
         "schema": "dpubench.traffic-job/1", "seed": 1, "port": port, "cpu": cpu, "burst": BURST, "receive": False,
-        "traffic": {"source": "model", "flows": 1, "frame_sizes": [[size, 1]]},
+        "traffic": {"source": "model", "flows": flows, "frame_sizes": [[size, 1]]},
     }  # fmt: skip
     trial = {"number": 1, "schedule": "flood", "ramp_s": SETTLE_S, "duration_s": MEASURE_S, "drain_s": 0}
     with Ours(bench, "dpubench-traffic", job) as client:
@@ -203,8 +205,9 @@ def _flood(bench: Bench, cpu: int, port: dict[str, Any], size: int, receiver: Te
     return float(event["sent"]) / float(event["elapsed_ns"]) * 1e9
 
 
-def _txonly(bench: Bench, cpu: int, vdev: str, size: int, receiver: Testpmd | None = None) -> float:
-    with Testpmd(bench, "sender", cpu, vdev, "--forward-mode=txonly", _payload(size)) as sender:
+def _txonly(bench: Bench, cpu: int, vdev: str, size: int, flows: int, receiver: Testpmd | None = None) -> float:
+    many = () if flows == 1 else ("--txonly-multi-flow",)
+    with Testpmd(bench, "sender", cpu, vdev, "--forward-mode=txonly", _payload(size), *many) as sender:
         sender.start()
         rate = sender.rates()["Tx"]
         if receiver is not None:
@@ -212,7 +215,7 @@ def _txonly(bench: Bench, cpu: int, vdev: str, size: int, receiver: Testpmd | No
     return rate
 
 
-def _sending_memif(bench: Bench, place: Place, size: int, rates: Rates, when: Sequence[When]) -> None:
+def _sending_memif(bench: Bench, place: Place, size: int, rates: Rates, when: Sequence[When], flows: int) -> None:
     def received(send: Callable[[Testpmd], float]) -> float:
         with Testpmd(bench, "receiver", place.other, place.memif("server"), "--forward-mode=rxonly") as receiver:
             receiver.start()
@@ -221,17 +224,17 @@ def _sending_memif(bench: Bench, place: Place, size: int, rates: Rates, when: Se
     for at in when:
         _alternate(
             rates, at, size,
-            lambda: received(lambda receiver: _flood(bench, place.ours, place.port("client"), size, receiver)),
-            lambda: received(lambda receiver: _txonly(bench, place.ours, place.memif("client"), size, receiver)),
+            lambda: received(lambda receiver: _flood(bench, place.ours, place.port("client"), size, flows, receiver)),
+            lambda: received(lambda receiver: _txonly(bench, place.ours, place.memif("client"), size, flows, receiver)),
         )  # fmt: skip
 
 
-def _sending_null(bench: Bench, place: Place, size: int, rates: Rates, when: Sequence[When]) -> None:
+def _sending_null(bench: Bench, place: Place, size: int, rates: Rates, when: Sequence[When], flows: int) -> None:
     for at in when:
         _alternate(
             rates, at, size,
-            lambda: _flood(bench, place.ours, {"kind": "null", "role": "client", "arguments": {}}, size),
-            lambda: _txonly(bench, place.ours, "net_null0", size),
+            lambda: _flood(bench, place.ours, {"kind": "null", "role": "client", "arguments": {}}, size, flows),
+            lambda: _txonly(bench, place.ours, "net_null0", size, flows),
         )  # fmt: skip
 
 
@@ -272,8 +275,10 @@ def _alternate(rates: Rates, when: When, size: int, ours: Callable[[], float], t
 def measure(bench: Bench) -> Iterator[Claim]:
     """A line per claim: its worst frame size."""
     subjects = (
-        ("client on memif: packets sent, over dpdk-testpmd txonly", _sending_memif, LEAST_MEMIF),
-        ("client on null: packets sent, over dpdk-testpmd txonly", _sending_null, LEAST_NULL),
+        ("client on memif: packets sent, over dpdk-testpmd txonly", partial(_sending_memif, flows=1), LEAST_MEMIF),
+        (f"client on memif: packets of {FLOWS} flows, over dpdk-testpmd txonly with many flows", partial(_sending_memif, flows=FLOWS), LEAST_MEMIF),
+        ("client on null: packets sent, over dpdk-testpmd txonly", partial(_sending_null, flows=1), LEAST_NULL),
+        (f"client on null: packets of {FLOWS} flows, over dpdk-testpmd txonly with many flows", partial(_sending_null, flows=FLOWS), LEAST_NULL),
         ("server on memif: packets forwarded, over dpdk-testpmd macswap", _forwarding, LEAST_FORWARD),
     )
     for claim, run, least in subjects:
