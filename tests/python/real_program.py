@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -43,6 +44,19 @@ class RealBench(Bench):
                 except OSError:
                     continue
         return found
+
+    def kept(self, run: str) -> int:
+        """Outcomes of simulations in the rounds of ``run``."""
+        return sum(len(file.read_bytes().splitlines()) for file in (self.folder / "results" / run / "rounds").glob("*.ndjson"))
+
+    def start_until(self, run: str, outcomes: int, *arguments: str) -> subprocess.Popen[str]:
+        """Starts what simulates as ``run``, and waits until so many outcomes are there."""
+        process = self.start(*arguments)
+        end = time.monotonic() + 120
+        while self.kept(run) < outcomes:
+            assert process.poll() is None and time.monotonic() < end, process.communicate()
+            time.sleep(0.02)
+        return process
 
 
 def job(*engines: str, operator: str = "sha256", params: dict[str, str] | None = None, **more: Any) -> dict[str, Any]:

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -49,20 +48,10 @@ def arguments(bench: RealBench) -> list[str]:
     return ["run", "plan.yaml", "--name", "r", "--input", f"routes4={bench.environment['ROUTES']}", "--set", "processes=1"]
 
 
-def kept(bench: RealBench) -> int:
-    """Outcomes in the rounds of run ``r``."""
-    return sum(len(file.read_bytes().splitlines()) for file in (bench.folder / "results/r/rounds").glob("*.ndjson"))
-
-
 def started(bench: RealBench, outcomes: int) -> subprocess.Popen[str]:
     """A run of many processors, when so many outcomes are there."""
     (bench.folder / "plan.yaml").write_text(plan_of(100))
-    process = bench.start(*arguments(bench))
-    end = time.monotonic() + 120
-    while not ((bench.folder / "results/r/rounds").is_dir() and kept(bench) >= outcomes):
-        assert process.poll() is None and time.monotonic() < end, process.communicate()
-        time.sleep(0.02)
-    return process
+    return bench.start_until("r", outcomes, *arguments(bench))
 
 
 def test_a_run_and_the_commands_that_read_it(cores: RealBench) -> None:
@@ -113,7 +102,7 @@ def test_a_run_that_was_killed_loses_nothing_that_was_done(cores: RealBench) -> 
     with started(cores, 5) as process:
         os.kill(process.pid, signal.SIGKILL)
         process.communicate(timeout=60)
-    before = kept(cores)
+    before = cores.kept("r")
     assert before >= 5
     resumed = cores("resume", "r", timeout=300)
     assert resumed.returncode == 0, resumed.stderr

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,8 @@ from dpubench import schemas
 from dpubench.cores import hardware
 from kernels_fixtures import arm_bundle
 from real_program import RealBench
+
+SIZES = [f"{64 * i}B" for i in range(1, 13)]
 
 
 @pytest.fixture
@@ -24,6 +28,18 @@ def bench(real: RealBench, tmp_path: Path) -> RealBench:
 
 def arguments(bench: RealBench, *more: str) -> list[str]:
     return ["run", "p.yaml", "--name", "r", "--input", f"routes4={bench.folder / 'routes.csv'}", *more]
+
+
+def many(bench: RealBench) -> list[str]:
+    """A run of as many simulations as there are sizes, one after the other."""
+    return arguments(bench, "--operator", "crc/portable", "--size", ",".join(SIZES), "--set", "processes=1")
+
+
+def kept_of(bench: RealBench, status: str) -> int:
+    """Outcomes that the record of run ``r`` tells of, whose status it must have."""
+    record = json.loads((bench.folder / "results/r/run.json").read_text())
+    assert record["status"] == status and not schemas.fault("run", record)
+    return sum(int(r["outcomes"]) for r in record["rounds"])
 
 
 def test_a_run_and_the_commands_that_read_it(bench: RealBench) -> None:
@@ -64,6 +80,29 @@ def test_options_choose_and_errors_name_their_place(bench: RealBench) -> None:
     unknown = bench(*arguments(bench, "--set", "phasis=3"))
     assert unknown.returncode == 2 and "have no such key; did you mean 'phases'?" in unknown.stderr
     assert not (bench.folder / "results/r").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_and_resume_goes_on(bench: RealBench, number: signal.Signals) -> None:
+    with bench.start_until("r", 3, *many(bench)) as process:
+        process.send_signal(number)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, (out, err)
+    assert f"of {len(SIZES)} simulations are kept in" in err and "continue with `dpubench resume r`" in err
+    assert kept_of(bench, "interrupted") >= 3
+    resumed = bench("resume", "r", timeout=300)
+    assert resumed.returncode == 0, resumed.stderr
+    assert kept_of(bench, "complete") == len(SIZES)
+
+
+def test_a_run_that_was_killed_loses_nothing_that_was_done(bench: RealBench) -> None:
+    with bench.start_until("r", 3, *many(bench)) as process:
+        os.kill(process.pid, signal.SIGKILL)
+        process.communicate(timeout=60)
+    before = bench.kept("r")
+    resumed = bench("resume", "r", timeout=300)
+    assert resumed.returncode == 0, resumed.stderr
+    assert 3 <= before < len(SIZES) == kept_of(bench, "complete") + before
 
 
 def test_this_machine_is_measured_or_says_why_not(bench: RealBench) -> None:

@@ -206,16 +206,16 @@ def _free_huge_bytes() -> int:
     return values.get("HugePages_Free", 0) * values.get("Hugepagesize", 0) << 10
 
 
-def estimate_s(plan: Plan, expansion: Expansion) -> float:
-    """Seconds of one round, before anything was measured."""
+def estimate_s(plan: Plan, expansion: Expansion, attempts: int = 1) -> float:
+    """Seconds of one round, before anything was measured, where each trial takes so many ``attempts``."""
     trial_s = plan.trial.ramp + plan.trial.drain + _TRIAL_OVERHEAD_S
     total = 0.0
     for configuration in measured_of(expansion):
         loads = expansion.loads[configuration.frame]
         rates = sum(load.kind not in ("NDR", "PDR") for load in loads)
-        total += _START_S + rates * (trial_s + plan.trial.duration)
+        total += _START_S + attempts * rates * (trial_s + plan.trial.duration)
         if rates < len(loads):
-            total += min(plan.search.limit, _SEARCH_TRIALS * (trial_s + plan.search.last_trial))
+            total += min(plan.search.limit, attempts * _SEARCH_TRIALS * (trial_s + plan.search.last_trial))
     return total
 
 
@@ -248,6 +248,6 @@ def _dry_run(plan: Plan, expansion: Expansion, *, as_json: bool) -> None:
         print(f"short floods choose between {numbers} sets of engines, in at most {share}; the default ones stand for them above")
     for line in expansion.left_out:
         print(f"left out: {line}")
-    print(
-        f"{points} points, about {spoken(round_s)} a round, {rounds} rounds (budget {spoken(plan.budget)}); a trial is tried {ATTEMPTS} times at most"
-    )
+    most_s = estimate_s(plan, expansion, ATTEMPTS)
+    spoiled = f"up to {spoken(most_s)} where the machine stalls and trials are tried again, {ATTEMPTS} times at most"
+    print(f"{points} points, about {spoken(round_s)} a round, {spoiled}; {rounds} rounds (budget {spoken(plan.budget)})")
