@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -71,23 +71,32 @@ class Catalog:
         """Asks the program whether (operator, parameters) exist: why not (empty if they do), and per engine of its own why it cannot do them."""
         if not combinations:
             return []
-        asked = json.dumps([{"operator": o, "params": p} for o, p in combinations]).encode()
         try:
-            events = _answer(self.target, self.program, "--check", self.options, asked)
+            events = _answer(self.target, self.program, "--check", self.options, check_of(combinations))
         except _NoAnswer:
             events = []
-        event = next((e for e in events if e["event"] == "checked"), None)
-        if event is None:  # a program of somebody else's in the place of ours need not know this question: measuring shows it then
-            return [("", {})] * len(combinations)
-        if len(event["combinations"]) != len(combinations):
-            raise _breaks_contract(self.program, "--check", f"{len(event['combinations'])} answers to {len(combinations)} questions")
-        return [(c["invalid"], c["engines"]) for c in event["combinations"]]
+        return checked(events, len(combinations), self.program)
 
     def engines(self) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
         """Every (operator, engine)."""
         for operator in self.operators:
             for engine in operator["engines"]:
                 yield operator, engine
+
+
+def check_of(combinations: Sequence[tuple[str, dict[str, str]]]) -> bytes:
+    """What a program that is asked ``--check`` reads."""
+    return json.dumps([{"operator": operator, "params": params} for operator, params in combinations]).encode()
+
+
+def checked(events: Iterable[Mapping[str, Any]], count: int, program: str) -> list[tuple[str, dict[str, str]]]:
+    """What ``program`` answered to :func:`check_of` of so many combinations. @raises EnvironmentFault when it is not an answer to each"""
+    event = next((e for e in events if e["event"] == "checked"), None)
+    if event is None:  # a program of somebody else's in the place of ours need not know this question: measuring shows it then
+        return [("", {})] * count
+    if len(event["combinations"]) != count:
+        raise _breaks_contract(program, "--check", f"{len(event['combinations'])} answers to {count} questions")
+    return [(c["invalid"], c["engines"]) for c in event["combinations"]]
 
 
 def inputs_of(operator: Mapping[str, Any], params: Mapping[str, str]) -> set[str]:

@@ -41,11 +41,13 @@ def arm_bundle(
     architecture: str = "aarch64",
     program_name: str = "dpubench-operators",
     catalog: dict[str, Any] | None = None,
+    answers: tuple[dict[str, Any], ...] = (),
 ) -> Path:
-    """An archive whose program of that name is tests/cores/contract.S, lists ``catalog``, and says ``events`` behind its ``hello``."""
+    """An archive whose program of that name is tests/cores/contract.S, lists ``catalog`` and ``answers``, and says ``events`` behind ``hello``."""
     folder.mkdir(parents=True, exist_ok=True)
     said = events if isinstance(events, str) else "".join(json.dumps(event) + "\n" for event in (_HELLO, *events))
-    (folder / "hello").write_text(json.dumps({**_HELLO, "catalog": catalog or {"operators": operators()}}) + "\n")
+    listed = ({**_HELLO, "catalog": catalog or {"operators": operators()}}, *answers)
+    (folder / "hello").write_text("".join(json.dumps(event) + "\n" for event in listed))
     (folder / "events").write_text(said)
     thing, program = folder / "contract.o", folder / "dpubench-operators"
     source = ROOT / "tests/cores/contract.S"

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from coverage_fixtures import PLAN, catalogs, expanded, plan_of, problems
 from dpubench.cores.whole import Application, Workload
-from dpubench.plans.load import parse_plan, plan_text, read_plan
+from dpubench.plans.load import Where, parse_plan, plan_text, read_plan
 from dpubench.studies import plan_names, plan_path
 from dpubench.studies.coverage.execute import extent_of
+from dpubench.studies.coverage.expand import Catalogs, expand
 from dpubench.studies.coverage.plan import Plan
 from dpubench.studies.modelled.use import Use
 
@@ -121,10 +124,29 @@ def test_built_in_plans_are_read_back_as_they_are(name: str) -> None:
     assert plan_names("coverage") == ["quick", "full"]
 
 
-def test_a_catalog_without_applications_leaves_them_out(tmp_path: Path) -> None:
-    from dpubench.plans.load import Where
-    from dpubench.studies.coverage.expand import Catalogs, expand
+def answered(combinations: Sequence[tuple[str, dict[str, str]]]) -> list[tuple[str, dict[str, str]]]:
+    """As a program answers ``--check``: MD5 takes whole blocks here, and patricia looks up one address at a time."""
+    for operator, params in combinations:
+        assert set(params) == {"lpm": {"lookup", "prefixes"}, "md5": {"size"}, "tcp_segment": {"variant", "size"}}[operator]
+    return [
+        ("md5: whole blocks" if operator == "md5" and params["size"] == "1518" else "", {"patricia": "one at a time"} if operator == "lpm" else {})
+        for operator, params in combinations
+    ]
 
+
+def test_what_the_program_does_not_do_is_left_out_and_fails_where_it_was_named() -> None:
+    found = replace(catalogs(), check=answered)
+    text = HEAD + "target: model:neoverse-n1\nframe_sizes: [64B, 1518B]\nmessages: 64\napplications: none\nworkloads: none\n"
+    everything, _ = expand(plan_of(text + "engines: all\n"), found, Where("p"))
+    assert not [use for use in everything.uses if use.unavailable]
+    assert "lpm/patricia: cannot be traced: one at a time" in everything.left_out
+    assert "md5/openssl/1518: cannot be traced: md5: whole blocks" in everything.left_out
+    assert {use.id for use in everything.uses if use.operator == "md5"} == {"md5/portable/64", "md5/openssl/64"}
+    named, _ = expand(plan_of(text + "operators: [{operator: lpm, engine: patricia}, md5]\n"), found, Where("p"))
+    assert {use.id: use.unavailable for use in named.uses} == {"lpm/patricia": "one at a time", "md5/64": "", "md5/1518": "md5: whole blocks"}
+
+
+def test_a_catalog_without_applications_leaves_them_out(tmp_path: Path) -> None:
     plan = plan_of(HEAD + "target: model:neoverse-n1\noperators: [lpm]\n")
     found, _ = expand(plan, Catalogs(catalogs().operators, missing=("all applications: there is no program",)), Where("p"))
     assert list(found.cells) == ["operator/lpm"] and found.left_out == ["all applications: there is no program"]

@@ -294,6 +294,20 @@ def test_where_the_programs_come_from(tmp_path: Path, monkeypatch: pytest.Monkey
         ArmPrograms.found()
 
 
+def test_programs_say_what_they_cannot_do(tmp_path: Path) -> None:
+    asked = [("crc", {"size": "64"}), ("crc", {"size": "3"})]
+    answer = {
+        "event": "checked",
+        "combinations": [{"invalid": "", "engines": {"isal": "AVX-512 only"}}, {"invalid": "crc: whole words", "engines": {}}],
+    }
+    arm = ArmPrograms.of(arm_bundle(tmp_path / "arm", answers=(answer,)))
+    assert arm.check(asked) == [("", {"isal": "AVX-512 only"}), ("crc: whole words", {})]
+    with pytest.raises(EnvironmentFault, match="2 answers to 1 questions"):
+        arm.check(asked[:1])
+    assert arm.check([]) == []
+    assert arm_programs(tmp_path / "other").check(asked) == [("", {})] * 2, "one that does not know the question: measuring shows it then"
+
+
 def test_the_catalog_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     arm = arm_programs(tmp_path / "arm")
     first = arm.catalog()

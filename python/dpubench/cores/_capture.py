@@ -13,7 +13,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import cache as memoized
@@ -21,7 +21,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
 
-from dpubench import bundle, programs, schemas, traces
+from dpubench import bundle, catalog, programs, schemas, traces
 from dpubench.cores import _cache
 from dpubench.cores._machine import CPU, DESCRIPTION, Machine
 from dpubench.errors import EnvironmentFault, UserError, nearest
@@ -124,6 +124,17 @@ class ArmPrograms:
             raise UserError(f"the programs for 64-bit Arm hold no {program}: make the bundle anew, with all that README names installed")
         return tuple(_hello(self, program)["catalog"][key])
 
+    def check(self, combinations: Sequence[tuple[str, dict[str, str]]]) -> list[tuple[str, dict[str, str]]]:
+        """Of each operator with all its parameters why it does not exist (empty if it does), and per engine why it cannot do it, as its program says.
+
+        Raises:
+            EnvironmentFault: the program gave no answer.
+        """
+        if not combinations:
+            return []
+        events = _said(self, programs.OPERATORS, "--check", catalog.check_of(combinations))
+        return catalog.checked(events, len(combinations), str(self.operators_program))
+
     def operator(self, name: str) -> dict[str, Any]:
         """The catalog's entry. @raises UserError with the nearest name"""
         operators = {entry["name"]: entry for entry in self.catalog()["catalog"]["operators"]}
@@ -139,20 +150,25 @@ def _hello(arm: ArmPrograms, program: str) -> dict[str, Any]:
         hello = json.loads(kept.read_text(encoding="utf-8"))
         if not schemas.fault("event", hello, "hello") and "catalog" in hello:
             return dict(hello)
-    with Machine(arm.lib) as machine:
-        words = [traces.EMULATOR, "-cpu", CPU, "-L", str(machine.folder), str(machine.loader), *machine.words(program), "--list"]
-        try:
-            done = subprocess.run(
-                words, cwd=machine.folder, capture_output=True, timeout=_LIST_LIMIT_S, check=False, env={**os.environ, **_ENVIRONMENT}
-            )
-            hello = parse_event(done.stdout.split(b"\n")[0])
-        except (OSError, subprocess.TimeoutExpired, Rubbish) as error:
-            raise EnvironmentFault(f"{arm.lib / program} --list: gave no catalog under {traces.EMULATOR}: {error}") from None
+    hello = next(_said(arm, program, "--list", b""), {"event": ""})
     if hello["event"] != "hello" or "catalog" not in hello:
         raise EnvironmentFault(f"{arm.lib / program} --list: its first event holds no catalog: build programs and package from one revision")
     with contextlib.suppress(OSError):  # then it is asked again next time
         _cache.write_json(kept, hello)
     return hello
+
+
+def _said(arm: ArmPrograms, program: str, question: str, given: bytes) -> Iterator[Event]:
+    """What ``program`` prints under the emulator when it is asked ``question`` and ``given`` on standard input. @raises EnvironmentFault"""
+    with Machine(arm.lib) as machine:
+        words = [traces.EMULATOR, "-cpu", CPU, "-L", str(machine.folder), str(machine.loader), *machine.words(program), question]
+        try:
+            done = subprocess.run(
+                words, cwd=machine.folder, input=given, capture_output=True, timeout=_LIST_LIMIT_S, check=False, env={**os.environ, **_ENVIRONMENT}
+            )
+            yield from map(parse_event, done.stdout.splitlines())
+        except (OSError, subprocess.TimeoutExpired, Rubbish) as error:
+            raise EnvironmentFault(f"{arm.lib / program} {question}: gave no answer under {traces.EMULATOR}: {error}") from None
 
 
 @memoized

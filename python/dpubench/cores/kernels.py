@@ -136,17 +136,23 @@ def _complete(kernel: Kernel, arm: Catalogued) -> Kernel:
         raise UserError(f"{kernel.label}: the operator {kernel.operator} has no engine '{kernel.engine}'{nearest(kernel.engine, engines)}")
     if not engines[kernel.engine]["available"]:
         raise NotTraced(f"{kernel.label}: has no trace: {kernel.engine} cannot run as 64-bit Arm code here: {engines[kernel.engine]['reason']}")
+    burst = kernel.burst or int(operator["default_burst"])
+    return replace(kernel, params=tuple(sorted(parameters_of(kernel, operator).items())), message_bytes=None, burst=burst)
+
+
+def parameters_of(kernel: Kernel, operator: Mapping[str, Any]) -> dict[str, str]:
+    """Every parameter that decides something in ``kernel``, with its value; ``operator`` is its operator's entry in the catalog."""
+    parameters = {entry["name"]: entry for entry in operator["parameters"]}
+    given = dict(kernel.params)
     if "size" in parameters and kernel.message_bytes is not None:
         given.setdefault("size", str(kernel.message_bytes))
     whole = {name: given.get(name, str(entry["default"])) for name, entry in parameters.items()}
     # A parameter that belongs to one value of another is left out where that has another value, unless it was given: then the program says so.
-    held = {
+    return {
         name: value
         for name, value in whole.items()
         if name in dict(kernel.params) or all(whole.get(key) == wanted for key, wanted in (parameters[name].get("only_with") or {}).items())
     }
-    burst = kernel.burst or int(operator["default_burst"])
-    return replace(kernel, params=tuple(sorted(held.items())), message_bytes=None, burst=burst)
 
 
 def _files(kernel: Kernel, inputs: Resolved, arm: Catalogued) -> dict[str, list[Path]]:

@@ -98,7 +98,7 @@ def catalogs_of(arm: ArmPrograms, plan: Plan) -> Catalogs:
                 raise
             found[what] = ()
             missing.append(f"all {what}: {error}")
-    return Catalogs(arm.catalog()["catalog"]["operators"], found["applications"], found["workloads"], tuple(missing))
+    return Catalogs(arm.catalog()["catalog"]["operators"], found["applications"], found["workloads"], tuple(missing), arm.check)
 
 
 def new_record(name: str, plan: Plan, made: Prepared) -> dict[str, Any]:

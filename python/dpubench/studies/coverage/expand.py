@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from dpubench import inputs
+from dpubench.cores.kernels import parameters_of
 from dpubench.cores.models import Model
 from dpubench.cores.whole import Application, Workload
 from dpubench.errors import PlanError, Problem, nearest
@@ -21,6 +22,8 @@ from dpubench.studies.modelled.plan import ALL, KernelPlan, check_kernel
 from dpubench.studies.modelled.use import Use, size_range, use_of
 
 Entry = Mapping[str, Any]
+#: Of each (operator, parameters) why it does not exist, empty if it does, and by engine why that cannot do it.
+Check = Callable[[Sequence[tuple[str, dict[str, str]]]], Sequence[tuple[str, Mapping[str, str]]]]
 Kind = Literal["operator", "application", "workload"]
 #: Kinds of which each file is an input of its own: what an application is fed, and not what it is set up with.
 FED: Final = ("capture", "corpus")
@@ -35,6 +38,7 @@ class Catalogs:
     applications: Sequence[Entry] = ()
     workloads: Sequence[Entry] = ()
     missing: tuple[str, ...] = ()  #: why there are no applications, or no workloads
+    check: Check = lambda combinations: [("", {}) for _ in combinations]  #: of operators with all their parameters
 
 
 @dataclass(frozen=True)
@@ -96,7 +100,7 @@ def expand(plan: Plan, catalogs: Catalogs, where: Where) -> tuple[Expansion, Res
     kernels = list(_kernels(plan, catalogs, expansion))
     applications = _chosen(plan.applications, catalogs.applications, ApplicationPlan)
     workloads = _chosen(plan.workloads, catalogs.workloads, WorkloadPlan)
-    uses = [use for kernel, entry in kernels for use in _uses(plan, kernel, entry, expansion)]
+    uses = _possible([(use, entry) for kernel, entry in kernels for use in _uses(plan, kernel, entry, expansion)], plan, catalogs, expansion)
     sizes = Counter(use.kernel for use in uses)
     kinds = {kind for use in uses if not use.unavailable for kind in use.inputs}
     kinds |= {name for part, entry in [*applications, *workloads] for name in _kinds(entry, part.params) if name in inputs.KINDS}
@@ -213,6 +217,19 @@ def _uses(plan: Plan, kernel: KernelPlan, entry: Entry, expansion: Expansion) ->
             expansion.left_out.append(f"{kernel.label} at {size} B: its messages have from {sizes[0]} to {sizes[1]} B; it is traced at {other} B")
     for size in dict.fromkeys(fitting):
         yield use_of(plan, kernel, entry, size)
+
+
+def _possible(uses: Sequence[tuple[Use, Entry]], plan: Plan, catalogs: Catalogs, expansion: Expansion) -> list[Use]:
+    """Those of which the program says that they exist and that their engine does them; what was not named and is none of these is left out."""
+    answers = catalogs.check([(use.operator, parameters_of(use.traced(plan.seed), entry)) for use, entry in uses])
+    possible = []
+    for (use, _), (invalid, engines) in zip(uses, answers, strict=True):
+        reason = invalid or engines.get(use.engine, "")
+        if reason and not use.unavailable and (plan.operators == ALL or plan.engines == ALL):
+            expansion.left_out.append(f"{use.id}: cannot be traced: {reason}")
+        else:
+            possible.append(replace(use, unavailable=use.unavailable or reason))
+    return possible
 
 
 # --------------------------------------------------------------------------- whole programs

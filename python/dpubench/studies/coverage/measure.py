@@ -31,7 +31,7 @@ def catalogs(plan: Plan) -> tuple[Catalog, Catalogs]:
     """What can be measured here of what ``plan`` wants. @raises NoCounters, UserError"""
     hardware.check()
     known = catalog.read_here(programs.operators_program())
-    return known, Catalogs(known.operators, missing=() if plan.applications == plan.workloads == NONE else (_NO_WHOLES,))
+    return known, Catalogs(known.operators, missing=() if plan.applications == plan.workloads == NONE else (_NO_WHOLES,), check=known.check)
 
 
 class MeasuredRun(SimulatedRun):
