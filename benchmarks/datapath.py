@@ -35,7 +35,7 @@ from benchmarks.common import Bench, Claim, Rates, Verdict
 TESTPMD: Final = "dpdk-testpmd"
 SIZES: Final = (64, 1518)  #: bytes with FCS
 BURST: Final = 32
-FLOWS: Final = 1000  #: for which headers have to be written, by us whole and by txonly the source address only
+FLOWS: Final = 1000  #: of ours, whose headers are written anew; txonly has a number of its own
 LEAST_MEMIF, LEAST_NULL, LEAST_FORWARD = 1.0, 0.7, 0.9
 #: Stretches of a side in a round, by two. A link of shared memory has a fast and a slow way to run, by how far apart both ends happen to be, and
 #: keeps to it from its beginning: which one it is says nothing of the programs, and so the fastest stretch of each side counts.
