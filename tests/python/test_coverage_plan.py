@@ -17,6 +17,7 @@ from dpubench.studies.coverage.plan import Plan
 from dpubench.studies.modelled.use import Use
 
 HEAD = "study: coverage\n"
+BLOCKS = "md5: whole blocks"
 
 
 def test_a_plan_becomes_operators_and_whole_programs_on_their_inputs(tmp_path: Path) -> None:
@@ -49,7 +50,7 @@ def test_engines_are_the_reference_those_named_or_all(tmp_path: Path) -> None:
     every = engines(only + "engines: all\noperators: [lpm, md5]\n")
     assert every == [("lpm/portable", "portable"), ("lpm/patricia", "patricia"), ("md5/portable", "portable"), ("md5/openssl", "openssl")]
     found, _ = expanded(tmp_path, only + "engines: all\n")
-    assert "lpm, dpdk-lpm: cannot be traced: librte_lpm.so: not found" in found.left_out
+    assert "lpm/dpdk-lpm: cannot be traced: librte_lpm.so: not found" in found.left_out
 
 
 def test_an_operator_that_takes_long_has_messages_of_its_own(tmp_path: Path) -> None:
@@ -93,6 +94,12 @@ def test_inputs_are_limited_unless_all_is_simulated(tmp_path: Path) -> None:
         ("operators: [md6]", "p.yaml:2: operators.0: unknown operator 'md6'; did you mean 'md5'?"),
         ("operators: [md5/opnssl]", "operator md5 has no engine 'opnssl'; did you mean 'openssl'?"),
         ("engines: opnssl", "p.yaml:2: engines.0: no operator has an engine 'opnssl'; did you mean 'openssl'?"),
+        ("operators: [md5]\nengines: [patricia]", "p.yaml:3: engines.0: none of the plan's operators that name no engine of their own has an engine"),
+        ("operators: [lpm/patricia]\nengines: [openssl]", "that name no engine of their own has an engine 'openssl'"),
+        (
+            "operators: [md5, lpm]\nengines: [openssl]",
+            "p.yaml:2: operators.1: lpm has none of the engines openssl: it has portable, patricia, dpdk-lpm",
+        ),
         ("application_limits: {filter: 8MiB}", "unknown application 'filter'"),
         ("operator_messages: {md: 3}", "unknown operator 'md'; did you mean 'md5'?"),
         ("applications: [packet]", "p.yaml:2: applications.0: unknown application 'packet'; did you mean 'packets'?"),
@@ -129,21 +136,57 @@ def answered(combinations: Sequence[tuple[str, dict[str, str]]]) -> list[tuple[s
     for operator, params in combinations:
         assert set(params) == {"lpm": {"lookup", "prefixes"}, "md5": {"size"}, "tcp_segment": {"variant", "size"}}[operator]
     return [
-        ("md5: whole blocks" if operator == "md5" and params["size"] == "1518" else "", {"patricia": "one at a time"} if operator == "lpm" else {})
+        (BLOCKS if operator == "md5" and params["size"] == "1518" else "", {"patricia": "one at a time"} if operator == "lpm" else {})
         for operator, params in combinations
     ]
 
 
-def test_what_the_program_does_not_do_is_left_out_and_fails_where_it_was_named() -> None:
-    found = replace(catalogs(), check=answered)
-    text = HEAD + "target: model:neoverse-n1\nframe_sizes: [64B, 1518B]\nmessages: 64\napplications: none\nworkloads: none\n"
-    everything, _ = expand(plan_of(text + "engines: all\n"), found, Where("p"))
-    assert not [use for use in everything.uses if use.unavailable]
-    assert "lpm/patricia: cannot be traced: one at a time" in everything.left_out
-    assert "md5/openssl/1518: cannot be traced: md5: whole blocks" in everything.left_out
-    assert {use.id for use in everything.uses if use.operator == "md5"} == {"md5/portable/64", "md5/openssl/64"}
-    named, _ = expand(plan_of(text + "operators: [{operator: lpm, engine: patricia}, md5]\n"), found, Where("p"))
-    assert {use.id: use.unavailable for use in named.uses} == {"lpm/patricia": "one at a time", "md5/64": "", "md5/1518": "md5: whole blocks"}
+ONLY = HEAD + "target: model:neoverse-n1\nmessages: 64\napplications: none\nworkloads: none\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "traced", "refused"),
+    [
+        # Nobody named anything.
+        (
+            "engines: all\nframe_sizes: [64B, 1518B]",
+            {"lpm/portable", "md5/portable/64", "md5/openssl/64", "tcp_segment/1480", "tcp_segment/1518"},
+            {},
+        ),
+        # An operator was named: it runs on some of all engines, or is at fault.
+        ("engines: all\noperators: [lpm]", {"lpm/portable"}, {}),
+        ("engines: all\noperators: [md5, lpm]\nframe_sizes: [1518B]", {"lpm/portable"}, {"md5/portable/1518": BLOCKS, "md5/openssl/1518": BLOCKS}),
+        # An engine was named: some of all operators run on it, or it is at fault.
+        ("engines: [portable, openssl]\nframe_sizes: [1518B]", {"lpm", "tcp_segment/1518"}, {"md5/openssl/1518": BLOCKS}),
+        ("engines: [portable, patricia]", {"lpm/portable", "md5/64", "tcp_segment/1480"}, {"lpm/patricia": "one at a time"}),
+        ("engines: [portable, dpdk-lpm]", {"lpm/portable", "md5/64", "tcp_segment/1480"}, {"lpm/dpdk-lpm": "librte_lpm.so: not found"}),
+        # Both were, of which each has what it needs.
+        ("engines: [portable, openssl]\noperators: [md5, lpm]", {"md5/portable/64", "md5/openssl/64", "lpm"}, {}),
+        # One with the other was, and one with a size.
+        ("operators: [lpm/patricia, lpm]", {"lpm"}, {"lpm/patricia": "one at a time"}),
+        ("engines: all\noperators: [lpm/patricia, md5]", {"md5/portable/64", "md5/openssl/64"}, {"lpm/patricia": "one at a time"}),
+        ("operators: [md5]\nframe_sizes: [64B, 1518B]", {"md5/64"}, {}),
+        ("operators: [{operator: md5, frames: [64B, 1518B]}]", {"md5/64"}, {"md5/1518": BLOCKS}),
+    ],
+)
+def test_what_is_named_gives_a_trace_or_is_at_fault_and_what_all_stands_for_is_left_out(
+    text: str, traced: set[str], refused: dict[str, str]
+) -> None:  # fmt: skip
+    plan = plan_of(ONLY + text + "\n")
+    found, _ = expand(plan, replace(catalogs(), check=answered), Where("p"))
+    assert {use.id for use in found.uses if not use.unavailable} == traced
+    assert found.refused == {f"operator/{name}": reason for name, reason in refused.items()}
+    assert not [line for line in found.left_out for name in refused if line.startswith(f"{name}:")]
+
+
+def test_what_is_left_out_has_its_reason() -> None:
+    found, _ = expand(plan_of(ONLY + "engines: all\nframe_sizes: [64B, 1518B]\n"), replace(catalogs(), check=answered), Where("p"))
+    assert [line for line in found.left_out if "cannot be traced" in line] == [
+        "lpm/patricia: cannot be traced: one at a time",
+        "lpm/dpdk-lpm: cannot be traced: librte_lpm.so: not found",
+        f"md5/portable/1518: cannot be traced: {BLOCKS}",
+        f"md5/openssl/1518: cannot be traced: {BLOCKS}",
+    ]
 
 
 def test_a_catalog_without_applications_leaves_them_out(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ class Arm:
         return {"catalog": {"operators": catalogs().operators}}
 
     def check(self, combinations: Sequence[tuple[str, dict[str, str]]]) -> list[tuple[str, dict[str, str]]]:
-        return [("", {}) for _ in combinations]
+        return [("", {"patricia": "one address at a time"}) for _ in combinations]
 
 
 @pytest.fixture(scope="module")
@@ -170,6 +170,20 @@ def test_nothing_to_trace_is_said_before_a_run_is_made(traced: dict[str, str], t
     with pytest.raises(NothingRan, match="nothing that was asked for can be traced: librte_lpm"):
         run(tmp_path, text)
     assert not (tmp_path / "r").exists()
+
+
+def test_what_an_engine_never_does_is_refused_where_it_was_named(traced: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = PLAN.replace("[lpm, md5, tcp_segment]", "[md5, lpm/patricia]")
+    assert run(tmp_path, text, dry_run=True) == 1
+    assert "operator lpm/patricia: lpm, patricia, 64 messages: cannot run: one address at a time\n" in capsys.readouterr().out
+    assert run(tmp_path, text, dry_run=True, as_json=True) == 1
+    assert json.loads(capsys.readouterr().out)["unavailable"] == {"operator/lpm/patricia": "one address at a time"}
+    assert run(tmp_path, text) == 1
+    (failure,) = RunDirectory(tmp_path / "r").record()["failures"]
+    assert failure["group"] == "lpm/patricia" and failure["message"].endswith("cannot be traced here: one address at a time")
+    everything = PLAN.replace("[lpm, md5, tcp_segment]", "all\nengines: all")
+    assert run(tmp_path, everything, dry_run=True) == 0
+    assert "left out: lpm/patricia: cannot be traced: one address at a time\n" in capsys.readouterr().out
 
 
 def test_a_dry_run_says_what_there_is_to_do(traced: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

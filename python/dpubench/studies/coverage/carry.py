@@ -10,7 +10,7 @@ from dpubench.catalog import Catalog
 from dpubench.cli import print_json
 from dpubench.cores import whole
 from dpubench.cores.kernels import ArmPrograms
-from dpubench.errors import NothingRan, PlanError, UserError
+from dpubench.errors import Exit, NothingRan, PlanError, UserError
 from dpubench.inputs import Resolved
 from dpubench.plans.load import Where, plan_text, read_plan
 from dpubench.progress import Lines
@@ -46,12 +46,12 @@ def run(plan: Plan, where: Where, request: Request) -> int:
             made = _prepared(plan, where)
         expansion = made.expansion
         shared.tell_unread(request.inputs, expansion.inputs)
-        reasons = [use.unavailable for use in expansion.uses if use.unavailable] + list(expansion.unavailable.values())
+        reasons = list(expansion.refused.values())
         if len(reasons) == len(expansion.cells) + len(expansion.unavailable):
             raise NothingRan(f"nothing that was asked for can be traced: {[*reasons, *expansion.left_out, 'the plan names nothing'][0]}")
         if request.dry_run:
             _dry_run(plan, expansion, as_json=request.as_json)
-            return 0
+            return Exit.FAILED if reasons else Exit.DONE
         name = request.name or new_name(plan)
         with OutcomesWriter.create(request.results, name, exact=bool(request.name)) as writer:
             record = new_record(writer.path.name, plan, made)
@@ -132,7 +132,7 @@ def _carry_out(writer: OutcomesWriter, plan: Plan, made: Prepared, record: dict[
 def _dry_run(plan: Plan, expansion: Expansion, *, as_json: bool) -> None:
     if as_json:
         cells = [cell.record() for cell in expansion.cells.values()]
-        print_json({"configurations": cells, "unavailable": expansion.unavailable, "left_out": expansion.left_out})
+        print_json({"configurations": cells, "unavailable": expansion.refused, "left_out": expansion.left_out})
         return
     print(f"{plan.study}, plan {plan.plan}: {plan.summary}".rstrip(": "))
     for use in expansion.uses:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from dpubench import inputs
-from dpubench.cores.kernels import parameters_of
 from dpubench.cores.models import Model
 from dpubench.cores.whole import Application, Workload
 from dpubench.errors import PlanError, Problem, nearest
@@ -19,11 +18,10 @@ from dpubench.studies.coverage.plan import LOCAL, NONE, REFERENCE, ApplicationPl
 from dpubench.studies.modelled.carry import marked
 from dpubench.studies.modelled.models import digest, load_models
 from dpubench.studies.modelled.plan import ALL, KernelPlan, check_kernel
+from dpubench.studies.modelled.possible import Asked, Check, all_done, checked, parted
 from dpubench.studies.modelled.use import Use, size_range, use_of
 
 Entry = Mapping[str, Any]
-#: Of each (operator, parameters) why it does not exist, empty if it does, and by engine why that cannot do it.
-Check = Callable[[Sequence[tuple[str, dict[str, str]]]], Sequence[tuple[str, Mapping[str, str]]]]
 Kind = Literal["operator", "application", "workload"]
 #: Kinds of which each file is an input of its own: what an application is fed, and not what it is set up with.
 FED: Final = ("capture", "corpus")
@@ -38,7 +36,7 @@ class Catalogs:
     applications: Sequence[Entry] = ()
     workloads: Sequence[Entry] = ()
     missing: tuple[str, ...] = ()  #: why there are no applications, or no workloads
-    check: Check = lambda combinations: [("", {}) for _ in combinations]  #: of operators with all their parameters
+    check: Check = all_done  #: of operators with all their parameters
 
 
 @dataclass(frozen=True)
@@ -76,12 +74,17 @@ class Expansion:
     models: dict[str, Model] = field(default_factory=dict)
     processors: dict[str, dict[str, Any]] = field(default_factory=dict)  #: one core of each model
     inputs: set[str] = field(default_factory=set)  #: kinds that something reads
-    unavailable: dict[str, str] = field(default_factory=dict)  #: what was named and cannot be traced, with the reason
+    unavailable: dict[str, str] = field(default_factory=dict)  #: whole programs that were named and cannot be traced, with the reason
     left_out: list[str] = field(default_factory=list)
 
     @property
     def uses(self) -> list[Use]:
         return [cell.what for cell in self.cells.values() if isinstance(cell.what, Use)]
+
+    @property
+    def refused(self) -> dict[str, str]:
+        """What was named and cannot be traced, with the reason."""
+        return {f"operator/{use.id}": use.unavailable for use in self.uses if use.unavailable} | self.unavailable
 
 
 def expand(plan: Plan, catalogs: Catalogs, where: Where) -> tuple[Expansion, Resolved]:
@@ -97,11 +100,10 @@ def expand(plan: Plan, catalogs: Catalogs, where: Where) -> tuple[Expansion, Res
     problems += check(plan, catalogs, where)
     if problems:
         raise PlanError(where.source, problems)
-    kernels = list(_kernels(plan, catalogs, expansion))
+    wanted = list(_wanted(plan, catalogs, expansion))
     applications = _chosen(plan.applications, catalogs.applications, ApplicationPlan)
     workloads = _chosen(plan.workloads, catalogs.workloads, WorkloadPlan)
-    uses = _possible([(use, entry) for kernel, entry in kernels for use in _uses(plan, kernel, entry, expansion)], plan, catalogs, expansion)
-    sizes = Counter(use.kernel for use in uses)
+    uses = checked([(use, entry) for use, entry, _ in wanted], plan.seed, catalogs.check)
     kinds = {kind for use in uses if not use.unavailable for kind in use.inputs}
     kinds |= {name for part, entry in [*applications, *workloads] for name in _kinds(entry, part.params) if name in inputs.KINDS}
     resolved = inputs.resolve(kinds, plan.inputs)
@@ -109,7 +111,9 @@ def expand(plan: Plan, catalogs: Catalogs, where: Where) -> tuple[Expansion, Res
     missing = {kind: gone.reason for kind, gone in resolved.missing.items()}
     expansion.processors = {name: model.with_organisation(cores=1) for name, model in expansion.models.items()}
     (name, processor), *_ = [*expansion.processors.items(), (LOCAL, {})]
-    for use in (marked(use, missing) for use in uses):
+    uses = _possible([(marked(use, missing), names) for use, (_, _, names) in zip(uses, wanted, strict=True)], expansion)
+    sizes = Counter(use.kernel for use in uses)
+    for use in uses:
         shown = use.id if sizes[use.kernel] > 1 else use.kernel
         cell = Cell(
             f"operator/{use.id}", "operator", shown, "", (use.operator,), use.engine, use.params, use.message_bytes, name, processor, use
@@ -133,10 +137,7 @@ def check(plan: Plan, catalogs: Catalogs, where: Where) -> Iterator[Problem]:
         for i, kernel in enumerate(plan.operators):
             yield from check_kernel(kernel, operators, where, "operators", i)
     if not isinstance(plan.engines, str):
-        engines = {str(e["name"]) for o in catalogs.operators for e in o["engines"]}
-        for i, engine in enumerate(plan.engines):
-            if engine not in engines:
-                yield where.problem(f"no operator has an engine '{engine}'{nearest(engine, [*engines, REFERENCE, ALL])}", "engines", i)
+        yield from _check_engines(plan, plan.engines, operators, where)
     for name in plan.operator_messages:
         if name not in operators:
             yield where.problem(f"unknown operator '{name}'{nearest(name, operators)}", "operator_messages", name)
@@ -159,6 +160,23 @@ def check(plan: Plan, catalogs: Catalogs, where: Where) -> Iterator[Problem]:
                     yield where.problem(f"stage {stage} has no engine '{engine}'{nearest(engine, names)}", "workloads", i, "engines", stage)
 
 
+def _check_engines(plan: Plan, named: Sequence[str], operators: Mapping[str, Entry], where: Where) -> Iterator[Problem]:
+    """That each engine that is named is one of the plan's operators', and that each operator that is named has one of them."""
+    everywhere = {str(e["name"]) for o in operators.values() for e in o["engines"]}
+    kernels = plan.operators if plan.operators != ALL else [KernelPlan(operator=name) for name in operators]
+    # What names an engine of its own has nothing to do with these.
+    had = {i: _engines(plan, k, operators[k.operator]) for i, k in enumerate(kernels) if k.operator in operators and not k.engine}
+    for i, engine in enumerate(named):
+        if engine not in everywhere:
+            yield where.problem(f"no operator has an engine '{engine}'{nearest(engine, [*everywhere, REFERENCE, ALL])}", "engines", i)
+        elif not any(engine in engines for engines in had.values()):
+            yield where.problem(f"none of the plan's operators that name no engine of their own has an engine '{engine}'", "engines", i)
+    for i, engines in had.items():
+        if plan.operators != ALL and not engines:
+            known = ", ".join(str(e["name"]) for e in operators[kernels[i].operator]["engines"])
+            yield where.problem(f"{kernels[i].label} has none of the engines {', '.join(named)}: it has {known}", "operators", i)
+
+
 def _check_wholes(
     chosen: str | Sequence[ApplicationPlan | WorkloadPlan], catalog: Sequence[Entry], what: str, key: str, where: Where
 ) -> Iterator[Problem]:  # fmt: skip
@@ -176,32 +194,40 @@ def _check_wholes(
 # --------------------------------------------------------------------------- operators
 
 
-def _kernels(plan: Plan, catalogs: Catalogs, expansion: Expansion) -> Iterator[tuple[KernelPlan, Entry]]:
-    """Every operator with an engine; what was not named and cannot run is left out."""
+def _wanted(plan: Plan, catalogs: Catalogs, expansion: Expansion) -> Iterator[tuple[Use, Entry, set[str]]]:
+    """Every operator with an engine at a size, and the names by which the plan asks for it: none where `all` stands for it."""
     entries = {str(o["name"]): o for o in catalogs.operators}
-    named = plan.operators != ALL
     for kernel in plan.operators if plan.operators != ALL else [KernelPlan(operator=name) for name in entries]:
         entry = entries[kernel.operator]
-        states = {str(e["name"]): e for e in entry["engines"]}
-        if kernel.engine or plan.engines == REFERENCE:
-            engines = [kernel.engine or str(entry["reference_engine"])]
-        elif plan.engines == ALL:
-            engines = list(states)
-        else:
-            engines = [name for name in plan.engines if name in states]
-            if not engines:
-                expansion.left_out.append(f"{kernel.label}: has none of the engines {', '.join(plan.engines)}")
+        engines = _engines(plan, kernel, entry)
+        if not engines:
+            expansion.left_out.append(f"{kernel.label}: has none of the engines {', '.join(plan.engines)}")
         for engine in engines:
-            state = states.get(engine, {"available": True, "reason": ""})
-            if not state["available"] and (not named or plan.engines == ALL):
-                expansion.left_out.append(f"{kernel.operator}, {engine}: cannot be traced: {state['reason']}")
-                continue
-            several = len(engines) > 1
             messages = kernel.messages or plan.operator_messages.get(kernel.operator)
             # A burst is whole: of few messages there are some bursts all the same, the first of which warm up.
             burst = kernel.burst or max(min(plan.burst, messages // _FEW), 1) if messages else kernel.burst
-            name = f"{kernel.label}/{engine}" if several and not kernel.engine else kernel.name
-            yield kernel.model_copy(update={"engine": engine, "name": name or kernel.label, "messages": messages, "burst": burst}), entry
+            name = f"{kernel.label}/{engine}" if len(engines) > 1 and not kernel.engine else kernel.label
+            made = kernel.model_copy(update={"engine": engine, "name": name, "messages": messages, "burst": burst})
+            for use in _uses(plan, made, entry, expansion):
+                yield use, entry, _names(plan, kernel, use)
+
+
+def _names(plan: Plan, kernel: KernelPlan, use: Use) -> set[str]:
+    """By which ``plan`` names ``use``, which is of its ``kernel``."""
+    names = set() if plan.operators == ALL else {f"operator {kernel.label}"}
+    if kernel.frames:
+        names.add(f"operator {kernel.label} at {use.message_bytes} B")
+    if not isinstance(plan.engines, str) and not kernel.engine:
+        names.add(f"engine {use.engine}")
+    return names
+
+
+def _engines(plan: Plan, kernel: KernelPlan, entry: Entry) -> list[str]:
+    """Those that ``kernel`` is wanted on, as far as its operator has them."""
+    known = [str(e["name"]) for e in entry["engines"]]
+    if kernel.engine or plan.engines == REFERENCE:
+        return [kernel.engine or str(entry["reference_engine"])]
+    return known if plan.engines == ALL else [name for name in dict.fromkeys(plan.engines) if name in known]
 
 
 def _uses(plan: Plan, kernel: KernelPlan, entry: Entry, expansion: Expansion) -> Iterator[Use]:
@@ -219,17 +245,14 @@ def _uses(plan: Plan, kernel: KernelPlan, entry: Entry, expansion: Expansion) ->
         yield use_of(plan, kernel, entry, size)
 
 
-def _possible(uses: Sequence[tuple[Use, Entry]], plan: Plan, catalogs: Catalogs, expansion: Expansion) -> list[Use]:
-    """Those of which the program says that they exist and that their engine does them; what was not named and is none of these is left out."""
-    answers = catalogs.check([(use.operator, parameters_of(use.traced(plan.seed), entry)) for use, entry in uses])
-    possible = []
-    for (use, _), (invalid, engines) in zip(uses, answers, strict=True):
-        reason = invalid or engines.get(use.engine, "")
-        if reason and not use.unavailable and (plan.operators == ALL or plan.engines == ALL):
-            expansion.left_out.append(f"{use.id}: cannot be traced: {reason}")
-        else:
-            possible.append(replace(use, unavailable=use.unavailable or reason))
-    return possible
+def _possible(uses: Sequence[tuple[Use, set[str]]], expansion: Expansion) -> list[Use]:
+    """Those of (use, its names) that stay in the plan: possible ones, and what was named and is not."""
+    stay, out = parted(Asked(use, names, use.unavailable) for use, names in uses)
+    left_out: dict[tuple[str, str], list[str]] = {}
+    for one in out:
+        left_out.setdefault((one.what.kernel, one.reason), []).append(one.what.id)
+    expansion.left_out += [f"{', '.join(ids)}: cannot be traced: {reason}" for (_, reason), ids in left_out.items()]
+    return stay
 
 
 # --------------------------------------------------------------------------- whole programs
