@@ -18,6 +18,7 @@ from dpubench.studies.cores.plan import Plan
 from dpubench.studies.cores.summary import summaries
 from dpubench.studies.modelled import outcomes
 from dpubench.studies.modelled.outcomes import OutcomesWriter
+from dpubench.studies.modelled.possible import Check, all_done
 from dpubench.studies.modelled.use import Use
 
 #: A run of two kernels on two models, one of them not A64: frames and IMIX, one core and all.
@@ -98,10 +99,10 @@ def plan_of(text: str) -> Plan:
     return plan
 
 
-def expanded(text: str) -> Expansion:
+def expanded(text: str, check: Check = all_done) -> Expansion:
     plan, lines = parse_plan(text, "p.yaml")
     assert isinstance(plan, Plan)
-    return expand(plan, operators(), Where("p.yaml", lines))
+    return expand(plan, operators(), Where("p.yaml", lines), check)
 
 
 def problems(text: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -109,6 +109,35 @@ def test_traces_of_large_messages_hold_fewer() -> None:
 
 def test_an_engine_that_cannot_run_is_kept_with_its_reason() -> None:
     assert uses_of("study: cores\nkernels: [lpm/dpdk-lpm]\n")["lpm/dpdk-lpm"].unavailable == "librte_lpm.so: not found"
+
+
+def answered(combinations: Sequence[tuple[str, dict[str, str]]]) -> list[tuple[str, dict[str, str]]]:
+    """As a program answers ``--check``: MD5 takes whole blocks on openssl, and patricia looks up one address at a time."""
+    assert all(("size" in params) == (operator != "lpm") for operator, params in combinations)
+    blocks = {"openssl": "whole blocks"}
+    return [
+        ("", {"patricia": "one at a time"} if operator == "lpm" else blocks if int(params["size"]) % 64 else {}) for operator, params in combinations
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kernels", "frames", "points", "refused", "left_out"),
+    [
+        ("md5/openssl", "[64B, 1518B, imix]", ["64"], {}, ["md5/openssl at 1518, imix: whole blocks"]),
+        ("md5", "[64B, 1518B]", ["64", "1518"], {}, []),
+        ("md5/openssl", "[1518B, imix]", ["1518", "imix"], {"md5/openssl/1518": "whole blocks", "md5/openssl/594": "whole blocks"}, []),
+        ("{operator: md5, engine: openssl, frames: [64B, 1518B]}", "[64B]", ["64", "1518"], {"md5/openssl/1518": "whole blocks"}, []),
+        ("lpm/patricia", "[64B]", ["64"], {"lpm/patricia": "one at a time"}, []),
+        ("tcp_segment", "[64B]", ["64"], {"tcp_segment/64": "tcp_segment takes messages from 1480 to 65475 B"}, []),
+    ],
+)
+def test_what_a_kernel_never_does_is_left_out_or_at_fault_before_it_is_traced(
+    kernels: str, frames: str, points: list[str], refused: dict[str, str], left_out: list[str]
+) -> None:
+    expansion = expanded(f"study: cores\ntarget: model:neoverse-n1\nkernels: [{kernels}]\nframe_sizes: {frames}\n", answered)
+    assert [point.frame for point in expansion.points.values()] == points
+    assert {name: use.unavailable for name, use in expansion.uses.items() if use.unavailable} == refused
+    assert expansion.left_out == left_out
 
 
 # --------------------------------------------------------------------------- variants

@@ -50,6 +50,9 @@ class Arm:
     def catalog(self) -> dict[str, Any]:
         return {"catalog": {"operators": operators()}}
 
+    def check(self, combinations: Sequence[tuple[str, dict[str, str]]]) -> list[tuple[str, dict[str, str]]]:
+        return [("", {"patricia": "one address at a time"}) for _ in combinations]
+
 
 @pytest.fixture(scope="module")
 def loop(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -247,6 +250,31 @@ def test_nothing_to_trace_is_said_before_a_run_is_made(traced: dict[str, str], t
     with pytest.raises(NothingRan, match="nothing that was asked for can be traced: librte_lpm"):
         run(tmp_path, "study: cores\ntarget: model:neoverse-n1\nkernels: [lpm/dpdk-lpm]\n")
     assert not (tmp_path / "r").exists()
+
+
+def test_what_an_engine_never_does_is_refused_before_anything_is_traced(
+    traced: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = SMALL.replace("operator: lpm,", "operator: lpm, engine: patricia,")
+    assert run(tmp_path, text, dry_run=True) == 1
+    assert "trace lookup: lpm, patricia, 1000 messages: cannot run: one address at a time\n" in capsys.readouterr().out
+    assert not (tmp_path / "r").exists()
+    with pytest.raises(NothingRan, match="nothing that was asked for can be traced: one address at a time"):
+        run(tmp_path, "study: cores\ntarget: model:neoverse-n1\nkernels: [lpm/patricia]\n", dry_run=True)
+    assert run(tmp_path, text) == 1
+    record = RunDirectory(tmp_path / "r").record()
+    reason = "patricia was asked for and cannot be traced here: one address at a time"
+    assert record["failures"] == [{"phase": "prepare", "message": reason, "group": "lookup"}]
+    (analysed,) = summaries(tmp_path / "r")
+    assert {p.kernel for p in analysed.points if not p.failure} == {"md5"}
+
+
+def test_a_plan_whose_kernels_have_no_frame_in_common_says_so(traced: dict[str, str], tmp_path: Path) -> None:
+    text = SMALL.replace("frames: [64B]", "frames: [64B, 128B]").replace("operator: lpm", "operator: tcp_segment, frames: [1518B, 4096B]")
+    text = text.replace("sweeps:", "mixes: {both: [lookup, md5]}\nsweeps:").replace("{name: smt,", "{name: smt, kernels: [both],")
+    text = text.replace("{name: superscalar,", "{name: superscalar, kernels: [both],")
+    with pytest.raises(NothingRan, match="nothing that was asked for can be traced"):
+        run(tmp_path, text)
 
 
 # --------------------------------------------------------------------------- analysis

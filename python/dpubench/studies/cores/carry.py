@@ -9,7 +9,7 @@ from typing import Any
 from dpubench import inputs
 from dpubench.cli import print_json
 from dpubench.cores.kernels import ArmPrograms
-from dpubench.errors import NothingRan
+from dpubench.errors import Exit, NothingRan
 from dpubench.inputs import Resolved
 from dpubench.plans.load import Where, plan_text, read_plan
 from dpubench.results.store import RunDirectory
@@ -31,11 +31,12 @@ def run(plan: Plan, where: Where, request: Request) -> int:
         with stop.at_once():
             arm, expansion, resolved = _prepared(plan, where)
         shared.tell_unread(request.inputs, expansion.inputs)
-        if all(use.unavailable for use in expansion.uses.values()):
-            raise NothingRan(f"nothing that was asked for can be traced: {next(iter(expansion.uses.values())).unavailable}")
+        reasons = [use.unavailable for use in expansion.uses.values() if use.unavailable]
+        if len(reasons) == len(expansion.uses):
+            raise NothingRan(f"nothing that was asked for can be traced: {[*reasons, *expansion.left_out, 'the plan names nothing'][0]}")
         if request.dry_run:
             _dry_run(plan, expansion, as_json=request.as_json)
-            return 0
+            return Exit.FAILED if reasons else Exit.DONE
         name = request.name or new_name(plan)
         with OutcomesWriter.create(request.results, name, exact=bool(request.name)) as writer:
             record = new_record(writer.path.name, plan, expansion, resolved)
@@ -61,7 +62,7 @@ def resume(found: RunDirectory, request: Request) -> int:
 def _prepared(plan: Plan, where: Where) -> tuple[ArmPrograms, Expansion, Resolved]:
     """The programs that are traced, what the plan comes to with them, and the inputs that there are. @raises UserError"""
     arm = ArmPrograms.found()
-    expansion = expand(plan, arm.catalog()["catalog"]["operators"], where)
+    expansion = expand(plan, arm.catalog()["catalog"]["operators"], where, arm.check)
     resolved = inputs.resolve(expansion.inputs, plan.inputs)
     _without_inputs(expansion, {kind: missing.reason for kind, missing in resolved.missing.items()})
     return arm, expansion, resolved

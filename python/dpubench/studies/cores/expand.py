@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from dpubench.cores.models import Model
@@ -16,6 +16,7 @@ from dpubench.studies.cores.comparisons import Wanted
 from dpubench.studies.cores.plan import BASE, DESCRIBED, Plan, Sweep
 from dpubench.studies.modelled.models import digest, load_models
 from dpubench.studies.modelled.plan import ALL, KernelPlan, check_kernel
+from dpubench.studies.modelled.possible import Asked, Check, all_done, checked, parted
 from dpubench.studies.modelled.use import Use, size_range, use_of
 
 #: Frames of an operator that looks at none of their bytes, or at the same ones of each: one simulation is of all sizes.
@@ -77,21 +78,21 @@ class Expansion:
         return {kind for use in uses if not use.unavailable for kind in use.inputs}
 
 
-def expand(plan: Plan, operators: Sequence[Mapping[str, Any]], where: Where) -> Expansion:
-    """What ``plan`` declares, by the catalog of the programs that are traced (``operators``) and the models of this version.
+def expand(plan: Plan, operators: Sequence[Mapping[str, Any]], where: Where, check: Check = all_done) -> Expansion:
+    """What ``plan`` declares, by the programs that are traced (``operators``: their catalog; ``check``: what they do) and the models of this version.
 
     Raises:
         PlanError: with every problem that only these show.
     """
     expansion = Expansion(left_out=list(plan.leaves_out))
     expansion.models, unknown = load_models(plan.target, where)
-    problems = [*unknown, *check(plan, operators, where)]
+    problems = [*unknown, *problems_of(plan, operators, where)]
     if problems:
         raise PlanError(where.source, problems)
     catalog = {str(o["name"]): o for o in operators}
-    frames = {kernel.label: _frames(plan, kernel, catalog[kernel.operator], expansion.left_out) for kernel in plan.kernels}
+    frames = _frames(plan, catalog, check, expansion.left_out)
     for i, sweep in enumerate(plan.sweeps):
-        problems += _expand_sweep(plan, sweep, i, catalog, frames, expansion, where)
+        problems += _expand_sweep(plan, sweep, i, frames, expansion, where)
     if problems:
         raise PlanError(where.source, list(dict.fromkeys(problems)))
     _add_points(frames, expansion)
@@ -103,7 +104,7 @@ def expand(plan: Plan, operators: Sequence[Mapping[str, Any]], where: Where) -> 
 # --------------------------------------------------------------------------- problems
 
 
-def check(plan: Plan, operators: Sequence[Mapping[str, Any]], where: Where) -> Iterator[Problem]:
+def problems_of(plan: Plan, operators: Sequence[Mapping[str, Any]], where: Where) -> Iterator[Problem]:
     """Problems that only the catalog shows, and names within the plan that nothing is called by."""
     catalog = {str(o["name"]): o for o in operators}
     for i, kernel in enumerate(plan.kernels):
@@ -145,13 +146,21 @@ class Frames:
     """What a kernel is asked for."""
 
     asked: list[str]  #: "64", ..., "imix"
-    sized: bool  #: whether its work depends on the size
+    uses: dict[str, Use]  #: by size; under ANY_FRAME where its work depends on none
+
+    @property
+    def sized(self) -> bool:
+        """Whether its work depends on the size."""
+        return ANY_FRAME not in self.uses
 
     @property
     def simulated(self) -> list[str]:
         """Sizes that it is simulated at: those of a mix of frames one by one."""
-        found = (sizes_of(frame) for frame in self.asked)
-        return list(dict.fromkeys(size for sizes in found for size in sizes))
+        return _sizes_in(self.asked)
+
+    def use(self, size: str) -> Use:
+        """What is traced for a simulation at ``size``."""
+        return self.uses[size if self.sized else ANY_FRAME]
 
 
 def sizes_of(frame: str) -> list[str]:
@@ -159,27 +168,62 @@ def sizes_of(frame: str) -> list[str]:
     return [str(size) for size, _ in IMIX_SIZES] if frame == IMIX else [frame]
 
 
-def _frames(plan: Plan, kernel: KernelPlan, entry: Mapping[str, Any], left_out: list[str]) -> Frames:
+def _sizes_in(frames: Sequence[str]) -> list[str]:
+    """The sizes that ``frames`` are made of, each once."""
+    return list(dict.fromkeys(size for frame in frames for size in sizes_of(frame)))
+
+
+def _frames(plan: Plan, catalog: Mapping[str, Mapping[str, Any]], check: Check, left_out: list[str]) -> dict[str, Frames]:
+    """Of each kernel of ``plan``, by its label, the frames that it can be traced at; where there are none, or they are its own, all that it names."""
+    wanted = [(kernel, frame, use) for kernel in plan.kernels for frame, use in _wanted(plan, kernel, catalog[kernel.operator])]
+    answered = checked([(use, catalog[use.operator]) for _, _, use in wanted], plan.seed, check)
+    uses: dict[str, dict[str, Use]] = {kernel.label: {} for kernel in plan.kernels}
+    for (kernel, size, _), use in zip(wanted, answered, strict=True):
+        uses[kernel.label][size] = use
+    found = {}
+    for kernel in plan.kernels:
+        own = Frames(_asked(plan, kernel), uses[kernel.label])
+        stay, out = parted(
+            Asked(frame, {f"{kernel.label} at {frame}" if kernel.frames else kernel.label}, _reason(own, frame)) for frame in own.asked
+        )
+        reasons: dict[str, list[str]] = {}
+        for one in out:
+            reasons.setdefault(one.reason, []).append(one.what)
+        left_out += [f"{kernel.label} at {', '.join(beyond)}: {reason}" for reason, beyond in reasons.items()]
+        found[kernel.label] = replace(own, asked=stay)
+    return found
+
+
+def _asked(plan: Plan, kernel: KernelPlan) -> list[str]:
+    return [str(frame) for frame in dict.fromkeys(kernel.frames or plan.frame_sizes)]
+
+
+def _wanted(plan: Plan, kernel: KernelPlan, entry: Mapping[str, Any]) -> Iterator[tuple[str, Use]]:
+    """What is traced of ``kernel``, by size; unavailable where its messages cannot have that size."""
     sizes = size_range(kernel, entry)
-    asked = [str(frame) for frame in dict.fromkeys(kernel.frames or plan.frame_sizes)]
     if sizes is None:
-        return Frames(asked, sized=False)
+        yield ANY_FRAME, use_of(plan, kernel, entry, None)
+        return
     low, high = sizes
-    fitting = [frame for frame in asked if all(low <= int(s) <= high for s in sizes_of(frame))]
-    if beyond := [frame for frame in asked if frame not in fitting]:
-        left_out.append(f"{kernel.label} at {', '.join(beyond)}: {kernel.operator} takes messages from {low} to {high} B")
-    return Frames(fitting, sized=True)
+    for size in _sizes_in(_asked(plan, kernel)):
+        use = use_of(plan, kernel, entry, int(size))
+        beyond = "" if low <= int(size) <= high else f"{kernel.operator} takes messages from {low} to {high} B"
+        yield size, replace(use, unavailable=use.unavailable or beyond)
+
+
+def _reason(frames: Frames, frame: str) -> str:
+    """Why a kernel cannot be traced at ``frame``; empty where it can."""
+    return next((reason for size in sizes_of(frame) if (reason := frames.use(size).unavailable)), "")
 
 
 # --------------------------------------------------------------------------- simulations
 
 
 def _expand_sweep(
-    plan: Plan, sweep: Sweep, number: int, catalog: Mapping[str, Mapping[str, Any]], frames: Mapping[str, Frames], expansion: Expansion, where: Where
+    plan: Plan, sweep: Sweep, number: int, frames: Mapping[str, Frames], expansion: Expansion, where: Where
 ) -> Iterator[Problem]:  # fmt: skip
     """Adds the cells of a sweep to ``expansion``; what a description has no place for is a problem."""
-    kernels = {kernel.label: kernel for kernel in plan.kernels}
-    names = list(kernels) if sweep.kernels == ALL else list(sweep.kernels)
+    names = list(frames) if sweep.kernels == ALL else list(sweep.kernels)
     forms = list(variants.of_sweep(sweep, plan.variants))
     for name, (model_name, model), step, clock, (variant, settings) in itertools.product(
         names, expansion.models.items(), sweep.steps, sweep.clocks, forms
@@ -190,11 +234,7 @@ def _expand_sweep(
             yield where.problem(str(error), "sweeps", number)  # which names the model
             continue
         for frame, parts in _frames_of(name, plan, frames, per_frame="dma" in settings):
-            uses = []
-            for kernel, at in parts:
-                message_bytes = int(at) if frames[kernel].sized else None
-                use = use_of(plan, kernels[kernel], catalog[kernels[kernel].operator], message_bytes)
-                uses.append(expansion.uses.setdefault(use.id, use).id)
+            uses = [expansion.uses.setdefault(use.id, use).id for use in (frames[kernel].use(at) for kernel, at in parts)]
             try:
                 processor = variants.applied(made.processor, settings, _dma_frame_bytes(frame))
             except variants.Unfit as error:
