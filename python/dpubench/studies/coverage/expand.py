@@ -251,7 +251,10 @@ def _possible(uses: Sequence[tuple[Use, set[str]]], expansion: Expansion) -> lis
     left_out: dict[tuple[str, str], list[str]] = {}
     for one in out:
         left_out.setdefault((one.what.kernel, one.reason), []).append(one.what.id)
-    expansion.left_out += [f"{', '.join(ids)}: cannot be traced: {reason}" for (_, reason), ids in left_out.items()]
+    all_of = Counter(use.kernel for use, _ in uses)
+    expansion.left_out += [
+        f"{kernel if len(ids) == all_of[kernel] else ', '.join(ids)}: cannot be traced: {reason}" for (kernel, reason), ids in left_out.items()
+    ]
     return stay
 
 
