@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT
-from dpubench import schemas, traces
-from dpubench.cores import _cache, _capture, _machine, kernels
+from dpubench import schemas, scratch, traces
+from dpubench.cores import _capture, _machine, kernels
 from dpubench.cores.kernels import ArmPrograms, Kernel, NotTraced, Trace
 from dpubench.errors import EnvironmentFault, Interrupted, UserError
 from dpubench.inputs import Input, Missing, Resolved
@@ -219,27 +219,27 @@ def test_processes_that_want_the_same_trace_at_once_all_get_it(tmp_path: Path) -
     assert len(list(cache.iterdir())) == 1
 
 
-def test_what_a_killed_process_left_goes_with_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_killed_process_left_goes_with_the_next(tmp_path: Path) -> None:
     bundle, cache = arm_bundle(tmp_path / "arm", ENDLESS), tmp_path / "traces"
     process = in_a_process(bundle, cache)
     until = time.monotonic() + 60
     while not list(cache.glob("*.partial/stream")) and time.monotonic() < until:
         time.sleep(0.05)
     (mine,) = machines()
-    # While it lives its folder is its own, however old.
-    monkeypatch.setattr(_machine, "_LOCKED_WITHIN_S", -1.0)
-    _machine._sweep()
-    assert machines() == [mine]
+    # While it lives what it makes is its own, however old.
+    (partial,) = cache.iterdir()
+    for held in (mine, partial):
+        os.utime(held, (0, 0))
+    _machine.sweep()
+    scratch.sweep(cache)
+    assert machines() == [mine] and partial.exists()
     process.kill()
     process.communicate()
-    (partial,) = cache.iterdir()
-    _machine._sweep()
-    assert machines() == []
+    assert machines() == [mine] and partial.exists()
     kernels.trace(KERNEL, NOTHING, arm_programs(tmp_path / "fine"), cache=cache)
-    # And half a trace as soon as it cannot be anybody's.
-    os.utime(partial, (0, 0))
-    _cache.prune(cache, 1 << 30)
-    assert len(list(cache.iterdir())) == 1
+    assert machines() == []
+    (whole,) = cache.iterdir()
+    assert whole.suffix == ""
 
 
 def test_many_kernels_are_traced_beside_each_other_and_failures_are_outcomes(tmp_path: Path) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
-import tempfile
 import time
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
+
+from dpubench import scratch
 
 #: Entries that were used so lately may be in use still, and stay whatever room they take.
 _IN_USE_S: Final = 86_400.0
@@ -36,15 +36,7 @@ def digest_of_files(*files: Path) -> str:
 
 def write_json(file: Path, value: Mapping[str, Any]) -> None:
     """Puts ``value`` into ``file`` at once or not at all. @raises OSError"""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=".")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as opened:
-            json.dump(value, opened, separators=(",", ":"), ensure_ascii=False)
-        Path(name).replace(file)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    scratch.write(file, json.dumps(value, separators=(",", ":"), ensure_ascii=False))
 
 
 def used(entry: Path) -> None:
@@ -56,29 +48,29 @@ def used(entry: Path) -> None:
 def prune(folder: Path, most_bytes: int) -> None:
     """Removes the entries of ``folder`` that were not used for longest until the others fit ``most_bytes``; none of the last day.
 
-    An entry is a file or a folder of files. What a killed process left half made goes after a day too.
+    An entry is a file or a folder of files. What killed processes left half made goes in any case.
     """
+    scratch.sweep(folder)
     entries = []
     with contextlib.suppress(OSError):
         for entry in folder.iterdir():
             with contextlib.suppress(OSError):
-                entries.append((entry.stat().st_mtime, _bytes(entry), entry))
+                if not any(entry.match(pattern) for pattern in scratch.HALF_MADE):
+                    entries.append((entry.stat().st_mtime, _bytes(entry), entry))
     total = sum(size for _, size, _ in entries)
     for at, size, entry in sorted(entries):
-        if time.time() - at < _IN_USE_S:
+        if time.time() - at < _IN_USE_S or total <= most_bytes:
             return
-        if total > most_bytes or entry.name.startswith(".") or entry.suffix == ".partial":
-            remove(entry)
-            total -= size
+        remove(entry)
+        total -= size
 
 
 def remove(entry: Path) -> None:
     """Removes a file or folder so that nobody finds half of it."""
     with contextlib.suppress(OSError):
         if entry.is_dir():
-            gone = Path(tempfile.mkdtemp(dir=entry.parent, prefix="."))
-            entry.rename(gone / entry.name)
-            shutil.rmtree(gone, ignore_errors=True)
+            with scratch.folder(entry.parent) as gone:
+                entry.rename(gone / entry.name)
         else:
             entry.unlink()
 

@@ -21,7 +21,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
 
-from dpubench import bundle, catalog, programs, schemas, traces
+from dpubench import bundle, catalog, programs, schemas, scratch, traces
 from dpubench.cores import _cache
 from dpubench.cores._machine import CPU, DESCRIPTION, Machine
 from dpubench.errors import EnvironmentFault, UserError, nearest
@@ -154,6 +154,7 @@ def _hello(arm: ArmPrograms, program: str) -> dict[str, Any]:
     if hello["event"] != "hello" or "catalog" not in hello:
         raise EnvironmentFault(f"{arm.lib / program} --list: its first event holds no catalog: build programs and package from one revision")
     with contextlib.suppress(OSError):  # then it is asked again next time
+        scratch.sweep(kept.parent)
         _cache.write_json(kept, hello)
     return hello
 
@@ -161,7 +162,20 @@ def _hello(arm: ArmPrograms, program: str) -> dict[str, Any]:
 def _said(arm: ArmPrograms, program: str, question: str, given: bytes) -> Iterator[Event]:
     """What ``program`` prints under the emulator when it is asked ``question`` and ``given`` on standard input. @raises EnvironmentFault"""
     with Machine(arm.lib) as machine:
-        words = [traces.EMULATOR, "-cpu", CPU, "-L", str(machine.folder), str(machine.loader), *machine.words(program), question]
+        # It goes with this process, however that ends.
+        words = [
+            "setpriv",
+            "--pdeathsig",
+            "KILL",
+            traces.EMULATOR,
+            "-cpu",
+            CPU,
+            "-L",
+            str(machine.folder),
+            str(machine.loader),
+            *machine.words(program),
+            question,
+        ]
         try:
             done = subprocess.run(
                 words, cwd=machine.folder, input=given, capture_output=True, timeout=_LIST_LIMIT_S, check=False, env={**os.environ, **_ENVIRONMENT}

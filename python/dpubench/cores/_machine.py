@@ -8,24 +8,19 @@ files by which a program learns what machine it is on: the footprint ``stream`` 
 from __future__ import annotations
 
 import contextlib
-import fcntl
-import os
 import shutil
-import tempfile
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Final
 
+from dpubench import scratch
 from dpubench.errors import EnvironmentFault
 
 #: The core that is emulated: that of the first Arm servers, which has what DPUs' cores have.
 CPU: Final = "neoverse-n1"
 _PLACE: Final = Path("/tmp")
 _PREFIX: Final = "dpubench-traced-"
-#: A folder is locked as soon as it is made; one that is not, and no newer than this, was left by a process that was killed.
-_LOCKED_WITHIN_S: Final = 60.0
 _CPU_FOLDER: Final = "sys/devices/system/cpu"
 #: What programs read about their machine (native/protocol/machine.cpp): one core, 64 KiB of L1 and 1 MiB of L2 cache, as a Neoverse N1 has.
 _FILES: Final = {
@@ -58,28 +53,21 @@ class Machine:
         """``lib``: the folder of a bundle that holds its programs, libraries and the loader."""
         self._lib = lib
         self.folder = Path()
-        self._lock = -1
+        self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> Machine:
-        _sweep()
-        try:
-            self.folder = Path(tempfile.mkdtemp(dir=_PLACE, prefix=_PREFIX))
-            self._lock = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
-            fcntl.flock(self._lock, fcntl.LOCK_EX)
-            self._furnish()
-        except OSError as error:
-            self._leave()
-            raise EnvironmentFault(f"{error.filename or _PLACE}: cannot be made for a traced program: {error.strerror}") from None
+        sweep()
+        with contextlib.ExitStack() as stack:
+            try:
+                self.folder = stack.enter_context(scratch.folder(_PLACE, _PREFIX))
+                self._furnish()
+            except OSError as error:
+                raise EnvironmentFault(f"{error.filename or _PLACE}: cannot be made for a traced program: {error.strerror}") from None
+            self._stack = stack.pop_all()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
-        self._leave()
-
-    def _leave(self) -> None:
-        if self.folder != Path():
-            shutil.rmtree(self.folder, ignore_errors=True)
-        if self._lock >= 0:
-            os.close(self._lock)
+        self._stack.close()
 
     def _furnish(self) -> None:
         for name, content in _FILES.items():
@@ -110,20 +98,6 @@ class Machine:
         return places
 
 
-def _sweep() -> None:
+def sweep() -> None:
     """Removes folders of processes that were killed."""
-    for folder in _PLACE.glob(f"{_PREFIX}*"):
-        with contextlib.suppress(OSError), _locked(folder):
-            if time.time() - folder.stat().st_mtime > _LOCKED_WITHIN_S:
-                shutil.rmtree(folder, ignore_errors=True)
-
-
-@contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """@raises OSError when somebody else has it"""
-    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    finally:
-        os.close(lock)
+    scratch.sweep(_PLACE, f"{_PREFIX}*")

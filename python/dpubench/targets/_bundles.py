@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import Final
 
-from dpubench import __version__, bundle, programs
+from dpubench import __version__, bundle, programs, scratch
 from dpubench.errors import EnvironmentFault
 
 #: Digits of a build's key in a file's name.
@@ -59,21 +57,20 @@ def sha256(path: Path) -> str:
 def unpacked(path: Path) -> Path:
     """The folder of the bundle ``path``, unpacked in the cache. @raises EnvironmentFault when it is no bundle or the disk is full"""
     folder = programs.cache_directory() / "unpacked" / sha256(path)
-    if not folder.is_dir():
-        scratch = ""
-        try:
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            scratch = tempfile.mkdtemp(dir=folder.parent)
-            done = subprocess.run(["tar", "xzf", str(path), "--strip-components=1", "-C", scratch], capture_output=True, check=False)
-            if done.returncode != 0 or not (Path(scratch) / "manifest.json").is_file():
+    if folder.is_dir():
+        return folder
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        scratch.sweep(folder.parent)
+        with scratch.folder(folder.parent) as half:
+            done = subprocess.run(["tar", "xzf", str(path), "--strip-components=1", "-C", str(half)], capture_output=True, check=False)
+            if done.returncode != 0 or not (half / "manifest.json").is_file():
                 said = done.stderr.decode("utf-8", "replace").strip().splitlines()
                 raise EnvironmentFault(f"{path}: cannot be unpacked to {folder}: {said[0] if said else 'it is no bundle of dpubench'}")
-            Path(scratch).rename(folder)
-        except OSError as error:
-            if not folder.is_dir():  # else another process was faster
-                raise EnvironmentFault(f"{folder}: cannot be made: {error.strerror}") from None
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
+            half.rename(folder)
+    except OSError as error:
+        if not folder.is_dir():  # else another process was faster
+            raise EnvironmentFault(f"{folder}: cannot be made: {error.strerror}") from None
     return folder
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dpubench import scratch
 from dpubench.catalog import inputs_of
 from dpubench.cores import reads, sweep
 from dpubench.cores.comparison import Comparison, compare
@@ -59,14 +59,13 @@ def simulations(found: Sequence[Wanted], traces: Mapping[str, Trace]) -> Iterato
         EnvironmentFault: there is no room for the generated ones.
     """
     folder = cache_folder()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        # A name that the cache takes for half made: what a killed process leaves goes from there.
-        made = tempfile.TemporaryDirectory(dir=folder, prefix=".reads-")
-    except OSError as error:
-        raise EnvironmentFault(f"{folder}: cannot be written: {error.strerror}") from None
-    with made as place:
-        yield [s for of in found if (s := _simulation(of, traces, Path(place))) is not None]
+    with contextlib.ExitStack() as stack:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            place = stack.enter_context(scratch.folder(folder, ".reads-"))
+        except OSError as error:
+            raise EnvironmentFault(f"{folder}: cannot be written: {error.strerror}") from None
+        yield [s for of in found if (s := _simulation(of, traces, place)) is not None]
 
 
 def _simulation(of: Wanted, traces: Mapping[str, Trace], folder: Path) -> sweep.Simulation | None:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
+from dpubench import scratch
 from dpubench.cores import sweep
 from dpubench.cores.kernels import ArmPrograms, Kernel, Trace, cache_folder, trace_all
 from dpubench.errors import EnvironmentFault, Exit, Interrupted, NothingRan, UserError
@@ -52,6 +53,8 @@ class SimulatedRun(abc.ABC):
             Interrupted: a stop was asked for; every finished outcome is kept.
             NothingRan: nothing could be simulated.
         """
+        for folder in (cache_folder(), sweep.cache_folder()):
+            scratch.sweep(folder)  # of runs that were killed
         self._save("running")
         try:
             owing = [name for name in self.names if self.outcomes.get(name, _NOTHING)["result"] is None]
