@@ -7,11 +7,12 @@ import os
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from conftest import ROOT, Bench
+from dpubench import scratch
 
 BUILD = Path(os.environ.get("DPUBENCH_PROGRAMS", ROOT / "build/native"))
 PROGRAM = BUILD / "dpubench-operators"
@@ -44,6 +45,41 @@ class RealBench(Bench):
                 except OSError:
                     continue
         return found
+
+    def processes(self) -> list[str]:
+        """Command lines of all that was started from this folder and is still there: dpubench, programs, emulators."""
+        mark = f"XDG_CACHE_HOME={self.environment['XDG_CACHE_HOME']}".encode()
+        found = []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit() and int(entry.name) != os.getpid():
+                with suppress(OSError):
+                    words = (entry / "cmdline").read_bytes()
+                    # A traced program has an environment of its own; its emulator is told of folders here.
+                    if mark in (entry / "environ").read_bytes().split(b"\0") or f"{self.folder}/".encode() in words:
+                        found.append(words.replace(b"\0", b" ").decode("utf-8", "replace"))
+        return found
+
+    def watched(self) -> RealBench:
+        """Itself, with a folder of its own for temporary files. Its path is too long for sockets."""
+        place = self.folder / "tmp"
+        place.mkdir()
+        self.environment["TMPDIR"] = str(place)
+        return self
+
+    def half_made(self) -> list[Path]:
+        """Files and folders of work under way, wherever runs of a bench that is :meth:`watched` make such."""
+        cache = Path(self.environment["XDG_CACHE_HOME"])
+        places = [path for pattern in (*scratch.HALF_MADE, "tmp*") for path in cache.rglob(pattern)]
+        # A traced program's machine is the one thing outside of it; its programs are those of the cache.
+        machines = [path for path in Path("/tmp").glob("dpubench-traced-*") if os.path.realpath(path / "lib").startswith(f"{cache.resolve()}/")]
+        return sorted([*places, *machines, *Path(self.environment["TMPDIR"]).iterdir()])
+
+    def ended(self) -> None:
+        """Waits until no process is there any more that was started from this folder."""
+        until = time.monotonic() + 30
+        while left := self.processes():
+            assert time.monotonic() < until, left
+            time.sleep(0.05)
 
     def kept(self, run: str) -> int:
         """Outcomes of simulations in the rounds of ``run``."""

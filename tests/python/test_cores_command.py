@@ -41,7 +41,7 @@ def cores(real: RealBench, tmp_path: Path) -> RealBench:
     routes.write_text("1.0.0.0/8,1\n")
     real.environment["ROUTES"] = str(routes)
     (tmp_path / "plan.yaml").write_text(plan_of(10))
-    return real
+    return real.watched()
 
 
 def arguments(bench: RealBench) -> list[str]:
@@ -89,6 +89,7 @@ def test_a_signal_ends_it_and_resume_goes_on(cores: RealBench, number: signal.Si
         process.send_signal(number)
         out, err = process.communicate(timeout=60)
     assert process.returncode == 130, (out, err)
+    assert cores.processes() == [] and cores.half_made() == []
     assert "of 400 simulations are kept in" in err and "continue with `dpubench resume r`" in err
     record = json.loads((cores.folder / "results/r/run.json").read_text())
     assert record["status"] == "interrupted" and not schemas.fault("run", record)
@@ -102,10 +103,12 @@ def test_a_run_that_was_killed_loses_nothing_that_was_done(cores: RealBench) -> 
     with started(cores, 5) as process:
         os.kill(process.pid, signal.SIGKILL)
         process.communicate(timeout=60)
+    cores.ended()
     before = cores.kept("r")
     assert before >= 5
     resumed = cores("resume", "r", timeout=300)
     assert resumed.returncode == 0, resumed.stderr
+    assert cores.processes() == [] and cores.half_made() == []
     record = json.loads((cores.folder / "results/r/run.json").read_text())
     assert record["status"] == "complete" and record["rounds"] == [{"number": 1, "outcomes": 400 - before}]
     assert "400 points, 400 with a result" in cores("show", "r").stdout

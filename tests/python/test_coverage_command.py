@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
 from conftest import ROOT
 from dpubench import schemas
 from dpubench.cores import hardware
-from kernels_fixtures import arm_bundle
+from kernels_fixtures import ENDLESS, arm_bundle
 from real_program import RealBench
 
 SIZES = [f"{64 * i}B" for i in range(1, 13)]
@@ -23,7 +25,7 @@ def bench(real: RealBench, tmp_path: Path) -> RealBench:
     real.environment["DPUBENCH_AARCH64_BUNDLE"] = str(arm_bundle(tmp_path / "arm"))
     (tmp_path / "routes.csv").write_text("1.0.0.0/8,1\n")
     (tmp_path / "p.yaml").write_text("study: coverage\nplan: commanded\ntarget: model:neoverse-n1\nmessages: 128\n")
-    return real
+    return real.watched()
 
 
 def arguments(bench: RealBench, *more: str) -> list[str]:
@@ -88,6 +90,7 @@ def test_a_signal_ends_it_and_resume_goes_on(bench: RealBench, number: signal.Si
         process.send_signal(number)
         out, err = process.communicate(timeout=60)
     assert process.returncode == 130, (out, err)
+    assert bench.processes() == [] and bench.half_made() == []
     assert f"of {len(SIZES)} simulations are kept in" in err and "continue with `dpubench resume r`" in err
     assert kept_of(bench, "interrupted") >= 3
     resumed = bench("resume", "r", timeout=300)
@@ -99,10 +102,57 @@ def test_a_run_that_was_killed_loses_nothing_that_was_done(bench: RealBench) -> 
     with bench.start_until("r", 3, *many(bench)) as process:
         os.kill(process.pid, signal.SIGKILL)
         process.communicate(timeout=60)
+    bench.ended()
     before = bench.kept("r")
     resumed = bench("resume", "r", timeout=300)
     assert resumed.returncode == 0, resumed.stderr
+    assert bench.processes() == [] and bench.half_made() == []
     assert 3 <= before < len(SIZES) == kept_of(bench, "complete") + before
+
+
+def tracing(bench: RealBench, tmp_path: Path) -> subprocess.Popen[str]:
+    """A run whose first kernel is being traced, for ever."""
+    bench.environment["DPUBENCH_AARCH64_BUNDLE"] = str(arm_bundle(tmp_path / "endless", ENDLESS))
+    process = bench.start(*many(bench))
+    until = time.monotonic() + 60
+    while not any((path / "stream").exists() for path in bench.half_made()):
+        assert process.poll() is None and time.monotonic() < until, process.communicate()
+        time.sleep(0.02)
+    return process
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_a_kernel_is_traced_leaves_nothing(bench: RealBench, tmp_path: Path, number: signal.Signals) -> None:
+    with tracing(bench, tmp_path) as process:
+        assert any("qemu-aarch64" in words for words in bench.processes())
+        process.send_signal(number)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, (out, err)
+    assert bench.processes() == [] and bench.half_made() == []
+    assert kept_of(bench, "interrupted") == 0
+
+
+def test_what_a_kill_while_a_kernel_is_traced_leaves_goes_with_the_next_run(bench: RealBench, tmp_path: Path) -> None:
+    with tracing(bench, tmp_path) as process:
+        os.kill(process.pid, signal.SIGKILL)
+        process.communicate(timeout=60)
+    bench.ended()
+    assert {path.name.partition("-traced-")[0] for path in bench.half_made() if path.suffix != ".partial"} == {"dpubench"}
+    bench.environment["DPUBENCH_AARCH64_BUNDLE"] = str(tmp_path / "arm/bundle.tar.gz")
+    resumed = bench("resume", "r", timeout=300)
+    assert resumed.returncode == 0, resumed.stderr
+    assert bench.processes() == [] and bench.half_made() == []
+    assert kept_of(bench, "complete") == len(SIZES)
+
+
+def test_what_a_kill_left_goes_with_a_run_that_finds_everything_in_the_cache(bench: RealBench) -> None:
+    assert bench(*arguments(bench, "--operator", "crc")).returncode == 0
+    cache = Path(bench.environment["XDG_CACHE_HOME"]) / "dpubench"
+    for place in ("simulations", "traces"):
+        (cache / place / ".torn").write_text("{")  # as of one who is killed in the middle of writing
+    again = bench(*["again" if word == "r" else word for word in arguments(bench, "--operator", "crc")])
+    assert again.returncode == 0, again.stderr
+    assert bench.half_made() == []
 
 
 def test_this_machine_is_measured_or_says_why_not(bench: RealBench) -> None:
