@@ -1,8 +1,12 @@
-"""Folders of results that can be had again: entries are named by what they were made of, used ones last, and old ones make room."""
+"""Folders of results that can be had again: entries are named by what they were made of, and those not used for longest make room.
+
+A file is read at once. A folder that is used for longer is held: a lock on it, which goes with its process, keeps everybody from removing it.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import shutil
@@ -13,8 +17,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
-#: Entries that were used so lately may be in use still, and stay whatever room they take.
-_IN_USE_S: Final = 86_400.0
+#: What is half made and was touched so lately may be being made still.
+_BEING_MADE_S: Final = 86_400.0
 _READ_BYTES: Final = 1 << 20
 
 
@@ -53,10 +57,33 @@ def used(entry: Path) -> None:
         os.utime(entry)
 
 
-def prune(folder: Path, most_bytes: int) -> None:
-    """Removes the entries of ``folder`` that were not used for longest until the others fit ``most_bytes``; none of the last day.
+def hold(folder: Path) -> int | None:
+    """Keeps ``folder`` from being removed, by any process, until the descriptor returned is closed. None: there is no such folder.
 
-    An entry is a file or a folder of files. What a killed process left half made goes after a day too.
+    Raises:
+        OSError: it cannot be locked.
+    """
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    held = False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        # Between its opening and the lock it may have been removed, and another one made.
+        held = os.path.samestat(os.fstat(descriptor), folder.stat())
+    except (BlockingIOError, FileNotFoundError):  # it is being removed
+        pass
+    finally:
+        if not held:
+            os.close(descriptor)
+    return descriptor if held else None
+
+
+def prune(folder: Path, most_bytes: int) -> None:
+    """Removes the entries of ``folder`` that were not used for longest until the others fit ``most_bytes``, except those that are held.
+
+    An entry is a file or a folder of files. What a killed process left half made goes after a day.
     """
     entries = []
     with contextlib.suppress(OSError):
@@ -65,10 +92,8 @@ def prune(folder: Path, most_bytes: int) -> None:
                 entries.append((entry.stat().st_mtime, _bytes(entry), entry))
     total = sum(size for _, size, _ in entries)
     for at, size, entry in sorted(entries):
-        if time.time() - at < _IN_USE_S:
-            return
-        if total > most_bytes or entry.name.startswith(".") or entry.suffix == ".partial":
-            remove(entry)
+        half_made = entry.name.startswith(".") or entry.suffix == ".partial"
+        if (time.time() - at > _BEING_MADE_S if half_made else total > most_bytes) and _removed(entry):
             total -= size
 
 
@@ -81,6 +106,25 @@ def remove(entry: Path) -> None:
             shutil.rmtree(gone, ignore_errors=True)
         else:
             entry.unlink()
+
+
+def _removed(entry: Path) -> bool:
+    """Removes ``entry`` unless it is held. Whether it did."""
+    if not entry.is_dir():
+        remove(entry)
+        return True
+    try:
+        descriptor = os.open(entry, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        remove(entry)
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
 
 
 def _bytes(entry: Path) -> int:
