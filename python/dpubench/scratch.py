@@ -44,11 +44,24 @@ def sweep(place: Path, *patterns: str) -> None:
     """Removes from ``place`` what ``patterns`` match (by default :data:`HALF_MADE`) and nobody holds."""
     for pattern in patterns or HALF_MADE:
         for path in place.glob(pattern):
-            with contextlib.suppress(OSError), _locked(path, fcntl.LOCK_NB):  # somebody else's, or gone by now
+            with contextlib.suppress(OSError), locked(path, fcntl.LOCK_NB):  # somebody else's, or gone by now
                 if path.is_dir():
                     shutil.rmtree(path, ignore_errors=True)
                 else:
                     path.unlink()
+
+
+@contextlib.contextmanager
+def locked(path: Path, how: int = 0) -> Iterator[None]:
+    """Holds ``path``. @param how ``fcntl.LOCK_NB``: not to wait for whoever has it @raises OSError when it is not there, or somebody else has it"""
+    lock = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | how)
+        if not os.path.samestat(os.fstat(lock), path.stat()):
+            raise FileNotFoundError(path)
+        yield
+    finally:
+        os.close(lock)
 
 
 def _empty(place: Path) -> str:
@@ -64,21 +77,8 @@ def _held(make: Callable[[], str]) -> Iterator[Path]:
         path = Path(make())
         with contextlib.ExitStack() as stack:
             try:
-                stack.enter_context(_locked(path))
+                stack.enter_context(locked(path))
             except FileNotFoundError:  # swept away before it was locked: nobody held it
                 continue
             yield path
             return
-
-
-@contextlib.contextmanager
-def _locked(path: Path, how: int = 0) -> Iterator[None]:
-    """@raises OSError when it is not there, or with ``LOCK_NB`` when somebody else has it"""
-    lock = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | how)
-        if not os.path.samestat(os.fstat(lock), path.stat()):
-            raise FileNotFoundError(path)
-        yield
-    finally:
-        os.close(lock)

@@ -22,6 +22,7 @@ from dpubench.plans.load import Where, parse_plan
 from dpubench.results.query import query
 from dpubench.results.store import RunDirectory
 from dpubench.studies.coverage import carry, measure, text
+from dpubench.studies.coverage import execute as coverage_execute
 from dpubench.studies.coverage.plan import Plan
 from dpubench.studies.coverage.summary import summaries
 from dpubench.studies.modelled import execute
@@ -125,6 +126,29 @@ def test_the_same_plan_gives_the_same_figures(traced: dict[str, str], tmp_path: 
         (analysed,) = summaries(tmp_path / name / "r")
         found.append((json.dumps([dataclasses.asdict(p) | {"cached": False} for p in analysed.points]), repr(analysed.space)))
     assert found[0] == found[1]
+
+
+def test_a_large_run_holds_few_traces_at_a_time(
+    traced: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "whole").mkdir()
+    assert run(tmp_path / "whole") == 0
+    found: list[str] = []
+    real = sweep.simulate
+
+    def simulate(simulations: Sequence[sweep.Simulation], **words: Any) -> Iterator[sweep.Outcome]:
+        found.append(f"simulate {len(simulations)}")
+        return real(simulations, **words)
+
+    monkeypatch.setattr(sweep, "simulate", simulate)
+    monkeypatch.setattr(coverage_execute, "release", lambda folders: found.append(f"release {len(folders)}"))
+    monkeypatch.setattr(coverage_execute, "_PORTION", 3)
+    capsys.readouterr()
+    assert run(tmp_path) == 0
+    assert found == ["simulate 3", "release 1", "simulate 3", "release 1", "simulate 2", "release 1"]
+    assert "1 to 3 of 8: 3 traces\n" in (said := capsys.readouterr().err) and "7 to 8 of 8: 2 traces of whole programs\n" in said
+    points = [[(p.id, p.characteristics, len(p.inputs)) for p in summaries(folder / "r")[0].points] for folder in (tmp_path / "whole", tmp_path)]
+    assert points[0] == points[1]
 
 
 def test_an_interrupted_run_is_gone_on_with(traced: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

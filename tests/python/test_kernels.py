@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -16,7 +17,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 from dpubench import schemas, scratch, traces
-from dpubench.cores import _capture, _machine, kernels
+from dpubench.cores import _cache, _capture, _machine, kernels
 from dpubench.cores.kernels import ArmPrograms, Kernel, NotTraced, Trace
 from dpubench.errors import EnvironmentFault, Interrupted, UserError
 from dpubench.inputs import Input, Missing, Resolved
@@ -206,9 +207,10 @@ print(kernels.trace(kernels.Kernel("crc", "portable", (("size", "64"),), message
 """
 
 
-def in_a_process(bundle: Path, cache: Path) -> subprocess.Popen[str]:
+def in_a_process(bundle: Path, cache: Path, script: str = SCRIPT) -> subprocess.Popen[str]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
-    return subprocess.Popen([sys.executable, "-c", SCRIPT, bundle, cache, _machine._PLACE], stdout=subprocess.PIPE, env=environment, text=True)
+    command = [sys.executable, "-c", script, bundle, cache, _machine._PLACE]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, text=True)
 
 
 def test_processes_that_want_the_same_trace_at_once_all_get_it(tmp_path: Path) -> None:
@@ -316,14 +318,45 @@ def test_the_catalog_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert arm.catalog() == first
 
 
-def test_traces_not_used_for_longest_make_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_traces_not_used_for_longest_make_room_unless_they_are_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     arm = arm_programs(tmp_path / "arm")
     cache = tmp_path / "traces"
     old, used, new = (kernels.trace(replace(KERNEL, seed=s), NOTHING, arm, cache=cache).folder for s in (1, 2, 3))
-    for folder, age_days in ((old, 9), (used, 8), (new, 0)):
+    for folder, age_days in ((old, 9), (used, 8), (new, 7)):
         os.utime(folder, (time.time() - age_days * 86_400,) * 2)
     monkeypatch.setattr(_capture, "CACHE_BYTES", sum(f.stat().st_size for f in new.iterdir()))
     kernels.trace(replace(KERNEL, seed=2), NOTHING, arm, cache=cache)  # is there, and used now
-    kernels.trace(replace(KERNEL, seed=4), NOTHING, arm, cache=cache)
-    assert not old.exists()
-    assert used.exists() and new.exists()  # of the last day, and perhaps in use
+    # All three are held, and so is this one.
+    newest = kernels.trace(replace(KERNEL, seed=4), NOTHING, arm, cache=cache).folder
+    assert all(folder.exists() for folder in (old, used, new, newest))
+    kernels.release([old, used, old])
+    assert [folder.exists() for folder in (old, used, new, newest)] == [False, False, True, True]
+    kernels.release([new, newest])
+    assert [folder.exists() for folder in (new, newest)] == [False, True]
+
+
+def test_what_another_process_uses_is_not_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bundle, cache = arm_bundle(tmp_path / "arm"), tmp_path / "traces"
+    folder = kernels.trace(KERNEL, NOTHING, ArmPrograms.of(bundle), cache=cache).folder
+    script = f"{SCRIPT}sys.stdout.flush(); sys.stdin.read()"
+    other = in_a_process(bundle, cache, script)
+    assert other.stdout is not None and other.stdout.readline()
+    monkeypatch.setattr(_capture, "CACHE_BYTES", 0)
+    kernels.release([folder])
+    assert folder.exists()
+    other.kill()
+    other.communicate()
+    _cache.prune(cache, 0)
+    assert not folder.exists()
+
+
+def test_a_trace_that_cannot_be_locked_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    arm = arm_programs(tmp_path / "arm")
+    folder = kernels.trace(KERNEL, NOTHING, arm, cache=tmp_path / "traces").folder
+
+    def refuse(_descriptor: int, _how: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(_cache.fcntl, "flock", refuse)
+    with pytest.raises(EnvironmentFault, match=f"{folder}: this trace cannot be locked, which keeps others from removing it: No locks available"):
+        kernels.trace(KERNEL, NOTHING, arm, cache=tmp_path / "traces")

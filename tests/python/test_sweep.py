@@ -279,7 +279,7 @@ def test_old_results_make_room(two: tuple[Files, Files], stop: StopRequest, tmp_
     _cache.prune(tmp_path, sum(f.stat().st_size for f in files[1:]))
     assert [f.exists() for f in files] == [False, True, True]
     _cache.prune(tmp_path, 0)
-    assert [f.exists() for f in files] == [False, False, True]  # of the last day
+    assert [f.exists() for f in files] == [False, False, False]
 
 
 def test_a_program_that_is_not_there_is_said(two: tuple[Files, Files], stop: StopRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

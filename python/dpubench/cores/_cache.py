@@ -1,11 +1,14 @@
-"""Folders of results that can be had again: entries are named by what they were made of, used ones last, and old ones make room."""
+"""Folders of results that can be had again: entries are named by what they were made of, and those not used for longest make room.
+
+A file is read at once. A folder that is used for longer is held: a lock on it, which goes with its process, keeps everybody from removing it.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
-import time
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
@@ -13,8 +16,6 @@ from typing import Any, Final
 
 from dpubench import scratch
 
-#: Entries that were used so lately may be in use still, and stay whatever room they take.
-_IN_USE_S: Final = 86_400.0
 _READ_BYTES: Final = 1 << 20
 
 
@@ -45,8 +46,31 @@ def used(entry: Path) -> None:
         os.utime(entry)
 
 
+def hold(folder: Path) -> int | None:
+    """Keeps ``folder`` from being removed, by any process, until the descriptor returned is closed. None: there is no such folder.
+
+    Raises:
+        OSError: it cannot be locked.
+    """
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    held = False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        # Between its opening and the lock it may have been removed, and another one made.
+        held = os.path.samestat(os.fstat(descriptor), folder.stat())
+    except (BlockingIOError, FileNotFoundError):  # it is being removed
+        pass
+    finally:
+        if not held:
+            os.close(descriptor)
+    return descriptor if held else None
+
+
 def prune(folder: Path, most_bytes: int) -> None:
-    """Removes the entries of ``folder`` that were not used for longest until the others fit ``most_bytes``; none of the last day.
+    """Removes the entries of ``folder`` that were not used for longest until the others fit ``most_bytes``, except those that are held.
 
     An entry is a file or a folder of files. What killed processes left half made goes in any case.
     """
@@ -58,11 +82,11 @@ def prune(folder: Path, most_bytes: int) -> None:
                 if not any(entry.match(pattern) for pattern in scratch.HALF_MADE):
                     entries.append((entry.stat().st_mtime, _bytes(entry), entry))
     total = sum(size for _, size, _ in entries)
-    for at, size, entry in sorted(entries):
-        if time.time() - at < _IN_USE_S or total <= most_bytes:
+    for _, size, entry in sorted(entries):
+        if total <= most_bytes:
             return
-        remove(entry)
-        total -= size
+        if _removed(entry):
+            total -= size
 
 
 def remove(entry: Path) -> None:
@@ -73,6 +97,14 @@ def remove(entry: Path) -> None:
                 entry.rename(gone / entry.name)
         else:
             entry.unlink()
+
+
+def _removed(entry: Path) -> bool:
+    """Removes ``entry`` unless it is held. Whether it did."""
+    with contextlib.suppress(OSError), scratch.locked(entry, fcntl.LOCK_NB):
+        remove(entry)
+        return True
+    return False
 
 
 def _bytes(entry: Path) -> int:

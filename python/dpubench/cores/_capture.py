@@ -1,7 +1,8 @@
 """What traces of kernels and of whole programs have in common: the programs for 64-bit Arm, one capture under the emulator, and keeping it.
 
 A trace is kept in a folder named by all that decides what is executed: the job, the inputs, the programs, the plugin, the emulator and the machine
-that it shows. Several processes may want the same one at once: one captures, the others wait.
+that it shows. Several processes may want the same one at once: one captures, the others wait. A trace that was obtained is held, so that nobody
+removes it, until :func:`release` or the end of the process.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ import os
 import shutil
 import signal
 import subprocess
+import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import cache as memoized
@@ -42,7 +44,10 @@ LIMIT_S: Final = 3600.0
 _GRACE_S: Final = 30.0
 _LIST_LIMIT_S: Final = 120.0
 _LOOK_S: Final = 0.2
-#: What traces may take on the disk; those not used for longest go first.
+#: Folders of traces that this process holds, with their descriptors.
+_holds: Final[dict[Path, int]] = {}
+_holding: Final = threading.Lock()
+#: What traces may take on the disk beside those in use; those not used for longest go first.
 CACHE_BYTES: Final = 4 << 30
 #: The measuring thread is told to run on a CPU that is not there, so that it stays wherever the system puts it: captures beside each other would
 #: share a CPU otherwise, and a number of this machine's would be in the trace's stead.
@@ -243,22 +248,25 @@ def key_of(task: Task, arm: ArmPrograms) -> str:
 def obtain(task: Task, arm: ArmPrograms, cache: Path, read: Callable[[Path, Mapping[str, Any]], T], stop: StopRequest | None) -> T:
     """What ``read`` makes of the trace's folder and record, from ``cache`` where it is there already.
 
-    ``read`` raises ValueError, KeyError or TypeError where the record is not one of its own.
+    ``read`` raises ValueError, KeyError or TypeError where the record is not one of its own. The trace is held.
 
     Raises:
         NotTraced: the program failed, crashed, or took longer than an hour.
+        EnvironmentFault: the trace cannot be kept.
         Interrupted: ``stop`` was set.
     """
     folder = cache / key_of(task, arm)
+    captured = False
     while True:
-        if (known := _kept(folder, read)) is not None:
-            _cache.used(folder)
+        if (known := _held(folder, read)) is not None:
+            if captured:
+                _cache.prune(cache, CACHE_BYTES)
             return known
         if stop is not None:
             stop.check()
         try:
             _capture(task, arm, folder, stop)
-            _cache.prune(cache, CACHE_BYTES)
+            captured = True
         except traces.CaptureExists:  # another process had it meanwhile
             continue
         except traces.CaptureBusy:
@@ -342,6 +350,39 @@ def _record(task: Task, partial: Path, output: bytes, arm: ArmPrograms) -> dict[
         "bytes": [file.stat().st_size for file in files],
         **record,
     }
+
+
+def release(folders: Iterable[Path]) -> None:
+    """Lets go of traces that were obtained; those that were not used for longest make room."""
+    caches = set()
+    for folder in folders:
+        with _holding:
+            descriptor = _holds.pop(folder, None)
+        if descriptor is not None:
+            os.close(descriptor)
+            caches.add(folder.parent)
+    for cache in caches:
+        _cache.prune(cache, CACHE_BYTES)
+
+
+def _held(folder: Path, read: Callable[[Path, Mapping[str, Any]], T]) -> T | None:
+    """As :func:`_kept`, and holds it. @raises EnvironmentFault when it cannot be locked"""
+    try:
+        descriptor = _cache.hold(folder)
+    except OSError as error:
+        raise EnvironmentFault(f"{folder}: this trace cannot be locked, which keeps others from removing it: {error.strerror}") from None
+    if descriptor is None:
+        return None
+    known = _kept(folder, read)
+    with _holding:
+        keep = known is not None and folder not in _holds
+        if keep:
+            _holds[folder] = descriptor
+    if not keep:
+        os.close(descriptor)
+    if known is not None:
+        _cache.used(folder)
+    return known
 
 
 def _kept(folder: Path, read: Callable[[Path, Mapping[str, Any]], T]) -> T | None:

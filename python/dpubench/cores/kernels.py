@@ -16,14 +16,14 @@ from typing import Any, Final, Protocol
 from dpubench import programs
 from dpubench.catalog import inputs_of
 from dpubench.cores import _capture
-from dpubench.cores._capture import BUNDLE_VARIABLE, ArmPrograms, NotTraced, cache_folder
+from dpubench.cores._capture import BUNDLE_VARIABLE, ArmPrograms, NotTraced, cache_folder, release
 from dpubench.errors import UserError, nearest
 from dpubench.inputs import Resolved
 from dpubench.workers import job as jobs
 from dpubench.workers.checks import Event
 from dpubench.workers.process import StopRequest
 
-__all__ = ["BUNDLE_VARIABLE", "ArmPrograms", "Catalogued", "Kernel", "NotTraced", "Trace", "cache_folder", "job_of", "trace", "trace_all"]
+__all__ = ["BUNDLE_VARIABLE", "ArmPrograms", "Catalogued", "Kernel", "NotTraced", "Trace", "cache_folder", "job_of", "release", "trace", "trace_all"]
 
 #: No window is run; the program wants them described all the same.
 _WINDOW: Final[jobs.Window] = {"min_ms": 1, "max_ms": 20, "min_bursts": 60, "threaded_min_ms": 5}

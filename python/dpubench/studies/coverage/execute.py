@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from dpubench.cores import sweep, whole
-from dpubench.cores.kernels import ArmPrograms, cache_folder
+from dpubench.cores.kernels import ArmPrograms, cache_folder, release
 from dpubench.inputs import Resolved
 from dpubench.progress import Lines
 from dpubench.studies.coverage.expand import Cell, Expansion
@@ -18,6 +18,9 @@ from dpubench.studies.modelled.outcomes import OutcomesWriter
 from dpubench.studies.modelled.plan import ALL
 from dpubench.studies.modelled.use import Use
 from dpubench.workers.process import StopRequest
+
+#: Traces of whole programs take gigabytes, and so only so many are on the disk at a time: each is simulated once.
+_PORTION: Final = 32
 
 
 class Run(SimulatedRun):
@@ -33,7 +36,12 @@ class Run(SimulatedRun):
     def _carry_out(self, owing: list[str], kept: Kept) -> None:
         for what, reason in self.expansion.unavailable.items():
             self._fail("prepare", f"was asked for and cannot be traced here: {reason}", what)
-        cells = [self.expansion.cells[name] for name in owing]
+        for at in range(0, len(owing), _PORTION):
+            if len(owing) > _PORTION:
+                self.part = f"{at + 1} to {min(at + _PORTION, len(owing))} of {len(owing)}: "
+            self._carry_out_portion([self.expansion.cells[name] for name in owing[at : at + _PORTION]], kept)
+
+    def _carry_out_portion(self, cells: list[Cell], kept: Kept) -> None:
         uses: Mapping[str, sweep.Traced] = self._trace_kernels([cell.what for cell in cells if isinstance(cell.what, Use)], self._arm)
         wholes = self._trace_wholes([cell for cell in cells if not isinstance(cell.what, Use)])
         ready = []
@@ -45,6 +53,7 @@ class Run(SimulatedRun):
             else:
                 ready.append(sweep.Simulation(cell.id, cell.processor, (sweep.Context(traced),), extent_of(cell, self.plan)))
         self._simulate(ready, kept)
+        release({simulation.contexts[0].trace.folder for simulation in ready})
 
     def _trace_wholes(self, cells: list[Cell]) -> dict[str, whole.WholeTrace]:
         """The trace of each of ``cells``, by its id, as far as it could be captured; why not is a failure of the run."""
@@ -54,7 +63,7 @@ class Run(SimulatedRun):
             names.setdefault(cell.what, []).append(cell.id)
         if not names:
             return {}
-        self._display.stage(f"{len(names)} traces of whole programs", len(names), None)
+        self._stage("traces of whole programs", len(names))
         found: dict[str, whole.WholeTrace] = {}
         captured = whole.trace_all(list(names), self._arm, cache=cache_folder(), processes=self._processes(), stop=self._stop)
         for what, outcome in captured:

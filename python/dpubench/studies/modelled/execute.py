@@ -32,6 +32,7 @@ class SimulatedRun(abc.ABC):
 
     what: str = "simulations"  #: in words
     verb: str = "simulated"
+    part: str = ""  #: of the run that is carried out now, in words
 
     def __init__(
         self, writer: OutcomesWriter, plan: SimulatedPlan, names: Sequence[str], record: dict[str, Any], files: Resolved, stop: StopRequest,
@@ -90,7 +91,9 @@ class SimulatedRun(abc.ABC):
         for use in wanted:
             if not use.unavailable:
                 kernels.setdefault(use.traced(self._plan.seed), []).append(use.id)
-        self._display.stage(f"{len(kernels)} traces", len(kernels), None)
+        if not kernels:
+            return {}
+        self._stage("traces", len(kernels))
         found: dict[str, Trace] = {}
         captured = trace_all(list(kernels), self._files, arm, cache=cache_folder(), processes=self._processes(), stop=self._stop)
         for kernel, outcome in captured:
@@ -111,7 +114,7 @@ class SimulatedRun(abc.ABC):
 
     def _simulate(self, simulations: list[sweep.Simulation], kept: Kept) -> None:
         where = f"on {self._plan.dask}" if self._plan.dask else f"in {self._processes()} processes"
-        self._display.stage(f"{len(simulations)} simulations {where}", len(simulations), None)
+        self._stage(f"simulations {where}", len(simulations))
         for outcome in self._outcomes(simulations):
             result = _without_times(outcome.result) if self._plan.exact and outcome.result is not None else outcome.result
             kept.take(outcomes.kept(outcome.id, result, outcome.failure, cached=outcome.cached))
@@ -150,6 +153,9 @@ class SimulatedRun(abc.ABC):
         result = outcome["result"]
         shown = {"event": outcomes.OUTCOME, "group": outcome["configuration"], "cached": outcome["cached"], "failure": outcome["failure"]}
         self._display.event(shown | ({"messages_per_s": result["messages_per_s"]} if result is not None and "messages_per_s" in result else {}))
+
+    def _stage(self, what: str, count: int) -> None:
+        self._display.stage(f"{self.part}{count} {what}", count, None)
 
     def _fail(self, phase: str, message: str, group: str = "") -> None:
         entry = {"phase": phase, "message": message, **({"group": group} if group else {})}
