@@ -335,6 +335,22 @@ def test_traces_not_used_for_longest_make_room_unless_they_are_in_use(tmp_path: 
     assert [folder.exists() for folder in (new, newest)] == [False, True]
 
 
+def test_two_that_make_room_at_once_remove_no_more_than_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for age_s, name in enumerate("abcdef"):
+        (tmp_path / name).write_bytes(bytes(100))
+        os.utime(tmp_path / name, (time.time() - age_s,) * 2)
+    real = _cache._removed
+
+    def removed(entry: Path) -> bool:
+        # Another one begins in the middle, when this one has seen what there is.
+        _cache.prune(tmp_path, 300)
+        return real(entry)
+
+    monkeypatch.setattr(_cache, "_removed", removed)
+    _cache.prune(tmp_path, 300)
+    assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == ["a", "b", "c"]
+
+
 def test_what_another_process_uses_is_not_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bundle, cache = arm_bundle(tmp_path / "arm"), tmp_path / "traces"
     folder = kernels.trace(KERNEL, NOTHING, ArmPrograms.of(bundle), cache=cache).folder

@@ -75,6 +75,12 @@ def prune(folder: Path, most_bytes: int) -> None:
     An entry is a file or a folder of files. What killed processes left half made goes in any case.
     """
     scratch.sweep(folder)
+    # Two at once would each remove what the other counts on.
+    with contextlib.suppress(OSError), scratch.locked(folder, fcntl.LOCK_NB):
+        _make_room(folder, most_bytes)
+
+
+def _make_room(folder: Path, most_bytes: int) -> None:
     entries = []
     with contextlib.suppress(OSError):
         for entry in folder.iterdir():
