@@ -79,12 +79,16 @@ def _problems(
         if verdict.invalid:
             yield from _problems_of_params(plan, configuration, possible, verdict, where, ask)
             continue
+        alike = [c for c in possible if c.workload == configuration.workload]
         for stage, why in verdict.engines.items():
             engine = configuration.engines.get(stage, "")
-            able = any(c.workload == configuration.workload and c.engines.get(stage) == engine for c in possible)
-            if why and engine in configuration.named and not able:
+            if why and engine in configuration.named and not any(c.engines.get(stage) == engine for c in alike):
                 text = f"workload {configuration.workload}, engine {engine} of stage {stage}, port {configuration.port}: {why}"
                 yield where.problem(text, *_place_of_engine(plan, configuration.workload, stage, engine))
+        for name, place in _places_of_params(plan, configuration):
+            value = configuration.params[name]
+            if alike and not any(c.params.get(name) == value for c in alike):
+                yield where.problem(f"workload {configuration.workload}, {name}={value}: {_reason(verdict, configuration)}", *place)
 
 
 def _problems_of_params(
