@@ -1,12 +1,14 @@
 // dpubench-server: runs a network application on the packets of its ports. Job and commands on standard input, events on standard
 // output; docs/end-to-end.md.
 
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "datapath/commands.hpp"
 #include "datapath/memory.hpp"
 #include "datapath/server/serve.hpp"
+#include "datapath/server/setting.hpp"
 #include "programs/session.hpp"
 
 namespace {
@@ -54,6 +56,18 @@ class Server final : public dpubench::programs::SessionProgram<ServerJob> {
                        "print the catalog of workloads and kinds of ports as one hello event") {}
 
  private:
+  void add_options(CLI::App& app) override {
+    app.add_flag("--check", check_,
+                 "read combinations of workload, parameters, engines and port (JSON lines) from standard input and say which are "
+                 "possible, as one checked event");
+  }
+  bool answer(const EngineCatalog& engines, EventWriter& events) override {
+    if (!check_) return false;
+    nlohmann::json answers = nlohmann::json::array();
+    while (const auto line = commands().next()) answers.push_back(check_combination(engines, *line));
+    events.write({{"event", "checked"}, {"combinations", std::move(answers)}});
+    return true;
+  }
   [[nodiscard]] ServerJob parse(std::string_view text) const override { return parse_server_job(text); }
   std::uint64_t work(const ServerJob& job, const EngineCatalog& engines, EventWriter& events, std::string& phase,
                      bool& working) override {
@@ -65,6 +79,8 @@ class Server final : public dpubench::programs::SessionProgram<ServerJob> {
     working = true;
     return serve(session, commands(), events);
   }
+
+  bool check_ = false;
 };
 
 }  // namespace

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any
 
 from dpubench.plans.quantities import spoken
+from dpubench.results.digits import percent
 from dpubench.results.store import Event
 from dpubench.runner.setting import Listener
 
@@ -70,7 +71,7 @@ class Trial:
     def _tell(self, offered: int, received: int, seconds: float) -> None:
         if seconds > 0 and offered > 0:
             # Packets under way are no loss: while a trial goes on the share is an upper bound.
-            self.text = f"{received / seconds / 1e6:.3g} Mpps, loss {100 * max(offered - received, 0) / offered:.2g} %"
+            self.text = f"{received / seconds / 1e6:.3g} Mpps, loss {percent(max(offered - received, 0) / offered, 2)}"
 
 
 class Bar(Lines):

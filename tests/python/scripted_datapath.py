@@ -207,6 +207,10 @@ def main():
     if "--list" in sys.argv:
         hello(catalog=CATALOG)
         return
+    if "--check" in sys.argv:
+        hello()
+        emit("checked", combinations=[{"invalid": "", "engines": {}} for _ in sys.stdin])
+        return
     hello()
     program = Program(json.loads(sys.stdin.readline()))
     log(f"{program.workload} job {json.dumps(program.job)}")

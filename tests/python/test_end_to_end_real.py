@@ -14,7 +14,7 @@ import pytest
 from dpubench import network, schemas
 from dpubench.studies.end_to_end import trials
 from dpubench.studies.end_to_end.summary import summaries
-from kernel_programs import flow_tables
+from kernel_programs import answering, xdp_reason
 from real_program import BUILD, RealBench
 
 pytestmark = [
@@ -71,6 +71,23 @@ def test_a_killed_program_fails_its_point_and_the_rest_goes_on(real: RealBench, 
     assert real.left_on_the_machine() == []
 
 
+@pytest.mark.skipif(xdp_reason() != "", reason=xdp_reason())
+def test_the_null_workload_is_the_floor_where_the_driver_answers(real: RealBench) -> None:
+    (real.folder / "plan.yaml").write_text(PLAN.replace(", 1518B", "") + "workloads: [flow-table]\nports: [xdp]\n")
+    done = real("run", "plan.yaml", "--name", "r", timeout=120)
+    assert done.returncode in (0, 4), (done.stdout, done.stderr)
+    rows = trials.read(real.results / "r")
+    assert {r["configuration"].split("/")[0] for r in rows} == {"forward", "flow-table"}
+    for row in rows:
+        assert row["received"] > 0 and row["servers"][0]["received"] == 0
+        assert (row["wrong"], row["corrupted"], row["duplicates"], row["foreign"]) == (0, 0, 0, 0)
+    run = summaries(real.results / "r")[0]
+    assert run.failures == [] and {tuple(p.engines.values()) for p in run.points} == {("xdp",)}
+    null, table = sorted(run.points, key=lambda p: not p.is_null)
+    assert null.throughput_pps is None or table.floor is not None
+    assert real.left_on_the_machine() == []
+
+
 @pytest.mark.skipif(network.unavailable() != "", reason=network.unavailable())
 @pytest.mark.parametrize(("port", "number"), [("xdp", signal.SIGINT), ("xdp", signal.SIGKILL), ("af_xdp", signal.SIGHUP)])
 def test_a_run_over_veth_that_is_ended_leaves_nothing(real: RealBench, port: str, number: signal.Signals) -> None:
@@ -78,10 +95,10 @@ def test_a_run_over_veth_that_is_ended_leaves_nothing(real: RealBench, port: str
     engine = "xdp" if port == "xdp" else "portable"
     plan = PLAN + f"workloads: [flow-table]\nports: [{port}]\nengines: [{engine}]\nsilence: 20s\n"
     (real.folder / "plan.yaml").write_text(plan.replace("duration: 100ms", "duration: 3s").replace(", 1518B", ""))
-    before = flow_tables()
+    before = answering()
     process = real.start("run", "plan.yaml", "--name", "r", prefix=("env", "--default-signal=HUP"))  # which the tests' own parent may ignore
-    if port == "xdp":  # workload forward comes first, without a program in the kernel
-        _await(lambda: flow_tables() > before)
+    if port == "xdp":
+        _await(lambda: answering() > before)
     programs = {_wait_for(process.pid, name) for name in ("dpubench-server", "dpubench-traffic")}
     process.send_signal(number)
     out, err = process.communicate(timeout=60)
@@ -91,7 +108,7 @@ def test_a_run_over_veth_that_is_ended_leaves_nothing(real: RealBench, port: str
         assert real.left_on_the_machine() != [], "the next run says what it removed"
     assert real.left_on_the_machine() == []
     assert not any(Path(f"/proc/{pid}").exists() for pid in programs)
-    _await(lambda: flow_tables() <= before)  # the kernel removes an interface's program after its last packet
+    _await(lambda: answering() <= before)  # the kernel removes an interface's program after its last packet
     assert real.record("r")["status"] == ("running" if number == signal.SIGKILL else "interrupted")
 
 

@@ -1,4 +1,4 @@
-"""The flow table's engine xdp between two real network namespaces: every frame counted and answered by the kernel, nothing left behind."""
+"""The engines xdp between two real network namespaces: every frame counted and answered by the kernel, nothing left behind."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from dpubench import network
-from kernel_programs import flow_tables
+from kernel_programs import answering, xdp_reason
 from real_program import BUILD
 
 PROGRAM = BUILD / "dpubench-server"
@@ -71,18 +71,6 @@ print(json.dumps(answers))
 """
 
 
-def xdp_reason() -> str:
-    """Why the engine cannot run here; empty if it can."""
-    if not PROGRAM.exists():
-        return "dpubench-server is not built: libdpdk was not found when this build was configured"
-    if reason := network.unavailable():
-        return reason
-    listed = subprocess.run([PROGRAM, "--list"], capture_output=True, timeout=60, check=True).stdout
-    catalog = json.loads(listed.splitlines()[0])["catalog"]
-    table = next(w for w in catalog["workloads"] if w["name"] == "flow-table")["stages"][0]
-    return str(next(e for e in table["engines"] if e["name"] == "xdp")["reason"])
-
-
 @pytest.fixture(scope="module", autouse=True)
 def needs_xdp() -> None:
     if reason := xdp_reason():
@@ -112,11 +100,11 @@ class Server:
 
 
 @contextlib.contextmanager
-def server(side: network.Side, **params: str) -> Iterator[Server]:
+def server(side: network.Side, workload: str = "flow-table", stage: str = "table", **params: str) -> Iterator[Server]:
     job = {
         "schema": "dpubench.server-job/1", "seed": 1, "time_limit_s": 60, "memory": {"huge_pages": False, "mb": 128},
         "ports": [{"kind": "xdp", "role": "server", "arguments": {"interface": side.interface}}], "max_frame": 1518,
-        "workload": {"name": "flow-table", "params": params, "engines": {"table": "xdp"}},
+        "workload": {"name": workload, "params": params, "engines": {stage: "xdp"}},
     }  # fmt: skip
     words = [*side.prefix, str(PROGRAM)]
     process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -190,6 +178,23 @@ def test_every_frame_is_counted_and_answered_in_the_kernel(tmp_path: Path, key: 
             assert records(tmp_path) == sorted(expected)
 
 
+def test_the_null_workload_answers_in_the_kernel_too() -> None:
+    with network.veth_pair(1518) as pair, server(pair.server, "forward", "swap") as running:
+        stage = running.wait_for("ready")["stages"][0]
+        assert (stage["engine"], stage["path"]["isa"]) == ("xdp", "eBPF") and "test run" in stage["verified"]
+        assert attached(pair.server)
+        frames = [udp_frame(pair, 1 + n % FLOWS) for n in range(FRAMES)]
+        for trial in (1, 2):  # the second is counted from none
+            running.ask(begin=trial)
+            running.wait_for("begun")
+            answers = send(pair, frames)
+            running.ask(collect=trial)
+            served = running.wait_for("served")
+            assert served["workload"]["forward"]["elsewhere"] == {"received": FRAMES, "transmitted": FRAMES, "dropped": 0}
+            assert served["received"] == 0
+            assert answers == {swapped(udp_frame(pair, 1 + n)): FRAMES // FLOWS for n in range(FLOWS)}
+
+
 def test_a_full_table_drops_in_the_kernel() -> None:
     with network.veth_pair(1518) as pair, server(pair.server, flows="1000", key="five_tuple") as running:
         running.wait_for("ready")
@@ -208,24 +213,25 @@ def test_a_full_table_drops_in_the_kernel() -> None:
         assert answers == {swapped(frame): 1 for frame in frames[:1000]}
 
 
+@pytest.mark.parametrize(("workload", "stage"), [("flow-table", "table"), ("forward", "swap")])
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, None])
-def test_nothing_is_left_in_the_kernel(how: signal.Signals | None) -> None:
+def test_nothing_is_left_in_the_kernel(how: signal.Signals | None, workload: str, stage: str) -> None:
     with network.veth_pair(1518) as pair:
-        before = flow_tables()
-        with server(pair.server, flows="1000") as running:
+        before = answering()
+        with server(pair.server, workload, stage) as running:
             running.wait_for("ready")
             assert attached(pair.server)
-            assert flow_tables() > before
+            assert answering() > before
             if how is None:
                 running.ask(end=True)
             else:
                 running.process.send_signal(how)
             running.process.wait(timeout=30)
         deadline = time.monotonic() + 10
-        while (attached(pair.server) or flow_tables() - before) and time.monotonic() < deadline:
+        while (attached(pair.server) or answering() - before) and time.monotonic() < deadline:
             time.sleep(0.05)
         assert not attached(pair.server)
-        assert flow_tables() <= before
+        assert answering() <= before
 
 
 @pytest.mark.parametrize(

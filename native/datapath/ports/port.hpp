@@ -40,6 +40,7 @@ struct PortKindInfo {
   bool is_virtual = true;       ///< a software link: never set beside line rates
   bool shares_buffers = false;  ///< what is transmitted reaches the other side uncopied, which may then write to it
   bool needs_root = false;
+  bool answers_elsewhere = false;  ///< its packets never come to a loop: an engine that names this kind answers them
 };
 
 /// What became of an open port.

@@ -30,33 +30,6 @@ std::uint32_t pool_packets(const ServerJob& job, std::size_t queues) {
   return std::max(kLeastPackets, static_cast<std::uint32_t>(std::min<std::uint64_t>(fitting, kPacketsPerQueue * queues)));
 }
 
-std::string listed(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text.empty() ? "none" : text;
-}
-
-/// @throws Error when the stage has no such engine, or it cannot run here
-void require_engine(const StageInfo& stage, const std::string& name, const EngineCatalog& engines) {
-  std::vector<std::string> known;
-  const auto judge = [&](const std::string& engine, const std::string& reason) {
-    known.push_back(engine);
-    if (engine != name) return false;
-    if (!reason.empty()) throw Error("engine " + name + " of stage " + stage.name + " cannot run here: " + reason);
-    return true;
-  };
-  for (const StageEngine& engine : stage.engines) {
-    if (judge(engine.name, engine.reason)) return;
-  }
-  const Operator* const op = stage.op.empty() ? nullptr : find_operator(stage.op);
-  if (op != nullptr) {
-    for (const EngineSlot* slot : engines.of(*op)) {
-      if (judge(slot->name, slot->reason)) return;
-    }
-  }
-  throw Error("stage " + stage.name + " has no engine '" + name + "'; it has: " + listed(known));
-}
-
 json path_json(const PathInfo& path) {
   json event = {{"isa", path.isa}, {"detail", path.detail}, {"is_hardware", path.is_hardware}};
   if (!path.driver.empty()) event["driver"] = path.driver;
@@ -77,52 +50,20 @@ json since(const std::map<std::string, std::uint64_t>& now, const std::map<std::
 
 }  // namespace
 
-Setting complete_setting(const Workload& workload, const ServerJob& job, const EngineCatalog& engines) {
-  const WorkloadInfo& info = workload.info();
-  Setting setting;
-  setting.params = workload.complete(job.workload.params);
-  std::vector<std::string> names;
-  for (const StageInfo& stage : info.stages) names.push_back(stage.name);
-  const auto require_stage = [&](const std::string& name) {
-    if (std::find(names.begin(), names.end(), name) == names.end()) {
-      throw Error(info.name + " has no stage '" + name + "'; it has: " + listed(names));
-    }
-  };
-  for (const std::string& name : job.stages) require_stage(name);
-  for (const auto& [name, unused] : job.workload.engines) require_stage(name);
-  for (const StageInfo& stage : info.stages) {
-    const auto named = job.workload.engines.find(stage.name);
-    setting.engines[stage.name] = named == job.workload.engines.end() ? stage.default_engine : named->second;
-    const bool runs = job.stages.empty() || std::find(job.stages.begin(), job.stages.end(), stage.name) != job.stages.end();
-    if (!runs) continue;
-    require_engine(stage, setting.engines[stage.name], engines);
-    setting.stages.push_back(stage.name);
-  }
-  setting.max_frame = job.max_frame;
-  setting.burst = job.burst;
-  setting.seed = job.seed;
-  return setting;
-}
-
 ServerSession::ServerSession(const ServerJob& job, const EngineCatalog& engines, const Progress& progress) : cpus_(job.cpus) {
   const auto tell = [&progress](std::string_view phase) {
     if (progress) progress(phase);
   };
   if (cpus_.empty()) cpus_.push_back(measure::allowed_cpus().back());
-  const Workload* const workload = find_workload(job.workload.name);
-  if (workload == nullptr) {
-    std::vector<std::string> names;
-    for (const Workload* known : workloads()) names.push_back(known->info().name);
-    throw Error("there is no workload '" + job.workload.name + "'; there are: " + listed(names));
-  }
-  setting_ = complete_setting(*workload, job, engines);
+  const Workload& workload = require_workload(job.workload.name);
+  setting_ = complete_setting(workload, job, engines);
   setting_.cores = static_cast<std::uint32_t>(cpus_.size());
   tell("ports");
   open_ports(job);
   setting_.ports = ports_;
   tell("build");
   store_ = std::make_unique<inputs::Store>(job.inputs, job.seed, job.cache_dir);
-  pipeline_ = workload->open(setting_, *store_, engines);
+  pipeline_ = workload.open(setting_, *store_, engines);
   reports_ = pipeline_->report();
   for (const std::string& note : store_->notes()) warnings_.push_back({"input-skipped", note});
   open_loops(job);

@@ -15,15 +15,12 @@
 #include "datapath/job.hpp"
 #include "datapath/ports/port.hpp"
 #include "datapath/server/loop.hpp"
+#include "datapath/server/setting.hpp"
 #include "datapath/workloads/workload.hpp"
 #include "inputs/store.hpp"
 #include "operators/engines.hpp"
 
 namespace dpubench::datapath {
-
-/// What a job's workload is opened with: parameters, engines and stages complete. Ports are not in it yet.
-/// @throws Error on a parameter, stage or engine that does not exist, or cannot run here (and why)
-Setting complete_setting(const Workload& workload, const ServerJob& job, const EngineCatalog& engines);
 
 /// A server at work from its construction to its destruction. The EAL was started. Its methods are for one thread.
 class ServerSession {

@@ -27,6 +27,7 @@ struct StageEngine {
   std::string name;
   std::string summary;
   std::string reason;  ///< why it cannot run here; empty if it can
+  std::string port{};  ///< kind of port whose packets it answers before a loop sees them; empty: it works on those that loops see
 };
 
 struct StageInfo {
@@ -56,7 +57,8 @@ struct Setting {
   std::uint32_t max_frame = 1518;  ///< with FCS
   std::uint32_t burst = 32;
   std::uint64_t seed = 1;
-  std::span<const std::unique_ptr<Port>> ports;
+  std::string port_kind{};                       ///< of the port that faces the client
+  std::span<const std::unique_ptr<Port>> ports;  ///< empty while it is only asked what is possible
 };
 
 /// What a stage became, for `ready.stages`.
@@ -109,6 +111,8 @@ class Workload {
   [[nodiscard]] virtual const WorkloadInfo& info() const = 0;
   /// Why this combination of (individually valid) parameters does not exist; empty if it does.
   [[nodiscard]] virtual std::string invalid(const Params&) const { return {}; }
+  /// Why the engine of `stage` does not do this, and what to do; empty if it does. Asked with and without open ports.
+  [[nodiscard]] virtual std::string unsupported(const Setting&, std::string_view /*stage*/) const { return {}; }
   /// Builds and verifies everything that cores share. @throws Error on unusable input, an engine that cannot run or is wrong
   [[nodiscard]] virtual std::unique_ptr<Pipeline> open(const Setting& setting, inputs::Store& store,
                                                        const EngineCatalog& engines) const = 0;

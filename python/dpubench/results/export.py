@@ -21,6 +21,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from dpubench.results.digits import significant
 from dpubench.results.model import Comparison, Interval, PointSummary, RunSummary
 
 SCHEMA: Final = "dpubench.export/1"
@@ -270,15 +271,6 @@ def verified_text(point: PointSummary) -> str:
 def engine_text(point: PointSummary) -> str:
     """``engine[~in_flight][@target][#build]``, as in point ids."""
     return point.engine_word + (f"@{point.target}" if point.target != "local" else "") + (f"#{point.build}" if point.build else "")
-
-
-def significant(value: float, digits: int = 4) -> str:
-    """``value`` with so many significant digits, never in exponent form; ``-`` for what is not a number."""
-    if not math.isfinite(value):
-        return "-"
-    if value == 0:
-        return "0"
-    return f"{value:.{max(0, digits - 1 - math.floor(math.log10(abs(value))))}f}"
 
 
 def _range(interval: Interval) -> str:

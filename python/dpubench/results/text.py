@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dpubench.results import comparison, warnings
-from dpubench.results.export import engine_text, significant, verified_text
+from dpubench.results.digits import significant
+from dpubench.results.export import engine_text, verified_text
 from dpubench.results.model import COUNTED, ENERGY, Comparison, Interval, PointSummary, RunSummary, Verdict, Warning_
 
 

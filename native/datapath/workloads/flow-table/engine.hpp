@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
@@ -14,12 +13,13 @@
 
 #include "datapath/ports/port.hpp"
 #include "datapath/workloads/flow-table/flow_table.hpp"
+#include "datapath/workloads/stage_modules.hpp"
 #include "operators/engine.hpp"
 
 namespace dpubench::datapath::flow_table {
 
 /// Raised when anything that a module sees changes.
-inline constexpr std::uint32_t kTableEngineAbi = 1;
+inline constexpr std::uint32_t kTableEngineAbi = 2;
 
 struct TableSetting {
   Limits limits{};  ///< of each core's table
@@ -27,7 +27,8 @@ struct TableSetting {
   std::uint32_t cores = 1;
   std::uint64_t seed = 1;
   std::uint32_t max_frame = 1518;                  ///< with FCS
-  std::span<const std::unique_ptr<Port>> ports{};  ///< [0] faces the client
+  std::string_view port_kind{};                    ///< of the port that faces the client
+  std::span<const std::unique_ptr<Port>> ports{};  ///< [0] faces the client; empty while it is only asked what is possible
 };
 
 /// Frames (without FCS) on which an engine is verified, in the order of their arrival.
@@ -63,6 +64,8 @@ class TableEngine {
   virtual ~TableEngine() = default;
   [[nodiscard]] virtual const char* name() const = 0;
   [[nodiscard]] virtual const char* summary() const = 0;
+  /// The kind of port whose packets it answers before a loop sees them; empty: it counts those that loops see.
+  [[nodiscard]] virtual const char* port() const { return ""; }
   /// Why it cannot run on this machine; empty if it can. Cheap.
   [[nodiscard]] virtual std::string unavailable() const { return {}; }
   /// Why it does not do this, and what to do; empty if it does.
@@ -79,11 +82,10 @@ struct EngineEntry {
   std::string name;
   std::string summary;
   std::string reason;                   ///< why it cannot run here; empty if it can
+  std::string port;                     ///< TableEngine::port()
   const TableEngine* engine = nullptr;  ///< null where its module could not be loaded
 };
 
-/// Where modules lie: $DPUBENCH_STAGE_DIR, else the folder `stages` beside the program.
-std::filesystem::path stage_folder();
 /// All of them: portable first, then by name. Loads the modules on the first call.
 std::span<const EngineEntry> engines();
 
@@ -100,12 +102,5 @@ struct EngineRegistrar {
   static const Type dpubench_table_engine{}; \
   static const ::dpubench::datapath::flow_table::detail::EngineRegistrar dpubench_table_engine_registrar(dpubench_table_engine)
 
-/// A module's only exports.
-#define DPUBENCH_STAGE_ENGINE(Type)                                                                                        \
-  extern "C" [[gnu::visibility("default")]] std::uint32_t dpubench_stage_abi() {                                           \
-    return ::dpubench::datapath::flow_table::kTableEngineAbi;                                                              \
-  }                                                                                                                        \
-  extern "C" [[gnu::visibility("default")]] const ::dpubench::datapath::flow_table::TableEngine* dpubench_stage_engine() { \
-    static const Type engine{};                                                                                            \
-    return &engine;                                                                                                        \
-  }
+#define DPUBENCH_STAGE_ENGINE(Type) \
+  DPUBENCH_STAGE_MODULE(::dpubench::datapath::flow_table::kTableEngineAbi, ::dpubench::datapath::flow_table::TableEngine, Type)

@@ -219,9 +219,11 @@ class RteFlow final : public TableEngine {
   }
   [[nodiscard]] std::string unsupported(const TableSetting& setting) const override {
     const auto* const port = setting.ports.empty() ? nullptr : dynamic_cast<const EthPort*>(setting.ports[0].get());
-    if (port == nullptr) return "needs a port with a driver of DPDK's (kind pci)";
+    const bool may_be_open = setting.ports.empty() && setting.port_kind == "pci";
+    if (port == nullptr && !may_be_open) return "needs a port with a driver of DPDK's (kind pci)";
     if (setting.key != KeyKind::kFiveTuple) return "a rule matches one protocol, which key=paper leaves out: use key=five_tuple";
     if (setting.limits.retires()) return "a rule's last packets are lost when it is removed: use idle_ms=0 and no eviction";
+    if (port == nullptr) return {};
     const std::string refusal = Rule(example(), 0, 1).refusal(port->number());
     return refusal.empty() ? refusal : port->info().driver + " counts no flows: " + refusal;
   }

@@ -12,8 +12,6 @@ namespace dpubench::datapath::flow_table {
 namespace {
 
 constexpr const char* kStage = "table";
-/// The port whose packets only an engine in the kernel sees.
-constexpr const char* kElsewherePort = "xdp";
 
 Full full_of(const Params& params) {
   if (params.is("full", "evict_oldest")) return Full::kEvictOldest;
@@ -28,6 +26,7 @@ TableSetting setting_of(const Setting& setting) {
           .cores = setting.cores,
           .seed = setting.seed,
           .max_frame = setting.max_frame,
+          .port_kind = setting.port_kind,
           .ports = setting.ports};
 }
 
@@ -99,7 +98,7 @@ class EmptyPipeline final : public Pipeline {
 
 std::vector<StageEngine> stage_engines() {
   std::vector<StageEngine> found;
-  for (const EngineEntry& entry : engines()) found.push_back({entry.name, entry.summary, entry.reason});
+  for (const EngineEntry& entry : engines()) found.push_back({entry.name, entry.summary, entry.reason, entry.port});
   return found;
 }
 
@@ -154,16 +153,20 @@ class FlowTableWorkload final : public Workload {
     return kInfo;
   }
 
+  [[nodiscard]] std::string unsupported(const Setting& setting, std::string_view stage) const override {
+    const std::string& name = setting.engines.at(std::string(stage));
+    const auto all = engines();
+    const auto entry = std::find_if(all.begin(), all.end(), [&](const EngineEntry& one) { return one.name == name; });
+    return entry == all.end() || entry->engine == nullptr ? "" : entry->engine->unsupported(setting_of(setting));
+  }
+
   [[nodiscard]] std::unique_ptr<Pipeline> open(const Setting& setting, inputs::Store& store,
                                                const EngineCatalog& /*engines*/) const override {
     if (std::find(setting.stages.begin(), setting.stages.end(), kStage) == setting.stages.end())
       return std::make_unique<EmptyPipeline>();
     const std::string& name = setting.engines.at(kStage);
     const TableSetting table = setting_of(setting);
-    const bool is_elsewhere = !setting.ports.empty() && setting.ports[0]->info().kind == kElsewherePort;
     const TableEngine& engine = require_engine(name, table);
-    if (is_elsewhere && name != kElsewherePort)
-      throw Error("flow-table, engine " + name + ": a port of kind xdp carries packets for the engine xdp only");
     return std::make_unique<TablePipeline>(table, engine, verification_frames(store, setting.seed));
   }
 

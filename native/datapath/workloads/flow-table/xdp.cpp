@@ -1,21 +1,12 @@
 // flow-table, engine xdp: an eBPF program with a hash map, attached to the interface in the driver's own mode. The kernel counts
 // and answers; no packet reaches this process.
 // requires: libbpf >= 0.7
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
-#include <linux/if_link.h>
-#include <net/if.h>
-#include <unistd.h>
+#include <linux/bpf.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
-#include <cerrno>
 #include <chrono>
-#include <cstdarg>
 #include <cstddef>
-#include <cstdio>
-#include <cstring>
 #include <fstream>
 #include <thread>
 #include <utility>
@@ -24,6 +15,7 @@
 #include "datapath/workloads/flow-table/engine.hpp"
 #include "datapath/workloads/flow-table/oracle.hpp"
 #include "datapath/workloads/flow-table/xdp_shared.h"
+#include "datapath/workloads/xdp_program.hpp"
 
 namespace dpubench::datapath::flow_table {
 namespace {
@@ -36,109 +28,27 @@ alignas(8) constexpr unsigned char kProgram[] = {
 #include DPUBENCH_BPF_OBJECT
 };
 
-constexpr const char* kPortKind = "xdp";
-/// The kernel's test run takes an Ethernet header at least, and a page less its own head and tail at most.
-constexpr std::size_t kLeastTested = 14;
-constexpr std::size_t kMostTested = 3072;
-/// Head room and tail of the page that holds a frame in the drivers' mode.
-constexpr std::uint32_t kMostFrame = 3500;
 constexpr std::uint32_t kVerifiedFlows = 300;
 /// Before a trial nothing may come for so long, or it begins after so many waits all the same, and its check tells.
 constexpr std::chrono::milliseconds kQuiet(20);
 constexpr unsigned kMostWaits = 100;
 
-/// What libbpf and the kernel's verifier said last: the reason behind an errno.
-std::string& last_message() {
-  thread_local std::string message;
-  return message;
-}
-
-int keep_message(libbpf_print_level level, const char* format, va_list arguments) {
-  if (level == LIBBPF_DEBUG) return 0;
-  std::array<char, 2048> text;
-  // NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): libbpf starts it
-  const int n = std::vsnprintf(text.data(), text.size(), format, arguments);
-  last_message() = text.data();
-  while (!last_message().empty() && last_message().back() == '\n') last_message().pop_back();
-  return n;
-}
-
-[[noreturn]] void fail(const std::string& what, int error) {
-  std::string text = "flow-table, engine xdp: " + what + ": " + std::strerror(error);
-  if (!last_message().empty()) text += " (" + last_message() + ")";
-  throw Error(text);
-}
-
-class Descriptor {
- public:
-  Descriptor() = default;
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  void reset(int fd) { fd_ = fd; }
-
- private:
-  int fd_ = -1;
-};
-
-/// The program and its maps in the kernel, which go with this or with the process: nothing is pinned.
+/// The program with its table in the kernel.
 class Program {
  public:
-  Program(const Limits& limits, KeyKind key) {
-    libbpf_set_print(keep_message);
-    last_message().clear();
-    object_.reset(bpf_object__open_mem(kProgram, sizeof kProgram, nullptr));
-    if (object_ == nullptr) fail("the program cannot be read", errno);
-    bpf_map* const flows = bpf_object__find_map_by_name(object_.get(), "flows");
-    if (flows == nullptr || bpf_map__set_max_entries(flows, limits.flows) != 0) fail("the map cannot be sized", errno);
-    if (const int failed = bpf_object__load(object_.get()); failed != 0) {
-      fail("the kernel does not load the program with a map of " + std::to_string(limits.flows) +
-               " flows; it needs CAP_BPF and CAP_NET_ADMIN, Linux 5.17 or newer with eBPF, and the memory",
-           -failed);
-    }
-    flows_ = bpf_map__fd(flows);
-    state_ = bpf_object__find_map_fd_by_name(object_.get(), "state");
-    program_ = bpf_program__fd(bpf_object__find_program_by_name(object_.get(), "flow_table"));
+  Program(const Limits& limits, KeyKind key) : code_("flow-table, engine xdp", kProgram) {
+    code_.set_entries("flows", limits.flows);
+    code_.load("flow_table", " with a map of " + std::to_string(limits.flows) + " flows");
+    flows_ = code_.map("flows");
+    state_ = code_.map("state");
     settings_.is_five_tuple = key == KeyKind::kFiveTuple ? 1 : 0;
     settings_.drops_when_full = limits.full == Full::kDrop ? 1 : 0;
     reset_state();
   }
 
-  /// In the driver's own mode; detached when the link's descriptor is closed, by this or by the process's end.
-  void attach(const std::string& interface) {
-    const unsigned index = if_nametoindex(interface.c_str());
-    if (index == 0) fail("there is no interface '" + interface + "' in this network namespace", errno);
-    bpf_link_create_opts options{};
-    options.sz = sizeof options;
-    options.flags = XDP_FLAGS_DRV_MODE;
-    const int link = bpf_link_create(program_, static_cast<int>(index), BPF_XDP, &options);
-    if (link < 0) {
-      const int error = errno;
-      fail(
-          "cannot be attached to " + interface +
-              " in its driver's mode; the driver must know XDP, no other XDP program may be there, and the MTU of both ends of a "
-              "veth must let a frame lie in one page",
-          error);
-    }
-    link_.reset(link);
-  }
-
-  /// What the kernel would do with a frame. @returns its verdict, the frame as it would go out
-  std::pair<std::uint32_t, std::vector<std::byte>> run(const std::vector<std::byte>& frame) {
-    std::vector<std::byte> out(frame.size());
-    bpf_test_run_opts options{};
-    options.sz = sizeof options;
-    options.data_in = frame.data();
-    options.data_size_in = static_cast<std::uint32_t>(frame.size());
-    options.data_out = out.data();
-    options.data_size_out = static_cast<std::uint32_t>(out.size());
-    options.repeat = 1;
-    if (const int failed = bpf_prog_test_run_opts(program_, &options); failed != 0) fail("the kernel's test run fails", -failed);
-    out.resize(options.data_size_out);
-    return {options.retval, std::move(out)};
+  void attach(const std::string& interface) { code_.attach(interface); }
+  [[nodiscard]] std::pair<std::uint32_t, std::vector<std::byte>> run(const std::vector<std::byte>& frame) const {
+    return code_.run(frame);
   }
 
   void clear() {
@@ -155,7 +65,7 @@ class Program {
   [[nodiscard]] xdp_state state() const {
     xdp_state now{};
     const std::uint32_t zero = 0;
-    if (bpf_map_lookup_elem(state_, &zero, &now) != 0) fail("its counters cannot be read", errno);
+    if (bpf_map_lookup_elem(state_, &zero, &now) != 0) code_.fail("its counters cannot be read", errno);
     return now;
   }
 
@@ -164,7 +74,7 @@ class Program {
     xdp_key key{};
     for (const xdp_key* from = nullptr; bpf_map_get_next_key(flows_, from, &key) == 0; from = &key) {
       xdp_counters counters{};
-      if (bpf_map_lookup_elem(flows_, &key, &counters) != 0) fail("a flow cannot be read", errno);
+      if (bpf_map_lookup_elem(flows_, &key, &counters) != 0) code_.fail("a flow cannot be read", errno);
       visit({std::bit_cast<Key>(key), counters.packets, counters.bytes});
     }
   }
@@ -180,10 +90,6 @@ class Program {
   }
 
  private:
-  struct Close {
-    void operator()(bpf_object* object) const { bpf_object__close(object); }
-  };
-
   void clear_flows() {
     // The next key is asked for while the one before it is there: from the beginning, each question would pass all empty buckets.
     xdp_key key{};
@@ -196,14 +102,12 @@ class Program {
 
   void reset_state() {
     const std::uint32_t zero = 0;
-    if (bpf_map_update_elem(state_, &zero, &settings_, BPF_ANY) != 0) fail("its counters cannot be reset", errno);
+    if (bpf_map_update_elem(state_, &zero, &settings_, BPF_ANY) != 0) code_.fail("its counters cannot be reset", errno);
   }
 
-  std::unique_ptr<bpf_object, Close> object_;
-  Descriptor link_;
+  xdp::Program code_;
   int flows_ = -1;
   int state_ = -1;
-  int program_ = -1;
   xdp_state settings_{};
 };
 
@@ -259,7 +163,7 @@ std::size_t verify_program(const Limits& limits, KeyKind kind, const Frames& fra
   std::size_t n = 0;
   std::uint64_t unkeyed = 0;
   for (const auto& frame : frames) {
-    if (frame.size() < kLeastTested || frame.size() > kMostTested) continue;
+    if (frame.size() < xdp::kLeastTested || frame.size() > xdp::kMostTested) continue;
     ++n;
     Key key;
     bool refused = false;
@@ -295,29 +199,14 @@ class Xdp final : public TableEngine {
   [[nodiscard]] const char* summary() const override {
     return "an eBPF program with a hash map in the interface's driver: the kernel counts and answers";
   }
-  [[nodiscard]] std::string unavailable() const override {
-    constexpr std::uint64_t kNetAdmin = std::uint64_t{1} << 12;  // linux/capability.h
-    constexpr std::uint64_t kSysAdmin = std::uint64_t{1} << 21;
-    constexpr std::uint64_t kBpf = std::uint64_t{1} << 39;
-    std::ifstream status("/proc/self/status");
-    for (std::string word; status >> word;) {
-      std::uint64_t has = 0;
-      if (word != "CapEff:" || !(status >> std::hex >> has)) continue;
-      if ((has & kSysAdmin) != 0 || (has & (kBpf | kNetAdmin)) == (kBpf | kNetAdmin)) return {};
-    }
-    return "loading an XDP program needs CAP_BPF and CAP_NET_ADMIN: run as root";
-  }
+  [[nodiscard]] const char* port() const override { return xdp::kPortKind; }
+  [[nodiscard]] std::string unavailable() const override { return xdp::missing_right(); }
   [[nodiscard]] std::string unsupported(const TableSetting& setting) const override {
-    if (setting.ports.empty() || setting.ports[0]->info().kind != kPortKind)
-      return "needs a port of kind xdp, which names the interface";
     if (setting.limits.retires()) {
       return "the kernel's hash map cannot retire a flow without losing packets that are counted meanwhile: use idle_ms=0 and "
              "full=drop or full=forward_uncounted";
     }
-    if (setting.cores != 1) return "the kernel spreads packets over CPUs itself: name one CPU for the server's loop";
-    if (setting.max_frame > kMostFrame)
-      return "a driver's frame lies in one page: frames of at most " + std::to_string(kMostFrame) + " bytes";
-    return {};
+    return xdp::unsupported(setting.cores, setting.max_frame);
   }
   [[nodiscard]] std::string verify(const TableSetting& /*setting*/, const Frames& frames) const override {
     std::size_t n = 0;

@@ -2,9 +2,12 @@
 
 #include <rte_ether.h>
 
+#include <algorithm>
+
+#include "datapath/workloads/forward/engine.hpp"
 #include "datapath/workloads/swapped.hpp"
 
-namespace dpubench::datapath {
+namespace dpubench::datapath::forward {
 namespace {
 
 class SwapStage final : public Stage {
@@ -32,7 +35,7 @@ class ForwardPipeline final : public Pipeline {
 
   [[nodiscard]] std::vector<StageReport> report() const override {
     if (!runs_here_) return {};
-    return {{.name = "swap",
+    return {{.name = kStage,
              .engine = "portable",
              .path = {.isa = "generic", .detail = "swap_addresses"},
              .verified = "every reply is compared with what was sent"}};
@@ -47,6 +50,29 @@ class ForwardPipeline final : public Pipeline {
   bool runs_here_;
 };
 
+std::span<const StageModule> modules() {
+  static const std::vector<StageModule> found = load_stage_modules("forward", kSwapEngineAbi);
+  return found;
+}
+
+/// nullptr: the workload's own engine, or none that could be loaded.
+const SwapEngine* engine_of(const Setting& setting) {
+  const auto all = modules();
+  const std::string& name = setting.engines.at(kStage);
+  const auto found = std::find_if(all.begin(), all.end(), [&](const StageModule& module) { return module.name == name; });
+  return found == all.end() ? nullptr : static_cast<const SwapEngine*>(found->engine);
+}
+
+std::vector<StageEngine> stage_engines() {
+  std::vector<StageEngine> found = {{.name = "portable", .summary = "in two registers", .reason = ""}};
+  for (const StageModule& module : modules()) {
+    const auto* const engine = static_cast<const SwapEngine*>(module.engine);
+    found.push_back(engine == nullptr ? StageEngine{module.name, {}, module.reason}
+                                      : StageEngine{engine->name(), engine->summary(), engine->unavailable(), engine->port()});
+  }
+  return found;
+}
+
 class Forward final : public Workload {
  public:
   [[nodiscard]] const WorkloadInfo& info() const override {
@@ -57,18 +83,26 @@ class Forward final : public Workload {
             "Source and destination address of the Ethernet header are swapped; every other byte comes back as it was "
             "sent. Any frame with a whole Ethernet header is sent back, whatever it holds.",
         .parameters = {},
-        .stages = {{.name = "swap",
+        .stages = {{.name = kStage,
                     .summary = "swap source and destination MAC address",
                     .op = "",
-                    .engines = {{.name = "portable", .summary = "in two registers", .reason = ""}},
+                    .engines = stage_engines(),
                     .default_engine = "portable"}},
         .inputs = {},
         .sources = {"dpdk-testpmd, forward mode macswap"}};
     return kInfo;
   }
+  [[nodiscard]] std::string unsupported(const Setting& setting, std::string_view /*stage*/) const override {
+    const SwapEngine* const engine = engine_of(setting);
+    return engine == nullptr ? "" : engine->unsupported(setting);
+  }
   [[nodiscard]] std::unique_ptr<Pipeline> open(const Setting& setting, inputs::Store& /*store*/,
                                                const EngineCatalog& /*engines*/) const override {
-    return std::make_unique<ForwardPipeline>(setting);
+    const SwapEngine* const engine = setting.stages.empty() ? nullptr : engine_of(setting);
+    if (engine == nullptr) return std::make_unique<ForwardPipeline>(setting);
+    if (const std::string reason = engine->unsupported(setting); !reason.empty())
+      throw Error("forward, engine " + std::string(engine->name()) + ": " + reason);
+    return engine->open(setting);
   }
   [[nodiscard]] std::unique_ptr<Expectation> expect(const Params& /*params*/, inputs::Store& /*store*/,
                                                     const EngineCatalog& /*engines*/,
@@ -80,4 +114,4 @@ class Forward final : public Workload {
 DPUBENCH_WORKLOAD(Forward);
 
 }  // namespace
-}  // namespace dpubench::datapath
+}  // namespace dpubench::datapath::forward

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from dpubench.results import export as shared
-from dpubench.results.export import significant
+from dpubench.results.digits import significant
 from dpubench.studies.cores import wording
 from dpubench.studies.cores.model import PointSummary, RunSummary
 from dpubench.studies.modelled import export as common

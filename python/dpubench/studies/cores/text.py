@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dpubench.results.export import significant
+from dpubench.results.digits import significant
 from dpubench.results.text import count, failure_line, section, table, warning_lines
 from dpubench.studies.cores import wording
 from dpubench.studies.cores.model import Claim, PointSummary, RunSummary

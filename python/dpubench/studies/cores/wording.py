@@ -6,7 +6,7 @@ import math
 from typing import Final
 
 from dpubench.plans.frames import IMIX
-from dpubench.results.export import significant
+from dpubench.results.digits import significant
 from dpubench.results.model import Interval
 from dpubench.studies.cores.model import CoresNeeded, OnLine, PointSummary
 

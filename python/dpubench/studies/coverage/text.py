@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from dpubench.cores.characteristics import CHARACTERISTICS, WORDS
-from dpubench.results.export import significant
+from dpubench.results.digits import percent, significant
 from dpubench.results.text import count, failure_line, section, table, warning_lines
 from dpubench.studies.coverage import wording
 from dpubench.studies.coverage.model import Composition, PointSummary, RunSummary, Space
@@ -96,7 +96,7 @@ def _space(run: RunSummary, space: Space) -> list[str]:
     names = space.names
     rows = [
         (
-            names[c.point], f"{c.inside} of {c.phases}", wording.share_text(c.share), f"{100 * c.near / c.phases:.3g} %",
+            names[c.point], f"{c.inside} of {c.phases}", wording.share_text(c.share), percent(c.near / c.phases),
             wording.distance_text(c.median_distance), wording.distance_text(c.largest_distance), wording.reason_text(c),
         )
         for c in space.covered
@@ -131,7 +131,7 @@ def _space(run: RunSummary, space: Space) -> list[str]:
 def _composed(composition: Composition, names: dict[str, str]) -> list[str]:
     if not composition.weights:
         return [f"  {names[composition.application]}: none of its operators is in the run"]
-    parts = ", ".join(f"{names[name]} {100 * w:.3g} %" for name, w in sorted(composition.weights.items(), key=lambda kv: -kv[1]) if w > 0.0005)
+    parts = ", ".join(f"{names[name]} {percent(w)}" for name, w in sorted(composition.weights.items(), key=lambda kv: -kv[1]) if w > 0.0005)
     apart = sorted(composition.differences.items(), key=lambda kv: -abs(kv[1]))[:2]
     most = ", ".join(f"{WORDS[name]} {value:+.2g}" for name, value in apart)
     lost = f"; not in the run: {', '.join(composition.missing)}" if composition.missing else ""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from dpubench.cores.characteristics import CHARACTERISTICS, COST_WORDS
-from dpubench.results.export import significant
+from dpubench.results.digits import percent, significant
 from dpubench.results.model import Interval
 from dpubench.results.text import count
 from dpubench.studies.coverage.model import Covered, Outside, PointSummary, RunSummary
@@ -34,8 +34,8 @@ def share_text(share: Interval | None) -> str:
     """``63 % [51, 74]``; without an interval the value alone."""
     if share is None or not math.isfinite(share.value):
         return "-"
-    text = f"{100 * share.value:.3g} %"
-    return text + (f" [{100 * share.low:.3g}, {100 * share.high:.3g}]" if math.isfinite(share.low) else "")
+    text = percent(share.value)
+    return text + (f" [{significant(100 * share.low, 3)}, {significant(100 * share.high, 3)}]" if math.isfinite(share.low) else "")
 
 
 def distance_text(value: float) -> str:
@@ -78,7 +78,7 @@ def answer(run: RunSummary) -> list[str]:
         set_of = f"{count(number, 'operator')} {'covers' if number == 1 else 'cover'}"
         lines.append(f"{set_of} {share_text(share)} of the phases of {count(len(own), kind)} ({phases}{interval})")
         if kind == "application" and run.space.near_share is not None:
-            lines[-1] += f"; {100 * run.space.near_share:.3g} % are inside or at most one standard deviation off"
+            lines[-1] += f"; {percent(run.space.near_share)} are inside or at most one standard deviation off"
         worst = min(own, key=lambda c: (c.share.value, -c.median_distance))
         if worst.share.value < 1:
             lines.append(f"least of {run.space.names[worst.point]}: {share_text(worst.share)}; outside by {reason_text(worst)}")

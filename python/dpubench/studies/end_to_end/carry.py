@@ -19,7 +19,7 @@ from dpubench.results.store import RunDirectory
 from dpubench.runner import telling
 from dpubench.runner.record import gone_on_with, new_name, now_utc
 from dpubench.studies import Request
-from dpubench.studies.end_to_end import catalog, links, selection, trials
+from dpubench.studies.end_to_end import catalog, links, possible, selection, trials
 from dpubench.studies.end_to_end.catalog import DatapathCatalog
 from dpubench.studies.end_to_end.execute import ATTEMPTS, RESERVE, Run
 from dpubench.studies.end_to_end.expand import Configuration, Expansion, expand, link_end
@@ -44,6 +44,7 @@ def run(plan: Plan, where: Where, request: Request) -> int:
         server, device = _opened(plan, where, opened)
         known = catalog.read(server)
         expansion = expand(plan, known, len(server.cpus()), where)
+        possible.settle(plan, expansion, where, lambda combinations: catalog.check(server, combinations))
         _without_links(plan, expansion, remote=not device.spec.startswith("local"))
         of_traffic = _inputs_of_traffic(plan)
         kinds = expansion.inputs | of_traffic

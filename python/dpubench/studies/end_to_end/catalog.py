@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -45,6 +46,18 @@ class DatapathCatalog:
         return [str(w["name"]) for w in self.workloads if null or w["name"] != NULL_WORKLOAD]
 
 
+@dataclass(frozen=True)
+class Verdict:
+    """What the server says of a combination of workload, parameters, engines and port."""
+
+    invalid: str  #: why its parameters do not exist; empty if they do
+    engines: Mapping[str, str]  #: stage -> why its engine does not do this; empty if it does
+
+    @property
+    def is_possible(self) -> bool:
+        return not self.invalid and not any(self.engines.values())
+
+
 def _entry(entries: Sequence[dict[str, Any]], name: str, what: str) -> dict[str, Any]:
     for entry in entries:
         if entry["name"] == name:
@@ -55,10 +68,38 @@ def _entry(entries: Sequence[dict[str, Any]], name: str, what: str) -> dict[str,
 def read(target: Target, program: Path | None = None) -> DatapathCatalog:
     """Asks the server's program on ``target``, which is this machine. @raises UserError when it is not there or does not speak the contract"""
     path = str(program or programs.server_program())
-    try:
-        events = ask(target, path, ["--list"], silence_s=_LIST_LIMIT_S, limit_s=_LIST_LIMIT_S, parse=parse_datapath_event)
-    except WorkerFault as fault:
-        raise EnvironmentFault(f"{path} --list: without an answer, {fault.reason}: run it by hand to see why") from None
-    if not events or events[0]["event"] != "hello" or "catalog" not in events[0]:
+    events = _ask(target, path, "--list")
+    if events[0]["event"] != "hello" or "catalog" not in events[0]:
         raise EnvironmentFault(f"{path} --list: its first event holds no catalog: build program and package from one revision")
     return DatapathCatalog(events[0])
+
+
+def check(target: Target, combinations: Iterable[Mapping[str, Any]], program: Path | None = None) -> list[Verdict]:
+    """Asks the server's program on ``target``, which is this machine, whether combinations are possible.
+
+    Args:
+        combinations: each with ``workload``, ``params``, ``engines`` (stage -> engine), ``port`` (kind), ``cpus``, ``max_frame`` (bytes with FCS)
+
+    Raises:
+        UserError: when it is not there or does not speak the contract.
+    """
+    asked = list(combinations)
+    if not asked:
+        return []
+    path = str(program or programs.server_program())
+    lines = b"".join(json.dumps(one, separators=(",", ":")).encode() + b"\n" for one in asked)
+    event = next((e for e in _ask(target, path, "--check", lines) if e["event"] == "checked"), None)
+    if event is None or len(event.get("combinations", ())) != len(asked):
+        raise EnvironmentFault(f"{path} --check: it does not answer each question: build program and package from one revision")
+    return [Verdict(answer["invalid"], answer["engines"]) for answer in event["combinations"]]
+
+
+def _ask(target: Target, path: str, question: str, given: bytes = b"") -> list[dict[str, Any]]:
+    """What the program at ``path`` answers: at least one event. @raises EnvironmentFault"""
+    try:
+        events = ask(target, path, [question], given, silence_s=_LIST_LIMIT_S, limit_s=_LIST_LIMIT_S, parse=parse_datapath_event)
+    except WorkerFault as fault:
+        raise EnvironmentFault(f"{path} {question}: without an answer, {fault.reason}: run it by hand to see why") from None
+    if not events:
+        raise EnvironmentFault(f"{path} {question}: it ended without an answer: run it by hand to see why")
+    return events

@@ -21,6 +21,8 @@ from dpubench.studies.end_to_end.search import loss_goals
 LEAST_MAX_FRAME = 1518
 #: A smaller frame has no room for a signature between its headers and the client's trailer.
 LEAST_SIGNATURE_FRAME = 128
+#: Of a capture: the largest frame of Ethernet with a VLAN tag or two, the client's trailer behind it, and room.
+CAPTURE_MAX_FRAME = 2048
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class Configuration:
 
     workload: str
     params: dict[str, str]
-    engines: dict[str, str]  #: stage -> engine, complete; empty of the null workload
+    engines: dict[str, str]  #: stage -> engine, complete; of the null workload only what its port needs
     placement: str
     port: str
     frame: str  #: "64" or "imix"
@@ -107,6 +109,11 @@ class Expansion:
         return {kind for c in self.configurations for kind in c.inputs}
 
 
+def max_frame(plan: Plan, configuration: Configuration) -> int:
+    """Bytes with FCS that both sides' ports take at least. A capture's frames have the size that they have."""
+    return max(configuration.max_frame, CAPTURE_MAX_FRAME) if plan.traffic.source == "capture" else configuration.max_frame
+
+
 def signature_share(plan: Plan, frame: str) -> float:
     """Of the packets that carry a signature; none of frames that have no room for one."""
     return 0.0 if frame != IMIX and int(frame) < LEAST_SIGNATURE_FRAME else plan.traffic.payload.signature_share
@@ -140,7 +147,7 @@ def expand(plan: Plan, catalog: DatapathCatalog, cpus: int, where: Where) -> Exp
     found: dict[str, Configuration] = {}
     for port, frame, number in itertools.product(dict.fromkeys(plan.ports), frames, sorted(set(plan.server_cpus))):
         entry = catalog.port(port)
-        links = [_null(port, frame, number, end) for end in dict.fromkeys(link_end(p) for p in plan.placements)]
+        links = [_null(catalog, port, frame, number, end) for end in dict.fromkeys(link_end(p) for p in plan.placements)]
         for workload in plan.workloads:
             for placement in dict.fromkeys(plan.placements):
                 links += _configurations(plan, catalog.workload(workload.name), workload, placement, (port, frame, number), expansion.left_out)
@@ -232,8 +239,22 @@ def link_end(placement: str) -> str:
     return "all-device" if placement == "all-device" else "all-host"
 
 
-def _null(port: str, frame: str, number: int, placement: str) -> Configuration:
-    return Configuration(NULL_WORKLOAD, {}, {}, placement, port, frame, number, [[]])
+def _null(catalog: DatapathCatalog, port: str, frame: str, number: int, placement: str) -> Configuration:
+    """With the engine that answers packets where the port needs one, as it does those of the workloads that are measured beside it."""
+    stages = catalog.workload(NULL_WORKLOAD)["stages"]
+    engines = {str(s["name"]): engine for s in stages if (engine := _default_engine(s, port)) != s["default_engine"]}
+    return Configuration(NULL_WORKLOAD, {}, engines, placement, port, frame, number, [[]], unavailable=_missing(stages, engines))
+
+
+def _default_engine(stage: dict[str, Any], port: str) -> str:
+    """A stage's default engine; where packets of ``port`` never come to the server's loop, the one that answers them instead."""
+    return str(next((e["name"] for e in stage["engines"] if e.get("port") == port), stage["default_engine"]))
+
+
+def _missing(stages: list[dict[str, Any]], engines: dict[str, str]) -> str:
+    """Why ``engines`` cannot run here; empty if all can."""
+    reasons = {(s["name"], e["name"]): "" if e["available"] else str(e["reason"]) for s in stages for e in s["engines"]}
+    return "; ".join(f"{engine} of stage {stage}: {why}" for stage, engine in engines.items() if (why := reasons.get((stage, engine), "")))
 
 
 def _configurations(
@@ -250,7 +271,7 @@ def _configurations(
             left_out.append(f"{workload.name} split: {'a stage more' if len(stages) < 2 else 'a stage in each part'} would be needed")
             return
     for params in _parameter_sets(plan, entry, workload):
-        sets = list(_engine_sets(plan, entry, workload))
+        sets = list(_engine_sets(plan, entry, workload, link[0]))
         for engines, named, reason in sets:
             made = Configuration(workload.name, params, engines, placement, *link, parts, named, _inputs(entry, params), reason)
             made.candidate = plan.engines == "best" and len(sets) > 1
@@ -279,21 +300,16 @@ def _inputs(entry: dict[str, Any], params: dict[str, str]) -> list[str]:
     return [str(k["name"]) for k in entry["inputs"] if all(params.get(p) == v for p, v in k.get("only_with", {}).items())]
 
 
-def _engine_sets(plan: Plan, entry: dict[str, Any], workload: Workload) -> Iterator[tuple[dict[str, str], list[str], str]]:
+def _engine_sets(plan: Plan, entry: dict[str, Any], workload: Workload, port: str) -> Iterator[tuple[dict[str, str], list[str], str]]:
     """(engine of each stage, engines that were named, why it cannot run here)."""
-    defaults = {str(s["name"]): str(s["default_engine"]) for s in entry["stages"]}
+    defaults = {str(s["name"]): _default_engine(s, port) for s in entry["stages"]}
     named = _named(plan, entry) | {stage: list(engines) for stage, engines in workload.engines.items()}
-    reasons = {(str(s["name"]), str(e["name"])): "" if e["available"] else str(e["reason"]) for s in entry["stages"] for e in s["engines"]}
+    able = [(str(s["name"]), str(e["name"])) for s in entry["stages"] for e in s["engines"] if e["available"]]
     sets = [defaults | dict(zip(named, combination, strict=True)) for combination in itertools.product(*named.values())]
     if plan.engines in ("all", "best"):
-        sets += [
-            defaults | {stage: engine}
-            for (stage, engine), reason in reasons.items()
-            if stage not in named and engine != defaults[stage] and not reason
-        ]
+        sets += [defaults | {stage: engine} for stage, engine in able if stage not in named and engine != defaults[stage]]
     for engines in sets:
-        missing = [f"{engine} of stage {stage}: {why}" for stage, engine in engines.items() if (why := reasons.get((stage, engine), ""))]
-        yield engines, [engines[stage] for stage in named], "; ".join(missing)
+        yield engines, [engines[stage] for stage in named], _missing(entry["stages"], engines)
 
 
 def _named(plan: Plan, entry: dict[str, Any]) -> dict[str, list[str]]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from dpubench.results.digits import percent
 from dpubench.studies.end_to_end.model import Limit
 
 #: Of what was due, so much has to be offered to the port, or the client missed its schedule.
@@ -73,7 +74,7 @@ def judge(
         longest = max(gap.length_ns for gap in gaps)
         told = f"{stalled} of {lost(trial)} lost packets were due in gaps of the loops, the longest {longest / 1e3:.0f} us"
         return Verdict("stall-limited", told, stalled)
-    return Verdict("server-limited", f"{100 * loss_ratio(trial):.3g} % lost", stalled)
+    return Verdict("server-limited", f"{percent(loss_ratio(trial))} lost", stalled)
 
 
 def client_limited(trial: dict[str, Any], burst: int, rate_pps: float | None) -> str:

@@ -15,7 +15,7 @@ from dpubench.errors import EnvironmentFault
 from dpubench.results.store import Event
 from dpubench.runner.setting import Listener
 from dpubench.studies.end_to_end import links
-from dpubench.studies.end_to_end.expand import Configuration, link_end, signature_share
+from dpubench.studies.end_to_end.expand import Configuration, link_end, max_frame, signature_share
 from dpubench.studies.end_to_end.plan import Plan
 from dpubench.targets import Target
 from dpubench.workers.checks import parse_datapath_event
@@ -28,8 +28,6 @@ PREPARING: Final = ("job", "inputs", "prepare", "ports", "frames")
 #: Besides its trials, what a pair of processes may take.
 _SESSION_S: Final = 600.0
 MAX_TRIAL: Final = 65_535
-#: Of a capture: the largest frame of Ethernet with a VLAN tag or two, the client's trailer behind it, and room.
-CAPTURE_MAX_FRAME: Final = 2048
 
 
 class PairFault(Exception):
@@ -139,9 +137,8 @@ class Pair:
 
     @property
     def max_frame(self) -> int:
-        """Bytes with FCS that both sides' ports take at least. A capture's frames have the size that they have."""
-        of_plan = self.configuration.max_frame
-        return max(of_plan, CAPTURE_MAX_FRAME) if self.plan.traffic.source == "capture" else of_plan
+        """Bytes with FCS that both sides' ports take at least."""
+        return max_frame(self.plan, self.configuration)
 
     # --- starting
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-from dpubench.results.export import significant
+from dpubench.results.digits import percent, significant
 from dpubench.results.text import table
 from dpubench.runner.telling import SUMMARY_LINES, failure_lines, tail_lines
 from dpubench.studies.end_to_end import wording
@@ -40,7 +40,7 @@ _HEADER: Final = ("workload", "frame", "load", "Mpps", "loss", "CPU", "p99 us")
 def _row(point: PointSummary) -> tuple[str, ...]:
     assert point.throughput_pps is not None  # only such points are shown
     at_least = "" if wording.says_of_the_server(point) else ">= "
-    loss = "" if point.loss_ratio is None else f"{100 * point.loss_ratio.value:.2g} %"
+    loss = "" if point.loss_ratio is None else percent(point.loss_ratio.value, 2)
     share = "" if point.server_cpu_share is None else f"{100 * point.server_cpu_share.value:.0f} %"
     p99 = "" if point.latency is None else significant(point.latency.p99.value / 1e3, 3)
     engines = f" {'+'.join(point.engines.values())}" if point.engines else ""

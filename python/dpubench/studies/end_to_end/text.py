@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from dpubench.results.export import significant
+from dpubench.results.digits import significant
 from dpubench.results.model import Interval, Warning_
 from dpubench.results.text import count, cpus_text, failure_line, precision_text, section, table, warning_lines
 from dpubench.studies.end_to_end import wording

@@ -11,6 +11,7 @@ from typing import Any
 from dpubench.errors import Interrupted, TargetLost
 from dpubench.progress import JsonEvents, listener
 from dpubench.results import text
+from dpubench.results.digits import percent
 from dpubench.results.model import PointSummary, RunSummary
 from dpubench.results.store import RunSetWriter, RunWriter
 from dpubench.results.summary import summaries, summarize
@@ -129,7 +130,7 @@ def _cell(analysed: RunSummary, operator: str, points: list[PointSummary]) -> st
     shown = next((p for p in own if p.params == defaults), own[0])
     own = [p for p in own if p.configuration == shown.configuration]
     best = max(own, key=_rate)
-    spread = f" ±{100 * best.precision:.2g} %" if math.isfinite(best.precision) else ""
+    spread = f" ±{percent(best.precision, 2)}" if math.isfinite(best.precision) else ""
     reference = analysed.operators[operator]["reference_engine"]
     ratio = best.ratio_to_reference
     beside = f", {ratio.value:.2f} x {reference}" if ratio is not None and best.engine != reference else ""
