@@ -13,7 +13,7 @@ from dpubench.results.digits import percent
     ("share", "digits", "text"),
     [
         (1.0, 2, "100 %"), (1.0, 3, "100 %"), (0.9996, 2, "100 %"), (12.5, 2, "1250 %"), (0.0231, 2, "2.3 %"), (0.0231, 3, "2.31 %"),
-        (1e-7, 2, "0.000010 %"), (0.0, 2, "0 %"), (math.nan, 2, "-"), (math.inf, 3, "-"),
+        (1e-7, 2, "0.00001 %"), (0.05, 2, "5 %"), (0.0, 2, "0 %"), (math.nan, 2, "-"), (math.inf, 3, "-"),
     ],
 )  # fmt: skip
 def test_a_percentage_is_never_in_exponent_form(share: float, digits: int, text: str) -> None:

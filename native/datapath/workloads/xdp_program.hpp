@@ -72,6 +72,14 @@ inline std::string unsupported(std::uint32_t cores, std::uint32_t max_frame) {
   return {};
 }
 
+/// The port whose interface a program is attached to. @param whose "flow-table, engine xdp" @throws Error when it is of another
+/// kind
+inline const PortInfo& port_of(const std::string& whose, std::span<const std::unique_ptr<Port>> ports) {
+  if (ports.empty() || ports[0]->info().kind != kPortKind)
+    throw Error(whose + ": needs a port of kind " + kPortKind + ", which names the interface");
+  return ports[0]->info();
+}
+
 /// The program and its maps, which go with this or with the process: nothing is pinned. Every method that the kernel may refuse
 /// throws Error with its reason.
 class Program {

@@ -15,6 +15,8 @@ def significant(value: float, digits: int = 4) -> str:
 
 
 def percent(share: float, digits: int = 3) -> str:
-    """A share as ``2.5 %`` with so many significant digits, never in exponent form; ``-`` for what is not a number."""
+    """A share as ``2.5 %`` or ``100 %`` with at most so many significant digits, never in exponent form; ``-`` for what is not a number."""
     text = significant(100 * share, digits)
-    return text if text == "-" else f"{text} %"
+    if text == "-":
+        return text
+    return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %"

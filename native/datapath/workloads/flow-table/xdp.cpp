@@ -133,7 +133,7 @@ class XdpSession final : public TableSession {
  public:
   explicit XdpSession(const TableSetting& setting)
       : program_(setting.limits, setting.key), drops_(setting.limits.full == Full::kDrop) {
-    const PortInfo& info = setting.ports[0]->info();
+    const PortInfo& info = xdp::port_of("flow-table, engine xdp", setting.ports);
     program_.attach(info.interface);
     path_ = {.isa = "eBPF", .detail = "XDP_TX in the driver's mode on " + info.interface, .driver = info.driver};
   }

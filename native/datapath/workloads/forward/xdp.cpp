@@ -76,7 +76,7 @@ class CountingStage final : public Stage {
 class XdpPipeline final : public Pipeline {
  public:
   explicit XdpPipeline(const Setting& setting) {
-    const PortInfo& info = setting.ports[0]->info();
+    const PortInfo& info = xdp::port_of("forward, engine xdp", setting.ports);
     report_.name = kStage;
     report_.engine = xdp::kPortKind;
     report_.verified = program_.verify();
