@@ -96,6 +96,15 @@ def test_a_workload_whose_packets_no_engine_answers_is_left_out_and_alone_runs_n
     assert done.returncode == 4 and "use another kind of port" in done.stderr
 
 
+@needs_xdp
+def test_frames_too_large_for_one_of_the_ports_cost_the_others_nothing(real: RealBench) -> None:
+    (real.folder / "plan.yaml").write_text(PLAN.replace("[64B]", "[2816B, 2817B]") + "workloads: [forward]\nports: [af_xdp, af_packet]\n")
+    found = json.loads(real("run", "plan.yaml", "--dry-run", "--json").stdout)["configurations"]
+    reasons = {(c["port"], c["frame"]): c["unavailable"] for c in found}
+    too_large = "port af_xdp: frames of 2817B are larger than XDP takes on veth (2816 B): choose smaller ones"
+    assert reasons == {("af_xdp", "2816"): "", ("af_xdp", "2817"): too_large, ("af_packet", "2816"): "", ("af_packet", "2817"): ""}
+
+
 def test_a_combination_that_is_none_is_refused() -> None:
     for line in ("{", "[]", '{"workload": "flow-table"}', '{"workload": 5}'):
         done = subprocess.run([SERVER, "--check"], input=line + "\n", capture_output=True, text=True, timeout=60, check=False)

@@ -22,7 +22,7 @@ from dpubench.studies import Request
 from dpubench.studies.end_to_end import catalog, links, possible, selection, trials
 from dpubench.studies.end_to_end.catalog import DatapathCatalog
 from dpubench.studies.end_to_end.execute import ATTEMPTS, RESERVE, Run
-from dpubench.studies.end_to_end.expand import Configuration, Expansion, expand, link_end
+from dpubench.studies.end_to_end.expand import Configuration, Expansion, expand, link_end, max_frame
 from dpubench.studies.end_to_end.pair import Setting
 from dpubench.studies.end_to_end.plan import Plan
 from dpubench.studies.end_to_end.trials import TrialsWriter
@@ -120,7 +120,8 @@ def _without_links(plan: Plan, expansion: Expansion, *, remote: bool) -> None:
     for configuration in expansion.configurations:
         end = link_end(configuration.placement)
         arguments = links.arguments_of(plan.port_arguments.get(configuration.port, {}), end)
-        reason = links.unavailable(configuration.port, arguments, end, remote=remote and configuration.placement == "all-device")
+        elsewhere = remote and configuration.placement == "all-device"
+        reason = links.unavailable(configuration.port, arguments, end, remote=elsewhere, max_frame=max_frame(plan, configuration))
         if remote and configuration.placement == "split":
             reason = reason or "the parts of a split are joined by memif, which ends at this machine: --set device=local"
         configuration.unavailable = configuration.unavailable or reason

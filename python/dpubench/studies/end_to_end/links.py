@@ -16,6 +16,7 @@ _OF_A_FILE: Final = ("memif", "vhost")
 #: Kinds whose ends are the interfaces of a veth pair; what the client's end is. What an XDP program sends back over veth arrives only where the
 #: other end has a program too, and AF_XDP brings one.
 _OF_INTERFACES: Final = {"af_packet": "af_packet", "af_xdp": "af_xdp", "xdp": "af_xdp"}
+_OF_XDP: Final = ("af_xdp", "xdp")
 _SOCKET_PORT: Final = 7000
 #: Kinds that join two programs.
 KINDS: Final = (*_OF_A_FILE, *_OF_INTERFACES, "socket", "pci")
@@ -57,8 +58,9 @@ def arguments_of(given: Mapping[str, str | Mapping[str, str]], end: str) -> dict
     return {f"{side}_{name}": value for side in SIDES for layer in layers for name, value in given_for(side, layer).items()}
 
 
-def unavailable(kind: str, arguments: Mapping[str, str], end: str, *, remote: bool) -> str:
-    """Why a link of ``kind`` cannot join a client and a server at ``end`` (of ``plan.LINK_ENDS``), with what to do; empty if it can."""
+def unavailable(kind: str, arguments: Mapping[str, str], end: str, *, remote: bool, max_frame: int = 0) -> str:
+    """Why a link of ``kind`` for frames of up to ``max_frame`` bytes with FCS cannot join a client and a server at ``end`` (of
+    ``plan.LINK_ENDS``), with what to do; empty if it can."""
     if kind not in KINDS:
         return f"a port of kind {kind} does not join two programs: choose {', '.join(KINDS)}"
     if remote and kind not in REACHING:
@@ -68,7 +70,9 @@ def unavailable(kind: str, arguments: Mapping[str, str], end: str, *, remote: bo
         what = "two devices that are cabled" if kind == "pci" else "the addresses of both ends"
         example = "0000:03:00.0" if kind == "pci" else "ADDRESS"
         return f"port {kind}: {what} are needed: --set port_arguments.{kind}.{end}.{lacking[0]}={example}"
-    return network.unavailable() if lacking and kind not in _OF_A_FILE else ""
+    if not lacking or kind in _OF_A_FILE:
+        return ""
+    return network.unavailable() or _too_large(kind, max_frame)
 
 
 def _needs_addresses(kind: str, arguments: Mapping[str, str], *, remote: bool) -> bool:
@@ -105,7 +109,9 @@ def joined(kind: str, arguments: Mapping[str, str], max_frame: int) -> Iterator[
     elif kind == "pci" or _is_given(kind, arguments):
         yield Ends(_port(kind, "server", server), _port(kind, "client", client))
     elif kind in _OF_INTERFACES:
-        with network.veth_pair(_veth_frame(kind, max_frame)) as pair:
+        if reason := _too_large(kind, max_frame):
+            raise UserError(reason)
+        with network.veth_pair(max_frame) as pair:
             yield Ends(
                 _port(kind, "server", server | {"interface": pair.server.interface}),
                 _port(_OF_INTERFACES[kind], "client", (client if kind != "xdp" else {}) | {"interface": pair.client.interface}),
@@ -128,12 +134,11 @@ def joined_servers() -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
         yield _port(_BETWEEN_SERVERS, "client", path), _port(_BETWEEN_SERVERS, "server", path)
 
 
-def _veth_frame(kind: str, max_frame: int) -> int:
-    if kind != "af_packet" and max_frame > network.XDP_FRAME:
-        raise UserError(
-            f"port {kind}: frames of {format_bytes(max_frame)} are larger than XDP takes on veth ({network.XDP_FRAME} B): choose smaller ones"
-        )
-    return max_frame
+def _too_large(kind: str, max_frame: int) -> str:
+    """Why the veth pair of a link does not take such frames; empty if it does."""
+    if kind not in _OF_XDP or max_frame <= network.XDP_FRAME:
+        return ""
+    return f"port {kind}: frames of {format_bytes(max_frame)} are larger than XDP takes on veth ({network.XDP_FRAME} B): choose smaller ones"
 
 
 def _port(kind: str, role: str, arguments: Mapping[str, str]) -> dict[str, Any]:
