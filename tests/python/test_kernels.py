@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from dataclasses import replace
@@ -268,6 +269,17 @@ def test_a_stop_ends_all_captures(tmp_path: Path) -> None:
     timer.join()
     stop.close()
     assert list((tmp_path / "traces").iterdir()) == []
+
+
+def test_what_a_killed_process_unpacked_half_goes_with_the_next_bundle(tmp_path: Path) -> None:
+    first = arm_programs(tmp_path / "first")
+    unpacked = first.folder.parent
+    half = Path(tempfile.mkdtemp(dir=unpacked, prefix="."))
+    (half / "lib").mkdir()
+    with scratch.folder(unpacked) as at_work:
+        second = arm_programs(tmp_path / "second", REFUSES)
+        assert sorted(unpacked.iterdir()) == sorted([first.folder, second.folder, at_work])
+    assert sorted(unpacked.iterdir()) == sorted([first.folder, second.folder])
 
 
 def test_where_the_programs_come_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -167,20 +167,8 @@ def _hello(arm: ArmPrograms, program: str) -> dict[str, Any]:
 def _said(arm: ArmPrograms, program: str, question: str, given: bytes) -> Iterator[Event]:
     """What ``program`` prints under the emulator when it is asked ``question`` and ``given`` on standard input. @raises EnvironmentFault"""
     with Machine(arm.lib) as machine:
-        # It goes with this process, however that ends.
-        words = [
-            "setpriv",
-            "--pdeathsig",
-            "KILL",
-            traces.EMULATOR,
-            "-cpu",
-            CPU,
-            "-L",
-            str(machine.folder),
-            str(machine.loader),
-            *machine.words(program),
-            question,
-        ]
+        emulated = [traces.EMULATOR, "-cpu", CPU, "-L", str(machine.folder), str(machine.loader), *machine.words(program), question]
+        words = ["setpriv", "--pdeathsig", "KILL", *emulated]  # it goes with this process, however that ends
         try:
             done = subprocess.run(
                 words, cwd=machine.folder, input=given, capture_output=True, timeout=_LIST_LIMIT_S, check=False, env={**os.environ, **_ENVIRONMENT}
