@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
 import tempfile
 import time
@@ -18,7 +19,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dpubench.errors import UserError
+from dpubench import signals
+from dpubench.errors import Exit, Interrupted, UserError
 from dpubench.programs import OPERATORS
 from dpubench.results import text
 from dpubench.workers.process import WorkerFault
@@ -44,8 +46,11 @@ HEADER = ("part", "claim", "measured (95 % interval)", "limit", "verdict")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the parts; 0 if every claim holds."""
+    """Runs the parts; 0 if every claim holds, 130 after Ctrl-C, SIGTERM or a hang-up."""
     given = _arguments(arguments)
+    # Also where a shell started this in the background and ignores SIGINT for it: what is started here has to go either way.
+    for number in signals.ending():
+        signal.signal(number, signals.handler(_interrupt))
     started = time.monotonic()
     when = datetime.now(timezone.utc).isoformat(timespec="seconds")
     load = os.getloadavg()[0]
@@ -61,6 +66,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     file=sys.stderr,
                     flush=True,
                 )
+    except (KeyboardInterrupt, Interrupted):
+        print(f"bench: interrupted; {len(claims)} claims were judged, and {given.output} was not written", file=sys.stderr)
+        return Exit.INTERRUPTED
     except UserError as error:
         print(f"bench: {error}", file=sys.stderr)
         return 2
@@ -79,6 +87,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if load > 0.5:
         print(f"the machine was not idle when this began (load {load:.1f}): absolute times and power suffer from it")
     return 1 if missed else 0
+
+
+def _interrupt(_number: int) -> None:
+    raise KeyboardInterrupt
 
 
 def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
