@@ -391,6 +391,43 @@ TEST_P(ClientFrames, TheSameSeedSendsTheSame) {
   EXPECT_NE(port.frames, first);
 }
 
+TEST_F(Client, EveryBufferHoldsItsTemplateUntilThePoolIsEmpty) {
+  job.traffic.frame_sizes = {{128, 1.0}, {1500, 1.0}};
+  prepare();
+  ASSERT_TRUE(traffic->templates.size() > 1 && traffic->templates.size() <= Writer::kMostPools);
+  Writer writer(*traffic, false, job.memory.mb);
+  std::vector<std::byte> expected(traffic->max_frame);
+  for (const std::uint32_t trial : {7U, 8U}) {
+    writer.begin(trial);
+    Cursor cursor(*traffic);
+    std::vector<rte_mbuf*> held;
+    std::array<rte_mbuf*, kMaxPacketBurst> packets{};
+    std::array<std::uint16_t, kMaxPacketBurst> bytes{};
+    const std::array<std::uint64_t, kMaxPacketBurst> due{};
+    std::uint32_t filled = kMaxPacketBurst;
+    while (filled == kMaxPacketBurst) {
+      filled = writer.fill(kMaxPacketBurst, due.data(), packets.data(), bytes.data());
+      for (std::uint32_t i = 0; i < filled; ++i) {
+        const PacketRef packet = cursor.next(0);
+        const Shape& shape = traffic->shapes[packet.index];
+        std::memcpy(expected.data(), shape.bytes, shape.length);
+        traffic->write_headers(packet, expected.data());
+        write_trailer({expected.data(), shape.length},
+                      {.trial = static_cast<std::uint16_t>(trial), .number = held.size(), .frame = packet.index});
+        const auto* const frame = rte_pktmbuf_mtod(packets[i], const std::byte*);
+        ASSERT_EQ(packets[i]->data_len, shape.length);
+        ASSERT_EQ(bytes[i], shape.length + kFcsBytes);
+        ASSERT_TRUE(std::equal(frame, frame + shape.length, expected.begin())) << "packet " << held.size();
+        held.push_back(packets[i]);
+        ASSERT_LT(held.size(), 1U << 20U);
+      }
+    }
+    EXPECT_GT(held.size(), kMaxPacketBurst);
+    EXPECT_EQ(std::set<rte_mbuf*>(held.begin(), held.end()).size(), held.size());
+    rte_pktmbuf_free_bulk(held.data(), static_cast<unsigned>(held.size()));
+  }
+}
+
 TEST_F(Client, SizesHaveTheirShares) {
   job.traffic.frame_sizes = {{64, 7}, {594, 4}, {1518, 1}};
   spec.duration_s = 0.12;

@@ -13,8 +13,7 @@
 namespace dpubench::datapath {
 namespace {
 
-/// Pools at most, and buffers that a port may hold on to, of each.
-constexpr std::size_t kMostPools = 24;
+/// Buffers that a port may hold on to: of the only pool, and of each of several.
 constexpr std::uint32_t kPoolPackets = 4096;
 constexpr std::uint32_t kSmallPoolPackets = 1536;
 /// Bytes of a buffer besides the frame: its header, the room before the frame, and what rounding adds.
@@ -27,6 +26,26 @@ int held_field() {
   return offset;
 }
 
+void describe(const Shape& shape, rte_mbuf* packet) noexcept {
+  packet->data_off = RTE_PKTMBUF_HEADROOM;
+  packet->ol_flags = 0;
+  packet->pkt_len = shape.length;
+  packet->data_len = shape.length;
+}
+
+/// Each buffer of a pool holds the template from now on.
+void prepare(rte_mempool* pool, const Shape& shape) {
+  rte_mempool_obj_iter(
+      pool,
+      [](rte_mempool* /*pool*/, void* of, void* object, unsigned /*index*/) {
+        auto* const packet = static_cast<rte_mbuf*>(object);
+        const Shape& held = *static_cast<const Shape*>(of);
+        describe(held, packet);
+        std::memcpy(static_cast<std::byte*>(packet->buf_addr) + RTE_PKTMBUF_HEADROOM, held.bytes, held.length);
+      },
+      const_cast<Shape*>(&shape));
+}
+
 }  // namespace
 
 Writer::Writer(const Traffic& traffic, bool anew, std::uint32_t memory_mb)
@@ -35,10 +54,12 @@ Writer::Writer(const Traffic& traffic, bool anew, std::uint32_t memory_mb)
   const std::size_t templates = traffic.templates.size();
   const std::size_t fitting =
       (std::size_t{memory_mb} << 20) / 3 / (kSmallPoolPackets * std::size_t{traffic.max_frame + kOverhead});
-  const std::size_t pools = anew || templates > std::min(kMostPools, fitting) ? 1 : templates;
+  is_prepared_ = !anew && templates <= std::min(kMostPools, fitting);
+  const std::size_t pools = is_prepared_ ? templates : 1;
   for (std::size_t i = 0; i < pools; ++i) {
     const std::uint32_t packets = pools == 1 ? kPoolPackets : kSmallPoolPackets;
     pools_.push_back(make_pool("client" + std::to_string(serial++), packets, traffic.max_frame));
+    if (is_prepared_) prepare(pools_.back(), traffic.shapes[i]);
   }
 }
 
@@ -52,6 +73,11 @@ void Writer::begin(std::uint32_t trial) {
   trial_ = static_cast<std::uint16_t>(trial);
   number_ = 0;
   cursor_ = Cursor(traffic_);
+  caches_.clear();
+  for (rte_mempool* pool : pools_) {
+    rte_mempool_cache* const own = rte_mempool_default_cache(pool, rte_lcore_id());
+    caches_.push_back(own != nullptr ? own : &none_);
+  }
 }
 
 void Writer::step_back(std::uint32_t n) noexcept {
@@ -59,20 +85,27 @@ void Writer::step_back(std::uint32_t n) noexcept {
   cursor_.seek(number_);
 }
 
-std::uint32_t Writer::draw(std::uint32_t n, const PacketRef* refs, rte_mbuf** packets) noexcept {
-  if (pools_.size() == 1) {
-    if (rte_mempool_get_bulk(pools_[0], reinterpret_cast<void**>(packets), n) == 0) return n;
-    std::uint32_t got = 0;
-    while (got < n && rte_mempool_get(pools_[0], reinterpret_cast<void**>(packets + got)) == 0) ++got;
-    return got;
-  }
+std::uint32_t Writer::draw(std::uint32_t n, rte_mbuf** packets) noexcept {
+  if (rte_mempool_get_bulk(pools_[0], reinterpret_cast<void**>(packets), n) == 0) return n;
+  std::uint32_t got = 0;
+  while (got < n && rte_mempool_get(pools_[0], reinterpret_cast<void**>(packets + got)) == 0) ++got;
+  return got;
+}
+
+std::uint32_t Writer::draw_each(std::uint32_t n, const PacketRef* refs, rte_mbuf** packets) noexcept {
+  rte_mempool_cache* const* const caches = caches_.data();
   for (std::uint32_t i = 0; i < n; ++i) {
-    if (rte_mempool_get(pools_[refs[i].index], reinterpret_cast<void**>(packets + i)) != 0) return i;
+    rte_mempool_cache* const cache = caches[refs[i].index];
+    if (cache->len != 0) [[likely]] {
+      packets[i] = static_cast<rte_mbuf*>(cache->objs[--cache->len]);
+    } else if (rte_mempool_get(pools_[refs[i].index], reinterpret_cast<void**>(packets + i)) != 0) {
+      return i;
+    }
   }
   return n;
 }
 
-template <Patch kPatch>
+template <Patch kPatch, bool kPrepared>
 std::uint32_t Writer::fill_as(std::uint32_t n, const std::uint64_t* due_ns, rte_mbuf** packets, std::uint16_t* bytes) noexcept {
   // Copies: what is written to packets might be these members, for all that the compiler knows.
   const Shape* const shapes = traffic_.shapes.data();
@@ -81,22 +114,23 @@ std::uint32_t Writer::fill_as(std::uint32_t n, const std::uint64_t* due_ns, rte_
   const PacketRef* const refs = refs_.data();
   cursor_.next(n, due_ns, refs_.data());
   if constexpr (kPatch != Patch::kNone) fields_.compute(traffic_.space, n, refs);
-  const std::uint32_t got = draw(n, refs, packets);
+  const std::uint32_t got = pools_.size() > 1 ? draw_each(n, refs, packets) : draw(n, packets);
   Trailer trailer{.trial = trial_, .number = number_};
   for (std::uint32_t i = 0; i < got; ++i) {
     rte_mbuf* const packet = packets[i];
     const std::uint32_t index = refs[i].index;
     const Shape& shape = shapes[index];
     const std::uint32_t length = shape.length;
-    packet->data_off = RTE_PKTMBUF_HEADROOM;
-    packet->ol_flags = 0;
-    packet->pkt_len = length;
-    packet->data_len = shape.length;
     auto* const frame = static_cast<std::byte*>(packet->buf_addr) + RTE_PKTMBUF_HEADROOM;
-    auto* const held = reinterpret_cast<std::uint32_t*>(reinterpret_cast<std::byte*>(packet) + held_at);
-    if (*held != index + 1 || anew) {
-      std::memcpy(frame, shape.bytes, length);
-      *held = index + 1;
+    if constexpr (kPrepared) {
+      packet->data_off = RTE_PKTMBUF_HEADROOM;  // drivers may move it to put a header of theirs before the frame
+    } else {
+      describe(shape, packet);
+      auto* const held = reinterpret_cast<std::uint32_t*>(reinterpret_cast<std::byte*>(packet) + held_at);
+      if (*held != index + 1 || anew) {
+        std::memcpy(frame, shape.bytes, length);
+        *held = index + 1;
+      }
     }
     if constexpr (kPatch != Patch::kNone) {
       if constexpr (headers::is_version4(kPatch)) {
@@ -115,20 +149,25 @@ std::uint32_t Writer::fill_as(std::uint32_t n, const std::uint64_t* due_ns, rte_
   return got;
 }
 
-std::uint32_t Writer::fill(std::uint32_t n, const std::uint64_t* due_ns, rte_mbuf** packets, std::uint16_t* bytes) noexcept {
+template <bool kPrepared>
+std::uint32_t Writer::fill_with(std::uint32_t n, const std::uint64_t* due_ns, rte_mbuf** packets, std::uint16_t* bytes) noexcept {
   switch (changes_) {
     case Patch::kNone:
-      return fill_as<Patch::kNone>(n, due_ns, packets, bytes);
+      return fill_as<Patch::kNone, kPrepared>(n, due_ns, packets, bytes);
     case Patch::kUdp4:
-      return fill_as<Patch::kUdp4>(n, due_ns, packets, bytes);
+      return fill_as<Patch::kUdp4, kPrepared>(n, due_ns, packets, bytes);
     case Patch::kTcp4:
-      return fill_as<Patch::kTcp4>(n, due_ns, packets, bytes);
+      return fill_as<Patch::kTcp4, kPrepared>(n, due_ns, packets, bytes);
     case Patch::kUdp6:
-      return fill_as<Patch::kUdp6>(n, due_ns, packets, bytes);
+      return fill_as<Patch::kUdp6, kPrepared>(n, due_ns, packets, bytes);
     case Patch::kTcp6:
-      return fill_as<Patch::kTcp6>(n, due_ns, packets, bytes);
+      return fill_as<Patch::kTcp6, kPrepared>(n, due_ns, packets, bytes);
   }
   return 0;
+}
+
+std::uint32_t Writer::fill(std::uint32_t n, const std::uint64_t* due_ns, rte_mbuf** packets, std::uint16_t* bytes) noexcept {
+  return is_prepared_ ? fill_with<true>(n, due_ns, packets, bytes) : fill_with<false>(n, due_ns, packets, bytes);
 }
 
 }  // namespace dpubench::datapath
