@@ -6,13 +6,12 @@ import contextlib
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dpubench import __version__, contract_programs, programs, schemas
+from dpubench import __version__, contract_programs, programs, schemas, scratch
 from dpubench.contract_programs import ContractProgram
 from dpubench.errors import EnvironmentFault, UserError, nearest
 from dpubench.targets import Target
@@ -141,11 +140,8 @@ def _read_own(target: Target, program: Path, engine_dirs: Sequence[Path], use_ca
                 return dict(hello)
     hello = _ask(target, str(program), programs.options(engine_dirs, ()))
     with contextlib.suppress(OSError):
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, name = tempfile.mkstemp(dir=kept.parent)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            json.dump(hello, file)
-        Path(name).replace(kept)
+        scratch.sweep(kept.parent)  # of runs that were killed
+        scratch.write(kept, json.dumps(hello))
     return hello
 
 

@@ -14,7 +14,6 @@ import os
 import random
 import re
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +21,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
-from dpubench import programs
+from dpubench import programs, scratch
 from dpubench.errors import EnvironmentFault, UserError, nearest
 
 KINDS: Final = {
@@ -357,18 +356,15 @@ def _text(path: Path, what: str) -> str:
 
 
 def _converted(source: Path, digest: str, suffix: str, convert: Callable[[], str]) -> Path:
-    """The converted file, made once per content of ``source``; in a folder that goes with the process where the cache cannot be written."""
+    """The converted file, made once per content of ``source``. @raises EnvironmentFault where the cache cannot be written"""
     file = programs.cache_directory() / "inputs" / f"{digest[:32]}-{_CONVERTER}-{suffix}"
     place = file.parent
     if file.is_file():
         return file
     text = convert()
     try:
-        place.mkdir(parents=True, exist_ok=True)
-        descriptor, name = tempfile.mkstemp(dir=place)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as opened:
-            opened.write(text)
-        Path(name).replace(file)
+        scratch.sweep(place)  # of runs that were killed
+        scratch.write(file, text)
     except OSError as error:
         raise EnvironmentFault(f"{place}: cannot keep {source.name} converted: {error.strerror}: set XDG_CACHE_HOME to a folder with room") from None
     return file

@@ -6,12 +6,11 @@ import hashlib
 import json
 import os
 import tarfile
-import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from dpubench import __version__, programs
+from dpubench import __version__, programs, scratch
 from dpubench.errors import EnvironmentFault, UserError
 from dpubench.targets import _bundles
 
@@ -68,10 +67,8 @@ def inspect(path: Path) -> Known:
     except (ValueError, KeyError, TypeError):
         raise UserError(f"{path}: its manifest cannot be read: make the bundle anew with `dpubench bundle`") from None
     try:
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=kept.parent, delete=False, encoding="utf-8") as file:
-            json.dump(asdict(known), file)
-        Path(file.name).replace(kept)
+        scratch.sweep(kept.parent)  # of runs that were killed
+        scratch.write(kept, json.dumps(asdict(known)))
     except OSError:  # it is looked up again next time
         pass
     return known

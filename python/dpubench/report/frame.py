@@ -68,7 +68,7 @@ def save(text: str, output: Path) -> None:
     try:
         scratch.write_text(text, encoding="utf-8")
         scratch.replace(output)
-    except OSError:
+    except BaseException:
         scratch.unlink(missing_ok=True)
         raise
 
