@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from real_program import BUILD, RealBench
 
+from benchmarks.datapath import fastest
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -31,3 +33,10 @@ def test_a_signal_ends_what_it_started_and_removes_what_it_wrote(real: RealBench
     assert process.returncode == 130, err
     assert f"bench: interrupted; 0 claims were judged, and {output} was not written" in err
     assert bench.processes() == [] and bench.half_made() == [] and not output.exists()
+
+
+def test_rounds_in_which_a_side_had_only_slow_stretches_say_nothing() -> None:
+    ours = {0: {(0, 0): 18.0, (0, 1): 4.0}, 1: {(0, 0): 3.9, (0, 1): 4.0}, 2: {(0, 0): 4.0, (0, 1): 17.0}, 3: {(0, 0): 16.0}}
+    theirs = {0: {(0, 0): 4.0, (0, 1): 16.0}, 1: {(0, 0): 15.0, (0, 1): 4.0}, 2: {(0, 0): 4.0, (0, 1): 4.1}, 3: {(0, 0): 20.0}}
+    assert fastest(ours, theirs) == [[18.0 / 16.0], [16.0 / 20.0]]
+    assert fastest({}, {}) == []
