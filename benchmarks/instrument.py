@@ -17,7 +17,7 @@ from dpubench.results.comparison import compare_builds
 from dpubench.results.model import Interval
 from dpubench.results.statistics import Difference, FloatArray
 from dpubench.results.summary import summarize
-from scipy.stats import f_oneway
+from scipy.stats import kruskal
 
 from benchmarks import common
 from benchmarks.bare import SUFFIX
@@ -140,9 +140,10 @@ def live_slowdown(bench: Bench) -> Claim:
 def coverage(bench: Bench) -> Claim:
     """Intervals of ratios, with stopping on, against the value of a run ten times as long.
 
-    The long run is cut into ten runs, one after the other. On a machine that others use its state may drift from one to the next, by more than chance
-    allows (analysis of variance): then the short runs are not samples of the long one, and nothing can be said of their intervals. To see that the
-    intervals are not at fault, the rounds are also dealt out to the ten runs like cards, so that each sees the whole time.
+    The value of the long run is what the tool would say of it: the trimmed mean of all its rounds. The long run is cut into ten runs, one after the
+    other. On a machine that others use its state may drift from one to the next, by more than chance allows (Kruskal and Wallis, 1952, on ranks, so
+    that no single disturbed round decides): then the short runs are not samples of the long one, and nothing can be said of their intervals. To see
+    that the intervals are not at fault, the rounds are also dealt out to the ten runs like cards, so that each sees the whole time.
     """
     blocks, rounds = (3, 8) if bench.quick else (10, 12)
     sizes = _sizes(bench)
@@ -153,7 +154,7 @@ def coverage(bench: Bench) -> Claim:
         medians = np.array([float(np.median(np.log(r))) for r in common.ratios(measured.rates, f"c{size}", f"c{size} openssl")])
         in_turn += _held(medians.reshape(blocks, rounds))
         dealt += _held(medians.reshape(rounds, blocks).T)
-        p_moved = min(p_moved, float(f_oneway(*medians.reshape(blocks, rounds)).pvalue) * len(sizes))
+        p_moved = min(p_moved, float(kruskal(*medians.reshape(blocks, rounds)).pvalue) * len(sizes))
     (low, high), (low_dealt, high_dealt) = wilson(in_turn, total), wilson(dealt, total)
     moved = p_moved < 0.01
     # With so many intervals the share itself is uncertain: the claim is missed when its own interval lies outside the limits.
@@ -167,8 +168,11 @@ def coverage(bench: Bench) -> Claim:
 
 
 def _held(runs: FloatArray) -> int:
-    """How many of ``runs``, shape (runs, rounds), logarithms, give an interval that holds the value of all of them, stopping when precise enough."""
-    truth = math.exp(float(runs.mean()))
+    """How many of ``runs``, shape (runs, rounds), logarithms, give an interval that holds the value of all of them, stopping when precise enough.
+
+    That value is of the estimator of the intervals, the trimmed mean over all rounds of ``runs``.
+    """
+    truth = statistics.interval_of_rounds(np.exp(runs)).value
     target = float(statistics.precision(statistics.interval_of_rounds(np.exp(runs[0])))) * 1.1  # stops somewhere before the end
     held = 0
     for one in runs:

@@ -161,7 +161,7 @@ def live(path: Path, factor: float, seed: int, rounds: int = 6) -> RunSummary:
 
 
 def test_live_comparison_finds_three_percent(tmp_path: Path) -> None:
-    rows = [row for seed in range(3) for row in compare_builds(live(tmp_path / str(seed), 1 / 0.97, seed), 0.01)]
+    rows = [row for seed in range(3) for row in compare_builds(live(tmp_path / str(seed), 1 / 0.97, seed, rounds=8), 0.01)]
     assert len(rows) == 72
     assert len(found(rows, "slower")) >= 0.9 * 72
     assert all(row.old == f"{row.new}#before" for row in rows)
@@ -212,7 +212,7 @@ def test_the_interval_of_a_ratio_of_independent_rounds_holds_the_planted_one() -
         found = [unpaired_difference(a, b) for a, b in zip(host, device, strict=True)]
         intervals = [d.interval for d in found if d is not None]
         held += sum(i.low <= 0.37 <= i.high for i in intervals)
-    assert 0.93 <= held / 2100 <= 0.98  # 1.06 of the t quantile, without a stopping rule
+    assert 0.93 <= held / 2100 <= 0.98  # WIDENING times the t quantile, without a stopping rule
 
 
 def test_ratios_between_targets_are_plain_although_the_canaries_differ_as_much(tmp_path: Path) -> None:

@@ -157,7 +157,7 @@ def test_schedules_are_lines_of_their_own() -> None:
 def test_the_head_answers() -> None:
     page = page_of(example_run())
     answers = [p.answer for p in page.parts]
-    assert answers[0].startswith("flow-table sustains 6.01 Mpps of 64 B frames over memif without loss (dpdk-hash, the best of 2), 0.566 times")
+    assert answers[0].startswith("flow-table sustains 6.01 Mpps of 64 B frames over memif without loss (dpdk-hash, the best of 2), 0.567 times")
     assert "split" not in answers[1]
     assert page.measured.startswith("flow-table and application-recognition, client to server and back over memif, 64 to 1518 B frames")
     assert (page.trust.points, page.trust.client_limited, page.trust.failed, page.trust.unavailable) == (102, 1, 1, 1)

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+import scipy.stats
 from dpubench.results import statistics
 from dpubench.results.model import Interval
 from hypothesis import given, settings
@@ -14,6 +15,8 @@ from simulation import FloatArray, Noise, log_rates
 
 EFFECT = 0.03
 ROUNDS_MAX = 24
+#: Share of intervals that hold the truth wherever the stop falls: what docs/methodology.md, "Stopping", tells, and half a per cent for 3000 runs.
+LEAST, MOST = 0.92, 0.978
 
 
 def round_ratios(experiments: int, ratio: float, rounds: int, seed: int, noise: Noise | None = None) -> FloatArray:
@@ -25,12 +28,12 @@ def round_ratios(experiments: int, ratio: float, rounds: int, seed: int, noise: 
 
 
 def stopped(logs: FloatArray, target: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Mean, half width and rounds of each row if its run stops at the first look at which the half width is at most ``target``."""
+    """Location, half width and rounds of each row if its run stops at the first look at which the half width is at most ``target``."""
     mean, half, taken = (np.full(len(logs), np.nan) for _ in range(3))
     for rounds in range(statistics.MINIMUM_ROUNDS, logs.shape[1] + 1):
         estimates = statistics.estimate_logs(logs[:, :rounds])
         now = np.isnan(taken) & ((estimates.half_width <= np.log1p(target)) | (rounds == logs.shape[1]))
-        mean[now], half[now], taken[now] = estimates.mean[now], estimates.half_width[now], rounds
+        mean[now], half[now], taken[now] = estimates.location[now], estimates.half_width[now], rounds
     return mean, half, taken
 
 
@@ -42,25 +45,99 @@ def test_intervals_of_ratios_hold_the_truth_with_stopping_on(target: float) -> N
     truth = math.log(1.2)
     mean, half, _ = stopped(round_ratios(3000, 1.2, ROUNDS_MAX, seed=11), target)
     coverage = float(np.mean(np.abs(mean - truth) <= half))
-    assert 0.93 <= coverage <= 0.97
+    assert LEAST <= coverage <= MOST
 
 
 @pytest.mark.parametrize("target", [0.03, 0.05, 0.08, 0.2])
 def test_intervals_of_rates_hold_the_truth_with_stopping_on(target: float) -> None:
     logs = log_rates(np.random.default_rng(12), np.array([1e6]), 3000, ROUNDS_MAX, 6, Noise())
     medians = np.median(logs.mean(axis=4)[:, :, 0], axis=2)
-    truth = float(medians.mean())  # stalls lower a typical window: what 72,000 rounds agree on is what a run is after
+    # Stalls lower a typical window: what 72,000 rounds agree on is what a run is after.
+    truth = float(statistics.estimate_logs(medians.ravel()).location[0])
     mean, half, _ = stopped(medians, target)
-    assert 0.93 <= float(np.mean(np.abs(mean - truth) <= half)) <= 0.97
+    assert LEAST <= float(np.mean(np.abs(mean - truth) <= half)) <= MOST
 
 
 def test_stopping_without_widening_would_hold_the_truth_too_rarely() -> None:
     # The reason for WIDENING: a run that stops by the plain t interval is caught at its worst precision with less than the lower limit.
     normal = np.random.default_rng(13).standard_normal((10_000, 60)) * 2.0
     mean, half, _ = stopped(normal, math.expm1(1.0))
-    assert 0.93 <= np.mean(np.abs(mean) <= half) <= 0.97
+    assert LEAST <= np.mean(np.abs(mean) <= half) <= MOST
     mean, half, _ = stopped(normal, math.expm1(statistics.WIDENING))  # stops where the plain half width is at most one
-    assert np.mean(np.abs(mean) <= half / statistics.WIDENING) < 0.93
+    assert np.mean(np.abs(mean) <= half / statistics.WIDENING) < 0.91
+
+
+# --------------------------------------------------------------------------- rounds that others disturbed
+
+
+def disturbed_rounds(experiments: int, rounds: int, seed: int, share: float = 0.05) -> FloatArray:
+    """Logs of rounds that scatter by 0.75 % around 0, of which ``share`` are off by +10 to +45 %."""
+    generator = np.random.default_rng(seed)
+    shape = (experiments, rounds)
+    calm = 0.0075 * generator.standard_normal(shape)
+    return np.where(generator.random(shape) < share, calm + np.log(generator.uniform(1.10, 1.45, shape)), calm)
+
+
+def held(logs: FloatArray, truth: float, trim: float) -> float:
+    """Share of rows whose interval, of a number of rounds that was fixed beforehand, holds ``truth``."""
+    found = statistics.estimate_logs(logs, trim=trim)
+    half = found.half_width / statistics.WIDENING
+    return float(np.mean(np.abs(found.location - truth) <= half))
+
+
+@pytest.mark.parametrize("rounds", [6, 8, 12, 20])
+def test_disturbed_rounds_do_not_spoil_an_interval(rounds: int) -> None:
+    long = disturbed_rounds(1, 200_000, seed=51)
+    logs = disturbed_rounds(4000, rounds, seed=52)
+    trimmed, plain = (float(statistics.estimate_logs(long, trim=trim).location[0]) for trim in (statistics.TRIM, 0.0))
+    assert abs(trimmed) < 0.001 < 0.01 < plain  # the plain mean is of no round that there is
+    assert 0.93 <= held(logs, trimmed, statistics.TRIM) <= 0.97
+    assert 0.93 <= held(logs, 0.0, statistics.TRIM) <= 0.97
+    # The reason for trimming: a short run that by luck saw no disturbance is certain of a value that the long run does not have.
+    assert held(logs, plain, 0.0) < 0.7
+
+
+def test_disturbed_rounds_hardly_widen_an_interval() -> None:
+    calm, disturbed = (disturbed_rounds(4000, 12, 53, share) for share in (0.0, 0.05))
+    widths = [np.median(statistics.estimate_logs(logs).half_width) for logs in (calm, disturbed)]
+    assert widths[1] < 1.15 * widths[0]
+
+
+@pytest.mark.parametrize("target", [0.002, 0.003, 0.005, 0.01])
+def test_intervals_of_disturbed_rounds_hold_the_truth_with_stopping_on(target: float) -> None:
+    truth = float(statistics.estimate_logs(disturbed_rounds(1, 200_000, seed=54)).location[0])
+    location, half, _ = stopped(disturbed_rounds(3000, ROUNDS_MAX, seed=55), target)
+    assert LEAST <= float(np.mean(np.abs(location - truth) <= half)) <= MOST
+
+
+def test_more_disturbed_rounds_than_are_trimmed_are_no_outliers() -> None:
+    quiet, two = [1.0, 1.01, 0.99, 1.0, 1.01, 1.3], [1.0, 1.01, 0.99, 1.0, 1.3, 1.3]
+    assert statistics.interval_of_rounds(quiet).value == pytest.approx(1.005, abs=1e-3)
+    assert statistics.interval_of_rounds(two).high > 1.3
+
+
+@given(st.lists(st.floats(-5, 5), min_size=2, max_size=30), st.integers(0, 5))
+@settings(max_examples=200, deadline=None)
+def test_trimmed_means_are_those_of_scipy(logs: list[float], missing: int) -> None:
+    found = statistics.estimate_logs([math.nan] * missing + logs)
+    n, g = len(logs), len(logs) // 5
+    kept = np.sort(logs)[g : n - g]
+    winsorized = np.clip(logs, kept[0], kept[-1])
+    assert found.location[0] == pytest.approx(scipy.stats.trim_mean(logs, statistics.TRIM), abs=1e-9)
+    assert found.error[0] == pytest.approx(np.std(winsorized, ddof=1) * math.sqrt((n - 1) / (kept.size * (kept.size - 1))), abs=1e-9)
+    assert (found.freedom[0], found.rounds[0]) == (kept.size - 1, n)
+
+
+def test_independent_trimmed_means_differ_as_after_yuen() -> None:
+    old, new = disturbed_rounds(1, 8, seed=56)[0], disturbed_rounds(1, 13, seed=57)[0]
+    found = statistics.unpaired_difference(old, new)
+    expected = scipy.stats.ttest_ind(new, old, equal_var=False, trim=statistics.TRIM)
+    assert found is not None
+    assert found.log_ratio / found.error == pytest.approx(expected.statistic)
+    assert 2 * scipy.stats.t.sf(abs(found.log_ratio / found.error), found.freedom) == pytest.approx(expected.pvalue)
+
+
+# --------------------------------------------------------------------------- intervals of single points
 
 
 def test_more_rounds_narrow_the_interval() -> None:
@@ -88,6 +165,21 @@ def test_value_against_a_worked_example() -> None:
     assert interval.value == pytest.approx(math.e)
     assert interval.low == pytest.approx(math.exp(1 - half))
     assert interval.high == pytest.approx(math.exp(1 + half))
+
+
+def test_trimmed_value_against_a_worked_example() -> None:
+    # Logs 0, 1, 2, 3, 4, 50: without 0 and 50 the mean is 2.5. Winsorized 1, 1, 2, 3, 4, 4: squared deviations 9.5, so that the standard error is
+    # sqrt(9.5 / (4 * 3)); t quantile of 3 degrees of freedom 3.182446 (any table).
+    interval = statistics.linear_interval_of_rounds([3.0, 50.0, 0.0, 2.0, 4.0, 1.0])
+    half = statistics.WIDENING * 3.182446305284263 * math.sqrt(9.5 / 12)
+    assert interval.value == pytest.approx(2.5)
+    assert (interval.low, interval.high) == (pytest.approx(2.5 - half), pytest.approx(2.5 + half))
+
+
+def test_an_account_of_all_rounds_is_not_trimmed() -> None:
+    losses = [0.0, 0.0, 0.0, 0.0, 0.0, 0.6]
+    assert statistics.linear_interval_of_rounds(losses).value == 0
+    assert statistics.linear_interval_of_rounds(losses, trim=0).value == pytest.approx(0.1)
 
 
 def test_converged_needs_rounds_and_precision() -> None:
@@ -140,33 +232,47 @@ def unequal_rounds(seed: int) -> list[FloatArray]:
     return [np.exp(log + 0.02 * generator.standard_normal(cycles)) for log, cycles in zip(logs, (6, 6, 6, 6, 6, 6, 6, 1), strict=True)]
 
 
-def test_bootstrap_holds_the_truth_with_unequal_rounds() -> None:
+def test_intervals_hold_the_truth_with_unequal_rounds() -> None:
     intervals = [statistics.ratio_interval(unequal_rounds(seed)) for seed in range(600)]
     coverage = np.mean([i.low <= 1.1 <= i.high for i in intervals])
-    assert 0.92 <= coverage <= 0.98
+    assert 0.93 <= coverage <= 0.985
 
 
-def test_bootstrap_agrees_with_t_where_rounds_are_equal() -> None:
-    rounds = [np.exp(log) * np.ones(6) for log in round_ratios(1, 1.1, 12, seed=21)[0]]
-    t, bootstrap = statistics.ratio_interval(rounds), statistics.bootstrap_interval(rounds)
-    assert bootstrap.value == pytest.approx(t.value)
-    assert statistics.precision(bootstrap) == pytest.approx(statistics.precision(t), rel=0.25)
-    assert bootstrap == statistics.bootstrap_interval(rounds)
+def test_the_interval_of_unequal_rounds_is_that_of_their_test() -> None:
+    interval, difference = statistics.ratio_interval(unequal_rounds(1)), statistics.paired_difference(unequal_rounds(1))
+    assert difference is not None
+    for a, b in zip(
+        (interval.value, interval.low, interval.high), (difference.interval.value, difference.interval.low, difference.interval.high), strict=True
+    ):
+        assert a == pytest.approx(b)
+
+
+def test_equal_weights_are_no_weights() -> None:
+    logs = round_ratios(20, 1.1, 11, seed=21)
+    plain, weighted = statistics.estimate_logs(logs), statistics.estimate_logs(logs, np.full(11, 7.3))
+    assert weighted.location == pytest.approx(plain.location) and weighted.error == pytest.approx(plain.error)
+    assert weighted.freedom.tolist() == plain.freedom.tolist() == [6] * 20
 
 
 def test_a_short_round_weighs_less() -> None:
-    whole: list[FloatArray] = [np.full(6, 1.0)] * 7
-    cut = statistics.paired_difference([*whole, np.full(1, 2.0)])
-    full = statistics.paired_difference([*whole, np.full(6, 2.0)])
+    rounds: list[FloatArray] = [np.full(6, ratio) for ratio in (1.0, 1.01, 1.02, 1.03, 1.04, 1.05)]
+    cut = statistics.paired_difference([*rounds, np.full(1, 1.045)])
+    full = statistics.paired_difference([*rounds, np.full(6, 1.045)])
     assert cut is not None and full is not None
     assert 0 < cut.log_ratio < full.log_ratio
+    assert cut.freedom < full.freedom == 4
+
+
+def test_a_short_round_beside_a_whole_one_makes_no_two() -> None:
+    assert statistics.paired_difference([np.full(100, 1.0), np.full(1, 1.1)]) is None
+    assert math.isnan(statistics.ratio_interval([np.full(100, 1.0), np.full(1, 1.1)]).low)
 
 
 # --------------------------------------------------------------------------- tests and verdicts
 
 
 def verdicts(logs: FloatArray, minimum_effect: float = EFFECT) -> list[str]:
-    """Each row judged alone, at six rounds."""
+    """Each row judged alone."""
     differences = [statistics.difference_of_rounds(np.exp(row), np.full(len(row), 6)) for row in logs]
     return [statistics.verdict(d, d.p_value, minimum_effect) for d in differences if d is not None]
 
@@ -176,7 +282,8 @@ def test_a_point_against_itself_is_rarely_called_different() -> None:
     assert np.mean([v in ("faster", "slower") for v in found]) <= 0.05
     with_effect = verdicts(round_ratios(2000, 1.0, 6, seed=31))
     assert np.mean([v in ("faster", "slower") for v in with_effect]) <= 0.001
-    assert np.mean([v == "same" for v in with_effect]) >= 0.9
+    assert np.mean([v == "same" for v in with_effect]) >= 0.8
+    assert np.mean([v == "same" for v in verdicts(round_ratios(2000, 1.0, 8, seed=31))]) >= 0.95
 
 
 @pytest.mark.parametrize("ratio", [0.97, 1 / 0.97])

@@ -149,7 +149,7 @@ def compare_builds(run: RunSummary, min_effect: float) -> list[Comparison]:
         label = label_of(points[pair.new]) if pair.new in points else pair.new
         difference = statistics.difference_of_rounds(pair.round_ratios, pair.round_cycles)
         if difference is None:
-            rows.append(Comparison(label, pair.old, pair.new, None, "not comparable", None, "fewer than two rounds hold both builds"))
+            rows.append(Comparison(label, pair.old, pair.new, None, "not comparable", None, "fewer than two whole rounds hold both builds"))
             continue
         few = len(pair.round_ratios) < statistics.MINIMUM_ROUNDS
         rows.append(Tested(label, pair.old, pair.new, [difference], None, f"only {len(pair.round_ratios)} rounds" if few else ""))
@@ -333,7 +333,7 @@ def _unpaired(old: Sequence[float], new: Sequence[float], movement: Movement | N
     if movement is None or min(a.size, b.size) < 2:
         return statistics.unpaired_difference(a, b)
     # Where too few other points tell how runs scatter, they are taken to scatter as their rounds do.
-    scatter = math.sqrt(float(a.var(ddof=1) + b.var(ddof=1))) if movement.scatter is None else movement.scatter
+    scatter = math.hypot(*(float(statistics.estimate_logs(side).scatter[0]) for side in (a, b))) if movement.scatter is None else movement.scatter
     return statistics.unpaired_difference(a, b, scatter, movement.size)
 
 

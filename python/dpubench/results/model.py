@@ -19,7 +19,7 @@ EMULATED: Final = "emulated: correctness only"
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A median-type estimate with its 95 % interval, all in the unit of the quantity; ``low == high == nan`` where fewer than two rounds exist."""
+    """An estimate (over rounds a trimmed mean) with its 95 % interval, in the unit of the quantity; ``low == high == nan`` below two rounds."""
 
     value: float
     low: float

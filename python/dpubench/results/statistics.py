@@ -2,7 +2,8 @@
 
 Everything is computed on logarithms, because what a machine does to a rate multiplies it, and because the inverse of an interval of a ratio is then
 the interval of the inverse ratio. Rounds (fresh processes) are the unit of inference: windows of one process share its memory layout and the state
-that the machine had then, so that their number says nothing about how far the next process will be off. The reasoning, the simulations that fixed
+that the machine had then, so that their number says nothing about how far the next process will be off. A point's value is the trimmed mean of its
+rounds: somebody else's work on the machine spoils a few of them by far more than the rest scatter. The reasoning, the simulations that fixed
 :data:`WIDENING`, and what is *not* claimed are in ``docs/methodology.md``.
 """
 
@@ -25,9 +26,11 @@ FloatArray = NDArray[np.float64]
 CONFIDENCE: Final = 0.95
 #: Fewer rounds than this give an interval, but never the word *converged*: the quantile of t grows steeply below five degrees of freedom.
 MINIMUM_ROUNDS: Final = 6
+#: Share of the rounds that the trimmed mean leaves out at each end (docs/methodology.md, "Intervals").
+TRIM: Final = 0.2
 #: Factor on the t quantile that pays for looking after every round and stopping when the interval is narrow enough (docs/methodology.md, "Stopping").
-WIDENING: Final = 1.06
-#: Rounds whose numbers of cycles differ by more than this factor are weighted and bootstrapped instead of taken as equals.
+WIDENING: Final = 1.15
+#: Rounds whose numbers of cycles differ by more than this factor are weighted instead of taken as equals.
 UNEQUAL: Final = 2.0
 FALSE_DISCOVERY_RATE: Final = 0.05
 
@@ -36,14 +39,20 @@ FALSE_DISCOVERY_RATE: Final = 0.05
 class LogEstimates:
     """Estimates of many points at once, on logarithms; all arrays of shape ``(points,)``, ``nan`` where nothing is known."""
 
-    mean: FloatArray  #: mean of the rounds' logs
-    error: FloatArray  #: standard error of ``mean`` (not widened)
+    location: FloatArray  #: trimmed mean of the rounds' logs
+    error: FloatArray  #: standard error of ``location`` (not widened)
+    freedom: FloatArray  #: degrees of freedom of ``error``; below one there is no interval
     rounds: NDArray[np.int64]  #: rounds with a value
 
     @property
     def half_width(self) -> FloatArray:
-        """Half width of the 95 % interval of ``mean``, widened for stopping."""
-        return critical_value(self.rounds) * self.error
+        """Half width of the 95 % interval of ``location``, widened for stopping."""
+        return critical_value(self.freedom) * self.error
+
+    @property
+    def scatter(self) -> FloatArray:
+        """Standard deviation of single rounds that ``error`` stands for (rounds that weigh alike): what is trimmed does not count."""
+        return self.error * np.sqrt(self.rounds)
 
 
 def _special() -> ModuleType:
@@ -53,39 +62,80 @@ def _special() -> ModuleType:
     return cast("ModuleType", special)
 
 
-def critical_value(rounds: ArrayLike, confidence: float = CONFIDENCE) -> FloatArray:
+def critical_value(freedom: ArrayLike, confidence: float = CONFIDENCE) -> FloatArray:
     """Multiple of the standard error that holds the truth with ``confidence`` although the number of rounds was decided while looking.
 
-    The t quantile of ``rounds - 1`` degrees of freedom times :data:`WIDENING`; ``nan`` below two rounds. Element by element.
+    The t quantile of ``freedom`` degrees of freedom times :data:`WIDENING`; ``nan`` below one. Element by element.
     """
-    freedom = np.asarray(rounds, dtype=np.float64) - 1
-    return np.where(freedom >= 1, WIDENING * _special().stdtrit(np.maximum(freedom, 1), 0.5 + confidence / 2), np.nan)
+    known = np.asarray(freedom, dtype=np.float64)
+    return np.where(known >= 1, WIDENING * _special().stdtrit(np.maximum(known, 1), 0.5 + confidence / 2), np.nan)
 
 
-def estimate_logs(logs: ArrayLike) -> LogEstimates:
-    """Mean and standard error over the last axis of ``logs``, shape ``(points, rounds)``; ``nan`` marks a round that lacks the point."""
+def estimate_logs(logs: ArrayLike, weights: ArrayLike = 1.0, trim: float = TRIM) -> LogEstimates:
+    """Trimmed mean and standard error over the last axis of ``logs``, shape ``(points, rounds)``; ``nan`` marks a round that lacks the point.
+
+    Of n rounds the g = floor(``trim`` n) smallest and as many of the largest are left out, so that below five rounds it is the plain mean. The
+    standard error is that of Tukey and McLaughlin (1963): the winsorized standard deviation times sqrt((n - 1) / (h (h - 1))), where h = n - 2 g
+    rounds are kept, with h - 1 degrees of freedom (Wilcox, *Introduction to Robust Estimation and Hypothesis Testing*, chapters 3 and 4).
+
+    ``weights`` (not negative, broadcast to ``logs``) are of rounds that must not count like whole ones. Rounds are trimmed whole whatever they weigh.
+    What is left is a weighted mean; in the standard error the effective number of rounds, the squared sum of the weights over the sum of their
+    squares (Kish, *Survey Sampling*, 1965), takes the place of n, and the share of it that was kept that of h. Equal weights give what none give.
+    """
     values = np.atleast_2d(np.asarray(logs, dtype=np.float64))
     known = np.isfinite(values)
+    order = np.argsort(np.where(known, values, np.inf), axis=1)
+    ordered = np.take_along_axis(np.where(known, values, 0.0), order, axis=1)
+    weight = np.take_along_axis(np.where(known, np.broadcast_to(np.asarray(weights, dtype=np.float64), values.shape), 0.0), order, axis=1)
+    weight = _effective(weight)
+
     rounds = known.sum(axis=1)
-    mean = np.divide(np.where(known, values, 0.0).sum(axis=1), rounds, out=np.full(len(values), np.nan), where=rounds > 0)
-    squares = (np.where(known, values - mean[:, None], 0.0) ** 2).sum(axis=1)
-    variance = np.divide(squares, rounds - 1, out=np.full(len(values), np.nan), where=rounds > 1)
-    return LogEstimates(mean, np.sqrt(variance / np.maximum(rounds, 1)), rounds.astype(np.int64))
+    trimmed = np.floor(trim * rounds).astype(np.int64)[:, None]
+    place = np.arange(values.shape[1])
+    inside = (place >= trimmed) & (place < rounds[:, None] - trimmed)
+    kept = np.where(inside, weight, 0.0)
+    left = kept.sum(axis=1)
+    location = _over((kept * ordered).sum(axis=1), left)
+
+    lowest = np.where(inside, ordered, np.inf).min(axis=1, initial=np.inf, keepdims=True)
+    highest = np.where(inside, ordered, -np.inf).max(axis=1, initial=-np.inf, keepdims=True)
+    winsorized = np.where(weight > 0, np.clip(ordered, lowest, highest), 0.0)
+    centre = _over((weight * winsorized).sum(axis=1), weight.sum(axis=1))
+    deviations = (weight * (winsorized - centre[:, None]) ** 2).sum(axis=1)  # n - 1 times the winsorized variance
+    error = np.sqrt(_over(deviations, left * np.maximum(left - 1, 0.0)))
+    return LogEstimates(location, error, np.maximum(left - 1, 0.0), rounds.astype(np.int64))
 
 
-def intervals_of_logs(logs: ArrayLike) -> list[Interval]:
-    """Intervals of the exponentials of the rows of ``logs`` (shape ``(points, rounds)``, ``nan``: missing), in the unit of the quantity."""
-    estimates = estimate_logs(logs)
+def _effective(weight: FloatArray) -> FloatArray:
+    """``weight``, shape ``(points, rounds)``, scaled so that a row's sum is its effective number of rounds; equal weights become exactly 1."""
+    relative = _over(weight, weight.max(axis=1, initial=0.0, keepdims=True), 0.0)
+    return relative * _over(relative.sum(axis=1, keepdims=True), (relative**2).sum(axis=1, keepdims=True), 0.0)
+
+
+def _over(numerator: FloatArray, denominator: FloatArray, otherwise: float = math.nan) -> FloatArray:
+    """The quotient, and ``otherwise`` where the denominator is not above zero."""
+    shape = np.broadcast_shapes(numerator.shape, denominator.shape)
+    quotient: FloatArray = np.divide(numerator, denominator, out=np.full(shape, otherwise), where=denominator > 0)
+    return quotient
+
+
+def intervals_of_logs(logs: ArrayLike, weights: ArrayLike = 1.0) -> list[Interval]:
+    """Intervals of the exponentials of the rows of ``logs`` (shape ``(points, rounds)``, ``nan``: missing), in the unit of the quantity.
+
+    ``weights`` as in :func:`estimate_logs`.
+    """
+    estimates = estimate_logs(logs, weights)
     half = estimates.half_width
-    low, high = np.exp(estimates.mean - half), np.exp(estimates.mean + half)
-    return [Interval(float(v), float(a), float(b)) for v, a, b in zip(np.exp(estimates.mean), low, high, strict=True)]
+    low, high = np.exp(estimates.location - half), np.exp(estimates.location + half)
+    return [Interval(float(v), float(a), float(b)) for v, a, b in zip(np.exp(estimates.location), low, high, strict=True)]
 
 
 def interval_of_rounds(round_medians: ArrayLike) -> Interval:
     """95 % interval of a positive quantity from the medians of its rounds, any unit.
 
-    A t interval on the logs of the medians, exponentiated, and widened for sequential stopping; its value is the geometric mean of the medians.
-    Values that are not positive and finite count as missing. ``low`` and ``high`` are ``nan`` below two rounds, all three without a round.
+    A t interval of the trimmed mean of the medians' logs (:func:`estimate_logs`), exponentiated, and widened for sequential stopping; its value is
+    the trimmed geometric mean of the medians. Values that are not positive and finite count as missing. ``low`` and ``high`` are ``nan`` below two
+    rounds, all three without a round.
     """
     medians = np.asarray(round_medians, dtype=np.float64).ravel()
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -93,11 +143,14 @@ def interval_of_rounds(round_medians: ArrayLike) -> Interval:
     return intervals_of_logs(np.where(np.isfinite(logs), logs, np.nan)[None, :])[0]
 
 
-def linear_interval_of_rounds(round_medians: ArrayLike) -> Interval:
-    """As :func:`interval_of_rounds` for a quantity that may be zero or negative (a count of matches, a share): no logarithm."""
-    estimates = estimate_logs(np.asarray(round_medians, dtype=np.float64).ravel()[None, :])
-    mean, half = float(estimates.mean[0]), float(estimates.half_width[0])
-    return Interval(mean, mean - half, mean + half)
+def linear_interval_of_rounds(round_medians: ArrayLike, trim: float = TRIM) -> Interval:
+    """As :func:`interval_of_rounds` for a quantity that may be zero or negative (a count of matches, a share): no logarithm.
+
+    With a ``trim`` of 0 it is of the plain mean: of what is an account of all rounds, in which the one that differs must show (losses).
+    """
+    estimates = estimate_logs(np.asarray(round_medians, dtype=np.float64).ravel()[None, :], trim=trim)
+    location, half = float(estimates.location[0]), float(estimates.half_width[0])
+    return Interval(location, location - half, location + half)
 
 
 def precision(interval: Interval) -> float:
@@ -126,39 +179,23 @@ def palindromic_mean(first_half: ArrayLike, second_half: ArrayLike) -> FloatArra
 def ratio_interval(per_round_pair_ratios: Sequence[ArrayLike]) -> Interval:
     """95 % interval of a ratio from its values within cycles, one array per round.
 
-    Per round the median of the logs of the pair ratios; over rounds a t interval (:func:`interval_of_rounds`). Where the numbers of cycles differ by
-    more than :data:`UNEQUAL` (an interrupted round beside whole ones) a weighted mean with a hierarchical bootstrap takes its place.
+    Per round the median of the logs of the pair ratios; over rounds as :func:`interval_of_rounds`, with the weights of :func:`round_weights`.
     """
     rounds = _logs_of_rounds(per_round_pair_ratios)
-    counts = [len(r) for r in rounds]
-    if len(rounds) >= 2 and max(counts) > UNEQUAL * min(counts):
-        return bootstrap_interval([np.exp(r) for r in rounds])
-    return intervals_of_logs(np.array([[float(np.median(r)) for r in rounds]]) if rounds else np.full((1, 1), np.nan))[0]
-
-
-def bootstrap_interval(per_round_ratios: Sequence[ArrayLike], resamples: int = 4000, seed: int = 1) -> Interval:
-    """Hierarchical bootstrap of a ratio: rounds are drawn with replacement, each with all its cycles; the same answer for the same ``seed``.
-
-    Cycles are not drawn again within the rounds: their noise is in the rounds' medians already, and would be counted twice (Davison and Hinkley 1997,
-    section 3.8). A round weighs as much as its number of cycles, up to the median number: one that was cut short must not count like a whole one, and
-    beyond that what differs between processes dominates. The percentiles are moved outwards to what a t interval of as many rounds would need
-    (expanded percentile, Hesterberg 2015, section 5.3), because the plain percentile interval of six rounds holds the truth in less than 90 %.
-    """
-    rounds = _logs_of_rounds(per_round_ratios)
     if not rounds:
         return Interval(math.nan, math.nan, math.nan)
-    medians = np.array([np.median(r) for r in rounds])
-    counts = np.array([len(r) for r in rounds], dtype=np.float64)
-    weights = np.minimum(counts, np.median(counts))
-    centre = float(np.average(medians, weights=weights))
-    number = len(rounds)
-    if number < 2:
-        return Interval(math.exp(centre), math.nan, math.nan)
-    drawn = np.random.default_rng(seed).integers(0, number, (resamples, number))
-    means = np.average(medians[drawn], axis=1, weights=weights[drawn])
-    tail = float(_special().ndtr(-math.sqrt(number / (number - 1)) * float(critical_value(number))))
-    low, high = np.quantile(means, [tail, 1 - tail])
-    return Interval(math.exp(centre), math.exp(min(low, centre)), math.exp(max(high, centre)))
+    return intervals_of_logs(np.array([[float(np.median(r)) for r in rounds]]), round_weights([len(r) for r in rounds]))[0]
+
+
+def round_weights(cycles: ArrayLike) -> FloatArray:
+    """Weights of rounds, shape ``(rounds,)``, from the numbers of cycles behind them.
+
+    All alike, unless the numbers differ by more than :data:`UNEQUAL` (an interrupted round beside whole ones): then a round weighs as much as its
+    number of cycles, up to the median number. One that was cut short must not count like a whole one, and beyond the median what differs between
+    processes dominates.
+    """
+    counts = np.asarray(cycles, dtype=np.float64)
+    return np.ones(counts.shape) if counts.max() <= UNEQUAL * counts.min() else np.minimum(counts, np.median(counts))
 
 
 def _logs_of_rounds(per_round: Sequence[ArrayLike]) -> list[FloatArray]:
@@ -186,9 +223,7 @@ class Difference:
     @property
     def half_width(self) -> float:
         """Half width of the 95 % interval of ``log_ratio``: the widened quantile times the error, plus what the machine moved."""
-        if not self.freedom > 0:
-            return math.nan
-        return WIDENING * float(_special().stdtrit(self.freedom, 0.5 + CONFIDENCE / 2)) * self.error + self.moved
+        return float(critical_value(self.freedom)) * self.error + self.moved
 
     @property
     def interval(self) -> Interval:
@@ -198,8 +233,8 @@ class Difference:
 
     @property
     def p_value(self) -> float:
-        """Two-sided p of "no difference beyond what the machine moved"; ``nan`` without degrees of freedom."""
-        if not self.freedom > 0:
+        """Two-sided p of "no difference beyond what the machine moved"; ``nan`` below one degree of freedom."""
+        if not self.freedom >= 1:
             return math.nan
         excess = max(0.0, abs(self.log_ratio) - self.moved)
         if excess == 0:
@@ -210,42 +245,39 @@ class Difference:
 
 
 def paired_difference(per_round_pair_ratios: Sequence[ArrayLike]) -> Difference | None:
-    """Difference of two points that alternated, from their ratios within cycles, one array per round; ``None`` below two rounds."""
+    """Difference of two points that alternated, from their ratios within cycles, one array per round.
+
+    ``None`` below two rounds, and where weights leave less than two of them (a whole round beside one that was cut short).
+    """
     rounds = _logs_of_rounds(per_round_pair_ratios)
     return difference_of_rounds([math.exp(np.median(r)) for r in rounds], [len(r) for r in rounds])
 
 
 def difference_of_rounds(round_ratios: ArrayLike, round_cycles: ArrayLike) -> Difference | None:
-    """As :func:`paired_difference` from each round's median ratio and the number of cycles behind it.
-
-    Where the numbers of cycles differ by more than :data:`UNEQUAL` the rounds are weighted as in :func:`bootstrap_interval`.
-    """
+    """As :func:`paired_difference` from each round's median ratio and the number of cycles behind it, which weighs it (:func:`round_weights`)."""
     medians = np.log(np.asarray(round_ratios, dtype=np.float64))
-    counts = np.asarray(round_cycles, dtype=np.float64)
     if medians.size < 2:
         return None
-    weights = np.ones(medians.size) if counts.max() <= UNEQUAL * counts.min() else np.minimum(counts, np.median(counts))
-    weights = weights / weights.sum()
-    mean = float(weights @ medians)
-    # Unbiased for equal weights; with unequal ones the effective number of rounds takes the place of their number.
-    effective = 1 / float(weights @ weights)
-    variance = float(weights @ (medians - mean) ** 2) / (effective - 1)
-    return Difference(mean, math.sqrt(variance), effective - 1)
+    found = estimate_logs(medians, round_weights(round_cycles))
+    if found.freedom[0] < 1:
+        return None
+    return Difference(float(found.location[0]), float(found.error[0]), float(found.freedom[0]))
 
 
 def unpaired_difference(old_logs: ArrayLike, new_logs: ArrayLike, spread: float = 0.0, moved: float = 0.0) -> Difference | None:
-    """Difference of two points of different times, from the logs of their rounds' values (Welch); ``None`` below two rounds on a side.
+    """Difference of two points of different times, from the logs of their rounds' values; ``None`` below two rounds on a side.
 
-    ``spread`` is a standard deviation (log) by which points of an unchanged build were seen to scatter between the two times; ``moved`` as in
-    :class:`Difference`.
+    Errors and degrees of freedom of trimmed means are combined after Yuen (*The two-sample trimmed t for unequal population variances*, Biometrika
+    61, 1974); below five rounds a side that is Welch's test. ``spread`` is a standard deviation (log) by which points of an unchanged build were
+    seen to scatter between the two times; ``moved`` as in :class:`Difference`.
     """
-    old, new = estimate_logs(np.atleast_2d(old_logs)), estimate_logs(np.atleast_2d(new_logs))
+    old, new = estimate_logs(old_logs), estimate_logs(new_logs)
     if old.rounds[0] < 2 or new.rounds[0] < 2:
         return None
     a, b = float(old.error[0]) ** 2, float(new.error[0]) ** 2
-    scale = a * a / (old.rounds[0] - 1) + b * b / (new.rounds[0] - 1)
-    freedom = (a + b) ** 2 / scale if scale > 0 else float(old.rounds[0] + new.rounds[0] - 2)
-    return Difference(float(new.mean[0] - old.mean[0]), math.sqrt(a + b + spread * spread), float(freedom), moved)
+    scale = a * a / old.freedom[0] + b * b / new.freedom[0]
+    freedom = (a + b) ** 2 / scale if scale > 0 else old.freedom[0] + new.freedom[0]
+    return Difference(float(new.location[0] - old.location[0]), math.sqrt(a + b + spread * spread), float(freedom), moved)
 
 
 def benjamini_hochberg(p_values: ArrayLike) -> FloatArray:

@@ -213,9 +213,10 @@ def _frame_bytes(chosen: Sequence[Row], otherwise: float) -> float:
 
 
 def _of_trials(point: PointSummary, chosen: Sequence[Row], entry: Mapping[str, Any]) -> None:
-    point.loss_ratio = _share([_lost(r) / r["due"] if r["due"] else 0.0 for r in chosen])
+    # Losses are an account: those of a single round are to show, and those of the places are to add up.
+    point.loss_ratio = _share([_lost(r) / r["due"] if r["due"] else 0.0 for r in chosen], trim=0)
     if all(r["lost_server_receive"] is not None for r in chosen):
-        point.loss_by_place = {place: _share([r[f"lost_{place}"] / r["due"] if r["due"] else 0.0 for r in chosen]) for place in PLACES}
+        point.loss_by_place = {place: _share([r[f"lost_{place}"] / r["due"] if r["due"] else 0.0 for r in chosen], trim=0) for place in PLACES}
     point.server_cpu_withheld = next((r["cpu_withheld"] for r in chosen if r["cpu_withheld"]), "")
     shares = [share for r in chosen if (share := _busy_share(r)) is not None]
     if shares and not point.server_cpu_withheld:
@@ -234,9 +235,9 @@ def _busy_share(row: Row) -> float | None:
     return busy / (busy + idle) if busy + idle > 0 else None
 
 
-def _share(values: Sequence[float]) -> Interval:
+def _share(values: Sequence[float], trim: float = statistics.TRIM) -> Interval:
     """Of shares, which may be 0: its interval stays within 0 and 1."""
-    found = statistics.linear_interval_of_rounds(values)
+    found = statistics.linear_interval_of_rounds(values, trim)
     low, high = (v if math.isnan(v) else min(max(v, 0.0), 1.0) for v in (found.low, found.high))
     return Interval(found.value, low, high)
 
