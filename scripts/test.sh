@@ -52,7 +52,7 @@ step "native tests, Clang and thread sanitizer" with_clang sanitized thread tsan
 # After the sanitizers: one of these tests compares two builds.
 # One process more than cores, for they wait a lot: for a window's time to pass, for a worker to hang long enough.
 step "python and browser tests" .venv/bin/python -m pytest -q -n $(($(nproc) + 1)) --dist worksteal --durations 15 tests
-step "fuzzing" fuzz_all "${SECONDS_PER_FUZZER:-30}"
+step "fuzzing" fuzz_all "${SECONDS_PER_FUZZER:-60}"
 if [ -n "$failed" ]; then
     echo "test: failed:$failed" >&2
     exit 1
