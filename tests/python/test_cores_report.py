@@ -8,6 +8,7 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -22,6 +23,7 @@ from dpubench.studies.cores.model import Claim, CoresNeeded, PointSummary, RunSu
 from dpubench.studies.cores.report import model
 from dpubench.studies.cores.report.page import Page
 from dpubench.studies.cores.study import STUDY
+from dpubench.studies.modelled.models import labels_of_some
 from test_report import EVIL, Elements
 
 LABEL = "modelled, general-purpose cores only, no accelerators"
@@ -265,7 +267,11 @@ def test_every_form_has_the_same_figures(lines_run: RunSummary, tmp_path: Path) 
 def test_claims_are_exported(paper_run: RunSummary) -> None:
     whole = json.loads(STUDY.export([paper_run], "json"))["runs"][0]
     assert [c["verdict"] for c in whole["claims"]] == [c.verdict for c in paper_run.claims]
-    assert "13 SMT configurations sustain lookup at 10 Gb/s & reproduced &" in STUDY.export([paper_run], "latex")
+    tex = STUDY.export([paper_run], "latex")
+    assert "13 SMT configurations sustain lookup at 10 Gb/s & reproduced &" in tex
+    # Printed below both tables, not in a comment alone.
+    printed = [line for line in tex.splitlines() if line.startswith(r"\par\footnotesize")]
+    assert printed == [rf"\par\footnotesize alpha21264-1999: {LABEL}; A64 trace"] * 2
 
 
 def test_anonymous_copies_keep_models_and_lose_paths(lines_run: RunSummary) -> None:
@@ -317,3 +323,11 @@ def test_models_of_one_run_are_set_against_its_first(lines_run: RunSummary, pape
         compared([paper_run], None, 0.03, None)
     with pytest.raises(UserError, match="study cores compares points with the same engines"):
         compared([lines_run], [lines_run], 0.03, True)
+
+
+def test_a_label_that_only_some_models_have_is_told_with_them() -> None:
+    points = [
+        SimpleNamespace(model=model, labels=labels) for model, labels in (("a", [LABEL]), ("b", [LABEL, "A64 trace"]), ("b", [LABEL, "A64 trace"]))
+    ]
+    assert labels_of_some(points) == ["A64 trace: b"]
+    assert labels_of_some(points[1:]) == [] == labels_of_some([])

@@ -194,7 +194,9 @@ def test_csv_json_parquet_and_latex_hold_the_same_points(whole_run: RunSummary, 
     table = pq.read_table(tmp_path / "p.parquet")
     assert table.num_rows == len(rows) and table.schema.field("phases").type == "int64"
     latex = export.to_latex([whole_run])
-    assert latex.count(r"\begin{tabular}") == 2 and LABEL in latex
+    assert latex.count(r"\begin{tabular}") == 2
+    printed = [line for line in latex.splitlines() if line.startswith(r"\par\footnotesize")]
+    assert len(printed) == 2 and all(LABEL in line for line in printed)
 
 
 def test_anonymous_exports_name_no_machine(whole_run: RunSummary) -> None:

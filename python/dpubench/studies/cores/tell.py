@@ -11,6 +11,7 @@ from dpubench.runner.telling import SUMMARY_LINES, failure_lines, tail_lines
 from dpubench.studies.cores import text, wording
 from dpubench.studies.cores.model import PointSummary, RunSummary
 from dpubench.studies.cores.plan import BASE
+from dpubench.studies.modelled.models import labels_of_some
 
 #: Lines that reasons of failures have at most.
 FAILURE_LINES: Final = 6
@@ -19,7 +20,8 @@ _VERDICTS: Final = ("reproduced", "partly", "not reproduced", "not run")
 
 def summary(run: RunSummary, record: dict[str, Any], path: Path, report: Path | None) -> list[str]:
     """At most :data:`SUMMARY_LINES` lines, unless failures need more."""
-    head = [f"{path.name}: {text.counts(run)}", f"{'; '.join(run.labels) or run.label}; {count(len(record['failures']), 'failure')}"]
+    labels = "; ".join([*run.labels, *labels_of_some(run.points)]) or run.label
+    head = [f"{path.name}: {text.counts(run)}", f"{labels}; {count(len(record['failures']), 'failure')}"]
     if run.claims:
         verdicts = Counter(claim.verdict for claim in run.claims)
         head.append("claims of Crowley et al. 1999: " + ", ".join(f"{verdicts[v]} {v}" for v in _VERDICTS if verdicts[v]))

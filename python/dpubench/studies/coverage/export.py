@@ -96,17 +96,22 @@ def to_latex(runs: Sequence[RunSummary]) -> str:
     """Two tables with package booktabs: the characteristics, and what operators cover."""
     lines = [f"% dpubench, study coverage: {'; '.join(run.label for run in runs)}"]
     head = ["", "name", "IPC", "iTLB", "dTLB", "L1D", "integer", "branches", "loads and stores", "instructions"]
+    points = [p for run in runs for p in run.points if p.there]
     rows = [
         (p.kind, p.name, *(wording.value_text(name, value) for name, value in wording.ordered(p.characteristics)), f"{p.instructions:,}")
-        for run in runs for p in run.points if p.there
+        for p in points
     ]  # fmt: skip
-    lines += common.tabular("llrrrrrrrr", head, rows)
+    lines += [*common.tabular("llrrrrrrrr", head, rows), *common.labels(points)]
     covered = [
         (c.point.partition("/")[2], str(c.phases), wording.share_text(c.share), wording.distance_text(c.median_distance), wording.reason_text(c))
         for run in runs if run.space is not None for c in run.space.covered
     ]  # fmt: skip
     if covered:
-        lines += ["", *common.tabular("lrrrp{0.4\\textwidth}", ["whole program", "phases", "inside", "median off", "outside by"], covered)]
+        lines += [
+            "",
+            *common.tabular("lrrrp{0.4\\textwidth}", ["whole program", "phases", "inside", "median off", "outside by"], covered),
+            *common.labels(points),
+        ]
     return "\n".join(lines) + "\n"
 
 

@@ -9,6 +9,7 @@ from dpubench.results.text import count, table
 from dpubench.runner.telling import SUMMARY_LINES, failure_lines, tail_lines
 from dpubench.studies.coverage import text, wording
 from dpubench.studies.coverage.model import RunSummary
+from dpubench.studies.modelled.models import labels_of_some
 
 #: Lines that reasons of failures have at most.
 FAILURE_LINES: Final = 6
@@ -16,7 +17,8 @@ FAILURE_LINES: Final = 6
 
 def summary(run: RunSummary, record: dict[str, Any], path: Path, report: Path | None) -> list[str]:
     """At most :data:`SUMMARY_LINES` lines, unless failures need more."""
-    head = [f"{path.name}: {text.counts(run)}", f"{'; '.join(run.labels) or run.label}; {count(len(record['failures']), 'failure')}"]
+    labels = "; ".join([*run.labels, *labels_of_some(run.points)]) or run.label
+    head = [f"{path.name}: {text.counts(run)}", f"{labels}; {count(len(record['failures']), 'failure')}"]
     head += wording.answer(run)
     head += failure_lines(record["failures"][:2], FAILURE_LINES, path)
     tail = tail_lines(path, report, len(run.left_out))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from dpubench.results import export as shared
 from dpubench.results.model import Interval
-from dpubench.studies.modelled.models import ModelInfo
+from dpubench.studies.modelled.models import Labelled, ModelInfo
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,6 +55,15 @@ def tabular(columns: str, head: Sequence[str], rows: Sequence[Sequence[str]]) ->
         return "  " + " & ".join(shared.latex(cell) for cell in cells) + r" \\"
 
     return [rf"\begin{{tabular}}{{{columns}}}", r"  \toprule", line(head), r"  \midrule", *map(line, rows), r"  \bottomrule", r"\end{tabular}"]
+
+
+def labels(points: Iterable[Labelled]) -> list[str]:
+    """What a table of ``points`` says of its figures, printed below it: a line for each set of labels, with the models that have it."""
+    models: dict[str, dict[str, None]] = {}
+    for point in points:
+        models.setdefault("; ".join(point.labels), {})[point.model] = None
+    texts = (": ".join(filter(None, (", ".join(filter(None, names)), text))) for text, names in models.items())
+    return [rf"\par\footnotesize {shared.latex(text)}" for text in texts]
 
 
 class _Run(Protocol):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from dpubench.cores import models
 from dpubench.cores.models import Model
@@ -30,6 +30,25 @@ class ModelInfo:
     sources: list[tuple[str, str, str]]  #: path in the description, its value, where it is from
     assumed: list[tuple[str, str, str]]  #: path, value, why it is assumed
     comparisons: list[tuple[str, str, str, str, str]]  #: what was published, its value, where; ours and its error, empty where it was not simulated
+
+
+class Labelled(Protocol):
+    """A point with the words that stand beside its figures."""
+
+    @property
+    def model(self) -> str: ...
+    @property
+    def labels(self) -> Sequence[str]: ...
+
+
+def labels_of_some(points: Iterable[Labelled]) -> list[str]:
+    """Labels that some of ``points`` have and others lack, each with its models: ``A64 trace: alpha21264-1999``."""
+    chosen = list(points)
+    having: dict[str, dict[str, None]] = {}
+    for point in chosen:
+        for label in point.labels:
+            having.setdefault(label, {})[point.model] = None
+    return [f"{label}: {', '.join(filter(None, names))}" for label, names in having.items() if any(label not in p.labels for p in chosen)]
 
 
 def load_models(targets: Sequence[str], where: Where, other: str = "") -> tuple[dict[str, Model], list[Problem]]:
