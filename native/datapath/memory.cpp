@@ -44,13 +44,15 @@ std::uint32_t filled_page(std::uint32_t room) {
 }
 
 /// As rte_pktmbuf_pool_create(), with buffers of exactly `bytes` and their headers. @return null: rte_errno says why
-rte_mempool* make_filled(const std::string& name, std::uint32_t packets, std::uint32_t cache, std::uint32_t bytes) {
+rte_mempool* make_filled(const std::string& name, std::uint32_t packets, std::uint32_t cache, std::uint32_t bytes,
+                         std::uint32_t room) {
   const std::uint32_t element = bytes - header_bytes();
   rte_mempool* const pool =
       rte_mempool_create_empty(name.c_str(), packets, element, cache, sizeof(rte_pktmbuf_pool_private), SOCKET_ID_ANY, kDense);
   if (pool == nullptr) return nullptr;
   rte_pktmbuf_pool_private kind{};
-  kind.mbuf_data_room_size = static_cast<std::uint16_t>(element - sizeof(rte_mbuf));
+  kind.mbuf_data_room_size =
+      static_cast<std::uint16_t>(room);  // not what the page has: net_memif compares it with its own buffers
   const int failed = rte_mempool_set_ops_byname(pool, rte_mbuf_best_mempool_ops(), nullptr);
   if (failed == 0) rte_pktmbuf_pool_init(pool, &kind);
   const int populated = failed == 0 ? rte_mempool_populate_default(pool) : failed;
@@ -65,23 +67,26 @@ rte_mempool* make_filled(const std::string& name, std::uint32_t packets, std::ui
 
 }  // namespace
 
-rte_mempool* make_pool(const std::string& name, std::uint32_t packets, std::uint32_t max_frame) {
-  // Loops take and give bursts of at most kMaxPacketBurst; a cache holds one and a half times its size, and the pool all caches.
-  constexpr std::uint32_t kCache = std::min<std::uint32_t>(kMaxPacketBurst, RTE_MEMPOOL_CACHE_MAX_SIZE);
+std::uint32_t frame_room(std::uint32_t max_frame) {
   // Network cards round a buffer's room down to a multiple of 1 KiB, hence the room up to one; the kernel's rings copy their own
   // header of a frame as well, and XDP keeps room before it (XDP_PACKET_HEADROOM of linux/bpf.h).
   constexpr std::uint32_t kRound = 1024;
   constexpr std::uint32_t kKernelHeader = 256;
   const std::uint32_t frame = std::max<std::uint32_t>(max_frame, RTE_ETHER_MAX_LEN) + kKernelHeader;
-  const std::uint32_t frame_room = (frame + kRound - 1) / kRound * kRound;
-  const std::uint32_t room = RTE_PKTMBUF_HEADROOM + frame_room;
+  return (frame + kRound - 1) / kRound * kRound;
+}
+
+rte_mempool* make_pool(const std::string& name, std::uint32_t packets, std::uint32_t max_frame) {
+  // Loops take and give bursts of at most kMaxPacketBurst; a cache holds one and a half times its size, and the pool all caches.
+  constexpr std::uint32_t kCache = std::min<std::uint32_t>(kMaxPacketBurst, RTE_MEMPOOL_CACHE_MAX_SIZE);
+  const std::uint32_t room = RTE_PKTMBUF_HEADROOM + frame_room(max_frame);
   if (max_frame > kMaxFrame || room > std::numeric_limits<std::uint16_t>::max()) {
     throw Error("a pool of packets of " + std::to_string(max_frame) + " bytes: at most " + std::to_string(kMaxFrame));
   }
   const std::uint32_t cache = packets >= 4 * kCache ? kCache : 0;
   const std::uint32_t page = filled_page(room);
   rte_mempool* const pool =
-      page != 0 ? make_filled(name, packets, cache, page)
+      page != 0 ? make_filled(name, packets, cache, page, room)
                 : rte_pktmbuf_pool_create(name.c_str(), packets, cache, 0, static_cast<std::uint16_t>(room), SOCKET_ID_ANY);
   if (pool == nullptr) {
     throw Error("a pool of " + std::to_string(packets) + " packets of " + std::to_string(max_frame) + " bytes (" +

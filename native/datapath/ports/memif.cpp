@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/error.hpp"
+#include "datapath/memory.hpp"
 #include "datapath/ports/eth.hpp"
 #include "datapath/ports/unix_socket.hpp"
 
@@ -75,16 +76,17 @@ class Memif final : public PortKind {
     static const PortKindInfo info{
         .name = "memif",
         .summary = "shared memory between two processes: the server listens at a socket, the client makes the memory",
-        .arguments = {{"socket", "path of the socket, the same on both sides", "", true},
-                      {"ring", "descriptors of each ring, a power of two", "1024"},
-                      {"zero_copy",
-                       "the server reads and writes the client's buffers where they lie (yes, no); of the client. Its driver "
-                       "keeps those of the ring when it closes",
-                       "no"},
-                      {"secret",
-                       "what the other side must say too; by default the number of queues, since sides that differ in it would "
-                       "mix up their rings. Empty: none, for programs that have none",
-                       "queues"}},
+        .arguments =
+            {{"socket", "path of the socket, the same on both sides", "", true},
+             {"ring", "descriptors of each ring, a power of two", "1024"},
+             {"zero_copy",
+              "the server reads and writes the client's buffers where they lie (yes, no); of the client. Its driver "
+              "keeps those of the ring when it closes",
+              "no"},
+             {"secret",
+              "what the other side must say too; by default the number of queues and the size of buffers, since sides that "
+              "differ in it would mix up their rings and write past their buffers. Empty: none, for programs that have none",
+              "link"}},
     };
     return info;
   }
@@ -107,13 +109,14 @@ class Memif final : public PortKind {
       wait_for_server("memif", path);
     }
     const std::uint32_t log2_ring = static_cast<std::uint32_t>(std::countr_zero(ring));
-    // One buffer a frame: a chain of them costs a descriptor each.
-    constexpr std::uint32_t kRound = 2048;
-    const std::uint32_t buffer = (resources.max_frame + kRound - 1) / kRound * kRound;
+    // One buffer a frame: a chain of them costs a descriptor each. As large as a pool's: the driver has a shorter way to send
+    // where its own are not smaller, and one to receive where they are not larger (net_memif, DPDK 22.11: eth_memif_tx,
+    // eth_memif_rx).
+    const std::uint32_t buffer = frame_room(resources.max_frame);
     std::string arguments = std::string("role=") + (is_server ? "server" : "client") + ",id=0,socket=" + path +
                             ",socket-abstract=no,bsize=" + std::to_string(buffer) + ",rsize=" + std::to_string(log2_ring);
     std::string secret = argument(info(), spec, "secret");
-    if (secret == "queues") secret = "dpubench-" + std::to_string(resources.queues);
+    if (secret == "link") secret = "dpubench-" + std::to_string(resources.queues) + "-" + std::to_string(buffer);
     if (!secret.empty()) arguments += ",secret=" + secret;
     if (zero_copy) arguments += ",zero-copy=yes";
 
