@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -70,11 +71,21 @@ class TraceWriter {
     write_file(folder / DPUBENCH_TRACE_STREAM, compressed(stream_));
   }
 
-  static std::string compressed(std::string_view bytes) {
-    std::string out(ZSTD_compressBound(bytes.size()), '\0');
-    const std::size_t size = ZSTD_compress(out.data(), out.size(), bytes.data(), bytes.size(), 1);
-    if (ZSTD_isError(size) != 0) throw std::runtime_error(ZSTD_getErrorName(size));
-    out.resize(size);
+  /// In frames as format.h wants them. @param checksums, frame_bytes  others, for what must be refused
+  static std::string compressed(std::string_view bytes, bool checksums = true,
+                                std::size_t frame_bytes = DPUBENCH_TRACE_FRAME_BYTES) {
+    const std::unique_ptr<ZSTD_CCtx, std::size_t (*)(ZSTD_CCtx*)> context(ZSTD_createCCtx(), ZSTD_freeCCtx);
+    ZSTD_CCtx_setParameter(context.get(), ZSTD_c_compressionLevel, 1);
+    ZSTD_CCtx_setParameter(context.get(), ZSTD_c_checksumFlag, checksums ? 1 : 0);
+    std::string out;
+    do {
+      const std::string_view part = bytes.substr(0, frame_bytes);
+      std::string frame(ZSTD_compressBound(part.size()), '\0');
+      const std::size_t size = ZSTD_compress2(context.get(), frame.data(), frame.size(), part.data(), part.size());
+      if (ZSTD_isError(size) != 0) throw std::runtime_error(ZSTD_getErrorName(size));
+      out.append(frame, 0, size);
+      bytes.remove_prefix(part.size());
+    } while (!bytes.empty());
     return out;
   }
   static void write_file(const std::filesystem::path& path, std::string_view bytes) {

@@ -59,7 +59,7 @@ TARGETS: dict[str, Target] = {
     "rules": Target(covered=("native/inputs/rules.cpp",), sources=("native/inputs/file.cpp",), max_length=1024),
     "trace": Target(
         covered=("native/cores/trace/reader.cpp", "native/cores/trace/block_table.cpp", "native/cores/trace/compressed_file.cpp"),
-        flags=("-lzstd",),
+        flags=("-lzstd", "-I", str(ROOT / "tests" / "cores")),
         max_length=1024,
     ),
 }

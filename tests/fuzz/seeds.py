@@ -12,6 +12,8 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import zstandard
+
 Seeds = Iterator[tuple[str, bytes]]
 
 
@@ -313,7 +315,7 @@ def trace() -> Seeds:
     magic = b"dpubtrac"
     accessed, mark = 1 << 63, 3 << 62
 
-    def head(architecture: bytes = b"aarch64", version: int = 1) -> bytes:
+    def head(architecture: bytes = b"aarch64", version: int = 2) -> bytes:
         texts = (architecture, b"kernel", b"neoverse-n1", b"digest")
         return magic + struct.pack("<I", version) + b"".join(struct.pack("<I", len(t)) + t for t in texts)
 
@@ -321,20 +323,19 @@ def trace() -> Seeds:
         return struct.pack(f"<IIQ{len(words)}I", number, len(words), pc, *words)
 
     def stream(*words: int) -> bytes:
-        return magic + struct.pack(f"<{len(words) + 1}Q", 1, *words)
+        return magic + struct.pack(f"<{len(words) + 1}Q", 2, *words)
 
     def case(blocks: bytes, words: bytes, as_it_is: int = 0) -> bytes:
         return struct.pack("<BH", as_it_is, len(blocks)) + blocks + words
 
-    def stored(content: bytes) -> bytes:
-        """A zstd frame of one block that is not compressed (RFC 8878)."""
-        return struct.pack("<IBB", 0xFD2FB528, 0x20, len(content)) + struct.pack("<I", len(content) << 3 | 1)[:3] + content
+    def framed(content: bytes, checksum: bool = True) -> bytes:
+        return zstandard.ZstdCompressor(write_checksum=checksum).compress(content)
 
     table = head() + block(0, 0x1000, 1, 2, 3) + block(1, 0x2000, 4)
     ended = table + struct.pack("<II", 0xFFFFFFFF, 2)
     load, store = accessed | 3 << 58 | 0x7000, accessed | 1 << 61 | 2 << 48 | 0x8000
     yield "whole", case(ended, stream(mark, mark | 2, 1, 0, load, load + 8, store, mark | 1, mark | 4 << 8 | 3))
-    yield "stored", case(stored(ended), stored(stream(mark, mark | 1, mark | 3)), 3)
+    yield "framed", case(framed(ended), framed(stream(mark, mark | 1, mark | 3)), 3)
     wrong_streams = {
         "no_end": (mark, 0, mark | 1),
         "open_twice": (mark, mark),
@@ -358,7 +359,7 @@ def trace() -> Seeds:
     yield "short", case(ended, magic)
     wrong_tables = {
         "table_magic": b"dpubtrax" + ended[8:],
-        "table_version": head(version=2),
+        "table_version": head(version=1),
         "architecture": head(b"x86_64"),
         "text": magic + struct.pack("<II", 1, 1 << 30),
         "cut": table[:-2],
@@ -369,9 +370,12 @@ def trace() -> Seeds:
     }
     for name, blocks in wrong_tables.items():
         yield name, case(blocks, stream(mark, mark | 1, mark | 3))
-    yield "cut_frame", case(stored(ended)[:-5], b"", 1)
+    yield "cut_frame", case(framed(ended)[:-5], b"", 1)
     yield "no_frame", case(b"no frame at all", b"", 1)
-    yield "two_frames", case(stored(ended) + b"x", b"", 1)
+    yield "two_frames", case(framed(table) + framed(ended[len(table) :]), framed(stream(mark, mark | 1, mark | 3)), 3)
+    yield "behind_frame", case(framed(ended) + b"x", b"", 1)
+    yield "long_frame", case(framed(bytes((1 << 20) + 1)), b"", 1)
+    yield "no_checksum", case(framed(ended, checksum=False), b"", 1)
 
 
 TARGETS: dict[str, Callable[[], Seeds]] = {

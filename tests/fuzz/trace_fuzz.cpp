@@ -12,11 +12,10 @@
 #include <string_view>
 #include <vector>
 
-#include <zstd.h>
-
 #include "base/error.hpp"
 #include "check.hpp"
 #include "cores/trace/reader.hpp"
+#include "trace_writer.hpp"
 
 using namespace dpubench::cores;
 using What = Step::What;
@@ -39,13 +38,8 @@ const std::filesystem::path& folder() {
 }
 
 void write(const char* name, std::string_view bytes, bool as_it_is) {
-  std::string compressed;
-  if (!as_it_is) {
-    compressed.resize(ZSTD_compressBound(bytes.size()));
-    compressed.resize(ZSTD_compress(compressed.data(), compressed.size(), bytes.data(), bytes.size(), 1));
-    bytes = compressed;
-  }
-  std::ofstream(folder() / name, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  std::ofstream file(folder() / name, std::ios::binary);
+  file << (as_it_is ? std::string(bytes) : test::TraceWriter::compressed(bytes));
 }
 
 /// What a pass over a trace saw, to compare it with another.

@@ -2,6 +2,8 @@
 
 #include <zstd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -9,6 +11,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "cores/trace/format.h"
 
 namespace dpubench::cores {
 
@@ -16,6 +19,8 @@ namespace {
 
 /// What the plugin writes needs 2^19; a damaged file must not make the reader allocate gigabytes.
 constexpr int kWindowLog = 23;
+/// One byte more than a frame may have, so that what is too long shows.
+constexpr std::size_t kMostPlain = DPUBENCH_TRACE_FRAME_BYTES + 1;
 
 }  // namespace
 
@@ -36,7 +41,69 @@ struct CompressedFile::State {
   std::unique_ptr<ZSTD_DCtx, Close> context;
   std::vector<std::byte> compressed = std::vector<std::byte>(ZSTD_DStreamInSize());
   ZSTD_inBuffer in = {compressed.data(), 0, 0};
-  std::size_t wanted = 1;  ///< 0 once a frame is complete
+  bool was_any = false;          ///< a frame was read
+  std::vector<std::byte> plain;  ///< the frame that is being given out
+  std::size_t given = 0;         ///< bytes of it
+
+  [[noreturn]] void refuse(const std::string& why) const { throw Error(path.string() + ": " + why); }
+  [[noreturn]] void refuse_damaged(const std::string& why) const {
+    refuse("is damaged, or was not written by the tracing plugin: " + why + ": capture the trace again");
+  }
+
+  /// Reads on where all that was read is used up. @returns whether there is more
+  bool more() {
+    if (in.pos < in.size) return true;
+    in = {compressed.data(), std::fread(compressed.data(), 1, compressed.size(), file.get()), 0};
+    if (std::ferror(file.get()) != 0) refuse(std::string("cannot be read: ") + std::strerror(errno));
+    return in.size != 0;
+  }
+
+  /// Feeds the decompressor with the next bytes. @returns 0 when the frame is complete
+  std::size_t decompress(ZSTD_outBuffer& out, ZSTD_inBuffer& from) const {
+    const std::size_t wanted = ZSTD_decompressStream(context.get(), &out, &from);
+    if (ZSTD_isError(wanted) != 0) refuse_damaged(ZSTD_getErrorName(wanted));
+    return wanted;
+  }
+
+  /// The head of a frame up to its descriptor (RFC 8878, 3.1.1.1), fed to the decompressor.
+  void begin_frame() {
+    std::array<unsigned char, 5> head{};
+    for (unsigned char& byte : head) {
+      if (!more()) refuse("was cut off: capture the trace again");
+      byte = static_cast<unsigned char>(compressed[in.pos++]);
+    }
+    constexpr std::array<unsigned char, 4> kMagic = {0x28, 0xb5, 0x2f, 0xfd};
+    constexpr unsigned char kChecksum = 1U << 2;
+    if (!std::equal(kMagic.begin(), kMagic.end(), head.begin())) refuse_damaged("a zstd frame does not begin as one does");
+    if ((head[4] & kChecksum) == 0) refuse_damaged("a zstd frame has no checksum");
+    ZSTD_inBuffer from = {head.data(), head.size(), 0};
+    ZSTD_outBuffer nowhere = {nullptr, 0, 0};
+    decompress(nowhere, from);
+  }
+
+  /// Reads the next frame whole. @returns false: the file is over
+  bool next_frame() {
+    plain.clear();
+    given = 0;
+    if (!more()) {
+      if (!was_any) refuse("was cut off: capture the trace again");
+      return false;
+    }
+    begin_frame();
+    was_any = true;
+    std::size_t filled = 0;
+    for (std::size_t wanted = 1; wanted != 0;) {
+      if (filled == plain.size()) plain.resize(std::min(std::max(2 * filled, ZSTD_DStreamOutSize()), kMostPlain));
+      ZSTD_outBuffer out = {plain.data(), plain.size(), filled};
+      const bool is_over = !more();
+      wanted = decompress(out, in);
+      if (is_over && wanted != 0 && out.pos == filled) refuse("was cut off: capture the trace again");
+      filled = out.pos;
+      if (filled == kMostPlain) refuse_damaged("a zstd frame has more than " + std::to_string(kMostPlain - 1) + " bytes");
+    }
+    plain.resize(filled);
+    return true;
+  }
 };
 
 CompressedFile::CompressedFile(const std::filesystem::path& path) : state_(std::make_unique<State>(path)) {}
@@ -45,31 +112,20 @@ CompressedFile& CompressedFile::operator=(CompressedFile&&) noexcept = default;
 CompressedFile::~CompressedFile() = default;
 
 void CompressedFile::refuse(const std::string& why) const {
-  throw Error(state_->path.string() + ": " + why);
+  state_->refuse(why);
 }
 
 std::size_t CompressedFile::read(std::span<std::byte> out) {
   State& s = *state_;
-  ZSTD_outBuffer to = {out.data(), out.size(), 0};
-  while (to.pos < to.size) {
-    if (s.in.pos == s.in.size) {
-      s.in = {s.compressed.data(), std::fread(s.compressed.data(), 1, s.compressed.size(), s.file.get()), 0};
-      if (std::ferror(s.file.get()) != 0) refuse(std::string("cannot be read: ") + std::strerror(errno));
-    }
-    if (s.wanted == 0) {
-      if (s.in.size == s.in.pos) break;
-      refuse("goes on behind its end: it is no trace, or two were written into one file");
-    }
-    const std::size_t before = to.pos;
-    const bool is_at_end = s.in.size == s.in.pos;
-    s.wanted = ZSTD_decompressStream(s.context.get(), &to, &s.in);
-    if (ZSTD_isError(s.wanted) != 0) {
-      refuse(std::string("is damaged, or was not written by the tracing plugin: ") + ZSTD_getErrorName(s.wanted) +
-             ": capture the trace again");
-    }
-    if (is_at_end && s.wanted != 0 && to.pos == before) refuse("was cut off: capture the trace again");
+  std::size_t filled = 0;
+  while (filled < out.size()) {
+    if (s.given == s.plain.size() && !s.next_frame()) break;
+    const std::size_t part = std::min(out.size() - filled, s.plain.size() - s.given);
+    std::memcpy(out.data() + filled, s.plain.data() + s.given, part);
+    s.given += part;
+    filled += part;
   }
-  return to.pos;
+  return filled;
 }
 
 void CompressedFile::read_exactly(std::span<std::byte> out, const std::string& what) {

@@ -1,4 +1,4 @@
-// A zstd-compressed file, read from its beginning to its end.
+// A file of a trace, which is a row of zstd frames (format.h), read from its beginning to its end.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@ class CompressedFile {
   CompressedFile& operator=(CompressedFile&&) noexcept;
   ~CompressedFile();
 
-  /// Fills `out` as far as the file goes; fewer bytes than it holds are its end.
-  /// @throws Error when it cannot be read, is not zstd-compressed, damaged or cut off
+  /// Fills `out` as far as the file goes; fewer bytes than it holds are its end. What it gives was compared with its checksum.
+  /// @throws Error when it cannot be read, is not compressed in such frames, damaged or cut off
   std::size_t read(std::span<std::byte> out);
   /// Fills `out`. @throws Error as read(), and when the file ends within it: `what` was read
   void read_exactly(std::span<std::byte> out, const std::string& what);

@@ -5,7 +5,7 @@
 #include "../../measure/marks.h"
 
 #define DPUBENCH_TRACE_MAGIC "dpubtrac"
-#define DPUBENCH_TRACE_VERSION 1
+#define DPUBENCH_TRACE_VERSION 2
 
 /* Bits 63 and 62 of a word of the stream: 0 a block begins, 2 an access, 3 a mark. */
 #define DPUBENCH_WORD_ACCESS (1ULL << 63)
@@ -23,13 +23,15 @@
 enum dpubench_mark { DPUBENCH_MARK_OPEN = 0, DPUBENCH_MARK_CLOSE = 1, DPUBENCH_MARK_MESSAGE = 2, DPUBENCH_MARK_END = 3 };
 #define DPUBENCH_MARK_SHIFT 8
 
-/* A trace is a folder with these files, zstd-compressed, all integers little-endian.
+/* A trace is a folder with these files, all integers little-endian. Each is a row of zstd frames (RFC 8878), all with a checksum and of
+   at most DPUBENCH_TRACE_FRAME_BYTES of content, so that a reader that stops early has checked what it read.
    `blocks`: the magic, the version (32 bits), then four texts, each its length in bytes (32 bits) and UTF-8: architecture, kernel, CPU
    model, digest of the program file. Then blocks in order of their numbers: number (32 bits), how many instructions (32), address of
    the first (64), the instruction words (32 each). Behind the last one DPUBENCH_NO_BLOCK and how many there were (32 each).
    `stream`: the magic, the version (64 bits), then words of 64 bits. */
 #define DPUBENCH_TRACE_BLOCKS "blocks"
 #define DPUBENCH_TRACE_STREAM "stream"
+#define DPUBENCH_TRACE_FRAME_BYTES (1U << 20)
 #define DPUBENCH_NO_BLOCK 0xffffffffU
 #define DPUBENCH_BLOCK_INSTRUCTIONS 1024U
 

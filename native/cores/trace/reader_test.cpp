@@ -179,8 +179,45 @@ TEST(TraceReader, RefusesWhatItDoesNotKnow) {
     expect_error([&] { read_all(folder.path()); }, parts);
   };
   refused(TraceWriter("k", "x86_64"), {"blocks", "'x86_64'", "aarch64"});
-  refused(TraceWriter("k", "aarch64", 2), {"version 2", "reads version 1"});
-  refused(TraceWriter("k", "aarch64", 1, "dpubtrax"), {"is no trace"});
+  refused(TraceWriter("k", "aarch64", 1), {"version 1", "reads version 2"});
+  refused(TraceWriter("k", "aarch64", DPUBENCH_TRACE_VERSION, "dpubtrax"), {"is no trace"});
+}
+
+TEST(TraceReader, GivesNothingOutThatItDidNotCheck) {
+  // Whoever reads the beginning only sees no checksum but that of the frames it reads.
+  const TemporaryDirectory folder;
+  TraceWriter writer;
+  const auto block = writer.block(0x1000, {1, 2});
+  writer.open();
+  std::uint64_t drawn = 1;
+  for (unsigned i = 0; i < 200'000; ++i) {
+    drawn = drawn * 6364136223846793005ULL + 1442695040888963407ULL;
+    writer.run(block);
+    writer.access(drawn >> 20, 1, 3, false);
+  }
+  writer.close();
+  writer.end();
+  writer.write(folder.path());
+  const auto path = folder.path() / DPUBENCH_TRACE_STREAM;
+  const std::string whole = TraceWriter::compressed(writer.stream());
+  const std::size_t first =
+      TraceWriter::compressed(std::string_view(writer.stream()).substr(0, DPUBENCH_TRACE_FRAME_BYTES)).size();
+  ASSERT_GT(whole.size(), 2 * first);
+  const auto read_beginning = [&] {
+    TraceReader reader(folder.path());
+    for (int i = 0; i < 100; ++i) reader.next();
+  };
+  for (std::size_t at = 0; at < first; at += first / 97) {
+    std::string damaged = whole;
+    damaged[at] = static_cast<char>(damaged[at] ^ (1 << at % 8));
+    TraceWriter::write_file(path, damaged);
+    expect_error(read_beginning, {"stream"});
+  }
+  std::string damaged = whole;
+  damaged[first + 1000] = static_cast<char>(damaged[first + 1000] ^ 1);
+  TraceWriter::write_file(path, damaged);
+  read_beginning();
+  expect_error([&] { read_all(folder.path()); }, {"stream", "damaged", "capture the trace again"});
 }
 
 TEST(TraceReader, RefusesFilesThatAreMissingDamagedOrCutOff) {
@@ -219,7 +256,14 @@ TEST(TraceReader, RefusesFilesThatAreMissingDamagedOrCutOff) {
     refused({path.filename().string(), "was not written by the tracing plugin"});
     write();
     std::ofstream(path, std::ios::binary | std::ios::app) << "more";
-    refused({path.filename().string(), "goes on behind its end"});
+    refused({path.filename().string(), "was cut off"});
+    std::ofstream(path, std::ios::binary | std::ios::app) << " than a head";
+    refused({path.filename().string(), "does not begin as one does"});
+    TraceWriter::write_file(path, TraceWriter::compressed("dpubtrac", false));
+    refused({path.filename().string(), "has no checksum"});
+    const std::string long_one(DPUBENCH_TRACE_FRAME_BYTES + 1, '\0');
+    TraceWriter::write_file(path, TraceWriter::compressed(long_one, true, long_one.size()));
+    refused({path.filename().string(), "more than 1048576 bytes"});
   }
   std::filesystem::remove(stream);
   std::filesystem::create_directory(stream);

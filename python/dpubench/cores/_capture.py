@@ -361,7 +361,9 @@ def _held(folder: Path, read: Callable[[Path, Mapping[str, Any]], T]) -> T | Non
         raise EnvironmentFault(f"{folder}: this trace cannot be locked, which keeps others from removing it: {error.strerror}") from None
     if descriptor is None:
         return None
-    known = _kept(folder, read)
+    with _holding:
+        checked = folder in _holds
+    known = _kept(folder, read, checked=checked)
     with _holding:
         keep = known is not None and folder not in _holds
         if keep:
@@ -373,11 +375,13 @@ def _held(folder: Path, read: Callable[[Path, Mapping[str, Any]], T]) -> T | Non
     return known
 
 
-def _kept(folder: Path, read: Callable[[Path, Mapping[str, Any]], T]) -> T | None:
-    """The trace in ``folder``; None, and nothing is there any more, when it is not whole."""
+def _kept(folder: Path, read: Callable[[Path, Mapping[str, Any]], T], *, checked: bool) -> T | None:
+    """The trace in ``folder``; None, and nothing is there any more, when it is not what was captured. ``checked``: its content was looked at."""
     try:
         record = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
-        if record["schema"] == _SCHEMA and record["bytes"] == [(folder / name).stat().st_size for name in (traces.BLOCKS, traces.STREAM)]:
+        files = [folder / name for name in (traces.BLOCKS, traces.STREAM)]
+        same_size = record["schema"] == _SCHEMA and record["bytes"] == [file.stat().st_size for file in files]
+        if same_size and (checked or record["digest"] == _cache.digest_of_files(*files)):
             return read(folder, record)
     except FileNotFoundError:
         if not folder.exists():

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "sink.h"
 
+#include "../format.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -21,6 +23,7 @@ struct sink {
   ZSTD_CCtx* context;
   char* out;
   size_t out_bytes;
+  size_t frame_bytes; /* of the frame that is being written, before compression */
   sink_fail_fn fail;
   char path[4096];
 };
@@ -78,14 +81,28 @@ static void compress(struct sink* sink, ZSTD_inBuffer* in, ZSTD_EndDirective how
   } while (how == ZSTD_e_end ? left != 0 : in->pos < in->size);
 }
 
+static void end_frame(struct sink* sink) {
+  ZSTD_inBuffer in = {NULL, 0, 0};
+  compress(sink, &in, ZSTD_e_end);
+  sink->frame_bytes = 0;
+}
+
 void sink_write(struct sink* sink, const void* data, size_t bytes) {
-  ZSTD_inBuffer in = {data, bytes, 0};
-  compress(sink, &in, ZSTD_e_continue);
+  const char* next = data;
+  while (bytes > 0) {
+    const size_t room = DPUBENCH_TRACE_FRAME_BYTES - sink->frame_bytes;
+    const size_t part = bytes < room ? bytes : room;
+    ZSTD_inBuffer in = {next, part, 0};
+    compress(sink, &in, ZSTD_e_continue);
+    sink->frame_bytes += part;
+    next += part;
+    bytes -= part;
+    if (sink->frame_bytes == DPUBENCH_TRACE_FRAME_BYTES) end_frame(sink);
+  }
 }
 
 void sink_close(struct sink* sink) {
-  ZSTD_inBuffer in = {NULL, 0, 0};
-  compress(sink, &in, ZSTD_e_end);
+  if (sink->frame_bytes > 0) end_frame(sink);
   /* Some file systems say only now that there is no room. */
   if (close(sink->file) != 0) fail_with(sink, "cannot be written", strerror(errno));
   ZSTD_freeCCtx(sink->context);
