@@ -89,7 +89,7 @@ class Core {
   std::vector<std::size_t> queues_used_;
 
   Cycle looked_at_ = 0;     ///< the last cycle that was simulated
-  std::uint32_t last_ = 0;  ///< FGMT: the context that had the core last
+  std::uint32_t last_ = 0;  ///< switch_on_stall: the context that has the core
   Cycle switched_ = 0;      ///< switch_on_stall: the current context may enter from here on
 };
 

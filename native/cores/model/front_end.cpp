@@ -70,11 +70,10 @@ std::uint32_t Core::choose(Cycle now, Order& order) {
     case Policy::kStrict:
       rotated(now);
       return 1;
-    case Policy::kSkipNotReady:
-      return rotated(std::uint64_t{last_} + 1);
     case Policy::kSwitchOnStall:
       rotated(last_);
       return now < switched_ ? 0 : 1;
+    case Policy::kSkipNotReady:  // the turn is that of IssueTable: contexts that enter out of step with it wait for their cycles
     case Policy::kRoundRobin:
       return rotated(now);
     case Policy::kIcount: {
@@ -114,9 +113,7 @@ bool Core::enter_all(Cycle now, const Order& order, std::uint32_t count) {
     if (context.stopped || context.suspended_until > now) continue;
     const std::uint32_t entered = enter(context, now, left);
     left -= entered;
-    if (entered == 0) continue;
-    if (policy == Policy::kSkipNotReady) last_ = order[i];
-    if (!shares_cycles(policy)) break;
+    if (entered > 0 && !shares_cycles(policy)) break;
   }
   return left < description_->widths.enter;
 }

@@ -20,9 +20,11 @@ IssueTable::IssueTable(const Description& description, const Now& now)
 bool IssueTable::may_have(Cycle cycle, std::uint8_t owner, std::uint32_t context) const {
   if (owner != 0) return owner == context + 1;
   if (!skipped_) return true;
-  // What enters in cycle e issues from e + 1 on.
-  const auto turn = static_cast<std::uint32_t>(cycle % contexts_);
-  return turn == context || cycle <= silent_until_[turn];
+  // Those whose turn comes before the context's go first. What enters in cycle e issues from e + 1 on.
+  for (auto turn = static_cast<std::uint32_t>(cycle % contexts_); turn != context; turn = turn + 1 == contexts_ ? 0 : turn + 1) {
+    if (cycle > silent_until_[turn]) return false;
+  }
+  return true;
 }
 
 bool IssueTable::suits(std::size_t unit, Cycle cycle, Cycle every, std::uint32_t context) const {
