@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 from cores_fixtures import LINES, PAPER, operators, run_of, write_run
 from dpubench import schemas, studies, traces
-from dpubench.cores import sweep
+from dpubench.cores import simulator, sweep
 from dpubench.cores.kernels import Kernel, NotTraced, Trace
-from dpubench.errors import Interrupted, NothingRan, UserError
+from dpubench.errors import Interrupted, NothingRan, PlanError, UserError
 from dpubench.plans.load import Where, parse_plan
 from dpubench.results.query import query
 from dpubench.results.store import RunDirectory
@@ -164,6 +164,74 @@ def test_a_dry_run_says_what_would_be_simulated_and_makes_nothing(traced: dict[s
     assert len(json.loads(capsys.readouterr().out)["configurations"]) == 10
 
 
+# --------------------------------------------------------------------------- processors that cannot be
+
+
+def refused(folder: Path, text: str, *, dry_run: bool) -> list[str]:
+    """What a plan is refused with, by lines, before anything is there of its run."""
+    with pytest.raises(PlanError) as caught:
+        run(folder, text, dry_run=dry_run)
+    assert caught.value.exit_status == 2 and not (folder / "r").exists()
+    return str(caught.value).splitlines()
+
+
+def with_variant(settings: str) -> str:
+    """:data:`SMALL`, whose second sweep has a variant of these settings; line 11 has it."""
+    text = SMALL.replace("sweeps:", f"variants: {{wrong: {{{settings}}}}}\nsweeps:")
+    return text.replace("steps: [1, 4], clocks: [100MHz]}", "steps: [1, 4], clocks: [100MHz], variants: [base, wrong]}")
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ("caches/l1d/wayz: 2", ".caches/l1d/wayz: caches/l1d/wayz: is not a field of a processor description; did you mean 'ways'?"),
+        ("data_cache/ways: 0", ".data_cache/ways: caches/l1d/ways: must be a whole number from 1"),
+        ("data_cache/ways: 3", ".data_cache/ways: caches/l1d/size_bytes: 32768 bytes cannot be divided into 3 ways"),
+        ("caches/l2/next: l1d", ".caches/l2/next: caches/l1d/next: goes in a circle: 'l1d', 'l2', 'l1d': misses never reach memory"),
+        ("dma: {line_rate_gbps: 1, deliver: l7}", ".dma: dma/deliver: is 'l7', and must be memory or the name of a cache"),
+        ("units/integer/count: -1", ".units/integer/count: units/integer/count: must be a whole number"),
+        ('window/loads: "5"', ".window/loads: window/loads: must be a whole number"),
+        ("window/loads: .nan", ".window/loads: nan is no number that a processor has"),
+        ("queues: {}", ".queues: queues: must be an array"),
+        ("organisation/policy: {a: 1}", ".organisation/policy: is one value, and no section"),
+        ("organisation/contexts: 4", ": alpha21264-1999: organisation/contexts: is set to 4, and the sweep makes it 1"),
+        ("clock: {mhz: 5}", ": alpha21264-1999: clock/mhz: is set to 5, and the sweep makes it 100"),
+    ],
+)
+def test_an_impossible_processor_is_refused_before_anything_is_traced(
+    traced: dict[str, str], tmp_path: Path, settings: str, told: str, *, dry_run: bool
+) -> None:
+    (line,) = refused(tmp_path, with_variant(settings), dry_run=dry_run)
+    assert line.startswith(f"p.yaml:11: variants.wrong{told}")
+
+
+def test_a_sweep_that_makes_an_impossible_processor_is_at_fault_itself(traced: dict[str, str], tmp_path: Path) -> None:
+    wide = with_variant("organisation/policy: strict").replace("steps: [1, 2, 3]", "steps: [1, 20]")
+    assert refused(tmp_path, wide, dry_run=True) == [
+        "p.yaml:13: sweeps.0.steps: organisation/contexts: must be a whole number from 1.0 to 16.0 (alpha21264-1999, smt 20 at 100 MHz)"
+    ]
+    (slow,) = refused(tmp_path, SMALL.replace("steps: [1, 4], clocks: [100MHz]", "steps: [1, 4], clocks: [30GHz]"), dry_run=True)
+    assert slow.startswith("p.yaml:13: sweeps.1.clocks: clock/mhz: ") and slow.endswith("(alpha21264-1999, superscalar 1 at 30000 MHz, and 1 more)")
+    varied = SMALL.replace("steps: [1, 2, 3],", "steps: [1], vary: {data_cache/ways: [1, 0]},")
+    (zero,) = refused(tmp_path, varied, dry_run=True)
+    assert zero.startswith("p.yaml:12: sweeps.0.vary.data_cache/ways: caches/l1d/ways: ")
+
+
+def test_all_processors_are_checked_by_one_question(traced: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    real = simulator.check
+
+    def check(configurations: Sequence[Any]) -> list[list[simulator.Fault]]:
+        asked.append(len(configurations))
+        return real(configurations)
+
+    monkeypatch.setattr(simulator, "check", check)
+    assert run(tmp_path, dry_run=True) == 0
+    # Five processors, each of which simulates a trace whole, and lets it begin anew where there are several contexts; then nobody is wrong.
+    assert asked == [5, 0]
+
+
 # --------------------------------------------------------------------------- interruption
 
 
@@ -238,7 +306,10 @@ def test_a_failed_run_can_be_gone_on_with(traced: dict[str, str], tmp_path: Path
     assert found.record()["failures"] == []
 
 
-def test_a_processor_that_the_simulator_refuses_is_a_failure_of_its_own(traced: dict[str, str], tmp_path: Path) -> None:
+def test_a_processor_that_the_simulator_refuses_is_a_failure_of_its_own(
+    traced: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(carry.refused, "problems_of", lambda *_: [])  # as if nothing were wrong until it is simulated
     text = SMALL.replace("sweeps:", "variants: {broken: {first_caches/ways: 0}}\nsweeps:") + "  - {name: b, variants: [broken], kernels: [lookup]}\n"
     assert run(tmp_path, text) == 1
     (failure,) = RunDirectory(tmp_path / "r").record()["failures"]

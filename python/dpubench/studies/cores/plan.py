@@ -16,6 +16,7 @@ BASE: Final = "base"
 #: The clock that a model has.
 DESCRIBED: Final = "described"
 MAX_STEPS: Final = 64
+_LARGEST: Final = 1e15
 
 Kind = Literal["described", "superscalar", "fgmt", "smt", "cmp"]
 
@@ -30,6 +31,8 @@ def _setting(value: object) -> Any:
         return {str(key): _setting(inner) for key, inner in value.items()}
     if isinstance(value, (list, type(None))):
         raise ValueError(f"expected a number, a word or a section, not {'a list' if isinstance(value, list) else 'nothing'}")
+    if isinstance(value, (int, float)) and not -_LARGEST <= value <= _LARGEST:  # which what is no number is not, either
+        raise ValueError(f"{str(value)[:40]} is no number that a processor has: numbers go up to {_LARGEST:g}")
     return value
 
 
