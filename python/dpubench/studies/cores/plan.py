@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Final, Literal
 
-from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, model_validator
 
 from dpubench.plans import quantities as q
 from dpubench.plans.model import Share, Strict, Word, listed
-from dpubench.studies.modelled.plan import ALL, MODEL_PREFIX, Frames, KernelPlan, Kernels, SimulatedPlan, Words, counted, word_or
+from dpubench.studies.modelled.plan import ALL, MODEL_PREFIX, Frames, KernelPlan, Kernels, SimulatedPlan, Words, counted, some, word_or
 
 #: The variant that changes nothing of a model.
 BASE: Final = "base"
@@ -55,9 +55,9 @@ class Sweep(Strict):
     kernels: Literal["all"] | Words = "all"  #: names of kernels, or of mixes
     organisation: Kind = "described"
     #: of ``superscalar`` unit sets, of ``fgmt`` and ``smt`` contexts, of ``cmp`` and ``described`` cores
-    steps: Annotated[list[Step], BeforeValidator(listed)] = Field(default=[1])
+    steps: Annotated[list[Step], BeforeValidator(listed), AfterValidator(some)] = Field(default=[1])
     unit_sets: Annotated[int, counted("unit sets", MAX_STEPS)] | None = None  #: of each core, where they are not the steps
-    clocks: Annotated[list[Clock], BeforeValidator(listed)] = Field(default=[DESCRIBED])
+    clocks: Annotated[list[Clock], BeforeValidator(listed), AfterValidator(some)] = Field(default=[DESCRIBED])
     variants: Words = Field(default=[BASE])
     vary: dict[str, Annotated[list[Annotated[Any, BeforeValidator(_setting)]], BeforeValidator(listed)]] = Field(default_factory=dict)
 
