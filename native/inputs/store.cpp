@@ -167,6 +167,14 @@ const Corpus& Store::corpus() {
   return *corpus_;
 }
 
+void Store::read(std::string_view kind) {
+  if (kind == "routes4") routes4();
+  if (kind == "routes6") routes6();
+  if (kind == "rules") rules();
+  if (kind == "capture") capture();
+  if (kind == "corpus") corpus();
+}
+
 void Store::note(const std::string& text) {
   if (std::find(notes_.begin(), notes_.end(), text) == notes_.end()) notes_.push_back(text);
 }

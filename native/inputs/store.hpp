@@ -44,6 +44,8 @@ class Store {
   /// All captures of the job, concatenated.
   const Capture& capture();
   const Corpus& corpus();
+  /// Reads the input of `kind`, for whoever only wants to know whether it can be read. @throws Error as these
+  void read(std::string_view kind);
 
   /// What identifies an input that was read: the file names for people, and the SHA-256 of the content of all its files, one
   /// after the other (a corpus: in name order), for pairing results.

@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "inputs/store.hpp"
+
 namespace dpubench {
 namespace {
 
@@ -120,6 +122,25 @@ json check_combinations(const EngineCatalog& engines, const std::string& combina
     throw Error(std::string("combinations: ") + error.what());
   }
   return {{"event", "checked"}, {"combinations", checked}};
+}
+
+json check_inputs(const std::string& files) {
+  json checked = json::array();
+  try {
+    for (const json& one : json::parse(files)) {
+      const std::string kind = one.at("kind").get<std::string>();
+      std::string invalid;
+      try {
+        inputs::Store({{kind, {one.at("file").get<std::string>()}}}, 1).read(kind);
+      } catch (const Error& error) {
+        invalid = error.what();
+      }
+      checked.push_back({{"invalid", invalid}});
+    }
+  } catch (const json::exception& error) {
+    throw Error(std::string("inputs: ") + error.what());
+  }
+  return {{"event", "checked"}, {"inputs", checked}};
 }
 
 }  // namespace dpubench

@@ -1,6 +1,7 @@
 // dpubench-cores: says how many cycles a described processor needs for a trace. Job on standard input, events on standard output;
 // docs/cores.md.
 
+#include <CLI/CLI.hpp>
 #include <iostream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -25,7 +26,11 @@ class Cores final : public dpubench::programs::Program {
             "standard output. Nothing that it says was measured.",
             "print what descriptions of processors are made of as one hello event") {}
 
- protected:
+ private:
+  void add_options(CLI::App& app) override {
+    app.add_flag("--check", check_,
+                 "read processors and extents (JSON) from standard input and say what is wrong with each, as one checked event");
+  }
   [[nodiscard]] bool has_engines() const override { return false; }
 
   [[nodiscard]] json catalog(const dpubench::EngineCatalog& /*engines*/) const override {
@@ -33,6 +38,12 @@ class Cores final : public dpubench::programs::Program {
             {"policies", {"single", "strict", "skip_not_ready", "switch_on_stall", "icount.N.M", "rr.N.M"}},
             {"predictors", {"perfect", "bimodal", "gshare", "tage"}},
             {"job", dpubench::cores::kJobSchema}};
+  }
+
+  bool answer(const dpubench::EngineCatalog& /*engines*/, dpubench::protocol::EventWriter& events) override {
+    if (!check_) return false;
+    events.write(dpubench::cores::check_configurations(std::string(std::istreambuf_iterator<char>(std::cin), {})));
+    return true;
   }
 
   int run(const dpubench::EngineCatalog& /*engines*/, dpubench::protocol::EventWriter& events, int out_fd) override {
@@ -53,6 +64,8 @@ class Cores final : public dpubench::programs::Program {
     if (results == 0) return dpubench::programs::kNothingRan;
     return events.failures() == 0 ? 0 : dpubench::programs::kFailed;
   }
+
+  bool check_ = false;
 };
 
 }  // namespace

@@ -37,11 +37,14 @@ class Operators final : public dpubench::programs::Program {
   void add_options(CLI::App& app) override {
     app.add_flag("--check", check_,
                  "read combinations of parameters (JSON) from standard input and say which exist, as one checked event");
+    app.add_flag("--check-inputs", check_inputs_,
+                 "read kinds and files (JSON) from standard input and say which cannot be used, as one checked event");
   }
   [[nodiscard]] json catalog(const EngineCatalog& engines) const override { return dpubench::catalog(engines); }
   bool answer(const EngineCatalog& engines, EventWriter& events) override {
-    if (!check_) return false;
-    events.write(dpubench::check_combinations(engines, std::string(std::istreambuf_iterator<char>(std::cin), {})));
+    if (!check_ && !check_inputs_) return false;
+    const std::string question(std::istreambuf_iterator<char>(std::cin), {});
+    events.write(check_ ? dpubench::check_combinations(engines, question) : dpubench::check_inputs(question));
     return true;
   }
   int run(const EngineCatalog& engines, EventWriter& events, int out_fd) override {
@@ -56,6 +59,7 @@ class Operators final : public dpubench::programs::Program {
   }
 
   bool check_ = false;
+  bool check_inputs_ = false;
 };
 
 }  // namespace

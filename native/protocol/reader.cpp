@@ -1,13 +1,88 @@
 #include "protocol/reader.hpp"
 
+#include <algorithm>
+
 namespace dpubench::protocol {
 
 using nlohmann::json;
 
 namespace {
-constexpr int kMaxDepth = 16;
+constexpr std::size_t kMaxDepth = 16;
 constexpr int kMaxCpu = 1024;
+
+/// Whether `path` is `above`, or stands below it.
+bool is_within(const std::string& path, const std::string& above) {
+  return path.compare(0, above.size(), above) == 0 && (path.size() == above.size() || path[above.size()] == '/');
+}
+
+/// Watches a text being parsed: what the library would do wrongly, or not at all.
+class Watch {
+ public:
+  explicit Watch(const char* what) : what_(what) {}
+
+  /// @throws Error where the text is nested too deep, or has a key twice
+  void see(json::parse_event_t event, const json& parsed) {
+    switch (event) {
+      case json::parse_event_t::object_start:
+      case json::parse_event_t::array_start:
+        begin_value();
+        open_.push_back({event == json::parse_event_t::array_start, {}, {}, 0});
+        // The library recurses on nesting: refuse depths that no job has before they become a stack overflow.
+        if (open_.size() > kMaxDepth) throw Error(what_ + " is nested deeper than " + std::to_string(kMaxDepth) + " levels");
+        break;
+      case json::parse_event_t::object_end:
+      case json::parse_event_t::array_end:
+        open_.pop_back();
+        break;
+      case json::parse_event_t::key:
+        begin_key(parsed.get_ref<const std::string&>());
+        break;
+      case json::parse_event_t::value:
+        begin_value();
+        break;
+    }
+  }
+
+ private:
+  /// An object or an array that is not at its end.
+  struct Open {
+    bool is_array = false;
+    std::set<std::string> keys;  ///< so far
+    std::string key;             ///< of the value under way
+    std::size_t elements = 0;    ///< that have begun
+  };
+
+  void begin_value() {
+    if (!open_.empty()) ++open_.back().elements;
+  }
+
+  void begin_key(const std::string& key) {
+    open_.back().key = key;
+    if (!open_.back().keys.insert(key).second) throw Error(what_ + " has the key " + path() + " twice: give it once");
+  }
+
+  [[nodiscard]] std::string path() const {
+    std::string path;
+    for (const Open& part : open_) path += "/" + (part.is_array ? std::to_string(part.elements - 1) : part.key);
+    return path;
+  }
+
+  std::string what_;
+  std::vector<Open> open_;
+};
 }  // namespace
+
+bool Reader::sound(const std::string& where) const {
+  return std::none_of(faulty_.begin(), faulty_.end(),
+                      [&](const std::string& fault) { return is_within(fault, where) || is_within(where, fault); });
+}
+
+void Reader::finish() const {
+  if (faults_.empty()) return;
+  std::string message = "the job cannot be run:";
+  for (const Fault& fault : faults_) message += "\n  " + (fault.where.empty() ? "the job" : fault.where) + ": " + fault.what;
+  throw Refused(message, faults_);
+}
 
 void Reader::params(const json& parent, const std::string& where, const char* key, Params& into) {
   const auto it = parent.find(key);
@@ -56,16 +131,13 @@ void Reader::cpus(const json& parent, const char* key, std::vector<int>& into) {
 
 json parse_json(std::string_view text, const char* what, std::size_t most_bytes) {
   if (text.size() > most_bytes) throw Error(std::string(what) + " is larger than " + std::to_string(most_bytes >> 20) + " MiB");
-  // The library recurses on nesting: refuse depths that no job has before they become a stack overflow.
-  int depth = 0;
-  const auto too_deep = [&depth](int, json::parse_event_t event, json&) {
-    if (event == json::parse_event_t::object_start || event == json::parse_event_t::array_start) ++depth;
-    if (event == json::parse_event_t::object_end || event == json::parse_event_t::array_end) --depth;
-    if (depth > kMaxDepth) throw Error("the job is nested deeper than " + std::to_string(kMaxDepth) + " levels");
+  Watch watch(what);
+  const auto see = [&watch](int, json::parse_event_t event, const json& parsed) {
+    watch.see(event, parsed);
     return true;
   };
   try {
-    return json::parse(text, too_deep);
+    return json::parse(text, see);
   } catch (const json::exception& fault) {
     throw Error(std::string(what) + " is no JSON: " + fault.what());
   }

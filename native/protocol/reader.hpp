@@ -9,12 +9,31 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
 #include "base/params.hpp"
 
 namespace dpubench::protocol {
+
+/// One thing that is wrong with a job.
+struct Fault {
+  std::string where;  ///< a JSON pointer; empty: the job
+  std::string what;
+};
+
+/// A job that cannot be run, with all that is wrong with it.
+class [[gnu::visibility("default")]] Refused : public Error {
+ public:
+  Refused(const std::string& message, std::vector<Fault> faults) : Error(message), faults_(std::move(faults)) {}
+  [[nodiscard]] const std::vector<Fault>& faults() const {
+    return faults_;
+  }
+
+ private:
+  std::vector<Fault> faults_;
+};
 
 /// Reads fields with their types and ranges, and collects what is wrong instead of stopping at the first fault.
 class Reader {
@@ -23,14 +42,14 @@ class Reader {
   explicit Reader(std::string_view schema) : schema_(schema) {}
 
   void fault(const std::string& where, const std::string& what) {
-    if (faults_.size() < kMaxFaults) faults_.push_back((where.empty() ? "the job" : where) + ": " + what);
+    faulty_.insert(where);
+    if (faults_.size() < kMaxFaults) faults_.push_back({where, what});
   }
-  void finish() const {
-    if (faults_.empty()) return;
-    std::string message = "the job cannot be run:";
-    for (const std::string& line : faults_) message += "\n  " + line;
-    throw Error(message);
-  }
+  /// Whether nothing is wrong at `where`, above it and below it: what is compared with other fields has to be itself what was
+  /// given.
+  [[nodiscard]] bool sound(const std::string& where) const;
+  /// @throws Refused
+  void finish() const;
 
   bool object(const nlohmann::json& value, const std::string& where, const std::set<std::string_view>& known) {
     if (!value.is_object()) {
@@ -102,11 +121,12 @@ class Reader {
  private:
   static constexpr std::size_t kMaxFaults = 10;
   std::string schema_;
-  std::vector<std::string> faults_;
+  std::vector<Fault> faults_;
+  std::set<std::string> faulty_;  ///< where, without a limit
 };
 
-/// @param what  for messages: "the job" @throws Error when it is no JSON, larger than `most_bytes`, or nested deeper than any job
-/// is
+/// @param what  for messages: "the job" @throws Error when it is no JSON, larger than `most_bytes`, nested deeper than any job
+/// is, or has a key twice, of which only one would count
 nlohmann::json parse_json(std::string_view text, const char* what, std::size_t most_bytes);
 
 }  // namespace dpubench::protocol

@@ -98,6 +98,26 @@ def checked(events: Iterable[Mapping[str, Any]], count: int, program: str) -> li
     return [(c["invalid"], c["engines"]) for c in event["combinations"]]
 
 
+def check_inputs(target: Target, program: str, files: Sequence[tuple[str, str]]) -> list[str]:
+    """Asks ``program`` whether it can read each (kind, file): why not, empty where it can, or where it does not know the question.
+
+    Raises:
+        EnvironmentFault: what it answers breaks the contract. TargetLost: the way to the target broke.
+    """
+    asked = json.dumps([{"kind": kind, "file": file} for kind, file in files]).encode()
+    try:
+        events = _answer(target, program, "--check-inputs", (), asked)
+    except _NoAnswer:
+        events = []
+    event = next((e for e in events if e["event"] == "checked"), None)
+    if event is None:
+        return [""] * len(files)
+    answers = event.get("inputs", [])
+    if len(answers) != len(files):
+        raise _breaks_contract(program, "--check-inputs", f"{len(answers)} answers to {len(files)} questions")
+    return [str(answer["invalid"]) for answer in answers]
+
+
 def inputs_of(operator: Mapping[str, Any], params: Mapping[str, str]) -> set[str]:
     """Kinds of input that ``operator`` reads in the configuration ``params`` (complete: every parameter with its value)."""
     return {kind["name"] for kind in operator["inputs"] if all(params.get(k) == v for k, v in kind.get("only_with", {}).items())}

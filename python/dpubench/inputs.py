@@ -128,6 +128,8 @@ def _given(kind: str, paths: Sequence[str]) -> Input:
         raise UserError(f"--input {kind}: given {len(paths)} times, but it is one file: join them first")
     files: list[Path] = []
     for text in paths:
+        if not text.strip():
+            raise UserError(f"--input {kind}={text}: names no file")
         path = Path(text).expanduser()
         if not path.exists():
             raise UserError(f"--input {kind}={text}: there is no such file")

@@ -141,6 +141,14 @@ TEST(Job, RefusesDeepNestingAndHugeTexts) {
   EXPECT_NE(fault_of(std::string(kMaxJobBytes + 1, ' ')).find("larger than"), std::string::npos);
 }
 
+TEST(Job, RefusesAKeyThatStandsThereTwiceByItsPlace) {
+  EXPECT_NE(fault_of(TOP(R"("seed":1,"seed":2)")).find("has the key /seed twice"), std::string::npos);
+  const std::string fault = fault_of(R"({"groups":[{"id":"a"},{"points":[[],{"id":"p"},{"id":"q","engine":"e","id":"r"}]}]})");
+  EXPECT_NE(fault.find("the job has the key /groups/1/points/2/id twice"), std::string::npos) << fault;
+  // The same key in objects side by side or one in the other is not twice.
+  EXPECT_EQ(fault_of(R"({"a":{"a":[{"a":1},{"a":1}]},"b":{"a":1}})").find("twice"), std::string::npos);
+}
+
 TEST(Command, ReadsWindowAndEnd) {
   EXPECT_EQ(parse_command(R"({"window":"p"})").window, "p");
   EXPECT_EQ(parse_command(R"({"end":true})").window, "");

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ traffics: 2
 phase: 1000
 exact: true
 warm_up: 0%
-inputs: {corpus: [ONE, TWO], capture: [ONE]}
+inputs: {corpus: [ONE, TWO], capture: [PACKETS]}
 """
 
 
@@ -68,7 +69,15 @@ def text_of(folder: Path, text: str = PLAN) -> str:
     """``text`` with inputs that are there."""
     for name in ("one", "two"):
         (folder / f"{name}.bin").write_text(name)
-    return text.replace("ONE", str(folder / "one.bin")).replace("TWO", str(folder / "two.bin"))
+    (folder / "packets.pcap").write_bytes(capture())
+    return text.replace("ONE", str(folder / "one.bin")).replace("TWO", str(folder / "two.bin")).replace("PACKETS", str(folder / "packets.pcap"))
+
+
+def capture() -> bytes:
+    """A capture of one UDP packet without a payload (draft-ietf-opsawg-pcap, LINKTYPE_RAW)."""
+    packet = bytes.fromhex("4500001c00000000401100007f0000017f000001") + struct.pack(">HHHH", 1, 2, 8, 0)
+    head = struct.pack("<IHHIIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101)
+    return head + struct.pack("<IIII", 0, 0, len(packet), len(packet)) + packet
 
 
 def expanded(folder: Path, text: str = PLAN) -> tuple[Expansion, Resolved]:

@@ -109,6 +109,8 @@ def test_options_of_other_studies_are_refused_and_its_own_are_there(bench: Bench
     assert done.returncode == 2 and "--threads: study 'cores' has no such option; it has --operator, --size, --exact, --dask" in done.stderr
     done = bench("run", "cores", "--rounds", "3")
     assert done.returncode == 2 and "--rounds: study 'cores' has no such option" in done.stderr  # nothing is measured
+    done = bench("run", "cores", "--set", "messages=10", "--set", "messages=20")
+    assert done.returncode == 2 and "--set messages: is given twice" in done.stderr
 
 
 def test_an_operator_cannot_take_the_place_of_kernels_that_sweeps_name() -> None:
@@ -122,3 +124,26 @@ def test_it_is_listed(bench: Bench) -> None:
     assert done.returncode == 0 and "which processor organisation sustains which line rate" in done.stdout
     done = bench("list", "plans")
     assert "Crowley et al. 1999" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("was", "instead", "told"),
+    [
+        ("steps: [1, 2]", "steps: []", "sweeps.0.steps: an empty list measures nothing"),
+        ("steps: [1, 2]", "steps: [1], clocks: []", "sweeps.0.clocks: an empty list measures nothing"),
+        ("steps: [1, 2]", "variants: []", "sweeps.0.variants: an empty list measures nothing"),
+        ("exact: true", "mixes: {both: []}", "mixes.both: an empty list measures nothing"),
+        ("exact: true", "claims: {lookup: [lookup], md5: []}", "claims.md5: an empty list measures nothing"),
+        ("operator: md5}", "operator: md5, frames: []}", "kernels.1.frames: an empty list measures nothing"),
+        ("exact: true", "dask: nonsense", "dask: 'nonsense' is no address of a Dask scheduler: write it as tcp://HOST:8786"),
+    ],
+)
+def test_what_would_simulate_nothing_is_refused(was: str, instead: str, told: str) -> None:
+    assert was in LINES
+    (line,) = problems(LINES.replace(was, instead))
+    assert told in line
+
+
+@pytest.mark.parametrize("address", ["tcp://host:8786", "tls://10.0.0.1:1", "host:8786", "tcp://[::1]:8786"])
+def test_addresses_of_schedulers_are_taken_as_they_are(address: str) -> None:
+    assert plan_of(LINES + f"dask: {address!r}\n").dask == address

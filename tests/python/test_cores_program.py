@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from dpubench import programs, schemas, traces
+from dpubench.cores import simulator
 
 ROOT = Path(__file__).resolve().parents[2]
 ONE = {"latency_cycles": 1, "every_cycles": 1}
@@ -45,6 +46,26 @@ def loop(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run(["aarch64-linux-gnu-as", "-o", folder / "loop.o", ROOT / "tests/cores/loop.S"], check=True, timeout=60)
     subprocess.run(["aarch64-linux-gnu-ld", "-static", "-o", program, folder / "loop.o"], check=True, timeout=60)
     return traces.capture(program, [], folder / "trace").folder
+
+
+def test_configurations_are_checked_without_traces() -> None:
+    wrong = processor()
+    wrong["caches"]["ideal"]["latency_cycles"] = 0
+    asked = [{"processor": processor(), "extent": {"every": 3, "measured": 2}}, {"processor": wrong, "extent": {"phase_instructions": 10}}]
+    answer = subprocess.run(
+        [programs.directory() / programs.CORES, "--check"], input=json.dumps(asked), capture_output=True, text=True, timeout=60, check=True
+    )
+    hello, checked = map(json.loads, answer.stdout.splitlines())
+    assert hello["event"] == "hello" and not schemas.fault("event", checked, "checked")
+    fine, refused = (configuration["faults"] for configuration in checked["configurations"])
+    assert fine == [] and [fault["at"] for fault in refused] == ["/processor/caches/ideal/latency_cycles", "/extent/phase_instructions"]
+    assert simulator.check(asked) == [[], [simulator.Fault(fault["at"][1:], fault["what"]) for fault in refused]]
+
+
+def test_a_description_with_a_key_twice_is_refused() -> None:
+    twice = json.dumps(job_of(Path("/nowhere"))).replace('"mhz": 1000', '"mhz": 1000, "mhz": 2000')
+    done = subprocess.run([programs.directory() / programs.CORES], input=twice, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2 and "has the key /configurations/0/processor/clock/mhz twice" in done.stderr
 
 
 def job_of(*traces_: Path, description: dict[str, Any] | None = None) -> dict[str, Any]:

@@ -24,13 +24,13 @@ def test_a_plan_becomes_operators_and_whole_programs_on_their_inputs(tmp_path: P
     expansion, files = expanded(tmp_path)
     assert list(expansion.cells) == [
         "operator/lpm", "operator/md5/64", "operator/tcp_segment/1480", "application/files/one.bin", "application/files/two.bin",
-        "application/packets/one.bin", "workload/forward/64 B, seed 1", "workload/forward/64 B, seed 2",
+        "application/packets/packets.pcap", "workload/forward/64 B, seed 1", "workload/forward/64 B, seed 2",
     ]  # fmt: skip
     md5 = expansion.cells["operator/md5/64"]
     assert isinstance(md5.what, Use) and (md5.name, md5.what.message_bytes, md5.what.engine) == ("md5", 64, "portable")
     two = expansion.cells["application/files/two.bin"].what
     assert two == Application("files", (("corpus", files.inputs["corpus"].files[1]),))
-    packets = expansion.cells["application/packets/one.bin"]
+    packets = expansion.cells["application/packets/packets.pcap"]
     assert packets.operators == ("lpm", "md5") and packets.point == "application/packets"
     seeds = [cell.what for cell in expansion.cells.values() if cell.kind == "workload"]
     assert seeds == [Workload("forward", frames=3200, seed=1), Workload("forward", frames=3200, seed=2)]
@@ -60,7 +60,7 @@ def test_an_operator_that_takes_long_has_messages_of_its_own(tmp_path: Path) -> 
 
 
 def test_what_all_stands_for_and_cannot_be_traced_is_left_out_and_what_is_named_fails(tmp_path: Path) -> None:
-    text = PLAN.replace("[files, packets]", "all").replace("capture: [ONE]", "corpus: [TWO]").replace("corpus: [ONE, TWO], ", "")
+    text = PLAN.replace("[files, packets]", "all").replace("capture: [PACKETS]", "corpus: [TWO]").replace("corpus: [ONE, TWO], ", "")
     found, _ = expanded(tmp_path, text)
     assert any(line.startswith("application/packets: cannot be traced: there is no default capture") for line in found.left_out)
     assert "application/broken: cannot be traced: libpcre2-8.so: not found" in found.left_out and not found.unavailable

@@ -118,6 +118,33 @@ def test_a_run_simulates_operators_and_whole_programs_in_phases(traced: dict[str
     assert "6 points, 6 with a result, of 8 simulations" in out and "3 operators cover" in out
 
 
+@pytest.mark.parametrize("dry_run", [True, False])
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (("phase: 1000", "phase: 10"), "p.yaml:11: phase: is 10, and a phase has at least 1000 instructions"),
+        (
+            ("exact: true", "exact: false\nphases: 70000"),
+            "p.yaml:13: phases: are 70000 phases, and 65536 can be kept apart: give fewer, or larger ones",
+        ),
+        (
+            ("capture: [PACKETS]", "capture: [ONE]"),
+            "--input capture={folder}/one.bin: capture {folder}/one.bin, byte 0: the file is too short for a capture",
+        ),
+        (("capture: [PACKETS]", "capture: [PACKETS, TWO]"), "--input capture={folder}/two.bin: "),
+        (("capture: [PACKETS]", "capture: [PACKETS], routes4: [ONE]"), "--input routes4={folder}/one.bin: prefix list {folder}/one.bin: 1 bad line"),
+    ],
+)
+def test_what_the_simulator_or_the_traced_programs_would_refuse_is_refused_before_anything_is_traced(
+    traced: dict[str, str], tmp_path: Path, change: tuple[str, str], told: str, *, dry_run: bool
+) -> None:
+    assert change[0] in PLAN
+    with pytest.raises(UserError) as caught:
+        run(tmp_path, PLAN.replace(*change), dry_run=dry_run)
+    assert caught.value.exit_status == 2 and str(caught.value).startswith(told.format(folder=tmp_path)), str(caught.value)
+    assert not (tmp_path / "r").exists()
+
+
 def test_the_same_plan_gives_the_same_figures(traced: dict[str, str], tmp_path: Path) -> None:
     found = []
     for name, processes in (("one", 1), ("two", 2)):
@@ -179,12 +206,12 @@ def test_what_cannot_be_traced_fails_and_leaves_the_rest(traced: dict[str, str],
     assert run(tmp_path) == 1
     record = RunDirectory(tmp_path / "r").record()
     assert not schemas.fault("run", record)
-    assert [f["group"] for f in record["failures"]] == ["md5/64", "application/packets/one.bin"]
+    assert [f["group"] for f in record["failures"]] == ["md5/64", "application/packets/packets.pcap"]
     (analysed,) = summaries(tmp_path / "r")
     failed = {p.id: p.failure for p in analysed.points if p.failure}
     assert failed == {
         "operator/md5": f"no trace of md5/64: {traced['md5']}",
-        "application/packets": f"no trace of application/packets/one.bin: {traced['packets']}",
+        "application/packets": f"no trace of application/packets/packets.pcap: {traced['packets']}",
     }
     assert analysed.space is not None and [c.missing for c in analysed.space.compositions] == [["md5", "deflate"]]
 

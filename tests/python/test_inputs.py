@@ -106,3 +106,8 @@ def test_the_extraction_finds_as_many_operands_as_the_developer_data() -> None:
     lines = [line for line in (SHARED / "rules" / "modsecurity_crs_rx.regex").read_text().splitlines() if line and line[0] != "#"]
     operands = inputs.crs_operands(f.read_text() for f in sorted(inputs.CRS_RULES.glob("*.conf")))
     assert len(operands) == len(lines)
+
+
+def test_an_input_without_a_name_is_no_input() -> None:
+    with pytest.raises(UserError, match="--input corpus=: names no file"):
+        inputs.resolve(["corpus"], {"corpus": [""]})

@@ -30,7 +30,7 @@ std::optional<Fields> section(protocol::Reader& reader, const Fields& whole, con
   return Fields(reader, value, whole.at(key));
 }
 
-void read_policy(const Fields& fields, Organisation& into, Widths& widths) {
+void read_policy(const Fields& whole, const Fields& fields, Organisation& into, const Widths& widths) {
   std::string policy;
   fields.text("policy", policy);
   const auto named = [&](std::string_view name, Policy value) {
@@ -60,7 +60,7 @@ void read_policy(const Fields& fields, Organisation& into, Widths& widths) {
   }
   into.policy = name == "icount" ? Policy::kIcount : Policy::kRoundRobin;
   into.fetch_contexts = contexts;
-  if (widths.fetch != width) {
+  if (whole.sound("widths/fetch") && widths.fetch != width) {
     fields.fault("policy", "fetches " + std::to_string(width) + " instructions a cycle, and widths/fetch says " +
                                std::to_string(widths.fetch));
   }
@@ -75,7 +75,8 @@ void read_organisation(protocol::Reader& reader, const Fields& whole, Descriptio
   fields->choice<bool>("issue", organisation.in_order, {{"in-order", true}, {"out-of-order", false}});
   fields->maybe_choice<bool>("window", organisation.divided, {{"divided", true}, {"shared", false}});
   fields->maybe_number("switch_cycles", organisation.switch_cycles, 0, kMaxCycles);
-  read_policy(*fields, organisation, into.widths);
+  read_policy(whole, *fields, organisation, into.widths);
+  if (!fields->sound("policy")) return;
   if (organisation.policy == Policy::kSingle && organisation.contexts > 1) {
     fields->fault("policy", "is single, and the core has " + std::to_string(organisation.contexts) + " contexts");
   }
@@ -106,7 +107,7 @@ void read_window(protocol::Reader& reader, const Fields& whole, Description& int
   const std::uint32_t contexts = into.organisation.contexts;
   for (const auto& [key, entries] :
        {std::pair{"instructions", into.window.instructions}, {"loads", into.window.loads}, {"stores", into.window.stores}}) {
-    if (entries % contexts != 0) {
+    if (fields->sound(key) && entries % contexts != 0) {
       fields->fault(key, std::to_string(entries) + " entries cannot be divided among " + std::to_string(contexts) + " contexts");
     }
   }
@@ -125,8 +126,8 @@ void read_queues(protocol::Reader& reader, const Fields& whole, Description& int
     fields.number("entries", queue.entries, 1, kMaxEntries);
     const bool is_known =
         std::any_of(into.queues.begin(), into.queues.end(), [&](const Queue& other) { return other.name == queue.name; });
-    if (is_known) fields.fault("name", "another queue is called '" + queue.name + "'");
-    if (into.organisation.divided && queue.entries % into.organisation.contexts != 0) {
+    if (fields.sound("name") && is_known) fields.fault("name", "another queue is called '" + queue.name + "'");
+    if (fields.sound("entries") && into.organisation.divided && queue.entries % into.organisation.contexts != 0) {
       fields.fault("entries", std::to_string(queue.entries) + " entries cannot be divided among " +
                                   std::to_string(into.organisation.contexts) + " contexts");
     }
@@ -171,7 +172,8 @@ void read_units(protocol::Reader& reader, const Fields& whole, Description& into
     fields.maybe_number("access_bytes", unit.access_bytes, 1, 256);
     const auto found = std::find_if(into.queues.begin(), into.queues.end(), [&](const Queue& q) { return q.name == queue; });
     if (found == into.queues.end()) {
-      fields.fault("queue", "there is no queue '" + queue + "'");
+      // Of queues that cannot be read the name may be one.
+      if (fields.sound("queue") && whole.sound("queues")) fields.fault("queue", "there is no queue '" + queue + "'");
     } else {
       unit.queue = static_cast<std::size_t>(found - into.queues.begin());
     }
@@ -179,6 +181,7 @@ void read_units(protocol::Reader& reader, const Fields& whole, Description& into
     for (std::size_t kind = 0; kind < kKinds; ++kind) executed.at(kind) = executed.at(kind) || unit.executes.at(kind).has_value();
     into.units.push_back(unit);
   }
+  if (!whole.sound("units")) return;  // what cannot be read may be what executes them
   // Without these no program runs; a kind that is missing otherwise is refused when a trace has it.
   for (const Kind kind : {Kind::kInteger, Kind::kLoad, Kind::kStore, Kind::kBranch}) {
     if (!executed.at(static_cast<std::size_t>(kind))) {
@@ -189,7 +192,7 @@ void read_units(protocol::Reader& reader, const Fields& whole, Description& into
 }
 
 void power_of_two(const Fields& fields, const char* key, std::uint32_t value) {
-  if (!std::has_single_bit(value)) fields.fault(key, std::to_string(value) + " is no power of two");
+  if (fields.sound(key) && !std::has_single_bit(value)) fields.fault(key, std::to_string(value) + " is no power of two");
 }
 
 void read_branches(protocol::Reader& reader, const Fields& whole, Branches& into) {
@@ -215,15 +218,17 @@ void read_branches(protocol::Reader& reader, const Fields& whole, Branches& into
   number("target_miss_cycles", into.target_miss_cycles, 0, 64);
   power_of_two(*fields, "entries", into.entries);
   if (into.predictor == Predictor::kGshare || fields->has("history")) fields->number("history", into.history, 1, 256);
-  if (into.predictor == Predictor::kGshare && into.history > 22) fields->fault("history", "gshare hashes at most 22 branches");
+  if (into.predictor == Predictor::kGshare && fields->sound("history") && into.history > 22)
+    fields->fault("history", "gshare hashes at most 22 branches");
   if (into.predictor == Predictor::kTage) {
     if (!fields->has("history")) fields->fault("history", "is missing");
     fields->number("tagged_entries", into.tagged_entries, 2, 1U << 18);
     fields->number("tagged_tables", into.tagged_tables, 2, 12);
     power_of_two(*fields, "tagged_entries", into.tagged_entries);
-    if (into.history < 2 * into.tagged_tables)
+    if (fields->sound("history", "tagged_tables") && into.history < 2 * into.tagged_tables)
       fields->fault("history", "is too short for " + std::to_string(into.tagged_tables) + " tables of growing history");
   }
+  if (!fields->sound("target_entries", "target_ways")) return;
   if (into.target_entries % into.target_ways != 0 || !std::has_single_bit(into.target_entries / into.target_ways)) {
     fields->fault("target_entries", std::to_string(into.target_entries) + " entries in " + std::to_string(into.target_ways) +
                                         " ways give no power of two of sets");

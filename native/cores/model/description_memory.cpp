@@ -21,6 +21,7 @@ std::string bytes(std::uint64_t count) {
 }
 
 void check_geometry(const Fields& fields, const CacheLevel& cache) {
+  if (!fields.sound("size_bytes", "ways", "line_bytes")) return;
   if (!std::has_single_bit(cache.line_bytes)) return fields.fault("line_bytes", bytes(cache.line_bytes) + " is no power of two");
   const std::uint64_t way_bytes = std::uint64_t{cache.line_bytes} * cache.ways;
   if (cache.size_bytes % way_bytes != 0 || cache.size_bytes == 0) {
@@ -46,6 +47,7 @@ void read_latency(const Fields& fields, double clock_mhz, std::uint32_t& cycles)
   if (fields.has("latency_cycles")) return fields.fault("latency_ns", "is there beside latency_cycles: give one of them");
   double ns = 0;
   fields.number("latency_ns", ns, 0.01, 1e6);
+  if (!fields.sound("latency_ns")) return;
   const double rounded = std::max(1.0, std::round(ns * clock_mhz / 1000));
   if (rounded > kMostLatency) return fields.fault("latency_ns", "is more than 1000 cycles of the core");
   cycles = static_cast<std::uint32_t>(rounded);
@@ -98,33 +100,53 @@ void link_caches(protocol::Reader& reader, const Fields& caches, Description& in
   }
 }
 
+/// The caches that `cache`'s misses go through, itself first, as far as memory; where they go in a circle, each of them once.
+std::vector<std::size_t> way_to_memory(const std::vector<CacheLevel>& caches, std::size_t cache) {
+  std::vector<std::size_t> way;
+  for (std::size_t level = cache; level != kMemory && std::find(way.begin(), way.end(), level) == way.end();
+       level = caches.at(level).next) {
+    way.push_back(level);
+  }
+  return way;
+}
+
+/// A circle is told of once, at the first of its caches. @return whether the misses of the cache `number` reach memory
+bool reaches_memory(const Fields& cache, const std::vector<CacheLevel>& caches, std::size_t number) {
+  const std::vector<std::size_t> way = way_to_memory(caches, number);
+  const std::size_t behind = caches.at(way.back()).next;
+  if (behind == kMemory) return true;
+  if (behind == number && number == *std::min_element(way.begin(), way.end())) {
+    std::string names;
+    for (const std::size_t level : way) names += "'" + caches.at(level).name + "', ";
+    cache.fault("next", "goes in a circle: " + names + "'" + caches.at(number).name + "': misses never reach memory");
+  }
+  return false;
+}
+
 /// What a cache and the one behind it have to agree upon.
-void check_neighbours(protocol::Reader& reader, const Fields& caches, const Description& into) {
-  for (const CacheLevel& cache : into.caches) {
+void check_neighbours(protocol::Reader& reader, const Fields& whole, const Fields& caches, const Description& into) {
+  for (std::size_t number = 0; number < into.caches.size(); ++number) {
+    const CacheLevel& cache = into.caches.at(number);
     const Fields fields(reader, caches.json()[cache.name], caches.at(cache.name.c_str()));
-    std::set<std::size_t> seen;
-    std::size_t level = cache.next;
-    while (level != kMemory && seen.insert(level).second) level = into.caches.at(level).next;
-    if (level != kMemory) {
-      fields.fault("next", "goes in a circle: misses of '" + cache.name + "' never reach memory");
-      continue;
-    }
-    if (into.organisation.cores % cache.shared_by != 0) {
+    if (!reaches_memory(fields, into.caches, number)) continue;
+    if (whole.sound("organisation/cores") && fields.sound("shared_by") && into.organisation.cores % cache.shared_by != 0) {
       fields.fault("shared_by", std::to_string(into.organisation.cores) + " cores cannot be divided into groups of " +
                                     std::to_string(cache.shared_by));
     }
     if (cache.next == kMemory) continue;
     const CacheLevel& next = into.caches.at(cache.next);
+    const Fields behind(reader, caches.json()[next.name], caches.at(next.name.c_str()));
     if (next.ideal) continue;
-    if (next.shared_by % cache.shared_by != 0) {
+    if (fields.sound("shared_by") && behind.sound("shared_by") && next.shared_by % cache.shared_by != 0) {
       fields.fault("shared_by", "is " + std::to_string(cache.shared_by) + ", and '" + next.name + "' behind it is shared by " +
                                     std::to_string(next.shared_by));
     }
-    if (next.line_bytes != cache.line_bytes) {
+    if (fields.sound("line_bytes") && behind.sound("line_bytes") && next.line_bytes != cache.line_bytes) {
       fields.fault("line_bytes", "is " + std::to_string(cache.line_bytes) + ", and that of '" + next.name + "' behind it " +
                                      std::to_string(next.line_bytes));
     }
-    if (next.latency_cycles < cache.latency_cycles) {
+    if (fields.sound("latency_cycles", "latency_ns") && behind.sound("latency_cycles", "latency_ns") &&
+        next.latency_cycles < cache.latency_cycles) {
       fields.fault("latency_cycles",
                    "is longer than that of '" + next.name + "' behind it: latencies are from the load to its data");
     }
@@ -137,7 +159,7 @@ void read_first_levels(const Fields& whole, Description& into) {
     whole.text(key, name);
     const auto found = index_of(into.caches, name);
     if (!found) {
-      whole.fault(key, "there is no cache '" + name + "'");
+      if (whole.sound(key)) whole.fault(key, "there is no cache '" + name + "'");
     } else {
       *index = *found;
     }
@@ -164,7 +186,7 @@ void read_caches(protocol::Reader& reader, const Fields& whole, Description& int
   }
   link_caches(reader, caches, into);
   read_first_levels(whole, into);
-  check_neighbours(reader, caches, into);
+  check_neighbours(reader, whole, caches, into);
 }
 
 void read_tlb(protocol::Reader& reader, const Fields& tlbs, const char* key, bool second, TlbLevel& into) {
@@ -176,7 +198,7 @@ void read_tlb(protocol::Reader& reader, const Fields& tlbs, const char* key, boo
   fields.number("entries", into.entries, 1, 1U << 16);
   fields.number("ways", into.ways, 1, 4096);
   if (second) fields.number("latency_cycles", into.latency_cycles, 0, 1000);
-  if (into.entries % into.ways != 0) {
+  if (fields.sound("entries", "ways") && into.entries % into.ways != 0) {
     fields.fault("entries",
                  std::to_string(into.entries) + " entries cannot be divided into " + std::to_string(into.ways) + " ways");
   }
@@ -188,7 +210,8 @@ void read_tlbs(protocol::Reader& reader, const Fields& whole, Description& into)
   if (!reader.object(fields.json(), fields.where(), {"page_bytes", "instruction", "data", "second", "walk_cycles"})) return;
   Tlbs tlbs;
   fields.number("page_bytes", tlbs.page_bytes, 1024, 1U << 30);
-  if (!std::has_single_bit(tlbs.page_bytes)) fields.fault("page_bytes", bytes(tlbs.page_bytes) + " is no power of two");
+  if (fields.sound("page_bytes") && !std::has_single_bit(tlbs.page_bytes))
+    fields.fault("page_bytes", bytes(tlbs.page_bytes) + " is no power of two");
   read_tlb(reader, fields, "instruction", false, tlbs.instruction);
   read_tlb(reader, fields, "data", false, tlbs.data);
   if (fields.has("second")) read_tlb(reader, fields, "second", true, tlbs.second.emplace());

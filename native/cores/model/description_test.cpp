@@ -6,6 +6,7 @@
 
 #include "cores/model/testing.hpp"
 #include "native/expect_error.hpp"
+#include "protocol/reader.hpp"
 
 namespace dpubench::cores::test {
 
@@ -72,8 +73,72 @@ TEST(Description, ImpossibleValuesAreRefusedByName) {
 
 TEST(Description, ACircleOfCachesIsRefused) {
   refuses("/caches/l2/next", "d", {"goes in a circle", "never reach memory"});
-  refuses("/caches/l2/next", "l2", {"goes in a circle"});
+  refuses("/caches/l2/next", "l2", {"goes in a circle: 'l2', 'l2'"});
   refuses("/caches/l2/next", "l9", {"/processor/caches/l2/next", "there is no cache 'l9'"});
+}
+
+/// The faults of the description with `value` in its place.
+std::vector<protocol::Fault> faults_with(const char* pointer, const json& value) {
+  try {
+    parse_description(with(pointer, value), "");
+  } catch (const protocol::Refused& refused) {
+    return refused.faults();
+  }
+  return {};
+}
+
+TEST(Description, OneFaultIsToldOnce) {
+  const json tlbs = {{"page_bytes", 4096},
+                     {"instruction", {{"entries", 32}, {"ways", 32}}},
+                     {"data", {{"entries", 32}, {"ways", 32}}},
+                     {"second", {{"entries", 512}, {"ways", 4}, {"latency_cycles", 5}}},
+                     {"walk_cycles", 20}};
+  const auto tlbs_with = [&](const char* pointer, const json& value) {
+    json changed = tlbs;
+    changed[json::json_pointer(pointer)] = value;
+    return changed;
+  };
+  EXPECT_TRUE(faults_with("/tlbs", tlbs).empty());
+  const json dma = {{"line_rate_gbps", 10}, {"frame_bytes", 64}, {"deliver", 3}};
+  json gshare = {{"predictor", "gshare"}, {"entries", 4096}, {"history", 12},          {"target_entries", 3},
+                 {"target_ways", 0},      {"returns", 8},    {"target_miss_cycles", 1}};
+  json tage = gshare;
+  tage["predictor"] = "tage";
+  tage["target_entries"] = tage["target_ways"] = 4;
+  tage["tagged_entries"] = 512;
+  tage["tagged_tables"] = 12;
+  tage.erase("history");
+  const json two = {{"cores", 1}, {"contexts", 2}, {"issue", "in-order"}, {"policy", "oldest"}, {"switch_cycles", 3}};
+  const json latency = {{"size_bytes", 1024},    {"ways", 2},           {"line_bytes", 64}, {"latency_ns", -1},
+                        {"replacement", "plru"}, {"miss_registers", 4}, {"next", "memory"}};
+  for (const auto& [pointer, value, at] : {
+           std::tuple<const char*, json, const char*>{"/tlbs", tlbs_with("/data/ways", 0), "/tlbs/data/ways"},
+           {"/tlbs", tlbs_with("/second/entries", -4), "/tlbs/second/entries"},
+           {"/tlbs", tlbs_with("/page_bytes", 1000), "/tlbs/page_bytes"},
+           {"/caches/d/ways", 0, "/caches/d/ways"},
+           {"/caches/d/size_bytes", "8", "/caches/d/size_bytes"},
+           {"/caches/d/line_bytes", 4096, "/caches/d/line_bytes"},
+           {"/caches/l2/latency_cycles", 0, "/caches/l2/latency_cycles"},
+           {"/caches/l2", latency, "/caches/l2/latency_ns"},
+           {"/caches/l2/next", "d", "/caches/d/next"},
+           {"/data_cache", 7, "/data_cache"},
+           {"/dma", dma, "/dma/deliver"},
+           {"/branches", gshare, "/branches/target_ways"},
+           {"/branches", tage, "/branches/history"},
+           {"/organisation", two, "/organisation/policy"},
+           {"/organisation/cores", 0, "/organisation/cores"},
+           {"/widths/fetch", 0, "/widths/fetch"},
+           {"/queues/0/name", "", "/queues/0/name"},
+           {"/queues", 5, "/queues"},
+           {"/units/0/queue", 5, "/units/0/queue"},
+           {"/units/0/executes", 5, "/units/0/executes"},
+       }) {
+    const auto faults = faults_with(pointer, value);
+    std::string told;
+    for (const protocol::Fault& fault : faults) told += fault.where + ": " + fault.what + "\n";
+    EXPECT_EQ(faults.size(), 1U) << pointer << " " << value << ":\n" << told;
+    EXPECT_TRUE(!faults.empty() && faults.front().where == at) << pointer << " " << value << ":\n" << told;
+  }
 }
 
 TEST(Description, WhatIsMissingIsNamed) {

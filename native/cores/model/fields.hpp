@@ -23,6 +23,12 @@ class Fields {
   [[nodiscard]] bool has(const char* key) const { return object_->contains(key); }
   [[nodiscard]] std::string at(const char* key) const { return where_ + "/" + key; }
   void fault(const char* key, const std::string& what) const { reader_->fault(at(key), what); }
+  /// Whether nothing is wrong with these fields so far: one that is at fault has its default, which nobody gave, and comparing
+  /// that with another field would tell of a fault that there is not.
+  template <class... Keys>
+  [[nodiscard]] bool sound(Keys... keys) const {
+    return (reader_->sound(at(keys)) && ...);
+  }
 
   template <class T>
   void number(const char* key, T& into, double least, double most) const {

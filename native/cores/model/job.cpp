@@ -34,10 +34,15 @@ void read_extent(protocol::Reader& reader, const Fields& configuration, Extent& 
   fields.maybe_boolean("repeat", into.repeat);
   fields.maybe_number("phase_instructions", into.phase_instructions, 0, kMost);
   if (into.phase_instructions != 0 && into.phase_instructions < PhaseLog::kLeastInstructions) {
-    fields.fault("phase_instructions", "is " + std::to_string(into.phase_instructions) + ": 0 (no phases), or at least " +
-                                           std::to_string(PhaseLog::kLeastInstructions));
+    fields.fault("phase_instructions", "is " + std::to_string(into.phase_instructions) + ", and a phase has at least " +
+                                           std::to_string(PhaseLog::kLeastInstructions) + " instructions");
   }
-  if (into.measured > into.every)
+  if (fields.sound("instructions", "phase_instructions") && into.phase_instructions != 0 &&
+      into.instructions / into.phase_instructions > PhaseLog::kMostPhases) {
+    fields.fault("instructions", "are " + std::to_string(into.instructions / into.phase_instructions) + " phases, and " +
+                                     std::to_string(PhaseLog::kMostPhases) + " can be kept apart: give fewer, or larger ones");
+  }
+  if (fields.sound("every", "measured") && into.measured > into.every)
     fields.fault("measured", "is more than `every`: of " + std::to_string(into.every) + " messages " +
                                  std::to_string(into.measured) + " cannot be measured");
 }
@@ -90,7 +95,7 @@ void read_buffers(protocol::Reader& reader, const Fields& configuration, JobConf
 
 /// Phases have misses of their context's own, which caches know of a core.
 void check_phases(const Fields& configuration, const JobConfiguration& into) {
-  if (into.extent.phase_instructions == 0) return;
+  if (into.extent.phase_instructions == 0 || !configuration.sound("extent")) return;
   const Description& processor = into.processor;
   const bool shares_cache = processor.organisation.cores > 1 && processor.caches[processor.data_cache].shared_by > 1;
   if (processor.organisation.contexts == 1 && !shares_cache) return;
@@ -109,7 +114,48 @@ void read_configuration(protocol::Reader& reader, const Fields& fields, JobConfi
   read_buffers(reader, fields, into);
 }
 
+/// @return the faults of a configuration without traces
+std::vector<protocol::Fault> faults_of(const json& configuration) {
+  std::vector<protocol::Fault> faults;
+  const auto gather = [&](const auto& read) {
+    try {
+      read();
+    } catch (const protocol::Refused& refused) {
+      faults.insert(faults.end(), refused.faults().begin(), refused.faults().end());
+    }
+  };
+  gather([&] {
+    protocol::Reader reader("configuration");
+    const Fields fields(reader, configuration, "");
+    if (!reader.object(configuration, "", {"processor", "extent"})) reader.finish();
+    JobConfiguration read;
+    read_extent(reader, fields, read.extent);
+    if (fields.has("processor")) {
+      gather([&] {
+        read.processor = parse_description(configuration["processor"], fields.at("processor"));
+        check_phases(fields, read);
+      });
+    } else {
+      fields.fault("processor", "is missing");
+    }
+    reader.finish();
+  });
+  return faults;
+}
+
 }  // namespace
+
+json check_configurations(std::string_view text) {
+  const json whole = protocol::parse_json(text, "the list of configurations", kMaxJobBytes);
+  if (!whole.is_array()) throw Error("the list of configurations must be an array of objects with processor and extent");
+  json checked = json::array();
+  for (const json& configuration : whole) {
+    json faults = json::array();
+    for (const protocol::Fault& fault : faults_of(configuration)) faults.push_back({{"at", fault.where}, {"what", fault.what}});
+    checked.push_back({{"faults", std::move(faults)}});
+  }
+  return {{"event", "checked"}, {"configurations", std::move(checked)}};
+}
 
 CoresJob parse_cores_job(std::string_view text) {
   const json whole = protocol::parse_json(text, "the job", kMaxJobBytes);

@@ -39,4 +39,8 @@ struct CoresJob {
 /// @throws Error naming the field, what is wrong and what is right
 CoresJob parse_cores_job(std::string_view text);
 
+/// What is wrong with each configuration of `text`, an array of objects with `processor` and (or not) `extent`, by the code that
+/// reads them in a job: a `checked` event. @throws Error when it is no such array
+nlohmann::json check_configurations(std::string_view text);
+
 }  // namespace dpubench::cores

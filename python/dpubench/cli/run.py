@@ -148,11 +148,13 @@ def _pairs(option: str, texts: list[str], example: str) -> dict[str, list[str]]:
     """``NAME=VALUE[,VALUE]`` options. @raises UserError for what is none"""
     from dpubench.errors import UserError
 
-    found = {}
+    found: dict[str, list[str]] = {}
     for text in texts:
         key, equals, value = text.partition("=")
         if not equals or not key or not value:
             raise UserError(f"{option} {text}: write {'KEY' if option == '--set' else 'NAME'}=VALUE, as {option} {example}")
+        if key in found:
+            raise UserError(f"{option} {key}: is given twice: give it once, several values with commas between them")
         found[key] = _split([value])
     return found
 

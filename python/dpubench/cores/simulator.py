@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +17,7 @@ from dpubench import programs, schemas
 from dpubench.cores import _cache
 from dpubench.errors import EnvironmentFault, UserError
 from dpubench.targets.local import LocalTarget
+from dpubench.workers.ask import ask
 from dpubench.workers.checks import Event, parse_cores_event
 from dpubench.workers.process import StopRequest, Worker, WorkerFault
 
@@ -23,6 +25,8 @@ from dpubench.workers.process import StopRequest, Worker, WorkerFault
 SILENCE_S: Final = 600.0
 #: A configuration that takes longer than any that makes sense, in seconds.
 LIMIT_S: Final = 1e6
+#: Of a question that is answered without simulating anything, in seconds.
+_CHECK_LIMIT_S: Final = 60.0
 #: Each context tells when up to 2048 of its messages began.
 _MOST_LINE_BYTES: Final = 64 << 20
 
@@ -49,6 +53,42 @@ def digest_of_program(path: Path) -> str:
 @cache
 def _digest(path: Path, _size: int, _changed_ns: int) -> str:
     return _cache.digest_of_files(path)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong with a configuration."""
+
+    at: str  #: path in it: ``processor/caches/l1d/ways``; elements of lists by their numbers
+    what: str
+
+
+def check(configurations: Sequence[Mapping[str, Any]]) -> list[list[Fault]]:
+    """What is wrong with each of ``configurations`` (``processor`` and, or not, ``extent``), by the code that reads them before it simulates.
+
+    Raises:
+        UserError: there is no program ``dpubench-cores``, or it refuses the question as a whole.
+        EnvironmentFault: it gave no answer to each.
+    """
+    if not configurations:
+        return []
+    path = program()
+    question = json.dumps(list(configurations), separators=(",", ":")).encode()
+    try:
+        events = ask(
+            LocalTarget(), str(path), ["--check"], question, silence_s=_CHECK_LIMIT_S, limit_s=_CHECK_LIMIT_S, parse=parse_cores_event,
+            most_line_bytes=_MOST_LINE_BYTES,
+        )  # fmt: skip
+    except WorkerFault as fault:
+        raise EnvironmentFault(f"{path} --check: without an answer, {fault.reason}: build program and package from one revision") from None
+    if refused := next((event["message"] for event in events if event["event"] == "failure"), ""):
+        raise UserError(f"the plan's processors: {refused}")
+    answers: list[dict[str, Any]] = next((event["configurations"] for event in events if event["event"] == "checked"), [])
+    if len(answers) != len(configurations):
+        raise EnvironmentFault(
+            f"{path} --check: {len(answers)} answers to {len(configurations)} questions: build program and package from one revision"
+        )
+    return [[Fault(fault["at"].removeprefix("/"), fault["what"]) for fault in answer["faults"]] for answer in answers]
 
 
 def job(configurations: Sequence[Mapping[str, Any]]) -> str:

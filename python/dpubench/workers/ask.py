@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from dpubench.targets import Target
 from dpubench.workers.checks import Event, parse_event
-from dpubench.workers.process import Worker
+from dpubench.workers.process import MAX_LINE_BYTES, Worker
 
 
 def ask(
@@ -18,6 +18,7 @@ def ask(
     silence_s: float,
     limit_s: float,
     parse: Callable[[bytes], Event] = parse_event,
+    most_line_bytes: int = MAX_LINE_BYTES,
 ) -> list[Event]:
     """What ``program`` prints when it is started so and reads ``given``.
 
@@ -26,7 +27,7 @@ def ask(
         EnvironmentFault: it cannot be started there.
         TargetLost: the way to the target broke.
     """
-    with Worker(target, program, arguments, silence_s=silence_s, limit_s=limit_s, parse=parse) as worker:
+    with Worker(target, program, arguments, silence_s=silence_s, limit_s=limit_s, parse=parse, most_line_bytes=most_line_bytes) as worker:
         worker.send(given, last=True)
         events = []
         while (event := worker.next_event()) is not None:

@@ -9,16 +9,18 @@ from typing import Any
 from dpubench import inputs
 from dpubench.cli import print_json
 from dpubench.cores.kernels import ArmPrograms
-from dpubench.errors import Exit, NothingRan
+from dpubench.errors import Exit, NothingRan, PlanError
 from dpubench.inputs import Resolved
 from dpubench.plans.load import Where, plan_text, read_plan
 from dpubench.results.store import RunDirectory
 from dpubench.runner.record import gone_on_with, new_name
 from dpubench.studies import Request
+from dpubench.studies.cores import refused
 from dpubench.studies.cores.execute import Run
 from dpubench.studies.cores.expand import Expansion, expand
 from dpubench.studies.cores.plan import Plan
 from dpubench.studies.modelled import carry as shared
+from dpubench.studies.modelled import checked
 from dpubench.studies.modelled.models import described
 from dpubench.studies.modelled.outcomes import OutcomesWriter
 from dpubench.workers.process import StopRequest
@@ -64,6 +66,9 @@ def _prepared(plan: Plan, where: Where) -> tuple[ArmPrograms, Expansion, Resolve
     arm = ArmPrograms.found()
     expansion = expand(plan, arm.catalog()["catalog"]["operators"], where, arm.check)
     resolved = inputs.resolve(expansion.inputs, plan.inputs)
+    if problems := refused.problems_of(plan, expansion, where):
+        raise PlanError(where.source, problems)
+    checked.check_inputs(resolved)
     _without_inputs(expansion, {kind: missing.reason for kind, missing in resolved.missing.items()})
     return arm, expansion, resolved
 

@@ -228,6 +228,10 @@ def _expand_sweep(
     for name, (model_name, model), step, clock, (variant, settings) in itertools.product(
         names, expansion.models.items(), sweep.steps, sweep.clocks, forms
     ):
+        at_key = ("variants", variant) if variant in plan.variants else ("sweeps", number)
+        if section := next((path for path in organisations.DERIVED if isinstance(settings.get(path), Mapping)), ""):
+            yield where.problem("is one value, and no section", *at_key, section)
+            continue
         try:
             made = organisations.make(model, sweep, step, None if clock == DESCRIBED else float(clock), settings)
         except UserError as error:
@@ -238,8 +242,10 @@ def _expand_sweep(
             try:
                 processor = variants.applied(made.processor, settings, _dma_frame_bytes(frame))
             except variants.Unfit as error:
-                at_key = ("variants", variant) if variant in plan.variants else ("sweeps", number)
                 yield where.problem(f"{model_name}: {error}", *at_key)
+                continue
+            if fault := organisations.contradicted(made, processor):
+                yield where.problem(f"{model_name}: {fault}", *at_key)
                 continue
             cell_id = f"{name}/{frame}/{model_name}/{made.tag}/{made.clock_mhz:g}MHz/{variant}"
             cell = Cell(

@@ -50,3 +50,16 @@ def make(model: Model, sweep: Sweep, step: Step, clock_mhz: float | None, settin
     return Made(
         processor, tag, number, changes.get("unit_sets"), int(organisation["cores"]), int(organisation["contexts"]), float(processor["clock"]["mhz"])
     )  # fmt: skip
+
+
+def contradicted(made: Made, processor: Mapping[str, Any]) -> str:
+    """What ``processor``, which settings were laid over, says otherwise than the sweep that ``made`` is a step of; empty where it is nothing."""
+    for section, key, was, by in (
+        ("organisation", "cores", made.cores, "organisation and steps"), ("organisation", "contexts", made.contexts, "organisation and steps"),
+        ("clock", "mhz", made.clock_mhz, "clocks"),
+    ):  # fmt: skip
+        part = processor.get(section)
+        # What is no section, or lacks the key, the simulator refuses.
+        if isinstance(part, Mapping) and key in part and part[key] != was:
+            return f"{section}/{key}: is set to {str(part[key])[:40]}, and the sweep makes it {was:g}: change the sweep's {by} instead"
+    return ""

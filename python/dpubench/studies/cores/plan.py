@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Final, Literal
 
-from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, model_validator
 
 from dpubench.plans import quantities as q
 from dpubench.plans.model import Share, Strict, Word, listed
-from dpubench.studies.modelled.plan import ALL, MODEL_PREFIX, Frames, KernelPlan, Kernels, SimulatedPlan, Words, counted, word_or
+from dpubench.studies.modelled.plan import ALL, MODEL_PREFIX, Frames, KernelPlan, Kernels, SimulatedPlan, Words, counted, some, word_or
 
 #: The variant that changes nothing of a model.
 BASE: Final = "base"
 #: The clock that a model has.
 DESCRIBED: Final = "described"
 MAX_STEPS: Final = 64
+_LARGEST: Final = 1e15
 
 Kind = Literal["described", "superscalar", "fgmt", "smt", "cmp"]
 
@@ -30,6 +31,8 @@ def _setting(value: object) -> Any:
         return {str(key): _setting(inner) for key, inner in value.items()}
     if isinstance(value, (list, type(None))):
         raise ValueError(f"expected a number, a word or a section, not {'a list' if isinstance(value, list) else 'nothing'}")
+    if isinstance(value, (int, float)) and not -_LARGEST <= value <= _LARGEST:  # which what is no number is not, either
+        raise ValueError(f"{str(value)[:40]} is no number that a processor has: numbers go up to {_LARGEST:g}")
     return value
 
 
@@ -52,9 +55,9 @@ class Sweep(Strict):
     kernels: Literal["all"] | Words = "all"  #: names of kernels, or of mixes
     organisation: Kind = "described"
     #: of ``superscalar`` unit sets, of ``fgmt`` and ``smt`` contexts, of ``cmp`` and ``described`` cores
-    steps: Annotated[list[Step], BeforeValidator(listed)] = Field(default=[1])
+    steps: Annotated[list[Step], BeforeValidator(listed), AfterValidator(some)] = Field(default=[1])
     unit_sets: Annotated[int, counted("unit sets", MAX_STEPS)] | None = None  #: of each core, where they are not the steps
-    clocks: Annotated[list[Clock], BeforeValidator(listed)] = Field(default=[DESCRIBED])
+    clocks: Annotated[list[Clock], BeforeValidator(listed), AfterValidator(some)] = Field(default=[DESCRIBED])
     variants: Words = Field(default=[BASE])
     vary: dict[str, Annotated[list[Annotated[Any, BeforeValidator(_setting)]], BeforeValidator(listed)]] = Field(default_factory=dict)
 

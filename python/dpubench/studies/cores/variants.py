@@ -43,7 +43,7 @@ def applied(processor: Mapping[str, Any], settings: Mapping[str, Any], frame_byt
     for path, value in settings.items():
         if path in DERIVED:
             continue  # organisations.make has seen to it
-        for full in _spelled_out(changed, path):
+        for full in spelled_out(changed, path):
             _lay(changed, full, path, value)
     dma = changed.get("dma")
     if isinstance(dma, dict) and "dma" in settings:
@@ -51,7 +51,8 @@ def applied(processor: Mapping[str, Any], settings: Mapping[str, Any], frame_byt
     return changed
 
 
-def _spelled_out(processor: Mapping[str, Any], path: str) -> Iterator[list[str]]:
+def spelled_out(processor: Mapping[str, Any], path: str) -> Iterator[list[str]]:
+    """The steps of every path of ``processor``'s description that ``path`` stands for."""
     first, *rest = path.split("/")
     if first in _FIRST and rest:
         # One cache may be both: it is set once.

@@ -10,7 +10,7 @@ from dpubench.catalog import Catalog
 from dpubench.cli import print_json
 from dpubench.cores import whole
 from dpubench.cores.kernels import ArmPrograms
-from dpubench.errors import Exit, NothingRan, PlanError, UserError
+from dpubench.errors import Exit, NothingRan, PlanError, Problem, UserError
 from dpubench.inputs import Resolved
 from dpubench.plans.load import Where, plan_text, read_plan
 from dpubench.progress import Lines
@@ -18,10 +18,11 @@ from dpubench.results.store import RunDirectory
 from dpubench.runner.record import gone_on_with, new_name
 from dpubench.studies import Request
 from dpubench.studies.coverage import measure
-from dpubench.studies.coverage.execute import Run
+from dpubench.studies.coverage.execute import Run, extent_of
 from dpubench.studies.coverage.expand import Catalogs, Expansion, expand
 from dpubench.studies.coverage.plan import LOCAL, NONE, Plan
 from dpubench.studies.modelled import carry as shared
+from dpubench.studies.modelled import checked
 from dpubench.studies.modelled.execute import SimulatedRun
 from dpubench.studies.modelled.models import described, load_models
 from dpubench.studies.modelled.outcomes import OutcomesWriter
@@ -78,12 +79,31 @@ def _prepared(plan: Plan, where: Where) -> Prepared:
     """What the plan comes to with the programs that there are, and the inputs for it. @raises UserError"""
     if plan.target == [LOCAL]:
         known, catalogs = measure.catalogs(plan)
-        return Prepared(*expand(plan, catalogs, where), None, known)
+        expansion, files = expand(plan, catalogs, where)
+        checked.check_inputs(files)
+        return Prepared(expansion, files, None, known)
     # Models first: whoever misspells one need not wait for programs to be compiled.
     if unknown := load_models(plan.target, where, LOCAL)[1]:
         raise PlanError(where.source, unknown)
     arm = ArmPrograms.found()
-    return Prepared(*expand(plan, catalogs_of(arm, plan), where), arm)
+    expansion, files = expand(plan, catalogs_of(arm, plan), where)
+    if problems := refused_by_simulator(plan, expansion, where):
+        raise PlanError(where.source, problems)
+    checked.check_inputs(files)
+    return Prepared(expansion, files, arm)
+
+
+def refused_by_simulator(plan: Plan, expansion: Expansion, where: Where) -> list[Problem]:
+    """What the simulator says is wrong with the processors and extents of ``expansion``, at their places in the plan. @raises as its ``check``"""
+    cells = list(expansion.cells.values())
+    faults = checked.faults_of([{"processor": cell.processor, "extent": extent_of(cell, plan)} for cell in cells])
+    found: dict[tuple[tuple[str, ...], str], None] = {}
+    for cell, of_cell in zip(cells, faults, strict=True):
+        for fault in of_cell:
+            section, _, key = fault.at.partition("/")
+            at = ("target",) if section == "processor" else checked.EXTENT.get(key, ("phases",) if key == "instructions" else ())
+            found[at, checked.told(cell.processor, fault)] = None
+    return [where.problem(what, *at) for at, what in found]
 
 
 def catalogs_of(arm: ArmPrograms, plan: Plan) -> Catalogs:

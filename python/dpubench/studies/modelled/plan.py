@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, model_validator
 
 from dpubench.errors import Problem, nearest
 from dpubench.plans import quantities as q
@@ -56,13 +57,29 @@ def _warm_up(value: object) -> float:
     return 0.0 if str(value).strip() == "0%" else q.fraction(value)
 
 
+def _scheduler(value: str) -> str:
+    """As ``distributed`` takes it; whether somebody answers there shows when simulations begin."""
+    if value and not re.fullmatch(r"(?:[a-z]+://)?[^\s/]+:[0-9]{1,5}|inproc://\S+", value):
+        raise ValueError(f"'{value[:60]}' is no address of a Dask scheduler: write it as tcp://HOST:8786")
+    return value
+
+
 Processes = Annotated[int | Literal["all"], BeforeValidator(lambda v: word_or(ALL, v, lambda n: q.count(n, "processes", MAX_PROCESSES)))]
 Part = Annotated[float, BeforeValidator(_part), PlainSerializer(lambda v: f"{v * 100:g}%")]
 WarmUp = Annotated[float, BeforeValidator(_warm_up), PlainSerializer(lambda v: f"{v * 100:g}%")]
 Burst = Annotated[int, counted("messages in a burst", MAX_BURST)]
 Messages = Annotated[int, counted("messages", MAX_MESSAGES)]
-Words = Annotated[list[Word], BeforeValidator(listed)]
-Frames = Annotated[list[Frame], BeforeValidator(listed)]
+
+
+def some(value: list[Any]) -> list[Any]:
+    """A list in which something stands, as in lists of a plan itself."""
+    if not value:
+        raise ValueError("an empty list measures nothing: name at least one")
+    return value
+
+
+Words = Annotated[list[Word], BeforeValidator(listed), AfterValidator(some)]
+Frames = Annotated[list[Frame], BeforeValidator(listed), AfterValidator(some)]
 Footprint = Literal["stream", "resident"]
 
 
@@ -116,7 +133,7 @@ class SimulatedPlan(StudyPlan):
     sample: Sample = Field(default_factory=Sample)
     warm_up: WarmUp = 0.4  #: share of a context's bursts, from its first on, that are simulated and not counted
     processes: Processes = ALL
-    dask: str = ""  #: address of a Dask scheduler; empty: processes of this machine
+    dask: Annotated[str, AfterValidator(_scheduler)] = ""  #: address of a Dask scheduler; empty: processes of this machine
 
 
 def check_kernel(kernel: KernelPlan, catalog: Mapping[str, Mapping[str, Any]], where: Where, *at: str | int) -> Iterator[Problem]:

@@ -1,0 +1,72 @@
+"""What the simulator says is wrong with simulations before their traces are captured: it reads them as it will, and this module only asks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from dpubench import catalog, programs
+from dpubench.cores import simulator
+from dpubench.cores.simulator import Fault
+from dpubench.errors import UserError, nearest
+from dpubench.inputs import Resolved
+from dpubench.targets.local import LocalTarget
+
+#: Keys of plans that an extent is made of.
+EXTENT: Final[Mapping[str, tuple[str, ...]]] = {
+    "every": ("sample", "every"), "measured": ("sample", "measured"), "warm_up_messages": ("warm_up",), "messages": ("messages",),
+    "phase_instructions": ("phase",),
+}  # fmt: skip
+_UNKNOWN: Final = "is not a field"
+
+
+def faults_of(configurations: Sequence[Mapping[str, Any]]) -> list[list[Fault]]:
+    """What is wrong with each of ``configurations``; those that are the same are asked about once. @raises as ``simulator.check``"""
+    keys = [json.dumps(configuration, sort_keys=True) for configuration in configurations]
+    distinct = dict(zip(keys, configurations, strict=True))
+    answers = dict(zip(distinct, simulator.check(list(distinct.values())), strict=True))
+    return [answers[key] for key in keys]
+
+
+def named(processor: Mapping[str, Any], path: str) -> str:
+    """``path`` with elements of lists by their names, as plans call them: ``units/integer/count``."""
+    steps: list[str] = []
+    at: Any = processor
+    for step in path.split("/"):
+        inside = at[int(step)] if isinstance(at, list) and step.isdigit() and int(step) < len(at) else None
+        if inside is not None:
+            name = inside.get("name") if isinstance(inside, Mapping) else None
+            steps.append(name if isinstance(name, str) and name else step)
+            at = inside
+        else:
+            steps.append(step)
+            at = at.get(step) if isinstance(at, Mapping) else None
+    return "/".join(steps)
+
+
+def told(processor: Mapping[str, Any], fault: Fault) -> str:
+    """``fault`` in words of a plan."""
+    section, _, path = fault.at.partition("/")
+    if section != "processor":
+        return fault.what
+    hint = ""
+    if fault.what.startswith(_UNKNOWN):
+        *way, last = path.split("/")
+        at: Any = processor
+        for step in way:
+            at = at[int(step)] if isinstance(at, list) else at[step]
+        hint = nearest(last, [key for key in at if key != last])
+    return f"{named(processor, path)}: {fault.what}{hint}" if path else f"the processor {fault.what}"
+
+
+def check_inputs(files: Resolved) -> None:
+    """That given files are what their kinds say, by the code that operators read them with. @raises UserError naming each that is not"""
+    given = [(kind, str(file)) for kind, one in files.inputs.items() if one.given and kind in _READ for file in one.files]
+    faults = catalog.check_inputs(LocalTarget(), str(programs.operators_program()), given) if given else []
+    if wrong := [f"--input {kind}={file}: {fault}" for (kind, file), fault in zip(given, faults, strict=True) if fault]:
+        raise UserError("\n".join(wrong))
+
+
+#: Kinds that operators read.
+_READ: Final = ("routes4", "routes6", "rules", "corpus", "capture")
