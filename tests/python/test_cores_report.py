@@ -306,6 +306,19 @@ def test_two_runs_differ_by_what_the_model_says(lines_run: RunSummary, factor: f
     assert part.rows[0].ratio is not None and part.rows[0].ratio.value == pytest.approx(factor)
 
 
+def test_a_sampled_run_is_the_same_as_itself_however_wide_its_intervals(sampled_run: RunSummary, tmp_path: Path) -> None:
+    # Two runs of one plan simulate the same messages: their sampling errors are one error, and no difference between them.
+    again = run_of(tmp_path, LINES.replace("exact: true", "exact: false"), by_size, "again")
+    wide = [scaled(run, 1.0, 0.1) for run in (sampled_run, again)]
+    for old, new in ((sampled_run, again), wide):
+        (part,) = compared([old], [new], 0.03, None)
+        assert {(row.verdict, row.reason, row.ratio.value if row.ratio else None) for row in part.rows} == {("same", "", 1.0)}
+    # What differs by less than sampling leaves open stays undecided, even where the figure is the same and the interval is not.
+    for other in (scaled(again, 1.001, 0.1), scaled(again, 1.0, 0.11)):
+        (part,) = compared([wide[0]], [other], 0.03, None)
+        assert {row.verdict for row in part.rows} == {"undecided"}
+
+
 def test_what_has_no_partner_is_not_comparable(lines_run: RunSummary, broken_run: RunSummary) -> None:
     fewer = replace(lines_run, points=lines_run.points[1:])
     (part,) = compared([lines_run], [fewer], 0.03, None)

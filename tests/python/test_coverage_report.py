@@ -221,6 +221,13 @@ def test_runs_are_compared_characteristic_by_characteristic(whole_run: RunSummar
         compared([whole_run], None, 0.03, None)
 
 
+def test_a_sampled_run_is_the_same_as_itself_however_wide_its_intervals(whole_run: RunSummary) -> None:
+    wide = [replace(p, ipc=Interval(p.ipc.value, 0.9 * p.ipc.value, 1.1 * p.ipc.value) if p.ipc else None) for p in whole_run.points]
+    assert {row.verdict for row in compare(wide, wide, 0.03)} == {"same"}
+    other = [replace(p, ipc=Interval(p.ipc.value, 0.8 * p.ipc.value, 1.1 * p.ipc.value) if p.ipc else None) for p in wide]
+    assert {row.verdict for row in compare(wide, other, 0.03) if row.configuration.endswith(" ipc")} == {"undecided"}
+
+
 def test_points_of_one_operator_can_be_shown(whole_run: RunSummary) -> None:
     (only,) = STUDY.only([whole_run], ["md5"])
     assert [p.id for p in only.points] == ["operator/md5", "application/files", "application/packets"]
