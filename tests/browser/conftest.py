@@ -96,10 +96,9 @@ def cores_runs() -> dict[str, Any]:
 
     with tempfile.TemporaryDirectory() as folder:
         lines = cores_fixtures.run_of(Path(folder), cores_fixtures.LINES, by_size, "lines")
-        sampled = cores_fixtures.LINES.replace("exact: true", "exact: false")
         return {
             "cores-lines": lines,
-            "cores-sampled": cores_fixtures.run_of(Path(folder), sampled, by_size, "sampled"),
+            "cores-sampled": cores_fixtures.run_of(Path(folder), cores_fixtures.SAMPLED, by_size, "sampled"),
             "cores-paper": cores_fixtures.run_of(Path(folder), cores_fixtures.PAPER, name="paper"),
             "cores-broken": cores_fixtures.run_of(Path(folder), cores_fixtures.LINES, crashing, "broken"),
             "cores-evil": evil(lines),

@@ -38,6 +38,9 @@ sweeps:
   - {name: lines, title: Lines, steps: [1, 2]}
 """
 
+#: The same, of each trace a half.
+SAMPLED = LINES.replace("exact: true", "sample: {share: 50%}")
+
 #: The paper's grid for both kernels, with one variant of each kind of sweep.
 PAPER = """
 study: cores

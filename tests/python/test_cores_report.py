@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from cores_fixtures import LINES, PAPER, ideal, run_of
+from cores_fixtures import LINES, PAPER, SAMPLED, ideal, run_of
 from dpubench.errors import UserError
 from dpubench.results import warnings
 from dpubench.results.model import Failure, Interval
@@ -44,7 +44,7 @@ def lines_run(tmp_path_factory: pytest.TempPathFactory) -> RunSummary:
 
 @pytest.fixture(scope="module")
 def sampled_run(tmp_path_factory: pytest.TempPathFactory) -> RunSummary:
-    return run_of(tmp_path_factory.mktemp("sampled"), LINES.replace("exact: true", "exact: false"), by_size, "sampled")
+    return run_of(tmp_path_factory.mktemp("sampled"), SAMPLED, by_size, "sampled")
 
 
 @pytest.fixture(scope="module")
@@ -223,6 +223,14 @@ def test_show_tells_rate_line_cores_and_labels(lines_run: RunSummary, sampled_ru
     assert "[" in next(line for line in STUDY.show([sampled_run]).splitlines() if line.startswith("lookup"))
 
 
+def test_all_of_every_trace_is_no_sample(tmp_path: Path, sampled_run: RunSummary) -> None:
+    run = run_of(tmp_path, LINES.replace("exact: true", "sample: {share: 100%}"), by_size)
+    assert text.counts(run).endswith("; whole traces") and "95 % interval" not in text.show([run])
+    assert "whole traces: the figures have no sampling error" in html(run)
+    assert not any(p.sampled or p.messages_per_s is None or p.messages_per_s.low == p.messages_per_s.low for p in run.points)
+    assert "sampled messages, " in text.counts(sampled_run) and "95 % interval" in text.show([sampled_run])
+
+
 def test_show_tells_claims_with_what_decides_them(paper_run: RunSummary) -> None:
     shown = STUDY.show([paper_run])
     assert "Claims of Crowley et al. 1999" in shown
@@ -308,7 +316,7 @@ def test_two_runs_differ_by_what_the_model_says(lines_run: RunSummary, factor: f
 
 def test_a_sampled_run_is_the_same_as_itself_however_wide_its_intervals(sampled_run: RunSummary, tmp_path: Path) -> None:
     # Two runs of one plan simulate the same messages: their sampling errors are one error, and no difference between them.
-    again = run_of(tmp_path, LINES.replace("exact: true", "exact: false"), by_size, "again")
+    again = run_of(tmp_path, SAMPLED, by_size, "again")
     wide = [scaled(run, 1.0, 0.1) for run in (sampled_run, again)]
     for old, new in ((sampled_run, again), wide):
         (part,) = compared([old], [new], 0.03, None)

@@ -39,7 +39,7 @@ def broken_run(tmp_path_factory: pytest.TempPathFactory) -> RunSummary:
 
 @pytest.fixture(scope="module")
 def sampled_run(tmp_path_factory: pytest.TempPathFactory) -> RunSummary:
-    return run_of(tmp_path_factory.mktemp("sampled"), PLAN.replace("exact: true", "exact: false\nphases: 3"), name="sampled")
+    return run_of(tmp_path_factory.mktemp("sampled"), PLAN.replace("exact: true", "sample: {share: 50%}\nphases: 3"), name="sampled")
 
 
 @pytest.fixture(scope="module")
@@ -168,6 +168,33 @@ def test_text_has_every_point_and_what_is_covered(whole_run: RunSummary, broken_
     assert "the same of every point: instruction-TLB misses, data-TLB misses" in shown
     broken = text.show([broken_run])
     assert "no trace: it crashed" in broken and "two.bin: no trace: it crashed" in broken
+
+
+def test_how_much_was_simulated_is_what_was(tmp_path: Path, sampled_run: RunSummary, operators_run: RunSummary) -> None:
+    def told(name: str, more: str) -> tuple[str, list[str]]:
+        run = run_of(tmp_path, PLAN.replace("exact: true", more), name=name)
+        assert f"; {text.how_text(run)}" in html(run) and all(line in html(run) and line in text.show([run]) for line in run.left_out)
+        return text.how_text(run), [line for line in run.left_out if "instructions" in line]
+
+    # Files have 4 and 2 phases, packets 4, the workload 3 and 1.
+    cut = (
+        "what comes after the first {} instructions of application/files ({} of 2 inputs), application/packets (1 of 1 inputs){}: "
+        "--exact, or more phases"
+    )
+    assert told("half", "sample: {share: 50%}\nphases: 3") == (
+        "operators sampled, of whole programs the first 3 phases of each input",
+        [cut.format("3,000", 1, ", workload/forward (1 of 2 inputs)")],
+    )
+    assert told("all", "sample: {share: 100%}\nphases: 4") == (
+        "operators by all messages of their traces, of whole programs the first 4 phases of each input",
+        [cut.format("4,000", 1, "")],
+    )
+    assert told("whole", "phases: 5") == ("operators by all messages of their traces, whole programs in all their phases", [])
+    assert all(p.sampled == (p.kind == "operator") for p in sampled_run.points)
+    assert text.how_text(operators_run) == "whole traces"
+    alone = run_of(tmp_path, PLAN.replace("exact: true", "phases: 4").replace("[files, packets]", "none").replace("[forward]", "none"), name="alone")
+    assert text.how_text(alone) == "operators by all messages of their traces"
+    assert all(p.ipc is not None and math.isnan(p.ipc.low) for p in alone.points) and "95 % interval over" not in text.show([alone])
 
 
 def test_the_summary_is_short(whole_run: RunSummary, tmp_path: Path) -> None:

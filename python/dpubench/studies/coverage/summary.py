@@ -59,11 +59,21 @@ def _summary(record: Row, plan: Plan, path: Path) -> RunSummary:
         dict(record["build"]), dict(record["inputs"]), [info_of(name, entry) for name, entry in record["models"].items()], points,
         analysed(points, counted, plan.seed),
         [Warning_(w["code"], w["message"], w.get("point"), w.get("group")) for w in record["warnings"]],
-        [Failure(f["phase"], f["message"], f.get("point"), f.get("group")) for f in record["failures"]], list(record["left_out"]),
+        [Failure(f["phase"], f["message"], f.get("point"), f.get("group")) for f in record["failures"]], [*record["left_out"], *_cut(points, plan)],
         common, plan.exact, plan.phase, 0 if plan.exact or plan.phases == ALL else int(plan.phases),
         len(results), sum(r["instructions"] for r in results), str(record["target"]),
         str(target["spec"]), str(target["label"]),
     )  # fmt: skip
+
+
+def _cut(points: Sequence[PointSummary], plan: Plan) -> list[str]:
+    """Whole programs that did more than the plan's phases hold, in words: what came after was not simulated."""
+    if plan.exact or plan.phases == ALL:
+        return []
+    most = plan.phase * int(plan.phases)
+    cut = {point.id: sum(i.instructions >= most for i in point.inputs) for point in points}
+    told = [f"{point.id} ({cut[point.id]} of {len(point.inputs)} inputs)" for point in points if cut[point.id]]
+    return [f"what comes after the first {most:,} instructions of {', '.join(told)}: --exact, or more phases"] if told else []
 
 
 def _point(name: str, cells: Sequence[Row], found: Mapping[str, Row], models: Mapping[str, Row], plan: Plan) -> tuple[PointSummary, Counted | None]:
@@ -101,7 +111,7 @@ def _point(name: str, cells: Sequence[Row], found: Mapping[str, Row], models: Ma
     point.instructions, point.unknown_share = int(counts.instructions), None if math.isnan(unknown) else unknown / counts.instructions
     values = zip(CHARACTERISTICS, counts.characteristics(), strict=True)
     point.characteristics = {key: value if math.isfinite(value) else None for key, value in values}
-    point.sampled = first["kind"] == "operator" and model is not None and not plan.exact
+    point.sampled = first["kind"] == "operator" and model is not None and plan.samples
     ipc = point.characteristics["ipc"]
     if ipc is not None:
         outcome = found.get(first["id"])

@@ -59,8 +59,15 @@ def how_text(run: RunSummary) -> str:
         return "two runs each, of which the second has twice the messages: the difference"
     if run.exact:
         return "whole traces"
-    phases = f"the first {run.phases} phases of each input" if run.phases else "all of their phases"
-    return f"operators sampled, of whole programs {phases}"
+    kinds = {p.kind == "operator" for p in run.points if p.there}
+    told = []
+    if True in kinds:
+        told.append("operators sampled" if any(p.sampled for p in run.points) else "operators by all messages of their traces")
+    if False in kinds:
+        most = run.phases * run.phase_instructions
+        cut = run.phases and any(i.instructions >= most for p in run.points for i in p.inputs)
+        told.append(f"of whole programs the first {run.phases} phases of each input" if cut else "whole programs in all their phases")
+    return ", ".join(told) or "nothing"
 
 
 def points_table(run: RunSummary) -> str:
