@@ -33,6 +33,11 @@ def by_size(cell: Any) -> float | str:
     return {"any": 100.0, "64": 200.0, "594": 600.0, "1518": 1600.0}[cell.frame] * cell.cores**0.5
 
 
+def jittering(cell: Any) -> float | str:
+    """Cycles of every size, as no two processors have the same."""
+    return (50.0 + 1.1 * (0 if cell.frame == "any" else int(cell.frame))) * (1 + 0.37 * (len(cell.model) % 5)) * cell.cores**0.5
+
+
 def crashing(cell: Any) -> float | str:
     return "no trace of md5/64: it crashed" if cell.frame == "64" else by_size(cell)
 
@@ -221,6 +226,16 @@ def test_show_tells_rate_line_cores_and_labels(lines_run: RunSummary, sampled_ru
     assert point.messages_per_s is not None and wording.interval_text(point.messages_per_s) in row
     assert "IMIX (mean 361.8 B)" in shown and "composed of its sizes" in shown
     assert "[" in next(line for line in STUDY.show([sampled_run]).splitlines() if line.startswith("lookup"))
+
+
+def test_show_tells_the_share_of_unknown_instructions(lines_run: RunSummary, broken_run: RunSummary) -> None:
+    run = replace(lines_run, points=[replace(p, unknown_share=0.000321 if i else None) for i, p in enumerate(lines_run.points[:2])])
+    head, first, second = [line for line in text.points_table(run).splitlines() if line.strip("- ")][:3]
+    assert head.split()[-2:] == ["unknown", "remarks"]
+    assert (first[: head.index("remarks")].split()[-1], second[: head.index("remarks")].split()[-2:]) == ("-", ["0.0321", "%"])
+    assert "unknown: instructions" in text.show([run])
+    gone = next(line for line in text.points_table(broken_run).splitlines() if "it crashed" in line)
+    assert gone.split("no trace")[0].split()[-6:] == ["-"] * 6  # three figures, two lines, the share
 
 
 def test_all_of_every_trace_is_no_sample(tmp_path: Path, sampled_run: RunSummary) -> None:
