@@ -260,6 +260,19 @@ def test_cores_are_marked_where_they_are_extrapolated() -> None:
     assert wording.cores_text(None) == "-"
 
 
+def test_misses_of_the_claims_and_those_of_the_models_say_what_they_are_of(paper_run: RunSummary) -> None:
+    claim = next(c for c in paper_run.claims if c.id == "misses")
+    assert claim.note.startswith(
+        "counted of lookup (lpm, prefixes 1000) over 70 messages one by one; md5 (md5) over 70 messages one by one; their cold beginning counted."
+    )
+    assert not any(c.note for c in paper_run.claims if c is not claim)
+    (where,) = [where for what, _, where, _, _ in paper_run.models[0].comparisons if "look-ups" in what]
+    ours = "; ours: lpm, patricia, prefixes 1000, uniform, single, 20,000 messages one by one, after 2,000 that are not counted"
+    assert where.endswith(ours)
+    page, shown = html(paper_run), text.show([paper_run])
+    assert "Counted of lookup" in page and ours in page and claim.note in shown
+
+
 def test_only_shows_the_operators_asked_for(lines_run: RunSummary) -> None:
     (found,) = STUDY.only([lines_run], ["md5"])
     assert {p.kernel for p in found.points} == {"md5"}

@@ -104,7 +104,7 @@ def _notes(run: RunSummary) -> list[str]:
 def claim_lines(claim: Claim) -> list[str]:
     """A claim, what came out, and what decides it."""
     lines = [f"  {claim.verdict.upper()}: {claim.text}", f"    here: {claim.measured}", f"    criterion: {claim.criterion}"]
-    lines += [f"    {claim.waits}"] if claim.waits else []
+    lines += [f"    {words}" for words in (claim.waits, claim.note) if words]
     lines += [f"    decided by {s.what}: {s.verdict} ({s.measured})" for s in claim.deciding]
     if (same := [s for s in claim.sensitivities if s.verdict == claim.verdict]) and claim.verdict != "not run":
         lines.append(f"    the same verdict with: {'; '.join(s.what for s in same)}")
