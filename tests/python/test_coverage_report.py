@@ -11,14 +11,15 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from coverage_fixtures import PLAN, crashing, run_of
+from coverage_fixtures import OPERATORS, PLAN, Mix, crashing, run_of
 from dpubench.cores.characteristics import CHARACTERISTICS
 from dpubench.errors import UserError
 from dpubench.results import warnings
 from dpubench.results.model import Failure, Interval
 from dpubench.studies.coverage import export, report, tell, text, wording
 from dpubench.studies.coverage.compare import compare, compared
-from dpubench.studies.coverage.model import InputSummary, RunSummary
+from dpubench.studies.coverage.expand import Cell
+from dpubench.studies.coverage.model import Hull, InputSummary, RunSummary
 from dpubench.studies.coverage.report import model
 from dpubench.studies.coverage.report.page import Page
 from dpubench.studies.coverage.study import STUDY
@@ -195,6 +196,35 @@ def test_how_much_was_simulated_is_what_was(tmp_path: Path, sampled_run: RunSumm
     alone = run_of(tmp_path, PLAN.replace("exact: true", "phases: 4").replace("[files, packets]", "none").replace("[forward]", "none"), name="alone")
     assert text.how_text(alone) == "operators by all messages of their traces"
     assert all(p.ipc is not None and math.isnan(p.ipc.low) for p in alone.points) and "95 % interval over" not in text.show([alone])
+
+
+def test_programs_that_do_nothing_but_an_operators_work_are_inside(tmp_path: Path) -> None:
+    def script(cell: Cell) -> list[Mix] | str:
+        return [OPERATORS[cell.operators[0]]] if cell.kind == "operator" else [OPERATORS[name] for name in ("lpm", "md5", "tcp_segment")]
+
+    space = run_of(tmp_path, script=script).space
+    assert space is not None and space.share is not None and space.share.value == 1
+    assert all(c.inside == c.phases and c.median_distance != c.median_distance for c in space.covered)
+
+
+def test_a_share_of_a_hull_of_few_points_says_so(whole_run: RunSummary, operators_run: RunSummary, tmp_path: Path) -> None:
+    space = whole_run.space
+    assert space is not None
+    # Three points of five counts that differ: a triangle.
+    told = "the hull has 3 points in 5 dimensions, of which its points span 2; 0 of them are mixtures of the others"
+    assert (wording.hull_text(space.hull), space.hull.thin) == (told, True)
+    assert [(w.code, w.message) for w in whole_run.warnings] == [("thin-hull", told)] and warnings.advice("thin-hull")
+    page = html(whole_run)
+    assert page.index("Few points for a hull:") < page.index("<main>") and page.count(told[1:]) >= 3 and 'id="w-thin-hull"' in page
+    assert f"warning: {told}: so few points that another operator would be outside too" in text.show([whole_run])
+    assert any(line.startswith(f"warning: {told}") for line in tell.summary(whole_run, {"failures": []}, tmp_path, None))
+    # Of many points nothing is to be warned of, and without whole programs there is no share.
+    enough = replace(space, hull=Hull(200, 5, 5, 40))
+    assert wording.thin_text(enough) == "" and wording.hull_text(enough.hull).endswith("in 5 dimensions; 40 of them are mixtures of the others")
+    run = replace(whole_run, space=enough, warnings=[])
+    assert "Few points for a hull" not in html(run) and "warning: " not in text.show([run]) and "40 of them are mixtures" in html(run)
+    assert Hull(200, 5, 4, 40).thin and Hull(200, 5, 5, 19).thin
+    assert operators_run.warnings == [] and "Few points for a hull" not in html(operators_run)
 
 
 def test_the_summary_is_short(whole_run: RunSummary, tmp_path: Path) -> None:

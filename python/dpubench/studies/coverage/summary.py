@@ -12,9 +12,9 @@ from dpubench.errors import UserError
 from dpubench.plans.load import read_plan
 from dpubench.results.model import Failure, Interval, Warning_
 from dpubench.results.store import RUN_SET, RunDirectory
-from dpubench.studies.coverage import measure
+from dpubench.studies.coverage import measure, wording
 from dpubench.studies.coverage.analysis import analysed
-from dpubench.studies.coverage.model import MEASURED, MODELLED, Counted, InputSummary, PointSummary, RunSummary
+from dpubench.studies.coverage.model import MEASURED, MODELLED, Counted, InputSummary, PointSummary, RunSummary, Space
 from dpubench.studies.coverage.plan import Plan
 from dpubench.studies.modelled import outcomes, rates
 from dpubench.studies.modelled.models import info_of
@@ -52,18 +52,24 @@ def _summary(record: Row, plan: Plan, path: Path) -> RunSummary:
     common = [label for label in (points[0].labels if points else []) if all(label in p.labels for p in points)]
     if not common and target["label"]:
         common = [str(target["label"])]
+    space = analysed(points, counted, plan.seed)
     results = [outcome["result"] for outcome in found.values() if outcome["result"] is not None]
     return RunSummary(
         str(record["name"]), str(path), str(record["study"]), str(record["plan"]), plan.summary, str(record["status"]), str(record["started"]),
         str(record["finished"]), str(record["command"]), str(record["version"]), float(record["precision_target"]), dict(record["machine"]),
         dict(record["build"]), dict(record["inputs"]), [info_of(name, entry) for name, entry in record["models"].items()], points,
-        analysed(points, counted, plan.seed),
-        [Warning_(w["code"], w["message"], w.get("point"), w.get("group")) for w in record["warnings"]],
+        space,
+        [*(Warning_(w["code"], w["message"], w.get("point"), w.get("group")) for w in record["warnings"]), *_thin(space)],
         [Failure(f["phase"], f["message"], f.get("point"), f.get("group")) for f in record["failures"]], [*record["left_out"], *_cut(points, plan)],
         common, plan.exact, plan.phase, 0 if plan.exact or plan.phases == ALL else int(plan.phases),
         len(results), sum(r["instructions"] for r in results), str(record["target"]),
         str(target["spec"]), str(target["label"]),
     )  # fmt: skip
+
+
+def _thin(space: Space | None) -> list[Warning_]:
+    """The warning that belongs to shares of a hull of few points, where there are any."""
+    return [Warning_("thin-hull", wording.hull_text(space.hull))] if space is not None and space.covered and space.hull.thin else []
 
 
 def _cut(points: Sequence[PointSummary], plan: Plan) -> list[str]:

@@ -31,6 +31,7 @@ def _shown(run: RunSummary) -> list[str]:
         f"all figures: {'; '.join(run.labels)}",
         "",
         *wording.answer(run),
+        *([f"warning: {thin}"] if run.space is not None and run.space.covered and (thin := wording.thin_text(run.space)) else []),
     ]
     if run.points:
         lines += ["", points_table(run), "", *_notes(run)]
@@ -112,6 +113,7 @@ def _space(run: RunSummary, space: Space) -> list[str]:
     if rows:
         header = ["", "phases inside", "share", "within 1", "median off", "most off", "outside by"]
         lines += ["", f"Phases of {run.phase_instructions:,} instructions inside the operators' hull; off in standard deviations"]
+        lines.append(wording.hull_text(space.hull))
         lines += [table(header, rows, [False, True, True, True, True, True, False])]
     if space.left_out:
         for what, changes in (
