@@ -32,6 +32,8 @@ from dpubench.studies.end_to_end import report as end_to_end_report  # noqa: E40
 from end_to_end_fixtures import example_run  # noqa: E402
 from report_fixtures import SPECS, five_targets, host_and_device, make_run, three_devices  # noqa: E402
 from screenshot import CHROMEDRIVER, CHROMIUM, start  # noqa: E402
+from selenium.webdriver.common.by import By  # noqa: E402
+from selenium.webdriver.support.ui import WebDriverWait  # noqa: E402
 
 Driver = Any
 
@@ -92,17 +94,17 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 @functools.cache
 def cores_runs() -> dict[str, Any]:
     """Analysed runs of study cores."""
-    from test_cores_report import by_size, crashing, evil
+    from test_cores_report import by_size, crashing, evil, jittering
 
     with tempfile.TemporaryDirectory() as folder:
         lines = cores_fixtures.run_of(Path(folder), cores_fixtures.LINES, by_size, "lines")
-        sampled = cores_fixtures.LINES.replace("exact: true", "exact: false")
         return {
             "cores-lines": lines,
-            "cores-sampled": cores_fixtures.run_of(Path(folder), sampled, by_size, "sampled"),
+            "cores-sampled": cores_fixtures.run_of(Path(folder), cores_fixtures.SAMPLED, by_size, "sampled"),
             "cores-paper": cores_fixtures.run_of(Path(folder), cores_fixtures.PAPER, name="paper"),
             "cores-broken": cores_fixtures.run_of(Path(folder), cores_fixtures.LINES, crashing, "broken"),
             "cores-evil": evil(lines),
+            "cores-wide": cores_fixtures.run_of(Path(folder), cores_fixtures.WIDE, jittering, "wide"),
         }
 
 
@@ -162,6 +164,34 @@ def page(_browser: tuple[Driver, Path], reports: dict[str, Path]) -> Iterator[Ca
     urls = {m["params"]["request"]["url"] for m in asked if m["method"] == "Network.requestWillBeSent"}
     own = {path.as_uri() for path in reports.values()}
     assert urls and not {u for u in urls if u.split("#")[0] not in own and not u.startswith(("data:", "blob:", "about:"))}
+
+
+def fitting_tables(driver: Driver, width: int) -> list[str]:
+    """The panels whose tables fit into them in a window of ``width`` pixels, by name; tables of the others can be scrolled to their last column."""
+    driver.execute_script("for (const d of document.querySelectorAll('details')) d.open = true")
+    WebDriverWait(driver, 10).until(lambda d: all(e.find_elements(By.CSS_SELECTOR, "table") for e in d.find_elements(By.CSS_SELECTOR, ".all-points")))
+    assert driver.execute_script("return document.documentElement.scrollWidth") <= width
+    tables = driver.execute_script("""return [...document.querySelectorAll("table")].map((table) => {
+      const panel = table.parentElement, style = getComputedStyle(panel), last = table.rows[0].lastElementChild;
+      const fits = table.offsetWidth <= panel.clientWidth;
+      panel.scrollLeft = 1e6;
+      const reached = last.getBoundingClientRect().right <= panel.getBoundingClientRect().right + 1;
+      panel.scrollLeft = 0;
+      const shades = style.backgroundAttachment.includes("local") && style.backgroundImage.split("gradient").length === 5;
+      return { name: panel.getAttribute("aria-label") || panel.className, fits, scrolls: style.overflowX === "auto" && reached && shades };
+    })""")
+    assert tables and not [t["name"] for t in tables if not (t["fits"] or t["scrolls"])]
+    return [t["name"] for t in tables if t["fits"]]
+
+
+def gap_behind_label(driver: Driver) -> float:
+    """Pixels between the label beside a run's name and the comma behind it."""
+    gap: float = driver.execute_script("""const label = document.querySelector(".when .label"), range = document.createRange();
+      range.setStart(label.nextSibling, 0);
+      range.setEnd(label.nextSibling, 1);
+      if (range.toString() !== ",") throw new Error(`no comma: ${range}`);
+      return range.getBoundingClientRect().left - label.getBoundingClientRect().right""")
+    return gap
 
 
 def arrived(folder: Path, suffix: str, seconds: float = 20) -> Path:

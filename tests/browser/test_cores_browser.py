@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import arrived, cores_runs
+from conftest import arrived, cores_runs, fitting_tables, gap_behind_label
+from screenshot import viewport
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
@@ -32,7 +33,7 @@ def figures(driver: Any) -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize("name", ["cores-lines", "cores-sampled", "cores-paper", "cores-broken"])
+@pytest.mark.parametrize("name", ["cores-lines", "cores-sampled", "cores-paper", "cores-broken", "cores-wide"])
 def test_every_figure_is_drawn_with_its_labels_and_numbers(page: Open, name: str) -> None:
     driver = page(name)
     found = figures(driver)
@@ -43,6 +44,72 @@ def test_every_figure_is_drawn_with_its_labels_and_numbers(page: Open, name: str
         data = driver.execute_script("return arguments[0].querySelector('.canvas').data.map((t) => t.y.length)", figure)
         click(driver, figure.find_element(By.CSS_SELECTOR, "details.numbers summary"))
         assert len(figure.find_elements(By.CSS_SELECTOR, "details.numbers tbody tr")) == sum(data)
+
+
+@pytest.mark.parametrize("name", ["cores-wide", "cores-paper"])
+@pytest.mark.parametrize("width", [1280, 1024, 400])
+def test_no_table_is_cut(page: Open, name: str, width: int) -> None:
+    viewport(page(name), width, 900)
+    driver = page(name)
+    try:
+        fitting = fitting_tables(driver, width)
+        if width >= 1024:
+            shown = {e.get_attribute("aria-label") for e in driver.find_elements(By.CSS_SELECTOR, ".scroll")}
+            assert {"The kernels", "Configurations that sustain each line"} <= shown <= set(fitting)
+    finally:
+        viewport(driver, 1280, 800)
+
+
+@pytest.mark.parametrize("name", ["cores-lines", "cores-wide", "cores-paper"])
+@pytest.mark.parametrize("width", [1280, 400])
+def test_names_of_lines_lie_beside_the_curves(page: Open, name: str, width: int) -> None:
+    viewport(page(name), width, 900)
+    driver = page(name)
+    try:
+        found = 0
+        for figure in figures(driver):
+            covered = driver.execute_script(
+                """const box = arguments[0], names = [...box.querySelectorAll(".annotation")].filter((a) => / [GM]b\\/s$/.test(a.textContent));
+                const touched = (r, x, y) => x > r.left && x < r.right && y > r.top && y < r.bottom;
+                const marks = [...box.querySelectorAll(".scatterlayer .trace .point")].map((p) => p.getBoundingClientRect());
+                const drawn = marks.map((r) => [r.left, (r.top + r.bottom) / 2]);
+                for (const path of box.querySelectorAll(".scatterlayer .trace path.js-line")) {
+                  const to = path.getScreenCTM(), length = path.getTotalLength();
+                  for (let i = 0; i <= 200; i++) { const p = path.getPointAtLength((length * i) / 200).matrixTransform(to); drawn.push([p.x, p.y]); }
+                }
+                const hidden = (a) => drawn.filter(([x, y]) => touched(a.getBoundingClientRect(), x, y)).length;
+                return names.map((a) => [a.textContent, getComputedStyle(a.querySelector("rect")).fillOpacity, hidden(a)])""",
+                figure,
+            )
+            assert not [entry for entry in covered if entry[1] != "1" or entry[2]]
+            found += len(covered)
+        assert found
+    finally:
+        viewport(driver, 1280, 800)
+
+
+@pytest.mark.parametrize("name", ["cores-lines", "cores-wide"])
+def test_figures_of_another_instruction_set_say_so_wherever_they_stand(page: Open, name: str) -> None:
+    driver = page(name)
+    run = cores_runs()[name]
+    assert [e.text for e in driver.find_elements(By.CSS_SELECTOR, ".conditions .label")] == [LABEL]  # some are of A64
+    other = {m.name for m in run.models if "A64 trace" in m.labels}
+    assert 0 < len(other) < len(run.models)
+    heads = driver.find_elements(By.CSS_SELECTOR, ".lines-table thead th.sep")
+    assert {e.text.split()[0] for e in heads if "A64 trace" in e.text} == other and len(heads) == len(run.models)
+    for panel in ("The kernels", "Configurations that sustain each line"):
+        for row in driver.find_elements(By.CSS_SELECTOR, f"[aria-label='{panel}'] tbody tr"):
+            assert ("A64 trace" in row.text) == any(model in row.text for model in other)
+    kernels = driver.find_elements(By.CSS_SELECTOR, "[aria-label='The kernels'] tbody tr")
+    assert kernels and all(run.models[0].name in row.text for row in kernels)
+    for figure in figures(driver):
+        assert "A64 trace" in figure.find_element(By.CSS_SELECTOR, ".under").text
+    sections = driver.find_elements(By.CSS_SELECTOR, "#models h3")
+    assert {m.name for m, e in zip(run.models, sections, strict=True) if "A64 trace" in e.text} == other
+
+
+def test_a_label_is_followed_by_its_comma(page: Open) -> None:
+    assert gap_behind_label(page("cores-lines")) < 3
 
 
 def test_the_answer_is_on_the_first_screen(page: Open) -> None:

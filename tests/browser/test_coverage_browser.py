@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import arrived, coverage_runs
+from conftest import arrived, coverage_runs, fitting_tables, gap_behind_label
 from screenshot import viewport
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
@@ -49,6 +49,23 @@ def test_every_figure_is_drawn_with_its_labels_and_fits(page: Open, name: str, w
         assert len(charts) == len(there) and all(chart.rect["width"] > 120 for chart in charts)
     finally:
         viewport(driver, 1280, 800)
+
+
+@pytest.mark.parametrize("name", ["coverage", "coverage-broken", "coverage-operators"])
+@pytest.mark.parametrize("width", [1280, 1024, 400])
+def test_no_table_is_cut(page: Open, name: str, width: int) -> None:
+    viewport(page(name), width, 900)
+    driver = page(name)
+    try:
+        fitting = fitting_tables(driver, width)
+        if width >= 1024:
+            assert {e.get_attribute("aria-label") for e in driver.find_elements(By.CSS_SELECTOR, ".scroll")} <= set(fitting)
+    finally:
+        viewport(driver, 1280, 800)
+
+
+def test_a_label_is_followed_by_its_comma(page: Open) -> None:
+    assert gap_behind_label(page("coverage")) < 3
 
 
 def test_a_corner_says_its_value(page: Open) -> None:

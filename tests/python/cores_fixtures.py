@@ -38,6 +38,27 @@ sweeps:
   - {name: lines, title: Lines, steps: [1, 2]}
 """
 
+#: The same, of each trace a half.
+SAMPLED = LINES.replace("exact: true", "sample: {share: 50%}")
+
+#: As wide as tables become: four models, the first of another instruction set, long names, today's lines, intervals.
+WIDE = """
+study: cores
+plan: wide
+target: [model:xeon-e5-2620v3, model:cortex-a72-bluefield2, model:cortex-a78-bluefield3, model:neoverse-n1]
+kernels:
+  - {name: lookup-of-a-large-table, operator: lpm, engine: patricia, params: {lookup: single, prefixes: 1000000}}
+  - {name: md5-openssl-resident, operator: md5, engine: openssl, footprint: resident}
+frame_sizes: [64B, 512B, 1518B, 9000B, imix]
+lines: [10Gb/s, 25Gb/s, 40Gb/s, 100Gb/s, 200Gb/s, 400Gb/s]
+messages: 64
+sample: {share: 50%}
+warm_up: 0%
+sweeps:
+  - {name: lines, title: Lines of today, steps: [1, 4]}
+  - {name: cmp, title: Cores at one clock, organisation: cmp, steps: [1, 2, 4], clocks: [1000MHz], kernels: [lookup-of-a-large-table]}
+"""
+
 #: The paper's grid for both kernels, with one variant of each kind of sweep.
 PAPER = """
 study: cores

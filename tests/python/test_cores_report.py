@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from cores_fixtures import LINES, PAPER, ideal, run_of
+from cores_fixtures import LINES, PAPER, SAMPLED, ideal, run_of
 from dpubench.errors import UserError
 from dpubench.results import warnings
 from dpubench.results.model import Failure, Interval
@@ -33,6 +33,11 @@ def by_size(cell: Any) -> float | str:
     return {"any": 100.0, "64": 200.0, "594": 600.0, "1518": 1600.0}[cell.frame] * cell.cores**0.5
 
 
+def jittering(cell: Any) -> float | str:
+    """Cycles of every size, as no two processors have the same."""
+    return (50.0 + 1.1 * (0 if cell.frame == "any" else int(cell.frame))) * (1 + 0.37 * (len(cell.model) % 5)) * cell.cores**0.5
+
+
 def crashing(cell: Any) -> float | str:
     return "no trace of md5/64: it crashed" if cell.frame == "64" else by_size(cell)
 
@@ -44,7 +49,7 @@ def lines_run(tmp_path_factory: pytest.TempPathFactory) -> RunSummary:
 
 @pytest.fixture(scope="module")
 def sampled_run(tmp_path_factory: pytest.TempPathFactory) -> RunSummary:
-    return run_of(tmp_path_factory.mktemp("sampled"), LINES.replace("exact: true", "exact: false"), by_size, "sampled")
+    return run_of(tmp_path_factory.mktemp("sampled"), SAMPLED, by_size, "sampled")
 
 
 @pytest.fixture(scope="module")
@@ -223,6 +228,24 @@ def test_show_tells_rate_line_cores_and_labels(lines_run: RunSummary, sampled_ru
     assert "[" in next(line for line in STUDY.show([sampled_run]).splitlines() if line.startswith("lookup"))
 
 
+def test_show_tells_the_share_of_unknown_instructions(lines_run: RunSummary, broken_run: RunSummary) -> None:
+    run = replace(lines_run, points=[replace(p, unknown_share=0.000321 if i else None) for i, p in enumerate(lines_run.points[:2])])
+    head, first, second = [line for line in text.points_table(run).splitlines() if line.strip("- ")][:3]
+    assert head.split()[-2:] == ["unknown", "remarks"]
+    assert (first[: head.index("remarks")].split()[-1], second[: head.index("remarks")].split()[-2:]) == ("-", ["0.0321", "%"])
+    assert "unknown: instructions" in text.show([run])
+    gone = next(line for line in text.points_table(broken_run).splitlines() if "it crashed" in line)
+    assert gone.split("no trace")[0].split()[-6:] == ["-"] * 6  # three figures, two lines, the share
+
+
+def test_all_of_every_trace_is_no_sample(tmp_path: Path, sampled_run: RunSummary) -> None:
+    run = run_of(tmp_path, LINES.replace("exact: true", "sample: {share: 100%}"), by_size)
+    assert text.counts(run).endswith("; whole traces") and "95 % interval" not in text.show([run])
+    assert "whole traces: the figures have no sampling error" in html(run)
+    assert not any(p.sampled or p.messages_per_s is None or p.messages_per_s.low == p.messages_per_s.low for p in run.points)
+    assert "sampled messages, " in text.counts(sampled_run) and "95 % interval" in text.show([sampled_run])
+
+
 def test_show_tells_claims_with_what_decides_them(paper_run: RunSummary) -> None:
     shown = STUDY.show([paper_run])
     assert "Claims of Crowley et al. 1999" in shown
@@ -235,6 +258,19 @@ def test_cores_are_marked_where_they_are_extrapolated() -> None:
     assert wording.cores_text(CoresNeeded(3, 3, 3, 8, False)) == "3"
     assert wording.cores_text(CoresNeeded(12, 11, 13, 8, True)) == "11 to 13*"
     assert wording.cores_text(None) == "-"
+
+
+def test_misses_of_the_claims_and_those_of_the_models_say_what_they_are_of(paper_run: RunSummary) -> None:
+    claim = next(c for c in paper_run.claims if c.id == "misses")
+    assert claim.note.startswith(
+        "counted of lookup (lpm, prefixes 1000) over 70 messages one by one; md5 (md5) over 70 messages one by one; their cold beginning counted."
+    )
+    assert not any(c.note for c in paper_run.claims if c is not claim)
+    (where,) = [where for what, _, where, _, _ in paper_run.models[0].comparisons if "look-ups" in what]
+    ours = "; ours: lpm, patricia, prefixes 1000, uniform, single, 20,000 messages one by one, after 2,000 that are not counted"
+    assert where.endswith(ours)
+    page, shown = html(paper_run), text.show([paper_run])
+    assert "Counted of lookup" in page and ours in page and claim.note in shown
 
 
 def test_only_shows_the_operators_asked_for(lines_run: RunSummary) -> None:
@@ -304,6 +340,19 @@ def test_two_runs_differ_by_what_the_model_says(lines_run: RunSummary, factor: f
     (part,) = compared([lines_run], [scaled(lines_run, factor, half)], 0.03, None)
     assert {row.verdict for row in part.rows} == {verdict}
     assert part.rows[0].ratio is not None and part.rows[0].ratio.value == pytest.approx(factor)
+
+
+def test_a_sampled_run_is_the_same_as_itself_however_wide_its_intervals(sampled_run: RunSummary, tmp_path: Path) -> None:
+    # Two runs of one plan simulate the same messages: their sampling errors are one error, and no difference between them.
+    again = run_of(tmp_path, SAMPLED, by_size, "again")
+    wide = [scaled(run, 1.0, 0.1) for run in (sampled_run, again)]
+    for old, new in ((sampled_run, again), wide):
+        (part,) = compared([old], [new], 0.03, None)
+        assert {(row.verdict, row.reason, row.ratio.value if row.ratio else None) for row in part.rows} == {("same", "", 1.0)}
+    # What differs by less than sampling leaves open stays undecided, even where the figure is the same and the interval is not.
+    for other in (scaled(again, 1.001, 0.1), scaled(again, 1.0, 0.11)):
+        (part,) = compared([wide[0]], [other], 0.03, None)
+        assert {row.verdict for row in part.rows} == {"undecided"}
 
 
 def test_what_has_no_partner_is_not_comparable(lines_run: RunSummary, broken_run: RunSummary) -> None:

@@ -88,6 +88,27 @@ def test_inputs_are_limited_unless_all_is_simulated(tmp_path: Path) -> None:
     assert isinstance(own, Application) and own.limit_bytes == 2048
 
 
+def test_what_a_limit_leaves_out_is_what_the_files_hold_beyond_it(tmp_path: Path) -> None:
+    def beyond(more: str) -> list[str]:
+        text = PLAN.replace("exact: true", f"exact: false\n{more}")
+        (tmp_path / "long.bin").write_bytes(bytes(4000))
+        found, _ = expanded(tmp_path, text.replace("corpus: [ONE, TWO]", f"corpus: [ONE, {tmp_path / 'long.bin'}]"))
+        return [line for line in found.left_out if "beyond" in line]
+
+    told = "application/files: what lies beyond the first {} of {} (long.bin): {}"
+    assert beyond("limit: 1KiB") == [told.format("1KiB", "1 of its 2 inputs", "--exact, or a larger limit")]
+    assert beyond("limit: 1KiB\napplication_limits: {files: 3kB}") == [told.format("3000B", "1 of its 2 inputs", "--exact, or a larger limit")]
+    assert beyond("limit: 8MiB") == beyond("limit: all") == beyond("limit: 4000B") == []
+    own = PLAN.replace("[files, packets]", "[{name: files, limit: 1KiB}]").replace("[ONE, TWO]", f"[{tmp_path / 'long.bin'}]")
+    assert [line for line in expanded(tmp_path, own)[0].left_out if "beyond" in line] == [told.format("1KiB", "its input", "raise its limit")]
+
+
+def test_the_plans_that_come_along_claim_nothing_of_inputs_that_nobody_has_seen() -> None:
+    for plan in plan_names("coverage"):
+        said = read_plan(plan_path("coverage", plan))[0].leaves_out
+        assert not [line for line in said if "KiB of" in line or "instructions" in line]
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

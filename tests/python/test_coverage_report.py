@@ -11,14 +11,15 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from coverage_fixtures import PLAN, crashing, run_of
+from coverage_fixtures import OPERATORS, PLAN, Mix, crashing, run_of
 from dpubench.cores.characteristics import CHARACTERISTICS
 from dpubench.errors import UserError
 from dpubench.results import warnings
 from dpubench.results.model import Failure, Interval
 from dpubench.studies.coverage import export, report, tell, text, wording
 from dpubench.studies.coverage.compare import compare, compared
-from dpubench.studies.coverage.model import InputSummary, RunSummary
+from dpubench.studies.coverage.expand import Cell
+from dpubench.studies.coverage.model import Hull, InputSummary, RunSummary
 from dpubench.studies.coverage.report import model
 from dpubench.studies.coverage.report.page import Page
 from dpubench.studies.coverage.study import STUDY
@@ -39,7 +40,7 @@ def broken_run(tmp_path_factory: pytest.TempPathFactory) -> RunSummary:
 
 @pytest.fixture(scope="module")
 def sampled_run(tmp_path_factory: pytest.TempPathFactory) -> RunSummary:
-    return run_of(tmp_path_factory.mktemp("sampled"), PLAN.replace("exact: true", "exact: false\nphases: 3"), name="sampled")
+    return run_of(tmp_path_factory.mktemp("sampled"), PLAN.replace("exact: true", "sample: {share: 50%}\nphases: 3"), name="sampled")
 
 
 @pytest.fixture(scope="module")
@@ -170,6 +171,62 @@ def test_text_has_every_point_and_what_is_covered(whole_run: RunSummary, broken_
     assert "no trace: it crashed" in broken and "two.bin: no trace: it crashed" in broken
 
 
+def test_how_much_was_simulated_is_what_was(tmp_path: Path, sampled_run: RunSummary, operators_run: RunSummary) -> None:
+    def told(name: str, more: str) -> tuple[str, list[str]]:
+        run = run_of(tmp_path, PLAN.replace("exact: true", more), name=name)
+        assert f"; {text.how_text(run)}" in html(run) and all(line in html(run) and line in text.show([run]) for line in run.left_out)
+        return text.how_text(run), [line for line in run.left_out if "instructions" in line]
+
+    # Files have 4 and 2 phases, packets 4, the workload 3 and 1.
+    cut = (
+        "what comes after the first {} instructions of application/files ({} of 2 inputs), application/packets (1 of 1 inputs){}: "
+        "--exact, or more phases"
+    )
+    assert told("half", "sample: {share: 50%}\nphases: 3") == (
+        "operators sampled, of whole programs the first 3 phases of each input",
+        [cut.format("3,000", 1, ", workload/forward (1 of 2 inputs)")],
+    )
+    assert told("all", "sample: {share: 100%}\nphases: 4") == (
+        "operators by all messages of their traces, of whole programs the first 4 phases of each input",
+        [cut.format("4,000", 1, "")],
+    )
+    assert told("whole", "phases: 5") == ("operators by all messages of their traces, whole programs in all their phases", [])
+    assert all(p.sampled == (p.kind == "operator") for p in sampled_run.points)
+    assert text.how_text(operators_run) == "whole traces"
+    alone = run_of(tmp_path, PLAN.replace("exact: true", "phases: 4").replace("[files, packets]", "none").replace("[forward]", "none"), name="alone")
+    assert text.how_text(alone) == "operators by all messages of their traces"
+    assert all(p.ipc is not None and math.isnan(p.ipc.low) for p in alone.points) and "95 % interval over" not in text.show([alone])
+
+
+def test_programs_that_do_nothing_but_an_operators_work_are_inside(tmp_path: Path) -> None:
+    def script(cell: Cell) -> list[Mix] | str:
+        return [OPERATORS[cell.operators[0]]] if cell.kind == "operator" else [OPERATORS[name] for name in ("lpm", "md5", "tcp_segment")]
+
+    space = run_of(tmp_path, script=script).space
+    assert space is not None and space.share is not None and space.share.value == 1
+    assert all(c.inside == c.phases and c.median_distance != c.median_distance for c in space.covered)
+
+
+def test_a_share_of_a_hull_of_few_points_says_so(whole_run: RunSummary, operators_run: RunSummary, tmp_path: Path) -> None:
+    space = whole_run.space
+    assert space is not None
+    # Three points of five counts that differ: a triangle.
+    told = "the hull has 3 points in 5 dimensions, of which its points span 2; 0 of them are mixtures of the others"
+    assert (wording.hull_text(space.hull), space.hull.thin) == (told, True)
+    assert [(w.code, w.message) for w in whole_run.warnings] == [("thin-hull", told)] and warnings.advice("thin-hull")
+    page = html(whole_run)
+    assert page.index("Few points for a hull:") < page.index("<main>") and page.count(told[1:]) >= 3 and 'id="w-thin-hull"' in page
+    assert f"warning: {told}: so few points that another operator would be outside too" in text.show([whole_run])
+    assert any(line.startswith(f"warning: {told}") for line in tell.summary(whole_run, {"failures": []}, tmp_path, None))
+    # Of many points nothing is to be warned of, and without whole programs there is no share.
+    enough = replace(space, hull=Hull(200, 5, 5, 40))
+    assert wording.thin_text(enough) == "" and wording.hull_text(enough.hull).endswith("in 5 dimensions; 40 of them are mixtures of the others")
+    run = replace(whole_run, space=enough, warnings=[])
+    assert "Few points for a hull" not in html(run) and "warning: " not in text.show([run]) and "40 of them are mixtures" in html(run)
+    assert Hull(200, 5, 4, 40).thin and Hull(200, 5, 5, 19).thin
+    assert operators_run.warnings == [] and "Few points for a hull" not in html(operators_run)
+
+
 def test_the_summary_is_short(whole_run: RunSummary, tmp_path: Path) -> None:
     lines = tell.summary(whole_run, {"failures": []}, tmp_path, tmp_path / "report.html")
     assert len("\n".join(lines).splitlines()) <= 20 and any(line.startswith("3 operators cover") for line in lines)
@@ -219,6 +276,13 @@ def test_runs_are_compared_characteristic_by_characteristic(whole_run: RunSummar
     assert (other.verdict, other.reason) == ("not comparable", "less now")
     with pytest.raises(UserError, match="name a second run"):
         compared([whole_run], None, 0.03, None)
+
+
+def test_a_sampled_run_is_the_same_as_itself_however_wide_its_intervals(whole_run: RunSummary) -> None:
+    wide = [replace(p, ipc=Interval(p.ipc.value, 0.9 * p.ipc.value, 1.1 * p.ipc.value) if p.ipc else None) for p in whole_run.points]
+    assert {row.verdict for row in compare(wide, wide, 0.03)} == {"same"}
+    other = [replace(p, ipc=Interval(p.ipc.value, 0.8 * p.ipc.value, 1.1 * p.ipc.value) if p.ipc else None) for p in wide]
+    assert {row.verdict for row in compare(wide, other, 0.03) if row.configuration.endswith(" ipc")} == {"undecided"}
 
 
 def test_points_of_one_operator_can_be_shown(whole_run: RunSummary) -> None:

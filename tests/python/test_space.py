@@ -156,6 +156,19 @@ def test_the_quick_way_decides_as_the_linear_program(seed: int, number: int, dim
     assert space.inside(hull, points).tolist() == [space.is_inside(hull, point) for point in points]
 
 
+def test_a_hull_tells_how_many_of_its_points_the_others_hold() -> None:
+    assert space.own_inside(SQUARE) == 0 == space.own_inside(SQUARE[:1])
+    assert space.own_inside(np.vstack([SQUARE, [[0.5, 0.5], [0.2, 0.9]]])) == 2
+    assert space.own_inside(np.vstack([SQUARE, SQUARE[:1]])) == 2  # either holds the other
+    assert (space.rank(SQUARE), space.rank(SQUARE[:2]), space.rank(SQUARE[:1])) == (2, 1, 0)
+    # In seven dimensions some twenty points are nearly all corners, and another of the same kind is nearly never inside; of many it is often.
+    generator = np.random.default_rng(7)
+    few, many, others = (generator.normal(size=(number, 7)) for number in (20, 600, 200))
+    assert space.own_inside(few) <= 1 and space.inside(few, others).mean() < 0.02
+    share = space.own_inside(many) / len(many)
+    assert 0.2 < share < 0.9 and space.inside(many, others).mean() == pytest.approx(share, abs=0.12)
+
+
 def test_the_distance_is_that_of_a_search() -> None:
     triangle = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 1.0], [0.0, 2.0, 1.0]])
     point = np.array([1.0, 1.0, -1.0])

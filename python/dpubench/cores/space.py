@@ -128,6 +128,19 @@ def _is_inside(hull: Floats, point: Floats) -> bool:
     return False if off.distance > 2 * TOLERANCE else is_inside(hull, point)
 
 
+def own_inside(hull: Floats) -> int:
+    """How many of the points of ``hull``, shape (points, characteristics), are mixtures of the others: none of a hull that is all corners.
+
+    So often about would one more point of the same kind be inside: where hardly any is, a hull says hardly anything of what is outside.
+    """
+    return sum(_is_inside(np.delete(hull, i, axis=0), point) for i, point in enumerate(hull)) if len(hull) > 1 else 0
+
+
+def rank(points: Floats) -> int:
+    """Dimensions of the flat that ``points``, shape (points, characteristics), span: at most one less than there are points."""
+    return int(np.linalg.matrix_rank(points - points.mean(axis=0), tol=TOLERANCE))
+
+
 def leave_one_out(hull: Floats, owners: Sequence[str], points: Floats, within: Bools) -> dict[str, Bools]:
     """For each of ``owners`` (of the hull's points, one each) which of ``points`` are inside without its points; ``within``: which are with all.
 

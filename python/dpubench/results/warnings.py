@@ -89,6 +89,11 @@ _KINDS: Final = (
         "quieten the machine, so that fewer trials have to be repeated; raise search.limit or search.width in the plan",
     ),
     WarningKind(
+        "thin-hull",
+        "the operators' hull is of so few points that what is outside of it says little",
+        "read the distances, and take more points: --engine all, --size 64B,512B,1518B, or --plan full",
+    ),
+    WarningKind(
         "link-down",
         "the other side of a port went away during a trial",
         "look at the run's failures for what ended it",

@@ -61,8 +61,26 @@ def evaluate(points: Sequence[PointSummary], plan: Plan) -> list[Claim]:
     for claim in CLAIMS:
         verdict, measured = _judged(claim, base)
         sensitivities = [] if verdict == "not run" else _sensitivities(claim, measured, others)
-        found.append(Claim(claim.id, claim.text, claim.criterion, verdict, measured, _waits(claim, base), sensitivities))
+        note = _counted_over(plan) if claim.judge is few_misses_at_32k and verdict != "not run" else ""
+        found.append(Claim(claim.id, claim.text, claim.criterion, verdict, measured, _waits(claim, base), sensitivities, note))
     return found
+
+
+def _counted_over(plan: Plan) -> str:
+    """What the miss ratios of the claims are counted over: the section Models has others of the same caches."""
+    assert plan.claims is not None  # evaluate() has seen to it
+    named = {kernel.label: kernel for kernel in plan.kernels}
+    told = []
+    for name in (plan.claims.lookup[0], plan.claims.md5[0]):
+        kernel = named[name]
+        burst, messages = kernel.burst or plan.burst, kernel.messages or plan.messages
+        words = ", ".join([kernel.operator, *(f"{key} {value}" for key, value in sorted(kernel.params.items()))])
+        told.append(f"{name} ({words}) over {messages:,} messages {f'in bursts of {burst}' if burst > 1 else 'one by one'}")
+    warm = f"after {100 * plan.warm_up:g} % that warm up" if plan.warm_up else "their cold beginning counted"
+    return (
+        f"counted of {'; '.join(told)}; {warm}. The section Models has another figure of these caches, for it gives messages one by one, "
+        "and says of which: there what the harness accesses around a burst counts for each message"
+    )
 
 
 def _waits(claim: _Claim, grid: Grid) -> str:

@@ -134,6 +134,7 @@ class Claim:
     measured: str  #: the figure of this run; of what was not run why
     waits: str  #: what the kernels wait for where the figure is from; empty where that is not known
     sensitivities: list[Sensitivity] = field(default_factory=list)
+    note: str = ""  #: what the figure is counted over, where another of this run looks like it
 
     @property
     def deciding(self) -> list[Sensitivity]:

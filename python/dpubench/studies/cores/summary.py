@@ -57,7 +57,7 @@ def _summary(record: Row, plan: Plan, path: Path) -> RunSummary:
         [SweepInfo(s.name, s.title or s.name, s.organisation, list(s.vary)) for s in plan.sweeps], points, claims.evaluate(points, plan),
         [Warning_(w["code"], w["message"], w.get("point"), w.get("group")) for w in record["warnings"]],
         [Failure(f["phase"], f["message"], f.get("point"), f.get("group")) for f in record["failures"]], list(record["left_out"]), common,
-        [line / 1e9 for line in plan.lines], plan.line_overhead, plan.exact, len(results), sum(r["instructions"] for r in results),
+        [line / 1e9 for line in plan.lines], plan.line_overhead, not plan.samples, len(results), sum(r["instructions"] for r in results),
         str(record["target"]), str(target["spec"]), str(target["label"]),
     )  # fmt: skip
 
@@ -74,7 +74,7 @@ def _point(
         params=dict(own[0]["params"]) if len(own) == 1 else {}, frame=entry["frame"], frame_bytes=frame_bytes(entry["frame"]),
         model=cell["model"], organisation=cell["organisation"], step=cell["step"], unit_sets=cell["unit_sets"], cores=cell["cores"],
         contexts=cell["contexts"], clock_mhz=cell["clock_mhz"], variant=cell["variant"], settings=dict(cell["settings"]), sweeps=list(cell["sweeps"]),
-        labels=list(models[cell["model"]]["labels"]), sampled=not plan.exact, composed=len(cells) > 1,
+        labels=list(models[cell["model"]]["labels"]), sampled=plan.samples, composed=len(cells) > 1,
     )  # fmt: skip
     reached = [found.get(name) for name in entry["configurations"]]
     failures = [outcome["failure"] for outcome in reached if outcome is not None and outcome["failure"]]

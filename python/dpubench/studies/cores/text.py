@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dpubench.results.digits import significant
+from dpubench.results.digits import percent, significant
 from dpubench.results.text import count, failure_line, section, table, warning_lines
 from dpubench.studies.cores import wording
 from dpubench.studies.cores.model import Claim, PointSummary, RunSummary
@@ -26,7 +26,10 @@ def _shown(run: RunSummary) -> list[str]:
     if run.points:
         lines += ["", points_table(run), "", *_notes(run)]
     if run.claims:
-        lines += ["", "Claims of Crowley et al. 1999", *(line for claim in run.claims for line in claim_lines(claim))]
+        own = "; ".join(
+            label for label in (run.points[0].labels if run.points else []) if label not in run.labels
+        )  # claims are judged on the first model
+        lines += ["", f"Claims of Crowley et al. 1999{f' ({own})' if own else ''}", *(line for claim in run.claims for line in claim_lines(claim))]
     compared = [(model.name, *entry) for model in run.models for entry in model.comparisons]
     fits = [f"{name}: {what}: {value} published, {ours} modelled, {error}" for name, what, value, _, ours, error in compared if ours]
     return [
@@ -53,8 +56,20 @@ def counts(run: RunSummary) -> str:
 
 def points_table(run: RunSummary) -> str:
     """A line a point."""
-    header = ["kernel", "frame", "model", "organisation", "MHz", "variant", "messages/s", "Gb/s", "IPC", *map(wording.line_text, run.lines_gbps)]
-    flush = [False, False, False, False, True, False, True, True, True, *(True for _ in run.lines_gbps), False]
+    header = [
+        "kernel",
+        "frame",
+        "model",
+        "organisation",
+        "MHz",
+        "variant",
+        "messages/s",
+        "Gb/s",
+        "IPC",
+        *map(wording.line_text, run.lines_gbps),
+        "unknown",
+    ]
+    flush = [False, False, False, False, True, False, True, True, True, *(True for _ in run.lines_gbps), True, False]
     return table([*header, "remarks"], [_row(point, run) for point in run.points], flush)
 
 
@@ -63,12 +78,13 @@ def _row(point: PointSummary, run: RunSummary) -> tuple[str, ...]:
     head = (point.kernel, wording.frame_text(point), point.model, organisation, f"{point.clock_mhz:g}", point.variant)
     labels = [label for label in point.labels if label not in run.labels]
     if point.messages_per_s is None or point.line_gbps is None:
-        return (*head, "-", "-", "-", *("-" for _ in run.lines_gbps), "; ".join([point.failure or "not simulated", *labels]))
+        return (*head, "-", "-", "-", *("-" for _ in run.lines_gbps), "-", "; ".join([point.failure or "not simulated", *labels]))
     lines = [wording.cores_text(line.cores) + {"yes": "", "no": "", "undecided": "?"}[line.sustains] for line in point.lines]
     remarks = [*(["composed of its sizes"] if point.composed else []), *(["interval wider than asked"] if not point.converged else []), *labels]
     return (
         *head, wording.interval_text(point.messages_per_s), wording.interval_text(point.line_gbps, 3),
-        "-" if point.ipc is None else significant(point.ipc, 3), *lines, "; ".join(remarks),
+        "-" if point.ipc is None else significant(point.ipc, 3), *lines,
+        "-" if point.unknown_share is None else percent(point.unknown_share), "; ".join(remarks),
     )  # fmt: skip
 
 
@@ -77,6 +93,7 @@ def _notes(run: RunSummary) -> list[str]:
     notes = [
         "messages/s and Gb/s: of the whole chip; Gb/s is the line that so many messages fill.",
         "Columns of lines: how many such processors (of organisations that are cores: cores of one chip) sustain the line.",
+        "unknown: instructions, of those simulated, that the model does not know; above 0.1 % it refuses the trace.",
         "*: more than were simulated together, extrapolated from the most that were. ?: the interval of this point holds the line's rate.",
     ]
     if not run.exact:
@@ -87,7 +104,7 @@ def _notes(run: RunSummary) -> list[str]:
 def claim_lines(claim: Claim) -> list[str]:
     """A claim, what came out, and what decides it."""
     lines = [f"  {claim.verdict.upper()}: {claim.text}", f"    here: {claim.measured}", f"    criterion: {claim.criterion}"]
-    lines += [f"    {claim.waits}"] if claim.waits else []
+    lines += [f"    {words}" for words in (claim.waits, claim.note) if words]
     lines += [f"    decided by {s.what}: {s.verdict} ({s.measured})" for s in claim.deciding]
     if (same := [s for s in claim.sensitivities if s.verdict == claim.verdict]) and claim.verdict != "not run":
         lines.append(f"    the same verdict with: {'; '.join(s.what for s in same)}")

@@ -25,7 +25,7 @@ from dpubench.cores import space
 from dpubench.cores.characteristics import CHARACTERISTICS, COSTS, Counts, mixed
 from dpubench.cores.space import Floats, Scale
 from dpubench.results.model import Interval
-from dpubench.studies.coverage.model import Component, Composition, Counted, Covered, LeftOut, Outside, PointSummary, Space
+from dpubench.studies.coverage.model import Component, Composition, Counted, Covered, Hull, LeftOut, Outside, PointSummary, Space
 
 #: Phases of a whole program that a figure shows at most, spread evenly over it.
 SHOWN_PHASES: Final = 300
@@ -63,6 +63,7 @@ def analysed(points: Sequence[PointSummary], counted: Mapping[str, Counted], see
     return Space(
         {point.id: point.name for point in [*operators, *wholes]},
         len({point.operators[0] for point in operators}),
+        Hull(len(hull), vectors.dimensions, space.rank(hull), space.own_inside(hull)),
         vectors.kept, vectors.dropped, [name for name, constant in zip(vectors.kept, vectors.scale.constant, strict=True) if constant],
         dict(zip(vectors.kept, vectors.scale.mean.tolist(), strict=True)), dict(zip(vectors.kept, vectors.scale.deviation.tolist(), strict=True)),
         [
@@ -93,6 +94,11 @@ class _Vectors:
         self.points: Floats = np.array([counted[point.id].counts.characteristics() for point in there])[:, self._columns]
         self.scale: Scale = space.scale_of(self.points)
         self._cost_scale = space.scale_of(np.array([counted[point.id].counts.costs() for point in there])[:, self._cost_columns])
+
+    @property
+    def dimensions(self) -> int:
+        """Counts per instruction that are not the same of every point."""
+        return int((~self._cost_scale.constant).sum())
 
     def characteristics(self, counts: Sequence[Counts]) -> Floats:
         """Standardised, shape (counts, characteristics)."""

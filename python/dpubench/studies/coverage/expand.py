@@ -14,6 +14,7 @@ from dpubench.cores.whole import Application, Workload
 from dpubench.errors import PlanError, Problem, nearest
 from dpubench.inputs import Resolved
 from dpubench.plans.load import Where
+from dpubench.plans.quantities import format_bytes
 from dpubench.studies.coverage.plan import LOCAL, NONE, REFERENCE, ApplicationPlan, Plan, WorkloadPlan
 from dpubench.studies.modelled.carry import marked
 from dpubench.studies.modelled.models import digest, load_models
@@ -311,6 +312,10 @@ def _applications(plan: Plan, part: ApplicationPlan, entry: Entry, resolved: Res
     limit = 0 if asked == ALL or (plan.exact and part.limit is None) else int(asked)
     if fed is not None and (more := len(resolved.inputs[fed].files) - len(files)):
         expansion.left_out.append(f"application/{part.name}: {more} more files of input {fed}: raise inputs_each")
+    if limit and (longer := [file for file in files if file is not None and _size(file) > limit]):
+        which = f"{len(longer)} of its {len(files)} inputs" if len(files) > 1 else "its input"
+        names, remedy = ", ".join(dict.fromkeys(f.name for f in longer)), "raise its limit" if part.limit else "--exact, or a larger limit"
+        expansion.left_out.append(f"application/{part.name}: what lies beyond the first {format_bytes(limit)} of {which} ({names}): {remedy}")
     for number, file in enumerate(files):
         own = [*([(str(fed), file)] if file is not None else []), *around]
         what = Application(part.name, tuple(own), tuple(sorted(part.params.items())), limit)
@@ -319,6 +324,14 @@ def _applications(plan: Plan, part: ApplicationPlan, entry: Entry, resolved: Res
         taken = any(other is not None and other.name == name for other in files[:number])
         shown = f"{name}#{number + 1}" if taken else name
         yield from _cells(expansion, "application", part.name, shown, tuple(entry["operators"]), part.params, None, what)
+
+
+def _size(file: Path) -> int:
+    """In bytes; 0 of what cannot be looked at: its trace says why."""
+    try:
+        return file.stat().st_size
+    except OSError:
+        return 0
 
 
 def _workloads(plan: Plan, part: WorkloadPlan, entry: Entry, resolved: Resolved, expansion: Expansion) -> Iterator[Cell]:

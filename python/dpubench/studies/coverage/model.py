@@ -13,6 +13,8 @@ from dpubench.cores.models import LABEL
 from dpubench.results.model import Failure, Interval, Warning_
 from dpubench.studies.modelled.models import ModelInfo
 
+#: A hull of whose own points fewer than this share are mixtures of the others holds hardly anything but its corners.
+FEW_INSIDE = 0.1
 #: Where characteristics come from.
 MODELLED = "modelled"
 MEASURED = "measured"
@@ -115,12 +117,28 @@ class Component:
     loadings: dict[str, float]  #: characteristic -> entry of the unit vector
 
 
+@dataclass(frozen=True, slots=True)
+class Hull:
+    """How much the operators' hull can hold."""
+
+    points: int  #: operators, each with every engine and size of the run
+    dimensions: int  #: of the space of counts per instruction, without those that are the same everywhere
+    rank: int  #: dimensions that its points span
+    own_inside: int  #: of its points: those that are mixtures of the others
+
+    @property
+    def thin(self) -> bool:
+        """Whether it has so few points that what is outside says little: it is flat, or hardly one more operator would be inside either."""
+        return self.rank < self.dimensions or self.own_inside < FEW_INSIDE * self.points
+
+
 @dataclass(slots=True)
 class Space:
     """The analysis of a run's points."""
 
     names: dict[str, str]  #: id of a point that is in it -> name
     operators: int  #: that the hull is made of; their points may be more
+    hull: Hull
     characteristics: list[str]  #: that it is of: those that every point has
     dropped: list[str]  #: not counted of some point
     constant: list[str]  #: the same of every point

@@ -12,9 +12,9 @@ from dpubench.errors import UserError
 from dpubench.plans.load import read_plan
 from dpubench.results.model import Failure, Interval, Warning_
 from dpubench.results.store import RUN_SET, RunDirectory
-from dpubench.studies.coverage import measure
+from dpubench.studies.coverage import measure, wording
 from dpubench.studies.coverage.analysis import analysed
-from dpubench.studies.coverage.model import MEASURED, MODELLED, Counted, InputSummary, PointSummary, RunSummary
+from dpubench.studies.coverage.model import MEASURED, MODELLED, Counted, InputSummary, PointSummary, RunSummary, Space
 from dpubench.studies.coverage.plan import Plan
 from dpubench.studies.modelled import outcomes, rates
 from dpubench.studies.modelled.models import info_of
@@ -52,18 +52,34 @@ def _summary(record: Row, plan: Plan, path: Path) -> RunSummary:
     common = [label for label in (points[0].labels if points else []) if all(label in p.labels for p in points)]
     if not common and target["label"]:
         common = [str(target["label"])]
+    space = analysed(points, counted, plan.seed)
     results = [outcome["result"] for outcome in found.values() if outcome["result"] is not None]
     return RunSummary(
         str(record["name"]), str(path), str(record["study"]), str(record["plan"]), plan.summary, str(record["status"]), str(record["started"]),
         str(record["finished"]), str(record["command"]), str(record["version"]), float(record["precision_target"]), dict(record["machine"]),
         dict(record["build"]), dict(record["inputs"]), [info_of(name, entry) for name, entry in record["models"].items()], points,
-        analysed(points, counted, plan.seed),
-        [Warning_(w["code"], w["message"], w.get("point"), w.get("group")) for w in record["warnings"]],
-        [Failure(f["phase"], f["message"], f.get("point"), f.get("group")) for f in record["failures"]], list(record["left_out"]),
+        space,
+        [*(Warning_(w["code"], w["message"], w.get("point"), w.get("group")) for w in record["warnings"]), *_thin(space)],
+        [Failure(f["phase"], f["message"], f.get("point"), f.get("group")) for f in record["failures"]], [*record["left_out"], *_cut(points, plan)],
         common, plan.exact, plan.phase, 0 if plan.exact or plan.phases == ALL else int(plan.phases),
         len(results), sum(r["instructions"] for r in results), str(record["target"]),
         str(target["spec"]), str(target["label"]),
     )  # fmt: skip
+
+
+def _thin(space: Space | None) -> list[Warning_]:
+    """The warning that belongs to shares of a hull of few points, where there are any."""
+    return [Warning_("thin-hull", wording.hull_text(space.hull))] if space is not None and space.covered and space.hull.thin else []
+
+
+def _cut(points: Sequence[PointSummary], plan: Plan) -> list[str]:
+    """Whole programs that did more than the plan's phases hold, in words: what came after was not simulated."""
+    if plan.exact or plan.phases == ALL:
+        return []
+    most = plan.phase * int(plan.phases)
+    cut = {point.id: sum(i.instructions >= most for i in point.inputs) for point in points}
+    told = [f"{point.id} ({cut[point.id]} of {len(point.inputs)} inputs)" for point in points if cut[point.id]]
+    return [f"what comes after the first {most:,} instructions of {', '.join(told)}: --exact, or more phases"] if told else []
 
 
 def _point(name: str, cells: Sequence[Row], found: Mapping[str, Row], models: Mapping[str, Row], plan: Plan) -> tuple[PointSummary, Counted | None]:
@@ -101,7 +117,7 @@ def _point(name: str, cells: Sequence[Row], found: Mapping[str, Row], models: Ma
     point.instructions, point.unknown_share = int(counts.instructions), None if math.isnan(unknown) else unknown / counts.instructions
     values = zip(CHARACTERISTICS, counts.characteristics(), strict=True)
     point.characteristics = {key: value if math.isfinite(value) else None for key, value in values}
-    point.sampled = first["kind"] == "operator" and model is not None and not plan.exact
+    point.sampled = first["kind"] == "operator" and model is not None and plan.samples
     ipc = point.characteristics["ipc"]
     if ipc is not None:
         outcome = found.get(first["id"])

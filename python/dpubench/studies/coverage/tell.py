@@ -20,6 +20,8 @@ def summary(run: RunSummary, record: dict[str, Any], path: Path, report: Path | 
     labels = "; ".join([*run.labels, *labels_of_some(run.points)]) or run.label
     head = [f"{path.name}: {text.counts(run)}", f"{labels}; {count(len(record['failures']), 'failure')}"]
     head += wording.answer(run)
+    if run.space is not None and run.space.covered and run.space.hull.thin:
+        head.append(f"warning: {wording.hull_text(run.space.hull)}: a small share says little; read the distances")
     head += failure_lines(record["failures"][:2], FAILURE_LINES, path)
     tail = tail_lines(path, report, len(run.left_out))
     room = max(SUMMARY_LINES - len(head) - len(tail) - 1, 3)

@@ -31,6 +31,7 @@ def _shown(run: RunSummary) -> list[str]:
         f"all figures: {'; '.join(run.labels)}",
         "",
         *wording.answer(run),
+        *([f"warning: {thin}"] if run.space is not None and run.space.covered and (thin := wording.thin_text(run.space)) else []),
     ]
     if run.points:
         lines += ["", points_table(run), "", *_notes(run)]
@@ -59,8 +60,15 @@ def how_text(run: RunSummary) -> str:
         return "two runs each, of which the second has twice the messages: the difference"
     if run.exact:
         return "whole traces"
-    phases = f"the first {run.phases} phases of each input" if run.phases else "all of their phases"
-    return f"operators sampled, of whole programs {phases}"
+    kinds = {p.kind == "operator" for p in run.points if p.there}
+    told = []
+    if True in kinds:
+        told.append("operators sampled" if any(p.sampled for p in run.points) else "operators by all messages of their traces")
+    if False in kinds:
+        most = run.phases * run.phase_instructions
+        cut = run.phases and any(i.instructions >= most for p in run.points for i in p.inputs)
+        told.append(f"of whole programs the first {run.phases} phases of each input" if cut else "whole programs in all their phases")
+    return ", ".join(told) or "nothing"
 
 
 def points_table(run: RunSummary) -> str:
@@ -105,6 +113,7 @@ def _space(run: RunSummary, space: Space) -> list[str]:
     if rows:
         header = ["", "phases inside", "share", "within 1", "median off", "most off", "outside by"]
         lines += ["", f"Phases of {run.phase_instructions:,} instructions inside the operators' hull; off in standard deviations"]
+        lines.append(wording.hull_text(space.hull))
         lines += [table(header, rows, [False, True, True, True, True, True, False])]
     if space.left_out:
         for what, changes in (

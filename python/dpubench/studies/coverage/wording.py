@@ -10,7 +10,7 @@ from dpubench.cores.characteristics import CHARACTERISTICS, COST_WORDS
 from dpubench.results.digits import percent, significant
 from dpubench.results.model import Interval
 from dpubench.results.text import count
-from dpubench.studies.coverage.model import Covered, Outside, PointSummary, RunSummary
+from dpubench.studies.coverage.model import Covered, Hull, Outside, PointSummary, RunSummary, Space
 
 KINDS: Final[Mapping[str, str]] = {"operator": "operators", "application": "applications", "workload": "workloads"}
 #: What a miss ratio is of.
@@ -62,6 +62,23 @@ def reason_text(covered: Covered) -> str:
     """Which characteristics take how many of the phases outside."""
     missed = covered.phases - covered.inside
     return ", ".join(f"{outside_text(o)} ({100 * o.phases / missed:.0f} %)" for o in covered.outside[:3])
+
+
+def hull_text(hull: Hull) -> str:
+    """How many points the hull has, and how much that holds."""
+    flat = f", of which its points span {hull.rank}" if hull.rank < hull.dimensions else ""
+    own = f"{hull.own_inside} of them {'is a mixture' if hull.own_inside == 1 else 'are mixtures'} of the others"
+    return f"the hull has {count(hull.points, 'point')} in {count(hull.dimensions, 'dimension')}{flat}; {own}"
+
+
+def thin_text(space: Space) -> str:
+    """What a share means of a hull of few points; empty of one that has enough."""
+    if not space.hull.thin:
+        return ""
+    return (
+        f"{hull_text(space.hull)}: so few points that another operator would be outside too. A small share says little of what operators cover; "
+        "read the distances, and take more engines and sizes (--engine all, --size 64B,512B,1518B, --plan full)"
+    )
 
 
 def answer(run: RunSummary) -> list[str]:

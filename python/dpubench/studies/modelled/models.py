@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from dpubench.cores import models
+from dpubench.cores.comparison import Comparison
 from dpubench.cores.models import Model
 from dpubench.errors import Problem, UserError, nearest
 from dpubench.plans.load import Where
@@ -83,9 +84,18 @@ def described(model: Model) -> dict[str, Any]:
         "sources": [[s.path, str(s.value), ", ".join(filter(None, (s.reference, s.at)))] for s in model.sources if not s.assumed],
         "assumed": [[s.path, str(s.value), s.assumed] for s in model.assumed],
         "comparisons": [
-            [c.what, f"{'at most ' if c.at_most else ''}{c.value:g} {c.unit}", f"{c.source}, {c.at}; {c.machine}", "", ""] for c in model.comparisons
+            [c.what, f"{'at most ' if c.at_most else ''}{c.value:g} {c.unit}", f"{c.source}, {c.at}; {c.machine}{_ours(c)}", "", ""]
+            for c in model.comparisons
         ],
     }  # fmt: skip
+
+
+def _ours(of: Comparison) -> str:
+    """What gives our figure: it need not be what other figures of a run are of."""
+    if of.kernel is None:
+        return ""
+    warm = f", after {of.warm_up_messages:,} that are not counted" if of.warm_up_messages else ""
+    return f"; ours: {of.kernel.label}, {of.kernel.messages:,} messages one by one{warm}"
 
 
 def info_of(name: str, entry: Mapping[str, Any]) -> ModelInfo:

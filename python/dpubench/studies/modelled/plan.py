@@ -135,6 +135,11 @@ class SimulatedPlan(StudyPlan):
     processes: Processes = ALL
     dask: Annotated[str, AfterValidator(_scheduler)] = ""  #: address of a Dask scheduler; empty: processes of this machine
 
+    @property
+    def samples(self) -> bool:
+        """Whether some of a kernel's messages are not simulated in time. Those that warm up are: all of a trace is no sample."""
+        return not self.exact and (self.sample.share < 1 or self.sample.measured < self.sample.every)
+
 
 def check_kernel(kernel: KernelPlan, catalog: Mapping[str, Mapping[str, Any]], where: Where, *at: str | int) -> Iterator[Problem]:
     """What only the catalog shows of the kernel that stands at ``at`` in the plan."""

@@ -128,7 +128,7 @@ def _counts(run: RunSummary) -> list[CountRow]:
             variant = "" if point.variant == BASE else point.variant
             key = (sweep.name, point.model, variant, case_of(point))
             organisation = wording.ORGANISATIONS[point.organisation]
-            row = rows.setdefault(key, CountRow(sweep.title, organisation, point.model, variant, key[3], 0, list(none), list(none), 0))
+            row = rows.setdefault(key, CountRow(sweep.title, organisation, point.model, variant, key[3], 0, list(none), list(none), 0, point.labels))
             row.of += 1
             row.failed += point.messages_per_s is None
             for i, line in enumerate(point.lines):

@@ -45,6 +45,7 @@ class CountRow:
     sustained: list[int]  #: one a line
     undecided: list[int]
     failed: int
+    labels: list[str]  #: of its model's figures
 
 
 @dataclass(slots=True)

@@ -40,21 +40,24 @@
     const ends = f.series.map((s, i) => ({ i, name: s.name, last: (s.points.length ? s.points : s.apart).at(-1) })).filter((e) => e.last).map((e) => ({ ...e, at: fraction(e.last[1]) * room })).sort((a, b) => a.at - b.at);
     apart(ends, small + 3, room);
     for (const e of ends) annotations.push({ xref: "paper", yref: "paper", x: 1, xshift: 7, y: e.at / room, xanchor: "left", yanchor: "middle", showarrow: false, text: plain(e.name.length > longest ? `${e.name.slice(0, longest - 1)}…` : e.name), font: { size: small, color: look(th, e.i).color } });
+    // Lines across have their names left of everything that is drawn, where no curve is.
+    const aside = near.length ? Math.max(...near.map(([words]) => words.length)) * (small - 1) * 0.6 + 16 : 0;
     let named = -Infinity;
     for (const [words, value] of [...near].sort((a, b) => a[1] - b[1])) {
       shapes.push({ type: "line", xref: "paper", x0: 0, x1: 1, y0: value, y1: value, line: { color: th.soft, width: 1, dash: "dot" }, layer: "below" });
       if (fraction(value) * room - named < small + 1) continue; // its name would cover that of the line below
       named = fraction(value) * room;
-      annotations.push({ xref: "paper", x: 0, xshift: 4, y: f.logY ? Math.log10(value) : value, yshift: 7, xanchor: "left", showarrow: false, text: plain(words), font: { size: small - 1, color: th.soft } });
+      annotations.push({ xref: "paper", x: 0, xshift: 4, y: f.logY ? Math.log10(value) : value, yshift: 7, xanchor: "left", showarrow: false, text: plain(words), bgcolor: th.paper, borderpad: 1, font: { size: small - 1, color: th.soft } });
     }
     const xs = all.map((p) => p[0]), [x0, x1] = [Math.min(...xs), Math.max(...xs)], joined = f.series.flatMap((s) => s.points.map((p) => p[0]));
     const distinct = [...new Set(joined.length ? joined : xs)].sort((a, b) => a - b);
     const xt = f.logX && distinct.length > 9 ? ticks(x0, x1) : distinct.length > 12 ? undefined : distinct;
-    const pad = f.logX ? 0.06 * (Math.log10(x1 / x0) || 1) : 0.06 * (x1 - x0 || 1), yt = f.logY ? ticks(low, high) : undefined;
+    const pad = f.logX ? 0.06 * (Math.log10(x1 / x0) || 1) : 0.06 * (x1 - x0 || 1), extent = (f.logX ? Math.log10(x1 / x0) : x1 - x0) + pad, across = width - margin.l - margin.r;
+    const before = Math.max(pad, (extent * aside) / Math.max(across - aside, 0.4 * across)), yt = f.logY ? ticks(low, high) : undefined;
     if (paper) modelled.around(annotations, margin, th, f.title, [f.sweep, ...f.labels], [f.note, f.series.some((s) => s.points.some((p) => p[2] !== null)) ? "95 % intervals over sampled messages." : "", simulated]);
     return {
       ...layout, width, height, margin, annotations, shapes,
-      xaxis: { ...axis, type: f.logX ? "log" : "linear", range: f.logX ? [Math.log10(x0) - pad, Math.log10(x1) + pad] : [x0 - pad, x1 + pad], ...(xt ? { tickvals: xt, ticktext: xt.map((v) => (v < 1e4 ? String(+v.toPrecision(4)) : tickText(v))) } : {}), tickangle: 0, title: { text: plain(f.x), standoff: 6 } },
+      xaxis: { ...axis, type: f.logX ? "log" : "linear", range: f.logX ? [Math.log10(x0) - before, Math.log10(x1) + pad] : [x0 - before, x1 + pad], ...(xt ? { tickvals: xt, ticktext: xt.map((v) => (v < 1e4 ? String(+v.toPrecision(4)) : tickText(v))) } : {}), tickangle: 0, title: { text: plain(f.x), standoff: 6 } },
       yaxis: { ...axis, type: f.logY ? "log" : "linear", range: f.logY ? [Math.log10(low), Math.log10(high)] : [low, high], ...(yt ? { tickvals: yt, ticktext: yt.map(tickText) } : { nticks: 7 }), showline: false, title: { text: plain(f.y), standoff: 4 } },
     };
   }

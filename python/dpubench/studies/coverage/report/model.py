@@ -76,10 +76,11 @@ def _part(run: RunSummary, info: RunInfo) -> RunPart:
         len(run.points), run.simulations, run.instructions / 1e6, how_text(run), len(run.failures), len(run.warnings),
         max((p.unknown_share or 0.0 for p in there), default=0.0),
     )  # fmt: skip
+    hull = (wording.hull_text(run.space.hull), wording.thin_text(run.space)) if run.space is not None and run.space.covered else ("", "")
     return RunPart(
         info, run.labels, list(dict.fromkeys(p.origin for p in run.points)), wording.answer(run), [(name, WORDS[name]) for name in CHARACTERISTICS],
         _largest(there), [CoveredRow(p, covered.get(p.id)) for p in run.points if p.kind != "operator"], composed,
-        run.space, run.phase_instructions, run.models, run.points, trust,
+        run.space, *hull, run.phase_instructions, run.models, run.points, trust,
     )  # fmt: skip
 
 

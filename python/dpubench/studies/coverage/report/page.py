@@ -53,6 +53,8 @@ class RunPart:
     covered: list[CoveredRow]
     composed: list[ComposedRow]
     space: Space | None
+    hull: str  #: how many points the hull has, and how much that holds; empty without a whole program
+    thin: str  #: what that means where they are few; else empty
     phase_instructions: int
     models: list[ModelInfo]
     points: list[PointSummary]
