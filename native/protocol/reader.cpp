@@ -1,6 +1,8 @@
 #include "protocol/reader.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 
 namespace dpubench::protocol {
 
@@ -141,6 +143,12 @@ json parse_json(std::string_view text, const char* what, std::size_t most_bytes)
   } catch (const json::exception& fault) {
     throw Error(std::string(what) + " is no JSON: " + fault.what());
   }
+}
+
+std::string Reader::bound(double value) {
+  constexpr double kMostExact = 9007199254740992.0;  // 2^53: below it whole numbers are exact
+  const bool is_whole = value == std::floor(value) && std::abs(value) < kMostExact;
+  return is_whole ? std::to_string(static_cast<std::int64_t>(value)) : json(value).dump();
 }
 
 }  // namespace dpubench::protocol

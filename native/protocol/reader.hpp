@@ -81,11 +81,14 @@ class Reader {
     const double value = fits ? it->get<double>() : 0;
     if (!fits || value < least || value > most) {
       fault(where + "/" + key, "must be a " + std::string(std::is_floating_point_v<T> ? "number" : "whole number") + " from " +
-                                   nlohmann::json(least).dump() + " to " + nlohmann::json(most).dump());
+                                   bound(least) + " to " + bound(most));
     } else {
       into = it->get<T>();
     }
   }
+
+  /// A bound of a range as people write it.
+  [[nodiscard]] static std::string bound(double value);
 
   void boolean(const nlohmann::json& parent, const std::string& where, const char* key, bool& into) {
     const auto it = parent.find(key);

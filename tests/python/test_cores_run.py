@@ -258,7 +258,7 @@ def test_an_impossible_processor_is_refused_before_anything_is_traced(
 def test_a_sweep_that_makes_an_impossible_processor_is_at_fault_itself(traced: dict[str, str], tmp_path: Path) -> None:
     wide = with_variant("organisation/policy: strict").replace("steps: [1, 2, 3]", "steps: [1, 20]")
     assert refused(tmp_path, wide, dry_run=True) == [
-        "p.yaml:13: sweeps.0.steps: organisation/contexts: must be a whole number from 1.0 to 16.0 (alpha21264-1999, smt 20 at 100 MHz)"
+        "p.yaml:13: sweeps.0.steps: organisation/contexts: must be a whole number from 1 to 16 (alpha21264-1999, smt 20 at 100 MHz)"
     ]
     (slow,) = refused(tmp_path, SMALL.replace("steps: [1, 4], clocks: [100MHz]", "steps: [1, 4], clocks: [30GHz]"), dry_run=True)
     assert slow.startswith("p.yaml:13: sweeps.1.clocks: clock/mhz: ") and slow.endswith("(alpha21264-1999, superscalar 1 at 30000 MHz, and 1 more)")
