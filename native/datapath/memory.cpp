@@ -51,8 +51,8 @@ rte_mempool* make_filled(const std::string& name, std::uint32_t packets, std::ui
       rte_mempool_create_empty(name.c_str(), packets, element, cache, sizeof(rte_pktmbuf_pool_private), SOCKET_ID_ANY, kDense);
   if (pool == nullptr) return nullptr;
   rte_pktmbuf_pool_private kind{};
-  kind.mbuf_data_room_size =
-      static_cast<std::uint16_t>(room);  // not what the page has: net_memif compares it with its own buffers
+  // Not what the page has: net_memif of DPDK later than 22.11 compares it with its own buffers.
+  kind.mbuf_data_room_size = static_cast<std::uint16_t>(room);
   const int failed = rte_mempool_set_ops_byname(pool, rte_mbuf_best_mempool_ops(), nullptr);
   if (failed == 0) rte_pktmbuf_pool_init(pool, &kind);
   const int populated = failed == 0 ? rte_mempool_populate_default(pool) : failed;

@@ -21,9 +21,8 @@ nlohmann::json describe_inputs(std::span<const InputKind> inputs);
 /// [{"operator": NAME, "params": {NAME: VALUE}}] @throws Error when it is none
 nlohmann::json check_combinations(const EngineCatalog& engines, const std::string& combinations);
 
-/// Whether files are what their kinds say, by the code that operators read them with: the `checked` event. @param files  JSON
-/// text of
-/// [{"kind": NAME, "file": PATH}] @throws Error when it is none
+/// Whether files are what their kinds say, by the code that operators read them with: the `checked` event.
+/// @param files  JSON text of [{"kind": NAME, "file": PATH}] @throws Error when it is none
 nlohmann::json check_inputs(const std::string& files);
 
 }  // namespace dpubench

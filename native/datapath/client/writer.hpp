@@ -16,7 +16,8 @@ namespace dpubench::datapath {
 /// Fills buffers with the packets of a trial. A buffer remembers the template that it holds, which is written where it is another
 /// one. With few templates buffers are kept sorted by what they hold, and only what differs from packet to packet is written.
 ///
-/// All come from one pool: drivers give a burst of one pool back at once, and net_memif has a shorter way for it.
+/// All come from one pool: drivers may give a burst of one pool back at once, and net_memif of DPDK later than 22.11 sends it
+/// faster.
 class Writer {
  public:
   static constexpr std::size_t kMostSorted = 24;

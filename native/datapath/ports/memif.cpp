@@ -85,7 +85,8 @@ class Memif final : public PortKind {
               "no"},
              {"secret",
               "what the other side must say too; by default the number of queues and the size of buffers, since sides that "
-              "differ in it would mix up their rings and write past their buffers. Empty: none, for programs that have none",
+              "differ in it would mix up their rings and, with DPDK later than 22.11, write past their buffers. Empty: none, for "
+              "programs that have none",
               "link"}},
     };
     return info;
@@ -109,9 +110,9 @@ class Memif final : public PortKind {
       wait_for_server("memif", path);
     }
     const std::uint32_t log2_ring = static_cast<std::uint32_t>(std::countr_zero(ring));
-    // One buffer a frame: a chain of them costs a descriptor each. As large as a pool's: the driver has a shorter way to send
-    // where its own are not smaller, and one to receive where they are not larger (net_memif, DPDK 22.11: eth_memif_tx,
-    // eth_memif_rx).
+    // One buffer a frame: a chain of them costs a descriptor each. As large as a pool's: drivers later than that of
+    // DPDK 22.11, which has one way for all, send in a shorter way where their own are not smaller, and receive so where they are
+    // not larger (net_memif: eth_memif_tx, eth_memif_rx).
     const std::uint32_t buffer = frame_room(resources.max_frame);
     std::string arguments = std::string("role=") + (is_server ? "server" : "client") + ",id=0,socket=" + path +
                             ",socket-abstract=no,bsize=" + std::to_string(buffer) + ",rsize=" + std::to_string(log2_ring);

@@ -19,6 +19,8 @@ EXTENT: Final[Mapping[str, tuple[str, ...]]] = {
     "phase_instructions": ("phase",),
 }  # fmt: skip
 _UNKNOWN: Final = "is not a field"
+#: Kinds of inputs that operators read.
+_READ: Final = ("routes4", "routes6", "rules", "corpus", "capture")
 
 
 def faults_of(configurations: Sequence[Mapping[str, Any]]) -> list[list[Fault]]:
@@ -66,7 +68,3 @@ def check_inputs(files: Resolved) -> None:
     faults = catalog.check_inputs(LocalTarget(), str(programs.operators_program()), given) if given else []
     if wrong := [f"--input {kind}={file}: {fault}" for (kind, file), fault in zip(given, faults, strict=True) if fault]:
         raise UserError("\n".join(wrong))
-
-
-#: Kinds that operators read.
-_READ: Final = ("routes4", "routes6", "rules", "corpus", "capture")
