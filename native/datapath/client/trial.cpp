@@ -43,7 +43,7 @@ TrialRunner::TrialRunner(Port& port, const Traffic& traffic, Expectation* expect
       expectation_(expectation),
       burst_(job.burst),
       poisson_(DueCycle::poisson(inputs::Store({}, job.seed).random("traffic-poisson").next())),
-      writer_(traffic, port.info().shares_buffers),
+      writer_(traffic, port.info().shares_buffers, job.memory.mb),
       sender_(port, writer_, job.burst),
       receiver_(port, traffic, expectation, job.burst, job.verify_all, job.receive) {}
 

@@ -13,8 +13,11 @@
 namespace dpubench::datapath {
 namespace {
 
-/// Buffers that a port may hold on to.
+/// Buffers that a port may hold on to: of the only pool, and of each of several.
 constexpr std::uint32_t kPoolPackets = 4096;
+constexpr std::uint32_t kSmallPoolPackets = 1536;
+/// Bytes of a buffer besides the frame: its header, the room before the frame, and what rounding adds.
+constexpr std::uint32_t kOverhead = 1536;
 
 int held_field() {
   static const rte_mbuf_dynfield field = {"dpubench_template", sizeof(std::uint32_t), alignof(std::uint32_t), 0};
@@ -30,29 +33,51 @@ void describe(const Shape& shape, rte_mbuf* packet) noexcept {
   packet->data_len = shape.length;
 }
 
+/// Each buffer of a pool holds the template from now on.
+void prepare(rte_mempool* pool, const Shape& shape) {
+  rte_mempool_obj_iter(
+      pool,
+      [](rte_mempool* /*pool*/, void* of, void* object, unsigned /*index*/) {
+        auto* const packet = static_cast<rte_mbuf*>(object);
+        const Shape& held = *static_cast<const Shape*>(of);
+        describe(held, packet);
+        std::memcpy(static_cast<std::byte*>(packet->buf_addr) + RTE_PKTMBUF_HEADROOM, held.bytes, held.length);
+      },
+      const_cast<Shape*>(&shape));
+}
+
 }  // namespace
 
-Writer::Writer(const Traffic& traffic, bool anew)
+Writer::Writer(const Traffic& traffic, bool anew, std::uint32_t memory_mb)
     : traffic_(traffic), changes_(traffic.changes()), anew_(anew), held_(held_field()), cursor_(traffic) {
   static std::atomic<unsigned> serial = 0;
   const std::size_t templates = traffic.templates.size();
-  is_sorted_ = !anew && templates <= kMostSorted;
-  if (is_sorted_) shelves_.resize(templates);
-  const auto packets = static_cast<std::uint32_t>(kPoolPackets + shelves_.size() * Shelf::kMost);
-  pool_ = make_pool("client" + std::to_string(serial++), packets, traffic.max_frame);
+  const std::size_t fitting =
+      (std::size_t{memory_mb} << 20) / 3 / (kSmallPoolPackets * std::size_t{traffic.max_frame + kOverhead});
+  is_prepared_ = !anew && templates <= std::min(kMostPools, fitting);
+  const std::size_t pools = is_prepared_ ? templates : 1;
+  for (std::size_t i = 0; i < pools; ++i) {
+    const std::uint32_t packets = pools == 1 ? kPoolPackets : kSmallPoolPackets;
+    pools_.push_back(make_pool("client" + std::to_string(serial++), packets, traffic.max_frame));
+    if (is_prepared_) prepare(pools_.back(), traffic.shapes[i]);
+  }
 }
 
 Writer::~Writer() {
-  for (Shelf& shelf : shelves_) rte_pktmbuf_free_bulk(shelf.packets.data(), shelf.count);
-  if (rte_mempool_full(pool_) == 1) rte_mempool_free(pool_);
+  for (rte_mempool* pool : pools_) {
+    if (rte_mempool_full(pool) == 1) rte_mempool_free(pool);
+  }
 }
 
 void Writer::begin(std::uint32_t trial) {
   trial_ = static_cast<std::uint16_t>(trial);
   number_ = 0;
   cursor_ = Cursor(traffic_);
-  rte_mempool_cache* const own = rte_mempool_default_cache(pool_, rte_lcore_id());
-  cache_ = own != nullptr ? own : &none_;
+  caches_.clear();
+  for (rte_mempool* pool : pools_) {
+    rte_mempool_cache* const own = rte_mempool_default_cache(pool, rte_lcore_id());
+    caches_.push_back(own != nullptr ? own : &none_);
+  }
 }
 
 void Writer::step_back(std::uint32_t n) noexcept {
@@ -60,75 +85,36 @@ void Writer::step_back(std::uint32_t n) noexcept {
   cursor_.seek(number_);
 }
 
-std::uint32_t& Writer::held(rte_mbuf* packet) const noexcept {
-  return *reinterpret_cast<std::uint32_t*>(reinterpret_cast<std::byte*>(packet) + held_);
-}
-
-void Writer::write(std::uint32_t index, rte_mbuf* packet) const noexcept {
-  const Shape& shape = traffic_.shapes[index];
-  describe(shape, packet);
-  std::memcpy(static_cast<std::byte*>(packet->buf_addr) + RTE_PKTMBUF_HEADROOM, shape.bytes, shape.length);
-  held(packet) = index + 1;
-}
-
 std::uint32_t Writer::draw(std::uint32_t n, rte_mbuf** packets) noexcept {
-  if (rte_mempool_get_bulk(pool_, reinterpret_cast<void**>(packets), n) == 0) return n;
+  if (rte_mempool_get_bulk(pools_[0], reinterpret_cast<void**>(packets), n) == 0) return n;
   std::uint32_t got = 0;
-  while (got < n && rte_mempool_get(pool_, reinterpret_cast<void**>(packets + got)) == 0) ++got;
+  while (got < n && rte_mempool_get(pools_[0], reinterpret_cast<void**>(packets + got)) == 0) ++got;
   return got;
 }
 
-/// Puts what came back to this thread onto the shelves, the last that came on top: it is the likeliest to lie in a cache.
-void Writer::sort() noexcept {
-  rte_mempool_cache* const cache = cache_;
-  std::uint32_t left = cache->len;
-  for (; left != 0; --left) {
-    auto* const packet = static_cast<rte_mbuf*>(cache->objs[left - 1]);
-    const std::uint32_t index = held(packet);
-    if (index == 0) break;
-    Shelf& shelf = shelves_[index - 1];
-    if (shelf.count == Shelf::kMost) break;
-    shelf.packets[shelf.count++] = packet;
-  }
-  cache->len = left;
-}
-
-std::uint32_t Writer::draw_sorted(std::uint32_t n, const PacketRef* refs, rte_mbuf** packets) noexcept {
-  if (shelves_.size() == 1) {
-    const std::uint32_t got = draw(n, packets);
-    for (std::uint32_t i = 0; i < got; ++i) {
-      if (held(packets[i]) != 1) [[unlikely]]
-        write(0, packets[i]);
-    }
-    return got;
-  }
-  sort();
-  Shelf* const shelves = shelves_.data();
+std::uint32_t Writer::draw_each(std::uint32_t n, const PacketRef* refs, rte_mbuf** packets) noexcept {
+  rte_mempool_cache* const* const caches = caches_.data();
   for (std::uint32_t i = 0; i < n; ++i) {
-    Shelf& shelf = shelves[refs[i].index];
-    if (shelf.count != 0) [[likely]] {
-      packets[i] = shelf.packets[--shelf.count];
-      continue;
+    rte_mempool_cache* const cache = caches[refs[i].index];
+    if (cache->len != 0) [[likely]] {
+      packets[i] = static_cast<rte_mbuf*>(cache->objs[--cache->len]);
+    } else if (rte_mempool_get(pools_[refs[i].index], reinterpret_cast<void**>(packets + i)) != 0) {
+      return i;
     }
-    if (rte_mempool_get(pool_, reinterpret_cast<void**>(packets + i)) != 0) {
-      const auto other = std::find_if(shelves_.begin(), shelves_.end(), [](const Shelf& any) { return any.count != 0; });
-      if (other == shelves_.end()) return i;
-      packets[i] = other->packets[--other->count];
-    }
-    if (held(packets[i]) != refs[i].index + 1) write(refs[i].index, packets[i]);
   }
   return n;
 }
 
-template <Patch kPatch, bool kSorted>
+template <Patch kPatch, bool kPrepared>
 std::uint32_t Writer::fill_as(std::uint32_t n, const std::uint64_t* due_ns, rte_mbuf** packets, std::uint16_t* bytes) noexcept {
   // Copies: what is written to packets might be these members, for all that the compiler knows.
   const Shape* const shapes = traffic_.shapes.data();
+  const std::size_t held_at = static_cast<std::size_t>(held_);
   const bool anew = anew_;
   const PacketRef* const refs = refs_.data();
   cursor_.next(n, due_ns, refs_.data());
   if constexpr (kPatch != Patch::kNone) fields_.compute(traffic_.space, n, refs);
-  const std::uint32_t got = kSorted ? draw_sorted(n, refs, packets) : draw(n, packets);
+  const std::uint32_t got = pools_.size() > 1 ? draw_each(n, refs, packets) : draw(n, packets);
   Trailer trailer{.trial = trial_, .number = number_};
   for (std::uint32_t i = 0; i < got; ++i) {
     rte_mbuf* const packet = packets[i];
@@ -136,12 +122,15 @@ std::uint32_t Writer::fill_as(std::uint32_t n, const std::uint64_t* due_ns, rte_
     const Shape& shape = shapes[index];
     const std::uint32_t length = shape.length;
     auto* const frame = static_cast<std::byte*>(packet->buf_addr) + RTE_PKTMBUF_HEADROOM;
-    if constexpr (kSorted) {
+    if constexpr (kPrepared) {
       packet->data_off = RTE_PKTMBUF_HEADROOM;  // drivers may move it to put a header of theirs before the frame
-    } else if (held(packet) != index + 1 || anew) {
-      write(index, packet);
     } else {
       describe(shape, packet);
+      auto* const held = reinterpret_cast<std::uint32_t*>(reinterpret_cast<std::byte*>(packet) + held_at);
+      if (*held != index + 1 || anew) {
+        std::memcpy(frame, shape.bytes, length);
+        *held = index + 1;
+      }
     }
     if constexpr (kPatch != Patch::kNone) {
       if constexpr (headers::is_version4(kPatch)) {
@@ -160,25 +149,25 @@ std::uint32_t Writer::fill_as(std::uint32_t n, const std::uint64_t* due_ns, rte_
   return got;
 }
 
-template <bool kSorted>
+template <bool kPrepared>
 std::uint32_t Writer::fill_with(std::uint32_t n, const std::uint64_t* due_ns, rte_mbuf** packets, std::uint16_t* bytes) noexcept {
   switch (changes_) {
     case Patch::kNone:
-      return fill_as<Patch::kNone, kSorted>(n, due_ns, packets, bytes);
+      return fill_as<Patch::kNone, kPrepared>(n, due_ns, packets, bytes);
     case Patch::kUdp4:
-      return fill_as<Patch::kUdp4, kSorted>(n, due_ns, packets, bytes);
+      return fill_as<Patch::kUdp4, kPrepared>(n, due_ns, packets, bytes);
     case Patch::kTcp4:
-      return fill_as<Patch::kTcp4, kSorted>(n, due_ns, packets, bytes);
+      return fill_as<Patch::kTcp4, kPrepared>(n, due_ns, packets, bytes);
     case Patch::kUdp6:
-      return fill_as<Patch::kUdp6, kSorted>(n, due_ns, packets, bytes);
+      return fill_as<Patch::kUdp6, kPrepared>(n, due_ns, packets, bytes);
     case Patch::kTcp6:
-      return fill_as<Patch::kTcp6, kSorted>(n, due_ns, packets, bytes);
+      return fill_as<Patch::kTcp6, kPrepared>(n, due_ns, packets, bytes);
   }
   return 0;
 }
 
 std::uint32_t Writer::fill(std::uint32_t n, const std::uint64_t* due_ns, rte_mbuf** packets, std::uint16_t* bytes) noexcept {
-  return is_sorted_ ? fill_with<true>(n, due_ns, packets, bytes) : fill_with<false>(n, due_ns, packets, bytes);
+  return is_prepared_ ? fill_with<true>(n, due_ns, packets, bytes) : fill_with<false>(n, due_ns, packets, bytes);
 }
 
 }  // namespace dpubench::datapath

@@ -13,21 +13,19 @@
 
 namespace dpubench::datapath {
 
-/// Fills buffers with the packets of a trial. A buffer remembers the template that it holds, which is written where it is another
-/// one. With few templates buffers are kept sorted by what they hold, and only what differs from packet to packet is written.
-///
-/// All come from one pool: drivers may give a burst of one pool back at once, and net_memif of DPDK later than 22.11 sends it
-/// faster.
+/// Fills buffers with the packets of a trial. With few templates each has a pool of its own, whose buffers hold it from the
+/// start, and only what differs from packet to packet is written. With more a buffer remembers the template that it holds, which
+/// is written where it is another one.
 class Writer {
  public:
-  static constexpr std::size_t kMostSorted = 24;
+  static constexpr std::size_t kMostPools = 24;
 
   /// @param anew  buffers may come back changed (ports that share them): everything is written each time
-  /// @throws Error when the pool does not fit the memory
-  Writer(const Traffic& traffic, bool anew);
+  /// @param memory_mb  of the process, of which the pools take a third at most @throws Error when they do not fit
+  Writer(const Traffic& traffic, bool anew, std::uint32_t memory_mb);
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
-  /// A pool of which a port still holds buffers stays.
+  /// Pools of which a port still holds buffers stay.
   ~Writer();
 
   /// Begins a trial, on the thread that fills.
@@ -39,35 +37,23 @@ class Writer {
   void step_back(std::uint32_t n) noexcept;
 
  private:
-  /// Buffers at hand that hold one template.
-  struct Shelf {
-    static constexpr std::uint32_t kMost = 64;
-    std::uint32_t count = 0;
-    std::array<rte_mbuf*, kMost> packets;
-  };
-
-  template <Patch kPatch, bool kSorted>
+  template <Patch kPatch, bool kPrepared>
   std::uint32_t fill_as(std::uint32_t n, const std::uint64_t* due_ns, rte_mbuf** packets, std::uint16_t* bytes) noexcept;
-  template <bool kSorted>
+  template <bool kPrepared>
   std::uint32_t fill_with(std::uint32_t n, const std::uint64_t* due_ns, rte_mbuf** packets, std::uint16_t* bytes) noexcept;
-  /// Buffers that hold anything, and such as hold the packets' templates. @return how many, up to the first that there is none
-  /// for
+  /// Buffers from the only pool, and from the templates' own. @return how many, up to the first that there is none for
   std::uint32_t draw(std::uint32_t n, rte_mbuf** packets) noexcept;
-  std::uint32_t draw_sorted(std::uint32_t n, const PacketRef* refs, rte_mbuf** packets) noexcept;
-  void sort() noexcept;
-  /// 1 + the template that a buffer holds; 0: none.
-  [[nodiscard]] std::uint32_t& held(rte_mbuf* packet) const noexcept;
-  void write(std::uint32_t index, rte_mbuf* packet) const noexcept;
+  std::uint32_t draw_each(std::uint32_t n, const PacketRef* refs, rte_mbuf** packets) noexcept;
 
   const Traffic& traffic_;
   Patch changes_;
   bool anew_;
-  bool is_sorted_ = false;
-  int held_ = -1;  ///< offset of the dynamic field that held() is
-  rte_mempool* pool_ = nullptr;
-  std::vector<Shelf> shelves_;         ///< by template
-  rte_mempool_cache* cache_ = &none_;  ///< of this thread: what drivers give back lies there
-  rte_mempool_cache none_{};           ///< of a thread without one: always empty
+  bool is_prepared_ = false;  ///< each template has a pool of its own, whose buffers hold it
+  int held_ = -1;             ///< offset of the dynamic field that holds 1 + the template
+  std::vector<rte_mempool*> pools_;
+  /// Of this thread, by pool: most buffers lie there, and are taken with fewer steps than rte_mempool_get() needs.
+  std::vector<rte_mempool_cache*> caches_;
+  rte_mempool_cache none_{};  ///< of a thread without one: always empty
   Cursor cursor_;
   std::array<PacketRef, kMaxPacketBurst> refs_;  ///< of the burst being filled
   headers::BurstFields fields_;                  ///<

@@ -111,8 +111,8 @@ class Memif final : public PortKind {
     }
     const std::uint32_t log2_ring = static_cast<std::uint32_t>(std::countr_zero(ring));
     // One buffer a frame: a chain of them costs a descriptor each. As large as a pool's: drivers later than that of
-    // DPDK 22.11, which has one way for all, send in a shorter way where their own are not smaller, and receive so where they are
-    // not larger (net_memif: eth_memif_tx, eth_memif_rx).
+    // DPDK 22.11, which has one way for all, receive in a shorter way where the link's buffers are not larger (net_memif:
+    // eth_memif_rx).
     const std::uint32_t buffer = frame_room(resources.max_frame);
     std::string arguments = std::string("role=") + (is_server ? "server" : "client") + ",id=0,socket=" + path +
                             ",socket-abstract=no,bsize=" + std::to_string(buffer) + ",rsize=" + std::to_string(log2_ring);

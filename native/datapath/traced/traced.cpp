@@ -124,12 +124,12 @@ class Core {
 /// The other end: sends bursts and judges what comes back.
 class Client {
  public:
-  Client(Port& port, const Traffic& traffic, Expectation* expectation, std::uint32_t burst)
+  Client(Port& port, const Traffic& traffic, Expectation* expectation, std::uint32_t burst, std::uint32_t memory_mb)
       : port_(port),
         traffic_(traffic),
         expectation_(expectation),
         burst_(burst),
-        writer_(traffic, true),
+        writer_(traffic, true, memory_mb),
         cursor_(traffic),
         sent_(traffic.max_frame) {
     writer_.begin(kTrial);
@@ -280,7 +280,7 @@ json run_traced(const WorkloadJob& job, const EngineCatalog& engines) {
   setting.ports = link.server;
   const std::unique_ptr<Pipeline> pipeline = workload.open(setting, store, engines);
   Core core(*link.server.front(), pipeline->open(0), server.burst);
-  Client client(*link.client, *traffic, expectation.get(), server.burst);
+  Client client(*link.client, *traffic, expectation.get(), server.burst, job.traffic.memory.mb);
   const measure::Clock& clock = measure::Clock::instance();
   const std::uint64_t bursts = (job.frames + server.burst - 1) / server.burst;
   for (std::uint64_t burst = 0; burst < bursts; ++burst) {
