@@ -1,14 +1,17 @@
-"""The fast check of window events agrees with the schema; every schema is a valid one; blame follows the order of the contract."""
+"""The fast check of window events agrees with the schema; every schema is a valid one; blame follows the order of the contract; last words."""
 
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
 from dpubench import schemas
+from dpubench.targets.local import LocalTarget
 from dpubench.workers.blame import Blame
 from dpubench.workers.checks import Rubbish, parse_event
+from dpubench.workers.process import Worker, WorkerFault
 from jsonschema import Draft202012Validator
 
 WINDOW: dict[str, Any] = {
@@ -68,3 +71,18 @@ def test_blame(events: list[dict[str, Any]], suspects: list[str]) -> None:
     for event in events:
         blame.see(event)
     assert blame.suspects() == suspects
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("(sleep 0.5; echo late >&2) >&- & exec >&-; exit 3", "; it said: late$"),  # later than its end, as from another machine
+        ("sleep 60 >&- & exec >&-; exit 3", "with status 3$"),  # what it left behind holds standard error open
+        ("echo here >&2; kill -9 $$", "killed by SIGKILL; it said: here$"),
+    ],
+)
+def test_what_a_program_said_last_is_waited_for_but_not_long(script: str, said: str) -> None:
+    began = time.monotonic()
+    with Worker(LocalTarget(), "/bin/sh", ["-c", script], silence_s=20.0, limit_s=60.0) as worker, pytest.raises(WorkerFault, match=said):
+        worker.next_event()
+    assert time.monotonic() - began < 20.0

@@ -24,6 +24,10 @@ MAX_EVENTS_WITHOUT_RESULT: Final = 20_000
 #: Events that are the result of some work.
 RESULTS: Final = ("window", "trial", "served", "checked", "result")
 STDERR_KEPT_BYTES: Final = 8192
+#: Statuses of a program that told of its failures by events.
+_GOOD_STATUSES: Final = (0, 1, 4)
+#: How long the rest of standard error is awaited when a program ended by itself: something that it started may hold it open.
+_LAST_WORDS_S: Final = 2.0
 _WRITE_BYTES: Final = 1 << 16
 
 
@@ -120,6 +124,7 @@ class Worker:
         self._partial = bytearray()
         self._events: deque[Event] = deque()
         self._stderr = bytearray()
+        self._errors_open = True
         self._ended = False
         self._fault: WorkerFault | None = None
         self._second, self._in_second = 0, 0
@@ -219,8 +224,21 @@ class Worker:
             return
         if not data:
             self._selector.unregister(fd)
+            self._errors_open = False
         self._stderr += data
         del self._stderr[:-STDERR_KEPT_BYTES]
+
+    def _rest_of_errors(self) -> None:
+        """Reads what it said to the end: behind a connection that comes another way than its status, and may come after it."""
+        with contextlib.suppress(KeyError):  # a program that ended reads nothing more
+            self._selector.unregister(self._stdin_fd)
+        deadline = time.monotonic() + _LAST_WORDS_S
+        while self._errors_open and (left := deadline - time.monotonic()) > 0:
+            for key, _ in self._selector.select(left):
+                if key.data == "stderr":
+                    self._read_errors(key.fd)
+                elif self._stop is not None:
+                    self._stop.check()
 
     def _take(self, data: bytes) -> None:
         if self._fault is not None or not data:
@@ -283,7 +301,9 @@ class Worker:
             if time.monotonic() > deadline:
                 self._process.kill()
                 raise WorkerFault("it closed its output and did not end", "hang")
-        with contextlib.suppress(OSError, KeyError):
+        if status not in _GOOD_STATUSES:
+            self._rest_of_errors()
+        with contextlib.suppress(OSError):  # nothing there now, or what an agent had to say at the end
             self._stderr += self._process.read_errors()
         if lost := self._process.lost():
             raise TargetLost(lost)
@@ -291,7 +311,7 @@ class Worker:
             self._rubbish("a line without an end")
             assert self._fault is not None  # just set
             raise self._fault
-        if status in (0, 1, 4):
+        if status in _GOOD_STATUSES:
             return None
         raise WorkerFault(describe_status(status) + self._said(), "crash")
 
