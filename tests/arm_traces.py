@@ -67,13 +67,28 @@ def all_whole(arm: ArmPrograms, scratch: Path, processes: int, stop: StopRequest
         for entry in whole.workloads(arm)
     ]
     one, two = (dict(whole.trace_all(wanted, arm, cache=scratch / name, processes=processes, stop=stop)) for name in ("whole-one", "whole-two"))
-    failed = 0
+    failed = refused_before_traced(arm)
     for what in wanted:
         said = judge_whole(one[what], two[what])
         failed += said.startswith("FAILED")
         print(f"{what.label:40} {said}", flush=True)
     print(f"arm_traces: {len(wanted)} applications and workloads, {failed} failed")
     return failed
+
+
+def refused_before_traced(arm: ArmPrograms) -> int:
+    """1 where the programs do not say which values and engines of whole programs cannot be."""
+    asked: dict[Application | Workload, str] = {
+        Application("l3-forwarding", (), (("routes", "16"),)): "",
+        Application("l3-forwarding", (), (("routes", "many"),)): "must be a whole number, not 'many'",
+        Workload("flow-table", (), (("flows", "0"),)): "flows must be from",
+        Workload("flow-table", (("lookup", "portable"),)): "",
+    }
+    answers = whole.refusals(list(asked), arm)
+    told = zip(asked.items(), answers, strict=True)
+    wrong = [f"{what.label}: {answer!r}" for (what, said), answer in told if said not in answer or bool(said) != bool(answer)]
+    print("arm_traces: what whole programs refuse: " + ("; ".join(wrong) or "as it should be"))
+    return int(bool(wrong))
 
 
 def read_by_default(entry: dict[str, Any]) -> set[str]:

@@ -67,6 +67,28 @@ TEST(Applications, SayWhatTheyDid) {
   EXPECT_EQ(event, OneRun("l3-forwarding").input("routes4", kRoutes).capture({ethernet(udp4("hello"))}).job());
 }
 
+TEST(Applications, SayWhichParametersExistWithoutRunning) {
+  const auto reasons = [](std::string_view question) {
+    std::vector<std::string> all;
+    const nlohmann::json event = check_applications(catalog(), question);
+    for (const nlohmann::json& answer : event.at("combinations")) all.push_back(answer.at("invalid"));
+    return all;
+  };
+  EXPECT_EQ(
+      reasons(
+          R"([{"application": "l3-forwarding", "params": {}}, {"application": "l3-forwarding", "params": {"routes": "16"}}])"),
+      (std::vector<std::string>{"", ""}));
+  const auto wrong =
+      reasons(R"([{"application": "l3-forwarding", "params": {"routes": "many"}}, {"application": "l3", "params": {}},
+                                 {"application": "l3-forwarding", "params": {"routes": "16777217"}}])");
+  ASSERT_EQ(wrong.size(), 3U);
+  EXPECT_NE(wrong[0].find("'routes' must be a whole number, not 'many'"), std::string::npos) << wrong[0];
+  EXPECT_NE(wrong[1].find("there is no application 'l3'"), std::string::npos) << wrong[1];
+  EXPECT_NE(wrong[2].find("routes must be from 0 to 16777216"), std::string::npos) << wrong[2];
+  for (const char* question : {"", "{", "[1]", R"([{"application": "ips"}])", R"([{"application": "ips", "params": {"a": 1}}])"})
+    expect_error([&] { check_applications(catalog(), question); }, {"the question"});
+}
+
 TEST(L3Forwarding, ForwardsWhatIsRightAndNothingElse) {
   Packet bad_checksum = udp4("x");
   bad_checksum[10] ^= std::byte{1};

@@ -72,6 +72,27 @@ ApplicationJob parse_application_job(std::string_view text) {
   return job;
 }
 
+json check_applications(const ApplicationCatalog& catalog, std::string_view question) {
+  json checked = json::array();
+  try {
+    for (const json& one : protocol::parse_json(question, "the question", kMostJobBytes)) {
+      const auto name = one.at("application").get<std::string>();
+      Params given;
+      for (const auto& [key, value] : one.at("params").items()) given.set(key, value.get<std::string>());
+      std::string invalid;
+      try {
+        (void)complete(name, catalog.find(name).info().parameters, given);
+      } catch (const Error& error) {
+        invalid = error.what();
+      }
+      checked.push_back({{"invalid", invalid}, {"engines", json::object()}});
+    }
+  } catch (const json::exception& error) {
+    throw Error(std::string("the question: ") + error.what());
+  }
+  return {{"event", "checked"}, {"combinations", checked}};
+}
+
 json run_application(const ApplicationJob& job, const ApplicationCatalog& catalog, Phase& phase) {
   const ApplicationModule& module = catalog.find(job.application);
   const ApplicationInfo& info = module.info();

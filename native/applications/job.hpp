@@ -21,6 +21,11 @@ struct ApplicationJob {
 /// @throws Error naming the field, what is wrong and what is right
 ApplicationJob parse_application_job(std::string_view text);
 
+/// Whether applications exist with parameters, without running anything: the event `checked`, with `combinations` [{"invalid":
+/// why there is none, empty if there is, "engines": {}}] in the order asked. @param question  JSON text of [{"application",
+/// "params"}] @throws Error when it is none
+nlohmann::json check_applications(const ApplicationCatalog& catalog, std::string_view question);
+
 /// What run_application() is at, for the failure of one: "prepare", "inputs" (the application runs), "verify".
 struct Phase {
   const char* name = "prepare";

@@ -1,6 +1,7 @@
 // dpubench-applications: runs one whole application on one input. Job on standard input, events on standard output;
 // docs/applications.md.
 
+#include <CLI/CLI.hpp>
 #include <iostream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -25,10 +26,19 @@ class Applications final : public dpubench::programs::Program {
                 "print the catalog of applications as one hello event") {}
 
  private:
+  void add_options(CLI::App& app) override {
+    app.add_flag("--check", check_,
+                 "read applications and their parameters (JSON) from standard input and say which exist, as one checked event");
+  }
   [[nodiscard]] bool has_engines() const override { return false; }
   void begin() override { applications_.load(default_application_folder()); }
   [[nodiscard]] json catalog(const dpubench::EngineCatalog& /*engines*/) const override {
     return {{"applications", applications_.describe()}, {"job", kJobSchema}};
+  }
+  bool answer(const dpubench::EngineCatalog& /*engines*/, dpubench::protocol::EventWriter& events) override {
+    if (!check_) return false;
+    events.write(check_applications(applications_, std::string(std::istreambuf_iterator<char>(std::cin), {})));
+    return true;
   }
 
   int run(const dpubench::EngineCatalog& /*engines*/, dpubench::protocol::EventWriter& events, int out_fd) override {
@@ -55,6 +65,7 @@ class Applications final : public dpubench::programs::Program {
   }
 
   ApplicationCatalog applications_;
+  bool check_ = false;
 };
 
 }  // namespace

@@ -1,12 +1,14 @@
 // dpubench-workloads: runs an end-to-end workload on one thread and without time, for a trace of it. Job on standard input,
 // events on standard output; docs/applications.md.
 
+#include <CLI/CLI.hpp>
 #include <iostream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "datapath/memory.hpp"
+#include "datapath/server/setting.hpp"
 #include "datapath/traced/traced.hpp"
 #include "datapath/workloads/workload.hpp"
 #include "measure/clock.hpp"
@@ -28,8 +30,20 @@ class Workloads final : public dpubench::programs::Program {
                 "print the catalog of workloads as one hello event") {}
 
  private:
+  void add_options(CLI::App& app) override {
+    app.add_flag("--check", check_,
+                 "read combinations of workload, parameters, engines and port (JSON lines) from standard input and say which are "
+                 "possible, as one checked event");
+  }
   [[nodiscard]] json catalog(const dpubench::EngineCatalog& engines) const override {
     return {{"workloads", workload_catalog(engines)}, {"job", kWorkloadJobSchema}};
+  }
+  bool answer(const dpubench::EngineCatalog& engines, dpubench::protocol::EventWriter& events) override {
+    if (!check_) return false;
+    json answers = json::array();
+    for (std::string line; std::getline(std::cin, line);) answers.push_back(check_combination(engines, line));
+    events.write({{"event", "checked"}, {"combinations", std::move(answers)}});
+    return true;
   }
 
   int run(const dpubench::EngineCatalog& engines, dpubench::protocol::EventWriter& events, int out_fd) override {
@@ -54,6 +68,8 @@ class Workloads final : public dpubench::programs::Program {
                   {"elapsed_s", clock.to_ns(clock.ticks() - start) * 1e-9}});
     return events.failures() == 0 ? 0 : dpubench::programs::kFailed;
   }
+
+  bool check_ = false;
 };
 
 }  // namespace

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from coverage_fixtures import PLAN, catalogs, expanded, plan_of, problems
+from coverage_fixtures import PLAN, catalogs, expanded, plan_of, problems, text_of
 from dpubench.cores.whole import Application, Workload
 from dpubench.plans.load import Where, parse_plan, plan_text, read_plan
 from dpubench.studies import plan_names, plan_path
@@ -198,6 +198,20 @@ def test_what_is_named_gives_a_trace_or_is_at_fault_and_what_all_stands_for_is_l
     assert {use.id for use in found.uses if not use.unavailable} == traced
     assert found.refused == {f"operator/{name}": reason for name, reason in refused.items()}
     assert not [line for line in found.left_out for name in refused if line.startswith(f"{name}:")]
+
+
+def test_whole_programs_that_refuse_what_they_are_given_are_at_fault_before_anything_is_traced(tmp_path: Path) -> None:
+    def refusals(wanted: Sequence[Application | Workload]) -> list[str]:
+        assert [one.name for one in wanted] == ["files", "flow-table"], "what is given nothing is not asked about"
+        return ["files: speed is one of slow, fast, not 'fats'", "stage lookup: needs a port of kind xdp"]
+
+    text = PLAN.replace("[files, packets]", "[{name: files, params: {speed: fats}}, packets]")
+    plan = plan_of(text_of(tmp_path, text.replace("[forward]", "[forward, {name: flow-table, engines: {lookup: portable}}]")))
+    found, _ = expand(plan, replace(catalogs(), refusals=refusals), Where("p"))
+    assert found.unavailable == {
+        "application/files": "files: speed is one of slow, fast, not 'fats'", "workload/flow-table": "stage lookup: needs a port of kind xdp",
+    }  # fmt: skip
+    assert {cell.name for cell in found.cells.values() if cell.kind != "operator"} == {"packets", "forward"}
 
 
 def test_what_is_left_out_has_its_reason() -> None:

@@ -136,6 +136,21 @@ def test_what_there_is_not_is_refused_by_name(tmp_path: Path) -> None:
     assert not (tmp_path / "traces").exists()
 
 
+def test_programs_say_what_no_input_would_mend(tmp_path: Path) -> None:
+    def answer(*combinations: tuple[str, dict[str, str]]) -> dict[str, Any]:
+        return {"event": "checked", "combinations": [{"invalid": invalid, "engines": stages} for invalid, stages in combinations]}
+
+    def programs_for(folder: str, name: str, catalog: dict[str, Any], said: dict[str, Any]) -> _capture.ArmPrograms:
+        return _capture.ArmPrograms.of(arm_bundle(tmp_path / folder, program_name=name, catalog=catalog, answers=(said,)))
+
+    arm = programs_for("one", programs.APPLICATIONS, CATALOG, answer(("", {}), ("ips: level is one of 1, 6, not '7'", {})))
+    assert whole.refusals([], arm) == []
+    given = [Application("ips", (), (("level", value),)) for value in "67"]
+    assert whole.refusals(given, arm) == ["", "ips: level is one of 1, 6, not '7'"]
+    arm = programs_for("two", programs.WORKLOADS, WORKLOADS, answer(("", {"swap": "needs a port of kind xdp"}), ("", {"swap": ""})))
+    assert whole.refusals([Workload("forward"), Workload("forward", frame_bytes=9000)], arm) == ["stage swap: needs a port of kind xdp", ""]
+
+
 @pytest.mark.parametrize(
     ("case", "events", "message"),
     [

@@ -135,10 +135,17 @@ class ArmPrograms:
         Raises:
             EnvironmentFault: the program gave no answer.
         """
-        if not combinations:
+        return self.answers(programs.OPERATORS, catalog.check_of(combinations), len(combinations))
+
+    def answers(self, program: str, question: bytes, count: int) -> list[tuple[str, dict[str, str]]]:
+        """What ``program`` says to ``--check`` of so many combinations: why there is none (empty if there is), and per engine or stage why not.
+
+        Raises:
+            EnvironmentFault: it gave no answer.
+        """
+        if not count:
             return []
-        events = _said(self, programs.OPERATORS, "--check", catalog.check_of(combinations))
-        return catalog.checked(events, len(combinations), str(self.operators_program))
+        return catalog.checked(_said(self, program, "--check", question), count, str(self.lib / program))
 
     def operator(self, name: str) -> dict[str, Any]:
         """The catalog's entry. @raises UserError with the nearest name"""

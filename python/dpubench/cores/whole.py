@@ -21,11 +21,13 @@ from dpubench.schemas import APPLICATION_JOB, WORKLOAD_JOB
 from dpubench.workers.checks import Event
 from dpubench.workers.process import StopRequest
 
-__all__ = ["Application", "NotTraced", "WholeTrace", "Workload", "applications", "cache_folder", "trace", "trace_all", "workloads"]
+__all__ = ["Application", "NotTraced", "WholeTrace", "Workload", "applications", "cache_folder", "refusals", "trace", "trace_all", "workloads"]
 
 #: Frames of a workload that are one message of its trace.
 BURST: Final = 32
 _FLOWS: Final = 1000
+#: Kind of the port that a traced workload's frames come by.
+_PORT: Final = "ring"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,33 @@ def workloads(arm: ArmPrograms) -> tuple[dict[str, Any], ...]:
         UserError: the programs were built without DPDK. EnvironmentFault: it gave no answer.
     """
     return arm.catalog_of(programs.WORKLOADS, "workloads")
+
+
+def refusals(wanted: Sequence[Application | Workload], arm: ArmPrograms) -> list[str]:
+    """Of each why there is no such thing whatever its input, as its program says: a value of a parameter, an engine that cannot do it; else empty.
+
+    Raises:
+        EnvironmentFault: a program gave no answer.
+    """
+    applied = [{"application": one.name, "params": dict(one.params)} for one in wanted if isinstance(one, Application)]
+    of_applications = iter(arm.answers(programs.APPLICATIONS, _text(applied), len(applied)))
+    lines = [
+        _text(
+            {
+                "workload": one.name,
+                "params": dict(one.params),
+                "engines": dict(one.engines),
+                "port": _PORT,
+                "cpus": 1,
+                "max_frame": _max_frame(one),
+            }
+        )
+        for one in wanted
+        if isinstance(one, Workload)
+    ]
+    of_workloads = iter(arm.answers(programs.WORKLOADS, b"".join(lines), len(lines)))
+    answers = [next(of_applications if isinstance(one, Application) else of_workloads) for one in wanted]
+    return [invalid or "; ".join(f"stage {stage}: {why}" for stage, why in stages.items() if why) for invalid, stages in answers]
 
 
 def trace(what: Application | Workload, arm: ArmPrograms, *, cache: Path, stop: StopRequest | None = None) -> WholeTrace:
@@ -238,7 +267,7 @@ def _workload(what: Workload, arm: ArmPrograms) -> _capture.Task:
                 "frames": what.frames,
                 "burst": BURST,
                 "seed": what.seed,
-                "max_frame": max(1518, what.frame_bytes),
+                "max_frame": _max_frame(what),
                 "time_limit_s": _capture.LIMIT_S,
             }
         )
@@ -247,7 +276,11 @@ def _workload(what: Workload, arm: ArmPrograms) -> _capture.Task:
     return _capture.Task(what.label, text, programs.WORKLOADS, job, files, _record)
 
 
-def _text(job: Mapping[str, Any]) -> bytes:
+def _max_frame(what: Workload) -> int:
+    return max(1518, what.frame_bytes)
+
+
+def _text(job: Any) -> bytes:
     return json.dumps(job, separators=(",", ":")).encode() + b"\n"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from dpubench.catalog import Catalog
@@ -118,7 +119,8 @@ def catalogs_of(arm: ArmPrograms, plan: Plan) -> Catalogs:
                 raise
             found[what] = ()
             missing.append(f"all {what}: {error}")
-    return Catalogs(arm.catalog()["catalog"]["operators"], found["applications"], found["workloads"], tuple(missing), arm.check)
+    operators, refusals = arm.catalog()["catalog"]["operators"], partial(whole.refusals, arm=arm)
+    return Catalogs(operators, found["applications"], found["workloads"], tuple(missing), arm.check, refusals)
 
 
 def new_record(name: str, plan: Plan, made: Prepared) -> dict[str, Any]:

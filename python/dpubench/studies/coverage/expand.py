@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -27,6 +27,8 @@ Kind = Literal["operator", "application", "workload"]
 #: Kinds of which each file is an input of its own: what an application is fed, and not what it is set up with.
 FED: Final = ("capture", "corpus")
 _FEW: Final = 4
+#: Of each why there is no such thing, whatever its input; empty where there is.
+Refusals = Callable[[Sequence[Application | Workload]], Sequence[str]]
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ class Catalogs:
     workloads: Sequence[Entry] = ()
     missing: tuple[str, ...] = ()  #: why there are no applications, or no workloads
     check: Check = all_done  #: of operators with all their parameters
+    refusals: Refusals = lambda wanted: [""] * len(wanted)  #: of whole programs with parameters or engines
 
 
 @dataclass(frozen=True)
@@ -120,10 +123,17 @@ def expand(plan: Plan, catalogs: Catalogs, where: Where) -> tuple[Expansion, Res
             f"operator/{use.id}", "operator", shown, "", (use.operator,), use.engine, use.params, use.message_bytes, name, processor, use
         )  # fmt: skip
         expansion.cells[cell.id] = cell
+    refused = _refused_wholes(plan, [part for part, _ in applications], [part for part, _ in workloads], catalogs)
     for application, entry in applications:
-        _add_wholes(expansion, list(_applications(plan, application, entry, resolved, expansion)))
+        if reason := refused.get(f"application/{application.name}") or _reason(entry, application.params, resolved):
+            _refuse(expansion, f"application/{application.name}", reason, named=plan.applications != ALL)
+        else:
+            _add_wholes(expansion, list(_applications(plan, application, entry, resolved, expansion)))
     for workload, entry in workloads:
-        _add_wholes(expansion, list(_workloads(plan, workload, entry, resolved, expansion)))
+        if reason := refused.get(f"workload/{workload.name}") or _workload_reason(entry, workload, resolved):
+            _refuse(expansion, f"workload/{workload.name}", reason, named=plan.workloads != ALL)
+        else:
+            _add_wholes(expansion, list(_workloads(plan, workload, entry, resolved, expansion)))
     expansion.left_out += catalogs.missing
     return expansion, resolved
 
@@ -292,6 +302,22 @@ def _reason(entry: Entry, params: Mapping[str, str], resolved: Resolved) -> str:
     return ""
 
 
+def _refused_wholes(plan: Plan, applications: Sequence[ApplicationPlan], workloads: Sequence[WorkloadPlan], catalogs: Catalogs) -> dict[str, str]:
+    """What its program refuses, with the reason: asked only where the plan gives something that may be wrong."""
+    largest = max(int(frame) for frame in plan.frame_sizes)
+    asked: dict[str, Application | Workload] = {
+        f"application/{part.name}": Application(part.name, (), _pairs(part.params)) for part in applications if part.params
+    }
+    for part in workloads:
+        if part.params or part.engines:
+            asked[f"workload/{part.name}"] = Workload(part.name, _pairs(part.engines), _pairs(part.params), largest)
+    return dict(zip(asked, catalogs.refusals(list(asked.values())), strict=True)) if asked else {}
+
+
+def _pairs(given: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(given.items()))
+
+
 def _refuse(expansion: Expansion, what: str, reason: str, *, named: bool) -> None:
     if named:
         expansion.unavailable[what] = reason
@@ -301,9 +327,6 @@ def _refuse(expansion: Expansion, what: str, reason: str, *, named: bool) -> Non
 
 def _applications(plan: Plan, part: ApplicationPlan, entry: Entry, resolved: Resolved, expansion: Expansion) -> Iterator[Cell]:
     """The application on each of its inputs."""
-    if reason := _reason(entry, part.params, resolved):
-        _refuse(expansion, f"application/{part.name}", reason, named=plan.applications != ALL)
-        return
     kinds = [kind for kind in _kinds(entry, part.params) if kind in resolved.inputs]
     fed = next((kind for kind in FED if kind in kinds), None)
     around = [(kind, file) for kind in kinds if kind != fed for file in resolved.inputs[kind].files]
@@ -318,7 +341,7 @@ def _applications(plan: Plan, part: ApplicationPlan, entry: Entry, resolved: Res
         expansion.left_out.append(f"application/{part.name}: what lies beyond the first {format_bytes(limit)} of {which} ({names}): {remedy}")
     for number, file in enumerate(files):
         own = [*([(str(fed), file)] if file is not None else []), *around]
-        what = Application(part.name, tuple(own), tuple(sorted(part.params.items())), limit)
+        what = Application(part.name, tuple(own), _pairs(part.params), limit)
         # Two files may have one name.
         name = file.name if file is not None else ""
         taken = any(other is not None and other.name == name for other in files[:number])
@@ -334,21 +357,21 @@ def _size(file: Path) -> int:
         return 0
 
 
-def _workloads(plan: Plan, part: WorkloadPlan, entry: Entry, resolved: Resolved, expansion: Expansion) -> Iterator[Cell]:
-    """The workload on traffic that is drawn several times, at each frame size."""
-    named = plan.workloads != ALL
+def _workload_reason(entry: Entry, part: WorkloadPlan, resolved: Resolved) -> str:
+    """Why a workload cannot be traced, as far as the catalog tells; empty where it can."""
     if reason := _reason(entry, part.params, resolved):
-        _refuse(expansion, f"workload/{part.name}", reason, named=named)
-        return
+        return reason
     stages = {str(s["name"]): {str(e["name"]): e for e in s["engines"]} | {"": s} for s in entry["stages"]}
     chosen = {name: part.engines.get(name, str(of[""]["default_engine"])) for name, of in stages.items()}
     cannot = [f"{engine}: {stages[s][engine]['reason']}" for s, engine in chosen.items() if not stages[s][engine].get("available", True)]
-    if cannot:
-        _refuse(expansion, f"workload/{part.name}", cannot[0], named=named)
-        return
+    return cannot[0] if cannot else ""
+
+
+def _workloads(plan: Plan, part: WorkloadPlan, entry: Entry, resolved: Resolved, expansion: Expansion) -> Iterator[Cell]:
+    """The workload on traffic that is drawn several times, at each frame size."""
     kinds = [kind for kind in _kinds(entry, part.params) if kind in resolved.inputs]
     files = tuple((kind, file) for kind in kinds for file in resolved.inputs[kind].files)
-    engines, params = tuple(sorted(part.engines.items())), tuple(sorted(part.params.items()))
+    engines, params = _pairs(part.engines), _pairs(part.params)
     for size in dict.fromkeys(int(frame) for frame in plan.frame_sizes):
         for number in range(plan.traffics):
             what = Workload(part.name, engines, params, size, plan.frames, plan.seed + number, files)
