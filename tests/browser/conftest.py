@@ -31,7 +31,7 @@ from dpubench.studies.coverage import report as coverage_report  # noqa: E402
 from dpubench.studies.end_to_end import report as end_to_end_report  # noqa: E402
 from end_to_end_fixtures import example_run  # noqa: E402
 from report_fixtures import SPECS, five_targets, host_and_device, make_run, three_devices  # noqa: E402
-from screenshot import CHROMEDRIVER, CHROMIUM, start  # noqa: E402
+from screenshot import CHROMEDRIVER, CHROMIUM, start, viewport  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.support.ui import WebDriverWait  # noqa: E402
 
@@ -145,14 +145,15 @@ def downloads(_browser: tuple[Driver, Path]) -> Path:
 
 
 @pytest.fixture
-def page(_browser: tuple[Driver, Path], reports: dict[str, Path]) -> Iterator[Callable[[str], Driver]]:
-    """Opens a report at 1280 x 800. Afterwards: no console message, and no request but for the file itself."""
+def page(_browser: tuple[Driver, Path], reports: dict[str, Path]) -> Iterator[Callable[..., Driver]]:
+    """Opens a report, at 1280 x 800 unless told otherwise. Afterwards: no console message, and no request but for the file itself."""
     driver = _browser[0]
     driver.get_log("browser")
     driver.get_log("performance")
 
-    def open_report(name: str) -> Driver:
+    def open_report(name: str, width: int = 1280, height: int = 800) -> Driver:
         driver.get("about:blank")
+        viewport(driver, width, height)
         driver.get(reports[name].as_uri())
         assert driver.find_element("css selector", "html").get_attribute("data-ready") == "1", driver.get_log("browser")
         return driver

@@ -11,11 +11,10 @@ from typing import Any
 
 import pytest
 from conftest import arrived, cores_runs, fitting_tables, gap_behind_label
-from screenshot import viewport
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
-Open = Callable[[str], Any]
+Open = Callable[..., Any]
 LABEL = "modelled, general-purpose cores only, no accelerators"
 
 
@@ -49,43 +48,35 @@ def test_every_figure_is_drawn_with_its_labels_and_numbers(page: Open, name: str
 @pytest.mark.parametrize("name", ["cores-wide", "cores-paper"])
 @pytest.mark.parametrize("width", [1280, 1024, 400])
 def test_no_table_is_cut(page: Open, name: str, width: int) -> None:
-    viewport(page(name), width, 900)
-    driver = page(name)
-    try:
-        fitting = fitting_tables(driver, width)
-        if width >= 1024:
-            shown = {e.get_attribute("aria-label") for e in driver.find_elements(By.CSS_SELECTOR, ".scroll")}
-            assert {"The kernels", "Configurations that sustain each line"} <= shown <= set(fitting)
-    finally:
-        viewport(driver, 1280, 800)
+    driver = page(name, width, 900)
+    fitting = fitting_tables(driver, width)
+    if width >= 1024:
+        shown = {e.get_attribute("aria-label") for e in driver.find_elements(By.CSS_SELECTOR, ".scroll")}
+        assert {"The kernels", "Configurations that sustain each line"} <= shown <= set(fitting)
 
 
 @pytest.mark.parametrize("name", ["cores-lines", "cores-wide", "cores-paper"])
 @pytest.mark.parametrize("width", [1280, 400])
 def test_names_of_lines_lie_beside_the_curves(page: Open, name: str, width: int) -> None:
-    viewport(page(name), width, 900)
-    driver = page(name)
-    try:
-        found = 0
-        for figure in figures(driver):
-            covered = driver.execute_script(
-                """const box = arguments[0], names = [...box.querySelectorAll(".annotation")].filter((a) => / [GM]b\\/s$/.test(a.textContent));
-                const touched = (r, x, y) => x > r.left && x < r.right && y > r.top && y < r.bottom;
-                const marks = [...box.querySelectorAll(".scatterlayer .trace .point")].map((p) => p.getBoundingClientRect());
-                const drawn = marks.map((r) => [r.left, (r.top + r.bottom) / 2]);
-                for (const path of box.querySelectorAll(".scatterlayer .trace path.js-line")) {
-                  const to = path.getScreenCTM(), length = path.getTotalLength();
-                  for (let i = 0; i <= 200; i++) { const p = path.getPointAtLength((length * i) / 200).matrixTransform(to); drawn.push([p.x, p.y]); }
-                }
-                const hidden = (a) => drawn.filter(([x, y]) => touched(a.getBoundingClientRect(), x, y)).length;
-                return names.map((a) => [a.textContent, getComputedStyle(a.querySelector("rect")).fillOpacity, hidden(a)])""",
-                figure,
-            )
-            assert not [entry for entry in covered if entry[1] != "1" or entry[2]]
-            found += len(covered)
-        assert found
-    finally:
-        viewport(driver, 1280, 800)
+    driver = page(name, width, 900)
+    found = 0
+    for figure in figures(driver):
+        covered = driver.execute_script(
+            """const box = arguments[0], names = [...box.querySelectorAll(".annotation")].filter((a) => / [GM]b\\/s$/.test(a.textContent));
+            const touched = (r, x, y) => x > r.left && x < r.right && y > r.top && y < r.bottom;
+            const marks = [...box.querySelectorAll(".scatterlayer .trace .point")].map((p) => p.getBoundingClientRect());
+            const drawn = marks.map((r) => [r.left, (r.top + r.bottom) / 2]);
+            for (const path of box.querySelectorAll(".scatterlayer .trace path.js-line")) {
+              const to = path.getScreenCTM(), length = path.getTotalLength();
+              for (let i = 0; i <= 200; i++) { const p = path.getPointAtLength((length * i) / 200).matrixTransform(to); drawn.push([p.x, p.y]); }
+            }
+            const hidden = (a) => drawn.filter(([x, y]) => touched(a.getBoundingClientRect(), x, y)).length;
+            return names.map((a) => [a.textContent, getComputedStyle(a.querySelector("rect")).fillOpacity, hidden(a)])""",
+            figure,
+        )
+        assert not [entry for entry in covered if entry[1] != "1" or entry[2]]
+        found += len(covered)
+    assert found
 
 
 @pytest.mark.parametrize("name", ["cores-lines", "cores-wide"])

@@ -11,11 +11,10 @@ from typing import Any
 
 import pytest
 from conftest import arrived, coverage_runs, fitting_tables, gap_behind_label
-from screenshot import viewport
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
-Open = Callable[[str], Any]
+Open = Callable[..., Any]
 LABEL = "modelled, general-purpose cores only, no accelerators"
 
 
@@ -36,32 +35,24 @@ def figures(driver: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("name", ["coverage", "coverage-broken", "coverage-operators"])
 @pytest.mark.parametrize("width", [1400, 400])
 def test_every_figure_is_drawn_with_its_labels_and_fits(page: Open, name: str, width: int) -> None:
-    viewport(page(name), width, 900)
-    driver = page(name)
-    try:
-        found = figures(driver)
-        assert set(found) >= {"radars", "components"}
-        assert driver.execute_script("return document.documentElement.scrollWidth") <= width
-        for figure in found.values():
-            assert LABEL in figure.find_element(By.CSS_SELECTOR, ".under").text
-        there = [p for p in coverage_runs()[name].points if p.kind == "operator" and p.there]
-        charts = found["radars"].find_elements(By.CSS_SELECTOR, ".canvas svg")
-        assert len(charts) == len(there) and all(chart.rect["width"] > 120 for chart in charts)
-    finally:
-        viewport(driver, 1280, 800)
+    driver = page(name, width, 900)
+    found = figures(driver)
+    assert set(found) >= {"radars", "components"}
+    assert driver.execute_script("return document.documentElement.scrollWidth") <= width
+    for figure in found.values():
+        assert LABEL in figure.find_element(By.CSS_SELECTOR, ".under").text
+    there = [p for p in coverage_runs()[name].points if p.kind == "operator" and p.there]
+    charts = found["radars"].find_elements(By.CSS_SELECTOR, ".canvas svg")
+    assert len(charts) == len(there) and all(chart.rect["width"] > 120 for chart in charts)
 
 
 @pytest.mark.parametrize("name", ["coverage", "coverage-broken", "coverage-operators"])
 @pytest.mark.parametrize("width", [1280, 1024, 400])
 def test_no_table_is_cut(page: Open, name: str, width: int) -> None:
-    viewport(page(name), width, 900)
-    driver = page(name)
-    try:
-        fitting = fitting_tables(driver, width)
-        if width >= 1024:
-            assert {e.get_attribute("aria-label") for e in driver.find_elements(By.CSS_SELECTOR, ".scroll")} <= set(fitting)
-    finally:
-        viewport(driver, 1280, 800)
+    driver = page(name, width, 900)
+    fitting = fitting_tables(driver, width)
+    if width >= 1024:
+        assert {e.get_attribute("aria-label") for e in driver.find_elements(By.CSS_SELECTOR, ".scroll")} <= set(fitting)
 
 
 def test_a_label_is_followed_by_its_comma(page: Open) -> None:

@@ -16,12 +16,11 @@ from conftest import arrived
 from dpubench.studies.end_to_end.model import SHORT_TRIALS, VIRTUAL_LINK, PointSummary
 from end_to_end_fixtures import example_run
 from end_to_end_variety import find, mixed_run
-from screenshot import viewport
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
-Open = Callable[[str], Any]
+Open = Callable[..., Any]
 KINDS = ["frames", "stages", "throughput", "cpu", "latency", "curve", "loss"]
 
 
@@ -249,13 +248,9 @@ def test_the_first_table_can_be_downloaded(page: Open, downloads: Path) -> None:
 
 @pytest.mark.parametrize("name", ["end-to-end-limited", "end-to-end-mixed"])
 def test_it_fits_a_telephone(page: Open, name: str) -> None:
-    driver = page(name)
-    viewport(driver, 400, 800)
-    try:
-        bring(driver)
-        WebDriverWait(driver, 10).until(lambda d: d.execute_script("return document.documentElement.scrollWidth") <= 400)
-    finally:
-        viewport(driver, 1280, 800)
+    driver = page(name, 400, 800)
+    bring(driver)
+    WebDriverWait(driver, 10).until(lambda d: d.execute_script("return document.documentElement.scrollWidth") <= 400)
 
 
 def test_names_of_a_run_stay_text(page: Open) -> None:

@@ -15,12 +15,11 @@ from typing import Any
 import pytest
 from conftest import SIZES, arrived
 from report_fixtures import SPECS, make_run
-from screenshot import viewport
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
-Open = Callable[[str], Any]
+Open = Callable[..., Any]
 
 
 def all_of(driver: Any, css: str) -> list[Any]:
@@ -55,16 +54,12 @@ def click(driver: Any, element: Any) -> None:
 @pytest.mark.parametrize("size", [(1280, 800), (1920, 1080)])
 @pytest.mark.parametrize("name", ["one", "three"])
 def test_the_first_screen_holds_every_operator_without_scrolling(page: Open, name: str, size: tuple[int, int]) -> None:
-    driver = page(name)
-    viewport(driver, *size)
-    try:
-        bottom = max(e.rect["y"] + e.rect["height"] for e in all_of(driver, "#results-table tr.head"))
-        assert len(all_of(driver, "#results-table tr.head")) == len(SPECS)
-        assert bottom <= size[1]
-        assert driver.execute_script("return document.documentElement.scrollWidth") <= size[0]
-        assert not shown(driver, "#results-table tr.mode")
-    finally:
-        viewport(driver, 1280, 800)
+    driver = page(name, *size)
+    bottom = max(e.rect["y"] + e.rect["height"] for e in all_of(driver, "#results-table tr.head"))
+    assert len(all_of(driver, "#results-table tr.head")) == len(SPECS)
+    assert bottom <= size[1]
+    assert driver.execute_script("return document.documentElement.scrollWidth") <= size[0]
+    assert not shown(driver, "#results-table tr.mode")
 
 
 def test_the_trust_line_leads_to_the_worst_warning(page: Open) -> None:
@@ -481,11 +476,7 @@ def test_a_page_without_times_works(page: Open) -> None:
 
 @pytest.mark.parametrize("name", ["targets", "five", "emulated"])
 def test_pages_of_targets_fit_a_telephone(page: Open, name: str) -> None:
-    driver = page(name)
-    viewport(driver, 400, 800)
-    try:
-        if name != "emulated":
-            drawn_ratios(driver)
-        WebDriverWait(driver, 10).until(lambda d: d.execute_script("return document.documentElement.scrollWidth") <= 400)
-    finally:
-        viewport(driver, 1280, 800)
+    driver = page(name, 400, 800)
+    if name != "emulated":
+        drawn_ratios(driver)
+    WebDriverWait(driver, 10).until(lambda d: d.execute_script("return document.documentElement.scrollWidth") <= 400)
