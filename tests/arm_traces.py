@@ -82,7 +82,8 @@ def refused_before_traced(arm: ArmPrograms) -> int:
         Application("l3-forwarding", (), (("routes", "16"),)): "",
         Application("l3-forwarding", (), (("routes", "many"),)): "must be a whole number, not 'many'",
         Workload("flow-table", (), (("flows", "0"),)): "flows must be from",
-        Workload("flow-table", (("lookup", "portable"),)): "",
+        Workload("flow-table", (("table", "portable"),)): "",
+        Workload("flow-table", (("table", "no-such"),)): "stage table has no engine 'no-such'",
     }
     answers = whole.refusals(list(asked), arm)
     told = zip(asked.items(), answers, strict=True)
