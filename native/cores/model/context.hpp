@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "cores/model/counters.hpp"
@@ -38,23 +39,23 @@ struct Fetched {
   Cause delayed_by = Cause::kFrontEnd;
 };
 
-/// Issue cycles of the instructions in one queue of one context.
+/// Issue cycles of the instructions in one queue of one context, in ascending order.
 class Waiting {
  public:
+  explicit Waiting(std::size_t entries) : cycles_(entries) {}
+
   void push(Cycle issue) {
-    cycles_.push_back(issue);
-    std::push_heap(cycles_.begin(), cycles_.end(), std::greater<>());
+    // Most issue in about the order in which they enter: the place is near the end.
+    cycles_.push(issue);
+    for (std::size_t i = cycles_.size() - 1; i > 0 && cycles_[i - 1] > issue; --i) std::swap(cycles_[i - 1], cycles_[i]);
   }
   [[nodiscard]] bool empty() const { return cycles_.empty(); }
   [[nodiscard]] std::size_t size() const { return cycles_.size(); }
-  [[nodiscard]] Cycle first() const { return cycles_.front(); }
-  void pop() {
-    std::pop_heap(cycles_.begin(), cycles_.end(), std::greater<>());
-    cycles_.pop_back();
-  }
+  [[nodiscard]] Cycle front() const { return cycles_.front(); }
+  void pop() { cycles_.pop(); }
 
  private:
-  std::vector<Cycle> cycles_;
+  Ring<Cycle> cycles_;
 };
 
 /// Commit cycles of messages, thinned out as they become many: every n-th is kept, n a power of two.
@@ -98,9 +99,10 @@ struct Context {
         window(description.window.instructions),
         loads(description.window.loads),
         stores(description.window.stores),
-        queues(description.queues.size()),
         store_buffer(description.window.stores),
-        phases(load_of_it.extent.phase_instructions) {}
+        phases(load_of_it.extent.phase_instructions) {
+    for (const Queue& queue : description.queues) queues.emplace_back(queue.entries);
+  }
 
   std::uint32_t number;
   Extent extent;

@@ -10,17 +10,10 @@ namespace dpubench::cores {
 
 namespace {
 
-/// Entries that one context may have of a structure.
-std::size_t share(const Description& description, std::size_t entries) {
-  return description.organisation.divided ? entries / description.organisation.contexts : entries;
-}
-
-bool full(const Description& description, std::size_t own, std::size_t all, std::size_t entries) {
-  return (description.organisation.divided ? own : all) >= share(description, entries);
-}
-
-Cycle first_of(const Ring<Cycle>& ring) {
-  return ring.empty() ? kNever : ring.front();
+/// @param entries  cycles in which they are free again, in ascending order
+template <class Entries>
+Cycle first_of(const Entries& entries) {
+  return entries.empty() ? kNever : entries.front();
 }
 
 constexpr std::size_t index_of(Kind kind) {
@@ -38,15 +31,20 @@ Core::Core(const Description& description, std::uint32_t number, std::vector<Loa
       instruction_line_shift_(static_cast<std::uint32_t>(std::countr_zero(instructions_->line_bytes()))),
       table_(description, now),
       branches_(description.branches, description.organisation.contexts),
+      divided_(description.organisation.divided),
       queues_used_(description.queues.size()) {
+  const auto share = [&](std::size_t entries) { return divided_ ? entries / description.organisation.contexts : entries; };
+  limits_ = {share(description.window.instructions), share(description.window.loads), share(description.window.stores), {}};
+  for (const Queue& queue : description.queues) limits_.queues.push_back(share(queue.entries));
   if (description.tlbs) translation_.emplace(*description.tlbs);
-  for (std::size_t unit = 0; unit < description.units.size(); ++unit) {
+  for (std::size_t i = 0; i < description.units.size(); ++i) {
+    const Unit& unit = description.units[i];
     for (std::size_t kind = 0; kind < kKinds; ++kind) {
-      if (description.units[unit].executes.at(kind)) units_of_.at(kind).push_back(unit);
+      if (unit.executes.at(kind)) executors_.at(kind).push_back({i, unit.queue, unit.access_bytes, *unit.executes.at(kind)});
     }
   }
   // Unknown instructions execute as integer ones.
-  units_of_.at(index_of(Kind::kUnknown)) = units_of_.at(index_of(Kind::kInteger));
+  executors_.at(index_of(Kind::kUnknown)) = executors_.at(index_of(Kind::kInteger));
   for (std::uint32_t i = 0; i < loads.size(); ++i) {
     contexts_.push_back(std::make_unique<Context>(description, i, std::move(loads[i]),
                                                   [this, i](const Executed& executed) { warm(*contexts_[i], executed); }));
@@ -58,41 +56,35 @@ Core::Core(const Description& description, std::uint32_t number, std::vector<Loa
   }
 }
 
-bool Core::queue_full(const Context& context, std::size_t queue) const {
-  return full(*description_, context.queues[queue].size(), queues_used_[queue], description_->queues[queue].entries);
-}
-
 /// What an instruction lacks to enter; kNone when it can. @param until  out: the cycle in which that can be otherwise
 Cause Core::lacking(const Context& context, const Fetched& fetched, Cycle now, Cycle& until) const {
-  const bool divided = description_->organisation.divided;
   // Entries are free in the cycle after their instructions left.
   const auto freed = [&](auto entry_of) {
     Cycle first = entry_of(context);
-    if (!divided) {
+    if (!divided_) {
       for (const auto& other : contexts_) first = std::min(first, entry_of(*other));
     }
     return first == kNever ? now + 1 : std::max(first, now) + 1;
   };
-  if (full(*description_, context.window.size(), window_used_, description_->window.instructions)) {
+  if (full(context.window.size(), window_used_, limits_.window)) {
     until = freed([](const Context& c) { return first_of(c.window); });
     return Cause::kWindow;
   }
-  if (fetched.load.bytes != 0 && full(*description_, context.loads.size(), loads_used_, description_->window.loads)) {
+  if (fetched.load.bytes != 0 && full(context.loads.size(), loads_used_, limits_.loads)) {
     until = freed([](const Context& c) { return first_of(c.loads); });
     return Cause::kLoads;
   }
-  if (fetched.store.bytes != 0 && full(*description_, context.stores.size(), stores_used_, description_->window.stores)) {
+  if (fetched.store.bytes != 0 && full(context.stores.size(), stores_used_, limits_.stores)) {
     until = freed([](const Context& c) { return first_of(c.stores); });
     return Cause::kStores;
   }
-  const auto& units = units_of_[index_of(fetched.what->kind)];
-  if (units.empty()) return Cause::kNone;
+  const auto& executors = executors_[index_of(fetched.what->kind)];
+  if (executors.empty()) return Cause::kNone;
   until = kNever;
-  for (const std::size_t unit : units) {
-    const std::size_t queue = description_->units[unit].queue;
+  for (const Executor& executor : executors) {
+    const std::size_t queue = executor.queue;
     if (!queue_full(context, queue)) return Cause::kNone;
-    until =
-        std::min(until, freed([queue](const Context& c) { return c.queues[queue].empty() ? kNever : c.queues[queue].first(); }));
+    until = std::min(until, freed([queue](const Context& c) { return first_of(c.queues[queue]); }));
   }
   return Cause::kQueue;
 }
@@ -100,15 +92,16 @@ Cause Core::lacking(const Context& context, const Fetched& fetched, Cycle now, C
 /// Keeps account of an instruction that is about to enter. @returns false: it is not simulated any more
 bool Core::begin_instruction(Context& context, const Fetched& fetched) {
   const Extent& extent = context.extent;
+  if (context.done) return true;
   const bool limited = extent.messages != 0 || extent.instructions != 0;
   const bool enough_messages =
       extent.messages != 0 && fetched.messages != 0 && context.counting && context.counters.messages >= extent.messages;
   const bool enough_instructions = extent.instructions != 0 && context.counters.instructions >= extent.instructions;
-  if (!context.done && (enough_messages || enough_instructions || (fetched.wrapped && !limited))) {
+  if (enough_messages || enough_instructions || (fetched.wrapped && !limited)) {
     context.finish(!extent.repeat);
-    if (context.stopped) return false;
+    return !context.stopped;
   }
-  if (fetched.messages != 0 && !context.done) {
+  if (fetched.messages != 0) {
     context.messages_begun += fetched.messages;
     if (!context.counting && context.messages_begun > extent.warm_up_messages) {
       context.counting = true;
@@ -195,19 +188,16 @@ Cycle Core::operands(const Context& context, const Fetched& fetched, Cycle from)
 }
 
 Core::Choice Core::choose_unit(const Context& context, const Fetched& fetched, Cycle from) const {
-  const std::size_t kind = index_of(fetched.what->kind == Kind::kUnknown ? Kind::kInteger : fetched.what->kind);
   const std::uint32_t bytes = std::max(fetched.load.bytes, fetched.store.bytes);
   Choice best;
-  for (const std::size_t number : units_of_[kind]) {
-    const Unit& unit = description_->units[number];
-    if (queue_full(context, unit.queue)) continue;
-    const Execution& execution = *unit.executes[kind];
+  for (const auto& [unit, queue, access_bytes, execution] : executors_[index_of(fetched.what->kind)]) {
+    if (queue_full(context, queue)) continue;
     // Long accesses pass the unit piece by piece.
-    const std::uint32_t pieces = bytes <= unit.access_bytes ? 1 : (bytes + unit.access_bytes - 1) / unit.access_bytes;
+    const std::uint32_t pieces = bytes <= access_bytes ? 1 : (bytes + access_bytes - 1) / access_bytes;
     const Cycle every = Cycle{execution.every_cycles} * pieces;
-    const Cycle issue = table_.find(number, from, every, context.number);
+    const Cycle issue = table_.find(unit, from, every, context.number);
     if (issue < best.issue)
-      best = {number, issue, every, execution.latency_cycles + Cycle{execution.every_cycles} * (pieces - 1)};
+      best = {unit, queue, issue, every, execution.latency_cycles + Cycle{execution.every_cycles} * (pieces - 1)};
   }
   return best;
 }
@@ -280,9 +270,8 @@ void Core::schedule(Context& context, const Fetched& fetched, Cycle now) {
     }
     issue = choice.issue;
     table_.take(choice.unit, issue, choice.every, context.number);
-    const std::size_t queue = description_->units[choice.unit].queue;
-    context.queues[queue].push(issue);
-    ++queues_used_[queue];
+    context.queues[choice.queue].push(issue);
+    ++queues_used_[choice.queue];
     context.last_issue = issue;
     complete = issue + choice.latency;
     if (fetched.load.bytes != 0) complete = load(context, fetched, complete);

@@ -33,9 +33,24 @@ class Core {
   }
 
  private:
+  /// Units that execute a kind of instruction: of the description what every instruction asks for, side by side.
+  struct Executor {
+    std::size_t unit = 0;
+    std::size_t queue = 0;
+    std::uint32_t access_bytes = 0;
+    Execution execution;
+  };
+  /// Entries that a context may have of a structure: its own if they are divided, else with the others.
+  struct Limits {
+    std::size_t window = 0;
+    std::size_t loads = 0;
+    std::size_t stores = 0;
+    std::vector<std::size_t> queues;
+  };
   /// Where an instruction executes.
   struct Choice {
     std::size_t unit = 0;
+    std::size_t queue = 0;
     Cycle issue = kNever;
     Cycle every = 1;
     Cycle latency = 1;
@@ -62,7 +77,10 @@ class Core {
   bool begin_instruction(Context& context, const Fetched& fetched);
   [[nodiscard]] bool is_fused(const Context& context, const Fetched& fetched) const;
   [[nodiscard]] Cause lacking(const Context& context, const Fetched& fetched, Cycle now, Cycle& until) const;
-  [[nodiscard]] bool queue_full(const Context& context, std::size_t queue) const;
+  [[nodiscard]] bool full(std::size_t own, std::size_t all, std::size_t limit) const { return (divided_ ? own : all) >= limit; }
+  [[nodiscard]] bool queue_full(const Context& context, std::size_t queue) const {
+    return full(context.queues[queue].size(), queues_used_[queue], limits_.queues[queue]);
+  }
   void schedule(Context& context, const Fetched& fetched, Cycle now);
   [[nodiscard]] Choice choose_unit(const Context& context, const Fetched& fetched, Cycle from) const;
   [[nodiscard]] Cycle operands(const Context& context, const Fetched& fetched, Cycle from) const;
@@ -80,7 +98,9 @@ class Core {
   IssueTable table_;
   BranchUnit branches_;
   std::optional<Translation> translation_;
-  std::array<std::vector<std::size_t>, kKinds> units_of_;  ///< by kind
+  std::array<std::vector<Executor>, kKinds> executors_;  ///< by kind
+  Limits limits_;
+  bool divided_;
   std::vector<std::unique_ptr<Context>> contexts_;
   // Of all contexts together.
   std::size_t window_used_ = 0;

@@ -11,19 +11,13 @@ bool shares_cycles(Policy policy) {
   return policy == Policy::kIcount || policy == Policy::kRoundRobin;
 }
 
-/// Bytes that the accesses of an instruction cover in one direction. Accesses of an A64 instruction lie side by side.
-Range range_of(const Executed& executed, bool store) {
+/// Adds the bytes of an access to those of an instruction in its direction. Accesses of an A64 instruction lie side by side.
+void add(Range& range, const Access& access) {
   constexpr std::uint64_t kMostBytes = 64;
-  std::uint64_t begin = 0;
-  std::uint64_t end = 0;
-  for (std::uint32_t i = 0; i < executed.number_of_accesses; ++i) {
-    const Access& access = executed.accesses[i];
-    if (access.is_store != store) continue;
-    const std::uint64_t behind = access.address + (std::uint64_t{1} << access.size_log2);
-    begin = end == 0 ? access.address : std::min(begin, access.address);
-    end = std::max(end, behind);
-  }
-  return {begin, static_cast<std::uint32_t>(std::min(end - begin, kMostBytes))};
+  const std::uint64_t bytes = std::uint64_t{1} << access.size_log2;
+  const std::uint64_t begin = range.bytes == 0 ? access.address : std::min(range.address, access.address);
+  const std::uint64_t end = std::max(range.address + range.bytes, access.address + bytes);
+  range = {begin, static_cast<std::uint32_t>(std::min(end - begin, kMostBytes))};
 }
 
 }  // namespace
@@ -40,33 +34,32 @@ void Core::account(Cycle now) {
 
 /// Frees what instructions left before this cycle.
 void Core::release(Context& context, Cycle now) {
-  const auto leave = [now](Ring<Cycle>& ring, std::size_t& used) {
-    while (!ring.empty() && ring.front() < now) {
-      ring.pop();
+  const auto leave = [now](auto& entries, std::size_t& used) {
+    while (!entries.empty() && entries.front() < now) {
+      entries.pop();
       --used;
     }
   };
   leave(context.window, window_used_);
   leave(context.loads, loads_used_);
   leave(context.stores, stores_used_);
-  for (std::size_t i = 0; i < context.queues.size(); ++i) {
-    Waiting& queue = context.queues[i];
-    while (!queue.empty() && queue.first() < now) {
-      queue.pop();
-      --queues_used_[i];
-    }
-  }
+  for (std::size_t i = 0; i < context.queues.size(); ++i) leave(context.queues[i], queues_used_[i]);
 }
 
 std::uint32_t Core::choose(Cycle now, Order& order) {
   const auto count = static_cast<std::uint32_t>(contexts_.size());
   const auto rotated = [&](std::uint64_t first) {
-    for (std::uint32_t i = 0; i < count; ++i) order[i] = static_cast<std::uint32_t>((first + i) % count);
+    auto next = static_cast<std::uint32_t>(first % count);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      order[i] = next;
+      next = next + 1 == count ? 0 : next + 1;
+    }
     return count;
   };
   switch (description_->organisation.policy) {
     case Policy::kSingle:
-      return rotated(0);
+      order[0] = 0;
+      return 1;
     case Policy::kStrict:
       rotated(now);
       return 1;
@@ -169,9 +162,9 @@ std::uint32_t Core::fetch(Context& context, Cycle now, std::uint32_t width) {
     entry = {
         executed->what,         executed->pc, now + description_->widths.depth_cycles, {}, {}, executed->messages, false, false,
         context.feed.wrapped(), delayed_by};
-    if (executed->number_of_accesses != 0) {
-      entry.load = range_of(*executed, false);
-      entry.store = range_of(*executed, true);
+    for (std::uint32_t i = 0; i < executed->number_of_accesses; ++i) {
+      const Access& access = executed->accesses[i];
+      add(access.is_store ? entry.store : entry.load, access);
     }
     ++fetched;
     const bool ends = executed->what->branch != Branch::kNone && fetch_branch(context, *executed, entry, now);

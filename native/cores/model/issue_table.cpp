@@ -27,43 +27,4 @@ bool IssueTable::may_have(Cycle cycle, std::uint8_t owner, std::uint32_t context
   return true;
 }
 
-bool IssueTable::suits(std::size_t unit, Cycle cycle, Cycle every, std::uint32_t context) const {
-  const Slots* const slots = at(cycle);
-  if (slots != nullptr && (slots->issued >= issue_width_ || slots->units[unit] >= counts_[unit])) return false;
-  if (owned_ && !may_have(cycle, slots == nullptr ? 0 : slots->owner, context)) return false;
-  for (Cycle later = 1; later < every; ++later) {
-    const Slots* const then = at(cycle + later);
-    if (then != nullptr && then->units[unit] >= counts_[unit]) return false;
-  }
-  return true;
-}
-
-Cycle IssueTable::find(std::size_t unit, Cycle from, Cycle every, std::uint32_t context) const {
-  const Cycle end = now_->cycle + kAhead - every;
-  if (turns_ > 1) from += (context + turns_ - from % turns_) % turns_;
-  while (from < end && !suits(unit, from, every, context)) from += turns_;
-  return from;
-}
-
-void IssueTable::take(std::size_t unit, Cycle at, Cycle every, std::uint32_t context) {
-  if (at >= now_->cycle + kAhead - every) return;
-  Slots& first = fresh(at);
-  ++first.issued;
-  ++first.units[unit];
-  if (owned_) first.owner = static_cast<std::uint8_t>(context + 1);
-  for (Cycle later = 1; later < every; ++later) ++fresh(at + later).units[unit];
-}
-
-Cycle IssueTable::commit(Cycle from) {
-  while (from < now_->cycle + kAhead) {
-    Slots& slots = fresh(from);
-    if (slots.committed < commit_width_) {
-      ++slots.committed;
-      return from;
-    }
-    ++from;
-  }
-  return from;
-}
-
 }  // namespace dpubench::cores

@@ -17,12 +17,38 @@ class IssueTable {
   IssueTable(const Description& description, const Now& now);
 
   /// The first cycle from `from` on in which `context` may issue and a unit of kind `unit` is free for `every` cycles.
-  [[nodiscard]] Cycle find(std::size_t unit, Cycle from, Cycle every, std::uint32_t context) const;
-  void take(std::size_t unit, Cycle at, Cycle every, std::uint32_t context);
+  [[nodiscard]] Cycle find(std::size_t unit, Cycle from, Cycle every, std::uint32_t context) const {
+    const Cycle end = now_->cycle + kAhead - every;
+    if (turns_ > 1) from += (context + turns_ - from % turns_) % turns_;
+    // Most of the time of a simulation goes by here: nothing is asked that the organisation does not need.
+    if (every == 1 && !owned_) {
+      while (from < end && !is_free(unit, from)) from += turns_;
+    } else {
+      while (from < end && !suits(unit, from, every, context)) from += turns_;
+    }
+    return from;
+  }
+  void take(std::size_t unit, Cycle at, Cycle every, std::uint32_t context) {
+    if (at >= now_->cycle + kAhead - every) return;
+    Slots& first = fresh(at);
+    ++first.issued;
+    ++first.units[unit];
+    if (owned_) first.owner = static_cast<std::uint8_t>(context + 1);
+    for (Cycle later = 1; later < every; ++later) ++fresh(at + later).units[unit];
+  }
   /// FGMT skip_not_ready: until which cycle a context lets nothing enter, as far as is known now.
   void be_silent(std::uint32_t context, Cycle until) { silent_until_[context] = until; }
   /// Books a commit slot in the first cycle from `from` on that has one.
-  Cycle commit(Cycle from);
+  Cycle commit(Cycle from) {
+    const Cycle end = now_->cycle + kAhead;
+    for (; from < end; ++from) {
+      Slots& slots = fresh(from);
+      if (slots.committed >= commit_width_) continue;
+      ++slots.committed;
+      return from;
+    }
+    return from;
+  }
 
  private:
   // Instructions that wait for many misses one after the other issue farther ahead than this, and take no slot from anybody.
@@ -51,7 +77,20 @@ class IssueTable {
     return slots;
   }
   [[nodiscard]] bool may_have(Cycle cycle, std::uint8_t owner, std::uint32_t context) const;
-  [[nodiscard]] bool suits(std::size_t unit, Cycle cycle, Cycle every, std::uint32_t context) const;
+  [[nodiscard]] bool is_free(std::size_t unit, Cycle cycle) const {
+    const Slots* const slots = at(cycle);
+    return slots == nullptr || (slots->issued < issue_width_ && slots->units[unit] < counts_[unit]);
+  }
+  [[nodiscard]] bool suits(std::size_t unit, Cycle cycle, Cycle every, std::uint32_t context) const {
+    if (!is_free(unit, cycle)) return false;
+    const Slots* const slots = at(cycle);
+    if (owned_ && !may_have(cycle, slots == nullptr ? 0 : slots->owner, context)) return false;
+    for (Cycle later = 1; later < every; ++later) {
+      const Slots* const then = at(cycle + later);
+      if (then != nullptr && then->units[unit] >= counts_[unit]) return false;
+    }
+    return true;
+  }
 
   const Now* now_;
   std::vector<Slots> ring_;

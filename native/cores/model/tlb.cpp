@@ -28,10 +28,7 @@ Cycle Translation::miss(First& first, std::uint64_t page) {
   return second_cycles_ + walk_cycles_;
 }
 
-Cycle Translation::look_up(First& first, std::uint64_t address, Cycle at) {
-  const std::uint64_t page = address >> page_shift_;
-  ++first.counters.accesses;
-  if (page == first.last_page && at >= first.last_ready) return 0;
+Cycle Translation::look_up_page(First& first, std::uint64_t page, Cycle at) {
   std::size_t slot = first.sets.find(page);
   if (slot == Sets::kNone) {
     const Cycle cycles = miss(first, page);

@@ -41,7 +41,12 @@ class Translation {
     explicit First(const TlbLevel& level)
         : sets(level.entries / level.ways, level.ways, Replacement::kLru), entries(level.entries) {}
   };
-  Cycle look_up(First& first, std::uint64_t address, Cycle at);
+  Cycle look_up(First& first, std::uint64_t address, Cycle at) {
+    const std::uint64_t page = address >> page_shift_;
+    ++first.counters.accesses;
+    return page == first.last_page && at >= first.last_ready ? 0 : look_up_page(first, page, at);
+  }
+  Cycle look_up_page(First& first, std::uint64_t page, Cycle at);
   void warm(First& first, std::uint64_t address, Cycle at);
   Cycle miss(First& first, std::uint64_t page);
 
