@@ -51,7 +51,7 @@ def command(
     dask: str = typer.Option("", "--dask", metavar="ADDRESS", help="Simulate on the Dask cluster of this scheduler, as tcp://host:8786."),
     seed: str = typer.Option("", "--seed", help="Seed of input drawing and order."),
     target: list[str] = typer.Option(
-        [], "--target", help="Where to measure (`dpubench list targets`); repeated, rounds take turns. Of studies cores and coverage a model."
+        [], "--target", help="Where to measure (`dpubench list targets`); repeated, rounds take turns. In cores and coverage a model (`list models`)."
     ),
     dry_run: bool = typer.Option(False, "--dry-run", help="Print points, time and disk; measure nothing."),
     json: bool = typer.Option(False, "--json", help="Stream events as JSON lines."),
