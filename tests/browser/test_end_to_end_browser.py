@@ -81,6 +81,15 @@ def test_rates_of_the_first_table_are_in_the_unit_that_was_chosen(page: Open) ->
     assert "6.01" in before and "3.08" in after and "6.01" not in after and button.get_attribute("aria-pressed") == "true"
 
 
+@pytest.mark.parametrize("name", ["end-to-end", "end-to-end-limited", "end-to-end-mixed"])
+def test_a_rate_stays_in_its_column_however_narrow_that_is(page: Open, name: str) -> None:
+    driver = page(name, 820, 800)
+    wide: list[str] = driver.execute_script("""return [...document.querySelectorAll('.sustained td')].filter((td) => {
+      const text = document.createRange(); text.selectNodeContents(td);
+      return text.getBoundingClientRect().right > td.getBoundingClientRect().right + 1; }).map((td) => td.innerText)""")
+    assert all_of(driver, ".sustained td") and wide == []
+
+
 # --------------------------------------------------------------------------- figures
 
 

@@ -193,7 +193,8 @@ def _answer(part: Part) -> str:
             beside = ""
             if cell.beyond is not None:
                 ratio, extra = quantity(cell.beyond.ratio), quantity(cell.beyond.extra_ns)
-                beside = f", {ratio.value} times what the null workload does: {extra.value} ns more of a server CPU per packet"
+                more = f"{extra.value.removeprefix('-')} ns {'less' if extra.value.startswith('-') else 'more'}"
+                beside = f", {ratio.value} times what the null workload does: {more} of a server CPU per packet"
             return f"{part.workload} sustains {rate} ({best}){beside}."
     return ""
 
