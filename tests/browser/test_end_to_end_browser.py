@@ -111,6 +111,15 @@ def test_every_figure_has_data_a_table_and_its_labels(page: Open, anchor: str) -
         assert "table below" in plot.find_element(By.CSS_SELECTOR, ".canvas").get_attribute("aria-label")
 
 
+def test_a_mix_of_frames_has_its_name_on_the_axis(page: Open) -> None:
+    driver = page("end-to-end-mixed")
+    bring(driver)
+    ticks: list[str] = driver.execute_script(
+        "return arguments[0].layout.xaxis.ticktext", one(driver, "#w-flow-table .plot[data-kind='frames'] .canvas")
+    )
+    assert "64" in ticks and "1518" in ticks and "IMIX" in ticks and all(t == "IMIX" or t.isdigit() for t in ticks)
+
+
 def test_lines_are_the_models_numbers(page: Open) -> None:
     driver = page("end-to-end")
     bring(driver)

@@ -103,7 +103,7 @@
           }
         }
         for (const p of searched) rows.push([nameOf(part, p.variant), frameWords(part, p.frame), p.kind, ...cells(scaled(p.pps, 1e-6)), ...cells(p.gbps), p.loss[0] === null ? "" : lossText(p), p.limitText, p.why || p.remarks]);
-        return { traces, ends, intervals: true, ylog: true, xwhole: true, xtitle: "frame with FCS, B", ytitle: unit.label, xticks: part.frames.map((f) => searched.find((p) => p.frame === f)?.frameBytes).filter(Boolean), gone: missing(searched),
+        return { traces, ends, intervals: true, ylog: true, xname: (v) => (Number.isInteger(v) ? String(v) : frameWords(part, searched.find((p) => p.frameBytes === v).frame).split(" ")[0]), xtitle: "frame with FCS, B", ytitle: unit.label, xticks: part.frames.map((f) => searched.find((p) => p.frame === f)?.frameBytes).filter(Boolean), gone: missing(searched),
           note: "NDR: round marks and solid lines; PDR (0.5 %): small diamonds and dotted lines.", table: { columns: ["variant", "frame", "search", "Mpps", "95 % interval", "Gb/s (L2)", "95 % interval", "loss", "limits of its rounds", "note"], rows } };
       },
     },
@@ -271,7 +271,7 @@
       const marks = f.xticks ?? ticks(x0, x1), wanted = marks.length ? marks : [Number(x0.toPrecision(3))];
       const crowded = [...wanted].reverse().reduce((kept, v) => (kept.length && pixel(kept[kept.length - 1]) - pixel(v) < 40 ? kept : [...kept, v]), []);
       const yt = f.ylog ? ticks(low, high) : [0, 20, 40, 60, 80, 100];
-      layout = { margin, xaxis: { ...axis, type: "log", range: [Math.log10(x0) - 0.06 * reach, Math.log10(x1) + 0.06 * reach], tickvals: crowded, ticktext: crowded.map((v) => (f.xwhole || v < 1e4 ? String(f.xwhole ? v : +v.toPrecision(3)) : tickText(v))), title: { text: plain(f.xtitle), standoff: 6 } },
+      layout = { margin, xaxis: { ...axis, type: "log", range: [Math.log10(x0) - 0.06 * reach, Math.log10(x1) + 0.06 * reach], tickvals: crowded, ticktext: crowded.map((v) => f.xname?.(v) ?? (v < 1e4 ? String(+v.toPrecision(3)) : tickText(v))), title: { text: plain(f.xtitle), standoff: 6 } },
         yaxis: { ...axis, type: f.ylog ? "log" : "linear", range: f.ylog ? [Math.log10(low), Math.log10(high)] : [low, high], tickvals: yt, ticktext: yt.map(tickText), showline: false, title: { text: plain(f.ytitle), standoff: 4 } } };
     }
     if (paper) paperTexts(part, key, f, annotations, layout.margin, th);
