@@ -20,7 +20,7 @@ class IssueTable {
   [[nodiscard]] Cycle find(std::size_t unit, Cycle from, Cycle every, std::uint32_t context) const {
     const Cycle end = now_->cycle + kAhead - every;
     if (turns_ > 1) from += (context + turns_ - from % turns_) % turns_;
-    // Most of the time of a simulation goes by here: nothing is asked that the organisation does not need.
+    // The usual case by itself, for every instruction goes through here at least once.
     if (every == 1 && !owned_) {
       while (from < end && !is_free(unit, from)) from += turns_;
     } else {
