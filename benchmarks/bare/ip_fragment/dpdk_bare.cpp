@@ -46,9 +46,9 @@ std::string unsupported(const Params& params) {
 std::unique_ptr<Session> prepare(const Work& work) {
   const bool copy = work.params.is("variant", "copy");
   if (work.params.is("ip_version", "4")) {
-    return copy ? dpdk::dividing_session<Kernel<true, true>>(work, {}) : dpdk::dividing_session<Kernel<true, false>>(work, {});
+    return copy ? dividing_session<Kernel<true, true>>(work) : dividing_session<Kernel<true, false>>(work);
   }
-  return copy ? dpdk::dividing_session<Kernel<false, true>>(work, {}) : dpdk::dividing_session<Kernel<false, false>>(work, {});
+  return copy ? dividing_session<Kernel<false, true>>(work) : dividing_session<Kernel<false, false>>(work);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "operators/support/dpdk_mbuf.hpp"
+#include "timed_loop.hpp"
 
 namespace dpubench::bare {
 
@@ -46,6 +47,16 @@ void write_records(Burst& b, std::uint32_t i, Made& made, int n, const Finish& f
   b.out_len[i] = static_cast<std::uint32_t>(out - b.out[i]);
   b.result[i] = static_cast<std::uint64_t>(n);
   b.status[i] = kStatusOk;
+}
+
+/// A session of kernels that divide packets: `Kernel(pools, mtu)`, one per thread.
+template <class Kernel>
+std::unique_ptr<Session> dividing_session(const Work& work) {
+  const auto make = [shared = dpdk::pools(), mtu = static_cast<std::uint16_t>(work.params.number("mtu"))] {
+    dpdk::become_lcore();
+    return Kernel(shared, mtu);
+  };
+  return timed_session(make, {});
 }
 
 }  // namespace dpubench::bare

@@ -54,8 +54,7 @@ std::string unsupported(const Params& params) {
 }
 
 std::unique_ptr<Session> prepare(const Work& work) {
-  return work.params.is("variant", "copy") ? dpdk::dividing_session<Kernel<true>>(work, {})
-                                           : dpdk::dividing_session<Kernel<false>>(work, {});
+  return work.params.is("variant", "copy") ? dividing_session<Kernel<true>>(work) : dividing_session<Kernel<false>>(work);
 }
 
 }  // namespace
