@@ -2,10 +2,10 @@
 """``dpubench-server`` and ``dpubench-traffic`` that are none: speak the contract of docs/end-to-end.md with made-up figures, and misbehave as told.
 
 The first argument says which of both it is. The environment variable SCRIPT names a JSON file: {"capacity_pps": {WORKLOAD: PPS}, "client_pps": PPS,
-"spread": SHARE, "trial_s": SECONDS that a trial really takes, "gap_ns": NS of the client's longest gap, "stalls": trials of each pair that lose
-in it, "unavailable": {ENGINE: REASON}, "disagree": WORKLOAD, "wrong": WORKLOAD, "log": FILE, "faults": [{"side": "server|client", "phase":
-"hello|prepare|ready|begin|trial|collect|check|end", "kind": "failure|kill|exit3|hang|fork-hang|rubbish|schema|unknown-event", "workload": NAME?,
-"trial": N?, "once": FILE?}]}. Needs nothing but Python.
+"spread": SHARE, "trial_s": SECONDS that a trial really takes, "gap_ns": NS of the client's longest gap, "lag_ns": NS of its median lag, "stalls":
+trials of each pair that lose in it, "unavailable": {ENGINE: REASON}, "disagree": WORKLOAD, "wrong": WORKLOAD, "log": FILE, "faults": [{"side":
+"server|client", "phase": "hello|prepare|ready|begin|trial|collect|check|end", "kind": "failure|kill|exit3|hang|fork-hang|rubbish|schema|
+unknown-event", "workload": NAME?, "trial": N?, "once": FILE?}]}. Needs nothing but Python.
 """
 
 import json
@@ -166,7 +166,7 @@ class Program:
             "trial", trial=spec["number"], begun_ns=1_000_000_000, offered_pps=rate, ramp_s=spec["ramp_s"], duration_s=spec["duration_s"], due=due,
             sent=offered, tx_full=0, received=received, duplicates=0, reordered=0, corrupted=0, wrong=3 if wrong else 0, stale=0, foreign=0,
             sent_bytes=64 * offered, received_bytes=64 * received, elapsed_ns=round(spec["duration_s"] * 1e9),
-            lag_ns={"p50": 100, "p99": 2000, "max": 9000}, latency_ns=percentiles(8000), gaps=gaps, losses=losses,
+            lag_ns=percentiles(SCRIPT.get("lag_ns", 100)), latency_ns=percentiles(8000), gaps=gaps, losses=losses,
             first_wrong="the digest differs" if wrong else "",
         )  # fmt: skip
 
