@@ -394,8 +394,10 @@ class Run:
             done = pair.trial(rate_pps, load.schedule, duration_s)
             self._trials += 1
             goal = load.loss_goal if load.loss_goal is not None else self.plan.search.pdr_loss
-            burst = 1 if load.schedule == "interval" else self.plan.burst
-            verdict = judge.judge(done.trial, done.served, burst=burst, rate_pps=rate_pps, goal=goal, queue_packets=pair.queue_packets)
+            verdict = judge.judge(
+                done.trial, done.served, goal=goal, together=self.plan.burst_packets if load.schedule == "burst" else 1,
+                queue_packets=pair.queue_packets, for_rate=load.kind in _SEARCH_KINDS,
+            )  # fmt: skip
             where = {
                 "round": number, "configuration": configuration.id, "load": load.name, "attempt": attempt, "rate_pps": rate_pps,
                 "duration_s": duration_s, "cpu_withheld": done.cpu_withheld,
