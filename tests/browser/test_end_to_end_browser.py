@@ -160,6 +160,23 @@ def test_controls_choose_frame_axis_unit_and_percentile(page: Open) -> None:
     assert "Cost per stage at interval 500 ns" in one(section, ".plot[data-kind='stages'] figcaption").text
 
 
+def test_a_latency_that_may_be_the_clients_is_withheld_with_the_reason_and_its_lag(page: Open) -> None:
+    driver = page("end-to-end")
+    section = bring(driver)
+    box = one(section, ".plot[data-kind='latency']")
+    assert "p99.9 is withheld: the client's own lag is" in box.text
+    script = "return [...arguments[0].data].filter((t) => !t.name && t.mode === 'lines' && t.hoverinfo === 'skip' && !t.fill).map((t) => t.y)"
+    stems = driver.execute_script(script, one(box, ".canvas"))
+    assert stems and all(None not in (low, top) for y in stems for low, top in zip(y[::3], y[1::3], strict=True)), "to the highest that is shown"
+    Select(one(section, "select[aria-label='latency']")).select_by_visible_text("p99.9")
+    box = one(section, ".plot[data-kind='latency']")  # drawn anew
+    (line,) = [t for t in drawn(driver, "latency") if t["name"] == "dpdk-hash"]
+    assert len(line["x"]) == 4 and "(interval 500 ns)" in box.text
+    click(driver, one(box, "summary"))
+    head = [cell.text for cell in box.find_elements(By.CSS_SELECTOR, ".numbers th[scope=col]")]
+    assert {"client's lag p50, us", "client's lag p99.9, us", "client's lag maximum, us", "packets behind p99.9"} <= set(head)
+
+
 def test_a_control_keeps_the_keyboard(page: Open) -> None:
     driver = page("end-to-end")
     section = bring(driver)

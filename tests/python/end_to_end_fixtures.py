@@ -6,6 +6,7 @@ import math
 import random
 
 from dpubench.results.model import Failure, Interval, Warning_
+from dpubench.studies.end_to_end.lag import checked
 from dpubench.studies.end_to_end.model import (
     NULL_WORKLOAD,
     PLACES,
@@ -36,9 +37,10 @@ def _interval(value: float, share: float) -> Interval:
     return Interval(value, value / (1 + share), value * (1 + share))
 
 
-def _percentiles(median_ns: float, share: float) -> Percentiles:
+def _percentiles(median_ns: float, share: float, tail: float = 1) -> Percentiles:
+    """``tail``: p99.9 and the maximum are so many times as long."""
     buckets = tuple((median_ns * 1.2**i, max(int(40_000 * math.exp(-abs(i) / 1.5)), 1)) for i in range(-4, 12))
-    p50, p90, p99, p99_9, most = (_interval(median_ns * k, share) for k in (1, 1.6, 3.2, 7, 20))
+    p50, p90, p99, p99_9, most = (_interval(median_ns * k, share) for k in (1, 1.6, 3.2, 7 * tail, 20 * tail))
     return Percentiles(p50, p90, p99, p99_9, most, _interval(median_ns * 1.15, share), buckets)
 
 
@@ -70,6 +72,9 @@ def _point(workload: str, frame: int, load: str, offered: float | None, placemen
     configuration = f"{workload}/{','.join(f'{s}={e}' for s, e in engines.items()) or '-'}/{placement}/memif/{frame}"
     labels = [VIRTUAL_LINK, SHORT_TRIALS] + ([SHARED_CPUS] if placement == "split" else [])
     limit = "server-limited" if loss > 0.005 else ""
+    # At intervals of half a microsecond the client stands still now and then.
+    lag = _percentiles(150, share, tail=1000 if load == "interval 500 ns" else 1)
+    latency, withheld = checked(_percentiles((4000 + 8 * cost) * (1 + 3 * busy), share), lag)
     lost = {"server_receive": 0.9 * loss, "server_transmit": 0.1 * loss}
     return PointSummary(
         f"{configuration}/{load}", configuration, workload, {"flows": "100000"} if workload == "flow-table" else {}, engines, placement, "local",
@@ -80,8 +85,9 @@ def _point(workload: str, frame: int, load: str, offered: float | None, placemen
         throughput_pps=_interval(through, share), throughput_gbps=_interval(through * frame * 8 / 1e9, share),
         loss_ratio=Interval(loss, max(loss - 0.01, 0) if loss else 0, loss + (0.01 if loss else 0)),
         loss_by_place={place: Interval(lost.get(place, 0.0), lost.get(place, 0.0), lost.get(place, 0.0)) for place in PLACES},
-        server_cpu_share=_interval(busy, 0.02), latency=_percentiles((4000 + 8 * cost) * (1 + 3 * busy), share),
-        timestamp_source="client's clock, read once per burst", residence=_percentiles(1000 + 20 * cost, share),
+        server_cpu_share=_interval(busy, 0.02), latency=latency, lag=lag, latency_withheld=withheld, latency_packets=int(through * 3),
+        latency_packets_least=int(through / 2), timestamp_source="client's clock, read once per burst",
+        residence=_percentiles(1000 + 20 * cost, share),
         stages=_stages(engines, cost, int(through * 3)) if not rest or placement == "split" else [],
         reordered=chance.randrange(2), flows_checked=60_000,
         limits={"": 5, "server-limited": 1} if limit else {"": 6}, limit="server-limited" if limit else "", labels=labels,
@@ -135,5 +141,6 @@ def _with_troubles(points: list[PointSummary]) -> None:
     for point in (failed, missing, client):
         point.throughput_pps = point.throughput_gbps = point.loss_ratio = point.server_cpu_share = point.latency = point.residence = None
         point.loss_by_place, point.stages, point.round_pps, point.floor = {}, [], [], None
+        point.lag, point.latency_withheld, point.latency_packets, point.latency_packets_least = None, {}, 0, 0
         point.rounds, point.converged, point.precision = 0, False, math.nan
     points[3].warnings.append(Warning_("few-rounds", "4 of at least 6 rounds", points[3].id))

@@ -166,6 +166,13 @@ def test_the_head_answers() -> None:
     assert VIRTUAL_LINK in head and SHORT_TRIALS in head and "1 failure" in head and "not converged" in head
 
 
+def test_points_whose_latency_may_be_the_clients_are_counted() -> None:
+    page = page_of(example_run())
+    late = [p for p in example_run().points if p.latency_withheld]
+    assert len(late) == page.trust.latency_withheld > 0
+    assert f"latencies of {len(late)} points are withheld in part" in report.render(page)
+
+
 def test_without_a_search_the_highest_rate_tried_is_no_limit() -> None:
     page = page_of(rates_only())
     assert page.parts[0].answer.startswith("flow-table carried 4.00 Mpps of 64 B frames over memif without loss (dpdk-hash, all-host)")
@@ -212,6 +219,16 @@ def test_verdicts_follow_the_rounds() -> None:
     steady(new, [1e6 * v for v in (0.5, 1.9, 0.7, 1.6, 0.9, 1.2)])
     (row,) = [r for r in part_of(page_of(run), "flow-table").ratios if (r.frame, r.load) == ("64", "NDR")]
     assert row.verdict == "undecided" and row.reason
+
+
+def test_a_latency_that_is_withheld_is_not_compared() -> None:
+    run = example_run()
+    withheld = find(run, "flow-table", "64", "interval 1000 ns", "portable")
+    withheld.latency_withheld, withheld.round_p99_ns = {"p99": "the client's own lag is 9 us there"}, []
+    rows = [r for r in part_of(page_of(run), "flow-table").ratios if (r.frame, r.load) == ("64", "interval 1000 ns")]
+    reasons = {r.quantity: r.reason for r in rows if r.ratio is None}
+    assert reasons == {"latency p99": "latency p99 is withheld: the client's own lag is 9 us there"}
+    assert {r.quantity for r in rows if r.ratio is not None} == {"latency p50"}
 
 
 def test_a_lower_latency_is_faster() -> None:

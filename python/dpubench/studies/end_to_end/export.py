@@ -21,7 +21,7 @@ SCHEMA: Final = "dpubench.end-to-end-export/1"
 _PERCENTILES: Final = ("p50", "p90", "p99", "p99_9", "max", "mean")
 _TEXT: Final = (
     "id", "workload", "params", "engines", "placement", "server_target", "device_target", "port", "port_driver", "frame", "traffic", "schedule",
-    "load", "load_kind", "timestamp_source", "server_cpu_withheld", "limit", "labels", "failure", "unavailable", "floor",
+    "load", "load_kind", "timestamp_source", "latency_withheld", "server_cpu_withheld", "limit", "labels", "failure", "unavailable", "floor",
 )  # fmt: skip
 
 
@@ -43,7 +43,9 @@ def record(point: PointSummary) -> dict[str, Any]:
         row |= _spread(name, getattr(point, name))
     for place in PLACES:
         row |= _spread(f"loss_{place}", point.loss_by_place.get(place))
-    row |= _times("latency", point.latency) | {"timestamp_source": point.timestamp_source} | _times("residence", point.residence)
+    row |= _times("latency", point.latency) | _times("lag", point.lag) | {"timestamp_source": point.timestamp_source}
+    row["latency_withheld"] = "; ".join(f"{name}: {why}" for name, why in point.latency_withheld.items())
+    row |= {"latency_packets": point.latency_packets, "latency_packets_least": point.latency_packets_least} | _times("residence", point.residence)
     floor = point.floor
     row |= {"floor": floor.point if floor else ""} | _times("floor_latency", floor.latency if floor else None)
     row |= _spread("floor_throughput_pps", floor.throughput_pps if floor else None)

@@ -20,6 +20,7 @@ NULL_WORKLOAD: Final = "forward"
 VIRTUAL_LINK: Final = "virtual link"
 SHORT_TRIALS: Final = "short trials, not RFC 2544"
 SHARED_CPUS: Final = "split on too few CPUs: proves correctness only"
+LAG_UNKNOWN: Final = "latencies not checked: the client's lag is not known packet by packet"
 
 Placement = Literal["all-host", "all-device", "split"]
 #: What a trial was limited by; "" where it was not.
@@ -30,7 +31,7 @@ LoadKind = Literal["rate", "flood", "recorded", "NDR", "PDR"]
 
 @dataclass(frozen=True, slots=True)
 class Percentiles:
-    """Of a time, in ns; intervals over rounds of each round's percentile."""
+    """Of a time, in ns; intervals over rounds of each round's percentile. All of one are ``nan`` where it is withheld."""
 
     p50: Interval
     p90: Interval
@@ -109,6 +110,10 @@ class PointSummary:
     server_cpu_share: Interval | None = None
     server_cpu_withheld: str = ""  #: why there is no ``server_cpu_share`` ("the kernel's receive work runs on another CPU")
     latency: Percentiles | None = None  #: due time to receive burst, both of the client's clock; of NDR and PDR at that load
+    lag: Percentiles | None = None  #: of the client: due time to the reading before the transmit burst; None where it is not known
+    latency_withheld: dict[str, str] = field(default_factory=dict)  #: figure of ``latency`` ("p99_9") -> why it is not shown
+    latency_packets: int = 0  #: that ``latency`` is of, in all rounds
+    latency_packets_least: int = 0  #: in the round that has fewest
     timestamp_source: str = ""  #: "client's clock, read once per burst"
     residence: Percentiles | None = None  #: the server's receive burst to its transmit burst
     stages: list[StageCost] = field(default_factory=list)

@@ -18,9 +18,10 @@ from dpubench.plans.load import read_plan
 from dpubench.results import statistics
 from dpubench.results.model import Failure, Interval, Warning_
 from dpubench.results.store import RUN_SET, RunDirectory
-from dpubench.studies.end_to_end import trials
+from dpubench.studies.end_to_end import lag, trials
 from dpubench.studies.end_to_end.expand import Configuration, Load, link_end, signature_share
 from dpubench.studies.end_to_end.model import (
+    LAG_UNKNOWN,
     NULL_WORKLOAD,
     PLACES,
     SHORT_TRIALS,
@@ -221,13 +222,31 @@ def _of_trials(point: PointSummary, chosen: Sequence[Row], entry: Mapping[str, A
     shares = [share for r in chosen if (share := _busy_share(r)) is not None]
     if shares and not point.server_cpu_withheld:
         point.server_cpu_share = _share(shares)
-    point.latency = _percentiles([r["latency_ns"] for r in chosen])
-    point.timestamp_source = TIMESTAMPS if point.latency is not None else ""
+    _latency(point, [r for r in chosen if r["latency_ns"] and r["latency_ns"]["p50"] is not None])
     point.residence = _percentiles([r["servers"][0]["residence_ns"] for r in chosen])
-    if point.latency is not None:
-        point.round_p50_ns = [r["latency_ns"]["p50"] for r in chosen if r["latency_ns"]]
-        point.round_p99_ns = [r["latency_ns"]["p99"] for r in chosen if r["latency_ns"]]
     point.stages = _stages(chosen, entry)
+
+
+def _latency(point: PointSummary, timed: Sequence[Row]) -> None:
+    """The latency of trials that have one, without what the client's own lag may explain.
+
+    A figure is shown of all rounds or of none: to leave out those in which the client lagged would choose rounds by their outcome. The lag is the
+    plain mean of all rounds, so that the one in which the client stood still shows.
+    """
+    point.latency = _percentiles([r["latency_ns"] for r in timed])
+    if point.latency is None:
+        return
+    point.timestamp_source = TIMESTAMPS
+    packets = [sum(int(bucket["packets"]) for bucket in r["latency_ns"]["buckets"]) for r in timed]
+    point.latency_packets, point.latency_packets_least = sum(packets), min(packets)
+    if not all(lag.is_known(r["lag_ns"]) for r in timed):
+        point.labels.append(LAG_UNKNOWN)
+    else:
+        point.lag = _percentiles([r["lag_ns"] for r in timed], lambda values: statistics.linear_interval_of_rounds(values, trim=0))
+        if point.lag is not None:
+            point.latency, point.latency_withheld = lag.checked(point.latency, point.lag)
+    point.round_p50_ns = [] if "p50" in point.latency_withheld else [r["latency_ns"]["p50"] for r in timed]
+    point.round_p99_ns = [] if "p99" in point.latency_withheld else [r["latency_ns"]["p99"] for r in timed]
 
 
 def _busy_share(row: Row) -> float | None:
@@ -246,13 +265,15 @@ def _scaled(interval: Interval, factor: float) -> Interval:
     return Interval(interval.value * factor, interval.low * factor, interval.high * factor)
 
 
-def _percentiles(found: Sequence[Mapping[str, Any] | None]) -> Percentiles | None:
+def _percentiles(
+    found: Sequence[Mapping[str, Any] | None], interval: Callable[[Sequence[float]], Interval] = statistics.interval_of_rounds
+) -> Percentiles | None:
     known = [f for f in found if f is not None and f["p50"] is not None]
     if not known:
         return None
 
     def over_rounds(name: str) -> Interval:
-        return statistics.interval_of_rounds([f[name] for f in known])
+        return interval([f[name] for f in known])
 
     buckets: Counter[float] = Counter()
     for histogram in known:

@@ -34,7 +34,7 @@ def summary(run: RunSummary, record: dict[str, Any], path: Path, report: Path | 
     return [*head, *(table(_HEADER, rows, [False, False, False, True, True, True, True]).splitlines() if rows else []), *tail]
 
 
-_HEADER: Final = ("workload", "frame", "load", "Mpps", "loss", "CPU", "p99 us")
+_HEADER: Final = ("workload", "frame", "load", "Mpps", "loss", "CPU", "p99 us (client's lag)")
 
 
 def _row(point: PointSummary) -> tuple[str, ...]:
@@ -42,7 +42,7 @@ def _row(point: PointSummary) -> tuple[str, ...]:
     at_least = "" if wording.says_of_the_server(point) else ">= "
     loss = "" if point.loss_ratio is None else percent(point.loss_ratio.value, 2)
     share = "" if point.server_cpu_share is None else f"{100 * point.server_cpu_share.value:.0f} %"
-    p99 = "" if point.latency is None else significant(point.latency.p99.value / 1e3, 3)
+    p99 = "" if point.latency is None else wording.latency_text(point, "p99")
     engines = f" {'+'.join(point.engines.values())}" if point.engines else ""
     name = f"{point.workload}{engines}" + ("" if point.placement == "all-host" else f", {wording.placement_text(point)}")
     return name, wording.frame_text(point), point.load, at_least + significant(point.throughput_pps.value / 1e6, 3), loss, share, p99

@@ -13,7 +13,8 @@ from dpubench.studies.end_to_end.model import PointSummary, RunSummary
 
 _COLUMNS = (
     ("workload", False), ("engines", False), ("placement", False), ("port", False), ("frame", True), ("load", False), ("Mpps", True),
-    ("Gb/s", True), ("interval", False), ("loss", True), ("CPU", True), ("p50 us", True), ("p99 us", True), ("p99.9 us", True), ("remarks", False),
+    ("Gb/s", True), ("interval", False), ("loss", True), ("CPU", True), ("p50 us (lag)", True), ("p99 us (lag)", True), ("p99.9 us (lag)", True),
+    ("max us (lag)", True), ("behind p99.9", True), ("remarks", False),
 )  # fmt: skip
 
 
@@ -86,10 +87,9 @@ def _row(point: PointSummary, run: RunSummary) -> tuple[str, ...]:
     head = (workload, wording.engines_text(point) or "-", wording.placement_text(point), port, frame, point.load)
     labels = [label for label in point.labels if label not in run.labels]
     if why := wording.why_empty(point):
-        return (*head, "-", "", "", "", "", "", "", "", "; ".join([why, *labels]))
+        return (*head, "-", *[""] * (len(_COLUMNS) - len(head) - 2), "; ".join([why, *labels]))
     missing = [f"CPU withheld: {point.server_cpu_withheld}"] if point.server_cpu_withheld else []
-    latency = point.latency
-    times = [_us(i) for i in (latency.p50, latency.p99, latency.p99_9)] if latency else ["-", "-", "-"]
+    times = [wording.latency_text(point, name) for name in ("p50", "p99", "p99_9", "max")]
     told = [*wording.remarks(point), *missing, *labels]
     lost_at = wording.main_place(point)
     at_least = "" if wording.says_of_the_server(point) else ">= "
@@ -101,16 +101,13 @@ def _row(point: PointSummary, run: RunSummary) -> tuple[str, ...]:
         _share(point.loss_ratio),
         _share(point.server_cpu_share, 1),
         *times,
+        "-" if point.latency is None else str(wording.behind_p99_9(point)),
         "; ".join([f"lost at {lost_at}", *told] if lost_at else told),
     )
 
 
 def _scaled(interval: Interval | None, factor: float = 1.0) -> str:
     return significant(interval.value * factor) if interval is not None else "-"
-
-
-def _us(interval: Interval) -> str:
-    return significant(interval.value / 1e3, 3)
 
 
 def _share(interval: Interval | None, decimals: int | None = None) -> str:
@@ -126,9 +123,12 @@ def _notes(run: RunSummary) -> list[str]:
     notes = [
         "Mpps and Gb/s: what came back to the client, frames with FCS (L2); of NDR and PDR the highest rate found within the loss goal.",
         "Loss: of what was due. CPU: polls of the server's loops that found packets, by time.",
-        "Latency: from when a packet was due to the client's receive burst.",
+        "Latency: from when a packet was due to the client's receive burst. In parentheses the client's own lag: how late it sent (?: not known).",
+        "Where the lag is more than a tenth of the latency of the same percentile, the latency is withheld (-).",
+        "Behind p99.9: packets beyond it in the round that has fewest.",
     ]
     floors = [p.floor.latency.p50.value for p in run.points if p.floor is not None and p.floor.latency is not None]
+    floors = [value for value in floors if math.isfinite(value)]  # what is withheld is none
     if floors:
         notes.append(f"Floor of latency (null workload, same load, same link): p50 {_range_us(floors)} us.")
     return notes

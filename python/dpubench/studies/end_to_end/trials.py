@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dpubench.errors import UserError
 from dpubench.results.store import Event, RunDirectory, RunWriter, read_ndjson
+from dpubench.studies.end_to_end import lag
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,6 +22,8 @@ _COUNTS: Final = (
 )  # fmt: skip
 _LOST: Final = ("client_transmit", "server_receive", "server_drop", "server_transmit", "client_receive")
 _PERCENTILES: Final = ("p50", "p90", "p99", "p99_9", "max", "mean")
+#: What trials of before have of the lag, in columns of their own: it was counted once a burst, so that it says little of packets.
+_OF_BURSTS: Final = ("p50", "p99", "max")
 
 
 def kept_trial(where: Mapping[str, Any], trial: Event, served: list[Event], checked: Event | None, verdict: Mapping[str, Any]) -> Event:
@@ -49,8 +52,8 @@ def schema() -> pa.Schema:
     return pa.schema(
         [
             *names, ("round", whole), ("attempt", whole), ("rate_pps", real), ("duration_s", real), ("stalled", whole),
-            *((n, whole) for n in _COUNTS), ("elapsed_ns", real), ("lag_p50_ns", real), ("lag_p99_ns", real), ("lag_max_ns", real),
-            ("latency_ns", percentiles), *((f"lost_{n}", whole) for n in _LOST), ("flows", whole), ("flows_wrong", whole),
+            *((n, whole) for n in _COUNTS), ("elapsed_ns", real), ("lag_ns", percentiles), ("latency_ns", percentiles), ("latency_withheld", text),
+            *((f"lag_{n}_ns", real) for n in _OF_BURSTS), *((f"lost_{n}", whole) for n in _LOST), ("flows", whole), ("flows_wrong", whole),
             ("gaps", pa.list_(pa.struct([("at_ns", real), ("length_ns", real)]))),
             ("losses", pa.list_(pa.struct([("first_due_ns", real), ("last_due_ns", real), ("packets", whole)]))),
             ("servers", pa.list_(server)), ("loss_goal", real), ("lower_pps", real), ("upper_pps", real),
@@ -71,7 +74,7 @@ def _row(event: Event) -> dict[str, Any]:
         return row
     trial, checked = event["trial"], event["checked"]
     row |= {name: trial.get(name, 0) for name in _COUNTS}
-    row |= {f"lag_{name}_ns": trial.get("lag_ns", {}).get(name) for name in ("p50", "p99", "max")}
+    row |= _lag(trial.get("lag_ns"), trial.get("latency_ns"))
     row |= {"elapsed_ns": trial.get("elapsed_ns"), "latency_ns": _percentiles(trial.get("latency_ns")), "gaps": _gaps(trial["gaps"])}
     row["losses"] = [dict(zip(("first_due_ns", "last_due_ns", "packets"), run, strict=True)) for run in trial["losses"]]
     row["servers"] = [_server(served) for served in event["served"]]
@@ -79,6 +82,13 @@ def _row(event: Event) -> dict[str, Any]:
         row |= {f"lost_{place}": checked["lost"][place] for place in _LOST}
         row |= {"flows": checked.get("flows"), "flows_wrong": checked.get("flows_wrong")}
     return row
+
+
+def _lag(found: Mapping[str, Any] | None, latency: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The lag's columns; ``latency_withheld`` stays null where the latency cannot be checked."""
+    if found is None or not lag.is_known(found):
+        return {f"lag_{name}_ns": (found or {}).get(name) for name in _OF_BURSTS}
+    return {"lag_ns": _percentiles(found)} | ({"latency_withheld": " ".join(lag.spoiled(latency, found))} if latency is not None else {})
 
 
 def _server(served: Event) -> dict[str, Any]:

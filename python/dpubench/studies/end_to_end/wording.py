@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import Final
 
+from dpubench.results.digits import significant
 from dpubench.results.model import Interval
 from dpubench.studies.end_to_end.model import PLACES, SHARED_CPUS, PointSummary
 
@@ -103,6 +104,19 @@ def weakness(point: PointSummary, few_rounds: int) -> str:
     if point.rounds < few_rounds:
         said.append(f"only {point.rounds} round{'' if point.rounds == 1 else 's'}")
     return ", ".join(said)
+
+
+def latency_text(point: PointSummary, name: str) -> str:
+    """``12.3 (0.45)``: a figure of the latency in us, and the client's own lag; ``-`` for what is withheld, ``?`` for a lag that is not known."""
+    if point.latency is None:
+        return "-"
+    lag = "?" if point.lag is None else significant(getattr(point.lag, name).value / 1e3, 2)
+    return f"{significant(getattr(point.latency, name).value / 1e3, 3)} ({lag})"
+
+
+def behind_p99_9(point: PointSummary) -> int | None:
+    """Packets beyond p99.9 in the round that has fewest: without any it is the maximum. None where there is no latency."""
+    return None if point.latency is None else point.latency_packets_least // 1000
 
 
 def located_loss(point: PointSummary) -> list[tuple[str, Interval]]:

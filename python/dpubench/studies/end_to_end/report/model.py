@@ -260,6 +260,7 @@ def _trust(points: Sequence[PointSummary], trials: int, warnings: Sequence[Warni
         widest_where=widest.id if widest else "",
         client_limited=limits["client-limited"],
         stall_limited=limits["stall-limited"],
+        latency_withheld=sum(bool(p.latency_withheld) for p in measured),
         correctness_only=sum(wording.proves_correctness_only(p) for p in measured),
         failed=failed,
         unavailable=sum(bool(p.unavailable) for p in points),
@@ -303,7 +304,7 @@ def _links(runs: Sequence[RunSummary], names: Sequence[str]) -> list[Link]:
 
 def _latency_floor(points: Sequence[PointSummary]) -> str:
     """p50 of the null workload over all its loads, in words."""
-    values = [p.latency.p50.value / 1e3 for p in points if p.is_null and p.latency is not None]
+    values = [p.latency.p50.value / 1e3 for p in points if p.is_null and p.latency is not None and "p50" not in p.latency_withheld]
     if not values:
         return ""
     low, high = (quantity(Interval(v, math.nan, math.nan)).value for v in (min(values), max(values)))

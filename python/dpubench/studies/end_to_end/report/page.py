@@ -136,6 +136,7 @@ class Trust:
     widest_where: str
     client_limited: int  #: points
     stall_limited: int
+    latency_withheld: int  #: points some of whose latencies may be the client's own lag
     correctness_only: int
     failed: int
     unavailable: int

@@ -24,7 +24,8 @@ from dpubench.studies.end_to_end.report.page import Beyond, Ratio, Variant
 
 THROUGHPUT: Final = "throughput"
 _KINDS: Final = ("NDR", "PDR", "flood", "recorded", "rate")  #: what is said first
-LATENCY: Final = {"latency p50": "round_p50_ns", "latency p99": "round_p99_ns"}
+#: Quantity -> (figure of a point's latency, its values by round).
+LATENCY: Final = {"latency p50": ("p50", "round_p50_ns"), "latency p99": ("p99", "round_p99_ns")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,10 @@ def _why_not(old: PointSummary, new: PointSummary) -> str:
 
 
 def _row(index: int, old: PointSummary, new: PointSummary, quantity: str, rounds: int) -> Judgeable:
-    values = [p.round_pps if quantity == THROUGHPUT else getattr(p, LATENCY[quantity]) for p in (old, new)]
+    for point, who in ((new, ""), (old, "what it is set against: ")):
+        if quantity != THROUGHPUT and (why := point.latency_withheld.get(LATENCY[quantity][0])):
+            return Ratio(old.frame, old.load, quantity, index, None, "not comparable", f"{who}{quantity} is withheld: {why}", False, 0)
+    values = [p.round_pps if quantity == THROUGHPUT else getattr(p, LATENCY[quantity][1]) for p in (old, new)]
     found, paired = difference(values[0], values[1], rounds)
     number = min(len(v) for v in values)
     if found is None:

@@ -1,6 +1,6 @@
 // The page of study end-to-end: figures over rate, frame size and latency, loss by place, cost per stage; their tables and downloads.
 (() => {
-  const { $, $$, h, num, span, words, plural, media, LIGHT, theme, DASHES, plain, alpha, ticks, tickText, blank, apart, library, CONFIG, save, saveSvg, failing, csv, latex, choice, onAppearance } = dpubench;
+  const { $, $$, h, grouped, num, span, words, plural, media, LIGHT, theme, DASHES, plain, alpha, ticks, tickText, blank, apart, library, CONFIG, save, saveSvg, failing, csv, latex, choice, onAppearance } = dpubench;
   const data = JSON.parse(document.getElementById("data").textContent);
   const PERCENTILE = { p50: "p50", p90: "p90", p99: "p99", p99_9: "p99.9", max: "maximum" };
   const NOT_THE_SERVER = ["client-limited", "stall-limited"];
@@ -18,6 +18,10 @@
     gbps: { label: "Gb/s (L2)", of: (p) => p.gbps, offered: (p) => p.offered * p.frameBytes * 8e-9 },
   };
   const latencyOf = (p, name) => (p.latency ? scaled(p.latency[name], 1e-3) : NONE);
+  /** How late the client itself was when it sent: a part of the latency. */
+  const lagOf = (p, name) => (p.lag ? scaled(p.lag[name], 1e-3) : NONE);
+  const lagText = (p, name) => (p.lag ? `${num2(lagOf(p, name)[0])}` : "not known");
+  const withheldAt = (points, name) => points.filter((p) => usable(p) && p.latencyWithheld[name]).map((p) => ({ p, why: `${PERCENTILE[name]} is withheld: ${p.latencyWithheld[name]}` }));
   const usable = (p) => p.why === "" && p.pps[0] !== null;
   const silent = (p) => NOT_THE_SERVER.includes(p.limit);
   const hollow = (p) => p.weak !== "";
@@ -163,7 +167,7 @@
       title: (part) => `Latency over offered rate, ${part.state.percentile === SPREAD ? SPREAD : PERCENTILE[part.state.percentile]}`, file: "latency", over: true, percentile: true,
       build(part, th) {
         const { state } = part, points = offered(part), spread = state.percentile === SPREAD, shown = spread ? "p50" : state.percentile;
-        const told = (p) => data.percentiles.map((n) => `${PERCENTILE[n]} ${spanText(latencyOf(p, n), "us")}`);
+        const told = (p) => [...data.percentiles.map((n) => `${PERCENTILE[n]} ${p.latencyWithheld[n] ? "withheld" : spanText(latencyOf(p, n), "us")}, client's lag ${lagText(p, n)}${p.lag ? " us" : ""}`), `${plural(p.behind ?? 0, "packet")} beyond p99.9 in the round that has fewest`];
         const f = overRate(part, th, points, (p) => latencyOf(p, shown), told);
         if (spread) {
           for (const t of f.traces) { delete t.error_y; if (t.fill) t.fillcolor = "rgba(0,0,0,0)"; }
@@ -173,17 +177,18 @@
           [...f.groups].forEach(([index, items], k) => {
             const { color } = look(part, index, th), shift = 10 ** ((k - (many - 1) / 2) * step);
             const column = (name) => items.map((i) => latencyOf(i.p, name)[0]);
-            const [low, top] = [column("p50"), column("p99_9")];
+            // To the highest one that is not withheld.
+            const [low, top] = [column("p50"), items.map((i) => ["p99_9", "p99", "p90", "p50"].map((n) => latencyOf(i.p, n)[0]).find((v) => v !== null))];
             f.extra.push(...top.filter((v) => v !== null));
             // A stem from p50 to p99.9, with a dash at p90 and one at p99.
             f.traces.push({ x: items.flatMap((i) => [i.x * shift, i.x * shift, null]), y: items.flatMap((_, j) => [low[j], top[j], null]), mode: "lines", hoverinfo: "skip", line: { color: alpha(color, 0.55), width: 1.3 } });
             for (const [name, size] of [["p90", 5], ["p99", 8], ["p99_9", 5]]) f.traces.push({ x: items.map((i) => i.x * shift), y: column(name), mode: "markers", hoverinfo: "text", hovertext: items.map((i) => hover(part, i.p, i.lines)), marker: { symbol: name === "p99_9" ? "triangle-up" : "line-ew-open", size, color, line: { color, width: 1.4 } } });
           });
         }
-        const gone = [...leftOut(points.filter((p) => usable(p) && !p.latency), "its latency was not measured"), ...missing(points)];
-        return { ...f, gone, intervals: !spread, ylog: true, ytitle: "us", note: `${spread ? "Line: p50; stems end at p99.9 with dashes at p90 and p99 (choose one of them for its intervals). " : ""}From due time to receive burst; ${[...new Set(points.map((p) => p.timestamps).filter(Boolean))].join("; ") || "timestamps: none"}. Floor: the null workload.`,
-          table: { columns: ["variant", "load", "offered, Mpps", ...data.percentiles.flatMap((n) => [`${PERCENTILE[n]}, us`, "95 % interval"]), "p50 of the floor, us", "residence p50, us", "residence p99, us", "limits of its rounds", "note"],
-            rows: points.map((p) => [nameOf(part, p.variant), p.load, num(p.offered * 1e-6), ...data.percentiles.flatMap((n) => cells(latencyOf(p, n))), p.floor === null ? "" : num(latencyOf(part.points[p.floor], "p50")[0]), ...["p50", "p99"].map((n) => (p.residence ? num(p.residence[n][0] / 1e3) : "–")), p.limitText, p.why || p.remarks]) } };
+        const gone = [...leftOut(points.filter((p) => usable(p) && !p.latency), "its latency was not measured"), ...(spread ? ["p50", "p90", "p99", "p99_9"] : [shown]).flatMap((n) => withheldAt(points, n)), ...missing(points)];
+        return { ...f, gone, intervals: !spread, ylog: true, ytitle: "us", note: `${spread ? "Line: p50; stems end at p99.9 with dashes at p90 and p99 (choose one of them for its intervals). " : ""}From due time to receive burst; what may be more than a tenth the client's own lag is withheld. ${behindText(points)}${[...new Set(points.map((p) => p.timestamps).filter(Boolean))].join("; ") || "timestamps: none"}. Floor: the null workload.`,
+          table: { columns: ["variant", "load", "offered, Mpps", ...data.percentiles.flatMap((n) => [`${PERCENTILE[n]}, us`, "95 % interval", `client's lag ${PERCENTILE[n]}, us`]), "packets behind p99.9", "p50 of the floor, us", "residence p50, us", "residence p99, us", "limits of its rounds", "note"],
+            rows: points.map((p) => [nameOf(part, p.variant), p.load, num(p.offered * 1e-6), ...data.percentiles.flatMap((n) => [...cells(latencyOf(p, n)), lagText(p, n)]), p.behind ?? "–", p.floor === null ? "" : num(latencyOf(part.points[p.floor], "p50")[0]), ...["p50", "p99"].map((n) => (p.residence ? num(p.residence[n][0] / 1e3) : "–")), p.limitText, p.why || noteOf(p)]) } };
       },
     },
     curve: {
@@ -198,9 +203,9 @@
           const good = items.filter((i) => !silent(i.p));
           if (good.length) ends.push({ index, at: good[good.length - 1].v[0] });
         }
-        const rows = points.filter((p) => p.latency).map((p) => [nameOf(part, p.variant), p.load, ...cells(latencyOf(p, name)), ...cells(scaled(p.pps, 1e-6)), ...cells(p.gbps), p.limitText, p.remarks]);
-        return { traces, ends, intervals: true, ylog: true, xtitle: `latency ${PERCENTILE[name]}, us`, ytitle: `${unit.label} that came back`, gone: leftOut(points.filter((p) => !p.latency || !usable(p)), "its latency was not measured (a flood has no due times)"), note: "A point for each load, joined from the lowest to the highest.",
-          table: { columns: ["variant", "load", `${PERCENTILE[name]}, us`, "95 % interval", "Mpps", "95 % interval", "Gb/s (L2)", "95 % interval", "limits of its rounds", "note"], rows } };
+        const rows = points.filter((p) => p.latency).map((p) => [nameOf(part, p.variant), p.load, ...cells(latencyOf(p, name)), lagText(p, name), ...cells(scaled(p.pps, 1e-6)), ...cells(p.gbps), p.limitText, noteOf(p)]);
+        return { traces, ends, intervals: true, ylog: true, xtitle: `latency ${PERCENTILE[name]}, us`, ytitle: `${unit.label} that came back`, gone: [...leftOut(points.filter((p) => !p.latency || !usable(p)), "its latency was not measured (a flood has no due times)"), ...withheldAt(points, name)], note: "A point for each load, joined from the lowest to the highest.",
+          table: { columns: ["variant", "load", `${PERCENTILE[name]}, us`, "95 % interval", "client's lag, us", "Mpps", "95 % interval", "Gb/s (L2)", "95 % interval", "limits of its rounds", "note"], rows } };
       },
     },
     loss: {
@@ -228,6 +233,14 @@
   const isOwn = (points, name) => points.every((p) => p.stages.every((s) => s.name !== name || s.engine === ""));
   const order = (points, name) => { for (const p of points) { const i = p.stages.findIndex((s) => s.name === name); if (i >= 0) return name === "transmit" ? 99 : i; } return 98; };
   const cells = (triple) => { const s = span(...triple); return [s.value, s.range]; };
+  /** What weakens a point, with what of its latency is withheld. */
+  const noteOf = (p) => [...Object.entries(p.latencyWithheld).map(([n, why]) => `${PERCENTILE[n] ?? n} is withheld: ${why}`), p.remarks].filter(Boolean).join("; ");
+  function behindText(points) {
+    const known = points.map((p) => p.behind).filter((n) => n !== null);
+    if (!known.length) return "";
+    const [low, high] = [Math.min(...known), Math.max(...known)];
+    return `p99.9 rests on ${low === high ? "" : `${grouped(low, 0)} to `}${plural(high, "packet")} a round. `;
+  }
   const num2 = (v) => (v === 0 ? "0" : num(v));
   const shareText = (v) => (v === null ? "–" : `${num(100 * v)} %`);
   const lossText = (p) => (p.loss[0] === null ? "not known" : p.loss[0] === 0 ? "0" : `${spanText(scaled(p.loss, 100), "%")}`);
@@ -379,16 +392,16 @@
 
   // ------------------------------------------------------------------ all points
   const TRIPLES = [["throughput_pps", (p) => p.pps], ["throughput_gbps", (p) => p.gbps], ["loss_ratio", (p) => p.loss], ...data.places.map((name, k) => [`lost_${name.replace(/ /g, "_")}`, (p) => p.places[k]]), ["server_cpu_share", (p) => p.cpu],
-    ...data.percentiles.map((n) => [`latency_${n}_ns`, (p) => p.latency?.[n] ?? NONE]), ...data.percentiles.map((n) => [`residence_${n}_ns`, (p) => p.residence?.[n] ?? NONE])];
+    ...data.percentiles.map((n) => [`latency_${n}_ns`, (p) => p.latency?.[n] ?? NONE]), ...data.percentiles.map((n) => [`lag_${n}_ns`, (p) => p.lag?.[n] ?? NONE]), ...data.percentiles.map((n) => [`residence_${n}_ns`, (p) => p.residence?.[n] ?? NONE])];
   function allPoints(part) {
-    const columns = ["workload", "variant", "link", "frame", "load", "kind", "offered_pps", ...TRIPLES.flatMap(([n]) => [n, `${n}_low95`, `${n}_high95`]), "limit", "limits", "rounds", "trials", "trial_s", "weak", "why_empty", "cpu_withheld", "remarks", "labels", "id"];
-    const rows = part.points.map((p) => [part.variants[p.variant].isNull ? "null workload" : part.workload, variantOf(part, p).told, part.isVirtual ? "virtual" : "line", p.frame, p.load, p.kind, p.offered, ...TRIPLES.flatMap(([, of]) => of(p)), p.limit, p.limitText, p.rounds, p.trials, p.trialS, p.weak, p.why, p.cpuWithheld, p.remarks, part.labels.join("; "), p.id]);
+    const columns = ["workload", "variant", "link", "frame", "load", "kind", "offered_pps", ...TRIPLES.flatMap(([n]) => [n, `${n}_low95`, `${n}_high95`]), "limit", "limits", "rounds", "trials", "trial_s", "weak", "why_empty", "cpu_withheld", "latency_withheld", "packets_behind_p99_9", "remarks", "labels", "id"];
+    const rows = part.points.map((p) => [part.variants[p.variant].isNull ? "null workload" : part.workload, variantOf(part, p).told, part.isVirtual ? "virtual" : "line", p.frame, p.load, p.kind, p.offered, ...TRIPLES.flatMap(([, of]) => of(p)), p.limit, p.limitText, p.rounds, p.trials, p.trialS, p.weak, p.why, p.cpuWithheld, Object.entries(p.latencyWithheld).map(([n, why]) => `${n}: ${why}`).join("; "), p.behind, p.remarks, part.labels.join("; "), p.id]);
     return { columns, rows };
   }
   function pointTable(part) {
     const all = allPoints(part);
-    const shown = { columns: ["variant", "frame", "load", "Mpps", "95 % interval", "Gb/s (L2)", "loss", "CPU, %", "p50, us", "p99, us", "p99.9, us", "rounds", "trials", "limits of its rounds", "note"],
-      rows: part.points.map((p) => [nameOf(part, p.variant), frameWords(part, p.frame), p.load, ...cells(scaled(p.pps, 1e-6)), num(p.gbps[0]), p.loss[0] === null ? "–" : p.loss[0] === 0 ? "0" : `${num(100 * p.loss[0])} %`, p.cpu[0] === null ? "–" : num(100 * p.cpu[0]), ...["p50", "p99", "p99_9"].map((n) => num(latencyOf(p, n)[0])), p.rounds, p.trials, p.limitText, [p.why, p.weak, p.remarks].filter(Boolean).join("; ")]) };
+    const shown = { columns: ["variant", "frame", "load", "Mpps", "95 % interval", "Gb/s (L2)", "loss", "CPU, %", ...["p50", "p99", "p99_9", "max"].flatMap((n) => [`${PERCENTILE[n]}, us`, "lag, us"]), "behind p99.9", "rounds", "trials", "limits of its rounds", "note"],
+      rows: part.points.map((p) => [nameOf(part, p.variant), frameWords(part, p.frame), p.load, ...cells(scaled(p.pps, 1e-6)), num(p.gbps[0]), p.loss[0] === null ? "–" : p.loss[0] === 0 ? "0" : `${num(100 * p.loss[0])} %`, p.cpu[0] === null ? "–" : num(100 * p.cpu[0]), ...["p50", "p99", "p99_9", "max"].flatMap((n) => [num(latencyOf(p, n)[0]), lagText(p, n)]), p.behind ?? "–", p.rounds, p.trials, p.limitText, [p.why, p.weak, noteOf(p)].filter(Boolean).join("; ")]) };
     return [h("div", { class: "points-tools downloads" }, plural(part.points.length, "point"), h("button", { type: "button", "data-points-format": "csv", click: () => save(`dpubench-${part.workload}${part.isVirtual ? "-virtual-link" : ""}.csv`, csv(all.columns, all.rows), "text/csv") }, "CSV of everything")), table(shown).firstChild];
   }
 

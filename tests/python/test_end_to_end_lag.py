@@ -1,0 +1,179 @@
+"""How much of a latency may be the client's own lag: what is withheld, of a trial and of rounds, and what runs of before can say."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from conftest import bench_in
+from dpubench.results import query, warnings
+from dpubench.results.store import RunDirectory
+from dpubench.studies.end_to_end import export, lag, text, trials, wording
+from dpubench.studies.end_to_end.model import LAG_UNKNOWN, PointSummary, RunSummary
+from dpubench.studies.end_to_end.report import model as report_model
+from dpubench.studies.end_to_end.report import render
+from dpubench.studies.end_to_end.summary import summaries
+
+FIGURES = ("p50", "p90", "p99", "p99_9", "max", "mean")
+ROUNDS = 6
+PLAN = """study: end-to-end
+frame_sizes: [64B]
+rates: [100kpps]
+workloads: [flow-table]
+trial: {ramp: 1ms, duration: 20ms, drain: 1ms}
+search: {goals: []}
+rounds: {min: 1, max: 1}
+"""
+
+Made = Callable[..., RunSummary]
+
+
+def times(**given: float) -> dict[str, float]:
+    """Figures of a time in ns; what is not given is 100 us."""
+    return dict.fromkeys(FIGURES, 100_000.0) | given
+
+
+def lags(**given: float) -> dict[str, float]:
+    """Those of a client that was never late, but where it is given."""
+    return dict.fromkeys(FIGURES, 0.0) | given
+
+
+def test_a_latency_is_withheld_where_the_lag_is_more_than_a_tenth_of_it() -> None:
+    assert lag.spoiled(times(), lags()) == []
+    assert lag.spoiled(times(), lags(p99=10_000, p99_9=10_001)) == ["p99_9"]
+    assert lag.spoiled(times(p50=0.0), lags()) == []
+
+
+@pytest.mark.parametrize(("found", "known"), [(None, False), ({"p50": 1, "p99": 2, "max": 3}, False), (times(), True)])
+def test_figures_of_bursts_are_told_from_those_of_packets(found: dict[str, float] | None, known: bool) -> None:
+    assert lag.is_known(found) == known
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of one round."""
+    bench = bench_in(tmp_path_factory.mktemp("lag"))
+    (bench.folder / "plan.yaml").write_text(PLAN)
+    done = bench("run", "plan.yaml", "--name", "r")
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    return bench.results / "r"
+
+
+@pytest.fixture
+def made(measured: Path, tmp_path: Path) -> Made:
+    """Makes of the run one of six rounds in which every latency is 100 us and the lag is as given."""
+
+    def make(*rounds: dict[str, float], of_bursts: bool = False, packets: int = 20_000) -> RunSummary:
+        shutil.copytree(measured, tmp_path / "r")
+        (first,) = RunDirectory(tmp_path / "r").whole_rounds()
+        kept = pq.read_table(first)
+        for number, given in enumerate(rounds):
+            rows = kept.to_pylist()
+            for row in rows:
+                row["round"] = number
+                row["latency_ns"] |= times() | {"buckets": [{"ns": 1e5, "packets": packets}]}
+                row |= {"lag_ns": None, "lag_p99_ns": 2000.0} if of_bursts else {"lag_ns": row["lag_ns"] | given}
+            columns = [c for c in trials.schema() if not of_bursts or c.name not in ("lag_ns", "latency_withheld")]
+            pq.write_table(pa.Table.from_pylist(rows, schema=pa.schema(columns)), first.with_name(f"{number:04}.parquet"))
+        return summaries(tmp_path / "r")[0]
+
+    return make
+
+
+def point_of(run: RunSummary) -> PointSummary:
+    (point,) = [p for p in run.points if not p.is_null]
+    return point
+
+
+def shown(run: RunSummary) -> str:
+    """The terminal's line of the point."""
+    (line,) = [line for line in text.show([run]).splitlines() if line.startswith("flow-table")]
+    return " ".join(line.split())
+
+
+def test_a_lag_below_a_tenth_stands_beside_every_latency(made: Made) -> None:
+    run = made(*[lags(p50=100, p99=5000, p99_9=9000, max=9900)] * ROUNDS)
+    point = point_of(run)
+    assert point.latency_withheld == {} and point.lag is not None and point.latency is not None
+    assert (point.lag.p50.value, point.lag.p99.value, point.lag.p99_9.value, point.lag.max.value) == (100, 5000, 9000, 9900)
+    assert "100 (0.10) 100 (5.0) 100 (9.0) 100 (9.9) 20" in shown(run)
+    record = export.record(point)
+    assert (record["lag_p99_ns"], record["latency_p99_ns"], record["latency_withheld"]) == (5000, pytest.approx(1e5), "")
+
+
+def test_what_may_be_the_clients_is_withheld_with_the_reason(made: Made) -> None:
+    run = made(*[lags(p99=9000, p99_9=800_000, max=1e6)] * ROUNDS)
+    point = point_of(run)
+    assert sorted(point.latency_withheld) == ["max", "p99_9"]
+    assert point.latency_withheld["p99_9"] == "the client's own lag is 800 us there, more than a tenth of it"
+    assert "100 (9.0) - (800) - (1000)" in shown(run)
+    record = export.record(point)
+    assert record["latency_p99_9_ns"] is None and record["lag_p99_9_ns"] == 800_000 and "p99_9: the client's" in record["latency_withheld"]
+    (data,) = [p for p in report_model.build([run], warnings.advice, 0.03).data["parts"][0]["points"] if p["id"] == point.id]
+    assert data["latency"]["p99_9"] == (None, None, None) and data["latencyWithheld"]["p99_9"] in point.latency_withheld.values()
+    assert "latencies of 2 points are withheld in part" in render(report_model.build([run], warnings.advice, 0.03))
+
+
+def test_one_round_in_which_the_client_stood_still_counts_with_its_share(made: Made) -> None:
+    """Rounds are not chosen by what came of them: with that round the figure is shown or withheld as a whole."""
+    late = lags(p99=900_000)
+    point = point_of(made(late, *[lags()] * (ROUNDS - 1)))
+    assert point.lag is not None and point.lag.p99.value == pytest.approx(150_000) and list(point.latency_withheld) == ["p99"]
+    assert point.round_p99_ns == [] and len(point.round_p50_ns) == ROUNDS
+
+
+def test_one_short_stall_of_one_round_withholds_nothing(made: Made) -> None:
+    point = point_of(made(lags(p99=50_000), *[lags()] * (ROUNDS - 1)))
+    assert point.latency_withheld == {} and len(point.round_p99_ns) == ROUNDS
+
+
+def test_how_many_packets_stand_behind_the_tail_is_said(made: Made) -> None:
+    run = made(*[lags()] * ROUNDS, packets=2000)
+    point = point_of(run)
+    assert (point.latency_packets, point.latency_packets_least, wording.behind_p99_9(point)) == (ROUNDS * 2000, 2000, 2)
+
+
+def test_runs_of_before_are_read_and_say_that_their_latencies_are_not_checked(made: Made, tmp_path: Path) -> None:
+    run = made(*[lags()] * ROUNDS, of_bursts=True)
+    point = point_of(run)
+    assert point.latency is not None and point.lag is None and LAG_UNKNOWN in point.labels and LAG_UNKNOWN in run.labels
+    assert "100 (?)" in shown(run) and f"all figures: virtual link; short trials, not RFC 2544; {LAG_UNKNOWN}" in text.show([run])
+    assert LAG_UNKNOWN.replace("'", "&#39;") in render(report_model.build([run], warnings.advice, 0.03))
+    assert export.record(point)["lag_p99_ns"] is None and LAG_UNKNOWN in export.record(point)["labels"]
+    rows = query.query([tmp_path / "r"], "SELECT DISTINCT lag_p99_ns, lag_ns.p99 AS own, latency_withheld FROM trials")
+    assert rows == [{"lag_p99_ns": 2000.0, "own": None, "latency_withheld": None}]
+
+
+def test_trials_can_be_asked_for_their_lag(measured: Path) -> None:
+    (row,) = query.query([measured], "SELECT DISTINCT lag_ns.p50 AS p50, lag_ns.p99_9 AS p99_9, latency_withheld, lag_p99_ns FROM trials")
+    assert row == {"p50": 100.0, "p99_9": 500.0, "latency_withheld": "", "lag_p99_ns": None}
+
+
+def trial(lag_ns: dict[str, Any] | None, latency_ns: dict[str, Any] | None) -> dict[str, Any]:
+    """A trial as it is kept while a round is under way."""
+    event = {"gaps": [], "losses": []} | ({"lag_ns": lag_ns} if lag_ns else {}) | ({"latency_ns": latency_ns} if latency_ns else {})
+    return {"event": "trial", "round": 0, "configuration": "c", "load": "l", "trial": event, "served": [], "checked": None}
+
+
+@pytest.mark.parametrize(
+    ("lag_ns", "latency_ns", "withheld", "of_bursts"),
+    [
+        (lags(p99_9=20_000, max=30_000), times(), "p99_9 max", None),
+        (lags(), times(), "", None),
+        (lags(), None, None, None),
+        ({"p50": 1, "p99": 2, "max": 3}, times(), None, 2.0),
+        (None, None, None, None),
+    ],
+    ids=["late", "in time", "nothing came back", "of a program of before", "flood"],
+)
+def test_each_trial_is_kept_with_what_its_lag_spoils(
+    lag_ns: dict[str, Any] | None, latency_ns: dict[str, Any] | None, withheld: str | None, of_bursts: float | None
+) -> None:
+    (row,) = trials.table([trial(lag_ns, latency_ns)]).to_pylist()
+    assert (row["latency_withheld"], row["lag_p99_ns"]) == (withheld, of_bursts)
+    assert (row["lag_ns"] is not None) == (lag_ns is not None and of_bursts is None)
