@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from conftest import bench_in
+from conftest import Bench, bench_in
 from dpubench.results import query, warnings
 from dpubench.results.store import RunDirectory
 from dpubench.studies.end_to_end import export, lag, text, trials, wording
@@ -152,6 +152,25 @@ def test_runs_of_before_are_read_and_say_that_their_latencies_are_not_checked(ma
 def test_trials_can_be_asked_for_their_lag(measured: Path) -> None:
     (row,) = query.query([measured], "SELECT DISTINCT lag_ns.p50 AS p50, lag_ns.p99_9 AS p99_9, latency_withheld, lag_p99_ns FROM trials")
     assert row == {"p50": 100.0, "p99_9": 500.0, "latency_withheld": "", "lag_p99_ns": None}
+
+
+def test_a_run_of_a_late_client_has_rates_that_were_searched_for_and_no_latencies(bench: Bench) -> None:
+    bench.script(lag_ns=400_000)
+    search = "search: {goals: [NDR], first_trial: 20ms, last_trial: 20ms, duration_sum: 20ms, width: 10%}"
+    (bench.folder / "plan.yaml").write_text(PLAN.replace("search: {goals: []}", search))
+    done = bench("run", "plan.yaml", "--name", "r")
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    rows = [row for row in trials.read(bench.results / "r") if row["event"] == "trial" and row["configuration"].startswith("flow-table")]
+    rates = [row for row in rows if row["load"] == "100kpps"]
+    assert [row["limit"] for row in rates] == ["client-limited"] * 3 and "sent late" in rates[0]["reason"]
+    sustained = [row for row in rows if row["load"] != "100kpps" and row["limit"] == ""]
+    assert sustained and all("sent late" in row["reason"] for row in sustained)
+    by_load = {p.load: p for p in summaries(bench.results / "r")[0].points if not p.is_null}
+    assert by_load["100kpps"].throughput_pps is None and by_load["100kpps"].limit == "client-limited"
+    found = by_load["NDR"]
+    # What was lost above it may be the doing of the client's bursts: the server may sustain more.
+    assert found.throughput_pps is not None and found.throughput_pps.value == pytest.approx(2e6, rel=0.1) and found.limit == "client-limited"
+    assert sorted(found.latency_withheld) == sorted(FIGURES) and wording.latency_text(found, "p99_9") == "- (2000)"
 
 
 def trial(lag_ns: dict[str, Any] | None, latency_ns: dict[str, Any] | None) -> dict[str, Any]:
