@@ -242,7 +242,7 @@ def _latency(point: PointSummary, timed: Sequence[Row]) -> None:
     if not all(lag.is_known(r["lag_ns"]) for r in timed):
         point.labels.append(LAG_UNKNOWN)
     else:
-        point.lag = _percentiles([r["lag_ns"] for r in timed], lambda values: statistics.linear_interval_of_rounds(values, trim=0))
+        point.lag = _percentiles([r["lag_ns"] for r in timed], _plain_mean)
         if point.lag is not None:
             point.latency, point.latency_withheld = lag.checked(point.latency, point.lag)
     point.round_p50_ns = [] if "p50" in point.latency_withheld else [r["latency_ns"]["p50"] for r in timed]
@@ -259,6 +259,12 @@ def _share(values: Sequence[float], trim: float = statistics.TRIM) -> Interval:
     found = statistics.linear_interval_of_rounds(values, trim)
     low, high = (v if math.isnan(v) else min(max(v, 0.0), 1.0) for v in (found.low, found.high))
     return Interval(found.value, low, high)
+
+
+def _plain_mean(values: Sequence[float]) -> Interval:
+    """Of times that may be 0 in some rounds."""
+    found = statistics.linear_interval_of_rounds(values, trim=0)
+    return Interval(found.value, max(found.low, 0.0), found.high)
 
 
 def _scaled(interval: Interval, factor: float) -> Interval:
