@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from conftest import Bench, bench_in
 from dpubench.results import query, warnings
+from dpubench.results.model import Interval
 from dpubench.results.store import RunDirectory
 from dpubench.studies.end_to_end import export, lag, text, trials, wording
-from dpubench.studies.end_to_end.model import LAG_UNKNOWN, PointSummary, RunSummary
+from dpubench.studies.end_to_end.model import LAG_UNKNOWN, Percentiles, PointSummary, RunSummary
 from dpubench.studies.end_to_end.report import model as report_model
 from dpubench.studies.end_to_end.report import render
 from dpubench.studies.end_to_end.summary import summaries
@@ -31,6 +34,7 @@ rounds: {min: 1, max: 1}
 """
 
 Made = Callable[..., RunSummary]
+Times = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def times(**given: float) -> dict[str, float]:
@@ -130,6 +134,56 @@ def test_one_round_in_which_the_client_stood_still_counts_with_its_share(made: M
 def test_one_short_stall_of_one_round_withholds_nothing(made: Made) -> None:
     point = point_of(made(lags(p99=50_000), *[lags()] * (ROUNDS - 1)))
     assert point.latency_withheld == {} and len(point.round_p99_ns) == ROUNDS
+
+
+def percentiles(values: Times) -> dict[str, Any]:
+    """Figures as a trial's row has them, without the histogram."""
+    found = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p99_9": 99.9, "max": 100.0}
+    told = {name: float(np.percentile(values, at, method="inverted_cdf")) for name, at in found.items()}
+    return told | {"mean": float(values.mean()), "buckets": []}
+
+
+def simulated(chance: np.random.Generator, median_ns: float, stall_ns: float, share: float) -> tuple[dict[str, Any], ...]:
+    """Of 20,000 packets, 10 us apart: what the server takes, the latency that a client sees which stands still for a ``share`` of the time, its lag.
+
+    While it stands still it neither sends nor looks at what came back.
+    """
+    due = np.arange(20_000) * 10_000.0
+    service = chance.lognormal(math.log(median_ns), 0.3, len(due))
+    begin = np.sort(chance.uniform(0, due[-1], chance.poisson(share * due[-1] / stall_ns)))
+
+    def wait(at: Times) -> Times:
+        if not len(begin):
+            return np.zeros_like(at)
+        last = np.searchsorted(begin, at, side="right") - 1
+        return np.where(last >= 0, np.maximum(begin[np.maximum(last, 0)] + stall_ns - at, 0), 0)
+
+    lag_ns = wait(due)
+    back = due + lag_ns + service
+    return percentiles(service), percentiles(back + wait(back) - due), percentiles(lag_ns)
+
+
+@pytest.mark.parametrize("median_ns", [5e3, 2e5])
+@pytest.mark.parametrize("stall_ns", [1e5, 1e6])
+def test_what_is_shown_is_what_a_client_that_never_stands_still_would_see(median_ns: float, stall_ns: float) -> None:
+    chance = np.random.default_rng(7)
+    withheld = 0
+    for share in (0.0, 1e-4, 1e-3, 1e-2, 5e-2):
+        rounds = [simulated(chance, median_ns, stall_ns, share) for _ in range(ROUNDS)]
+        true, seen, late = (times_of([r[i] for r in rounds]) for i in range(3))
+        shown, why = lag.checked(seen, late)
+        for name in FIGURES:
+            if name in why:
+                withheld += 1
+            else:
+                # p90 is worst, where stalls take half of the tail that it is of.
+                assert getattr(shown, name).value == pytest.approx(getattr(true, name).value, rel=0.15), (share, name)
+    assert withheld > 0
+
+
+def times_of(rounds: list[dict[str, Any]]) -> Percentiles:
+    """Figures of the plain means over rounds, without intervals."""
+    return Percentiles(*(Interval(float(np.mean([r[name] for r in rounds])), math.nan, math.nan) for name in FIGURES))
 
 
 def test_how_many_packets_stand_behind_the_tail_is_said(made: Made) -> None:
