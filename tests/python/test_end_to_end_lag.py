@@ -1,4 +1,4 @@
-"""How much of a latency may be the client's own lag: what is withheld, of a trial and of rounds, and what runs of before can say."""
+"""How much of a latency may be the client's own lag: what is withheld, of a trial and of rounds, and what earlier runs can say."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def test_how_many_packets_stand_behind_the_tail_is_said(made: Made) -> None:
     assert (point.latency_packets, point.latency_packets_least, wording.behind_p99_9(point)) == (ROUNDS * 2000, 2000, 2)
 
 
-def test_runs_of_before_are_read_and_say_that_their_latencies_are_not_checked(made: Made, tmp_path: Path) -> None:
+def test_earlier_runs_are_read_and_say_that_their_latencies_are_not_checked(made: Made, tmp_path: Path) -> None:
     run = made(*[lags()] * ROUNDS, of_bursts=True)
     point = point_of(run)
     assert point.latency is not None and point.lag is None and LAG_UNKNOWN in point.labels and LAG_UNKNOWN in run.labels
@@ -242,7 +242,7 @@ def trial(lag_ns: dict[str, Any] | None, latency_ns: dict[str, Any] | None) -> d
         ({"p50": 1, "p99": 2, "max": 3}, times(), None, 2.0),
         (None, None, None, None),
     ],
-    ids=["late", "in time", "nothing came back", "of a program of before", "flood"],
+    ids=["late", "in time", "nothing came back", "of an earlier program", "flood"],
 )
 def test_each_trial_is_kept_with_what_its_lag_spoils(
     lag_ns: dict[str, Any] | None, latency_ns: dict[str, Any] | None, withheld: str | None, of_bursts: float | None

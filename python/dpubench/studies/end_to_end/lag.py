@@ -23,7 +23,7 @@ _WITHHELD: Final = Interval(math.nan, math.nan, math.nan)
 
 
 def is_known(lag: Mapping[str, Any] | None) -> bool:
-    """Whether the figures of a trial's ``lag_ns`` are of its packets. Programs of before counted a burst once, and said p50, p99 and max alone."""
+    """Whether the figures of a trial's ``lag_ns`` are of its packets. Earlier programs counted a burst once, and said p50, p99 and max alone."""
     return lag is not None and lag.get("p99_9") is not None
 
 

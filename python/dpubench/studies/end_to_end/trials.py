@@ -22,7 +22,7 @@ _COUNTS: Final = (
 )  # fmt: skip
 _LOST: Final = ("client_transmit", "server_receive", "server_drop", "server_transmit", "client_receive")
 _PERCENTILES: Final = ("p50", "p90", "p99", "p99_9", "max", "mean")
-#: What trials of before have of the lag, in columns of their own: it was counted once a burst, so that it says little of packets.
+#: What earlier trials have of the lag, in columns of their own: it was counted once a burst, so that it says little of packets.
 _OF_BURSTS: Final = ("p50", "p99", "max")
 
 
