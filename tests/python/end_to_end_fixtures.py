@@ -12,11 +12,13 @@ from dpubench.studies.end_to_end.model import (
     SHARED_CPUS,
     SHORT_TRIALS,
     VIRTUAL_LINK,
+    CeilingSummary,
     Floor,
     LoadKind,
     Percentiles,
     Placement,
     PointSummary,
+    Required,
     RunSummary,
     StageCost,
 )
@@ -29,6 +31,7 @@ _WORK: dict[str, tuple[dict[str, str], float, float]] = {
 }
 _INTERVALS_NS = (250, 500, 1000, 2000, 5000)
 _GOALS = {"NDR": 0.0, "PDR": 0.005}
+_REQUIRED = {"NDR": Required(0.0, 0.0, 0.2, 0.5, 1.0, 0.02), "PDR": Required(0.005, 0.5, 0.2, 0.5, 1.0, 0.02)}
 _FRAMES = (64, 512, 1518)
 
 
@@ -76,7 +79,10 @@ def _point(workload: str, frame: int, load: str, offered: float | None, placemen
         "local" if placement == "split" else "", "memif", "net_memif", True, 1, str(frame), frame,
         {"flows": "10000", "popularity": "zipf", "zipf_exponent": "1", "payload": "random", "signature_share": "0.1"},
         "interval" if load.startswith("interval") else "constant", load, kind, offered, _GOALS.get(kind), workload == NULL_WORKLOAD,
-        rounds=6, trials=6 if kind == "rate" else 70, trial_s=0.5, converged=share < 0.04, precision=share,
+        rounds=6, trials=7 if kind == "rate" else 70, tried={"": 5, "server-limited": 1, "stall-limited": 1} if kind == "rate" else {"": 70},
+        tried_again=int(kind == "rate"), counted=6 if kind == "rate" else 18, counted_s=3.0 if kind == "rate" else 9.0, due=int(sent * 3),
+        lost=round(loss * int(sent * 3)), required=_REQUIRED.get(kind),
+        trial_s=0.5, converged=share < 0.04, precision=share,
         throughput_pps=_interval(through, share), throughput_gbps=_interval(through * frame * 8 / 1e9, share),
         loss_ratio=Interval(loss, max(loss - 0.01, 0) if loss else 0, loss + (0.01 if loss else 0)),
         loss_by_place={place: Interval(lost.get(place, 0.0), lost.get(place, 0.0), lost.get(place, 0.0)) for place in PLACES},
@@ -123,6 +129,8 @@ def example_run(name: str = "end-to-end-paper-example") -> RunSummary:
         [Warning_("few-rounds", "4 of at least 6 rounds", points[3].id)],
         [Failure("trial", points[-1].failure, points[-1].id, points[-1].configuration)],
         ["hardware ports: none was at hand"], [VIRTUAL_LINK, SHORT_TRIALS], 6, 6 * len(points),
+        ceilings=[CeilingSummary("memif", "64", 1, "all-host", "interval", 5e6, 4.1e6, 4.5e6, 5.625e6, 0.25, 3, 20, 8.4, 0)],
+        tried={"": 5 * len(points), "stall-limited": len(points) - 1, "client-limited": 1}, tried_again=len(points),
     )  # fmt: skip
 
 
@@ -136,4 +144,5 @@ def _with_troubles(points: list[PointSummary]) -> None:
         point.throughput_pps = point.throughput_gbps = point.loss_ratio = point.server_cpu_share = point.latency = point.residence = None
         point.loss_by_place, point.stages, point.round_pps, point.floor = {}, [], [], None
         point.rounds, point.converged, point.precision = 0, False, math.nan
+        point.due = point.lost = point.counted = 0
     points[3].warnings.append(Warning_("few-rounds", "4 of at least 6 rounds", points[3].id))

@@ -30,6 +30,7 @@ trial: {ramp: 1ms, duration: 20ms, drain: 1ms}
 search: {goals: [], first_trial: 20ms, last_trial: 20ms, duration_sum: 20ms, width: 10%}
 rounds: {min: 1, max: 2}
 budget: 60s
+calibration: {processes: 0}
 silence: 2s
 """
 FLOW = "flow-table/flows=100000/table=dpdk-hash/all-host/memif/64/c1"

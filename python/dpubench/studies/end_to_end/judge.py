@@ -54,6 +54,11 @@ def loss_ratio(trial: dict[str, Any]) -> float:
     return lost(trial) / due(trial) if due(trial) else 0.0
 
 
+def burst_of(schedule: str, burst: int) -> int:
+    """Packets that a client sends back to back under ``schedule``, where the plan has bursts of ``burst``."""
+    return 1 if schedule == "interval" else burst
+
+
 def judge(
     trial: dict[str, Any], served: Sequence[dict[str, Any]], *, burst: int, rate_pps: float | None, goal: float, queue_packets: int = 0
 ) -> Verdict:

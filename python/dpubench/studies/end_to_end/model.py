@@ -21,6 +21,11 @@ VIRTUAL_LINK: Final = "virtual link"
 SHORT_TRIALS: Final = "short trials, not RFC 2544"
 SHARED_CPUS: Final = "split on too few CPUs: proves correctness only"
 
+#: Goal exceed ratio of every search of before it was written down with the run.
+FORMER_EXCEED: Final = 0.5
+#: The rule of three: without a loss among N packets the loss ratio lies below 3 / N (95 %), were losses independent of each other.
+RULE_OF_THREE: Final = 3.0
+
 Placement = Literal["all-host", "all-device", "split"]
 #: What a trial was limited by; "" where it was not.
 Limit = Literal["", "client-limited", "stall-limited", "server-limited"]
@@ -66,6 +71,38 @@ class Floor:
     latency: Percentiles | None
     residence: Percentiles | None
     server_cpu_share: Interval | None
+
+
+@dataclass(frozen=True, slots=True)
+class Required:
+    """What a search asked of a rate: the goal of RFC 9971."""
+
+    loss_ratio: float  #: of a trial, at most
+    exceed_ratio: float  #: of the trial time at a rate, what may lose more
+    first_trial_s: float  #: trials of a search lie between both lengths
+    last_trial_s: float
+    duration_sum_s: float  #: of the trials at a rate that decide about it
+    width: float  #: of the two bounds at which the search ends, relative
+
+
+@dataclass(frozen=True, slots=True)
+class CeilingSummary:
+    """The highest rate that the client could offer on a link with one schedule; see :mod:`dpubench.studies.end_to_end.ceiling`."""
+
+    port: str
+    frame: str
+    server_cpus: int
+    end: str
+    schedule: str
+    asked_pps: float
+    held_pps: float | None
+    missed_pps: float | None  #: None: the client kept up with all that the plan asks for
+    limit_pps: float | None  #: loads above it were left out
+    margin: float
+    processes: int
+    trials: int
+    seconds: float
+    left_out: int  #: points
 
 
 @dataclass(slots=True)
@@ -117,6 +154,17 @@ class PointSummary:
     corrupted: int = 0
     wrong: int = 0
     flows_checked: int = 0
+    #: trials by their :data:`Limit`, all that were tried: client-limited and stall-limited ones were discarded
+    tried: dict[str, int] = field(default_factory=dict)
+    tried_again: int = 0  #: of them those that repeat a discarded one
+    counted: int = 0  #: trials behind the figures; of a search all at the rates found, over all rounds
+    counted_s: float = 0.0  #: how long they took together
+    due: int = 0  #: packets of these trials
+    lost: int = 0
+    required: Required | None = None  #: of NDR and PDR
+    over_goal: int = 0  #: of NDR and PDR: counted trials that lost more than the goal
+    left_out: str = ""  #: reason why it was left out before anything was measured: the client's ceiling
+    bounded_by: str = ""  #: of NDR and PDR: what ended most searches, where the server did not
     #: rounds by the :data:`Limit` of the trial that counts, of a search by what bounded it; "" among them
     limits: dict[str, int] = field(default_factory=dict)
     #: the verdict over its rounds: what most trials that were limited were limited by; never a statement on the server but with "server-limited"
@@ -160,4 +208,7 @@ class RunSummary:
     target: str = "local"
     spec: str = ""
     label: str = ""  #: of the target, as in the other study
+    ceilings: list[CeilingSummary] = field(default_factory=list)
+    tried: dict[str, int] = field(default_factory=dict)  #: trials of all rounds by their :data:`Limit`; those of a search once
+    tried_again: int = 0
     is_baseline: bool = False  #: whether others are set against it, where a report holds several

@@ -1,7 +1,8 @@
 """From a run directory to a :class:`~dpubench.studies.end_to_end.model.RunSummary`: trials to rounds, rounds to intervals.
 
 Of a rate every round has one trial that counts: the one that neither the client nor a stall limited. Of NDR and PDR every round has the bound that
-its search found, and the longest trial at it for everything else. Intervals are over rounds (:mod:`dpubench.results.statistics`).
+its search found, and all its trials at that rate together for everything else (:mod:`dpubench.studies.end_to_end.pool`). Intervals are over rounds
+(:mod:`dpubench.results.statistics`).
 """
 
 from __future__ import annotations
@@ -19,20 +20,25 @@ from dpubench.results import statistics
 from dpubench.results.model import Failure, Interval, Warning_
 from dpubench.results.store import RUN_SET, RunDirectory
 from dpubench.studies.end_to_end import trials
+from dpubench.studies.end_to_end.ceiling import Ceiling
 from dpubench.studies.end_to_end.expand import Configuration, Load, link_end, signature_share
 from dpubench.studies.end_to_end.model import (
+    FORMER_EXCEED,
     NULL_WORKLOAD,
     PLACES,
     SHORT_TRIALS,
     VIRTUAL_LINK,
+    CeilingSummary,
     Floor,
     Limit,
     Percentiles,
     PointSummary,
+    Required,
     RunSummary,
     StageCost,
 )
 from dpubench.studies.end_to_end.plan import RFC2544_TRIAL_S, Plan
+from dpubench.studies.end_to_end.pool import pooled
 
 TIMESTAMPS: Final = "client's clock, read once per burst"
 #: Limits of trials that say nothing of the server.
@@ -68,21 +74,37 @@ def _summary(record: Mapping[str, Any], plan: Plan, path: Path) -> RunSummary:
         for load in (Load(**item) for item in record["loads"][configuration.frame]):
             point = _described(record, plan, entry, configuration, load)
             found = state.get(point.id, {})
-            point.failure, point.unavailable = found.get("failure", ""), found.get("unavailable", "")
+            point.failure, point.unavailable, point.left_out = (found.get(why, "") for why in ("failure", "unavailable", "left_out"))
             point.warnings = [w for w in warnings if w.point == point.id]
             _measured(point, _of_load(rows[configuration.id], load), plan, entry)
             points.append(point)
     _set_floors(points)
     common = [label for label in (points[0].labels if points else []) if all(label in p.labels for p in points)]
     target = record["target_info"]
+    tried = [r for found in rows.values() for r in found if r["event"] == trials.TRIAL]
     return RunSummary(
         str(record["name"]), str(path), str(record["study"]), str(record["plan"]), plan.summary, str(record["status"]), str(record["started"]),
         str(record["finished"]), str(record["command"]), str(record["version"]), float(record["precision_target"]), dict(record["machine"]),
         dict(record["build"]), dict(record["inputs"]), dict(record["workloads"]), dict(record["ports"]), points, warnings,
         [Failure(f["phase"], f["message"], f.get("point"), f.get("group")) for f in record["failures"]], list(record["left_out"]), common,
-        len(record["rounds"]), sum(r["event"] == trials.TRIAL for found in rows.values() for r in found), str(record["target"]), str(target["spec"]),
-        str(target["label"]),
+        len(record["rounds"]), len(tried), str(record["target"]), str(target["spec"]), str(target["label"]),
+        [_ceiling(Ceiling.from_record(c)) for c in record.get("ceilings", [])], _by_limit(tried), _tried_again(tried),
     )  # fmt: skip
+
+
+def _ceiling(found: Ceiling) -> CeilingSummary:
+    return CeilingSummary(
+        found.port, found.frame, found.server_cpus, found.end, found.schedule, found.asked_pps, found.held_pps, found.missed_pps, found.limit_pps,
+        found.margin, found.processes, found.trials, found.seconds, found.left_out,
+    )  # fmt: skip
+
+
+def _by_limit(tried: Sequence[Row]) -> dict[str, int]:
+    return dict(Counter(str(row["limit"]) for row in tried))
+
+
+def _tried_again(tried: Sequence[Row]) -> int:
+    return sum(row["attempt"] > 0 for row in tried)
 
 
 def _of_load(rows: Sequence[Row], load: Load) -> list[Row]:
@@ -110,9 +132,17 @@ def _described(record: Mapping[str, Any], plan: Plan, entry: Mapping[str, Any], 
         frame=configuration.frame, frame_bytes=configuration.frame_bytes, traffic=traffic_words(plan, configuration.frame),
         schedule=load.schedule, load=load.name,
         load_kind=load.kind,  # type: ignore[arg-type]  # made by expand.loads_of
-        offered_pps=load.rate_pps, loss_goal=load.loss_goal, is_null=configuration.workload == NULL_WORKLOAD, trial_s=trial_s,
-        labels=labels + list(entry.get("labels", [])),
+        offered_pps=load.rate_pps, loss_goal=load.loss_goal, required=_required(plan, load), is_null=configuration.workload == NULL_WORKLOAD,
+        trial_s=trial_s, labels=labels + list(entry.get("labels", [])),
     )  # fmt: skip
+
+
+def _required(plan: Plan, load: Load) -> Required | None:
+    """What a search asked for. Runs of before the exceed ratio was written down had one for all."""
+    if load.kind not in _SEARCHES or load.loss_goal is None:
+        return None
+    search, exceed = plan.search, FORMER_EXCEED if load.exceed_ratio is None else load.exceed_ratio
+    return Required(load.loss_goal, exceed, search.first_trial, search.last_trial, search.duration_sum, search.width)
 
 
 def traffic_words(plan: Plan, frame: str) -> dict[str, str]:
@@ -139,12 +169,12 @@ def traffic_words(plan: Plan, frame: str) -> dict[str, str]:
 def _measured(point: PointSummary, rows: Sequence[Row], plan: Plan, entry: Mapping[str, Any]) -> None:
     """Fills in what the trials ``rows`` of a point say."""
     tried = [r for r in rows if r["event"] == trials.TRIAL]
-    point.trials = len(tried)
+    point.trials, point.tried, point.tried_again = len(tried), _by_limit(tried), _tried_again(tried)
     for name in ("duplicates", "reordered", "corrupted", "wrong"):
         setattr(point, name, sum(r[name] or 0 for r in tried))
     point.flows_checked = sum(r["flows"] or 0 for r in tried)
     is_search = point.load_kind in _SEARCHES
-    by_round = _found_rounds(rows, point) if is_search else _rate_rounds(tried, point)
+    by_round: Sequence[tuple[float, Sequence[Row]]] = _found_rounds(rows, point) if is_search else _rate_rounds(tried, point)
     if point.failure:
         return
     if not by_round:
@@ -152,7 +182,8 @@ def _measured(point: PointSummary, rows: Sequence[Row], plan: Plan, entry: Mappi
             point.failure = f"search: at the lowest rate, {plan.search.min_rate}, more is lost than the goal"
         return
     point.rounds = len(by_round)
-    chosen = [trial for _, trial in by_round if trial is not None]
+    chosen = [pooled(of_round) for _, of_round in by_round if of_round]
+    _counted([row for _, of_round in by_round for row in of_round], point)
     point.round_pps = [pps for pps, _ in by_round]
     point.throughput_pps = statistics.interval_of_rounds(point.round_pps)
     point.throughput_gbps = _scaled(point.throughput_pps, 8e-9 * _frame_bytes(chosen, point.frame_bytes))
@@ -162,8 +193,16 @@ def _measured(point: PointSummary, rows: Sequence[Row], plan: Plan, entry: Mappi
         _of_trials(point, chosen, entry)
 
 
-def _rate_rounds(tried: Sequence[Row], point: PointSummary) -> list[tuple[float, Row | None]]:
-    """(packets per second, trial) of each round that has a valid one; the limits of all rounds' last trials go to ``point``."""
+def _counted(rows: Sequence[Row], point: PointSummary) -> None:
+    """Tells ``point`` which trials are behind its figures."""
+    point.counted, point.counted_s = len(rows), sum(row["duration_s"] for row in rows)
+    point.due, point.lost = sum(int(row["due"]) for row in rows), sum(_lost(row) for row in rows)
+    if point.required is not None:
+        point.over_goal = sum(_lost(row) > point.required.loss_ratio * row["due"] for row in rows)
+
+
+def _rate_rounds(tried: Sequence[Row], point: PointSummary) -> list[tuple[float, list[Row]]]:
+    """(packets per second, its trial) of each round that has a valid one; the limits of all rounds' last trials go to ``point``."""
     last: dict[int, Row] = {}
     for row in sorted(tried, key=lambda r: r["attempt"]):
         last[row["round"]] = row
@@ -175,16 +214,19 @@ def _rate_rounds(tried: Sequence[Row], point: PointSummary) -> list[tuple[float,
         point.limit = "server-limited" if 2 * by_server > len(valid) else ""
     else:
         point.limit = _most([limit for limit in limits if limit])
-    return [(row["received"] / row["duration_s"], row) for row in valid]
+    return [(row["received"] / row["duration_s"], [row]) for row in valid]
 
 
-def _found_rounds(rows: Sequence[Row], point: PointSummary) -> list[tuple[float, Row | None]]:
-    """(rate found, longest trial at it) of each round whose search found one; what bounded the searches goes to ``point``."""
+def _found_rounds(rows: Sequence[Row], point: PointSummary) -> list[tuple[float, list[Row]]]:
+    """(rate found, all trials at it that say something of the server) of each round whose search found one; what bounded the searches goes to
+    ``point``."""
     found = sorted((r for r in rows if r["event"] == trials.FOUND), key=lambda r: r["round"])
     limits = [str(r["limit"]) for r in found]
     point.limits = dict(Counter(limits))
     others = [limit for limit in limits if limit]
     point.limit = _most(others) if 2 * len(others) > len(limits) else ""
+    if point.limit:
+        point.bounded_by = next((str(r["reason"]) for r in found if r["limit"] == point.limit and r["reason"]), "")
     by_round = []
     for row in found:
         if row["lower_pps"] is None:
@@ -194,7 +236,7 @@ def _found_rounds(rows: Sequence[Row], point: PointSummary) -> list[tuple[float,
             if r["event"] == trials.TRIAL and r["round"] == row["round"] and math.isclose(r["rate_pps"], row["lower_pps"], rel_tol=1e-6)
             and r["limit"] not in NOT_THE_SERVER
         ]  # fmt: skip
-        by_round.append((float(row["lower_pps"]), max(at, key=lambda r: (r["duration_s"], -_lost(r))) if at else None))
+        by_round.append((float(row["lower_pps"]), at))
     return by_round
 
 

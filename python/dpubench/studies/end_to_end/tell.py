@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-from dpubench.results.digits import percent, significant
+from dpubench.results.digits import significant
 from dpubench.results.text import table
 from dpubench.runner.telling import SUMMARY_LINES, failure_lines, tail_lines
 from dpubench.studies.end_to_end import wording
@@ -24,6 +24,8 @@ def summary(run: RunSummary, record: dict[str, Any], path: Path, report: Path | 
         f"{path.name}: {len(measured)} of {len(run.points)} points, {run.rounds} rounds, {run.trials} trials ({'; '.join(run.labels)})",
         f"{unsure} of {len(measured)} points did not reach ±{100 * run.precision_target:g} %; {silent} limited by the client or by stalls; "
         f"{len(record['failures'])} failures",
+        *filter(None, [_trials(run)]),
+        *wording.requirements(run.points),
     ]
     tail = tail_lines(path, report, len(run.left_out))
     head += failure_lines(record["failures"][:2], FAILURE_LINES, path)
@@ -37,10 +39,18 @@ def summary(run: RunSummary, record: dict[str, Any], path: Path, report: Path | 
 _HEADER: Final = ("workload", "frame", "load", "Mpps", "loss", "CPU", "p99 us")
 
 
+def _trials(run: RunSummary) -> str:
+    """Which trials were discarded, and which points were left out up front."""
+    above = sum(bool(p.left_out) for p in run.points)
+    left = f"{above} points lie above the client's ceiling and were left out" if above else ""
+    tried = wording.discarded(run.tried, run.tried_again)
+    return "; ".join(filter(None, [f"of {run.trials} trials {tried}" if tried else "", left]))
+
+
 def _row(point: PointSummary) -> tuple[str, ...]:
     assert point.throughput_pps is not None  # only such points are shown
     at_least = "" if wording.says_of_the_server(point) else ">= "
-    loss = "" if point.loss_ratio is None else percent(point.loss_ratio.value, 2)
+    loss = "" if point.loss_ratio is None else wording.loss_text(point, 2)
     share = "" if point.server_cpu_share is None else f"{100 * point.server_cpu_share.value:.0f} %"
     p99 = "" if point.latency is None else significant(point.latency.p99.value / 1e3, 3)
     engines = f" {'+'.join(point.engines.values())}" if point.engines else ""

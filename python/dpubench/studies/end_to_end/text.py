@@ -13,7 +13,8 @@ from dpubench.studies.end_to_end.model import PointSummary, RunSummary
 
 _COLUMNS = (
     ("workload", False), ("engines", False), ("placement", False), ("port", False), ("frame", True), ("load", False), ("Mpps", True),
-    ("Gb/s", True), ("interval", False), ("loss", True), ("CPU", True), ("p50 us", True), ("p99 us", True), ("p99.9 us", True), ("remarks", False),
+    ("Gb/s", True), ("interval", False), ("loss", True), ("packets", True), ("CPU", True), ("p50 us", True), ("p99 us", True), ("p99.9 us", True),
+    ("trials", True), ("remarks", False),
 )  # fmt: skip
 
 
@@ -34,8 +35,9 @@ def _shown(run: RunSummary) -> list[str]:
     ]
     shared = {key: value for key, value in _shared_settings(run).items() if value}
     lines += [f"{key}: {value}" for key, value in shared.items()]
+    lines += [f"the client's ceiling: {wording.ceiling_text(c)}" for c in run.ceilings]
     if run.points:
-        rows = [_row(point, run) for point in _grouped(run.points)]
+        rows = [_row(point, run) for point in _grouped(run.points) if not point.left_out]
         lines += ["", table([name for name, _ in _COLUMNS], rows, [right for _, right in _COLUMNS]), "", *_notes(run)]
     return [
         *lines,
@@ -58,7 +60,10 @@ def _counts(run: RunSummary) -> str:
     told = f"{loose} of them not converged" if loose else "all converged"
     limited = sum(not wording.says_of_the_server(p) for p in run.points)
     silent = f", {limited} limited by the client or by stalls" if limited else ""
-    return f"{count(len(run.points), 'point')}, {len(measured)} measured, {told}{silent}; {count(run.rounds, 'round')}, {count(run.trials, 'trial')}"
+    above = sum(bool(p.left_out) for p in run.points)
+    silent += f", {above} left out above the client's ceiling" if above else ""
+    trials = ", ".join(filter(None, [count(run.trials, "trial"), wording.discarded(run.tried, run.tried_again)]))
+    return f"{count(len(run.points), 'point')}, {len(measured)} measured, {told}{silent}; {count(run.rounds, 'round')}, {trials}"
 
 
 def _shared_settings(run: RunSummary) -> dict[str, str]:
@@ -85,12 +90,13 @@ def _row(point: PointSummary, run: RunSummary) -> tuple[str, ...]:
     frame = point.frame if point.frame.isdigit() else f"{point.frame} {point.frame_bytes:g}"
     head = (workload, wording.engines_text(point) or "-", wording.placement_text(point), port, frame, point.load)
     labels = [label for label in point.labels if label not in run.labels]
+    tried = wording.discarded(point.tried, point.tried_again)
     if why := wording.why_empty(point):
-        return (*head, "-", "", "", "", "", "", "", "", "; ".join([why, *labels]))
+        return (*head, "-", "", "", "", "", "", "", "", "", str(point.trials or ""), "; ".join(filter(None, [why, tried, *labels])))
     missing = [f"CPU withheld: {point.server_cpu_withheld}"] if point.server_cpu_withheld else []
     latency = point.latency
     times = [_us(i) for i in (latency.p50, latency.p99, latency.p99_9)] if latency else ["-", "-", "-"]
-    told = [*wording.remarks(point), *missing, *labels]
+    told = [*wording.remarks(point), *filter(None, [tried]), *missing, *labels]
     lost_at = wording.main_place(point)
     at_least = "" if wording.says_of_the_server(point) else ">= "
     return (
@@ -98,9 +104,11 @@ def _row(point: PointSummary, run: RunSummary) -> tuple[str, ...]:
         at_least + _scaled(point.throughput_pps, 1e-6),
         at_least + _scaled(point.throughput_gbps),
         precision_text(point.precision),
-        _share(point.loss_ratio),
-        _share(point.server_cpu_share, 1),
+        wording.loss_text(point),
+        wording.packets(point.due) if point.due else "-",
+        _share(point.server_cpu_share),
         *times,
+        str(point.trials),
         "; ".join([f"lost at {lost_at}", *told] if lost_at else told),
     )
 
@@ -113,19 +121,22 @@ def _us(interval: Interval) -> str:
     return significant(interval.value / 1e3, 3)
 
 
-def _share(interval: Interval | None, decimals: int | None = None) -> str:
-    """A share in percent; what is small keeps its digits, and zero is zero."""
+def _share(interval: Interval | None) -> str:
+    """Return a share in percent with one decimal; zero is zero."""
     if interval is None or not math.isfinite(interval.value):
         return "-"
-    percent = 100 * interval.value
-    return "0" if percent == 0 else f"{percent:.{decimals}f} %" if decimals is not None else f"{significant(percent, 3)} %"
+    return "0" if interval.value == 0 else f"{100 * interval.value:.1f} %"
 
 
 def _notes(run: RunSummary) -> list[str]:
     """What the columns mean."""
     notes = [
-        "Mpps and Gb/s: what came back to the client, frames with FCS (L2); of NDR and PDR the highest rate found within the loss goal.",
-        "Loss: of what was due. CPU: polls of the server's loops that found packets, by time.",
+        "Mpps and Gb/s: what came back to the client, frames with FCS (L2); of NDR and PDR the highest rate found that met what was asked.",
+        *wording.requirements(run.points),
+        "Loss: of the packets that were due in the trials behind the figures (column packets); of NDR and PDR in all trials at the rate found.",
+        "Where none was lost, in brackets: the smallest loss ratio that so many packets can show (3 / N, the rule of three, 95 %).",
+        "Trials: all that were tried. Those that the client or a stall limited were discarded, and tried again a few times.",
+        "CPU: polls of the server's loops that found packets, by time.",
         "Latency: from when a packet was due to the client's receive burst.",
     ]
     floors = [p.floor.latency.p50.value for p in run.points if p.floor is not None and p.floor.latency is not None]

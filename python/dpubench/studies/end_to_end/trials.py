@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from dpubench.errors import UserError
-from dpubench.results.store import Event, RunDirectory, RunWriter, read_ndjson
+from dpubench.results.store import Event, RoundWriter, RunDirectory, RunWriter, read_ndjson
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 TRIAL: Final = "trial"
 FOUND: Final = "found"
+CALIBRATION: Final = "calibration"  #: where the trials are by which the client's ceiling was found; never part of a figure
 
 _COUNTS: Final = (
     "due", "sent", "tx_full", "received", "duplicates", "reordered", "corrupted", "wrong", "stale", "foreign", "excused", "sent_bytes",
@@ -110,18 +111,37 @@ class TrialsWriter(RunWriter):
     def make_table(events: list[Event]) -> pa.Table:
         return table(events)
 
+    @property
+    def has_calibration(self) -> bool:
+        """Whether the client's ceiling was measured to the end."""
+        return (self.path / f"{CALIBRATION}.parquet").exists()
+
+    def begin_calibration(self) -> RoundWriter:
+        """Trials by which the client's ceiling is found; of a resumed run behind those of before."""
+        return RoundWriter(self.path / f"{CALIBRATION}.ndjson", self.make_table)
+
 
 def read(path: Path) -> list[dict[str, Any]]:
     """Every row of the run in ``path``, of whole and of unfinished rounds. @raises UserError when a round's file cannot be read"""
+    run = RunDirectory(path)
+    return _read(run, run.whole_rounds(), run.open_rounds())
+
+
+def read_calibration(path: Path) -> list[dict[str, Any]]:
+    """Return the trials by which the run in ``path`` found the client's ceiling. @raises UserError when their file cannot be read"""
+    whole, open_one = (path / f"{CALIBRATION}{end}" for end in (".parquet", ".ndjson"))
+    return _read(RunDirectory(path), [whole] * whole.exists(), [open_one] * open_one.exists())
+
+
+def _read(run: RunDirectory, whole: list[Path], unfinished: list[Path]) -> list[dict[str, Any]]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    run = RunDirectory(path)
     rows: list[dict[str, Any]] = []
     try:
-        for file in run.whole_rounds():
+        for file in whole:
             rows += pq.read_table(file, schema=schema()).to_pylist()
-        for file in run.open_rounds():
+        for file in unfinished:
             if not file.with_suffix(".parquet").exists():
                 rows += table(read_ndjson(file)).to_pylist()
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:

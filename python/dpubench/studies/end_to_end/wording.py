@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
+from dpubench.results.digits import percent, significant
 from dpubench.results.model import Interval
-from dpubench.studies.end_to_end.model import PLACES, SHARED_CPUS, PointSummary
+from dpubench.studies.end_to_end.model import PLACES, RULE_OF_THREE, SHARED_CPUS, CeilingSummary, PointSummary, Required
 
 PLACE_WORDS: Final = {
     "client_transmit": "client transmit",
@@ -72,6 +73,8 @@ def why_empty(point: PointSummary) -> str:
         return f"failed: {point.failure}"
     if point.unavailable:
         return f"cannot run here: {point.unavailable}"
+    if point.left_out:
+        return f"left out: {point.left_out}"
     if point.limit in NOT_THE_SERVER:
         return f"{limit_text(point)}: no statement on the server"
     return "no valid trial" if point.trials else "not measured: the run ended before its turn"
@@ -89,10 +92,20 @@ def why_no_statement(point: PointSummary) -> str:
 def remarks(point: PointSummary) -> list[str]:
     """What weakens a point that was measured."""
     looked_for = point.load_kind in {"NDR", "PDR"} and point.limit == "server-limited"  # what the search was for
-    said = [limit_text(point) + ("" if says_of_the_server(point) else ": not the server's limit")] if point.limit and not looked_for else []
+    said = []
+    if point.limit and not looked_for:
+        said = [limit_text(point) + ("" if says_of_the_server(point) else f": {_not_the_server(point)}")]
+    said += [over_goal_text(point)] if point.over_goal else []
     told = ((point.duplicates, "duplicated"), (point.reordered, "reordered"), (point.corrupted, "corrupted"), (point.wrong, "wrong"))
     said += [f"{number:,} {word}" for number, word in told if number]
     return said + sorted({w.code for w in point.warnings})
+
+
+def _not_the_server(point: PointSummary) -> str:
+    """Say what a limit of the client or of stalls means for the server."""
+    if point.load_kind not in {"NDR", "PDR"}:
+        return "not the server's limit"
+    return f"{point.bounded_by}: the server's limit lies above" if point.bounded_by else "the server's limit lies above"
 
 
 def weakness(point: PointSummary, few_rounds: int) -> str:
@@ -120,3 +133,110 @@ def common(values: Iterable[dict[str, str]]) -> dict[str, str]:
     """What all of ``values`` agree on."""
     found = list(values)
     return {k: v for k, v in found[0].items() if all(other.get(k) == v for other in found)} if found else {}
+
+
+# --------------------------------------------------------------------------- what was asked of a rate, and what was seen
+
+
+def required_text(name: str, required: Required) -> str:
+    """Return what a search asked of a rate: ``NDR: no packet lost in any trial; ...``."""
+    lost = "no packet lost" if required.loss_ratio == 0 else f"at most {percent(required.loss_ratio)} of the packets lost"
+    share = (
+        ("in any trial" if required.loss_ratio == 0 else "in every trial")
+        if required.exceed_ratio == 0
+        else f"in at least {percent(1 - required.exceed_ratio)} of the trial time at the rate"
+    )
+    lengths = _seconds(required.last_trial_s)
+    if required.first_trial_s < required.last_trial_s:
+        lengths = f"{_seconds(required.first_trial_s)} to {lengths}"
+    return (
+        f"{name}: {lost} {share} (exceed ratio {100 * required.exceed_ratio:g} %); trials of {lengths}, "
+        f"{_seconds(required.duration_sum_s)} of them decide about a rate; bounds {100 * required.width:g} % apart"
+    )
+
+
+def requirements(points: Iterable[PointSummary]) -> list[str]:
+    """Return what all searches of ``points`` asked for, each once, that of NDR first."""
+    found = {required_text(p.load_kind, p.required): None for p in points if p.required is not None}
+    return sorted(found)
+
+
+def resolvable(point: PointSummary) -> float:
+    """Return the smallest loss ratio that the packets behind a point's figures can show: the rule of three, 95 %."""
+    return min(RULE_OF_THREE / point.due, 1.0) if point.due else math.nan
+
+
+def seen_text(point: PointSummary) -> str:
+    """Return what was lost in the trials behind a point's figures; empty where none are."""
+    if not point.due:
+        return ""
+    trials = f"{point.counted} trial{'' if point.counted == 1 else 's'}, {_seconds(point.counted_s)}"
+    lost = f"{point.lost:,} of {packets(point.due)} packets lost"
+    if point.lost:
+        return f"{lost} in {trials}"
+    return f"{lost} in {trials}: a loss below {small(resolvable(point))} would not show (3 / N, 95 %)"
+
+
+def lost_text(point: PointSummary) -> str:
+    """Return what was lost at a point, for a sentence: ``0 of 12.3 M packets lost (a loss below 2.4e-07 would not show)``; empty where unknown."""
+    if not point.due:
+        return ""
+    beside = percent(point.lost / point.due) if point.lost else f"a loss below {small(resolvable(point))} would not show"
+    return f"{point.lost:,} of {packets(point.due)} packets lost ({beside})"
+
+
+def over_goal_text(point: PointSummary) -> str:
+    """Return how many of the trials at the rate found lost more than the goal; empty where none did."""
+    return f"{point.over_goal} of {point.counted} trials at this rate lost more than the goal" if point.over_goal else ""
+
+
+def loss_text(point: PointSummary, digits: int = 3) -> str:
+    """Return the share lost; where nothing was, what the packets can show: ``0 (<2.4e-07)``."""
+    loss = point.loss_ratio
+    if loss is None or not math.isfinite(loss.value):
+        return "-"
+    if loss.value == 0:
+        return f"0 (<{small(resolvable(point))})" if point.due else "0"
+    return f"{significant(100 * loss.value, digits)} %"
+
+
+def small(share: float) -> str:
+    """Return a share far below a percent: ``2.4e-07``."""
+    return "-" if not math.isfinite(share) else f"{share:.1e}"
+
+
+def packets(number: int) -> str:
+    """Return a number of packets: ``812``, ``12.3 k``, ``12.3 M``."""
+    for scale, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= scale:
+            return f"{significant(number / scale, 3)} {letter}"
+    return str(number)
+
+
+def discarded(tried: Mapping[str, int], tried_again: int) -> str:
+    """Return which trials were discarded and why: ``3 discarded (2 client-limited, 1 stall-limited), 2 tried again``; empty where none was."""
+    found = {limit: tried[limit] for limit in NOT_THE_SERVER if tried.get(limit)}
+    if not found:
+        return ""
+    why = ", ".join(f"{number} {limit}" for limit, number in found.items())
+    return f"{sum(found.values())} discarded ({why}), {tried_again} tried again"
+
+
+def ceiling_text(ceiling: CeilingSummary) -> str:
+    """Return the client's ceiling on a link in a line."""
+    cpus = f"{ceiling.server_cpus} server CPU{'' if ceiling.server_cpus == 1 else 's'}"
+    where = ", ".join([ceiling.port, f"frames {ceiling.frame}", cpus, *([ceiling.end] if ceiling.end != "all-host" else []), ceiling.schedule])
+    cost = f"{ceiling.processes} process{'' if ceiling.processes == 1 else 'es'}, {ceiling.trials} trials, {_seconds(ceiling.seconds)}"
+    if ceiling.missed_pps is None or ceiling.limit_pps is None:
+        return f"{where}: not reached, the client kept up with {_mpps(ceiling.asked_pps)} ({cost})"
+    held = f"kept up with {_mpps(ceiling.held_pps)}" if ceiling.held_pps is not None else "kept up with no rate tried"
+    left = f"{ceiling.left_out} points above {_mpps(ceiling.limit_pps)} (+{100 * ceiling.margin:.0f} %) left out"
+    return f"{where}: {held}, missed {_mpps(ceiling.missed_pps)}; {left} ({cost})"
+
+
+def _mpps(rate_pps: float) -> str:
+    return f"{significant(rate_pps / 1e6, 3)} Mpps"
+
+
+def _seconds(seconds: float) -> str:
+    return f"{significant(seconds, 3).rstrip('0').rstrip('.') if seconds < 100 else round(seconds)} s"

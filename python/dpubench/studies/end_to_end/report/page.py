@@ -103,6 +103,9 @@ class Account:
     workload: str
     told: str
     trials: int
+    client_limited: int  #: of the trials: discarded
+    stall_limited: int
+    tried_again: int
     flows: int
     duplicates: int
     reordered: int
@@ -128,6 +131,8 @@ class Trust:
 
     points: int
     trials: int
+    discarded: str  #: which of them were discarded and why, in words
+    left_out: int  #: points above the client's ceiling
     rounds: str
     trial_s: str
     why_nothing: str  #: where nothing was measured, the commonest reason
@@ -158,6 +163,8 @@ class Page:
     accounts: list[Account]
     links: list[Link]
     timestamps: list[str]
+    requirements: list[str]  #: what searches asked for, a sentence a goal
+    ceilings: list[tuple[str, str]]  #: (run, the client's ceiling on one link in words)
     latency_floor: str  #: p50 of the null workload, in words; empty where it was not measured
     traffic: str  #: what all points share of it
     warnings: list[WarningGroup]

@@ -47,7 +47,7 @@
     const v = variantOf(part, p);
     return [`<b>${plain(nameOf(part, p.variant))}</b>, ${plain(frameWords(part, p.frame) ?? p.frame)}, ${plain(p.load)}`, ...lines.map(plain),
       plain(`measured, ${plural(p.rounds, "round")}, ${plural(p.trials, "trial")} of ${num(p.trialS)} s${part.isVirtual ? ", virtual link" : ""}`),
-      ...(p.weak ? [plain(p.weak)] : []), ...(p.remarks ? [plain(p.remarks)] : []), ...(v.correctnessOnly ? ["too few CPUs: proves correctness only"] : [])].join("<br>");
+      ...(p.seen ? [plain(p.seen)] : []), ...(p.weak ? [plain(p.weak)] : []), ...(noteOf(p) ? [plain(noteOf(p))] : []), ...(v.correctnessOnly ? ["too few CPUs: proves correctness only"] : [])].join("<br>");
   }
   const spanText = (triple, unit) => { const s = span(...triple); return `${s.value} ${unit}  [${s.range || "no interval"}]`; };
 
@@ -102,9 +102,9 @@
             if (kind === "NDR") ends.push({ index, at: items[items.length - 1].v[0] });
           }
         }
-        for (const p of searched) rows.push([nameOf(part, p.variant), frameWords(part, p.frame), p.kind, ...cells(scaled(p.pps, 1e-6)), ...cells(p.gbps), p.loss[0] === null ? "" : lossText(p), p.limitText, p.why || p.remarks]);
+        for (const p of searched) rows.push([nameOf(part, p.variant), frameWords(part, p.frame), p.kind, ...cells(scaled(p.pps, 1e-6)), ...cells(p.gbps), p.loss[0] === null ? "" : lossText(p), p.due ? num(p.due * 1e-6) : "", p.counted, p.limitText, p.why || noteOf(p)]);
         return { traces, ends, intervals: true, ylog: true, xname: (v) => (Number.isInteger(v) ? String(v) : frameWords(part, searched.find((p) => p.frameBytes === v).frame).split(" ")[0]), xtitle: "frame with FCS, B", ytitle: unit.label, xticks: part.frames.map((f) => searched.find((p) => p.frame === f)?.frameBytes).filter(Boolean), gone: missing(searched),
-          note: "NDR: round marks and solid lines; PDR (0.5 %): small diamonds and dotted lines.", table: { columns: ["variant", "frame", "search", "Mpps", "95 % interval", "Gb/s (L2)", "95 % interval", "loss", "limits of its rounds", "note"], rows } };
+          note: "NDR: round marks and solid lines; PDR (0.5 %): small diamonds and dotted lines.", table: { columns: ["variant", "frame", "search", "Mpps", "95 % interval", "Gb/s (L2)", "95 % interval", "loss at this rate", "packets, M", "trials at this rate", "limits of its rounds", "note"], rows } };
       },
     },
     stages: {
@@ -214,8 +214,8 @@
         traces.push({ type: "scatter", mode: "markers", x, y: shown.map((p) => 100 * (p.loss[0] ?? 0)), hoverinfo: "skip", marker: { symbol: shown.map((p) => (silent(p) ? SYMBOL[p.limit] : "line-ew-open")), size: shown.map((p) => (silent(p) ? 8 : 1)), color: th.ink },
           error_y: { type: "data", symmetric: false, color: th.ink, thickness: 1, width: 3, array: shown.map((p) => (p.loss[2] ? 100 * (p.loss[2] - p.loss[0]) : 0)), arrayminus: shown.map((p) => (p.loss[1] !== null ? 100 * (p.loss[0] - p.loss[1]) : 0)) } });
         const clean = shown.filter((p) => p.loss[0] === 0).length;
-        return { traces, x, nothing: shown.length && clean === shown.length ? `Nothing was lost: ${plural(clean, "point")}.` : "", ticks: shown.map((p) => (p.offered ? shortRate(p.offered) : p.load)), groups, ends: [], ytitle: "% of what was due", gone: leftOut(points.filter((p) => !shown.includes(p)), "where it lost packets is not known"), legend: data.places.map((name, k) => ({ name, color: placeColor(th, k) })), intervals: true,
-          note: `${clean} of ${plural(shown.length, "point")} lost nothing. Pale bars with ✕ or ✚: limited by the client or a stall, no statement on the server.`,
+        return { traces, x, nothing: shown.length && clean === shown.length ? `No packet was lost: ${plural(clean, "point")}; a loss below ${Math.max(...shown.map((p) => p.resolvable ?? 0)).toExponential(1)} would not show at all of them.` : "", ticks: shown.map((p) => (p.offered ? shortRate(p.offered) : p.load)), groups, ends: [], ytitle: "% of what was due", gone: leftOut(points.filter((p) => !shown.includes(p)), "where it lost packets is not known"), legend: data.places.map((name, k) => ({ name, color: placeColor(th, k) })), intervals: true,
+          note: `${clean} of ${plural(shown.length, "point")} lost no packet (the table has what so many packets can show). Pale bars with ✕ or ✚: limited by the client or a stall, no statement on the server.`,
           table: { columns: ["variant", "load", "lost, %", "95 % interval", ...data.places.map((n) => `${n}, %`), "limits of its rounds", "note"], rows: points.map((p) => [nameOf(part, p.variant), p.load, ...cells(scaled(p.loss, 100)), ...p.places.map((v) => (v[0] === null ? "–" : num2(100 * v[0]))), p.limitText, p.why || p.remarks]) } };
       },
     },
@@ -230,7 +230,9 @@
   const cells = (triple) => { const s = span(...triple); return [s.value, s.range]; };
   const num2 = (v) => (v === 0 ? "0" : num(v));
   const shareText = (v) => (v === null ? "–" : `${num(100 * v)} %`);
-  const lossText = (p) => (p.loss[0] === null ? "not known" : p.loss[0] === 0 ? "0" : `${spanText(scaled(p.loss, 100), "%")}`);
+  /** Where nothing was lost: the smallest loss that so many packets can show. */
+  const lossText = (p) => (p.loss[0] === null ? "not known" : p.loss[0] === 0 ? p.lossText : `${spanText(scaled(p.loss, 100), "%")}`);
+  const noteOf = (p) => [p.remarks, p.discarded].filter(Boolean).join("; ");
   const shortRate = (pps) => (pps >= 1e6 ? `${+(pps / 1e6).toPrecision(3)}M` : `${+(pps / 1e3).toPrecision(3)}k`);
   const chosenPercentile = (part) => (part.state.percentile === SPREAD ? "p99" : part.state.percentile);
 
@@ -381,14 +383,14 @@
   const TRIPLES = [["throughput_pps", (p) => p.pps], ["throughput_gbps", (p) => p.gbps], ["loss_ratio", (p) => p.loss], ...data.places.map((name, k) => [`lost_${name.replace(/ /g, "_")}`, (p) => p.places[k]]), ["server_cpu_share", (p) => p.cpu],
     ...data.percentiles.map((n) => [`latency_${n}_ns`, (p) => p.latency?.[n] ?? NONE]), ...data.percentiles.map((n) => [`residence_${n}_ns`, (p) => p.residence?.[n] ?? NONE])];
   function allPoints(part) {
-    const columns = ["workload", "variant", "link", "frame", "load", "kind", "offered_pps", ...TRIPLES.flatMap(([n]) => [n, `${n}_low95`, `${n}_high95`]), "limit", "limits", "rounds", "trials", "trial_s", "weak", "why_empty", "cpu_withheld", "remarks", "labels", "id"];
-    const rows = part.points.map((p) => [part.variants[p.variant].isNull ? "null workload" : part.workload, variantOf(part, p).told, part.isVirtual ? "virtual" : "line", p.frame, p.load, p.kind, p.offered, ...TRIPLES.flatMap(([, of]) => of(p)), p.limit, p.limitText, p.rounds, p.trials, p.trialS, p.weak, p.why, p.cpuWithheld, p.remarks, part.labels.join("; "), p.id]);
+    const columns = ["workload", "variant", "link", "frame", "load", "kind", "offered_pps", ...TRIPLES.flatMap(([n]) => [n, `${n}_low95`, `${n}_high95`]), "packets_due", "packets_lost", "resolvable_loss_ratio", "trials_counted", "trials_over_goal", "exceed_ratio", "limit", "limits", "rounds", "trials", "trials_client_limited", "trials_stall_limited", "trials_tried_again", "trial_s", "weak", "why_empty", "cpu_withheld", "remarks", "labels", "id"];
+    const rows = part.points.map((p) => [part.variants[p.variant].isNull ? "null workload" : part.workload, variantOf(part, p).told, part.isVirtual ? "virtual" : "line", p.frame, p.load, p.kind, p.offered, ...TRIPLES.flatMap(([, of]) => of(p)), p.due, p.lost, p.resolvable, p.counted, p.overGoal, p.exceedRatio, p.limit, p.limitText, p.rounds, p.trials, p.tried[2], p.tried[3], p.triedAgain, p.trialS, p.weak, p.why, p.cpuWithheld, p.remarks, part.labels.join("; "), p.id]);
     return { columns, rows };
   }
   function pointTable(part) {
     const all = allPoints(part);
-    const shown = { columns: ["variant", "frame", "load", "Mpps", "95 % interval", "Gb/s (L2)", "loss", "CPU, %", "p50, us", "p99, us", "p99.9, us", "rounds", "trials", "limits of its rounds", "note"],
-      rows: part.points.map((p) => [nameOf(part, p.variant), frameWords(part, p.frame), p.load, ...cells(scaled(p.pps, 1e-6)), num(p.gbps[0]), p.loss[0] === null ? "–" : p.loss[0] === 0 ? "0" : `${num(100 * p.loss[0])} %`, p.cpu[0] === null ? "–" : num(100 * p.cpu[0]), ...["p50", "p99", "p99_9"].map((n) => num(latencyOf(p, n)[0])), p.rounds, p.trials, p.limitText, [p.why, p.weak, p.remarks].filter(Boolean).join("; ")]) };
+    const shown = { columns: ["variant", "frame", "load", "Mpps", "95 % interval", "Gb/s (L2)", "loss", "packets, M", "CPU, %", "p50, us", "p99, us", "p99.9, us", "rounds", "trials", "discarded: client", "stalls", "limits of its rounds", "note"],
+      rows: part.points.map((p) => [nameOf(part, p.variant), frameWords(part, p.frame), p.load, ...cells(scaled(p.pps, 1e-6)), num(p.gbps[0]), p.loss[0] === null ? "–" : p.lossText, p.due ? num(p.due * 1e-6) : "–", p.cpu[0] === null ? "–" : num(100 * p.cpu[0]), ...["p50", "p99", "p99_9"].map((n) => num(latencyOf(p, n)[0])), p.rounds, p.trials, p.tried[2], p.tried[3], p.limitText, [p.why, p.weak, p.remarks].filter(Boolean).join("; ")]) };
     return [h("div", { class: "points-tools downloads" }, plural(part.points.length, "point"), h("button", { type: "button", "data-points-format": "csv", click: () => save(`dpubench-${part.workload}${part.isVirtual ? "-virtual-link" : ""}.csv`, csv(all.columns, all.rows), "text/csv") }, "CSV of everything")), table(shown).firstChild];
   }
 

@@ -1,0 +1,169 @@
+"""Measures the client's ceiling on every link before anything else, and takes out of the run what lies above it.
+
+Fresh processes of the null workload, the links in turns so that the processes of one link lie apart in time. Trials are kept beside the rounds
+(``calibration.parquet``) and never part of a figure. What was found is in the record (``ceilings``) after each process: a resumed run goes on there.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from dpubench.plans.quantities import format_duration
+from dpubench.results.store import RoundWriter
+from dpubench.runner.journal import Journal
+from dpubench.studies.end_to_end import ceiling, judge
+from dpubench.studies.end_to_end.ceiling import TRIES, Ceiling, Tried
+from dpubench.studies.end_to_end.expand import Configuration, Load
+from dpubench.studies.end_to_end.pair import Pair, PairFault, Setting
+from dpubench.studies.end_to_end.plan import Plan
+from dpubench.studies.end_to_end.trials import TrialsWriter, kept_trial
+
+#: Trials that one process of a calibration takes, about: the first one of a link finds the ceiling, further ones begin there.
+FIRST_TRIALS: Final = 12
+FURTHER_TRIALS: Final = 4
+LOAD: Final = "calibration"
+
+
+class Calibration:
+    """The calibration of one run, new or resumed."""
+
+    def __init__(
+        self, writer: TrialsWriter, plan: Plan, setting: Setting, record: dict[str, Any], journal: Journal, save: Callable[[], None]
+    ) -> None:  # fmt: skip
+        self._writer, self._plan, self._setting, self._record, self._journal, self._save = writer, plan, setting, record, journal, save
+        self.ceilings = {found.key: found for found in map(Ceiling.from_record, record.get("ceilings", []))}
+
+    def measure(self, configurations: Sequence[Configuration], loads: Mapping[str, list[Load]], until_s: float) -> None:
+        """Calibrate the links of ``configurations`` as far as the time allows. @raises Interrupted; what was found until then is kept
+
+        Args:
+            until_s: on the clock of :func:`time.monotonic`
+        """
+        wanted = ceiling.wanted(self._plan, configurations, loads)
+        by_id = {c.id: c for c in configurations}
+        owed = {name: [self._known(of) for of in found] for name, found in wanted.items()}
+        number = sum(len(found) for found in owed.values())
+        if not number or all(c.processes >= self._plan.calibration.processes for found in owed.values() for c, _ in found):
+            return
+        text = f"measuring the highest rate that the client can offer, on {len(owed)} link{'' if len(owed) == 1 else 's'}"
+        self._setting.listener.stage(text, number * self._plan.calibration.processes, max(until_s - time.monotonic(), 0.0))
+        writer = self._writer.begin_calibration()
+        late: set[str] = set()
+        try:
+            for process in range(self._plan.calibration.processes):
+                for name, found in owed.items():
+                    open_ones = [(c, low) for c, low in found if c.processes == process and (c.missed_pps is not None or not c.processes)]
+                    if open_ones and time.monotonic() >= until_s:
+                        late.add(name)
+                    elif open_ones:
+                        self._process(by_id[name], open_ones, process, writer)
+                        self._keep()
+        finally:
+            writer.close()
+        writer.finish()
+        if missing := [name for name, found in owed.items() if any(not c.processes for c, _ in found)]:
+            share = f"{100 * self._plan.calibration.share:g} % of the budget"
+            self._once(f"the client's ceiling on {len(missing)} of {len(owed)} links: {share} was spent before, or the client did not run")
+        elif late:
+            self._setting.listener.note("the client's ceiling: the time allowed for fewer processes than the plan asks for; the margin is wider")
+
+    def _known(self, of: tuple[Ceiling, float]) -> tuple[Ceiling, float]:
+        """What a former process of this run found of a ceiling, where there is something."""
+        return self.ceilings.get(of[0].key, of[0]), of[1]
+
+    def _process(self, null: Configuration, found: Sequence[tuple[Ceiling, float]], process: int, writer: RoundWriter) -> None:
+        """One fresh process of the null workload."""
+        plan = self._plan
+        trial_s = plan.trial.ramp + plan.calibration.trial + plan.trial.drain + 1
+        try:
+            with Pair(self._setting, plan, null, len(found) * TRIES * FIRST_TRIALS * trial_s) as pair:
+                for of, lowest_pps in found:
+                    begun, before = time.monotonic(), pair.number
+
+                    def attempt(rate_pps: float, of: Ceiling = of, pair: Pair = pair) -> Tried:
+                        return self._tried(pair, null, of, rate_pps, process, writer)
+
+                    if of.missed_pps is None:
+                        held, missed = ceiling.bracket(attempt, lowest_pps, of.asked_pps)
+                    else:
+                        held, missed = ceiling.confirm(attempt, of.missed_pps, of.asked_pps)
+                    of.take(held, missed)
+                    of.trials += pair.number - before
+                    of.seconds = round(of.seconds + time.monotonic() - begun, 3)
+                    self.ceilings[of.key] = of
+        except PairFault as fault:
+            self._setting.listener.note(f"the client's ceiling: {null.id}: {fault}")
+
+    def _tried(self, pair: Pair, null: Configuration, of: Ceiling, rate_pps: float, process: int, writer: RoundWriter) -> Tried:
+        duration_s, offered_pps = self._plan.calibration.trial, 0.0
+        for attempt in range(TRIES):
+            done = pair.trial(rate_pps, of.schedule, duration_s)
+            verdict = judge.judge(
+                done.trial, done.served, burst=judge.burst_of(of.schedule, self._plan.burst), rate_pps=rate_pps, goal=0.0,
+                queue_packets=pair.queue_packets,
+            )  # fmt: skip
+            where = {
+                "round": process, "configuration": null.id, "load": f"{LOAD} {of.schedule}", "attempt": attempt, "rate_pps": rate_pps,
+                "duration_s": duration_s, "cpu_withheld": done.cpu_withheld,
+            }  # fmt: skip
+            told = {"limit": verdict.limit, "reason": verdict.reason, "stalled": verdict.stalled}
+            writer.write(kept_trial(where, done.trial, done.served, done.checked, told))
+            offered_pps = max(offered_pps, (int(done.trial["sent"]) + int(done.trial["tx_full"])) / float(done.trial["duration_s"]))
+            if verdict.limit != "client-limited":
+                return Tried(kept_up=True, offered_pps=offered_pps)
+        return Tried(kept_up=False, offered_pps=offered_pps)
+
+    def _keep(self) -> None:
+        self._record["ceilings"] = [found.record() for found in self.ceilings.values()]
+        self._save()
+
+    def _once(self, text: str) -> None:
+        if text not in self._record["left_out"]:
+            self._journal.left_out(text)
+
+    # --- what lies above
+
+    def of(self, configuration: Configuration, load: Load) -> Ceiling | None:
+        """Return the ceiling that holds for a point; None where none was measured."""
+        return self.ceilings.get(ceiling.key_of(configuration, load))
+
+    def leave_out(self, configurations: Sequence[Configuration], loads: Mapping[str, list[Load]], points: Mapping[str, dict[str, Any]]) -> None:
+        """Mark the points that lie above their ceiling, and say so once for each link and schedule."""
+        told: dict[tuple[Any, ...], tuple[Ceiling, dict[str, None], int]] = {}
+        for configuration in configurations:
+            for load in loads[configuration.frame]:
+                point, found = points[f"{configuration.id}/{load.name}"], self.of(configuration, load)
+                why = ceiling.reason(found, self._plan, load) if found is not None else ""
+                if not why or found is None or point["failure"] or point["unavailable"]:
+                    continue
+                point["left_out"] = why
+                _, names, number = told.get(found.key, (found, {}, 0))
+                told[found.key] = (found, names | {load.name: None}, number + 1)
+        for found, names, number in told.values():
+            found.left_out = number
+            link = f"{found.port}, frames {found.frame}, {found.server_cpus} server CPU{'' if found.server_cpus == 1 else 's'}"
+            where = link + (f", {found.end}" if found.end != "all-host" else "")
+            self._once(f"{where}: {', '.join(names)} ({number} points): above the client's ceiling: {ceiling.words(found)}")
+        if self.ceilings:
+            self._keep()
+
+
+def estimate_s(plan: Plan, links: Mapping[str, list[tuple[Ceiling, float]]], start_s: float, overhead_s: float) -> float:
+    """Return the seconds that a calibration takes, about, and at most its share of the budget."""
+    trial_s = plan.trial.ramp + plan.calibration.trial + plan.trial.drain + overhead_s
+    total = 0.0
+    for schedules in links.values():
+        for process in range(plan.calibration.processes):
+            total += start_s + len(schedules) * trial_s * (FURTHER_TRIALS if process else FIRST_TRIALS)
+    return min(total, plan.calibration.share * plan.budget)
+
+
+def dry_run_text(plan: Plan, links: Mapping[str, list[tuple[Ceiling, float]]], seconds: float) -> str:
+    """Say that the calibration will happen."""
+    several = "" if len(links) == 1 else "s"
+    return (
+        f"first the highest rate that the client can offer is measured on {len(links)} link{several} with the null workload "
+        f"({plan.calibration.processes} fresh processes each, about {format_duration(round(seconds))}); loads above it are left out, with that reason"
+    )
