@@ -130,14 +130,16 @@ def _windows(run_dirs: Sequence[Path]) -> pa.Table:
 
 
 def _trials(run_dirs: Sequence[Path]) -> pa.Table:
-    """Every trial of runs of study end-to-end with what its configuration is of."""
+    """Every trial of runs of study end-to-end with what its configuration is of; those by which the client's ceiling was found as event
+    ``calibration``."""
     from dpubench.studies.end_to_end import trials
 
     tables = [trials.schema().empty_table().add_column(0, "run", pa.array([], pa.string()))]
     for run in _each_run(run_dirs):
         if run.study != "end-to-end":
             continue
-        table = pa.Table.from_pylist(trials.read(run.path), schema=trials.schema())
+        calibration = [row | {"event": trials.CALIBRATION} for row in trials.read_calibration(run.path)]
+        table = pa.Table.from_pylist(calibration + trials.read(run.path), schema=trials.schema())
         of = {c["id"]: c for c in run.record.get("configurations", [])}
         for name in ("frame", "port", "placement", "workload"):
             values = [str(of.get(c, {}).get(name, "")) for c in table.column("configuration").to_pylist()]
