@@ -31,6 +31,7 @@ traffic: {{flows: 100}}
 frame_sizes: [128B]
 rates: [2kpps]
 search: {{goals: []}}
+calibration: {{processes: 0}}
 trial: {{ramp: 0s, duration: 100ms, drain: 200ms}}
 rounds: {{min: 1, max: 1}}
 memory: {{huge_pages: no, mb: 256}}

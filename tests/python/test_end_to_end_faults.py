@@ -210,7 +210,8 @@ def test_rules_that_do_not_compile_are_named_and_left_out(pairs: Pairs, tmp_path
 
 def test_rules_none_of_which_compiles_end_a_run(real: RealBench) -> None:
     (real.folder / "broken.rules").write_text("1:/a(?=b)/\n2:/unclosed(/\n")
-    (real.folder / "plan.yaml").write_text("study: end-to-end\nrates: [20kpps]\nsearch: {goals: []}\nrounds: {min: 1, max: 1}\nframe_sizes: [64B]\n")
+    plan = "study: end-to-end\nrates: [20kpps]\nsearch: {goals: []}\ncalibration: {processes: 0}\nrounds: {min: 1, max: 1}\nframe_sizes: [64B]\n"
+    (real.folder / "plan.yaml").write_text(plan)
     run = real.start("run", "plan.yaml", "--name", "r", "--set", "workloads=application-recognition", "--input", "rules=broken.rules")
     said = run.communicate(timeout=120)
     assert run.returncode == 4, "the null workload alone is no answer"

@@ -28,6 +28,7 @@ rates: [20kpps]
 traffic: {flows: 100, payload: {source: random, signature_share: 20%}}
 trial: {ramp: 20ms, duration: 100ms, drain: 100ms}
 search: {goals: []}
+calibration: {processes: 0}
 rounds: {min: 1, max: 1}
 budget: 300s
 """

@@ -23,6 +23,7 @@ from dpubench.studies.end_to_end.trials import TrialsWriter, kept_trial
 #: Trials that one process of a calibration takes, about: the first one of a link finds the ceiling, further ones begin there.
 FIRST_TRIALS: Final = 12
 FURTHER_TRIALS: Final = 4
+FIRST_RATES: Final = 6  #: and rates
 LOAD: Final = "calibration"
 
 
@@ -48,13 +49,14 @@ class Calibration:
         if not number or all(c.processes >= self._plan.calibration.processes for found in owed.values() for c, _ in found):
             return
         text = f"measuring the highest rate that the client can offer, on {len(owed)} link{'' if len(owed) == 1 else 's'}"
-        self._setting.listener.stage(text, number * self._plan.calibration.processes, max(until_s - time.monotonic(), 0.0))
+        rates = number * (FIRST_RATES + self._plan.calibration.processes - 1)
+        self._setting.listener.stage(text, rates, max(until_s - time.monotonic(), 0.0))
         writer = self._writer.begin_calibration()
         late: set[str] = set()
         try:
             for process in range(self._plan.calibration.processes):
                 for name, found in owed.items():
-                    open_ones = [(c, low) for c, low in found if c.processes == process and (c.missed_pps is not None or not c.processes)]
+                    open_ones = [(c, low) for c, low in found if c.processes <= process and (c.missed_pps is not None or not c.processes)]
                     if open_ones and time.monotonic() >= until_s:
                         late.add(name)
                     elif open_ones:
@@ -94,7 +96,10 @@ class Calibration:
                     of.seconds = round(of.seconds + time.monotonic() - begun, 3)
                     self.ceilings[of.key] = of
         except PairFault as fault:
-            self._setting.listener.note(f"the client's ceiling: {null.id}: {fault}")
+            if fault.is_preparing:  # the first round says so of all its points
+                self._setting.listener.note(f"the client's ceiling: {null.id}: {fault}")
+            else:
+                self._journal.failure("calibration", fault.message, group=null.id)
 
     def _tried(self, pair: Pair, null: Configuration, of: Ceiling, rate_pps: float, process: int, writer: RoundWriter) -> Tried:
         duration_s, offered_pps = self._plan.calibration.trial, 0.0
@@ -109,7 +114,9 @@ class Calibration:
                 "duration_s": duration_s, "cpu_withheld": done.cpu_withheld,
             }  # fmt: skip
             told = {"limit": verdict.limit, "reason": verdict.reason, "stalled": verdict.stalled}
-            writer.write(kept_trial(where, done.trial, done.served, done.checked, told))
+            event = kept_trial(where, done.trial, done.served, done.checked, told)
+            writer.write(event)
+            self._setting.listener.event(event)
             offered_pps = max(offered_pps, (int(done.trial["sent"]) + int(done.trial["tx_full"])) / float(done.trial["duration_s"]))
             if verdict.limit != "client-limited":
                 return Tried(kept_up=True, offered_pps=offered_pps)

@@ -162,7 +162,7 @@ class Trial(Strict):
 
 
 class Search(Strict):
-    """For the highest rate within a loss ratio, by multiple loss ratio search (draft-ietf-bmwg-mlrsearch)."""
+    """For the highest rate within a loss ratio, by multiple loss ratio search (RFC 9971)."""
 
     goals: Annotated[list[Literal["NDR", "PDR"]], BeforeValidator(listed)] = Field(default=["NDR", "PDR"])  #: [] for no search
     pdr_loss: Share = 0.005

@@ -185,6 +185,14 @@ def lost_text(point: PointSummary) -> str:
     return f"{point.lost:,} of {packets(point.due)} packets lost ({beside})"
 
 
+def lost_brief(point: PointSummary) -> str:
+    """Return :func:`lost_text` for a narrow column: ``0 of 12.3 M lost (<2.4e-07)``."""
+    if not point.due:
+        return ""
+    beside = percent(point.lost / point.due) if point.lost else f"<{small(resolvable(point))}"
+    return f"{point.lost:,} of {packets(point.due)} lost ({beside})"
+
+
 def over_goal_text(point: PointSummary) -> str:
     """Return how many of the trials at the rate found lost more than the goal; empty where none did."""
     return f"{point.over_goal} of {point.counted} trials at this rate lost more than the goal" if point.over_goal else ""

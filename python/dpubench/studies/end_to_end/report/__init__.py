@@ -63,7 +63,7 @@ _FILTERS: Final[dict[str, Callable[..., Any]]] = {
     "why_empty": wording.why_empty,
     "silent": lambda point: not wording.says_of_the_server(point),
     "limit": wording.limit_text,
-    "lost_text": wording.lost_text,
+    "lost_brief": wording.lost_brief,
     "seen_text": wording.seen_text,
     "over_goal": wording.over_goal_text,
     "ratio_limits": _ratio_limits,
