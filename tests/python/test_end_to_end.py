@@ -262,6 +262,15 @@ def test_a_stall_is_tried_again(bench: Bench, run: Any) -> None:
     assert point(bench, f"{FLOW}/100kpps").throughput_pps is not None
 
 
+def test_what_a_stall_lost_spoils_no_goal_of_a_search(bench: Bench, run: Any) -> None:
+    """Trials of a search are judged by the goal that allows least, in whatever order its goals stand."""
+    bench.script(stalls=3, gap_ns=20_000_000)
+    run("--rounds", "2", "--set", "search.goals=NDR,PDR", "--set", "workloads=flow-table", "--set", "search.min_rate=100kpps")
+    rows = [r for r in trials.read(bench.results / "r") if r["event"] == "trial" and r["lost_server_receive"] == 10]
+    assert {r["configuration"] for r in rows} == {FLOW, FORWARD} and {r["limit"] for r in rows} == {"stall-limited"}
+    assert {r["load"] for r in rows} <= {"100kpps", "NDR"}
+
+
 def test_engines_that_cannot_run_are_left_out_and_named_ones_fail(bench: Bench, run: Any) -> None:
     run("--engine", "all", "--rounds", "1", "--set", "workloads=flow-table")
     assert {p.engines.get("table") for p in analysed(bench).points} == {None, "dpdk-hash", "portable"}

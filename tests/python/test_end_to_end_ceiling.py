@@ -49,7 +49,7 @@ def test_the_ceiling_lies_between_what_was_kept_and_what_was_missed(capacity_pps
 def test_a_client_that_keeps_up_with_all_has_no_ceiling() -> None:
     found = Ceiling("memif", "64", 1, "all-host", "constant", asked_pps=2e6)
     found.take(*ceiling.bracket(client(5e6), 10e3, 2e6))
-    assert (found.held_pps, found.missed_pps, found.limit_pps, found.search_cap_pps) == (2e6, None, None, None)
+    assert (found.held_pps, found.missed_pps, found.limit_pps, found.may_rise) == (2e6, None, None, False)
     assert "kept up with 2.00 Mpps, the highest rate of the plan" in ceiling.words(found)
 
 
@@ -88,7 +88,7 @@ def test_loads_above_are_left_out_and_those_within_the_margin_are_not() -> None:
     why = {load.name: ceiling.reason(found, made, load) for load in loads_of(made, "64")}
     assert [name for name, reason in why.items() if reason] == ["1.3Mpps"]
     assert why["1.3Mpps"].startswith("above the client's ceiling: on the null workload the client kept up with 0.950 Mpps and missed its schedule")
-    assert found.search_cap_pps == 0.95e6
+    assert found.limit_pps == 1.25e6
 
 
 def test_a_single_load_far_above_is_left_out() -> None:

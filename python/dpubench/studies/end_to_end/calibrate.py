@@ -1,11 +1,13 @@
 """Measures the client's ceiling on every link before anything else, and takes out of the run what lies above it.
 
-Fresh processes of the null workload, the links in turns so that the processes of one link lie apart in time. Trials are kept beside the rounds
-(``calibration.parquet``) and never part of a figure. What was found is in the record (``ceilings``) after each process: a resumed run goes on there.
+Fresh processes of the null workload, the links in turns so that the processes of one link lie apart in time; one more before each further round, so
+that what somebody else's work on the machine took from the client comes back. Trials are kept in ``calibration/`` and never part of a figure. What
+was found is in the record (``ceilings``) at once: a resumed run goes on there.
 """
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -25,6 +27,7 @@ FIRST_TRIALS: Final = 12
 FURTHER_TRIALS: Final = 4
 FIRST_RATES: Final = 6  #: and rates
 LOAD: Final = "calibration"
+_ABOVE: Final = ": above the client's ceiling: "
 
 
 class Calibration:
@@ -42,34 +45,47 @@ class Calibration:
         Args:
             until_s: on the clock of :func:`time.monotonic`
         """
-        wanted = ceiling.wanted(self._plan, configurations, loads)
-        by_id = {c.id: c for c in configurations}
-        owed = {name: [self._known(of) for of in found] for name, found in wanted.items()}
-        number = sum(len(found) for found in owed.values())
-        if not number or all(c.processes >= self._plan.calibration.processes for found in owed.values() for c, _ in found):
+        owed, processes = self._owed(configurations, loads), self._plan.calibration.processes
+        if not owed:
             return
         text = f"measuring the highest rate that the client can offer, on {len(owed)} link{'' if len(owed) == 1 else 's'}"
-        rates = number * (FIRST_RATES + self._plan.calibration.processes - 1)
+        rates = sum(map(len, owed.values())) * (FIRST_RATES + processes - 1)
         self._setting.listener.stage(text, rates, max(until_s - time.monotonic(), 0.0))
-        writer = self._writer.begin_calibration()
-        late: set[str] = set()
-        try:
-            for process in range(self._plan.calibration.processes):
-                for name, found in owed.items():
-                    open_ones = [(c, low) for c, low in found if c.processes <= process and (c.missed_pps is not None or not c.processes)]
-                    if open_ones and time.monotonic() >= until_s:
-                        late.add(name)
-                    elif open_ones:
-                        self._process(by_id[name], open_ones, process, writer)
-                        self._keep()
-        finally:
-            writer.close()
+        late = False
+        with contextlib.closing(self._writer.begin_calibration(0)) as writer:
+            for process in range(processes):
+                for null, found in owed.items():
+                    open_ones = [(c, low) for c, low in found if c.processes <= process and c.may_rise]
+                    late = late or (bool(open_ones) and time.monotonic() >= until_s)
+                    if open_ones and not late:
+                        self._process(by_id(configurations, null), open_ones, process, writer)
         writer.finish()
-        if missing := [name for name, found in owed.items() if any(not c.processes for c, _ in found)]:
+        if missing := [null for null, found in owed.items() if any(not c.processes for c, _ in found)]:
             share = f"{100 * self._plan.calibration.share:g} % of the budget"
             self._once(f"the client's ceiling on {len(missing)} of {len(owed)} links: {share} was spent before, or the client did not run")
         elif late:
             self._setting.listener.note("the client's ceiling: the time allowed for fewer processes than the plan asks for; the margin is wider")
+
+    def again(self, number: int, configurations: Sequence[Configuration], loads: Mapping[str, list[Load]], until_s: float) -> None:
+        """Look before round ``number`` whether the client keeps up with more than before, on each link whose ceiling bounds anything."""
+        owed = {}
+        for null, found in self._owed(configurations, loads).items():
+            of_link = loads[by_id(configurations, null).frame]
+            if bounding := [(c, low) for c, low in found if c.processes and c.may_rise and (c.left_out or ceiling.bounds_a_search(c, of_link))]:
+                owed[null] = bounding
+        if not owed or time.monotonic() >= until_s:
+            return
+        self._setting.listener.stage("looking whether the client can offer more than before", sum(map(len, owed.values())), None)
+        with contextlib.closing(self._writer.begin_calibration(number)) as writer:
+            for null, found in owed.items():
+                if time.monotonic() < until_s:
+                    self._process(by_id(configurations, null), found, number, writer)
+        writer.finish()
+
+    def _owed(self, configurations: Sequence[Configuration], loads: Mapping[str, list[Load]]) -> dict[str, list[tuple[Ceiling, float]]]:
+        """Null configuration -> its ceilings with the lowest rate that matters, as far as they are known already."""
+        wanted = ceiling.wanted(self._plan, configurations, loads)
+        return {null: [self._known(of) for of in found] for null, found in wanted.items()}
 
     def _known(self, of: tuple[Ceiling, float]) -> tuple[Ceiling, float]:
         """What a former process of this run found of a ceiling, where there is something."""
@@ -79,10 +95,11 @@ class Calibration:
         """One fresh process of the null workload."""
         plan = self._plan
         trial_s = plan.trial.ramp + plan.calibration.trial + plan.trial.drain + 1
+        begun = time.monotonic()
         try:
             with Pair(self._setting, plan, null, len(found) * TRIES * FIRST_TRIALS * trial_s) as pair:
                 for of, lowest_pps in found:
-                    begun, before = time.monotonic(), pair.number
+                    before = pair.number
 
                     def attempt(rate_pps: float, of: Ceiling = of, pair: Pair = pair) -> Tried:
                         return self._tried(pair, null, of, rate_pps, process, writer)
@@ -93,8 +110,10 @@ class Calibration:
                         held, missed = ceiling.confirm(attempt, of.missed_pps, of.asked_pps)
                     of.take(held, missed)
                     of.trials += pair.number - before
-                    of.seconds = round(of.seconds + time.monotonic() - begun, 3)
+                    now = time.monotonic()
+                    of.seconds, begun = round(of.seconds + now - begun, 3), now
                     self.ceilings[of.key] = of
+                    self._keep()
         except PairFault as fault:
             if fault.is_preparing:  # the first round says so of all its points
                 self._setting.listener.note(f"the client's ceiling: {null.id}: {fault}")
@@ -137,24 +156,35 @@ class Calibration:
         return self.ceilings.get(ceiling.key_of(configuration, load))
 
     def leave_out(self, configurations: Sequence[Configuration], loads: Mapping[str, list[Load]], points: Mapping[str, dict[str, Any]]) -> None:
-        """Mark the points that lie above their ceiling, and say so once for each link and schedule."""
+        """Mark the points that lie above their ceiling now, and no others; say so once for each link and schedule."""
         told: dict[tuple[Any, ...], tuple[Ceiling, dict[str, None], int]] = {}
+        back = 0
         for configuration in configurations:
             for load in loads[configuration.frame]:
                 point, found = points[f"{configuration.id}/{load.name}"], self.of(configuration, load)
                 why = ceiling.reason(found, self._plan, load) if found is not None else ""
                 if not why or found is None or point["failure"] or point["unavailable"]:
+                    back += bool(point.pop("left_out", ""))
                     continue
                 point["left_out"] = why
                 _, names, number = told.get(found.key, (found, {}, 0))
                 told[found.key] = (found, names | {load.name: None}, number + 1)
+        self._record["left_out"] = [line for line in self._record["left_out"] if _ABOVE not in line]
+        for found in self.ceilings.values():
+            found.left_out = told[found.key][2] if found.key in told else 0
         for found, names, number in told.values():
-            found.left_out = number
             link = f"{found.port}, frames {found.frame}, {found.server_cpus} server CPU{'' if found.server_cpus == 1 else 's'}"
             where = link + (f", {found.end}" if found.end != "all-host" else "")
-            self._once(f"{where}: {', '.join(names)} ({number} points): above the client's ceiling: {ceiling.words(found)}")
+            self._journal.left_out(f"{where}: {', '.join(names)} ({number} points){_ABOVE}{ceiling.words(found)}")
+        if back:
+            self._setting.listener.note(f"the client can offer more than before: {back} points that were left out are measured after all")
         if self.ceilings:
             self._keep()
+
+
+def by_id(configurations: Sequence[Configuration], name: str) -> Configuration:
+    """Return the configuration called ``name``."""
+    return next(c for c in configurations if c.id == name)
 
 
 def estimate_s(plan: Plan, links: Mapping[str, list[tuple[Ceiling, float]]], start_s: float, overhead_s: float) -> float:

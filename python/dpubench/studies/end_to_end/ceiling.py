@@ -57,13 +57,13 @@ class Ceiling:
 
     @property
     def limit_pps(self) -> float | None:
-        """Return the rate above which loads are left out; None where none is."""
+        """Return the rate above which loads are left out and searches do not go; None where none is."""
         return None if self.missed_pps is None or not self.processes else self.missed_pps * (1 + self.margin)
 
     @property
-    def search_cap_pps(self) -> float | None:
-        """Return the highest rate that a search offers; None where the plan's own bound is it."""
-        return None if self.missed_pps is None or not self.processes else self.held_pps or self.missed_pps
+    def may_rise(self) -> bool:
+        """Return whether a further process could find a higher one."""
+        return not self.processes or self.missed_pps is not None
 
     @property
     def key(self) -> tuple[str, str, int, str, str]:
@@ -95,6 +95,11 @@ def span_of(plan: Plan, load: Load) -> tuple[float, float] | None:
     if load.kind in _SEARCHED:
         return float(plan.search.min_rate.pps), float(plan.search.max_rate.pps)
     return None if load.rate_pps is None else (load.rate_pps, load.rate_pps)
+
+
+def bounds_a_search(ceiling: Ceiling, loads: Iterable[Load]) -> bool:
+    """Return whether a search among ``loads``, those of the ceiling's frame size, has its schedule."""
+    return any(load.kind in _SEARCHED and load.schedule == ceiling.schedule for load in loads)
 
 
 def wanted(plan: Plan, configurations: Iterable[Configuration], loads: Mapping[str, list[Load]]) -> dict[str, list[tuple[Ceiling, float]]]:
@@ -138,14 +143,12 @@ def bracket(attempt: Callable[[float], Tried], lowest_pps: float, highest_pps: f
 
 def confirm(attempt: Callable[[float], Tried], missed_pps: float, highest_pps: float) -> tuple[float | None, float | None]:
     """Return (highest rate kept up with, lowest one missed) of a further process, which begins at the rate that others missed and goes up only."""
-    held: float | None = None
-    missed = missed_pps
-    while attempt(missed).kept_up:
-        held = missed
-        if missed >= highest_pps:
-            return held, None
-        missed = min(missed * (1 + WIDTH), highest_pps)
-    return held, missed
+    if not attempt(missed_pps).kept_up:
+        return None, missed_pps
+    if missed_pps >= highest_pps:
+        return missed_pps, None
+    held, missed = bracket(attempt, missed_pps, highest_pps)
+    return held or missed_pps, missed
 
 
 def reason(ceiling: Ceiling, plan: Plan, load: Load) -> str:

@@ -122,6 +122,7 @@ class Run:
                 number = max(number, int(path.stem) + 1)
             owing = self._owing()
             while self._another_round(number):
+                self._calibrate_again(number)
                 self._round(number, owing)
                 number, owing = number + 1, None
         except (Interrupted, TargetLost):
@@ -213,6 +214,14 @@ class Run:
             open_ones = [c for c in self.configurations if self._open_points(c)]
             self._calibration.measure(open_ones, self.loads, time.monotonic() + seconds)
         self._calibration.leave_out(self.configurations, self.loads, self._points)
+
+    def _calibrate_again(self, number: int) -> None:
+        """Before each further round: a ceiling that somebody else's work on the machine pressed down for a while must not last."""
+        spent_s = sum(found.seconds for found in self._calibration.ceilings.values())
+        left_s = min(self.plan.calibration.share * self.plan.budget - spent_s, self._left_s() - (self._round_s[-1] if self._round_s else 0.0))
+        if number and left_s > 0:
+            self._calibration.again(number, self.configurations, self.loads, time.monotonic() + left_s)
+            self._calibration.leave_out(self.configurations, self.loads, self._points)
 
     # --- rounds
 
@@ -398,7 +407,7 @@ class Run:
             return Outcome(due, due if limit == "client-limited" else judge.lost(done.trial), limit)
 
         ceiling = self._calibration.of(configuration, load)
-        cap = ceiling.search_cap_pps if ceiling is not None else None
+        cap = ceiling.limit_pps if ceiling is not None else None
         if cap is not None:
             cap = max(cap, _LEAST_SPAN * plan.min_rate.pps)
         for found in search.find(plan, measure, cap):

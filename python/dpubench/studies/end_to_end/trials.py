@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from dpubench.errors import UserError
-from dpubench.results.store import Event, RoundWriter, RunDirectory, RunWriter, read_ndjson
+from dpubench.results.store import Event, RoundWriter, RunDirectory, RunWriter, read_ndjson, writing
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 TRIAL: Final = "trial"
 FOUND: Final = "found"
-CALIBRATION: Final = "calibration"  #: where the trials are by which the client's ceiling was found; never part of a figure
+CALIBRATION: Final = "calibration"  #: folder where the trials are by which the client's ceiling was found; never part of a figure
 
 _COUNTS: Final = (
     "due", "sent", "tx_full", "received", "duplicates", "reordered", "corrupted", "wrong", "stale", "foreign", "excused", "sent_bytes",
@@ -113,12 +113,15 @@ class TrialsWriter(RunWriter):
 
     @property
     def has_calibration(self) -> bool:
-        """Whether the client's ceiling was measured to the end."""
-        return (self.path / f"{CALIBRATION}.parquet").exists()
+        """Whether the client's ceiling was measured to the end before the first round."""
+        return (self.path / CALIBRATION / "0000.parquet").exists()
 
-    def begin_calibration(self) -> RoundWriter:
-        """Trials by which the client's ceiling is found; of a resumed run behind those of before."""
-        return RoundWriter(self.path / f"{CALIBRATION}.ndjson", self.make_table)
+    def begin_calibration(self, number: int) -> RoundWriter:
+        """Trials by which the client's ceiling is found before round ``number``; of a resumed run behind those of before."""
+        folder = self.path / CALIBRATION
+        with writing(folder):
+            folder.mkdir(exist_ok=True)
+        return RoundWriter(folder / f"{number:04d}.ndjson", self.make_table)
 
 
 def read(path: Path) -> list[dict[str, Any]]:
@@ -129,8 +132,8 @@ def read(path: Path) -> list[dict[str, Any]]:
 
 def read_calibration(path: Path) -> list[dict[str, Any]]:
     """Return the trials by which the run in ``path`` found the client's ceiling. @raises UserError when their file cannot be read"""
-    whole, open_one = (path / f"{CALIBRATION}{end}" for end in (".parquet", ".ndjson"))
-    return _read(RunDirectory(path), [whole] * whole.exists(), [open_one] * open_one.exists())
+    folder = path / CALIBRATION
+    return _read(RunDirectory(path), sorted(folder.glob("[0-9]*.parquet")), sorted(folder.glob("[0-9]*.ndjson")))
 
 
 def _read(run: RunDirectory, whole: list[Path], unfinished: list[Path]) -> list[dict[str, Any]]:
