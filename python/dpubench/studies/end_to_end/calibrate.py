@@ -174,7 +174,7 @@ class Calibration:
             found.left_out = told[found.key][2] if found.key in told else 0
         for found, names, number in told.values():
             link = f"{found.port}, frames {found.frame}, {found.server_cpus} server CPU{'' if found.server_cpus == 1 else 's'}"
-            where = link + (f", {found.end}" if found.end != "all-host" else "")
+            where = link + (f", {found.end}" if found.end != "all-host" else "") + f", {found.schedule}"
             self._journal.left_out(f"{where}: {', '.join(names)} ({number} points){_ABOVE}{ceiling.words(found)}")
         if back:
             self._setting.listener.note(f"the client can offer more than before: {back} points that were left out are measured after all")
