@@ -199,13 +199,16 @@ def over_goal_text(point: PointSummary) -> str:
 
 
 def loss_text(point: PointSummary, digits: int = 3) -> str:
-    """Return the share lost; where nothing was, what the packets can show: ``0 (<2.4e-07)``."""
+    """Return the share lost with its interval over rounds; where nothing was lost, what the packets can show: ``0 (<2.4e-07)``."""
     loss = point.loss_ratio
     if loss is None or not math.isfinite(loss.value):
         return "-"
     if loss.value == 0:
         return f"0 (<{small(resolvable(point))})" if point.due else "0"
-    return f"{significant(100 * loss.value, digits)} %"
+    told = f"{significant(100 * loss.value, digits)} %"
+    if not math.isfinite(loss.low + loss.high):
+        return told
+    return f"{told} ({significant(100 * loss.low, digits - 1)}-{significant(100 * loss.high, digits - 1)})"
 
 
 def small(share: float) -> str:
