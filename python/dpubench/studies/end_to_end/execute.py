@@ -398,7 +398,7 @@ class Run:
             verdict = judge.judge(done.trial, done.served, burst=burst, rate_pps=rate_pps, goal=goal, queue_packets=pair.queue_packets)
             where = {
                 "round": number, "configuration": configuration.id, "load": load.name, "attempt": attempt, "rate_pps": rate_pps,
-                "duration_s": duration_s, "cpu_withheld": done.cpu_withheld,
+                "duration_s": duration_s, "cpu_withheld": done.cpu_withheld, "prefill": done.prefill,
             }  # fmt: skip
             told = {"limit": verdict.limit, "reason": verdict.reason, "stalled": verdict.stalled}
             event = kept_trial(where, done.trial, done.served, done.checked, told)

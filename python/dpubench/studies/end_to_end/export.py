@@ -39,7 +39,10 @@ def record(point: PointSummary) -> dict[str, Any]:
         f"trials_{limit or 'valid'}".replace("-", "_"): point.limits.get(limit, 0)
         for limit in ("", "client-limited", "stall-limited", "server-limited")
     }
-    for name in ("throughput_pps", "throughput_gbps", "loss_ratio", "server_cpu_share"):
+    for name in (
+        "throughput_pps", "throughput_gbps", "loss_ratio", "server_cpu_share", "server_application_share", "server_receive_work_share",
+        "server_cpu_ns_per_packet", "inserted_share",
+    ):  # fmt: skip
         row |= _spread(name, getattr(point, name))
     for place in PLACES:
         row |= _spread(f"loss_{place}", point.loss_by_place.get(place))

@@ -105,9 +105,15 @@ class PointSummary:
     throughput_gbps: Interval | None = None  #: L2
     loss_ratio: Interval | None = None  #: of what was due
     loss_by_place: dict[str, Interval] = field(default_factory=dict)  #: place -> share of what was due; all of :data:`PLACES` where it is known
-    #: busy / (busy + idle) of the server's loops: polls that found packets, and those that did not
+    #: of the server's CPUs in the measured part: the application's time and the kernel's receive work for it
     server_cpu_share: Interval | None = None
-    server_cpu_withheld: str = ""  #: why there is no ``server_cpu_share`` ("the kernel's receive work runs on another CPU")
+    #: of that the application's: polls of the server's loops that found packets; None of an eBPF program, which runs in the kernel's receive work
+    server_application_share: Interval | None = None
+    #: of that the kernel's receive work; None where the loops themselves receive
+    server_receive_work_share: Interval | None = None
+    server_cpu_ns_per_packet: Interval | None = None  #: both, over the packets that the server received in the measured part
+    server_cpu_withheld: str = ""  #: why there are no such figures ("the kernel's receive work runs on another CPU")
+    inserted_share: Interval | None = None  #: of the packets of the measured part, those that entered a flow in the table; None without a table
     latency: Percentiles | None = None  #: due time to receive burst, both of the client's clock; of NDR and PDR at that load
     timestamp_source: str = ""  #: "client's clock, read once per burst"
     residence: Percentiles | None = None  #: the server's receive burst to its transmit burst

@@ -18,7 +18,7 @@ from dpubench.plans.load import read_plan
 from dpubench.results import statistics
 from dpubench.results.model import Failure, Interval, Warning_
 from dpubench.results.store import RUN_SET, RunDirectory
-from dpubench.studies.end_to_end import trials
+from dpubench.studies.end_to_end import server_cpu, trials
 from dpubench.studies.end_to_end.expand import Configuration, Load, link_end, signature_share
 from dpubench.studies.end_to_end.model import (
     NULL_WORKLOAD,
@@ -38,6 +38,8 @@ TIMESTAMPS: Final = "client's clock, read once per burst"
 #: Limits of trials that say nothing of the server.
 NOT_THE_SERVER: Final = ("client-limited", "stall-limited")
 _SEARCHES: Final = ("NDR", "PDR")
+#: The workload whose flow table is empty or filled when a trial begins.
+_WITH_TABLE: Final = "flow-table"
 
 Row = dict[str, Any]
 
@@ -103,7 +105,7 @@ def _described(record: Mapping[str, Any], plan: Plan, entry: Mapping[str, Any], 
     labels += [SHORT_TRIALS] if trial_s < RFC2544_TRIAL_S else []
     on_device = configuration.placement == "all-device"
     return PointSummary(
-        id=f"{configuration.id}/{load.name}", configuration=configuration.id, workload=configuration.workload, params=configuration.params,
+        id=f"{configuration.id}/{load.name}", configuration=configuration.id, workload=configuration.workload, params=_params(configuration),
         engines=configuration.engines, placement=configuration.placement,  # type: ignore[arg-type]  # as the plan's model has checked it
         server_target=plan.device if on_device else plan.target[0], device_target=plan.device if configuration.placement == "split" else "",
         port=configuration.port, port_driver=str(port.get("driver", "")), is_virtual=is_virtual, server_cpus=configuration.server_cpus,
@@ -113,6 +115,12 @@ def _described(record: Mapping[str, Any], plan: Plan, entry: Mapping[str, Any], 
         offered_pps=load.rate_pps, loss_goal=load.loss_goal, is_null=configuration.workload == NULL_WORKLOAD, trial_s=trial_s,
         labels=labels + list(entry.get("labels", [])),
     )  # fmt: skip
+
+
+def _params(configuration: Configuration) -> dict[str, str]:
+    """With what runs did before it was a parameter: each trial began with an empty flow table."""
+    before = {"start": "cold"} if configuration.workload == _WITH_TABLE else {}
+    return before | configuration.params
 
 
 def traffic_words(plan: Plan, frame: str) -> dict[str, str]:
@@ -218,9 +226,10 @@ def _of_trials(point: PointSummary, chosen: Sequence[Row], entry: Mapping[str, A
     if all(r["lost_server_receive"] is not None for r in chosen):
         point.loss_by_place = {place: _share([r[f"lost_{place}"] / r["due"] if r["due"] else 0.0 for r in chosen], trim=0) for place in PLACES}
     point.server_cpu_withheld = next((r["cpu_withheld"] for r in chosen if r["cpu_withheld"]), "")
-    shares = [share for r in chosen if (share := _busy_share(r)) is not None]
-    if shares and not point.server_cpu_withheld:
-        point.server_cpu_share = _share(shares)
+    _of_server_cpu(point, [r["server_cpu"] for r in chosen], [r["received"] for r in chosen])
+    inserts = [r["flow_table"] for r in chosen if r["flow_table"] is not None and r["flow_table"]["packets"]]
+    if inserts:
+        point.inserted_share = _share([table["inserted"] / table["packets"] for table in inserts], trim=0)
     point.latency = _percentiles([r["latency_ns"] for r in chosen])
     point.timestamp_source = TIMESTAMPS if point.latency is not None else ""
     point.residence = _percentiles([r["servers"][0]["residence_ns"] for r in chosen])
@@ -230,9 +239,23 @@ def _of_trials(point: PointSummary, chosen: Sequence[Row], entry: Mapping[str, A
     point.stages = _stages(chosen, entry)
 
 
-def _busy_share(row: Row) -> float | None:
-    busy, idle = (sum(s[name] or 0 for s in row["servers"]) for name in ("busy_ns", "idle_ns"))
-    return busy / (busy + idle) if busy + idle > 0 else None
+def _of_server_cpu(point: PointSummary, accounts: Sequence[Row | None], received: Sequence[int]) -> None:
+    """The server's CPU time, unless a trial's is not known; ``received``: packets that came back to the client."""
+    known = [(cpu, packets) for cpu, packets in zip(accounts, received, strict=True) if cpu is not None and cpu["core_ns"]]
+    if len(known) < len(accounts):
+        point.server_cpu_withheld = point.server_cpu_withheld or server_cpu.BEFORE
+    if point.server_cpu_withheld:
+        return
+    busy = [cpu["application_ns"] + (cpu["receive_work_ns"] or 0) for cpu, _ in known]
+    point.server_cpu_share = _share([ns / cpu["core_ns"] for ns, (cpu, _) in zip(busy, known, strict=True)])
+    # An eBPF program's packets come to no loop: those that it answered are counted.
+    handled = [packets if cpu["is_in_kernel"] else cpu["packets"] for cpu, packets in known]
+    if all(handled):
+        point.server_cpu_ns_per_packet = statistics.linear_interval_of_rounds([ns / n for ns, n in zip(busy, handled, strict=True)])
+    if not any(cpu["is_in_kernel"] for cpu, _ in known):
+        point.server_application_share = _share([cpu["application_ns"] / cpu["core_ns"] for cpu, _ in known])
+    if all(cpu["receive_work_ns"] is not None for cpu, _ in known):
+        point.server_receive_work_share = _share([cpu["receive_work_ns"] / cpu["core_ns"] for cpu, _ in known])
 
 
 def _share(values: Sequence[float], trim: float = statistics.TRIM) -> Interval:

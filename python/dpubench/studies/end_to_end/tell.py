@@ -30,11 +30,11 @@ def summary(run: RunSummary, record: dict[str, Any], path: Path, report: Path | 
     rows = [_row(p) for p in measured]
     room = max(SUMMARY_LINES - len(head) - len(tail) - 1, 3)
     if len(rows) > room:
-        rows = [*rows[: room - 1], (f"... and {len(rows) - room + 1} more", "", "", "", "", "", "")]
-    return [*head, *(table(_HEADER, rows, [False, False, False, True, True, True, True]).splitlines() if rows else []), *tail]
+        rows = [*rows[: room - 1], (f"... and {len(rows) - room + 1} more", *[""] * (len(_HEADER) - 1))]
+    return [*head, *(table(_HEADER, rows, [False, False, False, *[True] * 5]).splitlines() if rows else []), *tail]
 
 
-_HEADER: Final = ("workload", "frame", "load", "Mpps", "loss", "CPU", "p99 us")
+_HEADER: Final = ("workload", "frame", "load", "Mpps", "loss", "CPU", "inserts", "p99 us")
 
 
 def _row(point: PointSummary) -> tuple[str, ...]:
@@ -42,7 +42,9 @@ def _row(point: PointSummary) -> tuple[str, ...]:
     at_least = "" if wording.says_of_the_server(point) else ">= "
     loss = "" if point.loss_ratio is None else percent(point.loss_ratio.value, 2)
     share = "" if point.server_cpu_share is None else f"{100 * point.server_cpu_share.value:.0f} %"
+    inserts = "" if point.inserted_share is None else percent(point.inserted_share.value, 2)
     p99 = "" if point.latency is None else significant(point.latency.p99.value / 1e3, 3)
     engines = f" {'+'.join(point.engines.values())}" if point.engines else ""
-    name = f"{point.workload}{engines}" + ("" if point.placement == "all-host" else f", {wording.placement_text(point)}")
-    return name, wording.frame_text(point), point.load, at_least + significant(point.throughput_pps.value / 1e6, 3), loss, share, p99
+    start = f" {point.params['start']}" if "start" in point.params else ""
+    name = f"{point.workload}{engines}{start}" + ("" if point.placement == "all-host" else f", {wording.placement_text(point)}")
+    return name, wording.frame_text(point), point.load, at_least + significant(point.throughput_pps.value / 1e6, 3), loss, share, inserts, p99

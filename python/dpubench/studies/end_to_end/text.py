@@ -13,7 +13,8 @@ from dpubench.studies.end_to_end.model import PointSummary, RunSummary
 
 _COLUMNS = (
     ("workload", False), ("engines", False), ("placement", False), ("port", False), ("frame", True), ("load", False), ("Mpps", True),
-    ("Gb/s", True), ("interval", False), ("loss", True), ("CPU", True), ("p50 us", True), ("p99 us", True), ("p99.9 us", True), ("remarks", False),
+    ("Gb/s", True), ("interval", False), ("loss", True), ("CPU", True), ("ns/packet", True), ("inserts", True), ("p50 us", True),
+    ("p99 us", True), ("p99.9 us", True), ("remarks", False),
 )  # fmt: skip
 
 
@@ -67,7 +68,14 @@ def _shared_settings(run: RunSummary) -> dict[str, str]:
         "all figures": "; ".join(run.labels),
         "traffic": wording.assignments(wording.common(p.traffic for p in run.points), ", "),
         "timestamps": "; ".join(dict.fromkeys(p.timestamp_source for p in run.points if p.timestamp_source)),
+        "server CPU": f"withheld: {why}" if (why := _withheld_everywhere(run)) else "",
     }
+
+
+def _withheld_everywhere(run: RunSummary) -> str:
+    """Why no point of a run has a CPU time, where all have the same reason."""
+    reasons = {p.server_cpu_withheld for p in run.points if not wording.why_empty(p)}
+    return next(iter(reasons)) if len(reasons) == 1 else ""
 
 
 def _grouped(points: Sequence[PointSummary]) -> list[PointSummary]:
@@ -86,8 +94,9 @@ def _row(point: PointSummary, run: RunSummary) -> tuple[str, ...]:
     head = (workload, wording.engines_text(point) or "-", wording.placement_text(point), port, frame, point.load)
     labels = [label for label in point.labels if label not in run.labels]
     if why := wording.why_empty(point):
-        return (*head, "-", "", "", "", "", "", "", "", "; ".join([why, *labels]))
-    missing = [f"CPU withheld: {point.server_cpu_withheld}"] if point.server_cpu_withheld else []
+        return (*head, "-", "", "", "", "", "", "", "", "", "", "; ".join([why, *labels]))
+    is_own = point.server_cpu_withheld and not _withheld_everywhere(run)
+    missing = [f"CPU withheld: {point.server_cpu_withheld}"] if is_own else wording.cpu_parts(point)
     latency = point.latency
     times = [_us(i) for i in (latency.p50, latency.p99, latency.p99_9)] if latency else ["-", "-", "-"]
     told = [*wording.remarks(point), *missing, *labels]
@@ -100,6 +109,8 @@ def _row(point: PointSummary, run: RunSummary) -> tuple[str, ...]:
         precision_text(point.precision),
         _share(point.loss_ratio),
         _share(point.server_cpu_share, 1),
+        _scaled(point.server_cpu_ns_per_packet),
+        _share(point.inserted_share),
         *times,
         "; ".join([f"lost at {lost_at}", *told] if lost_at else told),
     )
@@ -125,7 +136,8 @@ def _notes(run: RunSummary) -> list[str]:
     """What the columns mean."""
     notes = [
         "Mpps and Gb/s: what came back to the client, frames with FCS (L2); of NDR and PDR the highest rate found within the loss goal.",
-        "Loss: of what was due. CPU: polls of the server's loops that found packets, by time.",
+        "Loss: of what was due. CPU: of the server's CPUs in the measured part, the application's time and the kernel's receive work for it.",
+        "ns/packet: that time per packet. Inserts: packets of the measured part that entered a flow in the table, of all.",
         "Latency: from when a packet was due to the client's receive burst.",
     ]
     floors = [p.floor.latency.p50.value for p in run.points if p.floor is not None and p.floor.latency is not None]

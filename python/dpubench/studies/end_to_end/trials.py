@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dpubench.errors import UserError
 from dpubench.results.store import Event, RunDirectory, RunWriter, read_ndjson
+from dpubench.studies.end_to_end import server_cpu
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,7 +25,7 @@ _PERCENTILES: Final = ("p50", "p90", "p99", "p99_9", "max", "mean")
 
 
 def kept_trial(where: Mapping[str, Any], trial: Event, served: list[Event], checked: Event | None, verdict: Mapping[str, Any]) -> Event:
-    """The record of a trial: ``where`` (round, configuration, load, attempt, rate_pps, duration_s), both accounts, and what it was limited by."""
+    """The record of a trial: ``where`` (round, configuration, load, attempt, rate_pps, duration_s, prefill), both accounts, and its limit."""
     return {"event": TRIAL, **where, **verdict, "trial": trial, "served": served, "checked": checked}
 
 
@@ -45,6 +46,7 @@ def schema() -> pa.Schema:
             ("gaps", pa.list_(pa.struct([("at_ns", real), ("length_ns", real)]))),
         ]
     )
+    cpu = pa.struct([*((n, whole) for n in ("cores", "core_ns", "application_ns", "receive_work_ns", "packets")), ("is_in_kernel", pa.bool_())])
     names = [(n, text) for n in ("event", "configuration", "load", "limit", "reason", "cpu_withheld")]
     return pa.schema(
         [
@@ -53,7 +55,9 @@ def schema() -> pa.Schema:
             ("latency_ns", percentiles), *((f"lost_{n}", whole) for n in _LOST), ("flows", whole), ("flows_wrong", whole),
             ("gaps", pa.list_(pa.struct([("at_ns", real), ("length_ns", real)]))),
             ("losses", pa.list_(pa.struct([("first_due_ns", real), ("last_due_ns", real), ("packets", whole)]))),
-            ("servers", pa.list_(server)), ("loss_goal", real), ("lower_pps", real), ("upper_pps", real),
+            ("servers", pa.list_(server)), ("server_cpu", cpu), ("prefill", pa.struct([(n, whole) for n in ("flows", "known", "room")])),
+            ("flow_table", pa.struct([(n, whole) for n in ("packets", "inserted", "flows")])),
+            ("loss_goal", real), ("lower_pps", real), ("upper_pps", real),
         ]
     )  # fmt: skip
 
@@ -75,6 +79,8 @@ def _row(event: Event) -> dict[str, Any]:
     row |= {"elapsed_ns": trial.get("elapsed_ns"), "latency_ns": _percentiles(trial.get("latency_ns")), "gaps": _gaps(trial["gaps"])}
     row["losses"] = [dict(zip(("first_due_ns", "last_due_ns", "packets"), run, strict=True)) for run in trial["losses"]]
     row["servers"] = [_server(served) for served in event["served"]]
+    row["server_cpu"] = server_cpu.account(event["served"])
+    row["flow_table"] = _flow_table(event["served"])
     if checked is not None:
         row |= {f"lost_{place}": checked["lost"][place] for place in _LOST}
         row |= {"flows": checked.get("flows"), "flows_wrong": checked.get("flows_wrong")}
@@ -90,6 +96,12 @@ def _server(served: Event) -> dict[str, Any]:
     return row | {
         "dropped": list(served["dropped"].items()), "residence_ns": _percentiles(served.get("residence_ns")), "gaps": _gaps(served["gaps"]),
     }  # fmt: skip
+
+
+def _flow_table(served: list[Event]) -> dict[str, int] | None:
+    """What a table did in the measured part: packets, flows that entered with them, flows known before; None where no table says so."""
+    told = [part for event in served if (part := event.get("workload", {}).get("flow_table", {}).get("measured")) is not None]
+    return {name: sum(int(part[name]) for part in told) for name in ("packets", "inserted", "flows")} if told else None
 
 
 def _percentiles(found: Mapping[str, Any] | None) -> dict[str, Any] | None:

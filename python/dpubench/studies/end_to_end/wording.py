@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import Final
 
+from dpubench.results.digits import percent
 from dpubench.results.model import Interval
 from dpubench.studies.end_to_end.model import PLACES, SHARED_CPUS, PointSummary
 
@@ -93,6 +94,34 @@ def remarks(point: PointSummary) -> list[str]:
     told = ((point.duplicates, "duplicated"), (point.reordered, "reordered"), (point.corrupted, "corrupted"), (point.wrong, "wrong"))
     said += [f"{number:,} {word}" for number, word in told if number]
     return said + sorted({w.code for w in point.warnings})
+
+
+def tables(points: Iterable[PointSummary]) -> list[str]:
+    """For each way in which a trial's flow table began: which share of the packets entered a flow, over all points."""
+    told = []
+    by_start: dict[str, list[PointSummary]] = {}
+    for point in points:
+        if "start" in point.params and not why_empty(point):
+            by_start.setdefault(point.params["start"], []).append(point)
+    for start, found in by_start.items():
+        shares = [p.inserted_share.value for p in found if p.inserted_share is not None]
+        begins = "the flows of the traffic were in the table" if start == "prefilled" else "the table was empty"
+        if not shares:
+            told.append(f"start={start}: {begins} before each trial; the share of inserts is not known, for the run was made before it was told.")
+            continue
+        low, high = percent(min(shares), 2), percent(max(shares), 2)
+        told.append(f"start={start}: {begins} before each trial; {low if low == high else f'{low} to {high}'} of the packets entered a flow.")
+    return told
+
+
+def cpu_parts(point: PointSummary) -> list[str]:
+    """What the server's CPU time consists of, where the kernel has a part of it."""
+    kernel, application = point.server_receive_work_share, point.server_application_share
+    if kernel is None or point.server_cpu_share is None:
+        return []
+    if application is None:
+        return ["the CPU time is the kernel's receive work, with the eBPF program in it"]
+    return [f"CPU: application {100 * application.value:.1f} %, kernel's receive work {100 * kernel.value:.1f} %"]
 
 
 def weakness(point: PointSummary, few_rounds: int) -> str:

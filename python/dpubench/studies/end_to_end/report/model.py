@@ -135,6 +135,7 @@ def _part(
         across={},
         answer="",
     )
+    part.tables = wording.tables([p for _, p in own])
     part.answer = _answer(part) or _silence(part, [p for _, p in own])
     return part, variants, tested
 
@@ -192,9 +193,10 @@ def _answer(part: Part) -> str:
                 return f"{part.workload} carried {rate} ({best}): the highest rate tried, no limit was searched for."
             beside = ""
             if cell.beyond is not None:
-                ratio, extra = quantity(cell.beyond.ratio), quantity(cell.beyond.extra_ns)
-                more = f"{extra.value.removeprefix('-')} ns {'less' if extra.value.startswith('-') else 'more'}"
-                beside = f", {ratio.value} times what the null workload does: {more} of a server CPU per packet"
+                beside = f", {quantity(cell.beyond.ratio).value} times what the null workload does"
+                if cell.beyond.extra_ns is not None:
+                    extra = quantity(cell.beyond.extra_ns).value
+                    beside += f": {extra.removeprefix('-')} ns {'less' if extra.startswith('-') else 'more'} of a server CPU per packet"
             return f"{part.workload} sustains {rate} ({best}){beside}."
     return ""
 

@@ -28,10 +28,11 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Beyond:
-    """What the application costs beyond the null workload, by the rates that both sustain."""
+    """What the application costs beyond the null workload, at the rates that both sustain."""
 
     ratio: Interval  #: rate over that of the null workload
-    extra_ns: Interval  #: time of one server CPU per packet beyond that of the null workload
+    extra_ns: Interval | None  #: time of one server CPU per packet beyond that of the null workload; None where one of both is not known
+    why_no_extra: str = ""
 
 
 @dataclass(slots=True)
@@ -87,6 +88,9 @@ class Part:
     ratios: list[Ratio]  #: of the first run's variants to the baseline
     across: dict[int, list[Ratio]]  #: run -> ratios of its variants, each to the same one in the first run
     answer: str  #: what it sustains, in a sentence
+    tables: list[str] = field(
+        default_factory=list
+    )  #: how its flow tables began, and what entered them, a sentence each; of workloads without one none
     data: dict[str, Any] = field(default_factory=dict)  #: for the figures
 
     @property

@@ -154,9 +154,9 @@
       build(part, th) {
         const points = offered(part), of = (p) => scaled(p.cpu, 100);
         const withheld = points.filter((p) => p.cpuWithheld);
-        return { ...overRate(part, th, points, of, (p) => [spanText(of(p), "% of the polls' time found packets")]), ylog: false, ytop: 100, ytitle: "% of the server's CPUs", gone: [...points.filter((p) => usable(p) && p.cpu[0] === null).map((p) => ({ p, why: p.cpuWithheld ? `withheld: ${p.cpuWithheld}` : "its CPU share was not measured" })), ...missing(points)],
-          note: withheld.length ? `Withheld for ${plural(withheld.length, "point")}: ${[...new Set(withheld.map((p) => p.cpuWithheld))].join("; ")}.` : "Time of polls that found packets, of all polls.",
-          table: { columns: ["variant", "load", "offered, Mpps", "server CPU, %", "95 % interval", "limits of its rounds", "note"], rows: points.map((p) => [nameOf(part, p.variant), p.load, num(p.offered * 1e-6), ...cells(of(p)), p.limitText, p.why || (p.cpuWithheld ? `withheld: ${p.cpuWithheld}` : p.remarks)]) } };
+        return { ...overRate(part, th, points, of, (p) => cpuLines(p), ylog: false, ytop: 100, ytitle: "% of the server's CPUs", gone: [...points.filter((p) => usable(p) && p.cpu[0] === null).map((p) => ({ p, why: p.cpuWithheld ? `withheld: ${p.cpuWithheld}` : "its CPU share was not measured" })), ...missing(points)],
+          note: withheld.length ? `Withheld for ${plural(withheld.length, "point")}: ${[...new Set(withheld.map((p) => p.cpuWithheld))].join("; ")}.` : "Of the measured part: the application's time and the kernel's receive work for it.",
+          table: { columns: ["variant", "load", "offered, Mpps", "server CPU, %", "95 % interval", "application, %", "kernel's receive work, %", "ns per packet", "95 % interval", "inserts, % of packets", "limits of its rounds", "note"], rows: points.map((p) => [nameOf(part, p.variant), p.load, num(p.offered * 1e-6), ...cells(of(p)), percentText(p.application), percentText(p.receiveWork), ...cells(p.cpuNs), percentText(p.inserted), p.limitText, p.why || (p.cpuWithheld ? `withheld: ${p.cpuWithheld}` : p.remarks)]) } };
       },
     },
     latency: {
@@ -228,6 +228,8 @@
   const isOwn = (points, name) => points.every((p) => p.stages.every((s) => s.name !== name || s.engine === ""));
   const order = (points, name) => { for (const p of points) { const i = p.stages.findIndex((s) => s.name === name); if (i >= 0) return name === "transmit" ? 99 : i; } return 98; };
   const cells = (triple) => { const s = span(...triple); return [s.value, s.range]; };
+  const percentText = (triple) => (triple[0] === null ? "–" : num2(100 * triple[0]));
+  const cpuLines = (p) => [spanText(scaled(p.cpu, 100), "% of the server's CPUs"), ...(p.application[0] === null ? [] : [`application ${percentText(p.application)} %`]), ...(p.receiveWork[0] === null ? [] : [`kernel's receive work ${percentText(p.receiveWork)} %`]), ...(p.cpuNs[0] === null ? [] : [`${num(p.cpuNs[0])} ns per packet`])];
   const num2 = (v) => (v === 0 ? "0" : num(v));
   const shareText = (v) => (v === null ? "–" : `${num(100 * v)} %`);
   const lossText = (p) => (p.loss[0] === null ? "not known" : p.loss[0] === 0 ? "0" : `${spanText(scaled(p.loss, 100), "%")}`);
@@ -378,7 +380,7 @@
   }
 
   // ------------------------------------------------------------------ all points
-  const TRIPLES = [["throughput_pps", (p) => p.pps], ["throughput_gbps", (p) => p.gbps], ["loss_ratio", (p) => p.loss], ...data.places.map((name, k) => [`lost_${name.replace(/ /g, "_")}`, (p) => p.places[k]]), ["server_cpu_share", (p) => p.cpu],
+  const TRIPLES = [["throughput_pps", (p) => p.pps], ["throughput_gbps", (p) => p.gbps], ["loss_ratio", (p) => p.loss], ...data.places.map((name, k) => [`lost_${name.replace(/ /g, "_")}`, (p) => p.places[k]]), ["server_cpu_share", (p) => p.cpu], ["server_application_share", (p) => p.application], ["server_receive_work_share", (p) => p.receiveWork], ["server_cpu_ns_per_packet", (p) => p.cpuNs], ["inserted_share", (p) => p.inserted],
     ...data.percentiles.map((n) => [`latency_${n}_ns`, (p) => p.latency?.[n] ?? NONE]), ...data.percentiles.map((n) => [`residence_${n}_ns`, (p) => p.residence?.[n] ?? NONE])];
   function allPoints(part) {
     const columns = ["workload", "variant", "link", "frame", "load", "kind", "offered_pps", ...TRIPLES.flatMap(([n]) => [n, `${n}_low95`, `${n}_high95`]), "limit", "limits", "rounds", "trials", "trial_s", "weak", "why_empty", "cpu_withheld", "remarks", "labels", "id"];
@@ -387,8 +389,8 @@
   }
   function pointTable(part) {
     const all = allPoints(part);
-    const shown = { columns: ["variant", "frame", "load", "Mpps", "95 % interval", "Gb/s (L2)", "loss", "CPU, %", "p50, us", "p99, us", "p99.9, us", "rounds", "trials", "limits of its rounds", "note"],
-      rows: part.points.map((p) => [nameOf(part, p.variant), frameWords(part, p.frame), p.load, ...cells(scaled(p.pps, 1e-6)), num(p.gbps[0]), p.loss[0] === null ? "–" : p.loss[0] === 0 ? "0" : `${num(100 * p.loss[0])} %`, p.cpu[0] === null ? "–" : num(100 * p.cpu[0]), ...["p50", "p99", "p99_9"].map((n) => num(latencyOf(p, n)[0])), p.rounds, p.trials, p.limitText, [p.why, p.weak, p.remarks].filter(Boolean).join("; ")]) };
+    const shown = { columns: ["variant", "frame", "load", "Mpps", "95 % interval", "Gb/s (L2)", "loss", "CPU, %", "CPU, ns per packet", "inserts, %", "p50, us", "p99, us", "p99.9, us", "rounds", "trials", "limits of its rounds", "note"],
+      rows: part.points.map((p) => [nameOf(part, p.variant), frameWords(part, p.frame), p.load, ...cells(scaled(p.pps, 1e-6)), num(p.gbps[0]), p.loss[0] === null ? "–" : p.loss[0] === 0 ? "0" : `${num(100 * p.loss[0])} %`, percentText(p.cpu), p.cpuNs[0] === null ? "–" : num(p.cpuNs[0]), percentText(p.inserted), ...["p50", "p99", "p99_9"].map((n) => num(latencyOf(p, n)[0])), p.rounds, p.trials, p.limitText, [p.why, p.weak, p.remarks].filter(Boolean).join("; ")]) };
     return [h("div", { class: "points-tools downloads" }, plural(part.points.length, "point"), h("button", { type: "button", "data-points-format": "csv", click: () => save(`dpubench-${part.workload}${part.isVirtual ? "-virtual-link" : ""}.csv`, csv(all.columns, all.rows), "text/csv") }, "CSV of everything")), table(shown).firstChild];
   }
 
