@@ -72,15 +72,17 @@ def _point(workload: str, frame: int, load: str, offered: float | None, placemen
     limit = "server-limited" if loss > 0.005 else ""
     lost = {"server_receive": 0.9 * loss, "server_transmit": 0.1 * loss}
     return PointSummary(
-        f"{configuration}/{load}", configuration, workload, {"flows": "100000"} if workload == "flow-table" else {}, engines, placement, "local",
-        "local" if placement == "split" else "", "memif", "net_memif", True, 1, str(frame), frame,
+        f"{configuration}/{load}", configuration, workload, {"flows": "100000", "start": "prefilled"} if workload == "flow-table" else {}, engines,
+        placement, "local", "local" if placement == "split" else "", "memif", "net_memif", True, 1, str(frame), frame,
         {"flows": "10000", "popularity": "zipf", "zipf_exponent": "1", "payload": "random", "signature_share": "0.1"},
         "interval" if load.startswith("interval") else "constant", load, kind, offered, _GOALS.get(kind), workload == NULL_WORKLOAD,
         rounds=6, trials=6 if kind == "rate" else 70, trial_s=0.5, converged=share < 0.04, precision=share,
         throughput_pps=_interval(through, share), throughput_gbps=_interval(through * frame * 8 / 1e9, share),
         loss_ratio=Interval(loss, max(loss - 0.01, 0) if loss else 0, loss + (0.01 if loss else 0)),
         loss_by_place={place: Interval(lost.get(place, 0.0), lost.get(place, 0.0), lost.get(place, 0.0)) for place in PLACES},
-        server_cpu_share=_interval(busy, 0.02), latency=_percentiles((4000 + 8 * cost) * (1 + 3 * busy), share),
+        server_cpu_share=_interval(busy, 0.02), server_application_share=_interval(busy, 0.02),
+        server_cpu_ns_per_packet=_interval(1e9 * busy / through, 0.02),
+        inserted_share=Interval(0.0, 0.0, 0.0) if workload == "flow-table" else None, latency=_percentiles((4000 + 8 * cost) * (1 + 3 * busy), share),
         timestamp_source="client's clock, read once per burst", residence=_percentiles(1000 + 20 * cost, share),
         stages=_stages(engines, cost, int(through * 3)) if not rest or placement == "split" else [],
         reordered=chance.randrange(2), flows_checked=60_000,
@@ -134,6 +136,7 @@ def _with_troubles(points: list[PointSummary]) -> None:
     client.limits, client.limit = {"client-limited": 6}, "client-limited"
     for point in (failed, missing, client):
         point.throughput_pps = point.throughput_gbps = point.loss_ratio = point.server_cpu_share = point.latency = point.residence = None
+        point.server_application_share = point.server_cpu_ns_per_packet = point.inserted_share = None
         point.loss_by_place, point.stages, point.round_pps, point.floor = {}, [], [], None
         point.rounds, point.converged, point.precision = 0, False, math.nan
     points[3].warnings.append(Warning_("few-rounds", "4 of at least 6 rounds", points[3].id))

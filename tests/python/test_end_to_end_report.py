@@ -58,6 +58,8 @@ def test_every_number_of_the_figures_is_the_models(run: RunSummary) -> None:
             assert (entry["frame"], entry["load"], entry["kind"], entry["offered"]) == (p.frame, p.load, p.load_kind, p.offered_pps)
             assert entry["pps"] == rounded(p.throughput_pps) and entry["gbps"] == rounded(p.throughput_gbps)
             assert entry["loss"] == rounded(p.loss_ratio) and entry["cpu"] == rounded(p.server_cpu_share)
+            assert entry["application"] == rounded(p.server_application_share) and entry["receiveWork"] == rounded(p.server_receive_work_share)
+            assert entry["cpuNs"] == rounded(p.server_cpu_ns_per_packet) and entry["inserted"] == rounded(p.inserted_share)
             assert entry["places"] == [rounded(p.loss_by_place.get(place)) for place in PLACES]
             for told, times in (("latency", p.latency), ("residence", p.residence)):
                 assert entry[told] == (None if times is None else {n: rounded(getattr(times, n)) for n in PERCENTILES})
@@ -243,11 +245,16 @@ def test_what_the_application_costs_beyond_the_null_workload() -> None:
     run = example_run()
     point, null = find(run, "flow-table", "64", "NDR", "dpdk-hash"), find(run, "forward", "64", "NDR")
     point.throughput_pps, null.throughput_pps = Interval(5e6, 4.9e6, 5.1e6), Interval(10e6, 9.9e6, 10.1e6)
+    # What the CPUs were busy, not what one packet after another leaves them: at its rate without loss a server is not busy all the time.
+    point.server_cpu_ns_per_packet, null.server_cpu_ns_per_packet = Interval(170.0, 166.0, 174.0), Interval(80.0, 77.0, 83.0)
     found, why = ratios.beyond(point, null, 6)
-    assert found is not None and not why
-    assert found.extra_ns.value == pytest.approx(100.0) and found.extra_ns.low < 100 < found.extra_ns.high
-    half = math.hypot((1e9 / 4.9e6 - 1e9 / 5.1e6) / 2, (1e9 / 9.9e6 - 1e9 / 10.1e6) / 2)
-    assert found.extra_ns.high - found.extra_ns.value == pytest.approx(half)
+    assert found is not None and not why and found.extra_ns is not None
+    assert found.extra_ns.value == pytest.approx(90.0)
+    assert found.extra_ns.high - found.extra_ns.value == found.extra_ns.value - found.extra_ns.low == pytest.approx(5.0)
+    null.server_cpu_ns_per_packet, null.server_cpu_withheld = None, "two servers share a CPU"
+    unknown, why = ratios.beyond(point, null, 6)
+    assert unknown is not None and unknown.ratio == found.ratio and not why
+    assert unknown.extra_ns is None and unknown.why_no_extra == "null workload: two servers share a CPU"
     for change in (
         lambda: setattr(null, "limit", "stall-limited"),
         lambda: setattr(null, "server_cpus", 2),
