@@ -70,7 +70,7 @@ def evil(run: RunSummary) -> RunSummary:
     space = replace(
         run.space, names={ids[k]: EVIL for k in run.space.names},
         scores={ids[k]: v for k, v in run.space.scores.items()}, phase_scores={ids[k]: v for k, v in run.space.phase_scores.items()},
-        covered=[replace(c, point=ids[c.point]) for c in run.space.covered], single_inputs=[EVIL],
+        covered=[replace(c, point=ids[c.point]) for c in run.space.covered], few_inputs={EVIL: 1},
         compositions=[
             replace(c, application=ids[c.application], weights={ids[k]: w for k, w in c.weights.items()}, missing=[EVIL])
             for c in run.space.compositions
