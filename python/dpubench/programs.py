@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from dpubench.errors import UserError
+from dpubench.errors import NothingRan, UserError
 
 OPERATORS = "dpubench-operators"
 AGENT = "dpubench-agent"
@@ -17,6 +17,7 @@ CORES = "dpubench-cores"
 APPLICATIONS = "dpubench-applications"
 WORKLOADS = "dpubench-workloads"
 TRACE_PLUGIN = "libdpubench-trace.so"
+COUNT_PLUGIN = "libdpubench-count.so"
 
 
 def directory() -> Path:
@@ -77,6 +78,16 @@ def trace_plugin() -> Path:
     plugin = directory() / TRACE_PLUGIN
     if not plugin.is_file():
         raise UserError(f"{plugin}: there is no tracing plugin: run `make build` where libzstd is installed, or set DPUBENCH_PROGRAMS to its folder")
+    return plugin.resolve()
+
+
+def count_plugin() -> Path:
+    """The plugin for QEMU that counts instructions, of this installation. @raises NothingRan when it is not there"""
+    plugin = directory() / COUNT_PLUGIN
+    if not plugin.is_file():
+        raise NothingRan(
+            f"{plugin}: there is no plugin to count with: run `make build` where libzstd is installed, or set DPUBENCH_PROGRAMS to its folder"
+        )
     return plugin.resolve()
 
 

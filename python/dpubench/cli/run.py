@@ -53,6 +53,11 @@ def command(
     target: list[str] = typer.Option(
         [], "--target", help="Where to measure (`dpubench list targets`); repeated, rounds take turns. In cores and coverage a model (`list models`)."
     ),
+    count: bool = typer.Option(
+        False,
+        "--count",
+        help="Count each engine's instructions per operation under an emulator instead of measuring: exact, no times (study operators).",
+    ),
     dry_run: bool = typer.Option(False, "--dry-run", help="Print points, time and disk; measure nothing."),
     json: bool = typer.Option(False, "--json", help="Stream events as JSON lines."),
 ) -> int:
@@ -69,7 +74,7 @@ def command(
     from dpubench.cli import results_directory
     from dpubench.errors import UserError
 
-    declared, where = _plan(what, plan, given, common, values, input)
+    declared, where = _plan(what, plan, given, common, values, input, count=count)
     study = studies.find(declared.study)
     for option, there in (("--engine-dir", engine_dir), ("--device", device), ("--against", against)):
         if there and option not in study.run_options:
@@ -98,7 +103,7 @@ def _has(study: Study) -> str:
 
 
 def _plan(
-    what: str, plan: str, given: dict[str, Any], common: dict[str, tuple[str, Any]], values: list[str], inputs: list[str]
+    what: str, plan: str, given: dict[str, Any], common: dict[str, tuple[str, Any]], values: list[str], inputs: list[str], *, count: bool
 ) -> tuple[StudyPlan, Where]:
     """The plan that was asked for, with options laid over it."""
     from dpubench import studies
@@ -113,10 +118,17 @@ def _plan(
     else:
         if what not in studies.names():
             raise UserError(f"unknown study '{what}'{nearest(what, studies.names())}; a plan file ends in .yaml")
+        if count and what == "operators":
+            what = "counts"
         path = studies.plan_path(what, plan or "quick")
     base, lines = read_plan(path)
-    study = studies.find(base.study)
-    words, options = base.words(), dict[str, str]()
+    study, words, options = studies.find(base.study), base.words(), dict[str, str]()
+    if count and base.study == "operators":
+        from dpubench.studies.counts.plan import words_from
+
+        study, words = studies.find("counts"), words_from(words)
+    elif count and base.study != "counts":
+        raise UserError(f"--count: instructions are counted of operators, and this plan is of study {base.study}: leave it out")
     for key, (option, value) in common.items():
         if value not in ("", []):
             if key not in study.plan_model.model_fields:

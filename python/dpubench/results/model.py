@@ -166,7 +166,8 @@ class RunSummary:
         return list(dict.fromkeys([*self.warnings, *(w for p in self.points for w in p.warnings)]))
 
 
-Verdict = Literal["faster", "slower", "undecided", "same", "not comparable"]
+#: Of rates; ``more`` and ``fewer`` are of counts, which are no times.
+Verdict = Literal["faster", "slower", "more", "fewer", "undecided", "same", "not comparable"]
 
 
 @dataclass(slots=True)

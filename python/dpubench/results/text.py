@@ -79,16 +79,19 @@ def _is_verified(point: PointSummary) -> bool:
     return bool(point.verified) and not point.failure and not point.unavailable
 
 
-def compare(rows: Sequence[Comparison], min_effect: float, *, targets: bool = False) -> str:
-    """A comparison: findings first, then the rest in the order given, then a count of verdicts. Of two ``targets`` with ratios, else with changes."""
-    order: dict[Verdict, int] = {"slower": 0, "faster": 1, "undecided": 2, "same": 3, "not comparable": 4}
+def compare(rows: Sequence[Comparison], min_effect: float, *, targets: bool = False, what: str = "") -> str:
+    """A comparison: findings first, then the rest in the order given, then a count of verdicts. Of two ``targets`` with ratios, else with changes.
+
+    ``what`` says what is set against what, where it is not rates.
+    """
+    order: dict[Verdict, int] = {"slower": 0, "more": 0, "faster": 1, "fewer": 1, "undecided": 2, "same": 3, "not comparable": 4}
     listed = sorted(rows, key=lambda row: order[row.verdict])
     told = (_ratio, _interval_of_ratio) if targets else (_change, _interval_of_change)
     cells = [(row.verdict, row.configuration, told[0](row.ratio), told[1](row.ratio), row.reason) for row in listed]
     counts = Counter(row.verdict for row in rows)
     summary = ", ".join(f"{counts[verdict]} {verdict}" for verdict in order if counts[verdict]) or "nothing to compare"
     text = table(("verdict", "configuration", "ratio" if targets else "change", "95 % interval", "reason"), cells, [False, False, True, False, False])
-    what = "rate against the baseline's" if targets else "new rate against old"
+    what = what or ("rate against the baseline's" if targets else "new rate against old")
     return f"{text}\n\n{summary} ({what}; minimum effect {100 * min_effect:g} %)\n"
 
 
@@ -274,11 +277,15 @@ def _interval_of_ratio(ratio: Interval | None) -> str:
 
 
 def _change(ratio: Interval | None) -> str:
-    return "" if ratio is None else _percent(ratio.value)
+    if ratio is None:
+        return ""
+    return _percent(ratio.value) if math.isfinite(ratio.low) or not math.isfinite(ratio.value) else f"{100 * (ratio.value - 1):+.2f} %"
 
 
 def _interval_of_change(ratio: Interval | None) -> str:
-    return "" if ratio is None else f"{_percent(ratio.low)} to {_percent(ratio.high)}"
+    if ratio is None:
+        return ""
+    return f"{_percent(ratio.low)} to {_percent(ratio.high)}" if math.isfinite(ratio.low) else "exact"
 
 
 def _percent(ratio: float) -> str:

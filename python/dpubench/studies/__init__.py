@@ -48,6 +48,8 @@ class Study(Protocol):
     plan_model: type[StudyPlan]
     #: Options of ``dpubench run`` that are no plan keys, and that this study has: ``--engine-dir``, ``--device``, ``--against``.
     run_options: frozenset[str]
+    #: Smallest change that counts in a comparison, unless `dpubench compare --min-effect` says otherwise.
+    default_effect: str
 
     def run(self, plan: StudyPlan, where: Where, request: Request) -> int:
         """Carries ``plan`` out in a new run directory, and tells how it went; the exit status. @raises UserError"""
@@ -86,6 +88,7 @@ class Part(NamedTuple):
     title: str  #: what is compared; empty where there is one comparison only
     rows: Sequence[Comparison]
     between_targets: bool = False
+    what: str = ""  #: what is set against what, where it is not rates
 
 
 def check_names(given: Sequence[str], known: Iterable[str], what: str) -> None:
