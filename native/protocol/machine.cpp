@@ -17,6 +17,7 @@
 
 #include "build_info.hpp"
 #include "measure/counters.hpp"
+#include "measure/processor.hpp"
 #include "revision.hpp"
 
 namespace dpubench::protocol {
@@ -92,6 +93,12 @@ json cycle_counter() {
   return {{"source", counter->user_mode_only() ? "hardware counter, user mode only" : "hardware counter"}};
 }
 
+json clock_estimate() {
+  const measure::MultiplyLatency latency = measure::multiply_latency(measure::signature());
+  if (latency.cycles == 0) return {{"unavailable", latency.reason}};
+  return {{"multiply_cycles", latency.cycles}, {"processor", latency.processor}, {"source", latency.source}};
+}
+
 }  // namespace
 
 Caches caches() {
@@ -159,6 +166,7 @@ json machine() {
   m["virtual_machine"] = (" " + flags + " ").find(" hypervisor ") != std::string::npos;
   m["load_average"] = first_line("/proc/loadavg");
   m["cycle_counter"] = cycle_counter();
+  m["clock_estimate"] = clock_estimate();
   m["energy"] = energy();
   return m;
 }

@@ -15,7 +15,8 @@ struct Caches {
 Caches caches();
 
 /// host, kernel, architecture, CPU model and flags, cores, caches, memory, page size, libc, governor, SMT, hypervisor, clock
-/// source, load; keys that cannot be read are absent. `cycle_counter` and `energy` say what counts, or why nothing does.
+/// source, load; keys that cannot be read are absent. `cycle_counter` and `energy` say what counts, or why nothing does;
+/// `clock_estimate` what the clock is estimated by where no counter is, or why not.
 nlohmann::json machine();
 /// Compiler, flags, build type and revision of this program.
 nlohmann::json build();

@@ -181,6 +181,7 @@ def write_set(directory: Path, members: list[SimulatedTarget], *, baseline: str 
         entries.append({"name": member.name, "spec": member.name, "label": member.label, "path": path, "status": status, "lost": member.lost})
         points = [replace(p, target=member.name) for p in member.points]
         machine = {"host": f"host-{i}", "cpu": member.cpu, "cpus_online": 2 + i, "kernel": "6.1", "architecture": "x86_64", "os": "Linux"}
+        machine["clock_estimate"] = CLOCK
         changes = {"name": f"{directory.name}@{member.name}", "target": member.name, "status": status, "machine": machine}
         changes["target_info"] = {"spec": member.name, "label": member.label}
         if points:
@@ -209,8 +210,15 @@ def _write_round(stem: Path, columns: dict[str, Any], as_events: bool) -> None:
     stem.with_suffix(".ndjson").write_text("\n".join(lines) + '\n{"event": "window", "poi', encoding="utf-8")
 
 
+#: What a run says of the processor whose clock it estimates.
+CLOCK = {"multiply_cycles": 3, "processor": "Simulated", "source": "this file"}
+
+
 def _run_json(name: str, points: list[SimulatedPoint]) -> dict[str, Any]:
-    machine = {"host": "measuring-host", "cpu": "Simulated CPU 3000", "cpus_online": 2, "kernel": "6.1", "architecture": "x86_64", "os": "Linux"}
+    machine = {
+        "host": "measuring-host", "cpu": "Simulated CPU 3000", "cpus_online": 2, "kernel": "6.1", "architecture": "x86_64", "os": "Linux",
+        "clock_estimate": CLOCK,
+    }  # fmt: skip
     return {
         "schema": "dpubench.run/1",
         "name": name,

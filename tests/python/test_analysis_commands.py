@@ -23,7 +23,7 @@ from dpubench.results import text
 from dpubench.results.model import EMULATED
 from dpubench.results.summary import summaries
 from report_fixtures import host_and_device
-from simulation import Noise, SimulatedPoint, SimulatedTarget, write_run, write_set
+from simulation import CLOCK, Noise, SimulatedPoint, SimulatedTarget, write_run, write_set
 from typer.testing import CliRunner
 
 QUIET = Noise(process=0.003, machine=0.004, drift=0.0005, window=0.01, stall_share=0.01)
@@ -142,7 +142,7 @@ def test_show_is_of_the_latest_run_by_default(results: Path) -> None:
 
 def test_show_has_columns_of_counters_where_something_counted(tmp_path: Path) -> None:
     points = [SimulatedPoint("lpm", "portable", 2e7, cycles=135, energy_nj=3200), SimulatedPoint("lpm", "dpdk", 1e7), *POINTS[3:4]]
-    machine = {"cpus_online": 2, "cycle_counter": {"source": "hardware counter, user mode only"}}
+    machine = {"cpus_online": 2, "cycle_counter": {"source": "hardware counter, user mode only"}, "clock_estimate": CLOCK}
     write_run(tmp_path / "counted", points, noise=QUIET, changes={"machine": machine})
     lines = call(tmp_path, "show", "counted").splitlines()
     header = next(line for line in lines if line.startswith("operator"))

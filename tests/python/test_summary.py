@@ -6,6 +6,7 @@ import json
 import math
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,11 +16,12 @@ from dpubench.errors import UserError
 from dpubench.report.figures import chart_data
 from dpubench.report.machine import run_info
 from dpubench.report.points import OperatorPoints
+from dpubench.results import text
 from dpubench.results.model import EMULATED
 from dpubench.results.store import windows_schema
 from dpubench.results.summary import baseline_target, summaries, summarize
 from dpubench.results.windows import read_windows
-from simulation import Noise, SimulatedPoint, SimulatedTarget, write_run, write_set
+from simulation import CLOCK, Noise, SimulatedPoint, SimulatedTarget, write_run, write_set
 
 STILL = Noise(process=0, machine=0, drift=0, window=0, stall_share=0)
 POINTS = [
@@ -80,7 +82,7 @@ def test_cycles_are_the_counters_where_there_is_one(tmp_path: Path) -> None:
 
 
 def test_cycles_of_the_user_mode_alone_say_so(tmp_path: Path) -> None:
-    machine = {"cpus_online": 2, "cycle_counter": {"source": "hardware counter, user mode only"}}
+    machine = {"cpus_online": 2, "cycle_counter": {"source": "hardware counter, user mode only"}, "clock_estimate": CLOCK}
     points = [SimulatedPoint("lpm", "portable", 1e6, cycles=100), SimulatedPoint("lpm", "dpdk", 1e6)]
     run = summarize(write_run(tmp_path / "run", points, rounds=6, changes={"machine": machine}))
     assert [p.cycles_source for p in run.points] == ["hardware counter, user mode only", "estimated"]
@@ -92,6 +94,23 @@ def test_the_clock_is_that_of_the_canary_where_windows_have_none(tmp_path: Path)
     assert own.points == beside.points and own.points[0].cycles_source == "estimated"
     nothing = summarize(write_run(tmp_path / "nothing", POINTS, noise=STILL, rounds=6, own_clock=False, canaries=False)).points[0]
     assert nothing.ops_per_s is not None and nothing.cycles_per_op is None and nothing.cycles_source == ""
+
+
+@pytest.mark.parametrize(
+    ("clock", "reason"),
+    [
+        ({}, "took three cycles for a multiplication on any x86-64 processor"),
+        ({"clock_estimate": {"unavailable": "AuthenticAMD family 15 model 107 is not in the list"}}, "family 15 model 107 is not in the list"),
+    ],
+)
+def test_no_cycles_are_estimated_of_a_processor_that_nobody_named(tmp_path: Path, clock: dict[str, Any], reason: str) -> None:
+    # The first is a run of an earlier version: it holds clocks that were made of three cycles whatever the processor was.
+    machine = {"cpus_online": 2, **clock}
+    run = summarize(write_run(tmp_path / "run", POINTS, rounds=6, own_clock=False, changes={"machine": machine}))
+    assert all(p.cycles_per_op is None and p.cycles_source == "" for p in run.points) and any(p.ops_per_s for p in run.points)
+    [line] = [line for line in run.left_out if line.startswith("cycles per operation")]
+    assert reason in line and line in text.show([run])
+
 
 
 def test_a_refused_reading_loses_its_cycle_only(tmp_path: Path) -> None:

@@ -63,6 +63,7 @@ KEPT_OF_MACHINE: Final = (
     "cpu_flags",
     "cpus_online",
     "cycle_counter",
+    "clock_estimate",
     "energy",
     "governor",
     "isolated_cpus",

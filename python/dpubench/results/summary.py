@@ -28,6 +28,11 @@ CANARY_LIMIT: Final = 0.05
 _DECIDED_HERE: Final = ("canary-moved", "few-rounds", "not-converged")
 #: What says something about times only.
 _OF_TIMES: Final = (*_DECIDED_HERE, "clock-coarse", "clock-drift", "few-bursts", "not-pinned", "oversubscribed")
+#: Of runs whose program took three cycles for a multiplication whatever the processor was.
+NO_ESTIMATE: Final = (
+    "cycles per operation that this run estimated: its version took three cycles for a multiplication on any x86-64 processor, which does not hold "
+    "for all, and did not say which one it was"
+)
 _PRIMARY: Final = {"gbps": ("Gb/s", 1.0), "mops": ("Mops/s", 1e-6), "kops": ("kops/s", 1e-3)}
 
 
@@ -122,6 +127,11 @@ def _described_run(run: Mapping[str, Any], run_dir: Path) -> RunSummary:
 # --------------------------------------------------------------------------- what run.json says of points
 
 
+def clock_is_known(summary: RunSummary) -> bool:
+    """Whether the core canary's clock is one: the run says of which processor it took the latency of a multiplication."""
+    return "multiply_cycles" in _mapping(summary.machine, "clock_estimate")
+
+
 def _mapping(of: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     value = of.get(key)
     return value if isinstance(value, Mapping) else {}
@@ -211,6 +221,7 @@ def _fill(summary: RunSummary, windows: Windows) -> None:
     group_of[row[measured]] = windows.group[measured]
     canary_of = np.where(group_of >= 0, len(points) + 2 * group_of, -1)
 
+    estimates = clock_is_known(summary)
     reference = _references(summary)
     old, new = _build_pairs(points)
     cpus = int(summary.machine.get("cpus_online") or 0)
@@ -239,6 +250,8 @@ def _fill(summary: RunSummary, windows: Windows) -> None:
             rounds.gbps.append(_row_medians(cycles(_finite(np.log(windows.rate_bytes[part] * 8 / elapsed)))))
             rounds.counted_cycles.append(_row_medians(cycles(_finite(np.log(windows.core_cycles[part] / operations)))))
             clock = cycles(_finite(np.log(windows.ghz[part])))
+        if not estimates:
+            clock[len(points) :] = np.nan  # made of a latency that is not known of this processor
         # A window may come with a clock of its own; else it is that of the core canary beside it, in the same cycle.
         clock[: len(points)] = np.where(np.isfinite(clock[: len(points)]) | (canary_of < 0)[:, None], clock[: len(points)], clock[canary_of])
         rounds.estimated_cycles.append(_row_medians(cycles(np.log(elapsed / operations * busy[row[part]])) + clock))
@@ -252,6 +265,11 @@ def _fill(summary: RunSummary, windows: Windows) -> None:
         rounds.canaries.append(rate[len(points) :])
         for name, values in windows.metrics.items():
             rounds.metrics[name].append(_row_medians(cycles(values[part])[: len(points)]))
+    if not estimates and not np.isfinite(windows.core_cycles).any():
+        if reason := str(_mapping(summary.machine, "clock_estimate").get("unavailable", "")):
+            summary.left_out.append(f"cycles per operation: there is no hardware counter, and {reason}")
+        elif np.isfinite(windows.ghz[usable & (row >= len(points))]).any():
+            summary.left_out.append(NO_ESTIMATE)
     counts = np.bincount(row[measured], minlength=len(points))
     _intervals(summary, rounds, counts, len(numbers))
     _canary_rates(summary, rounds, group_of)
