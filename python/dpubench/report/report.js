@@ -532,8 +532,9 @@
   }
 
   // ------------------------------------------------------------------ calculator
-  /** Cores for `gbps` of `size`-byte packets. curve: [{size, ns, low, high}] of one core; size null: one operation per packet. */
-  function cores(gbps, size, layer, curve) {
+  /** Cores for `gbps` of `size`-byte packets. curve: [{size, ns, low, high}] of one core; size null: one operation per packet. More cores than were
+      `measured` together are extrapolated, and have no interval: that of one core says nothing of how well many add up. */
+  function cores(gbps, size, layer, curve, measured) {
     const packets = (gbps * 1e9) / (8 * (size + (layer === "L1" ? 20 : 0)));
     let cost, note = "";
     if (curve[0].size === null) cost = curve[0];
@@ -544,12 +545,13 @@
       else {
         const [a, b] = [curve[i - 1], curve[i]], t = (size - a.size) / (b.size - a.size);
         const mix = (n) => (a[n] === null || b[n] === null ? null : a[n] + t * (b[n] - a[n]));
-        cost = { ns: mix("ns"), low: mix("low"), high: mix("high"), weak: a.weak || b.weak, rounds: Math.min(a.rounds, b.rounds) };
-        note = `Interpolated: time per operation taken as linear in size between ${sizeText(a.size)} and ${sizeText(b.size)}; nothing was measured at ${size} B.`;
+        cost = { ns: mix("ns"), low: null, high: null, weak: a.weak || b.weak, rounds: Math.min(a.rounds, b.rounds) };
+        note = `Interpolated: time per operation taken as linear in size between ${sizeText(a.size)} and ${sizeText(b.size)}; nothing was measured at ${size} B, so that there is no interval.`;
       }
     }
-    const of = (ns) => (ns === null ? null : packets * ns * 1e-9);
-    return { packets, cores: of(cost.ns), low: of(cost.low), high: of(cost.high), note, cost };
+    const of = (ns) => (ns === null ? null : packets * ns * 1e-9), high = of(cost.high);
+    const extrapolated = Math.max(of(cost.ns), high ?? 0) > measured;
+    return { packets, cores: of(cost.ns), low: extrapolated ? null : of(cost.low), high: extrapolated ? null : high, extrapolated, note, cost };
   }
   function setUpCalculator() {
     const form = $("#calc"), out = $("#calc-out");
@@ -592,17 +594,18 @@
       const threads = Number(pick("threads", 1)), burst = pick("burst", op.start.burst), footprint = pick("footprint", op.start.footprint);
       const sized = op.dims.names.includes("size") && list.every((p) => numeric(p.params.size ?? ""));
       const curve = list.map((p) => ({ size: sized ? Number(p.params.size) : null, ns: get(p, "ns") * threads, low: get(p, "nsLow") === null ? null : get(p, "nsLow") * threads, high: get(p, "nsHigh") === null ? null : get(p, "nsHigh") * threads, weak: hollow(p), rounds: get(p, "rounds") })).sort((a, b) => a.size - b.size);
-      const c = cores(N, S, state.layer, curve), r = data.runs[state.run];
+      const c = cores(N, S, state.layer, curve, threads), r = data.runs[state.run];
       const rate = `${num(c.packets / 1e6)} Mpps at ${N} Gb/s ${state.layer === "L1" ? "L1 (20 B of preamble and gap per frame)" : "L2"}, ${S} B frames with FCS`;
       if (c.outside) { out.replaceChildren(h("p", { class: "empty" }, `No rate for ${S} B: ${op.name} was measured from ${sizeText(curve[0].size)} to ${sizeText(curve[curve.length - 1].size)}, and nothing is extrapolated.`)); return; }
       const s = span(c.cores, c.low, c.high), whole = Math.ceil((c.high ?? c.cores) - 1e-9);
       out.dataset.cores = c.cores; out.dataset.low = c.low ?? ""; out.dataset.high = c.high ?? "";
       out.replaceChildren(
-        h("div", { class: "answer" }, `${c.cost.weak ? "○ " : ""}${s.value} cores `, h("span", { class: "ci" }, s.range === "no interval" ? "no interval" : `95 % interval ${s.range}; ${plural(whole, "whole core")}`)),
+        h("div", { class: "answer" }, `${c.cost.weak ? "○ " : ""}${s.value}${c.extrapolated ? "*" : ""} cores `, h("span", { class: "ci" }, s.range === "no interval" ? `no interval; ${plural(whole, "whole core")}` : `95 % interval ${s.range}; ${plural(whole, "whole core")}`)),
         h("ul", {},
           h("li", {}, `${rate}; ${num(c.cost.ns)} ns per operation on one core of ${r.cpu}, ${state.engine}, burst ${burst}, ${footprint}${threads > 1 ? `, from a measurement of ${threads} threads` : ""}.`),
           h("li", {}, sized ? `Each packet is one operation on ${S} B: an upper bound, since headers and FCS are not taken off.` : "Each packet is one operation, whatever its size."),
           c.note ? h("li", {}, h("b", {}, c.note)) : "",
+          c.extrapolated ? h("li", {}, h("b", {}, `* Extrapolated from ${plural(threads, "core")}: so many were not measured together, and how well they add up is in no interval.`)) : "",
           h("li", {}, `Computed from measured rates, assuming that cores add up linearly${r.physical ? `; this machine has ${plural(r.physical, "core")}` : ""}. The operator alone: no data movement, no packet input or output.${scaling(op, state, list, threads)}`),
           c.cost.weak ? h("li", {}, `The rate behind it did not converge or rests on few rounds (${c.cost.rounds}).`) : ""));
       for (const li of $$("li:empty", out)) li.remove();
