@@ -156,6 +156,12 @@ class Operator {
     return {};
   }
 
+  /// The share of its work that an engine left undecided, of `outputs` of all items in order: what makes its rate one of other work
+  /// than that of an engine that decides it. Nothing where an output is right or wrong, and no more.
+  [[nodiscard]] virtual std::optional<double> undecided_share(const Work&, std::span<const Output> /*outputs*/) const {
+    return std::nullopt;
+  }
+
   /// An answer computed another way (brute force), on which the reference engine itself is checked; nullopt where there is none.
   [[nodiscard]] virtual std::optional<Output> oracle(const Work&, std::size_t /*item*/) const { return std::nullopt; }
 

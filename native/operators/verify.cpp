@@ -87,6 +87,7 @@ Verifier::Passed Verifier::verify(const Engine& engine, Session& session, std::v
     judge(items, outputs);
   }
   passed.compared = outputs.size();
+  passed.undecided_share = op_.undecided_share(work_, outputs);
   return passed;
 }
 

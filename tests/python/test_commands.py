@@ -150,7 +150,9 @@ def test_doctor(bench: Bench) -> None:
                 "clock_estimate": {"multiply_cycles": 3.0, "processor": "Zen 5", "source": "AMD 58455"},
             },
             (
-                "note", "perf_event_paranoid = 3 forbids it", "cycles are estimated from a multiply chain (3 cycles a step on Zen 5: AMD 58455)",
+                "note",
+                "perf_event_paranoid = 3 forbids it",
+                "cycles are estimated from a multiply chain (3 cycles a step on Zen 5: AMD 58455)",
                 "sysctl kernel.perf_event_paranoid=1",
             ),
             ("note", "the program does not say", "energy per operation will be absent", "make build"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,11 @@ from dpubench.report.figures import chart_data
 from dpubench.report.machine import run_info
 from dpubench.report.points import OperatorPoints
 from dpubench.results import text
+from dpubench.results.comparison import compare
 from dpubench.results.model import EMULATED
 from dpubench.results.store import windows_schema
 from dpubench.results.summary import baseline_target, summaries, summarize
+from dpubench.results.warnings import kind_of
 from dpubench.results.windows import read_windows
 from simulation import CLOCK, Noise, SimulatedPoint, SimulatedTarget, write_run, write_set
 
@@ -110,7 +113,6 @@ def test_no_cycles_are_estimated_of_a_processor_that_nobody_named(tmp_path: Path
     assert all(p.cycles_per_op is None and p.cycles_source == "" for p in run.points) and any(p.ops_per_s for p in run.points)
     [line] = [line for line in run.left_out if line.startswith("cycles per operation")]
     assert reason in line and line in text.show([run])
-
 
 
 def test_a_refused_reading_loses_its_cycle_only(tmp_path: Path) -> None:
@@ -305,3 +307,39 @@ def test_warnings_about_times_are_not_an_emulated_targets(tmp_path: Path) -> Non
     assert run.all_warnings() == []
     made = write_run(tmp_path / "r", POINTS, rounds=2, changes={"warnings": warnings, "target_info": {"spec": "q", "label": EMULATED}})
     assert [w.code for w in summarize(made).all_warnings()] == ["input-skipped"]
+
+
+@pytest.mark.parametrize("earlier", [False, True])
+def test_a_point_that_leaves_much_undecided_has_no_ratio(tmp_path: Path, earlier: bool) -> None:
+    points = [SimulatedPoint("aes", engine, rate, {"size": "64"}) for engine, rate in (("portable", 1e6), ("openssl", 8e6))]
+    path = write_run(tmp_path / "run", points, rounds=6)
+    record = json.loads((path / "run.json").read_text())
+    if earlier:  # it told the pairs of all engines of the configuration together
+        message = "96 of 3200 pairs of payload and rule were undecided in one of the engines of this configuration and were not compared"
+        record["warnings"] = [{"code": "input-skipped", "message": message, "point": p["id"]} for p in record["points"]]
+    else:
+        for point, share in zip(record["points"], (0.0, 0.03), strict=True):
+            point["verified"] = {"known_answers": 14, "compared": 32, "how": "identical", "undecided_share": share}
+    (path / "run.json").write_text(json.dumps(record))
+    run = summarize(path)
+    reference, other = run.points
+    assert reference.ops_per_s is not None and other.ops_per_s is not None and other.ratio_to_reference is None
+    [warning] = [w for w in run.all_warnings() if w.code == "undecided"]
+    assert warning.point == other.id and "left 3 % of its work undecided" in warning.message and kind_of(warning).advice
+    assert "undecided" in text.show([run])
+    # The same engine at two times does the same work; another engine does not.
+    assert not any(row.verdict == "not comparable" for row in compare(run, run, 0.03))
+    alone = replace(run, points=[reference])
+    [row] = compare(alone, replace(run, points=[other]), 0.03, best_engine=True)
+    assert row.verdict == "not comparable" and "a rate is not set against another engine's" in row.reason
+
+
+
+def test_a_point_that_leaves_little_undecided_keeps_its_ratio(tmp_path: Path) -> None:
+    points = [SimulatedPoint("aes", engine, rate, {"size": "64"}) for engine, rate in (("portable", 1e6), ("openssl", 8e6))]
+    path = write_run(tmp_path / "run", points, rounds=6)
+    record = json.loads((path / "run.json").read_text())
+    record["points"][1]["verified"] = {"known_answers": 14, "compared": 32, "how": "identical", "undecided_share": 0.01}
+    (path / "run.json").write_text(json.dumps(record))
+    ratio = summarize(path).points[1].ratio_to_reference
+    assert ratio is not None and ratio.value == pytest.approx(8, rel=0.1)

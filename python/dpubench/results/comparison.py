@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from dpubench.results import statistics
+from dpubench.results import statistics, undecided
 from dpubench.results.model import Comparison, Interval, PointSummary, RunSummary
 from dpubench.results.statistics import Difference, FloatArray
 
@@ -306,6 +306,11 @@ def _difference_of_runs(
         if point.ops_per_s is None:
             what = "cannot run" if point.unavailable and which == point.target else "not measured"
             return not_comparable(f"{what} {_in(which)}: {point.failure or point.unavailable or 'the run ended before it'}")
+    if old.engine != new.engine and (reason := undecided.reason_of(old, new)):
+        return not_comparable(reason)
+    if abs(undecided.share_of(old) - undecided.share_of(new)) > undecided.LIMIT:
+        shares = " and ".join(f"{100 * undecided.share_of(p):.1f} % {_in(which)}" for p, which in zip((old, new), names, strict=True))
+        return not_comparable(f"the engine left {shares} of its work undecided: other work")
     few = [f"only {n} rounds {_in(which)}" for n, which in zip((old.rounds, new.rounds), names, strict=True) if n < statistics.MINIMUM_ROUNDS]
     note = "; ".join([*remarks, *few])
     found = tested(Tested(label, old.id, new.id, [], movement, note), _rates(old), _rates(new))

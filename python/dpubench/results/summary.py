@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 from dpubench.errors import UserError
-from dpubench.results import statistics
+from dpubench.results import statistics, undecided
 from dpubench.results.comparison import CANARY_CORE, CANARY_MEMORY
 from dpubench.results.model import COUNTED, EMULATED, ESTIMATED, BuildPair, Failure, Interval, PointSummary, RunSummary, Warning_
 from dpubench.results.store import RUN_SET, RunDirectory
@@ -272,6 +272,7 @@ def _fill(summary: RunSummary, windows: Windows) -> None:
             summary.left_out.append(NO_ESTIMATE)
     counts = np.bincount(row[measured], minlength=len(points))
     _intervals(summary, rounds, counts, len(numbers))
+    _withhold_undecided(summary)
     _canary_rates(summary, rounds, group_of)
     for pair, (a, b) in enumerate(zip(old, new, strict=True)):
         logs = np.array([values[pair] for values in rounds.pairs])
@@ -363,6 +364,16 @@ def _intervals(summary: RunSummary, rounds: _Rounds, counts: IntArray, number: i
         elif not point.converged and math.isfinite(summary.precision_target):
             message = f"known to ±{100 * point.precision:.1f} %, asked for ±{100 * summary.precision_target:g} %"
             point.warnings.append(Warning_("not-converged", message, point.id))
+
+
+def _withhold_undecided(summary: RunSummary) -> None:
+    """Take back ratios of points whose engine, or the reference beside it, left more of its work undecided than :data:`undecided.LIMIT`."""
+    for point, reference in zip(summary.points, _references(summary), strict=True):
+        if point.ratio_to_reference is None or summary.points[reference] is point:
+            continue
+        if reason := undecided.reason_of(point, summary.points[reference]):
+            point.ratio_to_reference = None
+            point.warnings.append(Warning_("undecided", f"no ratio to {summary.points[reference].engine}: {reason}", point.id))
 
 
 def _known(interval: Interval) -> Interval | None:

@@ -89,6 +89,11 @@ _KINDS: Final = (
         "quieten the machine, so that fewer trials have to be repeated; raise search.limit or search.width in the plan",
     ),
     WarningKind(
+        "undecided",
+        "an engine left part of its work undecided, so that its rate is one of less work: ratios to others are withheld",
+        "give rules that every engine compiles and that need less backtracking, with --input rules=FILE",
+    ),
+    WarningKind(
         "thin-hull",
         "the operators' hull is of so few points that what is outside of it says little",
         "read the distances, and take more points: --engine all, --size 64B,512B,1518B, or --plan full",

@@ -229,7 +229,7 @@ class Measurer:
             points[name].prepared = {k: event[k] for k in ("input", "path", "memory_bytes", "footprint_bytes")}
             points[name].build_ns.append(event["build_ns"])
         elif kind == "verified" and name in points:
-            points[name].verified = {k: event[k] for k in ("known_answers", "compared", "how")}
+            points[name].verified = {k: event[k] for k in ("known_answers", "compared", "how", "undecided_share") if k in event}
         elif kind == "warning":
             self._journal.warn({k: event[k] for k in ("code", "message", "point", "group") if k in event})
         elif kind == "failure":

@@ -91,7 +91,7 @@ def result_of(name: str, found: counts.Counted) -> dict[str, Any]:
         "event": "result", "group": name, "instructions": found.instructions[0], "cycles": None, "counts": list(found.instructions),
         "operations": traced["operations"], "bursts": traced["bursts"], "in_bytes": traced["in_bytes"], "out_bytes": traced["out_bytes"],
         "about": {key: prepared[key] for key in ("input", "path", "footprint_bytes") if key in prepared},
-        "verified": {key: verified[key] for key in ("known_answers", "compared", "how") if key in verified},
+        "verified": {key: verified[key] for key in ("known_answers", "compared", "how", "undecided_share") if key in verified},
     }  # fmt: skip
 
 
