@@ -108,7 +108,7 @@ class Expansion:
     """What a plan comes to on this machine."""
 
     configurations: list[Configuration]
-    select_best: bool  #: of each configuration, only the reference engine and the best of the others are measured beyond the selection round
+    select_best: bool  #: of each configuration, only the reference engine and the best of the others are measured beyond the selection
     unavailable: list[tuple[Configuration, str, str]] = field(default_factory=list)  #: (configuration, engine, reason) that was named but cannot run
     left_out: list[str] = field(default_factory=list)
 
