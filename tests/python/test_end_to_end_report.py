@@ -17,7 +17,7 @@ from dpubench.studies.end_to_end import report, wording
 from dpubench.studies.end_to_end.model import PLACES, SHORT_TRIALS, VIRTUAL_LINK, PointSummary, RunSummary
 from dpubench.studies.end_to_end.report import model, ratios
 from dpubench.studies.end_to_end.report.figures import PERCENTILES
-from dpubench.studies.end_to_end.report.page import Page, Part
+from dpubench.studies.end_to_end.report.page import Beyond, Page, Part
 from end_to_end_fixtures import example_run
 from end_to_end_variety import evil_run, find, limited_run, mixed_run, null_only, rates_only
 from test_report import Elements
@@ -372,3 +372,24 @@ def test_no_interval_is_no_number(tmp_path: Path) -> None:
     assert embedded_json(page.data)
     assert "no interval" in report.render(page)
     assert {wording.weakness(p, 6) for p in run.points} == {"not converged, only 1 round"}
+
+
+@pytest.mark.parametrize(
+    ("ratio", "extra", "text"),
+    [
+        (
+            Interval(0.912, 0.891, 0.934), Interval(14.2, 10.1, 18.3),
+            "0.912 times (95 % interval 0.891–0.934) what the null workload does: 14.2 ns (95 % interval 10.1 to 18.3) of a server CPU per packet beyond it",
+        ),
+        (
+            Interval(1.05, 0.97, 1.13), Interval(-3.0, -9.0, 3.0),
+            "1.05 times (95 % interval 0.97–1.13) what the null workload does: -3.00 ns (95 % interval -9.00 to 3.00) of a server CPU per packet beyond it",
+        ),
+        (
+            Interval(0.9, math.nan, math.nan), Interval(-3.0, math.nan, math.nan),
+            "0.900 times what the null workload does, 3.00 ns less of a server CPU per packet (one round: no interval)",
+        ),
+    ],
+)  # fmt: skip
+def test_what_a_workload_costs_beyond_the_null_workload_has_its_intervals(ratio: Interval, extra: Interval, text: str) -> None:
+    assert model._beyond_text(Beyond(ratio, extra)) == text

@@ -334,7 +334,6 @@ def test_a_point_that_leaves_much_undecided_has_no_ratio(tmp_path: Path, earlier
     assert row.verdict == "not comparable" and "a rate is not set against another engine's" in row.reason
 
 
-
 def test_a_point_that_leaves_little_undecided_keeps_its_ratio(tmp_path: Path) -> None:
     points = [SimulatedPoint("aes", engine, rate, {"size": "64"}) for engine, rate in (("portable", 1e6), ("openssl", 8e6))]
     path = write_run(tmp_path / "run", points, rounds=6)

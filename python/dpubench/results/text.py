@@ -226,7 +226,7 @@ def _point_row(point: PointSummary, counters: Sequence[_Counter], label: str) ->
         return (*head, "-", "", "", "", *("" for _ in counters), point.failure or point.unavailable or "not measured")
     ratio = point.ratio_to_reference
     remarks = " ".join([*(["failed"] if point.failure else []), *sorted({w.code for w in point.warnings})])
-    ratio_text = significant(ratio.value, 3) + "x" if ratio else ""
+    ratio_text = _ratio_with_interval(ratio) if ratio else ""
     return (
         *head,
         significant(point.primary.value),
@@ -236,6 +236,14 @@ def _point_row(point: PointSummary, counters: Sequence[_Counter], label: str) ->
         *(c.shown(point) for c in counters),
         "; ".join(filter(None, [label, remarks])),
     )
+
+
+def _ratio_with_interval(ratio: Interval) -> str:
+    """``1.31x [1.29, 1.33]``; of the reference itself ``1x``, and of one round that there is no interval."""
+    text = f"{significant(ratio.value, 3)}x"
+    if ratio.low == ratio.high == ratio.value:
+        return text
+    return f"{text} [{significant(ratio.low, 3)}, {significant(ratio.high, 3)}]" if math.isfinite(ratio.low) else f"{text}, no interval"
 
 
 def precision_text(precision: float) -> str:

@@ -16,7 +16,7 @@ from dpubench.studies.end_to_end import compare, wording
 from dpubench.studies.end_to_end.model import PLACES, PointSummary, RunSummary
 from dpubench.studies.end_to_end.report import ratios
 from dpubench.studies.end_to_end.report.figures import PERCENTILES, part_data
-from dpubench.studies.end_to_end.report.page import Account, Link, Page, Part, Row, Sustained, Trust
+from dpubench.studies.end_to_end.report.page import Account, Beyond, Link, Page, Part, Row, Sustained, Trust
 from dpubench.studies.end_to_end.report.variants import Placed, Variants
 
 
@@ -192,11 +192,21 @@ def _answer(part: Part) -> str:
                 return f"{part.workload} carried {rate} ({best}): the highest rate tried, no limit was searched for."
             beside = ""
             if cell.beyond is not None:
-                ratio, extra = quantity(cell.beyond.ratio), quantity(cell.beyond.extra_ns)
-                more = f"{extra.value.removeprefix('-')} ns {'less' if extra.value.startswith('-') else 'more'}"
-                beside = f", {ratio.value} times what the null workload does: {more} of a server CPU per packet"
+                beside = f", {_beyond_text(cell.beyond)}"
             return f"{part.workload} sustains {rate} ({best}){beside}."
     return ""
+
+
+def _beyond_text(beyond: Beyond) -> str:
+    """Both figures with their intervals; of one round that there is none."""
+    ratio, extra = quantity(beyond.ratio), quantity(beyond.extra_ns)
+    if not (ratio.low and extra.low):
+        apart = f"{extra.value.removeprefix('-')} ns {'less' if extra.value.startswith('-') else 'more'}"
+        return f"{ratio.value} times what the null workload does, {apart} of a server CPU per packet (one round: no interval)"
+    return (
+        f"{ratio.value} times (95 % interval {ratio.range}) what the null workload does: "
+        f"{extra.value} ns (95 % interval {extra.low} to {extra.high}) of a server CPU per packet beyond it"
+    )
 
 
 def _between(parts: Sequence[Part], run: int, names: Sequence[str]) -> str:
