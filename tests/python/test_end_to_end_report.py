@@ -379,11 +379,13 @@ def test_no_interval_is_no_number(tmp_path: Path) -> None:
     [
         (
             Interval(0.912, 0.891, 0.934), Interval(14.2, 10.1, 18.3),
-            "0.912 times (95 % interval 0.891–0.934) what the null workload does: 14.2 ns (95 % interval 10.1 to 18.3) of a server CPU per packet beyond it",
+            "0.912 times (95 % interval 0.891–0.934) what the null workload does: "
+            "14.2 ns (95 % interval 10.1 to 18.3) of a server CPU per packet beyond it",
         ),
         (
             Interval(1.05, 0.97, 1.13), Interval(-3.0, -9.0, 3.0),
-            "1.05 times (95 % interval 0.97–1.13) what the null workload does: -3.00 ns (95 % interval -9.00 to 3.00) of a server CPU per packet beyond it",
+            "1.05 times (95 % interval 0.97–1.13) what the null workload does: "
+            "-3.00 ns (95 % interval -9.00 to 3.00) of a server CPU per packet beyond it",
         ),
         (
             Interval(0.9, math.nan, math.nan), Interval(-3.0, math.nan, math.nan),

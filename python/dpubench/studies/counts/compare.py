@@ -1,4 +1,4 @@
-"""Old against new, count by count. Exact counts are compared exactly; those that differ from count to count by a test, at a larger effect."""
+"""Old against new, count by count. Exact counts are compared exactly; those that differ from count to count by a test, beyond their scatter."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from dpubench.studies import Part
 from dpubench.studies.counts.model import PointSummary, RunSummary
 from dpubench.studies.counts.wording import repeats_text
 
-#: Smallest change that is looked for in a count that does not repeat itself, as in measurements.
-LOOSE_EFFECT: Final = 0.03
+#: A change in a count that does not repeat itself is looked for from so many times its spread on.
+SPREADS: Final = 3.0
 WHAT: Final = "new instructions per operation against old"
 
 
@@ -97,11 +97,11 @@ class _Loose:
         self.old, self.new, self.difference = old, new, difference
 
     def judged(self, adjusted_p: float, effect: float) -> Comparison:
-        limit = max(effect, LOOSE_EFFECT)
+        limit = max(effect, SPREADS * max(self.old.spread, self.new.spread))
         found = statistics.verdict(self.difference, adjusted_p, limit)
         words: dict[Verdict, Verdict] = {"faster": "more", "slower": "fewer"}  # of a count more is no gain
         worse = self.new if not self.new.exact else self.old
-        note = f"the count {repeats_text(worse)}: judged at {100 * limit:g} %"
+        note = f"the count {repeats_text(worse)}: judged at {100 * limit:.2g} %"
         return Comparison(
             self.new.id, self.old.id, self.new.id, self.difference.interval, words.get(found, found), adjusted_p,
             "; ".join(filter(None, [note, _note(self.old, self.new)])),

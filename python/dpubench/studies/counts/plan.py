@@ -53,8 +53,8 @@ class Plan(StudyPlan):
 
     def as_operators(self) -> OperatorsPlan:
         """Return the plan of study ``operators`` that comes to the same configurations."""
-        alike = {name: getattr(self, name) for name in (*_ALIKE, "engines", "plan", "leaves_out")}
-        return OperatorsPlan(threads=[1], **alike)
+        words = self.words()
+        return OperatorsPlan.model_validate({"threads": [1]} | {name: words[name] for name in (*_ALIKE, "engines", "plan", "leaves_out")})
 
     def operations_of(self, operator: str) -> int:
         """Return how many operations of ``operator`` are counted, at least."""
