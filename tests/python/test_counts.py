@@ -26,6 +26,7 @@ from dpubench.studies.counts.model import PointSummary, RunSummary
 from dpubench.studies.counts.plan import Plan, words_from
 from dpubench.studies.counts.summary import summaries
 from dpubench.targets import _bundles
+from kernels_fixtures import DONE, TRACED, arm_bundle
 from real_program import BUILD, FIXTURES
 from test_traces import assemble
 
@@ -183,6 +184,30 @@ def test_a_count_goes_on_where_it_was_interrupted(tmp_path: Path, build: Callabl
         study.resume(RunDirectory(path), Request(results=tmp_path / "results"))
 
 
+def test_of_arm_code_cycles_are_modelled_beside_the_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    archive = arm_bundle(tmp_path / "bundle", events=(TRACED, DONE))
+    words = {"target": [f"qemu:aarch64,bundle={archive}"], "operators": ["crc"], "operations": 128}
+    status, path = run_of(tmp_path, "r", **words, model="neoverse-n1")
+    [run] = summaries(path)
+    [point] = run.points
+    assert (
+        status == Exit.DONE
+        and run.model == "neoverse-n1"
+        and schemas.fault("run", RunDirectory(path).record()) == ""
+        and run.architecture == "aarch64"
+        and run.cpu == "neoverse-n1"
+    )
+    assert point.exact and point.cycles is not None and point.cycles > 0
+    shown = text.show([run])
+    assert "modelled cycles/op" in shown and "modelled, general-purpose cores only" in shown
+    assert [row.verdict for row in compare(run, run, 0.005)] == ["same", "same"]
+    more = replace(run, points=[replace(point, cycles=int(point.cycles * 1.1) + 1)])
+    assert [row.verdict for row in compare(run, more, 0.005)] == ["same", "more"]
+    with pytest.raises(UserError, match="model neoverse-n1: cycles are modelled of code for 64-bit Arm"):
+        run_of(tmp_path, "x", model="neoverse-n1", target=["qemu:x86_64"])
+
+
 def test_without_emulator_or_plugin_nothing_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch, pytest.raises(NothingRan, match="install the package qemu-user") as fault:
         patch.setenv("PATH", str(tmp_path))
@@ -224,11 +249,14 @@ def test_what_a_count_cannot_be_is_refused() -> None:
 
 
 def a_run(name: str, *points: PointSummary, **more: Any) -> RunSummary:
+    how = {
+        "architecture": "x86_64", "emulator": "qemu-x86_64 version 7.2.22 (Debian)", "cpu": "max", "model": "", "model_labels": [], "operators": {},
+        "not_counted": [("sha256/size=64/t1/b32/stream", "avx512", "the CPU lacks AVX-512F")],
+    }  # fmt: skip
     return RunSummary(
         name, f"/results/{name}", "counts", "quick", "", "complete", "2026-01-01T10:00:00Z", "", "dpubench run operators --count", "0.1.0", 0.05,
         {"host": "secret-host", "cpu": "a"}, {"compiler": "gcc"}, {"rules": {"name": "r", "sha256": "ab", "files": "/home/alice/r"}}, list(points),
-        [], [], [], **{"architecture": "x86_64", "emulator": "qemu-x86_64 version 7.2.22 (Debian)", "cpu": "max", "operators": {},
-                       "not_counted": [("sha256/size=64/t1/b32/stream", "avx512", "the CPU lacks AVX-512F")], **more},
+        [], [], [], **(how | more),
     )  # fmt: skip
 
 

@@ -11,7 +11,8 @@ from typing import Any
 from dpubench import catalog, contract_programs, inputs, targets
 from dpubench.catalog import Catalog
 from dpubench.cli import print_json
-from dpubench.cores import _capture, counts
+from dpubench.cores import _capture, counts, models
+from dpubench.cores.models import Model
 from dpubench.errors import NothingRan, PlanError, UserError
 from dpubench.inputs import Resolved
 from dpubench.plans.load import Where, plan_text, read_plan
@@ -41,6 +42,7 @@ class Prepared:
     known: Catalog
     files: Resolved
     programs: counts.Programs
+    model: Model | None  #: of the processor whose cycles are modelled
 
 
 def run(plan: Plan, where: Where, request: Request) -> int:
@@ -96,6 +98,11 @@ def _target(plan: Plan) -> QemuTarget:
 def _prepared(plan: Plan, where: Where, engine_dirs: Sequence[Path]) -> Prepared:
     """Return what the plan comes to with the programs that there are. @raises UserError"""
     target = _target(plan)
+    model = models.load(plan.model) if plan.model else None
+    if model is not None and (target.architecture != "aarch64" or engine_dirs):
+        raise UserError(
+            f"model {plan.model}: cycles are modelled of code for 64-bit Arm from a bundle alone: give --target qemu:aarch64, without --engine-dir"
+        )
     programs = counts.found(target.architecture, target.bundle, engine_dirs)
     target.open()
     try:
@@ -110,7 +117,7 @@ def _prepared(plan: Plan, where: Where, engine_dirs: Sequence[Path]) -> Prepared
         expansion.left_out += [f"{o}: {why.reason}" for o in dict.fromkeys(c.operator for c in expansion.configurations if kind in c.inputs)]
         expansion.configurations = [c for c in expansion.configurations if kind not in c.inputs]
     cells = [Cell(c, engine, plan.operations_of(c.operator)) for c in expansion.configurations for engine in c.candidates]
-    return Prepared(cells, expansion, known, files, programs)
+    return Prepared(cells, expansion, known, files, programs, model)
 
 
 def new_record(name: str, plan: Plan, made: Prepared, engine_dirs: Sequence[Path]) -> dict[str, Any]:
@@ -124,7 +131,7 @@ def new_record(name: str, plan: Plan, made: Prepared, engine_dirs: Sequence[Path
         ],
         "counting": {
             "architecture": made.programs.architecture, "emulator": _capture.emulator(made.programs.emulator), "cpu": made.programs.cpu,
-            "programs": made.programs.digest,
+            "programs": made.programs.digest, **({} if made.model is None else {"model": plan.model, "model_labels": list(made.model.labels)}),
         },
         "setting": {"engine_dirs": [str(d.resolve()) for d in engine_dirs]},
     }  # fmt: skip
@@ -136,7 +143,10 @@ def _carry_out(writer: OutcomesWriter, plan: Plan, made: Prepared, record: dict[
     from dpubench.studies.counts.text import summary
 
     def work(display: Lines) -> Run:
-        return Run(writer, plan, made.cells, made.expansion, made.programs, record, made.files, stop, display)
+        return Run(
+            writer, plan, made.cells, made.expansion, made.programs, record, made.files,
+            made.model.with_organisation(cores=1) if made.model is not None else None, stop, display,
+        )  # fmt: skip
 
     return shared.carry_out(work, STUDY, summary, as_json=as_json)
 

@@ -42,6 +42,8 @@ def compare(old: RunSummary, new: RunSummary, effect: float) -> list[Comparison]
             rows.append(Comparison(point.id, point.id, partner.id, None, "not comparable", None, reason))
         elif point.exact and partner.exact:
             rows.append(_exact(point, partner, effect))
+            if point.cycles and partner.cycles:
+                rows.append(_cycles(point, partner, old.model, new.model, effect))
         else:
             rows.append(_loose(point, partner))
     rows += [Comparison(p.id, None, p.id, None, "not comparable", None, "this point is not in the old run") for p in partners.values()]
@@ -88,6 +90,16 @@ def _exact(old: PointSummary, new: PointSummary, effect: float) -> Comparison:
     ratio = new.counts[0] / old.counts[0]
     verdict: Verdict = "more" if ratio > 1 + effect else "fewer" if ratio < 1 / (1 + effect) else "same"
     return Comparison(new.id, old.id, new.id, Interval(ratio, math.nan, math.nan), verdict, None, _note(old, new))
+
+
+def _cycles(old: PointSummary, new: PointSummary, before: str, now: str, effect: float) -> Comparison:
+    """Return the row of the modelled cycles: the same trace on the same model needs the same number."""
+    name = f"{new.id}, modelled cycles of {now}"
+    if before != now or not (old.cycles and new.cycles):
+        return Comparison(name, old.id, new.id, None, "not comparable", None, f"cycles of {before} before, of {now} now")
+    ratio = new.cycles / old.cycles
+    verdict: Verdict = "more" if ratio > 1 + effect else "fewer" if ratio < 1 / (1 + effect) else "same"
+    return Comparison(name, old.id, new.id, Interval(ratio, math.nan, math.nan), verdict, None, "")
 
 
 class _Loose:

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-from dpubench.cores import _capture, counts
+from dpubench.cores import _capture, counts, kernels, sweep
+from dpubench.cores.kernels import ArmPrograms, Kernel
 from dpubench.errors import UserError
 from dpubench.inputs import Resolved
 from dpubench.progress import Lines
@@ -47,8 +48,9 @@ class Run(SimulatedRun):
 
     def __init__(
         self, writer: OutcomesWriter, plan: Plan, cells: Sequence[Cell], expansion: Expansion, programs: counts.Programs, record: dict[str, Any],
-        files: Resolved, stop: StopRequest, display: Lines,
+        files: Resolved, processor: Mapping[str, Any] | None, stop: StopRequest, display: Lines,
     ) -> None:  # fmt: skip
+        self._processor = processor
         # What the base class asks of a plan (processes, exact) a plan of this study has or has no use for: it simulates nothing.
         super().__init__(writer, cast("SimulatedPlan", plan), [cell.label for cell in cells], record, files, stop, display)
         self._own, self._expansion, self._programs = plan, expansion, programs
@@ -81,7 +83,31 @@ class Run(SimulatedRun):
         found = counts.counted(
             self._programs, lambda inputs: _job(cell, self._own, inputs), files, repeats=self._own.repeats, limit_s=self._own.limit, stop=halt
         )
-        return result_of(cell.label, found)
+        return result_of(cell.label, found) | self._modelled(cell, halt)
+
+    def _modelled(self, cell: Cell, halt: StopRequest) -> dict[str, Any]:
+        """Return the cycles that the plan's processor needs for what was counted; nothing where it names none, or where they cannot be modelled."""
+        if self._processor is None:
+            return {}
+        c = cell.configuration
+        kernel = Kernel(
+            c.operator,
+            cell.engine,
+            tuple(sorted(c.params.items())),
+            footprint=c.footprint,
+            messages=cell.operations,
+            seed=self._own.seed,
+            burst=c.burst,
+        )
+        trace = kernels.trace(
+            kernel, self._files, ArmPrograms(self._programs.lib.parent, self._programs.digest), cache=kernels.cache_folder(), stop=halt
+        )
+        simulation = sweep.Simulation(cell.label, self._processor, (sweep.Context(trace),))
+        [outcome] = sweep.simulate([simulation], processes=1, cache=sweep.cache_folder(), stop=halt)
+        kernels.release([trace.folder])
+        if outcome.result is None:
+            return {"no_cycles": outcome.failure}
+        return {"cycles": outcome.result["cycles"], "simulated_instructions": outcome.result["instructions"]}
 
 
 def result_of(name: str, found: counts.Counted) -> dict[str, Any]:

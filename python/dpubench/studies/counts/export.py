@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SCHEMA: Final = "dpubench.counts-export/1"
 _TEXT: Final = (
     "run", "id", "operator", "engine", "params", "footprint", "input_name", "input_sha256", "isa", "library", "architecture", "emulator",
-    "emulated_cpu", "verified", "label", "failure",
+    "emulated_cpu", "verified", "model", "model_labels", "label", "failure",
 )  # fmt: skip
 _BOOLEANS: Final = ("exact",)
 _COUNTS: Final = ("burst", "operator_version", "operations", "counts", "instructions_min", "instructions_max", "in_bytes", "footprint_bytes")
@@ -35,6 +35,7 @@ def record(point: PointSummary, run: RunSummary) -> dict[str, Any]:
         "instructions_per_op": point.per_op if there else None, "exact": point.exact if there else None,
         "counts": len(point.counts) if there else None, "instructions_min": min(point.counts, default=None),
         "instructions_max": max(point.counts, default=None), "spread": point.spread if there else None,
+        "modelled_cycles_per_op": point.cycles_per_op, "model": run.model, "model_labels": "; ".join(run.model_labels),
         "in_bytes": point.in_bytes if there else None, "isa": str(point.path.get("isa", "")), "library": str(point.path.get("library", "")),
         "verified": str(point.verified.get("how", "")), "architecture": run.architecture, "emulator": run.emulator, "emulated_cpu": run.cpu,
         "label": run.label, "failure": point.failure,

@@ -33,6 +33,8 @@ class PointSummary:
     path: dict[str, Any] = field(default_factory=dict)  #: isa, detail, library: what ran
     verified: dict[str, Any] = field(default_factory=dict)
     footprint_bytes: int | None = None
+    cycles: int | None = None  #: that a modelled processor needs for what was counted
+    no_cycles: str = ""  #: why they could not be modelled
     failure: str = ""
 
     @property
@@ -49,6 +51,11 @@ class PointSummary:
     def per_op(self) -> float:
         """Instructions per operation: of a count that does not repeat itself the mean."""
         return sum(self.counts) / len(self.counts) / self.operations
+
+    @property
+    def cycles_per_op(self) -> float | None:
+        """Modelled cycles per operation, where there are any."""
+        return None if self.cycles is None else self.cycles / self.operations
 
     @property
     def spread(self) -> float:
@@ -81,6 +88,8 @@ class RunSummary:
     architecture: str  #: of the code that was counted
     emulator: str  #: and its version
     cpu: str  #: the processor that it emulates
+    model: str  #: whose cycles are modelled; "" where none are
+    model_labels: list[str]  #: said beside them
     operators: dict[str, dict[str, Any]]
     not_counted: list[tuple[str, str, str]]  #: configuration, engine, why it cannot be counted
     target: str = "local"

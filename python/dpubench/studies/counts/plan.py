@@ -41,6 +41,7 @@ class Plan(StudyPlan):
     operator_operations: dict[str, Messages] = Field(default_factory=dict)  #: in place of ``operations``, by operator
     repeats: Annotated[int, BeforeValidator(lambda v: q.count(v, "repeats", MAX_REPEATS))] = 2  #: counts of each point, at least
     limit: Duration = 300.0  #: that one count may take
+    model: Word = ""  #: of a processor, whose cycles for the counted code are modelled; only of code for 64-bit Arm, of which there are traces
     processes: Processes = ALL
 
     @model_validator(mode="after")

@@ -40,7 +40,8 @@ def _summary(record: Mapping[str, Any], plan: Plan, path: Path) -> RunSummary:
         float(record["precision_target"]), dict(record["machine"]), dict(record["build"]), dict(record["inputs"]), points,
         [Warning_(w["code"], w["message"], w.get("point"), w.get("group")) for w in record["warnings"]],
         [Failure(f["phase"], f["message"], f.get("point"), f.get("group")) for f in record["failures"]], list(record["left_out"]),
-        str(counting["architecture"]), str(counting["emulator"]), str(counting["cpu"]), dict(record["operators"]),
+        str(counting["architecture"]), str(counting["emulator"]), str(counting["cpu"]), str(counting.get("model", "")),
+        list(counting.get("model_labels", [])), dict(record["operators"]),
         [(c["id"], engine, reason) for c in record["configurations"] for engine, reason in c["not_measured"].items()],
         str(record["target"]), str(target["spec"]), str(target["label"]),
     )  # fmt: skip
@@ -63,5 +64,6 @@ def _point(
     point.counts = [int(n) for n in result["counts"]]
     point.path, point.verified = dict(about.get("path", {})), dict(result["verified"])
     point.input_name, point.input_sha256 = (str(about.get("input", {}).get(key, "")) for key in ("name", "sha256"))
+    point.cycles, point.no_cycles = result.get("cycles"), str(result.get("no_cycles", ""))
     point.footprint_bytes = about.get("footprint_bytes")
     return point

@@ -26,7 +26,10 @@ def _shown(run: RunSummary) -> list[str]:
         f"{wording.how_text(run)}; {run.build_info.get('compiler', '')}; dpubench {run.version}",
         wording.counts_text(run),
     ]
-    if run.points:
+    if run.points and run.model:
+        rows = [(*row[:4], wording.cycles_text(p), *row[4:]) for p in run.points for row in [_row(p)]]
+        lines += [wording.model_text(run), "", table((*_HEADER[:4], "modelled cycles/op", *_HEADER[4:]), rows, (*_FLUSH[:4], True, *_FLUSH[4:]))]
+    elif run.points:
         lines += ["", table(_HEADER, [_row(p) for p in run.points], _FLUSH)]
     return [
         *lines,
@@ -38,7 +41,7 @@ def _shown(run: RunSummary) -> list[str]:
 
 
 def _row(point: PointSummary) -> tuple[str, ...]:
-    told = point.failure or wording.path_text(point)
+    told = point.failure or "; ".join(filter(None, [wording.path_text(point), point.no_cycles and f"no cycles: {point.no_cycles}"]))
     return (
         point.operator, wording.parameters_text(point), point.engine, wording.per_op_text(point), wording.repeats_text(point), told,
     )  # fmt: skip

@@ -23,6 +23,16 @@ def repeats_text(point: PointSummary) -> str:
     return f"differs by {significant(100 * point.spread, 2)} % in {len(point.counts)} counts" if len(point.counts) > 1 else "counted once"
 
 
+def cycles_text(point: PointSummary) -> str:
+    """Return modelled cycles per operation; a dash where there are none."""
+    return "-" if point.cycles_per_op is None else f"{point.cycles_per_op:,.2f}"
+
+
+def model_text(run: RunSummary) -> str:
+    """Return whose cycles stand there, and that nobody measured them; empty where there are none."""
+    return f"cycles/op are modelled, of {run.model}: {'; '.join(run.model_labels)}" if run.model else ""
+
+
 def parameters_text(point: PointSummary) -> str:
     return ",".join(f"{k}={v}" for k, v in sorted(point.params.items()))
 

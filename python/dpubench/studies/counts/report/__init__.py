@@ -33,6 +33,7 @@ class RunPart:
 
     info: RunInfo
     how: str
+    model: str  #: whose cycles are modelled, in words; empty without
     counts: str
     operators: list[OperatorPart]
     not_counted: list[tuple[str, list[tuple[str, str]]]]  #: reason -> (configuration, engine)
@@ -65,8 +66,8 @@ def write(runs: list[RunSummary], output: Path, baseline: str | None = None) -> 
 def render(page: Page) -> str:
     """Return the page as HTML."""
     filters: dict[str, Callable[..., Any]] = {
-        "per_op": wording.per_op_text, "repeats": wording.repeats_text, "parameters": wording.parameters_text, "path": wording.path_text,
-        "capitalized": shared.capitalized,
+        "per_op": wording.per_op_text, "repeats": wording.repeats_text, "cycles": wording.cycles_text, "parameters": wording.parameters_text,
+        "path": wording.path_text, "capitalized": shared.capitalized,
     }  # fmt: skip
     return frame.render(page, page.all_runs[0].version, HERE, filters, shared.HERE)
 
@@ -98,4 +99,4 @@ def _part(run: RunSummary, info: RunInfo) -> RunPart:
     for configuration, engine, reason in run.not_counted:
         reasons.setdefault(reason, []).append((configuration, engine))
     operators = [OperatorPart(name, [p for p in run.points if p.operator == name]) for name in names]
-    return RunPart(info, wording.how_text(run), wording.counts_text(run), operators, list(reasons.items()))
+    return RunPart(info, wording.how_text(run), wording.model_text(run), wording.counts_text(run), operators, list(reasons.items()))
