@@ -111,9 +111,7 @@ def capture(
     text = kernel or shlex.join([program.name, *arguments])
     with _partial(folder) as partial:
         plugin = {"folder": str(partial), "kernel": text, "cpu": cpu, "digest": digest}
-        # The emulator's own list of options: a comma within a value is doubled.
-        options = ",".join([str(programs.trace_plugin()), *(f"{key}={value.replace(',', ',,')}" for key, value in plugin.items())])
-        command = [*words, "-plugin", options, str(program), *arguments]
+        command = [*words, "-plugin", plugin_words(programs.trace_plugin(), plugin), str(program), *arguments]
         given = {**FIXED_ENVIRONMENT, **(environment or {})}
         output = Running(command, given, start_in, traced or program, partial / _PROGRESS).end(standard_input, limit_s, stop)
         (partial / _PROGRESS).unlink()
@@ -143,6 +141,11 @@ def emulator_words(cpu: str, sysroot: Path | None, emulator: str = EMULATOR) -> 
     limits = ["prlimit", "--core=0", f"--stack={_STACK_BYTES}", "setpriv", "--pdeathsig", "KILL", "setarch", "-R"]
     # The seed is of what the program gets as random bytes from the emulator.
     return [*limits, emulator, "-cpu", cpu, "-seed", "1", "-s", str(_STACK_BYTES), *(["-L", str(sysroot)] if sysroot else [])]
+
+
+def plugin_words(plugin: Path, arguments: Mapping[str, str]) -> str:
+    """The emulator's own list of options: a comma within a value is doubled."""
+    return ",".join([str(plugin), *(f"{key}={value.replace(',', ',,')}" for key, value in arguments.items())])
 
 
 @contextlib.contextmanager

@@ -106,7 +106,7 @@ def _count(
 ) -> tuple[int, int, dict[str, Event]]:
     with Machine(what.lib, what.architecture, what.engine_dirs) as machine, scratch.folder(machine.folder) as place:
         command = [
-            *traces.emulator_words(what.cpu, machine.folder, what.emulator), "-plugin", f"{programs.count_plugin()},folder={place}",
+            *traces.emulator_words(what.cpu, machine.folder, what.emulator), "-plugin", traces.plugin_words(programs.count_plugin(), {"folder": str(place)}),
             str(machine.loader), *machine.words(programs.OPERATORS),
         ]  # fmt: skip
         environment = {**traces.FIXED_ENVIRONMENT, **_capture.ENVIRONMENT}

@@ -14,6 +14,8 @@ from dpubench.studies.operators.plan import MAX_BURST, Exclude
 from dpubench.studies.operators.plan import Plan as OperatorsPlan
 
 MAX_REPEATS: Final = 100
+#: Operators whose operation takes up to some million instructions: fewer of them are counted.
+SLOW: Final[Mapping[str, int]] = {"rsa": 32, "dsa": 32, "ecdsa": 128, "deflate": 256, "regex": 256}
 #: What a plan of study ``operators`` says alike.
 _ALIKE: Final = ("operators", "sizes", "bursts", "footprints", "params", "exclude", "inputs", "seed")
 
@@ -38,7 +40,7 @@ class Plan(StudyPlan):
     params: dict[str, Annotated[list[Word], BeforeValidator(listed)]] = Field(default_factory=dict)
     exclude: list[Exclude] = Field(default_factory=list)
     operations: Messages = 1024  #: between the marks; rounded up to whole bursts
-    operator_operations: dict[str, Messages] = Field(default_factory=dict)  #: in place of ``operations``, by operator
+    operator_operations: dict[str, Messages] = Field(default_factory=lambda: dict(SLOW))  #: in place of ``operations``, by operator
     repeats: Annotated[int, BeforeValidator(lambda v: q.count(v, "repeats", MAX_REPEATS))] = 2  #: counts of each point, at least
     limit: Duration = 300.0  #: that one count may take
     model: Word = ""  #: of a processor, whose cycles for the counted code are modelled; only of code for 64-bit Arm, of which there are traces
