@@ -105,10 +105,9 @@ def _count(
     what: Programs, job: Callable[[Mapping[str, Sequence[str]]], bytes], files: Mapping[str, Sequence[Path]], limit_s: float, stop: StopRequest | None
 ) -> tuple[int, int, dict[str, Event]]:
     with Machine(what.lib, what.architecture, what.engine_dirs) as machine, scratch.folder(machine.folder) as place:
-        command = [
-            *traces.emulator_words(what.cpu, machine.folder, what.emulator), "-plugin", traces.plugin_words(programs.count_plugin(), {"folder": str(place)}),
-            str(machine.loader), *machine.words(programs.OPERATORS),
-        ]  # fmt: skip
+        plugin = traces.plugin_words(programs.count_plugin(), {"folder": str(place)})
+        emulator = traces.emulator_words(what.cpu, machine.folder, what.emulator)
+        command = [*emulator, "-plugin", plugin, str(machine.loader), *machine.words(programs.OPERATORS)]
         environment = {**traces.FIXED_ENVIRONMENT, **_capture.ENVIRONMENT}
         line = job({kind: machine.place(kind, of_kind) for kind, of_kind in files.items()})
         try:
