@@ -329,6 +329,9 @@ def test_a_point_that_leaves_much_undecided_has_no_ratio(tmp_path: Path, earlier
     assert "undecided" in text.show([run])
     # The same engine at two times does the same work; another engine does not.
     assert not any(row.verdict == "not comparable" for row in compare(run, run, 0.03))
+    changed = replace(other, verified=other.verified | {"undecided_share": 0.2})
+    [row] = compare(replace(run, points=[other]), replace(run, points=[changed]), 0.03)
+    assert earlier or (row.verdict == "not comparable" and "3 % of its work undecided before and 20 % now" in row.reason)
     alone = replace(run, points=[reference])
     [row] = compare(alone, replace(run, points=[other]), 0.03, best_engine=True)
     assert row.verdict == "not comparable" and "a rate is not set against another engine's" in row.reason

@@ -308,9 +308,8 @@ def _difference_of_runs(
             return not_comparable(f"{what} {_in(which)}: {point.failure or point.unavailable or 'the run ended before it'}")
     if old.engine != new.engine and (reason := undecided.reason_of(old, new)):
         return not_comparable(reason)
-    if abs(undecided.share_of(old) - undecided.share_of(new)) > undecided.LIMIT:
-        shares = " and ".join(f"{100 * undecided.share_of(p):.1f} % {_in(which)}" for p, which in zip((old, new), names, strict=True))
-        return not_comparable(f"the engine left {shares} of its work undecided: other work")
+    if reason := undecided.other_work(old, new):
+        return not_comparable(reason)
     few = [f"only {n} rounds {_in(which)}" for n, which in zip((old.rounds, new.rounds), names, strict=True) if n < statistics.MINIMUM_ROUNDS]
     note = "; ".join([*remarks, *few])
     found = tested(Tested(label, old.id, new.id, [], movement, note), _rates(old), _rates(new))

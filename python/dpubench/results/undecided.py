@@ -22,6 +22,14 @@ def share_of(point: PointSummary) -> float:
     return max((int(m[1]) / int(m[2]) for m in told if m and int(m[2])), default=0.0)
 
 
+def other_work(old: PointSummary, new: PointSummary) -> str:
+    """Return why an engine did other work at two times; empty where it did not, or where a program does not tell each engine's share."""
+    shares = [point.verified.get("undecided_share") for point in (old, new)]
+    if None in shares or abs(share_of(old) - share_of(new)) <= LIMIT:
+        return ""
+    return f"the engine left {percent(share_of(old))} of its work undecided before and {percent(share_of(new))} now: other work"
+
+
 def reason_of(point: PointSummary, other: PointSummary) -> str:
     """Return why a ratio of the rates of two engines would be one of different work; empty where it would not."""
     for one in (point, other):

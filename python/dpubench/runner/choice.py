@@ -65,7 +65,7 @@ def choice_of(rates: Mapping[str, Sequence[Sequence[float]]]) -> Choice | None:
     known = {engine: np.concatenate(of) for engine, of in cycles.items() if sum(len(c) for c in of)}
     if not known:
         return None
-    best = max(known, key=lambda engine: float(np.median(known[engine])))
+    best = max(known, key=lambda engine: float(known[engine].mean()))
     behind = {}
     for engine in known:
         if engine != best:
