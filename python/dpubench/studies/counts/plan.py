@@ -15,7 +15,7 @@ from dpubench.studies.operators.plan import Plan as OperatorsPlan
 
 MAX_REPEATS: Final = 100
 #: Operators whose operation takes up to some million instructions: fewer of them are counted.
-SLOW: Final[Mapping[str, int]] = {"rsa": 32, "dsa": 32, "ecdsa": 128, "deflate": 256, "regex": 256}
+SLOW: Final[Mapping[str, int]] = {"rsa": 32, "dsa": 32, "ecdsa": 32, "deflate": 256, "regex": 256}
 #: What a plan of study ``operators`` says alike.
 _ALIKE: Final = ("operators", "sizes", "bursts", "footprints", "params", "exclude", "inputs", "seed")
 
