@@ -141,12 +141,9 @@ void Group::prepare_point(PointRun& run) {
                    {"path", std::move(path_event)}});
     phase = "verify";
     const Verifier::Passed passed = verifier_->verify(*slot->engine, *run.session, run.accepted);
-    json verified_event = {{"event", "verified"},
-                           {"point", run.point->id},
-                           {"group", spec_.id},
-                           {"known_answers", passed.known_answers},
-                           {"compared", passed.compared},
-                           {"how", passed.how}};
+    json verified_event = {{"event", "verified"},         {"point", run.point->id},
+                           {"group", spec_.id},           {"known_answers", passed.known_answers},
+                           {"compared", passed.compared}, {"how", passed.how}};
     if (passed.undecided_share) verified_event["undecided_share"] = *passed.undecided_share;
     events_.write(verified_event);
     phase = "prepare";

@@ -156,8 +156,8 @@ class Operator {
     return {};
   }
 
-  /// The share of its work that an engine left undecided, of `outputs` of all items in order: what makes its rate one of other work
-  /// than that of an engine that decides it. Nothing where an output is right or wrong, and no more.
+  /// The share of its work that an engine left undecided, of `outputs` of all items in order: what makes its rate one of other
+  /// work than that of an engine that decides it. Nothing where an output is right or wrong, and no more.
   [[nodiscard]] virtual std::optional<double> undecided_share(const Work&, std::span<const Output> /*outputs*/) const {
     return std::nullopt;
   }
