@@ -241,7 +241,7 @@ def _point_row(point: PointSummary, counters: Sequence[_Counter], label: str) ->
 def _ratio_with_interval(ratio: Interval) -> str:
     """``1.31x [1.29, 1.33]``; of the reference itself ``1x``, and of one round that there is no interval."""
     text = f"{significant(ratio.value, 3)}x"
-    if ratio.low == ratio.high == ratio.value:
+    if ratio.value == 1 and not ratio.low < ratio.high:  # the reference itself
         return text
     return f"{text} [{significant(ratio.low, 3)}, {significant(ratio.high, 3)}]" if math.isfinite(ratio.low) else f"{text}, no interval"
 
