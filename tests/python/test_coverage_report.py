@@ -91,9 +91,14 @@ def evil(run: RunSummary) -> RunSummary:
 
 def test_the_answer_comes_first_with_its_interval(whole_run: RunSummary) -> None:
     assert whole_run.space is not None and whole_run.space.share is not None
-    share = wording.share_text(whole_run.space.share)
-    assert "[" in share
-    page = html(whole_run)
+    # Its applications have two inputs and one: too few for an interval, and the page says how many.
+    assert wording.share_text(whole_run.space.share) == "75 %" and "no interval: fewer than 3 inputs each" in html(whole_run)
+    assert "Too few: files (2 inputs), packets (1 input)" in html(whole_run)
+    known = replace(whole_run, space=replace(whole_run.space, share=Interval(0.75, 0.61, 0.87)))
+    assert known.space is not None
+    share = wording.share_text(known.space.share)
+    assert "[61" in share
+    page = html(known)
     answer = page.index(f"3 operators cover {share} of the phases of 2 applications")
     assert answer < page.index("<main>")
     assert "Least of packets" in page[answer : page.index("<main>")] and "outside by" in page[answer : page.index("<main>")]
