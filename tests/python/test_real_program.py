@@ -59,6 +59,12 @@ def test_windows_of_a_cycle_are_a_palindrome() -> None:
     assert order == [(c, h, p) for c in (1, 2, 3) for h, points in ((0, up), (1, up[::-1])) for p in points]
 
 
+def test_the_memory_canary_has_windows_of_a_point_s_length() -> None:
+    _, events, _ = by_hand(job(HONEST[0], window={"min_ms": 4, "max_ms": 20, "min_bursts": 60, "threaded_min_ms": 5}))
+    shortest = {p: min(w["elapsed_ns"] for w in kinds(events, "window") if w["point"] == p) for p in (HONEST[0], "canary-core", "canary-memory")}
+    assert shortest[HONEST[0]] >= 4e6 and shortest["canary-memory"] >= 4e6 and shortest["canary-core"] >= 0.5e6
+
+
 def test_the_catalog_keeps_the_contract() -> None:
     status, [hello], _ = by_hand("", "--list")
     assert status == 0
