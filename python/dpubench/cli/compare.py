@@ -57,11 +57,15 @@ def compare(
     told = [({"target": part.title} if part.title else {}) | record for part in parts for record in export.comparison_records(part.rows)]
     if as_json:
         content = {"schema": "dpubench.comparison/1", "old": old, "new": new, "min_effect": effect, "rows": told}
+        content["machine"] = [{"target": p.title or None} | export.movement_record(p.movement) for p in parts if p.movement is not None]
         typer.echo(json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False))
     elif as_csv:
         typer.echo(export.csv_of(told), nl=False)
     else:
-        pages = ((f"{part.title}\n\n" if part.title else "") + text.compare(part.rows, effect, targets=part.between_targets) for part in parts)
+        pages = [
+            (f"{part.title}\n\n" if part.title else "") + text.compare(part.rows, effect, targets=part.between_targets, moved=part.movement)
+            for part in parts
+        ]
         typer.echo("\n".join(pages), nl=False)
     if fail_on == "regression" and any(row.verdict == "slower" for part in parts for row in part.rows):
         raise typer.Exit(Exit.REGRESSION)

@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from dpubench.results.digits import significant
 from dpubench.results.model import Comparison, Interval, PointSummary, RunSummary
+from dpubench.results.movement import Movement
 
 SCHEMA: Final = "dpubench.export/1"
 SET_SCHEMA: Final = "dpubench.export-set/1"
@@ -190,6 +191,25 @@ def comparison_records(rows: Sequence[Comparison]) -> list[dict[str, Any]]:
         | {"verdict": c.verdict, "p_value": _number(c.p_value), "reason": c.reason}
         for c in rows
     ]
+
+
+def movement_record(moved: Movement) -> dict[str, Any]:
+    """What the machine did between two runs: changes as ratios new / old, ``scatter`` as a share."""
+
+    def ratio(log: float | None) -> float | None:
+        return None if log is None else _number(math.exp(log))
+
+    null = moved.null
+    return {
+        "rates": "over the core canary" if moved.over_canary else "plain",
+        **_spread("points", moved.interval),
+        "scatter": None if null is None else math.expm1(null.scatter),
+        "number": 0 if null is None else null.points,
+        "owners": moved.owners,
+        "canary_core": ratio(moved.core),
+        "canary_memory": ratio(moved.memory),
+        "remarks": list(moved.remarks),
+    }
 
 
 def plain(value: Any) -> Any:

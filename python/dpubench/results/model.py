@@ -90,6 +90,9 @@ class PointSummary:
     round_rates: list[float] = field(default_factory=list)  #: median ops/s of each round, in round order
     round_canary_ratios: list[float] = field(default_factory=list)  #: median of rate / core canary of each round that has both
 
+    #: Median of memory canary / core canary beside the point, of each of ``round_rates``; ``nan`` where a round lacks them.
+    round_memory: list[float] = field(default_factory=list)
+
     @property
     def configuration(self) -> tuple[str, tuple[tuple[str, str], ...], int, int, str]:
         """What two points share when they differ in engine, jobs in flight, target or build only."""
@@ -145,6 +148,7 @@ class RunSummary:
     failures: list[Failure]
     left_out: list[str]  #: what the plan leaves out, in words
     canaries: dict[str, list[float]] = field(default_factory=dict)  #: canary-core, canary-memory -> median steps/s of each round
+    canary_window_ms: dict[str, float] = field(default_factory=dict)  #: canary -> median length of its windows
     build_pairs: list[BuildPair] = field(default_factory=list)  #: only where two builds are in the run
     engine_dirs: list[str] = field(default_factory=list)  #: ``--engine-dir``
     given_inputs: dict[str, list[str]] = field(default_factory=dict)  #: kind -> ``--input``; defaults are not in it

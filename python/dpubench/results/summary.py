@@ -173,6 +173,7 @@ class _Rounds:
     energy_nj: list[FloatArray] = field(default_factory=list)  #: per operation
     to_reference: list[FloatArray] = field(default_factory=list)
     to_canary: list[FloatArray] = field(default_factory=list)
+    memory: list[FloatArray] = field(default_factory=list)  #: the memory canary over the core canary, beside each point
     pairs: list[FloatArray] = field(default_factory=list)
     pair_cycles: list[IntArray] = field(default_factory=list)
     metrics: dict[str, list[FloatArray]] = field(default_factory=lambda: defaultdict(list))  #: not logs
@@ -205,6 +206,7 @@ def _fill(summary: RunSummary, windows: Windows) -> None:
         if name in windows.point_names:
             of_canary = windows.point == windows.point_names.index(name)
             row = np.where(of_canary, len(points) + 2 * windows.group + kind, row)
+            summary.canary_window_ms[name] = round(float(np.median(windows.elapsed_ns[of_canary])) / 1e6, 3)
     usable = (row >= 0) & (windows.operations > 0) & (windows.elapsed_ns > 0)
     group_of = np.full(len(points), -1, dtype=np.int64)
     measured = usable & (row < len(points))
@@ -245,7 +247,9 @@ def _fill(summary: RunSummary, windows: Windows) -> None:
         rounds.energy_nj.append(_energy_per_op(windows.energy_uj[part], operations, row[part], len(rate)))
         own = rate[: len(points)]
         rounds.to_reference.append(_row_medians(np.where((reference >= 0)[:, None], own - own[reference], np.nan)))
-        rounds.to_canary.append(_row_medians(np.where((canary_of >= 0)[:, None], own - rate[canary_of], np.nan)))
+        beside = (canary_of >= 0)[:, None]
+        rounds.to_canary.append(_row_medians(np.where(beside, own - rate[canary_of], np.nan)))
+        rounds.memory.append(_row_medians(np.where(beside, rate[canary_of + 1] - rate[canary_of], np.nan)))
         paired = own[new] - own[old]
         rounds.pairs.append(_row_medians(paired))
         rounds.pair_cycles.append(np.isfinite(paired).sum(axis=1))
@@ -306,7 +310,7 @@ def _intervals(summary: RunSummary, rounds: _Rounds, counts: IntArray, number: i
     estimated = statistics.intervals_of_logs(np.stack(rounds.estimated_cycles, axis=1)[: len(points)])
     energy = statistics.intervals_of_logs(np.stack(rounds.energy_nj, axis=1)[: len(points)])
     counter = str(_mapping(summary.machine, "cycle_counter").get("source", ""))
-    to_canary_logs = np.stack(rounds.to_canary, axis=1)
+    to_canary_logs, memory_logs = np.stack(rounds.to_canary, axis=1), np.stack(rounds.memory, axis=1)
     to_canary = statistics.intervals_of_logs(to_canary_logs)
     to_reference = statistics.intervals_of_logs(np.stack(rounds.to_reference, axis=1))
     metrics = {name: np.stack(values, axis=1) for name, values in rounds.metrics.items()}
@@ -334,6 +338,7 @@ def _intervals(summary: RunSummary, rounds: _Rounds, counts: IntArray, number: i
         point.canary_ratio = _known(to_canary[i])
         point.ratio_to_reference = _known(to_reference[i])
         point.round_rates = np.exp(rate[i][known]).tolist()
+        point.round_memory = np.exp(memory_logs[i][known]).tolist()
         ratios = to_canary_logs[i]
         point.round_canary_ratios = np.exp(ratios[np.isfinite(ratios)]).tolist()
         point.metrics = {name: statistics.linear_interval_of_rounds(values[i]) for name, values in metrics.items() if np.isfinite(values[i]).any()}

@@ -12,6 +12,7 @@ from dpubench.results import comparison, warnings
 from dpubench.results.digits import significant
 from dpubench.results.export import engine_text, verified_text
 from dpubench.results.model import COUNTED, ENERGY, Comparison, Interval, PointSummary, RunSummary, Verdict, Warning_
+from dpubench.results.movement import LEAST_OWNERS, Movement
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[bool] | None = None) -> str:
@@ -79,17 +80,47 @@ def _is_verified(point: PointSummary) -> bool:
     return bool(point.verified) and not point.failure and not point.unavailable
 
 
-def compare(rows: Sequence[Comparison], min_effect: float, *, targets: bool = False) -> str:
-    """A comparison: findings first, then the rest in the order given, then a count of verdicts. Of two ``targets`` with ratios, else with changes."""
-    order: dict[Verdict, int] = {"slower": 0, "faster": 1, "undecided": 2, "same": 3, "not comparable": 4}
-    listed = sorted(rows, key=lambda row: order[row.verdict])
-    told = (_ratio, _interval_of_ratio) if targets else (_change, _interval_of_change)
+_VERDICTS: Final[tuple[Verdict, ...]] = ("slower", "faster", "undecided", "same", "not comparable")
+
+
+def compare(rows: Sequence[Comparison], min_effect: float, *, targets: bool = False, moved: Movement | None = None) -> str:
+    """A comparison: findings first, then the rest in the order given, then a count of verdicts. Of two ``targets`` with ratios, else with changes.
+
+    ``moved`` is what the machine did between two runs of different times; changes are beyond it.
+    """
+    listed = sorted(rows, key=lambda row: _VERDICTS.index(row.verdict))
+    told = (_ratio, _interval_of_ratio) if targets else (change, interval_of_change)
     cells = [(row.verdict, row.configuration, told[0](row.ratio), told[1](row.ratio), row.reason) for row in listed]
-    counts = Counter(row.verdict for row in rows)
-    summary = ", ".join(f"{counts[verdict]} {verdict}" for verdict in order if counts[verdict]) or "nothing to compare"
     text = table(("verdict", "configuration", "ratio" if targets else "change", "95 % interval", "reason"), cells, [False, False, True, False, False])
     what = "rate against the baseline's" if targets else "new rate against old"
-    return f"{text}\n\n{summary} ({what}; minimum effect {100 * min_effect:g} %)\n"
+    what += "" if moved is None else " beyond what the machine moved"
+    return "\n".join([text, "", f"{verdicts(rows)} ({what}; minimum effect {100 * min_effect:g} %)", *_machine_lines(moved, min_effect), ""])
+
+
+def verdicts(rows: Sequence[Comparison]) -> str:
+    """``2 slower, 40 same``: how many rows have which verdict, findings first."""
+    counts = Counter(row.verdict for row in rows)
+    return ", ".join(f"{counts[verdict]} {verdict}" for verdict in _VERDICTS if counts[verdict]) or "nothing to compare"
+
+
+def _machine_lines(moved: Movement | None, min_effect: float) -> list[str]:
+    """What the machine did between the two runs, and what therefore cannot be told."""
+    if moved is None:
+        return []
+    canaries = [f"{name} {_percent(math.exp(c))}" for name, c in (("core canary", moved.core), ("memory canary", moved.memory)) if c is not None]
+    together = moved.interval
+    if together is None or moved.null is None:
+        engines = f"{count(moved.owners, 'pair')} of operator and engine in both runs, and each point needs {LEAST_OWNERS} others beside it"
+        seen = [f"not known ({engines})", *canaries]
+    else:
+        by = "rates over the core canary" if moved.over_canary else "plain rates"
+        points = f"{count(moved.null.points, 'point')}, {by}"
+        spread = f"{_percent(together.value)} ({_percent(together.low)} to {_percent(together.high)}; {points})"
+        seen = [f"points moved by {spread}, single ones scatter about that by {100 * math.expm1(moved.null.scatter):.1f} %", *canaries]
+    lines = [f"the machine between the two runs: {', '.join(seen)}", *moved.remarks]
+    if abs(moved.together) > math.log1p(min_effect):
+        lines.append("all points moved together, further than the core canary: either the machine did this, or the whole build changed")
+    return [*lines, f"a change of all points together looks like another machine in two runs; to tell them apart, {comparison.ANCHOR_ADVICE}"]
 
 
 MIN_EFFECT: Final = 0.03
@@ -273,11 +304,13 @@ def _interval_of_ratio(ratio: Interval | None) -> str:
     return "" if ratio is None else f"{significant(ratio.low, 3)}x to {significant(ratio.high, 3)}x"
 
 
-def _change(ratio: Interval | None) -> str:
+def change(ratio: Interval | None) -> str:
+    """``-3.1 %``; empty without a ratio."""
     return "" if ratio is None else _percent(ratio.value)
 
 
-def _interval_of_change(ratio: Interval | None) -> str:
+def interval_of_change(ratio: Interval | None) -> str:
+    """``-4.0 % to -2.2 %``; empty without a ratio."""
     return "" if ratio is None else f"{_percent(ratio.low)} to {_percent(ratio.high)}"
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dpubench.plans.load import Where
     from dpubench.plans.model import StudyPlan
     from dpubench.results.model import Comparison
+    from dpubench.results.movement import Movement
     from dpubench.results.store import RunDirectory
 
 
@@ -86,6 +87,7 @@ class Part(NamedTuple):
     title: str  #: what is compared; empty where there is one comparison only
     rows: Sequence[Comparison]
     between_targets: bool = False
+    movement: Movement | None = None  #: what the machine did between two runs of it, where the rows are taken beyond that
 
 
 def check_names(given: Sequence[str], known: Iterable[str], what: str) -> None:

@@ -13,7 +13,7 @@ from typing import Final
 
 from dpubench.errors import UserError
 from dpubench.results import comparison, statistics
-from dpubench.results.comparison import Movement, Rates, Tested
+from dpubench.results.comparison import Rates, Tested, Watch
 from dpubench.results.model import Comparison
 from dpubench.studies import Part
 from dpubench.studies.end_to_end import wording
@@ -75,11 +75,11 @@ def _tested(old: RunSummary, new: RunSummary, pairs: Sequence[tuple[PointSummary
     here = same_machine(old, new)
     rows: list[Comparison | Tested] = []
     for a, b in pairs:
-        movement = Movement(_moved(a, b), None, None, None, watch=_WATCH) if here else None
+        watch = Watch(_WATCH, _moved(a, b)) if here else None
         notes = [] if here else ["different machines: the ratio includes the machine"]
         few = min(a.rounds, b.rounds)
         notes += [f"only {few} rounds"] if few < statistics.MINIMUM_ROUNDS else []
-        row = comparison.tested(Tested(b.id, a.id, b.id, [], movement, "; ".join(notes)), _rates(a, old), _rates(b, new))
+        row = comparison.tested(Tested(b.id, a.id, b.id, [], "; ".join(notes), watch), _rates(a, old), _rates(b, new))
         rows.append(row or Comparison(b.id, a.id, b.id, None, "not comparable", None, "fewer than two rounds on a side"))
     return rows
 

@@ -115,7 +115,7 @@ def _row(index: int, old: PointSummary, new: PointSummary, quantity: str, rounds
     if found is None:
         return Ratio(old.frame, old.load, quantity, index, None, "not comparable", "fewer than two rounds hold both", False, number)
     row = Ratio(old.frame, old.load, quantity, index, found.interval, "", "", paired, number)
-    faster = found if quantity == THROUGHPUT else Difference(-found.log_ratio, found.error, found.freedom, found.moved)
+    faster = found if quantity == THROUGHPUT else Difference(-found.log_ratio, found.error, found.freedom, -found.moved_up, -found.moved_down)
     return _Tested(row, faster)
 
 
