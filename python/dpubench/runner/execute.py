@@ -252,6 +252,8 @@ class Run:
                 if build and (self.setting.against is None or point.program):  # the other build is one of our program, not of somebody else's
                     continue
                 point.failure = failed.get(point.id, "")
+                if build:
+                    point.unavailable = self.setting.against_lacks.get((configuration.operator, point.engine), "")
                 self._points[point.id] = point
 
     def _point(self, configuration: Configuration, word: str, build: str) -> Point:

@@ -17,6 +17,7 @@ from dpubench.errors import UserError, nearest
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from dpubench.anchors import Anchor
     from dpubench.plans.load import Where
     from dpubench.plans.model import StudyPlan
     from dpubench.results.model import Comparison
@@ -36,6 +37,8 @@ class Request:
     against: Path | None = None
     dry_run: bool = False
     as_json: bool = False
+    anchor: Anchor | None = None  #: in place of ``against``
+    effect: float | None = None  #: the smallest slowdown against the other build that fails the run (a share); None: none does
 
 
 class Study(Protocol):

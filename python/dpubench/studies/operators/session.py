@@ -6,13 +6,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from dpubench.errors import Interrupted, TargetLost
+from dpubench import catalog
+from dpubench.errors import Exit, Interrupted, TargetLost
 from dpubench.progress import JsonEvents, listener
-from dpubench.results import text
+from dpubench.results import comparison, export, text
 from dpubench.results.digits import percent
-from dpubench.results.model import PointSummary, RunSummary
+from dpubench.results.model import Comparison, PointSummary, RunSummary
 from dpubench.results.store import RunSetWriter, RunWriter
 from dpubench.results.summary import summaries, summarize
 from dpubench.runner.execute import Budget, Run
@@ -41,16 +42,38 @@ class Part:
     def run(self, stop: StopRequest, display: Listener, budget: Budget | None = None) -> Run:
         """Ready to be executed; ``budget``: its share, as one of several."""
         given = self.record["setting"]
+        other = Path(given["against"]) if given["against"] else None
         setting = Setting(
             self.target, given["program"], self.target.cpus(), self.target.cache_directory(), stop, display,
-            [Path(d) for d in given["engine_dirs"]], Path(given["against"]) if given["against"] else None,
+            [Path(d) for d in given["engine_dirs"]], other, {} if other is None else _lacking(self.record["operators"], other),
             devices=given.get("devices", []), heading="" if budget is None else f"{self.target.name}: ",
         )  # fmt: skip
         return Run(self.writer, self.plan, setting, self.record, self.inputs, budget)
 
 
-def carry_out(part: Part, stop: StopRequest, *, as_json: bool) -> int:
-    """Executes the run and tells how it went; its exit status."""
+def _lacking(operators: Mapping[str, dict[str, Any]], other: Path) -> dict[tuple[str, str], str]:
+    """Why the build ``other`` has no partner for engines of ``operators``: an older one knows less, and may mean other work by the same name."""
+    theirs = {o["name"]: o for o in catalog.read_here(other).operators}
+    found = {}
+    for name, operator in operators.items():
+        there = theirs.get(name)
+        known = {e["name"]: e for e in there["engines"]} if there else {}
+        for engine in (e["name"] for e in operator["engines"] if not e.get("program")):
+            if there is None:
+                found[name, engine] = "the other build does not have this operator"
+            elif there["version"] != operator["version"]:
+                versions = f"{operator['version']}, in the other build {there['version']}"
+                found[name, engine] = f"the operator's version differs ({versions}): the same parameters mean other work"
+            elif not known.get(engine, {}).get("available", False):
+                found[name, engine] = f"the other build cannot run this engine: {known.get(engine, {}).get('reason') or 'it does not have it'}"
+    return found
+
+
+def carry_out(part: Part, stop: StopRequest, *, as_json: bool, effect: float | None = None) -> int:
+    """Executes the run and tells how it went; its exit status.
+
+    With an ``effect`` a point that is slower than the other build's by more than that makes it :attr:`Exit.REGRESSION`, unless something failed.
+    """
     path = part.writer.path
     with listener(as_json) as display:
         run = part.run(stop, display)
@@ -62,11 +85,31 @@ def carry_out(part: Part, stop: StopRequest, *, as_json: bool) -> int:
             raise type(error)(f"{error}; {_kept([run])} windows are kept in {path}{missing}; {again}") from None
     analysed = summarize(path)
     report = write_report(STUDY, [analysed], path)
+    rows = comparison.compare_builds(analysed, text.MIN_EFFECT if effect is None else effect)
+    if effect is not None and status == Exit.DONE and any(row.verdict == "slower" for row in rows):
+        status = Exit.REGRESSION
     if as_json and isinstance(display, JsonEvents):
-        display.emit(_summary_event(path, report, status, [run]))
+        found = {"comparison": export.comparison_records(rows)} if rows else {}
+        display.emit(_summary_event(path, report, status, [run]) | found)
     else:
-        print("\n".join(summary(run, analysed, path, report)))
+        print("\n".join([*summary(run, analysed, path, report), *_found(rows, part.record["setting"].get("anchor"), effect)]))
     return int(status)
+
+
+#: Findings against the other build that are told one by one.
+FINDINGS: Final = 8
+
+
+def _found(rows: Sequence[Comparison], anchor: Mapping[str, str] | None, effect: float | None) -> list[str]:
+    """What the other build was found to be, in a few lines; nothing where there was none."""
+    if not rows:
+        return []
+    effect = text.MIN_EFFECT if effect is None else effect
+    name = "the other build" if anchor is None else f"anchor '{anchor['name']}' (saved {anchor['saved']})"
+    changed = [row for verdict in ("slower", "faster") for row in rows if row.verdict == verdict]
+    lines = [f"  {row.verdict}: {row.configuration} {text.change(row.ratio)} ({text.interval_of_change(row.ratio)})" for row in changed[:FINDINGS]]
+    more = [f"  ... and {len(changed) - FINDINGS} more: dpubench compare"] if len(changed) > FINDINGS else []
+    return [f"against {name}: {text.verdicts(rows)} (minimum effect {100 * effect:g} %)", *lines, *more]
 
 
 def carry_out_together(
