@@ -25,7 +25,7 @@ BoolArray = NDArray[np.bool_]
 LEAST_OWNERS: Final = 3
 ROBUST_OWNERS: Final = 6
 #: Points of a machine scatter with longer tails than normal values: more freedom than this would call the outermost of a hundred changed.
-MOST_FREEDOM: Final = 6.0
+MOST_FREEDOM: Final = 5.0
 #: Qn times this estimates the standard deviation of many normal values (Rousseeuw and Croux, JASA 88, 1993).
 _QN: Final = 2.2219
 #: Standard error of a median of normal values over that of their mean.
