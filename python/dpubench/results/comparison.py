@@ -306,7 +306,10 @@ def _difference_of_runs(
         unwatched = (
             f"too little watched the machine: {others or 'no'} other pairs of operator and engine in both runs, at least {LEAST_OWNERS} are needed"
         )
-    return Tested(label, old.id, new.id, [difference], note, moved=describe(machine.movement()), unwatched=unwatched)
+    # A slope may rest on one disturbed round: what is taken off may hide a difference, and must not make one.
+    plain = machine.as_measured.difference(number) if machine.as_measured is not None and beyond is not None else None
+    differences = [difference] if plain is None else [difference, plain]
+    return Tested(label, old.id, new.id, differences, note, moved=describe(machine.movement()), unwatched=unwatched)
 
 
 def tested(row: Tested, old: Rates, new: Rates) -> Tested | None:
@@ -356,10 +359,11 @@ def machine_between(old: RunSummary, new: RunSummary, pairs: Sequence[tuple[Poin
 
     def by(kind: str, zero: float | None = None) -> Machine:
         before, after = matrices(lambda point: _logs(getattr(point, kind)))
-        if found is not None:
-            before, after = before - found.explained[0], after - found.explained[1]
-        measured = statistics.unpaired_differences(before, after, TRIM_APART)
-        return Machine(operators, engines, *measured, core, memory, zero, remarks, np.zeros(len(pairs)) if found is None else found.errors)
+        measured = Machine(operators, engines, *statistics.unpaired_differences(before, after, TRIM_APART), core, memory, zero, remarks)
+        if found is None:
+            return measured
+        alike = statistics.unpaired_differences(before - found.explained[0], after - found.explained[1], TRIM_APART)
+        return Machine(operators, engines, *alike, core, memory, zero, remarks, found.errors, measured)
 
     plain = by("round_rates")
     if core is None:

@@ -128,6 +128,7 @@ class Machine:
     zero: float | None = None  #: change of the core canary where ``changes`` are of rates over its rate; ``None``: of plain rates
     remarks: tuple[str, ...] = ()
     followed: FloatArray | None = None  #: errors of what the memory canary is taken to explain of ``changes``; ``None``: nothing was taken off
+    as_measured: Machine | None = None  #: the same without anything taken off; ``None``: nothing was
     _nulls: dict[tuple[str, str], Null | None] = field(default_factory=dict)
     _movement: Movement | None = None
 
