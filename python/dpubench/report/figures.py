@@ -20,8 +20,9 @@ from dpubench.report.points import (
     weakness,
 )  # fmt: skip
 from dpubench.report.versus import Verdicts, whole_machine
-from dpubench.report.words import anchor, size_text
+from dpubench.report.words import anchor
 from dpubench.results.model import Interval, PointSummary, RunSummary
+from dpubench.results.naming import size_text
 
 _GBPS: Final = "gbps"  #: the name of Gb/s among a point's metrics
 

@@ -30,8 +30,9 @@ from dpubench.report.points import Configuration, OperatorPoints, best, engine_l
 from dpubench.report.targets import baseline_index, correctness, display_names, path_rows, timed_runs
 from dpubench.report.troubles import LISTED, Advice, warning_groups
 from dpubench.report.versus import Verdicts, with_cores
-from dpubench.report.words import anchor, count_text, number, size_text
+from dpubench.report.words import anchor, count_text, number
 from dpubench.results.model import Comparison, PointSummary, RunSummary
+from dpubench.results.naming import size_text
 
 Compare = Callable[[RunSummary, RunSummary], Sequence[Comparison]]  #: (baseline, run) -> rows
 Builds = Callable[[RunSummary], Sequence[Comparison]]  #: run -> rows of two builds that alternated in it

@@ -8,8 +8,9 @@ from functools import cached_property
 from typing import Any, Final
 
 from dpubench.catalog import inputs_of
-from dpubench.report.words import count_text, parameter_text
+from dpubench.report.words import count_text
 from dpubench.results.model import PointSummary, RunSummary
+from dpubench.results.naming import parameter_text
 
 FEW_ROUNDS: Final = 6  #: below it an interval is a rough one (docs/methodology.md)
 
