@@ -248,7 +248,9 @@ def test_table_downloads(page: Open, downloads: Path) -> None:
     assert len(rows) == sum(1 for _ in all_of(driver, "#results-table tr.mode")) + len(all_of(driver, ".nofold"))
     aes = next(r for r in rows if r["operator"] == "aes" and r["default"] == "1")
     assert aes["engine"] == "ipsec-mb" and float(aes["low95"]) < float(aes["value"]) < float(aes["high95"])
+    assert aes["next_best"] == "openssl" and float(aes["next_low95"]) < float(aes["ratio_to_next_best"]) < float(aes["next_high95"])
     text = arrived(downloads, ".tex").read_text(encoding="utf-8")
+    assert "ratio to the next best" in text and re.search(r"\[4\.\d+--4\.\d+\] openssl", text)
     assert text.count("\\toprule") == 1 and "tcp\\_segment" in text and text.count("{") == text.count("}")
     body = text.split("\\midrule")[1].split("\\bottomrule")[0].strip().splitlines()
     assert all(line.count("&") == 4 and line.endswith("\\\\") for line in body) and len(body) > 50

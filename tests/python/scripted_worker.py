@@ -26,6 +26,11 @@ def parameter(name, values, default, is_mode=False, unit="", low=0, high=0):
     return entry | ({"min": low, "max": high} if unit else {})
 
 
+def library(engine):
+    """Engines whose names differ behind a dash only are variants of one library."""
+    return "" if engine == "portable" else f"{engine.split('-')[0]} 1.0"
+
+
 def operator(name, scenario, parameters, engines, configurations, primary="gbps", inputs=()):
     return {
         "name": name,
@@ -44,7 +49,7 @@ def operator(name, scenario, parameters, engines, configurations, primary="gbps"
         "version": 1,
         "default_burst": 32,
         "engines": [
-            {"name": e, "summary": f"scripted {e}", "library": "", "available": e not in UNAVAILABLE, "reason": UNAVAILABLE.get(e, "")}
+            {"name": e, "summary": f"scripted {e}", "library": library(e), "available": e not in UNAVAILABLE, "reason": UNAVAILABLE.get(e, "")}
             for e in engines
         ],
         "configurations": configurations,
@@ -84,7 +89,7 @@ for known in OPERATORS:
     if known["name"] in SCRIPT.get("engines", {}):
         names = SCRIPT["engines"][known["name"]]
         known["reference_engine"] = names[0]
-        known["engines"] = [{"name": e, "summary": f"scripted {e}", "library": "", "available": True, "reason": ""} for e in names]
+        known["engines"] = [{"name": e, "summary": f"scripted {e}", "library": library(e), "available": True, "reason": ""} for e in names]
         known["configurations"] = [{"params": c["params"], "engines": dict.fromkeys(names, "")} for c in known["configurations"]]
 OPERATORS += [operator(name, "network", [], ["portable"], [{"params": {}, "engines": {"portable": ""}}]) for name in SCRIPT.get("foreign", [])]
 

@@ -146,7 +146,7 @@ def test_show_has_columns_of_counters_where_something_counted(tmp_path: Path) ->
     write_run(tmp_path / "counted", points, noise=QUIET, changes={"machine": machine})
     lines = call(tmp_path, "show", "counted").splitlines()
     header = next(line for line in lines if line.startswith("operator"))
-    assert "of reference  cycles/op  nJ/op  remarks" in header
+    assert "of reference  cycles/op  nJ/op  over the next best" in header
     counted, estimated = (line for line in lines if line.startswith("lpm") and "Mops/s" in line)
     ends = [header.index(name) + len(name) for name in ("cycles/op", "nJ/op")]
     assert [counted[:end].split()[-1] for end in ends] == ["135.0", "3200"]
@@ -334,7 +334,7 @@ def test_the_summary_of_a_set_keeps_to_its_room(room: int) -> None:
     shown = sum(line.split()[0] in runs[0].operators for line in lines)
     more = re.match(r"\.\.\. and (\d+) operators more", lines[-1])
     assert shown + (int(more[1]) if more else 0) == 16
-    wide = text.targets(runs, 12, 200)
+    wide = text.targets(runs, 12, 300)
     assert len(wide) == 12 and set(runs[0].operators) <= {word for line in wide[4:] for word in line.split()}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from dpubench.errors import UserError
 from dpubench.report.figures import chart_data
 from dpubench.report.machine import run_info
 from dpubench.report.points import OperatorPoints
-from dpubench.results.model import EMULATED
+from dpubench.results.model import EMULATED, RunSummary
 from dpubench.results.store import windows_schema
 from dpubench.results.summary import baseline_target, summaries, summarize
 from dpubench.results.windows import read_windows
@@ -146,12 +147,80 @@ def test_intervals_hold_the_truth_under_noise(tmp_path: Path) -> None:
 
 def test_warnings_of_the_analysis(tmp_path: Path) -> None:
     few = summarize(write_run(tmp_path / "few", POINTS, rounds=3))
-    assert {w.code for w in few.points[0].warnings} >= {"few-rounds", "canary-moved"}
+    assert {w.code for w in few.points[0].warnings} >= {"few-rounds"}
+    assert "canary-moved" in {w.code for w in few.warnings}
     assert not few.points[0].converged
     wide = summarize(write_run(tmp_path / "wide", POINTS, rounds=6, noise=Noise(machine=0.2)))
-    assert {w.code for w in wide.points[0].warnings} >= {"not-converged", "canary-moved"}
+    assert {w.code for w in wide.points[0].warnings} >= {"not-converged"}
+    assert "canary-moved" in {w.code for w in wide.warnings}
     calm = summarize(write_run(tmp_path / "calm", POINTS, rounds=6, noise=Noise(machine=0.001, drift=0.0005, window=0.005, stall_share=0)))
-    assert [w.code for w in calm.points[0].warnings] == []
+    assert [w.code for w in calm.points[0].warnings] == [] and calm.all_warnings() == []
+
+
+MANY = [SimulatedPoint("aes", e, r, {"size": str(s)}) for s in range(64, 64 + 12) for e, r in (("portable", 1e6), ("openssl", 3e6))]
+MOVING = Noise(machine=0.08, drift=0.0005, window=0.005, stall_share=0)
+
+
+def disturb(run: Path, configuration: str, rounds: range, factor: float) -> None:
+    """Slow everything down that was measured in a configuration in some rounds, canaries included."""
+    for number in rounds:
+        file = run / f"rounds/{number:04}.parquet"
+        table = pq.read_table(file)
+        hit = np.array([g == configuration for g in table.column("group").to_pylist()])
+        operations = np.where(hit, table.column("operations").to_numpy() * factor, table.column("operations").to_numpy()).astype(np.int64)
+        at = table.column_names.index("operations")
+        pq.write_table(table.set_column(at, table.schema.field(at), pa.array(operations)), file)
+
+
+def marked(summary: RunSummary, code: str) -> list[str]:
+    return [p.id for p in summary.points if any(w.code == code for w in p.warnings)]
+
+
+def test_what_the_machine_does_to_all_points_is_said_once(tmp_path: Path) -> None:
+    summary = summarize(write_run(tmp_path / "run", MANY, rounds=6, noise=MOVING))
+    found = [w for w in summary.all_warnings() if w.code == "canary-moved"]
+    assert [w.point for w in found] == [None, None] and marked(summary, "canary-moved") == []
+    assert [w.message.split()[0] for w in found] == ["canary-core", "canary-memory"]
+    assert "% beside a typical configuration" in found[0].message
+
+
+def test_what_the_machine_did_beside_one_configuration_is_said_there(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", MANY, rounds=6, noise=replace(MOVING, machine=0.01))
+    assert marked(summarize(run), "canary-moved") == []
+    disturb(run, MANY[6].configuration, range(3), 0.7)
+    summary = summarize(run)
+    assert marked(summary, "canary-moved") == [p.id for p in MANY[6:8]]
+    assert all(w.point for w in summary.all_warnings() if w.code == "canary-moved")  # nothing is said of the run
+
+
+def test_a_code_at_most_points_is_said_of_the_run(tmp_path: Path) -> None:
+    coarse = [{"code": "clock-coarse", "message": f"{n} ns", "point": p.id} for n, p in enumerate(MANY[:20])]
+    own = [{"code": "few-bursts", "message": "12 bursts", "point": MANY[3].id}]
+    summary = summarize(write_run(tmp_path / "run", MANY, rounds=3, noise=replace(MOVING, machine=0.0), changes={"warnings": coarse + own}))
+    codes = [(w.code, w.point) for w in summary.all_warnings()]
+    assert codes == [("few-bursts", MANY[3].id), ("clock-coarse", None), ("few-rounds", None)]
+    told = {w.code: w.message.removesuffix(" (3 in the run)") for w in summary.all_warnings()}
+    assert told["clock-coarse"].startswith("at 20 of 24 points: ") and told["few-rounds"] == "at 24 of 24 points: 3 of at least 6 rounds"
+    assert all(p.rounds == 3 and not p.converged for p in summary.points)  # what is known of each point stays there
+
+
+def test_a_code_at_fewer_than_half_of_the_points_stays_with_them(tmp_path: Path) -> None:
+    coarse = [{"code": "clock-coarse", "message": "m", "point": p.id} for p in MANY[:11]]
+    summary = summarize(write_run(tmp_path / "run", MANY, rounds=6, noise=STILL, changes={"warnings": coarse}))
+    assert marked(summary, "clock-coarse") == [p.id for p in MANY[:11]] and all(w.point for w in summary.all_warnings())
+
+
+def test_each_figure_is_judged_by_itself(tmp_path: Path) -> None:
+    """Rates that scatter from round to round by far more than the ratios: only the rates are marked."""
+    summary = summarize(write_run(tmp_path / "run", POINTS, rounds=6, noise=Noise(process=0.001, machine=0.2, drift=0, window=0.001, stall_share=0)))
+    portable, openssl, lpm, _ = summary.points
+    assert not openssl.converged and {"ops_per_s", "ns_per_op", "primary", "gbps", "cycles_per_op"} <= set(openssl.not_converged)
+    assert not {"ratio_to_reference", "ratio_to_next_best", "canary_ratio"} & set(openssl.not_converged)
+    assert "gbps" not in lpm.not_converged  # it has none
+    still = summarize(write_run(tmp_path / "still", POINTS, rounds=6, noise=STILL))
+    assert [p.not_converged for p in still.points] == [[], [], [], []]
+    few = summarize(write_run(tmp_path / "few", POINTS, rounds=5, noise=STILL))
+    assert set(few.points[0].not_converged) >= {"ops_per_s", "ratio_to_reference", "canary_ratio"} and portable.rounds == 6
 
 
 def test_one_round_has_values_but_no_interval(tmp_path: Path) -> None:

@@ -39,7 +39,9 @@
   /** What has to stand beside figures of these runs. */
   const labelled = (indices) => [...new Set(indices)].filter((i) => data.runs[i].label).map(runText);
   const key = (p, name) => (name === "threads" || name === "burst" || name === "footprint" ? String(p[name]) : p.params[name] ?? "");
-  const hollow = (p) => !get(p, "converged") || get(p, "rounds") < data.fewRounds;
+  /** Names of the figures, as the analysis judges each by itself; the rate and what follows from it alone go by the point. */
+  const JUDGED = { cycles: "cycles_per_op", energy: "energy_nj_per_op" };
+  const hollow = (p, quantity = "value") => (quantity in JUDGED ? text(get(p, "loose")).split(" ").includes(JUDGED[quantity]) : !get(p, "converged") || get(p, "rounds") < data.fewRounds);
   const distinct = (list, name) => {
     const values = [...new Set(list.map((p) => key(p, name)))];
     return values.every(numeric) ? values.sort((a, b) => a - b) : values;
@@ -159,7 +161,7 @@
       traces.push({
         x: px, y: line.items.map((i) => i.v), mode: category ? "markers" : "lines+markers", name: plain(line.label),
         line: { color, width: 1.6, dash }, hoverinfo: "text",
-        marker: { symbol, size: 7, color: line.items.map((i) => (hollow(i.p) ? th.paper : color)), line: { color, width: 1.4 }, opacity: 1 },
+        marker: { symbol, size: 7, color: line.items.map((i) => (hollow(i.p, state.quantity) ? th.paper : color)), line: { color, width: 1.4 }, opacity: 1 },
         error_y: { type: "data", symmetric: false, color, thickness: 1.1, width: 3, array: line.items.map((i) => (i.high === null ? 0 : i.high - i.v)), arrayminus: line.items.map((i) => (i.low === null ? 0 : i.v - i.low)) },
         hovertext: line.items.map((i) => {
           const s = span(i.v, i.low, i.high);
@@ -220,7 +222,7 @@
       const beside = labelled(shown.map((l) => l.run));
       annotations.push({ xref: "paper", yref: "paper", x: 0, y: 0, yshift: -46, xanchor: "left", yanchor: "top", align: "left", showarrow: false, text: plain(`Measured; dpubench ${data.runs[0].study}, ${origin}. 95 % intervals; hollow: not converged or few rounds.`) + (beside.length ? `<br>${plain(beside.join("; "))}` : ""), font: { size: 9, color: th.soft } });
     }
-    return { runs: shown.map((l) => l.run), data: traces, layout, left, title, weak: items.filter((i) => hollow(i.p)).length, total: items.length, rounds: [...new Set(items.map((i) => get(i.p, "rounds")))].sort((a, b) => a - b) };
+    return { runs: shown.map((l) => l.run), data: traces, layout, left, title, weak: items.filter((i) => hollow(i.p, state.quantity)).length, total: items.length, rounds: [...new Set(items.map((i) => get(i.p, "rounds")))].sort((a, b) => a - b) };
   }
   /** Of an engine that was measured with several numbers of jobs in flight the one that reached most: the others are in a figure of their own. */
   function leading(list) {
@@ -259,9 +261,9 @@
     if (format === "csv") return save("dpubench-results.csv", csv(columns, rows), "text/csv");
     const c = Object.fromEntries(columns.map((n, i) => [n, i]));
     const body = rows.filter((r) => r[c.value] !== null).map((r) => [
-      r[c.operator], r[c.configuration], ...(many ? [r[c.run] + (r[c.label] ? ` (${r[c.label]})` : "")] : []), r[c.engine], `${bracket(r[c.value], r[c.low95], r[c.high95])} ${r[c.unit]}`, bracket(r[c.ratio_to_reference], r[c.ratio_low95], r[c.ratio_high95]),
+      r[c.operator], r[c.configuration], ...(many ? [r[c.run] + (r[c.label] ? ` (${r[c.label]})` : "")] : []), r[c.engine], `${bracket(r[c.value], r[c.low95], r[c.high95])} ${r[c.unit]}`, r[c.ratio_to_next_best] === null ? "" : `${bracket(r[c.ratio_to_next_best], r[c.next_low95], r[c.next_high95])} ${r[c.next_best]}`,
       ...(many ? [bracket(r[c.ratio_to_baseline], r[c.baseline_low95], r[c.baseline_high95]), r[c.verdict]] : [])]);
-    save("dpubench-results.tex", latex(many ? "lllllrrl" : "lllrr", ["operator", "configuration", ...(many ? ["run"] : []), "best engine", "rate", "ratio to reference", ...(many ? ["ratio to baseline", "verdict"] : [])].slice(0, many ? 8 : 5), body, origin()), "application/x-tex");
+    save("dpubench-results.tex", latex(many ? "lllllrrl" : "lllrr", ["operator", "configuration", ...(many ? ["run"] : []), "best engine", "rate", "ratio to the next best", ...(many ? ["ratio to baseline", "verdict"] : [])].slice(0, many ? 8 : 5), body, origin()), "application/x-tex");
   }
   const heatName = (m) => `${m.run}${m.label ? ` (${m.label})` : ""}`;
   function saveHeat(index, format) {
@@ -499,20 +501,22 @@
     // Columns of counters are there only where something counted; cycles of different sources say so in each row.
     const [withCycles, withEnergy, sources] = [has(op, "cycles"), has(op, "energy"), cyclesSources(op)];
     const cyclesCell = (p) => num(get(p, "cycles")) + (sources.length > 1 && get(p, "cycles") !== null ? ` (${text(get(p, "cyclesSource"))})` : "");
-    const header = [...columns, op.unit, "95 % interval", "ns per operation", ...(withCycles ? [sources.length > 1 ? "cycles" : `cycles (${sources[0]})`] : []), ...(withEnergy ? ["nJ per operation (package energy)", "95 % interval"] : []), "× reference", "95 % interval", "rounds", ...op.metrics.map((m) => (m.name === "gbps" ? m.unit : words(m.name))), "path", "verified", "note"];
+    const header = [...columns, op.unit, "95 % interval", "ns per operation", ...(withCycles ? [sources.length > 1 ? "cycles" : `cycles (${sources[0]})`] : []), ...(withEnergy ? ["nJ per operation (package energy)", "95 % interval"] : []), "× reference", "95 % interval", "× next best", "95 % interval", "rounds", ...op.metrics.map((m) => (m.name === "gbps" ? m.unit : words(m.name))), "path", "verified", "note"];
     const cell = (p, n) => (n === "run" ? data.runs[p.run].name : n === "label" ? data.runs[p.run].label : n === "engine" ? p.engine : key(p, n));
     const list = [...points(op)].sort((a, b) => { for (const n of columns) { const [u, v] = [cell(a, n), cell(b, n)]; if (u !== v) return numeric(u) && numeric(v) ? u - v : u < v ? -1 : 1; } return 0; });
     const row = (p) => {
       const v = span(get(p, "value"), get(p, "low"), get(p, "high")), e = span(get(p, "energy"), get(p, "energyLow"), get(p, "energyHigh")), r = span(get(p, "ratio"), get(p, "ratioLow"), get(p, "ratioHigh"));
-      return [...columns.map((n) => (n === "size" ? sizeText(Number(cell(p, n))) : cell(p, n))), (hollow(p) ? "○ " : "") + v.value, v.range, num(get(p, "ns")), ...(withCycles ? [cyclesCell(p)] : []), ...(withEnergy ? [e.value, e.range] : []), r.value, r.range, String(get(p, "rounds")), ...get(p, "metrics").map((m) => num(m)), text(get(p, "path")), text(get(p, "checked")), text(get(p, "weak"))];
+      const wide = text(get(p, "loose")).split(" "), mark = (name, shown) => (shown !== "–" && wide.includes(name) ? "○ " : "") + shown;
+      const x = span(get(p, "next"), get(p, "nextLow"), get(p, "nextHigh")), nextBest = text(get(p, "nextBest"));
+      return [...columns.map((n) => (n === "size" ? sizeText(Number(cell(p, n))) : cell(p, n))), (hollow(p) ? "○ " : "") + v.value, v.range, num(get(p, "ns")), ...(withCycles ? [mark("cycles_per_op", cyclesCell(p))] : []), ...(withEnergy ? [mark("energy_nj_per_op", e.value), e.range] : []), mark("ratio_to_reference", r.value), r.range, nextBest ? mark("ratio_to_next_best", `${x.value} ${nextBest}`) : "", nextBest ? x.range : "", String(get(p, "rounds")), ...get(p, "metrics").map((m, i) => mark(op.metrics[i].name, num(m))), text(get(p, "path")), text(get(p, "checked")), text(get(p, "weak"))];
     };
     const full = () => {
-      const heads = [...columns, "unit", "value", "low95", "high95", "ops_per_s", "ops_low95", "ops_high95", "ns_per_op", "ns_low95", "ns_high95", "cycles_per_op", "cycles_source", "energy_nj_per_op", "energy_nj_low95", "energy_nj_high95", "ratio_to_reference", "ratio_low95", "ratio_high95", "rounds", "converged", "in_flight", ...op.metrics.map((m) => m.name), "path", "verified", "note"];
-      const rows = list.map((p) => [...columns.map((n) => { const v = cell(p, n); return numeric(String(v)) ? Number(v) : v; }), op.unit, ...["value", "low", "high", "ops", "opsLow", "opsHigh", "ns", "nsLow", "nsHigh", "cycles", "cyclesSource", "energy", "energyLow", "energyHigh", "ratio", "ratioLow", "ratioHigh", "rounds", "converged", "flight"].map((n) => (n === "cyclesSource" ? text(get(p, n)) : get(p, n))), ...get(p, "metrics"), text(get(p, "path")), text(get(p, "checked")), text(get(p, "weak"))]);
+      const heads = [...columns, "unit", "value", "low95", "high95", "ops_per_s", "ops_low95", "ops_high95", "ns_per_op", "ns_low95", "ns_high95", "cycles_per_op", "cycles_source", "energy_nj_per_op", "energy_nj_low95", "energy_nj_high95", "ratio_to_reference", "ratio_low95", "ratio_high95", "ratio_to_next_best", "next_low95", "next_high95", "next_best", "rounds", "converged", "not_converged", "in_flight", ...op.metrics.map((m) => m.name), "path", "verified", "note"];
+      const rows = list.map((p) => [...columns.map((n) => { const v = cell(p, n); return numeric(String(v)) ? Number(v) : v; }), op.unit, ...["value", "low", "high", "ops", "opsLow", "opsHigh", "ns", "nsLow", "nsHigh", "cycles", "cyclesSource", "energy", "energyLow", "energyHigh", "ratio", "ratioLow", "ratioHigh", "next", "nextLow", "nextHigh", "nextBest", "rounds", "converged", "loose", "flight"].map((n) => (["cyclesSource", "nextBest", "loose"].includes(n) ? text(get(p, n)) : get(p, n))), ...get(p, "metrics"), text(get(p, "path")), text(get(p, "checked")), text(get(p, "weak"))]);
       return csv(heads, rows);
     };
     const first = columns.length;
-    const numbers = 6 + (withCycles ? 1 : 0) + (withEnergy ? 2 : 0);
+    const numbers = 8 + (withCycles ? 1 : 0) + (withEnergy ? 2 : 0);
     const numericColumn = (i) => i >= first && i < first + numbers;
     const table = () => latex([...header.slice(0, first + numbers)].map((_, i) => (numericColumn(i) ? "r" : "l")).join(""), header.slice(0, first + numbers), list.map((p) => row(p).slice(0, first + numbers).map((v) => v.replace("○ ", ""))), `${op.name}. ${origin()}`);
     const body = h("tbody");

@@ -26,7 +26,17 @@ from dpubench.results.model import Comparison, Interval, PointSummary, RunSummar
 
 SCHEMA: Final = "dpubench.export/1"
 SET_SCHEMA: Final = "dpubench.export-set/1"
-_INTERVALS: Final = ("ops_per_s", "ns_per_op", "gbps", "primary", "cycles_per_op", "energy_nj_per_op", "canary_ratio", "ratio_to_reference")
+_INTERVALS: Final = (
+    "ops_per_s",
+    "ns_per_op",
+    "gbps",
+    "primary",
+    "cycles_per_op",
+    "energy_nj_per_op",
+    "canary_ratio",
+    "ratio_to_reference",
+    "ratio_to_next_best",
+)
 _TEXT: Final = (
     "id",
     "operator",
@@ -39,6 +49,9 @@ _TEXT: Final = (
     "input_sha256",
     "primary_unit",
     "cycles_source",
+    "next_best",
+    "next_best_unmeasured",
+    "not_converged",
     "unavailable",
     "failure",
 )
@@ -117,6 +130,10 @@ def record(point: PointSummary, label: str = "") -> dict[str, Any]:
         "cycles_source": point.cycles_source,
         "precision": _number(point.precision),
         "converged": point.converged,
+        "not_converged": " ".join(point.not_converged),
+        "is_best": point.is_best,
+        "next_best": point.next_best,
+        "next_best_unmeasured": " ".join(point.next_best_unmeasured),
         "build_ns": point.build_ns,
         "memory_bytes": point.memory_bytes,
         "footprint_bytes": point.footprint_bytes,
@@ -226,7 +243,7 @@ def _type_of(column: str) -> pa.DataType:
         return pa.string()
     if column in (*_INTEGERS, "size_bytes"):
         return pa.int64()
-    return pa.bool_() if column in ("converged", "is_hardware") else pa.float64()
+    return pa.bool_() if column in ("converged", "is_best", "is_hardware") else pa.float64()
 
 
 def to_parquet(runs: Sequence[RunSummary], path: Path) -> None:
@@ -240,12 +257,14 @@ def to_latex(runs: Sequence[RunSummary]) -> str:
         *(f"% dpubench run {run.name.replace(chr(10), ' ')}, version {run.version}; {run.label or '95 % intervals'}" for run in runs),
         r"\begin{tabular}{lllrrlrl}",
         r"\toprule",
-        r"Operator & Parameters & Engine & Threads & Value & Unit & 95\,\% interval & Ratio to reference \\",
+        r"Operator & Parameters & Engine & Threads & Value & Unit & 95\,\% interval & Ratio to the next best \\",
         r"\midrule",
     ]
     for run in runs:
         lines += [_latex_row(point, run) for point in run.points]
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+    loose = any(p.not_converged for run in runs for p in run.points)
+    note = [r"\multicolumn{8}{l}{$^{*}$ known less precisely than the plan asks, or from too few rounds} \\"] if loose else []
+    return "\n".join([*lines, r"\bottomrule", *note, r"\end{tabular}", ""])
 
 
 def _latex_row(point: PointSummary, run: RunSummary) -> str:
@@ -255,8 +274,15 @@ def _latex_row(point: PointSummary, run: RunSummary) -> str:
         reason = verified_text(point) if run.times_mean_nothing else point.failure or point.unavailable or "not measured"
         return " & ".join([*head, rf"\multicolumn{{4}}{{l}}{{{latex(reason)}}}"]) + r" \\"
     value = point.primary
-    ratio = "" if point.ratio_to_reference is None else f"{point.ratio_to_reference.value:.3g}"
-    return " & ".join([*head, significant(value.value), latex(point.primary_unit), _range(value), ratio]) + r" \\"
+    beside = point.ratio_to_next_best
+    ratio = "" if beside is None else f"{beside.value:.3g}{_loose(point, 'ratio_to_next_best')} ({latex(point.next_best)})"
+    shown = significant(value.value) + _loose(point, "primary")
+    return " & ".join([*head, shown, latex(point.primary_unit), _range(value), ratio]) + r" \\"
+
+
+def _loose(point: PointSummary, name: str) -> str:
+    """The mark behind a figure that did not reach the precision asked for."""
+    return "$^{*}$" if name in point.not_converged else ""
 
 
 def verified_text(point: PointSummary) -> str:

@@ -75,9 +75,14 @@ class PointSummary:
     cycles_source: str = ""  #: "hardware counter", "hardware counter, user mode only" or "estimated"; "" without cycles
     energy_nj_per_op: Interval | None = None  #: of the processor packages: their idle power and other work on them included
     canary_ratio: Interval | None = None  #: rate over the core-bound canary's rate, same alternation
-    converged: bool = False
-    precision: float = float("nan")  #: relative half width of the interval reached
+    converged: bool = False  #: of the rate, which the plan's precision asks for
+    precision: float = float("nan")  #: relative half width of the interval reached, of the rate
+    not_converged: list[str] = field(default_factory=list)  #: figures known less precisely than the plan asks, by field, metrics by name
     ratio_to_reference: Interval | None = None  #: pairwise within rounds; 1.0 for the reference itself
+    is_best: bool = False  #: the fastest engine of its configuration, on its target and build
+    next_best: str = ""  #: of the best: the next best measured engine of another library (:mod:`~dpubench.results.headline`); "" if there is none
+    ratio_to_next_best: Interval | None = None  #: pairwise within rounds
+    next_best_unmeasured: list[str] = field(default_factory=list)  #: engines that may be the next best: an earlier version did not measure them
     build_ns: float | None = None  #: time to build tables, median over rounds
     memory_bytes: int | None = None
     footprint_bytes: int | None = None

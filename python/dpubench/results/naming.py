@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 
 def size_text(size: int) -> str:
     """A size in bytes as people say it: binary units only where they are exact."""
@@ -18,3 +21,15 @@ def parameter_text(name: str, value: str, unit: str = "") -> str:
     if name.endswith("_bits") and value.isdigit():
         return f"{value} bit"
     return f"{name.replace('_', ' ')} {value}" if value.replace(".", "").isdigit() else value
+
+
+def parameters_text(params: Mapping[str, str], operator: Mapping[str, Any]) -> str:
+    """All parameters of a configuration in the order of the operator's catalog entry: ``gcm encrypt 128 bit 1 KiB``."""
+    known = {str(entry["name"]): entry for entry in operator.get("parameters", [])}
+    ordered = sorted(params, key=lambda name: (list(known).index(name) if name in known else len(known), name))
+    return " ".join(parameter_text(name, params[name], str(known.get(name, {}).get("unit", ""))) for name in ordered)
+
+
+def layout_text(threads: int, footprint: str) -> str:
+    """``1 thread, stream footprint``."""
+    return f"{threads} thread{'' if threads == 1 else 's'}, {footprint} footprint"

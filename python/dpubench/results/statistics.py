@@ -166,9 +166,15 @@ def precision(interval: Interval) -> float:
 def has_converged(round_medians: ArrayLike, target: float, minimum_rounds: int = MINIMUM_ROUNDS) -> bool:
     """Whether enough rounds exist and their interval is at most ``target`` (relative half width, 0.01: 1 %) wide on each side."""
     medians = np.asarray(round_medians, dtype=np.float64).ravel()
-    if np.count_nonzero(np.isfinite(medians) & (medians > 0)) < max(minimum_rounds, 2):
-        return False
-    return precision(interval_of_rounds(medians)) <= target
+    known = int(np.count_nonzero(np.isfinite(medians) & (medians > 0)))
+    return known >= max(minimum_rounds, 2) and is_known(interval_of_rounds(medians), target)
+
+
+def is_known(interval: Interval, target: float) -> bool:
+    """Whether ``interval`` is at most ``target`` (0.01: 1 %) wide on each side of its value; True for a quantity that never varied, 0 included."""
+    if interval.low > 0:
+        return precision(interval) <= target
+    return (interval.high - interval.low) / 2 <= target * abs(interval.value)
 
 
 def palindromic_mean(first_half: ArrayLike, second_half: ArrayLike) -> FloatArray:

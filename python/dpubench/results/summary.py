@@ -16,15 +16,17 @@ from typing import Any, Final
 
 import numpy as np
 from dpubench.errors import UserError
-from dpubench.results import statistics
+from dpubench.results import headline, statistics, warnings
 from dpubench.results.comparison import CANARY_CORE, CANARY_MEMORY
 from dpubench.results.model import COUNTED, EMULATED, ESTIMATED, BuildPair, Failure, Interval, PointSummary, RunSummary, Warning_
 from dpubench.results.store import RUN_SET, RunDirectory
 from dpubench.results.windows import DamagedRunError, FloatArray, IntArray, Windows, read_windows
 
 CANARIES: Final = (CANARY_CORE, CANARY_MEMORY)
-#: A canary that moves by more than this share within a point's windows marks the point.
+#: A canary that moves by no more than this share is no news.
 CANARY_LIMIT: Final = 0.05
+#: A point is marked where a canary moved so many times more than beside the run's other configurations.
+CANARY_FACTOR: Final = 2.0
 _DECIDED_HERE: Final = ("canary-moved", "few-rounds", "not-converged")
 #: What says something about times only.
 _OF_TIMES: Final = (*_DECIDED_HERE, "clock-coarse", "clock-drift", "few-bursts", "not-pinned", "oversubscribed")
@@ -75,6 +77,7 @@ def summarize(run_dir: Path, *, label: str = "") -> RunSummary:
         raise UserError(f"{run_dir}: is a run of several targets: name one of them, as {run_dir.name}@{run['targets'][0]['name']}")
     try:
         summary = _described_run(run, run_dir)
+        dropped = headline.dropped_unseen(run.get("configurations", []))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DamagedRunError(f"{run_dir / 'run.json'}: does not follow dpubench.run/1 ({error!r})") from error
     summary.label = summary.label or label
@@ -86,7 +89,8 @@ def summarize(run_dir: Path, *, label: str = "") -> RunSummary:
         for point in summary.points:
             point.build_ns = None
     else:
-        _fill(summary, read_windows(run_dir))
+        _fill(summary, read_windows(run_dir), dropped)
+    summary.warnings = warnings.of_the_run(summary.warnings, [p for p in summary.points if p.rounds])
     return summary
 
 
@@ -173,10 +177,12 @@ class _Rounds:
     energy_nj: list[FloatArray] = field(default_factory=list)  #: per operation
     to_reference: list[FloatArray] = field(default_factory=list)
     to_canary: list[FloatArray] = field(default_factory=list)
+    to_next_best: list[FloatArray] = field(default_factory=list)  #: of the best engines
     pairs: list[FloatArray] = field(default_factory=list)
     pair_cycles: list[IntArray] = field(default_factory=list)
     metrics: dict[str, list[FloatArray]] = field(default_factory=lambda: defaultdict(list))  #: not logs
     canaries: list[FloatArray] = field(default_factory=list)  #: cycles of the canary rows, for their movement
+    cycles: list[FloatArray] = field(default_factory=list)  #: rates of the points' cycles: which of them meet is known when all rounds are
 
 
 def _row_medians(matrix: FloatArray) -> FloatArray:
@@ -190,7 +196,7 @@ def _row_medians(matrix: FloatArray) -> FloatArray:
     return np.where(count > 0, median, np.nan)
 
 
-def _fill(summary: RunSummary, windows: Windows) -> None:
+def _fill(summary: RunSummary, windows: Windows, dropped: Mapping[tuple[Any, ...], Sequence[str]]) -> None:
     points = summary.points
     if not len(windows) or not points:
         return
@@ -250,10 +256,13 @@ def _fill(summary: RunSummary, windows: Windows) -> None:
         rounds.pairs.append(_row_medians(paired))
         rounds.pair_cycles.append(np.isfinite(paired).sum(axis=1))
         rounds.canaries.append(rate[len(points) :])
+        rounds.cycles.append(own)
         for name, values in windows.metrics.items():
             rounds.metrics[name].append(_row_medians(cycles(values[part])[: len(points)]))
     counts = np.bincount(row[measured], minlength=len(points))
     _intervals(summary, rounds, counts, len(numbers))
+    _next_best(summary, rounds, dropped)
+    _not_converged(summary, rounds)
     _canary_rates(summary, rounds, group_of)
     for pair, (a, b) in enumerate(zip(old, new, strict=True)):
         logs = np.array([values[pair] for values in rounds.pairs])
@@ -347,30 +356,88 @@ def _intervals(summary: RunSummary, rounds: _Rounds, counts: IntArray, number: i
             point.warnings.append(Warning_("not-converged", message, point.id))
 
 
+def _next_best(summary: RunSummary, rounds: _Rounds, dropped: Mapping[tuple[Any, ...], Sequence[str]]) -> None:
+    """Ratios of the best engines to the next best of another library, from the same cycles as all ratios."""
+    pairs = headline.set_next_best(summary.points, summary.operators, dropped)
+    if not pairs:
+        return
+    best, beside = (np.array(side) for side in zip(*pairs, strict=True))
+    for cycles in rounds.cycles:
+        logs = np.full(len(summary.points), np.nan)
+        logs[best] = _row_medians(cycles[best] - cycles[beside])
+        rounds.to_next_best.append(logs)
+    intervals = statistics.intervals_of_logs(np.stack(rounds.to_next_best, axis=1))
+    for index in best:
+        summary.points[index].ratio_to_next_best = _known(intervals[index])
+
+
+def _not_converged(summary: RunSummary, rounds: _Rounds) -> None:
+    """Name, at every point, the figures that fewer rounds stand behind than inference needs, or that are known less precisely than the plan asks."""
+    known = {
+        "ops_per_s": rounds.rate, "ns_per_op": rounds.rate, "primary": rounds.rate, "gbps": rounds.gbps, "energy_nj_per_op": rounds.energy_nj,
+        "canary_ratio": rounds.to_canary, "ratio_to_reference": rounds.to_reference, "ratio_to_next_best": rounds.to_next_best,
+    }  # fmt: skip
+    behind = {name: _rounds_known(logs) for name, logs in known.items() if logs}
+    counted, estimated = _rounds_known(rounds.counted_cycles), _rounds_known(rounds.estimated_cycles)
+    of_metrics = {name: _rounds_known(values) for name, values in rounds.metrics.items()}
+    for i, point in enumerate(summary.points):
+        cycles = counted if point.cycles_source.startswith(COUNTED) else estimated
+        judged = [(name, getattr(point, name), count[i]) for name, count in behind.items()] + [("cycles_per_op", point.cycles_per_op, cycles[i])]
+        judged += [(name, interval, of_metrics[name][i]) for name, interval in point.metrics.items()]
+        point.not_converged = [
+            name for name, interval, count in judged
+            if interval is not None and not (count >= statistics.MINIMUM_ROUNDS and statistics.is_known(interval, summary.precision_target))
+        ]  # fmt: skip
+
+
+def _rounds_known(logs: Sequence[FloatArray]) -> IntArray:
+    """In how many rounds each row has a value."""
+    known: IntArray = np.isfinite(np.stack(logs, axis=1)).sum(axis=1)
+    return known
+
+
 def _known(interval: Interval) -> Interval | None:
     return interval if math.isfinite(interval.value) else None
 
 
 def _canary_rates(summary: RunSummary, rounds: _Rounds, group_of: IntArray) -> None:
-    """The run's canary rates, and a warning at every point during whose windows a canary moved (10th to 90th percentile of its cycles)."""
+    """The run's canary rates and what they say of it: one warning of the run where the machine moved beside most configurations, and one at each
+    point beside which it moved by far more than beside the others.
+
+    A movement is from the 10th to the 90th percentile of a canary's cycles, on the logarithm.
+    """
     offset = len(summary.points)
     per_round = np.stack(rounds.rate, axis=1)[offset:]
     cycles = np.concatenate(rounds.canaries, axis=1)
-    moved = np.zeros((len(cycles) // 2, 2))
+    measured = np.unique(group_of[group_of >= 0])
     for kind, name in enumerate(CANARIES):
         medians = _row_medians(per_round[kind::2].T)
         if np.isfinite(medians).any():
             summary.canaries[name] = np.exp(medians[np.isfinite(medians)]).tolist()
-        for group, series in enumerate(cycles[kind::2]):
-            known = series[np.isfinite(series)]
-            if known.size >= 2:
-                low, high = np.quantile(known, [0.1, 0.9])
-                moved[group, kind] = math.expm1(high - low)
-    for point, group in zip(summary.points, group_of, strict=True):
-        if group >= 0 and point.rounds and moved[group].max() > CANARY_LIMIT:
-            worst = int(moved[group].argmax())
-            message = f"{CANARIES[worst]} moved by {100 * moved[group, worst]:.0f} % during its windows"
-            point.warnings.append(Warning_("canary-moved", message, point.id))
+        moved = {int(group): movement for group in measured if (movement := _movement(cycles[kind::2][group])) is not None}
+        if not moved:
+            continue
+        typical = float(np.median(list(moved.values())))
+        if typical > math.log1p(CANARY_LIMIT):
+            whole = math.expm1(_movement(cycles[kind::2].ravel()) or 0.0)
+            message = f"{name} moved by {100 * whole:.0f} % in the whole run, and by {100 * math.expm1(typical):.0f} % beside a typical configuration"
+            summary.warnings.append(Warning_("canary-moved", message))
+        for group, movement in moved.items():
+            others = float(np.median([m for g, m in moved.items() if g != group])) if len(moved) > 1 else movement
+            if movement > max(math.log1p(CANARY_LIMIT), CANARY_FACTOR * others):
+                message = f"{name} moved by {100 * math.expm1(movement):.0f} % beside it, by {100 * math.expm1(others):.0f} % beside others"
+                for i in np.flatnonzero(group_of == group):
+                    if summary.points[i].rounds:
+                        summary.points[i].warnings.append(Warning_("canary-moved", message, summary.points[i].id))
+
+
+def _movement(cycles: FloatArray) -> float | None:
+    """From the 10th to the 90th percentile of ``cycles`` (logs, ``nan``: missing); None below two."""
+    known = cycles[np.isfinite(cycles)]
+    if known.size < 2:
+        return None
+    low, high = np.quantile(known, [0.1, 0.9])
+    return float(high - low)
 
 
 def _attach(summary: RunSummary) -> None:

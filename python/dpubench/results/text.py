@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dpubench.results import comparison, warnings
-from dpubench.results.digits import significant
+from dpubench.results import comparison, statistics, warnings
+from dpubench.results.digits import percent, significant
 from dpubench.results.export import engine_text, verified_text
 from dpubench.results.model import COUNTED, ENERGY, Comparison, Interval, PointSummary, RunSummary, Verdict, Warning_
+from dpubench.results.naming import layout_text, parameters_text
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[bool] | None = None) -> str:
@@ -58,15 +59,24 @@ def _counts(run: RunSummary) -> str:
         return f"{points}, {sum(_is_verified(p) for p in run.points)} verified"
     measured = [p for p in run.points if p.ops_per_s is not None]
     loose = sum(not p.converged for p in measured)
-    return f"{points}, {len(measured)} measured, {f'{loose} of them not converged' if loose else 'all converged'}"
+    ratios = [p for p in measured if p.ratio_to_next_best is not None]
+    wide = sum("ratio_to_next_best" in p.not_converged for p in ratios)
+    told = f"{points}, {len(measured)} measured; {f'{loose} rates did not converge' if loose else 'all rates converged'}"
+    if not ratios:
+        return told
+    of_ratios = f"{wide} of {count(len(ratios), 'ratio')} to the next best did not converge" if wide else "all ratios to the next best converged"
+    return f"{told}; {of_ratios}"
 
 
 def _points_table(run: RunSummary) -> str:
     counters = [counter for counter in _COUNTERS if any(counter.shown(p) for p in run.points)]
-    header = ("operator", "parameters", "threads", "engine", "value", "unit", "interval", "of reference", *(c.title for c in counters), "remarks")
-    flush = [False, False, True, False, True, False, False, True, *(True for _ in counters), False]
-    text = table(header, [_point_row(p, counters, run.label) for p in run.points], flush)
-    return "\n".join([text, "", *(c.note(run) for c in counters)] if counters else [text])
+    best = any(p.is_best for p in run.points)
+    header = ("operator", "parameters", "threads", "engine", "value", "unit", "interval", "of reference", *(c.title for c in counters))
+    header += ("over the next best", "remarks") if best else ("remarks",)
+    flush = [False, False, True, False, True, False, False, True, *(True for _ in counters), *([False] if best else []), False]
+    text = table(header, [_point_row(p, counters, run.label, best) for p in run.points], flush)
+    notes = [c.note(run) for c in counters] + ([loose_note(run.precision_target)] if any(p.not_converged for p in run.points) else [])
+    return "\n".join([text, "", *notes] if notes else [text])
 
 
 def _correctness_table(run: RunSummary) -> str:
@@ -102,7 +112,7 @@ def targets(runs: Sequence[RunSummary], room: int = 20, width: int = 120) -> lis
     its 95 % interval. An emulated target has neither rate nor ratio: its line says what was verified. Operators that find no room are counted.
     """
     base = next((run for run in runs if run.is_baseline), None)
-    beside = f"; ratios to {base.target} with 95 % intervals" if base is not None else ""
+    beside = f"; ratios to {base.target} with 95 % intervals, best engine against best engine" if base is not None else ""
     lines = [f"{runs[0].run_set or runs[0].name}: {count(len(runs), 'target')}{beside}", *(_target_line(run, run is base) for run in runs)]
     timed = [run for run in runs if any(p.primary is not None for p in run.points)]
     operators = list(dict.fromkeys(p.operator for run in timed for p in run.points))
@@ -110,7 +120,12 @@ def targets(runs: Sequence[RunSummary], room: int = 20, width: int = 120) -> lis
         return lines
     ordered = [base, *(run for run in timed if run is not base)]
     ratios = [{(r.old, r.new): r.ratio for r in comparison.compare(base, run, MIN_EFFECT, best_engine=True)} for run in ordered[1:]]
-    cells = [_operator_cells(operator, ordered, ratios) for operator in operators]
+    configurations = [_shown_configuration(operator, ordered) for operator in operators]
+    layouts = {layout_text(c[2], c[4]) for c in configurations if c is not None}
+    common = layouts.pop() if len(layouts) == 1 else ""
+    lines[0] += f"; {common}" if common else ""
+    cells = [_operator_cells(operator, c, ordered, ratios, bool(common)) for operator, c in zip(operators, configurations, strict=True)]
+    lines[0] += f"; {loose_note(base.precision_target)}" if any(LOOSE in cell for row in cells for cell in row) else ""
     header = ("operator", *(f"{run.target}{f' [{run.label}]' if run.label else ''}" for run in ordered))
     left = room - len(lines)
     text = table(header, cells).splitlines()
@@ -140,19 +155,37 @@ def _target_line(run: RunSummary, is_baseline: bool) -> str:
     return f"{name}: {', '.join(filter(None, [str(run.machine.get('cpu', '')), *told, *failures, *ended]))}"
 
 
-def _operator_cells(
-    operator: str, runs: Sequence[RunSummary], ratios: Sequence[Mapping[tuple[str | None, str | None], Interval | None]]
-) -> list[str]:
-    """The operator's name, the baseline's best engine, and of each other run its best engine with the ratio."""
-    found = [[p for p in run.points if p.operator == operator and p.primary is not None and not p.build] for run in runs]
+_Configuration = tuple[str, tuple[tuple[str, str], ...], int, int, str]  #: as :attr:`~dpubench.results.model.PointSummary.configuration`
+
+
+def _shown_configuration(operator: str, runs: Sequence[RunSummary]) -> _Configuration | None:
+    """The operator's default configuration, else that which most ``runs`` measured; None where none measured any."""
+    found = [_measured(run, operator) for run in runs]
     defaults = {p["name"]: p["default"] for run in runs for p in run.operators.get(operator, {}).get("parameters", [])}
     everywhere = [{p.configuration: p for p in points} for points in found]
     known = {c: p for configurations in everywhere for c, p in reversed(configurations.items())}
-    if not known:
+    return min(
+        known,
+        key=lambda c: (known[c].params != defaults, -sum(c in configurations for configurations in everywhere), known[c].threads),
+        default=None,
+    )
+
+
+def _measured(run: RunSummary, operator: str) -> list[PointSummary]:
+    return [p for p in run.points if p.operator == operator and p.primary is not None and not p.build]
+
+
+def _operator_cells(
+    operator: str, chosen: _Configuration | None, runs: Sequence[RunSummary],
+    ratios: Sequence[Mapping[tuple[str | None, str | None], Interval | None]], same_layout: bool,
+) -> list[str]:  # fmt: skip
+    """The operator's name with its configuration, the baseline's best engine, and of each other run its best engine with the ratio."""
+    if chosen is None:
         return [operator, *("-" for _ in runs)]
-    chosen = min(known, key=lambda c: (known[c].params != defaults, -sum(c in configurations for configurations in everywhere), known[c].threads))
-    best = [max((p for p in points if p.configuration == chosen), key=_rate, default=None) for points in found]
-    cells = [operator, _best_text(best[0])]
+    entry = next((run.operators[operator] for run in runs if operator in run.operators), {})
+    name = f"{operator} {parameters_text(dict(chosen[1]), entry)}".rstrip() + ("" if same_layout else f", {layout_text(chosen[2], chosen[4])}")
+    best = [max((p for p in _measured(run, operator) if p.configuration == chosen), key=_rate, default=None) for run in runs]
+    cells = [name, _best_text(best[0])]
     for point, known_ratios in zip(best[1:], ratios, strict=True):
         ratio = known_ratios.get((best[0].id, point.id)) if best[0] and point else None
         told = (
@@ -167,7 +200,9 @@ def _operator_cells(
 
 
 def _best_text(point: PointSummary | None) -> str:
-    return "-" if point is None else f"{point.engine_word} {_rate(point):.3g} {point.primary_unit} {precision_text(point.precision)}"
+    if point is None:
+        return "-"
+    return f"{point.engine_word} {_rate(point):.3g} {point.primary_unit} {precision_text(point.precision)}{loose(point, 'primary')}"
 
 
 def _rate(point: PointSummary) -> float:
@@ -206,10 +241,14 @@ def _counted(point: PointSummary) -> bool:
 _COUNTERS: Final = (
     _Counter(
         "cycles/op",
-        lambda p: significant(p.cycles_per_op.value) if p.cycles_per_op and _counted(p) else "",
+        lambda p: significant(p.cycles_per_op.value) + loose(p, "cycles_per_op") if p.cycles_per_op and _counted(p) else "",
         lambda run: f"cycles/op: core cycles of all threads, {' or '.join(sorted({p.cycles_source for p in run.points if _counted(p)}))}",
     ),
-    _Counter("nJ/op", lambda p: significant(p.energy_nj_per_op.value) if p.energy_nj_per_op else "", lambda _: f"nJ/op: {ENERGY}"),
+    _Counter(
+        "nJ/op",
+        lambda p: significant(p.energy_nj_per_op.value) + loose(p, "energy_nj_per_op") if p.energy_nj_per_op else "",
+        lambda _: f"nJ/op: {ENERGY}",
+    ),
 )
 
 
@@ -217,31 +256,75 @@ def _parameters(point: PointSummary) -> str:
     return ",".join(f"{k}={v}" for k, v in sorted(point.params.items()))
 
 
-def _point_row(point: PointSummary, counters: Sequence[_Counter], label: str) -> tuple[str, ...]:
+def _point_row(point: PointSummary, counters: Sequence[_Counter], label: str, best: bool) -> tuple[str, ...]:
     head = (point.operator, _parameters(point), str(point.threads), engine_text(point))
     if point.primary is None:
-        return (*head, "-", "", "", "", *("" for _ in counters), point.failure or point.unavailable or "not measured")
+        why = point.failure or point.unavailable or "not measured"
+        return (*head, "-", "", "", "", *("" for _ in counters), *([""] if best else []), why)
     ratio = point.ratio_to_reference
     remarks = " ".join([*(["failed"] if point.failure else []), *sorted({w.code for w in point.warnings})])
-    ratio_text = significant(ratio.value, 3) + "x" if ratio else ""
+    ratio_text = significant(ratio.value, 3) + "x" + loose(point, "ratio_to_reference") if ratio else ""
     return (
         *head,
         significant(point.primary.value),
         point.primary_unit,
-        precision_text(point.precision),
+        precision_text(point.precision) + loose(point, "primary"),
         ratio_text,
         *(c.shown(point) for c in counters),
+        *([beside_text(point) if point.is_best else ""] if best else []),
         "; ".join(filter(None, [label, remarks])),
     )
+
+
+#: Stands behind every figure that is known less precisely than the plan asks.
+LOOSE: Final = "*"
+
+
+def loose_note(target: float) -> str:
+    """What the mark means where a precision of ``target`` was asked for."""
+    return f"{LOOSE} wider than the ±{100 * target:g} % that the plan asks for, or of fewer than {statistics.MINIMUM_ROUNDS} rounds"
+
+
+def loose(point: PointSummary, name: str) -> str:
+    """The mark behind a figure of ``point``: ``name`` is its field, or the metric's."""
+    return LOOSE if name in point.not_converged else ""
+
+
+def beside_text(point: PointSummary) -> str:
+    """The best engine of a configuration beside the next best: ``5.70 x openssl ±1 %``, or that there is no such ratio."""
+    ratio = point.ratio_to_next_best
+    if ratio is None:
+        return "no other engine measured"
+    spread = statistics.precision(ratio)
+    known = f" ±{percent(spread, 2)}" if math.isfinite(spread) else ""
+    text = f"{significant(ratio.value, 3)} x {point.next_best}{known}{loose(point, 'ratio_to_next_best')}"
+    if ratio.low <= 1 <= ratio.high:
+        text += " (no difference seen)"
+    return text + (f" (only {point.next_best} was measured beside it)" if point.next_best_unmeasured else "")
 
 
 def precision_text(precision: float) -> str:
     return f"±{100 * precision:.1f} %" if math.isfinite(precision) else "one round"
 
 
-def warning_lines(found: Iterable[Warning_]) -> list[str]:
-    counts = Counter(warning.code for warning in found)
-    return [f"{code} ({times}): {_meaning(code)}" for code, times in counts.items()]
+def warning_lines(found: Sequence[Warning_]) -> list[str]:
+    """A line a code: how often, what it means and what to do; what is said of the whole run comes with its message."""
+    of_the_run = [warning for warning in found if not warning.point and not warning.group]
+    counts = Counter(warning.code for warning in found if warning.point or warning.group)
+    lines = [f"{w.code}: {w.message}" for w in of_the_run]
+    told = {w.code: "" for w in of_the_run} | {code: f" ({times})" for code, times in counts.items()}
+    return lines + [f"{code}{times}: {_meaning(code)}" for code, times in told.items()]
+
+
+def warning_counts(found: Sequence[Warning_]) -> str:
+    """``warnings: canary-moved (and at 2 points), few-bursts at 5 points``, or that there are none: what is said of the run, and of points."""
+    at_points = Counter(warning.code for warning in found if warning.point)
+    of_the_run = {warning.code for warning in found if not warning.point}
+    told = []
+    for code in dict.fromkeys(warning.code for warning in found):
+        where = f"at {count(at_points[code], 'point')}"
+        told.append(code if not at_points[code] else f"{code} (and {where})" if code in of_the_run else f"{code} {where}")
+    return f"warnings: {', '.join(told)}" if told else "no warnings"
 
 
 def _meaning(code: str) -> str:

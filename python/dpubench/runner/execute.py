@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dpubench.errors import EnvironmentFault, Exit, Interrupted, NothingRan, TargetLost, UserError
+from dpubench.results import headline
 from dpubench.results.store import RunWriter
 from dpubench.runner import stopping
 from dpubench.runner.costs import Costs
@@ -232,18 +233,20 @@ class Run:
 
     def _is_contested(self, configuration: Configuration) -> bool:
         """Whether the selection round has to say which of its engines is the best."""
-        return bool(self.record["selection"]["wanted"]) and _others(configuration) > 1
+        return bool(self.record["selection"]["wanted"]) and len(configuration.candidates) > 2
 
     def _choose(self, configuration: Configuration, rates: Mapping[str, list[float]], failed: Mapping[str, str]) -> None:
-        """Keeps the reference and the best of the others, so that a reference that is itself the best has one beside it."""
+        """Keeps the best engine, the next best of another library, which the best is set beside, and the reference."""
         engines = list(configuration.candidates)
-        others = [e for e in engines if e != configuration.reference]
-        medians = {e: statistics.median(r) for e in others if (r := rates.get(point_id(configuration.id, e, self.setting.target.name, "")))}
+        medians = {e: statistics.median(r) for e in engines if (r := rates.get(point_id(configuration.id, e, self.setting.target.name, "")))}
         if medians:
-            best = max(medians, key=lambda e: medians[e])
-            for engine in others:
+            entries = headline.engines_of(self.record["operators"][configuration.operator])
+            best, configuration.next_best = headline.best_and_next(medians, entries)
+            second = max((e for e in medians if e != best), key=lambda e: medians[e], default="")
+            kept = (best, configuration.next_best or second, configuration.reference)
+            for engine in engines:
                 broken = point_id(configuration.id, engine, self.setting.target.name, "") in failed
-                if engine != best and not broken:
+                if engine not in kept and not broken:
                     configuration.not_measured[engine] = f"{medians[best] / medians[engine]:.2f} times slower than {best} in the selection round"
             engines = [e for e in engines if e not in configuration.not_measured]
         for engine in engines:
@@ -374,8 +377,3 @@ class Run:
                 self._journal.warn(
                     {"code": "not-converged", "message": f"known to ±{100 * reached:.1f} %, asked for ±{100 * self.plan.precision:g} %", **where}
                 )
-
-
-def _others(configuration: Configuration) -> int:
-    """Candidates besides the reference: with one there is nothing to choose."""
-    return sum(e != configuration.reference for e in configuration.candidates)

@@ -36,6 +36,7 @@ class Configuration:
     reference: str
     candidates: list[str]  #: what to measure, in catalog order: engines, with the jobs in flight where the plan gives them (:func:`engine_word`)
     not_measured: dict[str, str] = field(default_factory=dict)  #: engine -> reason
+    next_best: str | None = None  #: what the selection round kept beside the best, of another library; "" if nothing is, None without a selection
     inputs: frozenset[str] = frozenset()  #: kinds that it reads; known while a plan is expanded, not in a record
 
     @property
@@ -46,13 +47,14 @@ class Configuration:
         return {
             "id": self.id, "operator": self.operator, "params": self.params, "threads": self.threads, "burst": self.burst,
             "footprint": self.footprint, "reference": self.reference, "candidates": self.candidates, "not_measured": self.not_measured,
+            **({} if self.next_best is None else {"next_best": self.next_best}),
         }  # fmt: skip
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Configuration:
         return cls(
             record["operator"], dict(record["params"]), record["threads"], record["burst"], record["footprint"],
-            record["reference"], list(record["candidates"]), dict(record["not_measured"]),
+            record["reference"], list(record["candidates"]), dict(record["not_measured"]), record.get("next_best"),
         )  # fmt: skip
 
 
@@ -108,7 +110,7 @@ class Expansion:
     """What a plan comes to on this machine."""
 
     configurations: list[Configuration]
-    select_best: bool  #: of each configuration, only the reference engine and the best of the others are measured beyond the selection round
+    select_best: bool  #: only the best engine, the next best of another library and the reference are measured beyond the selection round
     unavailable: list[tuple[Configuration, str, str]] = field(default_factory=list)  #: (configuration, engine, reason) that was named but cannot run
     left_out: list[str] = field(default_factory=list)
 

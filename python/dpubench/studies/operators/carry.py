@@ -179,7 +179,7 @@ def _print_dry_run(plan: Plan, expansion: Any, total: str) -> None:
     for configuration in expansion.configurations:
         print(f"  {configuration.id}: {', '.join(configuration.candidates) or 'no engine can run it here'}")
     if expansion.select_best:
-        print("of more than one engine besides the reference, a short selection round keeps the best")
+        print("of more than two engines a short selection round keeps the best, the next best of another library, and the reference")
     for line in expansion.left_out:
         print(f"left out: {line}")
     print(total)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import shutil
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +15,10 @@ from dpubench.progress import JsonEvents, listener
 from dpubench.results import text
 from dpubench.results.digits import percent
 from dpubench.results.model import PointSummary, RunSummary
+from dpubench.results.naming import layout_text, parameters_text
 from dpubench.results.store import RunSetWriter, RunWriter
 from dpubench.results.summary import summaries, summarize
+from dpubench.results.text import LOOSE, beside_text, loose
 from dpubench.runner.execute import Budget, Run
 from dpubench.runner.setting import Listener, Setting
 from dpubench.runner.telling import SUMMARY_LINES, failure_lines, named, summary_event, tail_lines, write_report
@@ -92,7 +96,9 @@ def carry_out_together(
         tail += tail_lines(writer.path, report)
         failures = [failure for run in runs for failure in run.record["failures"]][:2]
         failed = failure_lines(failures, SUMMARY_LINES // 3, writer.path)
-        print("\n".join([*text.targets(analysed, SUMMARY_LINES - len(tail) - len(failed)), *failed, *tail]))
+        operators = {p.operator for found in analysed for p in found.points}
+        room = max(SUMMARY_LINES - len(tail) - len(failed), len(analysed) + len(operators) + 2)  # every operator is named with its configuration
+        print("\n".join([*text.targets(analysed, room), *failed, *tail]))
     return int(status)
 
 
@@ -105,47 +111,67 @@ def _summary_event(path: Path, report: Path | None, status: int, runs: Sequence[
 
 
 def summary(run: Run, analysed: RunSummary, path: Path, report: Path | None) -> list[str]:
-    """At most :data:`SUMMARY_LINES` lines: what was measured, how far to trust it, the best engine of each operator, where to go on."""
+    """What was measured, how far to trust it, the best engine of each operator beside the next best, where to go on.
+
+    At most :data:`SUMMARY_LINES` lines, unless that is too few for the operators: each is named with its configuration.
+    """
     points = [p for p in analysed.points if p.primary is not None]
     unsure = sum(not p.converged for p in points)
     rounds, failures = run.record["rounds"], run.record["failures"]
     operators = list(dict.fromkeys(p.operator for p in points))
     head = [
         f"{path.name}: {len(points)} points of {len(operators)} operators, {len(rounds)} rounds, {sum(r['windows'] for r in rounds)} windows",
-        f"{unsure} of {len(points)} points did not reach ±{100 * run.plan.precision:g} %; "
-        f"{len(analysed.all_warnings())} warnings; {len(failures)} failures",
+        f"{unsure} of {len(points)} rates did not reach ±{100 * run.plan.precision:g} %; {len(failures)} failures; "
+        + text.warning_counts(analysed.all_warnings()),
     ]
     tail = tail_lines(path, report, len(run.record["left_out"]))
-    cells = [_cell(analysed, operator, points) for operator in operators]
-    if analysed.times_mean_nothing:
-        head = text.targets([analysed])
-    head += failure_lines(failures[:2], SUMMARY_LINES - len(head) - len(tail) - min(len(cells), TABLE_LINES), path)
-    return head + _columns(cells, SUMMARY_LINES - len(head) - len(tail)) + tail
+    head = text.targets([analysed]) if analysed.times_mean_nothing else [line for words in head for line in _wrapped(words, _width())]
+    lines = _best_lines(analysed, _headlines(analysed))
+    head += failure_lines(failures[:2], SUMMARY_LINES - len(head) - len(tail) - min(len(lines), TABLE_LINES), path)
+    return head + lines + tail
 
 
-def _cell(analysed: RunSummary, operator: str, points: list[PointSummary]) -> str:
-    """``aes  openssl 24.1 Gb/s ±2 %, 1.31 x portable``: the default configuration (else the first), its best engine."""
-    own = [p for p in points if p.operator == operator and not p.build]
-    defaults = {p["name"]: p["default"] for p in analysed.operators[operator]["parameters"]}
-    shown = next((p for p in own if p.params == defaults), own[0])
-    own = [p for p in own if p.configuration == shown.configuration]
-    best = max(own, key=_rate)
-    spread = f" ±{percent(best.precision, 2)}" if math.isfinite(best.precision) else ""
-    reference = analysed.operators[operator]["reference_engine"]
-    ratio = best.ratio_to_reference
-    beside = f", {ratio.value:.2f} x {reference}" if ratio is not None and best.engine != reference else ""
-    return f"{operator:<12} {best.engine} {_rate(best):.3g} {best.primary_unit}{spread}{beside}"
+def _headlines(analysed: RunSummary) -> list[PointSummary]:
+    """The best engine of each operator, in its default configuration, else in its first; none of an operator of which every point failed."""
+    found: dict[str, list[PointSummary]] = {}
+    for point in analysed.points:
+        if point.is_best and not point.build:
+            found.setdefault(point.operator, []).append(point)
+    defaults = {name: {p["name"]: p["default"] for p in analysed.operators[name].get("parameters", [])} for name in found}
+    ordered = [name for name in analysed.operators if name in found]
+    return [next((p for p in found[name] if p.params == defaults[name]), found[name][0]) for name in ordered]
+
+
+def _best_lines(analysed: RunSummary, best: Sequence[PointSummary]) -> list[str]:
+    """A line for each of ``best`` in columns, where the terminal is wide enough; else each in words, wrapped."""
+    if not best:
+        return []
+    layouts = {layout_text(p.threads, p.footprint) for p in best}
+    common = layouts.pop() if len(layouts) == 1 else ""
+    rows = []
+    for point in best:
+        where = [parameters_text(point.params, analysed.operators[point.operator])]
+        where += [] if common else [layout_text(point.threads, point.footprint)]
+        rate = f"{_rate(point):.3g} {point.primary_unit}"
+        spread = f" ±{percent(point.precision, 2)}" if math.isfinite(point.precision) else ""
+        rows.append((point.operator, ", ".join(filter(None, where)), point.engine_word, rate + spread + loose(point, "primary"), beside_text(point)))
+    title = "best engine of each operator, beside the next best of another library" + (f"; {common}" if common else "")
+    width = _width()
+    lines = text.table(("operator", "configuration", "best", "rate", "beside"), rows).splitlines()[1:]
+    if max(map(len, lines)) > width:
+        told = (f"{f'{operator} {where}'.rstrip()}: {engine} {rate}, {beside}" for operator, where, engine, rate, beside in rows)
+        lines = [line for words in told for line in _wrapped(words, width)]
+    notes = [text.loose_note(analysed.precision_target)] if any(LOOSE in line for line in lines) else []
+    return [*_wrapped(title, width), *lines, *notes]
+
+
+def _width() -> int:
+    return max(shutil.get_terminal_size((120, 24)).columns, 60)
+
+
+def _wrapped(words: str, width: int) -> list[str]:
+    return textwrap.wrap(words, width, subsequent_indent="  ", break_on_hyphens=False)
 
 
 def _rate(point: PointSummary) -> float:
     return point.primary.value if point.primary is not None else math.nan
-
-
-def _columns(cells: list[str], room: int) -> list[str]:
-    """``cells`` in as many columns as ``room`` lines need."""
-    if not cells:
-        return []
-    columns = -(-len(cells) // max(room, 1))
-    lines = -(-len(cells) // columns)
-    width = max(map(len, cells)) + 3
-    return ["".join(c.ljust(width) for c in cells[i::lines]).rstrip() for i in range(lines)]
