@@ -93,6 +93,23 @@ def test_a_rate_stays_in_its_column_however_narrow_that_is(page: Open, name: str
 # --------------------------------------------------------------------------- figures
 
 
+def test_each_figure_is_judged_by_its_own_interval(page: Open) -> None:
+    """The shares of CPU all converged, throughput and latency of some points did not: hollow marks and those of the tables follow."""
+    driver = page("end-to-end")
+    section = bring(driver)
+    points = [p for engine in ("dpdk-hash", "portable") for p in rates(example_run(), engine)]
+    open_marks = {
+        kind: sum(color == "#ffffff" for t in drawn(driver, kind) if "null" not in t["name"] and "lines" in t["mode"] for color in t["color"])
+        for kind in ("throughput", "cpu", "latency")
+    }
+    loose = sum("latency.p50" in p.not_converged for p in points)
+    assert 0 < loose < len(points) and open_marks == {"throughput": loose, "cpu": 0, "latency": loose}
+    click(driver, section.find_element(By.CSS_SELECTOR, ".plot[data-kind='latency'] details.numbers summary"))
+    cells = [td.text for td in section.find_elements(By.CSS_SELECTOR, ".plot[data-kind='latency'] details.numbers tbody td:nth-child(4)")]
+    nulls = [p for p in example_run().points if p.is_null and p.frame == "64" and p.load_kind == "rate"]
+    assert sum(text.startswith("○ ") for text in cells) == loose + sum("latency.p50" in p.not_converged for p in nulls)
+
+
 @pytest.mark.parametrize("anchor", ["w-flow-table", "w-application-recognition"])
 def test_every_figure_has_data_a_table_and_its_labels(page: Open, anchor: str) -> None:
     driver = page("end-to-end")

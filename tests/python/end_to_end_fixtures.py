@@ -6,6 +6,7 @@ import math
 import random
 
 from dpubench.results.model import Failure, Interval, Warning_
+from dpubench.studies.end_to_end import convergence
 from dpubench.studies.end_to_end.model import (
     NULL_WORKLOAD,
     PLACES,
@@ -108,6 +109,8 @@ def example_run(name: str = "end-to-end-paper-example") -> RunSummary:
         if point is not floor:
             point.floor = Floor(floor.id, floor.throughput_pps, floor.latency, floor.residence, floor.server_cpu_share)
     _with_troubles(points)
+    for point in points:
+        point.not_converged = convergence.not_converged(point, 0.04)  # as `converged` of each
     catalog = {
         n: {"name": n, "summary": f"scripted {n}", "definition": "every packet is sent back", "parameters": [], "inputs": [], "sources": [],
             "stages": [{"name": s, "summary": f"the {s}", "operator": "", "engines": []} for s in e]}

@@ -21,7 +21,7 @@ SCHEMA: Final = "dpubench.end-to-end-export/1"
 _PERCENTILES: Final = ("p50", "p90", "p99", "p99_9", "max", "mean")
 _TEXT: Final = (
     "id", "workload", "params", "engines", "placement", "server_target", "device_target", "port", "port_driver", "frame", "traffic", "schedule",
-    "load", "load_kind", "timestamp_source", "server_cpu_withheld", "limit", "labels", "failure", "unavailable", "floor",
+    "load", "load_kind", "not_converged", "timestamp_source", "server_cpu_withheld", "limit", "labels", "failure", "unavailable", "floor",
 )  # fmt: skip
 
 
@@ -33,7 +33,8 @@ def record(point: PointSummary) -> dict[str, Any]:
         "is_virtual": point.is_virtual, "server_cpus": point.server_cpus, "frame": point.frame, "frame_bytes": point.frame_bytes,
         "traffic": _words(point.traffic), "schedule": point.schedule, "load": point.load, "load_kind": point.load_kind, "is_null": point.is_null,
         "offered_pps": point.offered_pps, "loss_goal": point.loss_goal, "trial_s": point.trial_s, "rounds": point.rounds, "trials": point.trials,
-        "converged": point.converged, "precision": _number(point.precision), "limit": point.limit, "labels": "; ".join(point.labels),
+        "converged": point.converged, "precision": _number(point.precision),
+        "not_converged": " ".join(name.replace(" ", ":") for name in point.not_converged), "limit": point.limit, "labels": "; ".join(point.labels),
     }  # fmt: skip
     row |= {
         f"trials_{limit or 'valid'}".replace("-", "_"): point.limits.get(limit, 0)

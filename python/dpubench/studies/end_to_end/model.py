@@ -97,8 +97,9 @@ class PointSummary:
     rounds: int = 0  #: that this point has valid trials of
     trials: int = 0
     trial_s: float = 0.0  #: measured part of a trial (of a search its longest)
-    converged: bool = False
+    converged: bool = False  #: of the throughput, which the plan's precision asks for
     precision: float = float("nan")  #: relative half width reached, of the throughput
+    not_converged: list[str] = field(default_factory=list)  #: figures known less precisely than the plan asks, as :mod:`.convergence` names them
 
     #: What came back to the client; of NDR and PDR the highest rate found. None: no valid trial (see ``limits``, ``failure``).
     throughput_pps: Interval | None = None

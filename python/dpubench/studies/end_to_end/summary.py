@@ -18,7 +18,8 @@ from dpubench.plans.load import read_plan
 from dpubench.results import statistics
 from dpubench.results.model import Failure, Interval, Warning_
 from dpubench.results.store import RUN_SET, RunDirectory
-from dpubench.studies.end_to_end import trials
+from dpubench.results.warnings import of_the_run
+from dpubench.studies.end_to_end import convergence, trials
 from dpubench.studies.end_to_end.expand import Configuration, Load, link_end, signature_share
 from dpubench.studies.end_to_end.model import (
     NULL_WORKLOAD,
@@ -71,8 +72,10 @@ def _summary(record: Mapping[str, Any], plan: Plan, path: Path) -> RunSummary:
             point.failure, point.unavailable = found.get("failure", ""), found.get("unavailable", "")
             point.warnings = [w for w in warnings if w.point == point.id]
             _measured(point, _of_load(rows[configuration.id], load), plan, entry)
+            point.not_converged = convergence.not_converged(point, plan.precision)
             points.append(point)
     _set_floors(points)
+    warnings = of_the_run(warnings, [p for p in points if p.rounds])
     common = [label for label in (points[0].labels if points else []) if all(label in p.labels for p in points)]
     target = record["target_info"]
     return RunSummary(

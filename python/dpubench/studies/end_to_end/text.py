@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from dpubench.results.digits import significant
 from dpubench.results.model import Interval, Warning_
-from dpubench.results.text import count, cpus_text, failure_line, precision_text, section, table, warning_lines
+from dpubench.results.text import LOOSE, count, cpus_text, failure_line, loose_note, precision_text, section, table, warning_lines
 from dpubench.studies.end_to_end import wording
 from dpubench.studies.end_to_end.model import PointSummary, RunSummary
 
@@ -56,6 +56,8 @@ def _counts(run: RunSummary) -> str:
         return "nothing was measured"
     loose = sum(not p.converged for p in measured)
     told = f"{loose} of them not converged" if loose else "all converged"
+    tails = sum("latency.p99" in p.not_converged for p in measured)
+    told += f" (throughput), {tails} in their p99 latency" if tails else ""
     limited = sum(not wording.says_of_the_server(p) for p in run.points)
     silent = f", {limited} limited by the client or by stalls" if limited else ""
     return f"{count(len(run.points), 'point')}, {len(measured)} measured, {told}{silent}; {count(run.rounds, 'round')}, {count(run.trials, 'trial')}"
@@ -89,7 +91,7 @@ def _row(point: PointSummary, run: RunSummary) -> tuple[str, ...]:
         return (*head, "-", "", "", "", "", "", "", "", "; ".join([why, *labels]))
     missing = [f"CPU withheld: {point.server_cpu_withheld}"] if point.server_cpu_withheld else []
     latency = point.latency
-    times = [_us(i) for i in (latency.p50, latency.p99, latency.p99_9)] if latency else ["-", "-", "-"]
+    times = [_us(getattr(latency, n)) + _loose(point, f"latency.{n}") for n in ("p50", "p99", "p99_9")] if latency else ["-", "-", "-"]
     told = [*wording.remarks(point), *missing, *labels]
     lost_at = wording.main_place(point)
     at_least = "" if wording.says_of_the_server(point) else ">= "
@@ -97,12 +99,16 @@ def _row(point: PointSummary, run: RunSummary) -> tuple[str, ...]:
         *head,
         at_least + _scaled(point.throughput_pps, 1e-6),
         at_least + _scaled(point.throughput_gbps),
-        precision_text(point.precision),
-        _share(point.loss_ratio),
-        _share(point.server_cpu_share, 1),
+        precision_text(point.precision) + _loose(point, "throughput_pps"),
+        _share(point.loss_ratio) + _loose(point, "loss_ratio"),
+        _share(point.server_cpu_share, 1) + _loose(point, "server_cpu_share"),
         *times,
         "; ".join([f"lost at {lost_at}", *told] if lost_at else told),
     )
+
+
+def _loose(point: PointSummary, name: str) -> str:
+    return LOOSE if name in point.not_converged else ""
 
 
 def _scaled(interval: Interval | None, factor: float = 1.0) -> str:
@@ -128,6 +134,8 @@ def _notes(run: RunSummary) -> list[str]:
         "Loss: of what was due. CPU: polls of the server's loops that found packets, by time.",
         "Latency: from when a packet was due to the client's receive burst.",
     ]
+    if any(p.not_converged for p in run.points):
+        notes.append(loose_note(run.precision_target))
     floors = [p.floor.latency.p50.value for p in run.points if p.floor is not None and p.floor.latency is not None]
     if floors:
         notes.append(f"Floor of latency (null workload, same load, same link): p50 {_range_us(floors)} us.")

@@ -71,6 +71,7 @@ def _point(variant: int, p: PointSummary, shared_labels: Sequence[str], place: d
         "trials": p.trials,
         "trialS": p.trial_s,
         "weak": wording.weakness(p, FEW_ROUNDS),
+        "loose": p.not_converged,
         "remarks": "; ".join([*wording.remarks(p), *(label for label in p.labels if label not in shared_labels)]),
     }
 

@@ -256,6 +256,7 @@ def _trust(points: Sequence[PointSummary], trials: int, warnings: Sequence[Warni
         why_nothing="" if measured else _commonest([wording.why_empty(p) for p in points]),
         trial_s=_span([p.trial_s for p in measured]),
         not_converged=len(loose),
+        p99_not_converged=sum("latency.p99" in p.not_converged for p in measured),
         widest=widest.precision if widest else math.nan,
         widest_where=widest.id if widest else "",
         client_limited=limits["client-limited"],

@@ -131,7 +131,8 @@ class Trust:
     rounds: str
     trial_s: str
     why_nothing: str  #: where nothing was measured, the commonest reason
-    not_converged: int
+    not_converged: int  #: throughputs
+    p99_not_converged: int
     widest: float  #: relative half width of the worst point; nan if none
     widest_where: str
     client_limited: int  #: points

@@ -20,7 +20,9 @@
   const latencyOf = (p, name) => (p.latency ? scaled(p.latency[name], 1e-3) : NONE);
   const usable = (p) => p.why === "" && p.pps[0] !== null;
   const silent = (p) => NOT_THE_SERVER.includes(p.limit);
-  const hollow = (p) => p.weak !== "";
+  /** Each figure is judged by its own interval; what the throughput alone decides goes by the point. */
+  const hollow = (p, figure) => (figure === "throughput_pps" ? p.weak !== "" : p.loose.includes(figure));
+  const marked = (p, figure, [value, ...rest]) => [(value !== "–" && value !== "" && p.loose.includes(figure) ? "○ " : "") + value, ...rest];
   /** The x axes that points at an offered rate can stand over. */
   const OVER = {
     rate: { label: (unit) => `offered rate, ${UNITS[unit].label}`, of: (p, unit) => UNITS[unit].offered(p), text: (v, unit) => `${num(v)} ${UNITS[unit].label}` },
@@ -64,7 +66,7 @@
       traces.push({
         x: list.map((i) => i.x), y: list.map((i) => i.v[0]), mode, name: plain(nameOf(part, index)), hoverinfo: "text", hovertext: list.map((i) => hover(part, i.p, i.lines)),
         line: { color, width, dash }, opacity: part.variants[index].correctnessOnly ? 0.65 : 1,
-        marker: { symbol: list.map((i) => symbolOf(i.p)), size: list.map((i) => (silent(i.p) ? 9 : 7)), color: list.map((i) => (hollow(i.p) && !silent(i.p) ? th.paper : color)), line: { color, width: 1.4 }, opacity: 1 },
+        marker: { symbol: list.map((i) => symbolOf(i.p)), size: list.map((i) => (silent(i.p) ? 9 : 7)), color: list.map((i) => (hollow(i.p, i.figure) && !silent(i.p) ? th.paper : color)), line: { color, width: 1.4 }, opacity: 1 },
         error_y: { type: "data", symmetric: false, color, thickness: 1.1, width: 3, array: list.map((i) => (i.v[2] === null ? 0 : i.v[2] - i.v[0])), arrayminus: list.map((i) => (i.v[1] === null ? 0 : i.v[0] - i.v[1])) },
       });
     }
@@ -72,13 +74,13 @@
   }
   const variantFill = (part, index) => ({ none: part.variants[index].isNull || part.variants[index].correctnessOnly });
   /** Items of every variant: a map from its index, in the order of the part. */
-  function byVariant(part, points, x, v, lines) {
+  function byVariant(part, points, x, v, lines, figure = "throughput_pps") {
     const groups = new Map();
     for (const p of points) {
       const value = v(p), at = x(p);
       if (!usable(p) || value[0] === null || !(at > 0)) continue;
       if (!groups.has(p.variant)) groups.set(p.variant, []);
-      groups.get(p.variant).push({ x: at, v: value, p, lines: lines(p) });
+      groups.get(p.variant).push({ x: at, v: value, p, lines: lines(p), figure });
     }
     for (const items of groups.values()) items.sort((a, b) => a.x - b.x);
     return new Map([...groups].sort((a, b) => a[0] - b[0]));
@@ -127,7 +129,7 @@
         });
         shown.forEach((p, i) => { const sum = p.stages.reduce((t, s) => t + (s.perPacket[0] ?? 0), 0); sums.push({ y: y[i], sum }); });
         for (const p of at) {
-          for (const s of p.stages) rows.push([nameOf(part, p.variant), s.name, s.engine, ...cells(s.perPacket), ...cells(s.ns), shareText(s.share), s.sampled, s.buildNs === null ? "" : num(s.buildNs / 1e6), s.memoryBytes === null ? "" : num(s.memoryBytes / 1048576), s.path, s.verified]);
+          for (const s of p.stages) rows.push([nameOf(part, p.variant), s.name, s.engine, ...marked(p, `stage ${s.name}`, cells(s.perPacket)), ...marked(p, `stage ${s.name}`, cells(s.ns)), shareText(s.share), s.sampled, s.buildNs === null ? "" : num(s.buildNs / 1e6), s.memoryBytes === null ? "" : num(s.memoryBytes / 1048576), s.path, s.verified]);
           if (!p.stages.length) rows.push([nameOf(part, p.variant), "", "", "", "", "", "", "", "", "", "", p.why || "no stage of it was timed here", ""]);
         }
         const hidden = leftOut(at.filter((p) => !shown.includes(p)), "no stage of it was timed here");
@@ -154,9 +156,9 @@
       build(part, th) {
         const points = offered(part), of = (p) => scaled(p.cpu, 100);
         const withheld = points.filter((p) => p.cpuWithheld);
-        return { ...overRate(part, th, points, of, (p) => [spanText(of(p), "% of the polls' time found packets")]), ylog: false, ytop: 100, ytitle: "% of the server's CPUs", gone: [...points.filter((p) => usable(p) && p.cpu[0] === null).map((p) => ({ p, why: p.cpuWithheld ? `withheld: ${p.cpuWithheld}` : "its CPU share was not measured" })), ...missing(points)],
+        return { ...overRate(part, th, points, of, (p) => [spanText(of(p), "% of the polls' time found packets")], "server_cpu_share"), ylog: false, ytop: 100, ytitle: "% of the server's CPUs", gone: [...points.filter((p) => usable(p) && p.cpu[0] === null).map((p) => ({ p, why: p.cpuWithheld ? `withheld: ${p.cpuWithheld}` : "its CPU share was not measured" })), ...missing(points)],
           note: withheld.length ? `Withheld for ${plural(withheld.length, "point")}: ${[...new Set(withheld.map((p) => p.cpuWithheld))].join("; ")}.` : "Time of polls that found packets, of all polls.",
-          table: { columns: ["variant", "load", "offered, Mpps", "server CPU, %", "95 % interval", "limits of its rounds", "note"], rows: points.map((p) => [nameOf(part, p.variant), p.load, num(p.offered * 1e-6), ...cells(of(p)), p.limitText, p.why || (p.cpuWithheld ? `withheld: ${p.cpuWithheld}` : p.remarks)]) } };
+          table: { columns: ["variant", "load", "offered, Mpps", "server CPU, %", "95 % interval", "limits of its rounds", "note"], rows: points.map((p) => [nameOf(part, p.variant), p.load, num(p.offered * 1e-6), ...marked(p, "server_cpu_share", cells(of(p))), p.limitText, p.why || (p.cpuWithheld ? `withheld: ${p.cpuWithheld}` : p.remarks)]) } };
       },
     },
     latency: {
@@ -164,7 +166,7 @@
       build(part, th) {
         const { state } = part, points = offered(part), spread = state.percentile === SPREAD, shown = spread ? "p50" : state.percentile;
         const told = (p) => data.percentiles.map((n) => `${PERCENTILE[n]} ${spanText(latencyOf(p, n), "us")}`);
-        const f = overRate(part, th, points, (p) => latencyOf(p, shown), told);
+        const f = overRate(part, th, points, (p) => latencyOf(p, shown), told, `latency.${shown}`);
         if (spread) {
           for (const t of f.traces) { delete t.error_y; if (t.fill) t.fillcolor = "rgba(0,0,0,0)"; }
           f.extra = [];
@@ -183,7 +185,7 @@
         const gone = [...leftOut(points.filter((p) => usable(p) && !p.latency), "its latency was not measured"), ...missing(points)];
         return { ...f, gone, intervals: !spread, ylog: true, ytitle: "us", note: `${spread ? "Line: p50; stems end at p99.9 with dashes at p90 and p99 (choose one of them for its intervals). " : ""}From due time to receive burst; ${[...new Set(points.map((p) => p.timestamps).filter(Boolean))].join("; ") || "timestamps: none"}. Floor: the null workload.`,
           table: { columns: ["variant", "load", "offered, Mpps", ...data.percentiles.flatMap((n) => [`${PERCENTILE[n]}, us`, "95 % interval"]), "p50 of the floor, us", "residence p50, us", "residence p99, us", "limits of its rounds", "note"],
-            rows: points.map((p) => [nameOf(part, p.variant), p.load, num(p.offered * 1e-6), ...data.percentiles.flatMap((n) => cells(latencyOf(p, n))), p.floor === null ? "" : num(latencyOf(part.points[p.floor], "p50")[0]), ...["p50", "p99"].map((n) => (p.residence ? num(p.residence[n][0] / 1e3) : "–")), p.limitText, p.why || p.remarks]) } };
+            rows: points.map((p) => [nameOf(part, p.variant), p.load, num(p.offered * 1e-6), ...data.percentiles.flatMap((n) => marked(p, `latency.${n}`, cells(latencyOf(p, n)))), p.floor === null ? "" : num(latencyOf(part.points[p.floor], "p50")[0]), ...["p50", "p99"].map((n) => (p.residence ? marked(p, `residence.${n}`, [num(p.residence[n][0] / 1e3)])[0] : "–")), p.limitText, p.why || p.remarks]) } };
       },
     },
     curve: {
@@ -235,9 +237,9 @@
   const chosenPercentile = (part) => (part.state.percentile === SPREAD ? "p99" : part.state.percentile);
 
   /** Everything of a figure over the offered rate (or interval) but its y axis. */
-  function overRate(part, th, points, of, lines) {
+  function overRate(part, th, points, of, lines, figure) {
     const { state } = part, over = OVER[state.over];
-    const groups = byVariant(part, points, (p) => over.of(p, state.unit), of, lines);
+    const groups = byVariant(part, points, (p) => over.of(p, state.unit), of, lines, figure);
     const traces = [], ends = [];
     for (const [index, items] of groups) {
       traces[part.variants[index].isNull ? "unshift" : "push"](...lineTraces(part, index, items, th));
@@ -381,14 +383,14 @@
   const TRIPLES = [["throughput_pps", (p) => p.pps], ["throughput_gbps", (p) => p.gbps], ["loss_ratio", (p) => p.loss], ...data.places.map((name, k) => [`lost_${name.replace(/ /g, "_")}`, (p) => p.places[k]]), ["server_cpu_share", (p) => p.cpu],
     ...data.percentiles.map((n) => [`latency_${n}_ns`, (p) => p.latency?.[n] ?? NONE]), ...data.percentiles.map((n) => [`residence_${n}_ns`, (p) => p.residence?.[n] ?? NONE])];
   function allPoints(part) {
-    const columns = ["workload", "variant", "link", "frame", "load", "kind", "offered_pps", ...TRIPLES.flatMap(([n]) => [n, `${n}_low95`, `${n}_high95`]), "limit", "limits", "rounds", "trials", "trial_s", "weak", "why_empty", "cpu_withheld", "remarks", "labels", "id"];
-    const rows = part.points.map((p) => [part.variants[p.variant].isNull ? "null workload" : part.workload, variantOf(part, p).told, part.isVirtual ? "virtual" : "line", p.frame, p.load, p.kind, p.offered, ...TRIPLES.flatMap(([, of]) => of(p)), p.limit, p.limitText, p.rounds, p.trials, p.trialS, p.weak, p.why, p.cpuWithheld, p.remarks, part.labels.join("; "), p.id]);
+    const columns = ["workload", "variant", "link", "frame", "load", "kind", "offered_pps", ...TRIPLES.flatMap(([n]) => [n, `${n}_low95`, `${n}_high95`]), "limit", "limits", "rounds", "trials", "trial_s", "weak", "not_converged", "why_empty", "cpu_withheld", "remarks", "labels", "id"];
+    const rows = part.points.map((p) => [part.variants[p.variant].isNull ? "null workload" : part.workload, variantOf(part, p).told, part.isVirtual ? "virtual" : "line", p.frame, p.load, p.kind, p.offered, ...TRIPLES.flatMap(([, of]) => of(p)), p.limit, p.limitText, p.rounds, p.trials, p.trialS, p.weak, p.loose.join(" "), p.why, p.cpuWithheld, p.remarks, part.labels.join("; "), p.id]);
     return { columns, rows };
   }
   function pointTable(part) {
     const all = allPoints(part);
     const shown = { columns: ["variant", "frame", "load", "Mpps", "95 % interval", "Gb/s (L2)", "loss", "CPU, %", "p50, us", "p99, us", "p99.9, us", "rounds", "trials", "limits of its rounds", "note"],
-      rows: part.points.map((p) => [nameOf(part, p.variant), frameWords(part, p.frame), p.load, ...cells(scaled(p.pps, 1e-6)), num(p.gbps[0]), p.loss[0] === null ? "–" : p.loss[0] === 0 ? "0" : `${num(100 * p.loss[0])} %`, p.cpu[0] === null ? "–" : num(100 * p.cpu[0]), ...["p50", "p99", "p99_9"].map((n) => num(latencyOf(p, n)[0])), p.rounds, p.trials, p.limitText, [p.why, p.weak, p.remarks].filter(Boolean).join("; ")]) };
+      rows: part.points.map((p) => [nameOf(part, p.variant), frameWords(part, p.frame), p.load, ...marked(p, "throughput_pps", cells(scaled(p.pps, 1e-6))), num(p.gbps[0]), ...marked(p, "loss_ratio", [p.loss[0] === null ? "–" : p.loss[0] === 0 ? "0" : `${num(100 * p.loss[0])} %`]), ...marked(p, "server_cpu_share", [p.cpu[0] === null ? "–" : num(100 * p.cpu[0])]), ...["p50", "p99", "p99_9"].flatMap((n) => marked(p, `latency.${n}`, [num(latencyOf(p, n)[0])])), p.rounds, p.trials, p.limitText, [p.why, p.weak, p.remarks].filter(Boolean).join("; ")]) };
     return [h("div", { class: "points-tools downloads" }, plural(part.points.length, "point"), h("button", { type: "button", "data-points-format": "csv", click: () => save(`dpubench-${part.workload}${part.isVirtual ? "-virtual-link" : ""}.csv`, csv(all.columns, all.rows), "text/csv") }, "CSV of everything")), table(shown).firstChild];
   }
 
