@@ -291,6 +291,12 @@ def test_failures_and_warnings_reach_their_points(tmp_path: Path) -> None:
             "or dpubench.run-set/1: it was written by another version",
         ),
         (lambda run: (run / "run.json").write_text('{"schema": "dpubench.run/1", "points": [{}]}'), "does not follow dpubench.run/1"),
+        (
+            lambda run: (run / "run.json").write_text(
+                '{"schema": "dpubench.run/1", "configurations": [{"candidates": ["a"], "not_measured": {"a": "slower"}}]}'
+            ),
+            "does not follow dpubench.run/1",
+        ),
         (lambda run: (run / "rounds/0001.parquet").write_bytes(b"PAR1"), "rounds: a round cannot be read .*move its file away"),
     ],
 )
