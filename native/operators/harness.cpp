@@ -11,6 +11,7 @@
 
 #include "measure/canary.hpp"
 #include "measure/window.hpp"
+#include "operators/footprint.hpp"
 #include "operators/group.hpp"
 
 namespace dpubench {
@@ -32,7 +33,7 @@ class JobRun {
         events_(events),
         store_(job.inputs, job.seed, job.cache_dir),
         alone_(1, job.cpus),
-        memory_(stream_bytes(), job.seed + job.round) {}
+        memory_(stream_bytes(protocol::caches()), job.seed + job.round) {}
 
   JobStatus run(std::istream& commands) {
     switch (job_.control) {

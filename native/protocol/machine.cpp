@@ -116,6 +116,17 @@ Caches caches() {
   return found;
 }
 
+std::uint64_t available_memory() {
+  std::uint64_t kib = 0;
+  std::istringstream(field("/proc/meminfo", "MemAvailable")) >> kib;
+  std::uint64_t bytes = kib << 10;
+  // A container may be allowed less than the machine has; "max" is no number.
+  std::uint64_t limit = 0;
+  std::istringstream(first_line("/sys/fs/cgroup/memory.max")) >> limit;
+  if (limit != 0) bytes = bytes == 0 ? limit : std::min(bytes, limit);
+  return bytes;
+}
+
 json machine() {
   json m;
   utsname names{};

@@ -251,6 +251,8 @@ def _run_json(name: str, points: list[SimulatedPoint]) -> dict[str, Any]:
                 "build_ns": [1000, 3000, 2000],
                 "memory_bytes": 4096,
                 "footprint_bytes": 1 << 23,
+                "touched_bytes": 1 << 22,
+                "distinct_messages": 512,
                 "failure": p.failure,
                 "unavailable": p.unavailable,
             }

@@ -31,7 +31,7 @@ def command(
     threads: str = typer.Option("", "--threads", help="Thread counts, as 1,2,all."),
     burst: str = typer.Option("", "--burst", help="Items in a burst, as 1,32."),
     in_flight: str = typer.Option("", "--in-flight", help="Jobs under way at once on device engines, as 32,128."),
-    footprint: str = typer.Option("", "--footprint", help="stream, resident, or both."),
+    footprint: str = typer.Option("", "--footprint", help="resident (32 buffers), stream (beyond L2), memory (beyond L3), or several."),
     param: list[str] = typer.Option([], "--param", help="NAME=VALUE[,VALUE] of an operator's parameter (repeatable)."),
     input: list[str] = typer.Option([], "--input", help="KIND=PATH: measure on this instead of the default (repeatable)."),
     values: list[str] = typer.Option([], "--set", help="KEY=VALUE[,VALUE]: any key of the plan, as --set rounds.max=8 (repeatable)."),

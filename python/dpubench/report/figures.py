@@ -21,6 +21,7 @@ from dpubench.report.points import (
 )  # fmt: skip
 from dpubench.report.versus import Verdicts, whole_machine
 from dpubench.report.words import anchor, size_text
+from dpubench.results import footprint as working_set
 from dpubench.results.model import Interval, PointSummary, RunSummary
 
 _GBPS: Final = "gbps"  #: the name of Gb/s among a point's metrics
@@ -88,7 +89,7 @@ def chart_data(
                     text(p.footprint), *triple(p.primary), *triple(p.ops_per_s), *triple(p.ns_per_op),
                     _rounded(p.cycles_per_op.value if p.cycles_per_op else None), text(p.cycles_source), *triple(p.energy_nj_per_op),
                     *triple(p.ratio_to_reference), p.rounds,
-                    int(p.converged), text(weakness(p)), text(path_text(p)), text(checked),
+                    int(p.converged), text(weakness(p)), text(path_text(p)), text(working_set.words(p)), text(checked),
                     [_metric(p, m["name"]) for m in metrics], p.jobs_in_flight, text(base_label(p, own)),
                 ])  # fmt: skip
         ratios = [] if baseline is None else [
@@ -111,7 +112,7 @@ def chart_data(
         })  # fmt: skip
     fields = ["run", "engine", "params", "threads", "burst", "footprint", "value", "low", "high", "ops", "opsLow", "opsHigh", "ns", "nsLow", "nsHigh",
               "cycles", "cyclesSource", "energy", "energyLow", "energyHigh",
-              "ratio", "ratioLow", "ratioHigh", "rounds", "converged", "weak", "path", "checked", "metrics", "flight", "base"]  # fmt: skip
+              "ratio", "ratioLow", "ratioHigh", "rounds", "converged", "weak", "path", "extent", "checked", "metrics", "flight", "base"]  # fmt: skip
     return {
         "fields": fields,
         "ratioFields": ["run", "params", "threads", "burst", "footprint",

@@ -55,7 +55,7 @@ class PointSummary:
     params: dict[str, str]  #: all parameters, ``size`` in bytes as text
     threads: int
     burst: int
-    footprint: str  #: "resident" or "stream"
+    footprint: str  #: "resident", "stream" or "memory"
     engine: str
     target: str  #: "local" or the target's name
     build: str  #: label of the program's build; "" unless two builds are in the run
@@ -79,8 +79,13 @@ class PointSummary:
     precision: float = float("nan")  #: relative half width of the interval reached
     ratio_to_reference: Interval | None = None  #: pairwise within rounds; 1.0 for the reference itself
     build_ns: float | None = None  #: time to build tables, median over rounds
-    memory_bytes: int | None = None
-    footprint_bytes: int | None = None
+    memory_bytes: int | None = None  #: of tables, compiled rules
+    footprint_bytes: int | None = None  #: of a thread's buffers as they lie
+    touched_bytes: int | None = None  #: of a thread's buffers: cache lines that every engine reads or writes; None: not known (earlier versions)
+    distinct_messages: int | None = None  #: that differ among these buffers
+    distinct_keys: int | None = None  #: that they look up or hash; None: the operator has none
+    touched_level: str = ""  #: the smallest cache that holds the touched lines: "L1d", "L2", "L3", "memory"; "" where it is not known
+    state_level: str = ""  #: likewise for ``memory_bytes`` of tables, compiled rules
     path: dict[str, Any] = field(default_factory=dict)  #: isa, detail, library, is_hardware; of a device engine driver, device, in_flight
     program: str = ""  #: name of the contract program that has the engine; "" for one of our own
     verified: dict[str, Any] = field(default_factory=dict)  #: known_answers, compared, how

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 from dpubench.errors import UserError
-from dpubench.results import statistics
+from dpubench.results import footprint, statistics, superseded
 from dpubench.results.comparison import CANARY_CORE, CANARY_MEMORY
 from dpubench.results.model import COUNTED, EMULATED, ESTIMATED, BuildPair, Failure, Interval, PointSummary, RunSummary, Warning_
 from dpubench.results.store import RUN_SET, RunDirectory
@@ -82,11 +82,14 @@ def summarize(run_dir: Path, *, label: str = "") -> RunSummary:
     passed_over = _OF_TIMES if summary.times_mean_nothing else _DECIDED_HERE
     summary.warnings = [w for w in summary.warnings if not ((w.point or summary.times_mean_nothing) and w.code in passed_over)]
     _attach(summary)
+    for point in summary.points:
+        footprint.place(point, summary.machine)
     if summary.times_mean_nothing:
         for point in summary.points:
             point.build_ns = None
     else:
         _fill(summary, read_windows(run_dir))
+        summary.warnings += superseded.warnings(summary.points)
     return summary
 
 
@@ -151,6 +154,9 @@ def _described(entry: Mapping[str, Any]) -> PointSummary:
         build_ns=float(np.median(builds)) if builds else None,
         memory_bytes=entry.get("memory_bytes"),
         footprint_bytes=entry.get("footprint_bytes"),
+        touched_bytes=entry.get("touched_bytes"),
+        distinct_messages=entry.get("distinct_messages"),
+        distinct_keys=entry.get("distinct_keys"),
         path=dict(_mapping(entry, "path")),
         program=Path(str(entry.get("program", ""))).name,
         verified=dict(_mapping(entry, "verified")),

@@ -55,8 +55,8 @@ _KINDS: Final = (
     ),
     WarningKind(
         "footprint-capped",
-        "less memory than the footprint asks for was used, so caches may hold more of it",
-        "free memory, or read the point as resident",
+        "fewer buffers than the footprint asks for were used, so that caches may hold more of them",
+        "free memory, or read the point by the cache that holds its buffers (touched_level), not by the footprint's name",
     ),
     WarningKind(
         "oversubscribed",
@@ -87,6 +87,11 @@ _KINDS: Final = (
         "search-unfinished",
         "a search for NDR and PDR had no time to narrow its bounds: its round says nothing of them",
         "quieten the machine, so that fewer trials have to be repeated; raise search.limit or search.width in the plan",
+    ),
+    WarningKind(
+        "superseded",
+        "an earlier version of the operator did other work than its name says",
+        "measure again; docs/methodology.md says what such figures must not be read for",
     ),
     WarningKind(
         "thin-hull",

@@ -20,7 +20,7 @@ from dpubench.runner import stopping
 from dpubench.runner.costs import Costs
 from dpubench.runner.journal import Journal
 from dpubench.runner.measure import OTHER_BUILD, Groups, Measurer, Round, sizes
-from dpubench.runner.model import Configuration, Point, engine_word, point_id, split_engine_word
+from dpubench.runner.model import PREPARED, Configuration, Point, engine_word, point_id, split_engine_word
 from dpubench.runner.record import now_utc
 from dpubench.runner.setting import Setting
 from dpubench.studies.operators.plan import Plan
@@ -89,7 +89,7 @@ class Run:
             configuration = self._configurations[entry["configuration"]]
             point = self._point(configuration, engine_word(entry["engine"], entry.get("in_flight", 0)), entry["build"])
             point.operator_version = entry["operator_version"]
-            point.prepared = {k: entry[k] for k in ("input", "path", "memory_bytes", "footprint_bytes") if k in entry}
+            point.prepared = {k: entry[k] for k in PREPARED if k in entry}
             point.build_ns, point.verified = list(entry.get("build_ns", [])), dict(entry.get("verified", {}))
             point.failure, point.unavailable = entry["failure"], entry["unavailable"]
             self._points[point.id] = point

@@ -16,7 +16,7 @@ from dpubench.errors import EnvironmentFault
 from dpubench.results.store import Event, RoundWriter
 from dpubench.runner.costs import Costs
 from dpubench.runner.journal import Journal
-from dpubench.runner.model import Point
+from dpubench.runner.model import PREPARED, Point
 from dpubench.runner.setting import Setting
 from dpubench.studies.operators.plan import Plan
 from dpubench.workers import job as jobs
@@ -226,7 +226,7 @@ class Measurer:
             else:
                 self._journal.hello(event, side, self._program(side))
         elif kind == "prepared" and name in points:
-            points[name].prepared = {k: event[k] for k in ("input", "path", "memory_bytes", "footprint_bytes")}
+            points[name].prepared = {k: event[k] for k in PREPARED if k in event}
             points[name].build_ns.append(event["build_ns"])
         elif kind == "verified" and name in points:
             points[name].verified = {k: event[k] for k in ("known_answers", "compared", "how")}

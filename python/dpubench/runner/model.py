@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
+
+#: What is kept of a point's ``prepared`` event, as far as the program says it.
+PREPARED: Final = ("input", "path", "memory_bytes", "footprint_bytes", "touched_bytes", "distinct_messages", "distinct_keys")
 
 
 def configuration_id(operator: str, params: Mapping[str, str], threads: int, burst: int, footprint: str) -> str:
@@ -68,7 +71,7 @@ class Point:
     target: str
     build: str
     operator_version: int
-    prepared: dict[str, Any] = field(default_factory=dict)  #: input, path, memory_bytes, footprint_bytes of the last `prepared` event
+    prepared: dict[str, Any] = field(default_factory=dict)  #: :data:`PREPARED` of the last `prepared` event
     build_ns: list[float] = field(default_factory=list)
     verified: dict[str, Any] = field(default_factory=dict)
     failure: str = ""
