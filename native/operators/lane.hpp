@@ -53,6 +53,10 @@ class Lane {
   virtual bool submit(Burst& burst) noexcept = 0;
   /// Hands back whole bursts, in any order; returns how many. Never waits: 0 when none is complete.
   virtual std::uint32_t poll(std::span<Burst*> done) noexcept = 0;
+  /// Told, untimed, that the outputs of a burst that came back are about to be read: a lane that hands packets out in a form of
+  /// its own (chains of mbufs) writes to `out` and `out_len` now what the operator defines. Outputs of bursts that were given to
+  /// it later are settled first or with it; those that never are may be lost.
+  virtual void settle(Burst& /*burst*/) noexcept {}
   /// Bursts that may be under way at once. A lane that completes later than submit() returns says how many it is ready for;
   /// Session::path() tells the same in jobs.
   [[nodiscard]] virtual std::uint32_t depth() const noexcept { return 1; }

@@ -39,6 +39,7 @@ std::vector<Output> run_once(const Work& work, Session& session, std::uint32_t b
   stepper.step(buffers.bursts().size());
   stepper.finish();
   stepper.require_progress();
+  stepper.take_touched();
   buffers.check_inputs();
   std::vector<Output> outputs;
   outputs.reserve(work.items.size());
