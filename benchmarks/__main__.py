@@ -25,7 +25,7 @@ from dpubench.programs import OPERATORS
 from dpubench.results import text
 from dpubench.workers.process import WorkerFault
 
-from benchmarks import bare, cores, datapath, device, instrument, orientation, overhead, portable, startup
+from benchmarks import bare, cores, datapath, device, distinct, instrument, orientation, overhead, portable, startup
 from benchmarks.apart import Apart
 from benchmarks.common import ROOT, Bench, Claim
 
@@ -34,6 +34,7 @@ PARTS: dict[str, Part] = {
     "overhead": overhead.measure,
     "startup": startup.measure,
     "bare": bare.measure,
+    "distinct": distinct.measure,
     "portable": portable.measure,
     "device": device.measure,
     "datapath": datapath.measure,
