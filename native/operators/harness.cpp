@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "measure/canary.hpp"
+#include "measure/heap_gap.hpp"
 #include "measure/window.hpp"
 #include "operators/group.hpp"
 
@@ -27,7 +28,8 @@ constexpr const char* kMemoryCanary = "canary-memory";
 class JobRun {
  public:
   JobRun(const protocol::Job& job, const EngineCatalog& engines, protocol::EventWriter& events)
-      : job_(job),
+      : heap_(job.seed + job.round),
+        job_(job),
         engines_(engines),
         events_(events),
         store_(job.inputs, job.seed, job.cache_dir),
@@ -160,6 +162,7 @@ class JobRun {
     for (; notes_told_ < store_.notes().size(); ++notes_told_) events_.warning("input-skipped", store_.notes()[notes_told_]);
   }
 
+  measure::HeapGap heap_;  // before all that it moves
   const protocol::Job& job_;
   const EngineCatalog& engines_;
   protocol::EventWriter& events_;

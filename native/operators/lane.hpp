@@ -58,7 +58,9 @@ class Lane {
   [[nodiscard]] virtual std::uint32_t depth() const noexcept { return 1; }
 };
 
-/// Wraps a synchronous kernel (`void operator()(Burst&) noexcept`) as a lane.
+/// Wraps a synchronous kernel (`void operator()(Burst&) noexcept`) as a lane. The kernel is called and never inlined: what the
+/// compiler makes of it, and where its loops begin, is then decided by the kernel alone, whatever changes around it (methodology,
+/// "Rounds").
 template <class Kernel>
 class SyncLane final : public Lane {
  public:
@@ -66,7 +68,7 @@ class SyncLane final : public Lane {
 
   bool submit(Burst& burst) noexcept override {
     if (done_ != nullptr) return false;
-    kernel_(burst);
+    run(kernel_, burst);
     done_ = &burst;
     return true;
   }
@@ -78,6 +80,8 @@ class SyncLane final : public Lane {
   }
 
  private:
+  [[gnu::noinline]] static void run(Kernel& kernel, Burst& burst) noexcept { kernel(burst); }
+
   Kernel kernel_;
   Burst* done_ = nullptr;
 };

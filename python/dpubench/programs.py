@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 from collections.abc import Sequence
@@ -17,6 +18,8 @@ CORES = "dpubench-cores"
 APPLICATIONS = "dpubench-applications"
 WORKLOADS = "dpubench-workloads"
 TRACE_PLUGIN = "libdpubench-trace.so"
+#: Beside a program, folders ``1``, ``2``, ... of its further code layouts: the same functions, linked in other orders.
+LAYOUTS = "layouts"
 
 
 def directory() -> Path:
@@ -52,6 +55,17 @@ def operators_program(build: Path | None = None) -> Path:
     if not os.access(program, os.X_OK):
         raise UserError(f"{program}: is not executable: chmod +x it, or build it again")
     return program.resolve()
+
+
+def in_layout(program: str, layout: int) -> str:
+    """``program``, a path or a name of a bundle's, in one of its code layouts; layout 0 is the program itself."""
+    folder, slash, name = program.rpartition("/")
+    return program if layout == 0 else f"{folder}{slash}{LAYOUTS}/{layout}/{name}"
+
+
+def layouts(program: Path) -> int:
+    """How many code layouts ``program`` of this machine has; 1: none beside itself, as builds of earlier versions."""
+    return next(n for n in itertools.count(1) if not Path(in_layout(str(program), n)).is_file())
 
 
 def agent_program(build: Path | None = None) -> Path:
