@@ -4,7 +4,7 @@
 The environment variable SCRIPT names a JSON file: {"faults": [{"point": SUBSTRING, "phase": "prepare|verify|measure|hello|ready", "kind": KIND,
 "round": N?, "after": WINDOWS?}], "window_s": SECONDS, "rates": {ENGINE: OPS_PER_S}, "spread": SHARE,
 "unavailable": {ENGINE: REASON}, "list": "rubbish|hang|silent|fork-hang", "engines": {OPERATOR: [ENGINE]}, "versions": {OPERATOR: N},
-"foreign": [NAME of an operator more]}. Needs nothing but Python, so that it starts fast and a failure in the package cannot hide in it.
+"foreign": [NAME of an operator more], "layouts": N}. Needs nothing but Python, so that it starts fast and a failure in the package cannot hide in it.
 """
 
 import json
@@ -94,13 +94,21 @@ def emit(event, **fields):
     sys.stdout.flush()
 
 
+def layouts():
+    """Nothing, as programs of earlier versions; else which layout this is, by where it lies, and how many the script says there are."""
+    if "layouts" not in SCRIPT:
+        return {}
+    folder = pathlib.Path(os.environ["PROGRAM"]).parent
+    return {"layout": int(folder.name) if folder.parent.name == "layouts" else 0, "layouts": SCRIPT["layouts"]}
+
+
 def hello(**more):
     emit(
         "hello",
         schema="dpubench.event/1",
         program="dpubench-operators",
         version="0",
-        build={"compiler": "none", "flags": "", "revision": "", "type": "scripted"},
+        build={"compiler": "none", "flags": "", "revision": "", "type": "scripted"} | layouts(),
         machine={"host": "scripted", "cpu_model": "none"},
         **more,
     )

@@ -31,6 +31,7 @@ from dpubench.report.targets import baseline_index, correctness, display_names, 
 from dpubench.report.troubles import LISTED, Advice, warning_groups
 from dpubench.report.versus import Verdicts, with_cores
 from dpubench.report.words import anchor, count_text, number, size_text
+from dpubench.results import layouts
 from dpubench.results.model import Comparison, PointSummary, RunSummary
 
 Compare = Callable[[RunSummary, RunSummary], Sequence[Comparison]]  #: (baseline, run) -> rows
@@ -208,7 +209,7 @@ def build(
         raise ValueError("a report needs at least one run: name a run directory, or measure one with dpubench run")
     names = display_names(all_runs)
     chosen = baseline_index(all_runs, names, baseline)
-    all_infos = [run_info(run, name, run.lost) for run, name in zip(all_runs, names, strict=True)]
+    all_infos = [run_info(run, name, run.lost, layouts.told(run)) for run, name in zip(all_runs, names, strict=True)]
     timed = timed_runs(all_runs)
     runs, infos = [all_runs[i] for i in timed], [all_infos[i] for i in timed]
     emulated = [run for run in all_runs if run.times_mean_nothing]

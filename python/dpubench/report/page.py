@@ -162,6 +162,7 @@ class RunInfo:
     left_out: list[str]
     path: str
     precision: float
+    layouts: str = ""  #: what it says of its code layouts
 
 
 @dataclass(slots=True)

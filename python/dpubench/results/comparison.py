@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from dpubench.results import statistics
+from dpubench.results import layouts, statistics
 from dpubench.results.model import Comparison, Interval, PointSummary, RunSummary
 from dpubench.results.statistics import Difference, FloatArray
 
@@ -147,7 +147,7 @@ def compare_builds(run: RunSummary, min_effect: float) -> list[Comparison]:
     rows: list[Comparison | Tested] = []
     for pair in run.build_pairs:
         label = label_of(points[pair.new]) if pair.new in points else pair.new
-        difference = statistics.difference_of_rounds(pair.round_ratios, pair.round_cycles)
+        difference = statistics.difference_of_rounds(*layouts.joined_rounds(pair.round_ratios, pair.round_cycles, pair.round_layouts))
         if difference is None:
             rows.append(Comparison(label, pair.old, pair.new, None, "not comparable", None, "fewer than two whole rounds hold both builds"))
             continue
@@ -316,7 +316,7 @@ def _difference_of_runs(
 
 
 def _rates(point: PointSummary) -> Rates:
-    return Rates(point.round_rates, point.round_canary_ratios)
+    return Rates(*(layouts.joined_values(values, point.round_layouts) for values in (point.round_rates, point.round_canary_ratios)))
 
 
 def tested(row: Tested, old: Rates, new: Rates) -> Tested | None:

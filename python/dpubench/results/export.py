@@ -49,6 +49,7 @@ _INTEGERS: Final = (
     "in_flight",
     "rounds",
     "windows",
+    "layouts",
     "memory_bytes",
     "footprint_bytes",
     "known_answers",
@@ -109,6 +110,7 @@ def record(point: PointSummary, label: str = "") -> dict[str, Any]:
         "input_sha256": point.input_sha256,
         "rounds": point.rounds,
         "windows": point.windows,
+        "layouts": point.layouts,
     }
     for name in _INTERVALS:
         row |= _spread(name, getattr(point, name))
@@ -132,6 +134,8 @@ def record(point: PointSummary, label: str = "") -> dict[str, Any]:
         "unavailable": point.unavailable,
         "failure": point.failure,
         "warnings": " ".join(sorted({w.code for w in point.warnings})),
+        **_spread("layout_share", point.layout_share),
+        "layout_deviation": point.layout_deviation,
     }
     for name, interval in sorted(point.metrics.items()):
         row |= _spread(f"metric_{name}", interval)

@@ -89,6 +89,10 @@ class PointSummary:
     warnings: list[Warning_] = field(default_factory=list)
     round_rates: list[float] = field(default_factory=list)  #: median ops/s of each round, in round order
     round_canary_ratios: list[float] = field(default_factory=list)  #: median of rate / core canary of each round that has both
+    round_layouts: list[int] = field(default_factory=list)  #: code layout of each round of ``round_rates``; empty where a program did not say
+    layouts: int = 0  #: code layouts among its rounds; 0: all rounds had one, whose effect on the figure no interval holds
+    layout_share: Interval | None = None  #: of the variance of its rounds, between code layouts (0 to 1); None where no layout came twice
+    layout_deviation: float | None = None  #: relative standard deviation of its rate between code layouts (0.01: 1 %)
 
     @property
     def configuration(self) -> tuple[str, tuple[tuple[str, str], ...], int, int, str]:
@@ -120,6 +124,7 @@ class BuildPair:
     new: str  #: point id
     round_ratios: list[float]  #: median over the round's cycles of new rate / old rate
     round_cycles: list[int]  #: cycles behind each of them
+    round_layouts: list[int] = field(default_factory=list)  #: code layout of each, of the build that has more; empty where neither said
 
 
 @dataclass(slots=True)

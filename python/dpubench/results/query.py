@@ -36,6 +36,7 @@ _WINDOW_COLUMNS: Final = pa.schema(
         ("ghz", pa.float64()),
         ("core_cycles", pa.float64()),
         ("energy_uj", pa.float64()),
+        ("layout", pa.int64()),
     ]
 )
 
@@ -123,6 +124,7 @@ def _windows(run_dirs: Sequence[Path]) -> pa.Table:
         }
         for name in ("round", "cycle", "half", "operations", "elapsed_ns", "rate_bytes", "ghz", "core_cycles", "energy_uj"):
             columns[name] = pa.array(getattr(found, name), from_pandas=True)  # nan to null
+        columns["layout"] = pa.array(found.layout, pa.int64(), from_pandas=True)
         for name, values in found.metrics.items():
             columns[f"metric_{name}"] = pa.array(values, from_pandas=True)
         tables.append(pa.table(columns))

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 from dpubench.errors import UserError
-from dpubench.results import statistics
+from dpubench.results import layouts, statistics
 from dpubench.results.comparison import CANARY_CORE, CANARY_MEMORY
 from dpubench.results.model import COUNTED, EMULATED, ESTIMATED, BuildPair, Failure, Interval, PointSummary, RunSummary, Warning_
 from dpubench.results.store import RUN_SET, RunDirectory
@@ -177,6 +177,7 @@ class _Rounds:
     pair_cycles: list[IntArray] = field(default_factory=list)
     metrics: dict[str, list[FloatArray]] = field(default_factory=lambda: defaultdict(list))  #: not logs
     canaries: list[FloatArray] = field(default_factory=list)  #: cycles of the canary rows, for their movement
+    layout: list[IntArray] = field(default_factory=list)  #: code layout of each point's program
 
 
 def _row_medians(matrix: FloatArray) -> FloatArray:
@@ -250,6 +251,7 @@ def _fill(summary: RunSummary, windows: Windows) -> None:
         rounds.pairs.append(_row_medians(paired))
         rounds.pair_cycles.append(np.isfinite(paired).sum(axis=1))
         rounds.canaries.append(rate[len(points) :])
+        rounds.layout.append(_layouts_of(points, row[part], windows.layout[part]))
         for name, values in windows.metrics.items():
             rounds.metrics[name].append(_row_medians(cycles(values[part])[: len(points)]))
     counts = np.bincount(row[measured], minlength=len(points))
@@ -259,7 +261,21 @@ def _fill(summary: RunSummary, windows: Windows) -> None:
         logs = np.array([values[pair] for values in rounds.pairs])
         known = np.isfinite(logs)
         cycles_of = np.array([values[pair] for values in rounds.pair_cycles])[known]
-        summary.build_pairs.append(BuildPair(points[a].id, points[b].id, np.exp(logs[known]).tolist(), cycles_of.tolist()))
+        of = max((np.array([values[i] for values in rounds.layout])[known] for i in (b, a)), key=lambda of: np.unique(of).size)
+        layouts_of = [] if layouts.UNKNOWN in of else of.tolist()
+        summary.build_pairs.append(BuildPair(points[a].id, points[b].id, np.exp(logs[known]).tolist(), cycles_of.tolist(), layouts_of))
+
+
+def _layouts_of(points: Sequence[PointSummary], row: IntArray, layout: FloatArray) -> IntArray:
+    """The code layout of each point in a round, that of its build's program; points without a window have it too."""
+    found = np.full(len(points), layouts.UNKNOWN, dtype=np.int64)
+    known = np.flatnonzero(np.isfinite(layout) & (row < len(points)))
+    rows, first = np.unique(row[known], return_index=True)
+    of_build = {points[r].build: int(layout[known[i]]) for r, i in zip(rows, first, strict=True) if not points[r].program}
+    for i, point in enumerate(points):
+        if not point.program:
+            found[i] = of_build.get(point.build, layouts.UNKNOWN)
+    return found
 
 
 def _energy_per_op(energy_uj: FloatArray, operations: FloatArray, row: IntArray, rows: int) -> FloatArray:
@@ -300,15 +316,17 @@ def _build_pairs(points: Iterable[PointSummary]) -> tuple[IntArray, IntArray]:
 def _intervals(summary: RunSummary, rounds: _Rounds, counts: IntArray, number: int) -> None:
     points = summary.points
     rate = np.stack(rounds.rate, axis=1)[: len(points)]
-    rates = statistics.intervals_of_logs(rate)
-    gbps = statistics.intervals_of_logs(np.stack(rounds.gbps, axis=1)[: len(points)])
-    counted = statistics.intervals_of_logs(np.stack(rounds.counted_cycles, axis=1)[: len(points)])
-    estimated = statistics.intervals_of_logs(np.stack(rounds.estimated_cycles, axis=1)[: len(points)])
-    energy = statistics.intervals_of_logs(np.stack(rounds.energy_nj, axis=1)[: len(points)])
+    layout = np.stack(rounds.layout, axis=1)
+
+    def intervals(columns: Sequence[FloatArray]) -> list[Interval]:
+        return statistics.intervals_of_logs(layouts.joined(np.stack(columns, axis=1)[: len(points)], layout))
+
+    rates, gbps, counted, estimated, energy = (
+        intervals(c) for c in (rounds.rate, rounds.gbps, rounds.counted_cycles, rounds.estimated_cycles, rounds.energy_nj)
+    )
     counter = str(_mapping(summary.machine, "cycle_counter").get("source", ""))
     to_canary_logs = np.stack(rounds.to_canary, axis=1)
-    to_canary = statistics.intervals_of_logs(to_canary_logs)
-    to_reference = statistics.intervals_of_logs(np.stack(rounds.to_reference, axis=1))
+    to_canary, to_reference = intervals(rounds.to_canary), intervals(rounds.to_reference)
     metrics = {name: np.stack(values, axis=1) for name, values in rounds.metrics.items()}
     for i, point in enumerate(points):
         point.windows = int(counts[i])
@@ -334,6 +352,7 @@ def _intervals(summary: RunSummary, rounds: _Rounds, counts: IntArray, number: i
         point.canary_ratio = _known(to_canary[i])
         point.ratio_to_reference = _known(to_reference[i])
         point.round_rates = np.exp(rate[i][known]).tolist()
+        _tell_layouts(point, rate[i][known], layout[i][known])
         ratios = to_canary_logs[i]
         point.round_canary_ratios = np.exp(ratios[np.isfinite(ratios)]).tolist()
         point.metrics = {name: statistics.linear_interval_of_rounds(values[i]) for name, values in metrics.items() if np.isfinite(values[i]).any()}
@@ -345,6 +364,17 @@ def _intervals(summary: RunSummary, rounds: _Rounds, counts: IntArray, number: i
         elif not point.converged and math.isfinite(summary.precision_target):
             message = f"known to ±{100 * point.precision:.1f} %, asked for ±{100 * summary.precision_target:g} %"
             point.warnings.append(Warning_("not-converged", message, point.id))
+
+
+def _tell_layouts(point: PointSummary, logs: FloatArray, of: IntArray) -> None:
+    """What ``point`` says of the code layouts of its rounds."""
+    if layouts.UNKNOWN in of:
+        return
+    point.round_layouts = of.tolist()
+    number = int(np.unique(of).size)
+    point.layouts = number if number > 1 else 0
+    if (share := layouts.share(logs, of)) is not None:
+        point.layout_share, point.layout_deviation = share.share, share.deviation
 
 
 def _known(interval: Interval) -> Interval | None:

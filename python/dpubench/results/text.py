@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dpubench.results import comparison, warnings
+from dpubench.results import comparison, layouts, warnings
 from dpubench.results.digits import significant
 from dpubench.results.export import engine_text, verified_text
 from dpubench.results.model import COUNTED, ENERGY, Comparison, Interval, PointSummary, RunSummary, Verdict, Warning_
@@ -41,6 +41,7 @@ def _shown(run: RunSummary) -> list[str]:
         ),
         *([f"the target was lost: {run.lost}{kept}; continue with `dpubench resume`"] if run.lost else []),
         _counts(run),
+        *filter(None, [layouts.told(run)]),
     ]
     if run.points:
         lines += ["", _correctness_table(run) if run.times_mean_nothing else _points_table(run)]

@@ -95,10 +95,12 @@ class Run:
             self._points[point.id] = point
         if self.writer.whole_rounds():
             windows = self.writer.windows()
-            columns = (windows.column(n).to_pylist() for n in ("point", "round", "operations", "elapsed_ns"))
-            for name, number, operations, elapsed in zip(*columns, strict=True):
+            columns = (windows.column(n).to_pylist() for n in ("point", "round", "operations", "elapsed_ns", "layout"))
+            for name, number, operations, elapsed, layout in zip(*columns, strict=True):
                 if name in self._points:
                     self._points[name].rates.setdefault(number, []).append(operations / elapsed * 1e9)
+                    if layout is not None:
+                        self._points[name].layouts[number] = layout
 
     def _save(self, status: str | None = None) -> None:
         if status is not None:
@@ -352,9 +354,13 @@ class Run:
         finally:
             work.writer.close()
             for name, values in work.rates.items():
-                if name in self._points:
-                    self._points[name].rates[number] = values
+                if (point := self._points.get(name)) is not None:
+                    point.rates[number] = values
+                    if (layout := work.layouts.get(point.side)) is not None:
+                        point.layouts[number] = layout
             entry = {"number": number, "started": started, "elapsed_s": round(time.monotonic() - begun, 3), "cycles": cycles}
+            if "" in work.layouts:
+                entry["layout"] = work.layouts[""]
             self.record["rounds"].append(entry | {"windows": sum(map(len, work.rates.values())), "whole": whole})
         work.writer.finish()
 

@@ -49,9 +49,12 @@ class Journal:
 
     def hello(self, event: Event, build: str, program: str) -> None:
         """A program of ours began: ``build`` is empty, or the label of another build."""
+        told = _told(event)
+        # Which code layout a program has is the round's: builds are described with how many there are.
+        told["build"] = {k: v for k, v in event["build"].items() if k != "layout"}
         if not build:
-            self._record["machine"], self._record["build"] = event["machine"], event["build"]
-        self._record["builds"][build] = {**_told(event), "path": program}
+            self._record["machine"], self._record["build"] = event["machine"], told["build"]
+        self._record["builds"][build] = {**told, "path": program}
 
     def hello_of_contract_program(self, event: Event, path: str) -> None:
         """A contract program began."""

@@ -74,6 +74,7 @@ class Point:
     failure: str = ""
     unavailable: str = ""
     rates: dict[int, list[float]] = field(default_factory=dict)  #: round -> operations per second of its windows
+    layouts: dict[int, int] = field(default_factory=dict)  #: round -> the code layout that it had; programs of earlier versions do not say
     program: str = ""
     name_in_program: str = ""
     in_flight: int = 0  #: jobs, as the plan gives them; 0: the engine's default (``prepared["path"]`` says how many), or it is synchronous

@@ -36,6 +36,7 @@ class Setting:
     listener: Listener
     engine_dirs: Sequence[Path] = ()
     against: Path | None = None
+    layouts: Mapping[str, int] = field(default_factory=dict)  #: build -> how many code layouts it has; 1 where it is not named
     environment: Mapping[str, str] = field(default_factory=dict)
     devices: Sequence[str] = ()  #: that device engines may use: PCI addresses or DPDK virtual devices
     heading: str = ""  #: begins what is told of its stages, where several targets are at work

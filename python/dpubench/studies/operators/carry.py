@@ -58,6 +58,11 @@ def run(plan: Plan, where: Where, request: Request) -> int:
             )
         for kind in sorted(set(request.inputs) - kinds):
             print(f"dpubench: --input {kind}: no chosen configuration reads it: it changes nothing in this run", file=sys.stderr)
+        if other is not None and programs.layouts(other) == 1:
+            print(
+                f"dpubench: --against {other}: has one code layout, and what its place does to a figure is in no interval: build it anew",
+                file=sys.stderr,
+            )
         if request.dry_run:
             _dry_run(plan, shares, 1 if other is None else 2, as_json=as_json)
             return 0

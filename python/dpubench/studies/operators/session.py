@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dpubench import programs
 from dpubench.errors import Interrupted, TargetLost
 from dpubench.progress import JsonEvents, listener
 from dpubench.results import text
@@ -16,6 +17,7 @@ from dpubench.results.model import PointSummary, RunSummary
 from dpubench.results.store import RunSetWriter, RunWriter
 from dpubench.results.summary import summaries, summarize
 from dpubench.runner.execute import Budget, Run
+from dpubench.runner.measure import OTHER_BUILD
 from dpubench.runner.setting import Listener, Setting
 from dpubench.runner.telling import SUMMARY_LINES, failure_lines, named, summary_event, tail_lines, write_report
 from dpubench.runner.together import RunSet, missing_text
@@ -41,9 +43,14 @@ class Part:
     def run(self, stop: StopRequest, display: Listener, budget: Budget | None = None) -> Run:
         """Ready to be executed; ``budget``: its share, as one of several."""
         given = self.record["setting"]
+        against = Path(given["against"]) if given["against"] else None
+        # An emulator tells right from wrong whatever lies where.
+        layouts = {} if self.target.times_mean_nothing else {"": int(self.record["build"].get("layouts", 1))}
+        if against is not None:
+            layouts[OTHER_BUILD] = programs.layouts(against)
         setting = Setting(
             self.target, given["program"], self.target.cpus(), self.target.cache_directory(), stop, display,
-            [Path(d) for d in given["engine_dirs"]], Path(given["against"]) if given["against"] else None,
+            [Path(d) for d in given["engine_dirs"]], against, layouts,
             devices=given.get("devices", []), heading="" if budget is None else f"{self.target.name}: ",
         )  # fmt: skip
         return Run(self.writer, self.plan, setting, self.record, self.inputs, budget)
