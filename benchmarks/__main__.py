@@ -25,7 +25,7 @@ from dpubench.programs import OPERATORS
 from dpubench.results import text
 from dpubench.workers.process import WorkerFault
 
-from benchmarks import bare, cores, datapath, device, instrument, orientation, overhead, portable, startup
+from benchmarks import bare, cores, datapath, device, instrument, layouts, orientation, overhead, portable, startup
 from benchmarks.apart import Apart
 from benchmarks.common import ROOT, Bench, Claim
 
@@ -39,6 +39,7 @@ PARTS: dict[str, Part] = {
     "datapath": datapath.measure,
     "cores": cores.measure,
     "instrument": instrument.measure,
+    "layouts": layouts.measure,
     "orientation": orientation.measure,
 }
 APART = "apart"  # around all others

@@ -9,9 +9,12 @@ import time
 from pathlib import Path
 
 import pytest
+from dpubench.errors import EnvironmentFault
+from dpubench.results.model import Comparison, Interval, Verdict
 from real_program import BUILD, RealBench
 
 from benchmarks.datapath import NoAnswer, _answered, fast
+from benchmarks.layouts import judged, planted
 
 ROOT = Path(__file__).parents[2]
 
@@ -60,3 +63,25 @@ def test_a_testpmd_that_does_not_answer_is_started_anew_but_not_for_ever() -> No
     with pytest.raises(NoAnswer):
         _answered(stretch)
     assert not silent
+
+
+def test_the_work_that_is_planted_around_engines_fits_the_sources() -> None:
+    lane = (ROOT / "native/operators/lane.hpp").read_text()
+    slower = planted(lane)
+    assert slower.count("run(kernel_, burst);") == 2 and "(owed_ += 3) >= 100" in slower and slower.count("owed_ = 0;") == 1
+    with pytest.raises(EnvironmentFault, match="called otherwise than"):
+        planted(slower)
+
+
+def row(verdict: Verdict, ratio: float) -> Comparison:
+    return Comparison(f"{verdict}{ratio}", "a", "b", Interval(ratio, ratio, ratio), verdict, 0.01, "")
+
+
+@pytest.mark.parametrize(
+    ("slower", "undecided", "faster", "verdict"),
+    [(9, 1, 0, "pass"), (10, 0, 0, "pass"), (8, 2, 0, "MISSED"), (19, 0, 1, "MISSED"), (0, 0, 0, "not run")],
+)
+def test_slower_points_must_be_found_and_none_called_faster(slower: int, undecided: int, faster: int, verdict: str) -> None:
+    rows = [row("slower", 0.97)] * slower + [row("undecided", 0.99)] * undecided + [row("faster", 1.05)] * faster
+    claim = judged([*rows, Comparison("gone", None, "b", None, "not comparable", None, "failed")])
+    assert claim.verdict == verdict and len(claim.details["faster"]) == faster
