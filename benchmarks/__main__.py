@@ -1,6 +1,6 @@
 """What the harness costs and what the instrument can see, as a table of claims. docs/benchmarks.md tells how to read it.
 
-Figures are ratios of things measured side by side; exit status 1 when a claim is missed or could not be measured.
+Figures are ratios of things measured side by side; exit status 1 when a claim is missed, undecided, or could not be measured.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import signal
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from datetime import datetime, timezone
@@ -25,7 +26,7 @@ from dpubench.programs import OPERATORS
 from dpubench.results import text
 from dpubench.workers.process import WorkerFault
 
-from benchmarks import bare, cores, datapath, device, instrument, orientation, overhead, portable, startup
+from benchmarks import bare, cores, datapath, device, distinct, instrument, layouts, orientation, overhead, portable, startup
 from benchmarks.apart import Apart
 from benchmarks.common import ROOT, Bench, Claim
 
@@ -34,11 +35,13 @@ PARTS: dict[str, Part] = {
     "overhead": overhead.measure,
     "startup": startup.measure,
     "bare": bare.measure,
+    "distinct": distinct.measure,
     "portable": portable.measure,
     "device": device.measure,
     "datapath": datapath.measure,
     "cores": cores.measure,
     "instrument": instrument.measure,
+    "layouts": layouts.measure,
     "orientation": orientation.measure,
 }
 APART = "apart"  # around all others
@@ -80,13 +83,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     (given.output / "bench.json").write_text(json.dumps(head | {"claims": [asdict(c) for c in claims]}, indent=1) + "\n", encoding="utf-8")
     (given.output / "bench.md").write_text(markdown(head, claims), encoding="utf-8")
     print(text.table(HEADER, [_row(c) for c in claims]))
-    missed = [c for c in claims if c.verdict in ("MISSED", "not run")]
-    undecided = sum(c.verdict == "undecided" for c in claims)
+    failed = [c for c in claims if c.failed]
     judged = sum(bool(c.verdict) for c in claims)
-    print(f"\n{len(missed)} of {judged} claims missed or not measured, {undecided} undecided; details: {given.output / 'bench.md'}")
+    print(f"\n{len(failed)} of {judged} claims failed{_counts(failed)}; details: {given.output / 'bench.md'}")
+    for claim in claims:
+        if claim.verdict == "undecided" and claim.may_be_undecided:
+            print(f"undecided, and no failure: {claim.claim}: {claim.may_be_undecided}")
     if load > 0.5:
         print(f"the machine was not idle when this began (load {load:.1f}): absolute times and power suffer from it")
-    return 1 if missed else 0
+    return 1 if failed else 0
 
 
 def _interrupt(_number: int) -> None:
@@ -128,7 +133,7 @@ def _claims(bench: Bench, names: Sequence[str], gap_s: float) -> Iterator[Claim]
         if name in names:
             yield from _guarded(name, partial(part, bench))
     if apart is not None and not broken:
-        yield from _guarded(APART, lambda: [apart.second(gap_s)])
+        yield from _guarded(APART, partial(apart.second, gap_s))
 
 
 def _guarded(name: str, part: Callable[[], Iterable[Claim]]) -> Iterator[Claim]:
@@ -137,6 +142,12 @@ def _guarded(name: str, part: Callable[[], Iterable[Claim]]) -> Iterator[Claim]:
         yield from part()
     except (UserError, WorkerFault) as error:
         yield Claim(name, "the part could be measured", str(error), "", "not run")
+
+
+def _counts(failed: Sequence[Claim]) -> str:
+    """Return, in brackets, how many of ``failed`` have which verdict, or an empty string where there are none."""
+    counts = Counter(claim.verdict for claim in failed)
+    return f" ({', '.join(f'{number} {verdict}' for verdict, number in sorted(counts.items()))})" if failed else ""
 
 
 def _row(claim: Claim) -> tuple[str, ...]:

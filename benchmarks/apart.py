@@ -1,22 +1,33 @@
-"""Two runs of an unchanged build, apart in time: nothing may be called a regression.
+"""Two runs apart in time, of builds that differ in one engine: that one is found, and nothing else is called a regression.
 
-The first is made before all other parts, the second after them.
+The first run is made before all other parts, the second after them. In the second the portable engine of sha256 does more work (a fixture). A check
+that could only find nothing would pass however blind the comparison is.
 """
 
 from __future__ import annotations
 
+import json
 import time
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 from dpubench.errors import EnvironmentFault
 from dpubench.results.comparison import compare
+from dpubench.results.model import Comparison
 from dpubench.results.summary import summarize
 
 from benchmarks.common import Bench, Claim, Verdict
-from benchmarks.instrument import EFFECT
+from benchmarks.instrument import EFFECT, slowed_copy
 
-BUDGET = "90s"
-QUICK_BUDGET = "20s"
+BUDGET: Final = "120s"
+QUICK_BUDGET: Final = "30s"
+#: What is planted, in per cent: what a comparison of different times is meant to find in at least half of the cases (docs/methodology.md).
+PLANTED_PERCENT: Final = 10
+LEAST_FOUND: Final = 0.5
+SLOWED: Final = ("sha256", "portable")
+#: Of each kind of bottleneck, and quick to prepare.
+OPERATORS: Final = ("sha256", "toeplitz", "memcpy", "crc", "checksum", "aes")
 
 
 class Apart:
@@ -28,28 +39,55 @@ class Apart:
         self._begun = 0.0
 
     def first(self) -> None:
-        """Makes the first run."""
-        self._run("first")
+        """Make the first run."""
+        self._run("first", {})
         self._begun = time.monotonic()
 
-    def second(self, least_gap_s: float) -> Claim:
-        """Waits until ``least_gap_s`` have passed, makes the second run, and compares."""
+    def second(self, least_gap_s: float) -> Iterator[Claim]:
+        """Wait until ``least_gap_s`` have passed, make the second run, and yield a claim on what is the same and one on what is not."""
         time.sleep(max(0.0, self._begun + least_gap_s - time.monotonic()))
         gap_min = (time.monotonic() - self._begun) / 60
-        self._run("second")
-        rows = compare(summarize(self._results / "first"), summarize(self._results / "second"), EFFECT)
-        counts = Counter(row.verdict for row in rows)
-        slower = [row.configuration for row in rows if row.verdict == "slower"]
-        compared = sum(counts[v] for v in ("faster", "slower", "same", "undecided"))
-        text = f"{len(slower)} of {compared} called slower ({counts['same']} same, {counts['undecided']} undecided, {counts['faster']} faster)"
-        verdict: Verdict = "MISSED" if slower else "pass" if compared else "not run"
-        details = {"slower": slower, "gap_min": gap_min}
-        return Claim("apart", f"an unchanged build {gap_min:.0f} min later: regressions", text, "none", verdict, details)
+        slower = slowed_copy(self._bench, "apart-slower")
+        environment = {"DPUBENCH_PROGRAMS": str(slower), "DPUBENCH_FIXTURE_NAME": SLOWED[1], "DPUBENCH_FIXTURE_PERCENT": str(PLANTED_PERCENT)}
+        self._run("second", environment)
+        yield from claims(compare(summarize(self._results / "first"), summarize(self._results / "second"), EFFECT), gap_min)
 
-    def _run(self, name: str) -> None:
-        # Operators of each kind of bottleneck that are quick to prepare.
-        known = [o for o in ("sha256", "toeplitz", "memcpy", "crc", "checksum", "aes") if o in self._bench.catalog.names]
-        budget = QUICK_BUDGET if self._bench.quick else BUDGET
-        done = self._bench.dpubench("run", "--operator", ",".join(known), "--budget", budget, "--name", name, "--results", self._results)
+    def _run(self, name: str, environment: dict[str, str]) -> None:
+        known = [o for o in OPERATORS if o in self._bench.catalog.names]
+        # JSON is YAML.
+        plan = {
+            "operators": known,
+            "engines": "all",
+            "sizes": ["64B", "256B", "1024B", "4096B"],
+            "budget": QUICK_BUDGET if self._bench.quick else BUDGET,
+        }
+        file = self._bench.scratch / "apart.yaml"
+        file.write_text(json.dumps(plan), encoding="utf-8")
+        done = self._bench.dpubench("run", file, "--name", name, "--results", self._results, environment=environment)
         if done.returncode not in (0, 1):  # 1: a point failed; what was measured still tells
             raise EnvironmentFault(f"dpubench run: ended with status {done.returncode}: {done.stderr[-300:]}")
+
+
+def is_slowed(row: Comparison) -> bool:
+    """Whether ``row`` is of the engine in which the slowdown was planted."""
+    words = row.configuration.split("/")
+    return (words[0], words[-1]) == SLOWED
+
+
+def claims(rows: Sequence[Comparison], gap_min: float) -> Iterator[Claim]:
+    """Judge the rows of a comparison with a planted slowdown: the others are not called slower, the planted ones are."""
+    others = [row for row in rows if not is_slowed(row)]
+    counts = Counter(row.verdict for row in others)
+    slower = [row.configuration for row in others if row.verdict == "slower"]
+    compared = sum(counts[v] for v in ("faster", "slower", "same", "undecided"))
+    text = f"{len(slower)} of {compared} called slower ({counts['same']} same, {counts['undecided']} undecided, {counts['faster']} faster)"
+    verdict: Verdict = "MISSED" if slower else "pass" if compared else "not run"
+    details = {"slower": slower, "gap_min": gap_min}
+    yield Claim("apart", f"engines that did not change, {gap_min:.0f} min later: regressions", text, "none", verdict, details)
+
+    planted = [row for row in rows if is_slowed(row) and row.ratio is not None]
+    found = sum(row.verdict == "slower" for row in planted)
+    verdict = "not run" if not planted else "pass" if found >= LEAST_FOUND * len(planted) else "MISSED"
+    claim = f"an engine {PLANTED_PERCENT} % slower in the same run: points found"
+    limit = f"at least {100 * LEAST_FOUND:g} %"
+    yield Claim("apart", claim, f"{found} of {len(planted)}", limit, verdict, {"rows": [row.configuration for row in planted]})

@@ -1,22 +1,32 @@
-"""Each library engine against a bare loop over the same library calls, on the same messages and buffers (``benchmarks/bare``)."""
+"""Each library engine against a bare loop over the same library calls, on the same messages and buffers (``benchmarks/bare``).
+
+The engine runs in the operators study's harness. The bare loop runs outside of it and reads its own clock (``benchmarks/bareloops.cpp``).
+"""
 
 from __future__ import annotations
 
+import json
 import math
+import subprocess
 from collections import defaultdict
 from collections.abc import Iterator
+from pathlib import Path
 
+from dpubench.errors import EnvironmentFault
 from dpubench.results import statistics
 from dpubench.results.model import Interval
 from dpubench.runner.model import Configuration
+from dpubench.workers.process import WorkerFault
 
 from benchmarks import common
-from benchmarks.common import Bench, Claim, Group
+from benchmarks.common import Bench, Claim, Event, Group
 
 LIMIT = 0.97
 SUFFIX = "-bare"
 #: Rounds added for pairs whose interval lies on both sides of the limit.
 MORE_ROUNDS = 6
+#: Engines of our own code on a library's buffers: there is no library call to compare them with.
+OWN_CODE = ("plain-mbuf",)
 #: How the program words that an engine lacks a configuration; a bare loop need not have every size.
 LACKS = "does not do this"
 
@@ -36,7 +46,7 @@ def pairs(bench: Bench) -> tuple[list[Group], dict[tuple[str, str], list[str]], 
     for one in bench.configurations:
         made_of = {e["name"]: e["library"] for e in bench.catalog.operator(one.operator)["engines"]}
         for engine in (e for e in one.candidates if not e.endswith(SUFFIX)):
-            if made_of[engine]:
+            if made_of[engine] and engine not in OWN_CODE:
                 libraries[one.operator, engine] = None
             if engine + SUFFIX not in one.candidates:
                 continue
@@ -52,19 +62,40 @@ def _params_of(key: str) -> str:
     return key.split("/", 1)[1].rsplit("/", 1)[0]
 
 
+def _round(bench: Bench, program: Path, line: bytes) -> list[Event]:
+    """Return the events of one job. @raises WorkerFault when the program died, hung or printed what is no event"""
+    command = [program, bench.programs / "engines", bench.programs / "bare"]
+    try:
+        done = subprocess.run(command, input=line, capture_output=True, check=False, timeout=common.LIMIT_S)
+        events = [json.loads(text) for text in done.stdout.splitlines()]
+    except subprocess.TimeoutExpired:
+        raise WorkerFault(f"{program}: did not end within {common.LIMIT_S:g} s", "hang") from None
+    except ValueError as error:
+        raise WorkerFault(f"{program}: printed what is no event: {error}", "rubbish") from None
+    if done.returncode not in (0, 1):  # 1: an event says what failed
+        raise WorkerFault(f"{program}: ended with status {done.returncode}: {done.stderr.decode('utf-8', 'replace')[-300:]}", "crash")
+    return events
+
+
 def measure(bench: Bench) -> Iterator[Claim]:
     """A line per operator and engine, with its worst configuration."""
     groups, by_engine, alone = pairs(bench)
-    directory = [bench.programs / "bare"]
     cycles = 4 if bench.quick else 12
-    measured = common.measure(bench, groups, range(bench.rounds), cycles, directory)
+    program = bench.build / "benchmarks/bareloops"
+    if not program.is_file():
+        raise EnvironmentFault(f"{program}: there is no such program: configure the build with -Dtests=true (`make build-tests`)")
+
+    def carry_out(line: bytes) -> list[Event]:
+        return _round(bench, program, line)
+
+    measured = common.measure_with(carry_out, bench, groups, range(bench.rounds), cycles)
 
     def ratio(key: str) -> Interval:
         return statistics.ratio_interval(common.ratios(measured.rates, key + SUFFIX, key))
 
     open_ones = [g for g in groups if common.at_least(ratio(g["id"]), LIMIT) == "undecided"]
     if open_ones and not bench.quick:
-        common.measure(bench, open_ones, range(bench.rounds, bench.rounds + MORE_ROUNDS), cycles, directory, measured)
+        common.measure_with(carry_out, bench, open_ones, range(bench.rounds, bench.rounds + MORE_ROUNDS), cycles, measured)
 
     for (operator, engine), keys in by_engine.items():
         broken = {

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import math
 import os
+import shutil
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -34,6 +35,9 @@ WINDOW: Final = {"min_ms": 3, "max_ms": 20, "min_bursts": 20, "threaded_min_ms":
 SILENCE_S: Final = 120.0
 LIMIT_S: Final = 600.0
 
+#: Of a build, what ``dpubench-operators`` loads at run time.
+BUILD_FOLDERS: Final = ("engines", programs.LAYOUTS)
+
 Event = dict[str, Any]
 Group = dict[str, Any]
 #: Per point and round: rate of each (cycle, half), in operations per second.
@@ -43,7 +47,7 @@ Verdict = Literal["pass", "undecided", "MISSED", "not run", ""]
 
 @dataclass(frozen=True)
 class Claim:
-    """One line of the table. Only ``MISSED`` is a failure; an empty verdict is a figure for orientation."""
+    """One line of the table; an empty verdict is a figure for orientation."""
 
     part: str
     claim: str
@@ -51,6 +55,12 @@ class Claim:
     limit: str
     verdict: Verdict
     details: dict[str, Any] = field(default_factory=dict)
+    may_be_undecided: str = ""  #: why *undecided* is an answer here; without a reason it is a failure
+
+    @property
+    def failed(self) -> bool:
+        """Whether the bench fails by this line."""
+        return self.verdict in ("MISSED", "not run") or (self.verdict == "undecided" and not self.may_be_undecided)
 
 
 @dataclass(frozen=True)
@@ -113,6 +123,17 @@ class Bench:
     def environment(self) -> dict[str, str]:
         """For :meth:`command`: finds this build's programs."""
         return {**os.environ, "DPUBENCH_PROGRAMS": str(self.programs)}
+
+    def copy(self, name: str) -> Path:
+        """Copies the programs and engines that ``dpubench run --against`` needs to a scratch folder and returns it."""
+        other = self.scratch / name
+        other.mkdir()
+        for part in self.programs.iterdir():
+            if part.is_dir() and part.name in BUILD_FOLDERS:
+                shutil.copytree(part, other / part.name, ignore=shutil.ignore_patterns("*.p"))
+            elif part.is_file() and (part.name == programs.OPERATORS or part.suffix == ".so"):
+                shutil.copy2(part, other / part.name)
+        return other
 
     def dpubench(self, *arguments: str | Path, environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
         """Runs a ``dpubench`` command to its end."""
@@ -187,7 +208,22 @@ class Measured:
 def measure(
     bench: Bench, groups: Sequence[Group], rounds: Iterable[int], cycles: int, engine_dirs: Sequence[Path] = (), into: Measured | None = None
 ) -> Measured:
-    """Rounds of ``groups``, each operator in fresh processes of its own, so that one that breaks takes no other with it."""
+    """Measure rounds of ``groups`` with dpubench-operators."""
+    return measure_with(lambda line: run(bench, line, engine_dirs), bench, groups, rounds, cycles, into)
+
+
+def measure_with(
+    carry_out: Callable[[bytes], Iterable[Event]],
+    bench: Bench,
+    groups: Sequence[Group],
+    rounds: Iterable[int],
+    cycles: int,
+    into: Measured | None = None,
+) -> Measured:
+    """Measure rounds of ``groups``, each operator in fresh processes of its own, so that one that breaks takes no other with it.
+
+    ``carry_out`` gives a job's events. It may raise WorkerFault: then the operator of that job has failed.
+    """
     measured = into or Measured()
     by_operator: dict[str, list[Group]] = defaultdict(list)
     for one in groups:
@@ -197,7 +233,7 @@ def measure(
             if operator in measured.failures:
                 continue
             try:
-                measured.take(run(bench, job(bench, own, number, cycles), engine_dirs), number)
+                measured.take(carry_out(job(bench, own, number, cycles)), number)
             except WorkerFault as fault:
                 measured.failures[operator] = fault.reason
     return measured

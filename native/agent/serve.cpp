@@ -36,14 +36,27 @@ Input read_input(const json& given) {
   return {given.at("sha256").get<std::string>(), given.at("name").get<std::string>(), given.at("bytes").get<std::uint64_t>()};
 }
 
+/// `layouts/K/` where a program's name begins so: of its code layouts (native/layout.py) the one that is meant.
+std::string layout_in(std::string_view program) {
+  constexpr std::string_view kLayouts = "layouts/";
+  if (!program.starts_with(kLayouts)) return {};
+  const std::size_t end = program.find_first_not_of("0123456789", kLayouts.size());
+  if (end == kLayouts.size() || end == std::string_view::npos || program[end] != '/') return {};
+  return std::string(program.substr(0, end + 1));
+}
+
 Command read_command(const json& request, const Place& place) {
   const auto program = request.at("program").get<std::string>();
-  if (!is_file_name(program)) throw Error("'" + program + "' is no name of a program of this bundle");
+  const std::string layout = layout_in(program);
+  if (!is_file_name(program.substr(layout.size()))) throw Error("'" + program + "' is no name of a program of this bundle");
   const fs::path path = place.lib / program;
   std::error_code error;
   if (!fs::is_regular_file(path, error)) throw Error(path.string() + ": there is no such program in this bundle");
   Command command;
-  if (!place.loader.empty()) command.words = {place.loader.string(), "--library-path", place.lib.string()};
+  if (!place.loader.empty()) {
+    const std::string own = layout.empty() ? "" : (place.lib / layout).parent_path().string() + ':';
+    command.words = {place.loader.string(), "--library-path", own + place.lib.string()};
+  }
   command.words.push_back(path.string());
   for (const json& argument : request.at("arguments")) command.words.push_back(argument.get<std::string>());
   for (const auto& [name, value] : request.at("environment").items()) {

@@ -20,6 +20,7 @@ constexpr std::uint32_t kMaxSizes = 64;
 constexpr std::uint32_t kMaxTrial = 65535;
 constexpr double kMaxTrialSeconds = 86'400;
 constexpr double kMaxRatePps = 1e9;
+constexpr double kMaxThread = 4'194'304;  // the kernel's PID_MAX_LIMIT
 
 /// One of some words.
 void choice(Reader& reader, const json& parent, const std::string& where, const char* key, std::string& into,
@@ -204,6 +205,29 @@ TrialSpec read_trial(const json& value) {
   return trial;
 }
 
+/// The command `begin`: a trial's number alone, or with how it begins.
+BeginCommand read_begin(const json& value) {
+  Reader reader("a begin");
+  BeginCommand begin;
+  if (reader.object(value, "", {"begin", "ramp_s", "duration_s", "keep_flows", "receive_work"})) {
+    reader.number(value, "", "begin", begin.trial, 0, kMaxTrial);
+    reader.number(value, "", "ramp_s", begin.how.ramp_s, 0, kMaxTrialSeconds);
+    reader.number(value, "", "duration_s", begin.how.duration_s, 0, kMaxTrialSeconds);
+    reader.boolean(value, "", "keep_flows", begin.how.keeps_flows);
+    if (const json* threads = reader.array(value, "", "receive_work", false); threads != nullptr) {
+      for (const json& thread : *threads) {
+        if (thread.is_number_unsigned() && thread.get<double>() >= 1 && thread.get<double>() <= kMaxThread) {
+          begin.how.receive_work.push_back(thread.get<std::uint32_t>());
+        } else {
+          reader.fault("/receive_work", "must hold numbers of threads");
+        }
+      }
+    }
+  }
+  reader.finish();
+  return begin;
+}
+
 }  // namespace
 
 ServerJob parse_server_job(std::string_view text) {
@@ -257,10 +281,11 @@ TrafficJob parse_traffic_job(std::string_view text) {
 Command parse_command(std::string_view line) {
   const json value = protocol::parse_json(line, "the command", kMaxBytes);
   const auto number = [](const json& n) { return n.is_number_unsigned() && n.get<double>() <= kMaxTrial; };
+  if (value.is_object() && value.contains("begin") && number(value["begin"])) return read_begin(value);
   if (value.is_object() && !value.empty() && value.size() <= 2) {
     if (const auto end = value.find("end"); end != value.end() && *end == true && value.size() == 1) return EndCommand{};
-    if (const auto begin = value.find("begin"); begin != value.end() && number(*begin) && value.size() == 1) {
-      return BeginCommand{begin->get<std::uint32_t>()};
+    if (const auto fill = value.find("fill"); fill != value.end() && number(*fill) && value.size() == 1) {
+      return FillCommand{fill->get<std::uint32_t>()};
     }
     if (const auto trial = value.find("trial"); trial != value.end() && value.size() == 1) return read_trial(*trial);
     if (const auto collect = value.find("collect"); collect != value.end() && number(*collect)) {
@@ -276,7 +301,8 @@ Command parse_command(std::string_view line) {
     }
   }
   throw Error(
-      "a command is {\"begin\": N}, {\"trial\": {...}}, {\"collect\": N, \"dump\": FOLDER}, {\"check\": N, \"dump\": FOLDER} or "
+      "a command is {\"begin\": N, ...}, {\"fill\": N}, {\"trial\": {...}}, {\"collect\": N, \"dump\": FOLDER}, {\"check\": N, "
+      "\"dump\": FOLDER} or "
       "{\"end\": true}, not " +
       std::string(line.substr(0, 200)));
 }

@@ -103,9 +103,18 @@ struct TrialSpec {
   double drain_s = 0.05;
 };
 
+/// How a trial begins on the server.
+struct Beginning {
+  double ramp_s = 0;
+  double duration_s = 0;                      ///< of the measured part; 0: it is not told from the rest
+  bool keeps_flows = false;                   ///< tables keep the flows that they know, with counts of nothing
+  std::vector<std::uint32_t> receive_work{};  ///< threads of the kernel on the first CPU, which receive for the port
+};
+
 /// A line that follows a job.
 struct BeginCommand {
-  std::uint32_t trial;
+  std::uint32_t trial = 0;
+  Beginning how{};
 };
 struct CollectCommand {
   std::uint32_t trial;
@@ -115,8 +124,12 @@ struct CheckCommand {
   std::uint32_t trial;
   std::string dump;
 };
+/// One packet of each flow is sent, and awaited.
+struct FillCommand {
+  std::uint32_t trial = 0;
+};
 struct EndCommand {};
-using Command = std::variant<BeginCommand, TrialSpec, CollectCommand, CheckCommand, EndCommand>;
+using Command = std::variant<BeginCommand, TrialSpec, FillCommand, CollectCommand, CheckCommand, EndCommand>;
 
 /// @throws Error naming each field (as a JSON pointer), what is wrong and what is right
 ServerJob parse_server_job(std::string_view text);

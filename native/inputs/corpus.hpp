@@ -19,8 +19,8 @@ struct CorpusFile {
 struct Corpus {
   std::vector<CorpusFile> files;
   [[nodiscard]] std::uint64_t total_bytes() const;
-  /// `count` messages of exactly `size` bytes: files in proportion to their length, start positions drawn; a file shorter than
-  /// `size` is repeated.
+  /// `count` messages of exactly `size` bytes, from places that are spread evenly over all bytes, as are those of any of them in
+  /// a row; where they lie is drawn. Fewer messages are the first of more. A file shorter than `size` is repeated.
   [[nodiscard]] std::vector<std::vector<std::byte>> messages(std::size_t count, std::size_t size, Random& random) const;
 };
 

@@ -3,6 +3,8 @@
 #include <numeric>
 #include <utility>
 
+#include "measure/processor.hpp"
+
 namespace dpubench::measure {
 namespace {
 
@@ -11,11 +13,8 @@ constexpr std::uint64_t kStepsPerBurst = 256;
 }  // namespace
 
 double CoreCanary::multiply_cycles() {
-#if defined(__x86_64__)
-  return 3;
-#else
-  return 0;
-#endif
+  static const double cycles = multiply_latency(signature()).cycles;
+  return cycles;
 }
 
 std::uint64_t CoreCanary::step(std::uint64_t bursts) noexcept {

@@ -13,8 +13,8 @@ namespace dpubench::measure {
 class CoreCanary final : public Stepper {
  public:
   std::uint64_t step(std::uint64_t bursts) noexcept override;
-  /// Latency in core cycles of a dependent 64-bit multiplication, 0 where it is not known: with it, the canary's rate estimates
-  /// the core clock. 3 on every x86-64 core since 2008 (Fog, "Instruction tables"); on Arm it differs from core to core.
+  /// Latency in core cycles of a dependent 64-bit multiplication, 0 where it is not known (measure/processor.hpp): with it, the
+  /// canary's rate estimates the core clock.
   static double multiply_cycles();
 
  private:

@@ -1,6 +1,7 @@
 // Times in a histogram of high dynamic range: buckets are 1 ns wide up to 256 ns, and from there on 128 in each power of two.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -23,6 +24,21 @@ class Histogram {
     sum_ns_ += static_cast<double>(ns) * static_cast<double>(times);
     max_ns_ = ns > max_ns_ ? ns : max_ns_;
   }
+  /// Records how long before `now_ns` each of `n` times was, of times that ascend: the first one is the longest ago, and that
+  /// less than 104 days.
+  void record_since(std::uint64_t now_ns, const std::uint64_t* times_ns, std::uint32_t n) noexcept {
+    if (n == 0) return;
+    std::uint64_t* const counts = counts_.data();
+    std::uint64_t sum = 0;
+    for (std::uint32_t i = 0; i < n; ++i) {
+      const std::uint64_t ns = now_ns - times_ns[i];
+      ++counts[index_below_2_53(ns)];
+      sum += ns;
+    }
+    total_ += n;
+    sum_ns_ += static_cast<double>(sum);
+    max_ns_ = std::max(max_ns_, now_ns - times_ns[0]);
+  }
   void merge(const Histogram& other) noexcept;
   void clear() noexcept;
 
@@ -40,6 +56,15 @@ class Histogram {
     const unsigned width = static_cast<unsigned>(std::bit_width(ns));
     const unsigned shift = width > kExactBits ? width - kExactBits : 0;
     return (std::size_t{shift} << (kExactBits - 1)) + static_cast<std::size_t>(ns >> shift);
+  }
+  /// The same below 2^53 ns, in two thirds of the time: exponent and first bits of a double are those of a bucket.
+  static constexpr std::size_t index_below_2_53(std::uint64_t ns) noexcept {
+    constexpr unsigned kMantissaBits = 52;
+    constexpr std::uint64_t kExponentBias = 1023;
+    constexpr std::uint64_t kLeast = (kExponentBias + kExactBits - 2) << (kExactBits - 1);
+    const std::uint64_t bits = std::bit_cast<std::uint64_t>(static_cast<double>(static_cast<std::int64_t>(ns)));
+    const std::uint64_t index = (bits >> (kMantissaBits - kExactBits + 1)) - kLeast;
+    return static_cast<std::size_t>(ns < std::uint64_t{1} << (kExactBits - 1) ? ns : index);
   }
   static constexpr std::uint64_t largest_of(std::size_t index) noexcept {
     if (index < std::size_t{1} << kExactBits) return index;

@@ -7,4 +7,8 @@
 #define DPUBENCH_HINT_CLOSE 0x51
 #define DPUBENCH_HINT_MESSAGE 0x52
 
+/* The same on x86-64: NOPL (Intel SDM volume 2, NOP) with a displacement of 32 bits, "dpu" and the number of the mark. */
+#define DPUBENCH_NOP_OPCODE "\x0f\x1f\x80"
+#define DPUBENCH_NOP_DISPLACEMENT 0x75706400
+
 #endif

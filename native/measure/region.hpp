@@ -9,9 +9,8 @@ namespace dpubench::measure {
 #if defined(__aarch64__)
 #define DPUBENCH_MARK_INSTRUCTION(number) asm volatile("hint %0" : : "i"(number) : "memory")
 #elif defined(__x86_64__)
-// NOPL with a displacement of 32 bits (Intel SDM volume 2, NOP): "dpu" and the number of the mark.
 #define DPUBENCH_MARK_INSTRUCTION(number) \
-  asm volatile(".byte 0x0f, 0x1f, 0x80\n\t.long %c0" : : "i"(0x75706400 | (number)) : "memory")
+  asm volatile(".byte 0x0f, 0x1f, 0x80\n\t.long %c0" : : "i"(DPUBENCH_NOP_DISPLACEMENT | (number)) : "memory")
 #else
 #define DPUBENCH_MARK_INSTRUCTION(number) asm volatile("" : : : "memory")
 #endif

@@ -8,6 +8,8 @@
 #include <set>
 #include <utility>
 
+#include "measure/heap_gap.hpp"
+
 namespace dpubench::measure {
 
 namespace {
@@ -71,6 +73,7 @@ void ThreadTeam::serve(unsigned index, int cpu, std::size_t stack_offset) {
   // ASPLOS 2009).
   auto* const gap = static_cast<volatile char*>(__builtin_alloca(stack_offset + kStackAlignment));
   gap[0] = 0;
+  const HeapGap heap(stack_offset);
   cpu_set_t set;
   CPU_ZERO(&set);
   CPU_SET(static_cast<unsigned>(cpu), &set);

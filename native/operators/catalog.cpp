@@ -89,6 +89,7 @@ json describe(const Operator& op, const EngineCatalog& engines) {
           {"reference_engine", info.reference_engine},
           {"sources", info.sources},
           {"default_burst", info.default_burst},
+          {"distinct_messages", info.distinct_items},
           {"engines", engine_list},
           {"configurations", configurations}};
 }

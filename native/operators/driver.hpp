@@ -74,8 +74,16 @@ class LaneStepper final : public measure::Stepper {
   [[nodiscard]] std::size_t next() const { return next_; }
   /// Makes the next step begin with this burst; nothing is under way.
   void seek(std::size_t burst) { next_ = burst; }
-  /// Bursts run since the last call.
-  std::uint64_t take_touched() { return std::exchange(touched_, 0); }
+  /// Bursts run since the last call, whose outputs can be read now; nothing is under way.
+  std::uint64_t take_touched() {
+    const std::uint64_t touched = std::exchange(touched_, 0);
+    std::size_t burst = next_;
+    for (std::uint64_t left = std::min<std::uint64_t>(touched, bursts_.size()); left != 0; --left) {
+      burst = (burst == 0 ? bursts_.size() : burst) - 1;
+      lane_.settle(bursts_[burst]);
+    }
+    return touched;
+  }
 
  private:
   static constexpr std::uint64_t kPatienceNs = 5'000'000'000;  ///< no device takes as long over a burst

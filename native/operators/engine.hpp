@@ -13,7 +13,7 @@
 namespace dpubench {
 
 /// Raised when anything that a module sees changes; a module built for another value is not loaded.
-inline constexpr std::uint32_t kEngineAbi = 3;
+inline constexpr std::uint32_t kEngineAbi = 4;
 
 struct EngineInfo {
   std::string op;                ///< the operator it carries out

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "operators/devices.hpp"
+#include "base/layout.hpp"
 
 namespace dpubench {
 namespace {
@@ -98,7 +98,7 @@ const EngineSlot* EngineCatalog::find(std::string_view op, std::string_view name
 }
 
 fs::path default_engine_folder() {
-  return program_folder() / "engines";
+  return layout().folder / "engines";
 }
 
 }  // namespace dpubench

@@ -9,6 +9,7 @@
 #include "measure/clock.hpp"
 #include "measure/region.hpp"
 #include "measure/window.hpp"
+#include "operators/footprint.hpp"
 #include "protocol/machine.hpp"
 
 namespace dpubench {
@@ -17,29 +18,15 @@ namespace {
 using measure::Clock;
 using nlohmann::json;
 
-constexpr std::size_t kResidentBuffers = 32;
-constexpr std::size_t kStreamFactor = 4;           // times L2: DESIGN, "stated footprint"
-constexpr std::size_t kDefaultL2 = 1U << 20;       // where the kernel does not tell
-constexpr std::size_t kMaxFootprint = 512U << 20;  // of one thread
 constexpr double kWarmUpMs = 0.3;
-constexpr std::size_t kStartStride = 1'000'003;     // a prime: starts of successive cycles spread over the ring
-constexpr std::size_t kDistinctBytes = 512U << 10;  // of large messages, fewer differ: a cycle through all should fit a window
-constexpr std::uint32_t kLeastDistinct = 16;
 
-/// Messages that a work should hold: as many as the operator asks for, fewer where they are large.
-std::uint32_t distinct_items(const Operator& op, const Params& params) {
-  const std::uint32_t wanted = op.info().distinct_items;
-  if (!params.has("size") || params.number("size") == 0) return wanted;
-  const std::uint64_t fitting = std::max<std::uint64_t>(kLeastDistinct, kDistinctBytes / params.number("size"));
-  return static_cast<std::uint32_t>(std::min<std::uint64_t>(wanted, fitting));
+/// The burst of a ring that a cycle's windows begin at, the same for all points of the group; spread evenly over rounds and
+/// cycles.
+std::size_t first_burst(std::uint32_t round, std::uint32_t cycle, std::size_t ring) {
+  return static_cast<std::size_t>(inputs::Random(std::uint64_t{round} << 32 | cycle).below(ring));
 }
 
 }  // namespace
-
-std::size_t stream_bytes() {
-  const std::size_t l2 = protocol::caches().l2;
-  return kStreamFactor * (l2 == 0 ? kDefaultL2 : l2);
-}
 
 void Group::prepare() {
   for (const protocol::JobPoint& point : spec_.points) points_.emplace_back().point = &point;
@@ -54,7 +41,7 @@ void Group::prepare() {
   progress("inputs");
   try {
     const Params params = op_->complete(spec_.params);
-    work_ = op_->prepare(params, store_, {distinct_items(*op_, params)});
+    work_ = op_->prepare(params, store_, {distinct_messages(*op_, params, spec_, traced_operations())});
     work_->params = params;
     if (work_->items.empty()) throw Error("the input yields no item for " + params.str());
   } catch (const std::exception& error) {
@@ -71,18 +58,14 @@ void Group::prepare() {
 }
 
 void Group::layout() {
-  std::size_t count = kResidentBuffers;
-  if (spec_.footprint == protocol::Footprint::kStream) count = BufferSet::count_for(*work_, stream_bytes(), kResidentBuffers);
+  std::size_t least = kResidentBuffers;
   // What is under way lies in buffers of its own.
   for (const protocol::JobPoint& point : spec_.points) {
-    count = std::max<std::size_t>(count, in_flight_of(point, engines_.find(spec_.op, point.engine)));
+    least = std::max<std::size_t>(least, in_flight_of(point, engines_.find(spec_.op, point.engine)));
   }
-  const std::size_t all = BufferSet::count_for(*work_, kMaxFootprint, spec_.burst);
-  if (count > all) {
-    count = all;
-    events_.warning("footprint-capped",
-                    "the buffers of a thread would need more than " + std::to_string(kMaxFootprint >> 20) + " MiB", spec_.id);
-  }
+  const RingSize ring = ring_size(*op_, *work_, spec_, least, traced_operations(), protocol::caches(),
+                                  spec_.footprint == protocol::Footprint::kMemory ? protocol::available_memory() : 0);
+  if (!ring.capped.empty()) events_.warning("footprint-capped", ring.capped, spec_.id);
   team_ = std::make_unique<measure::ThreadTeam>(spec_.threads, job_.cpus, job_.seed + job_.round);
   if (!team_->pinned())
     events_.warning("not-pinned", "a thread could not be pinned to its CPU: its rate may include migrations", spec_.id);
@@ -94,8 +77,9 @@ void Group::layout() {
   buffers_.resize(spec_.threads);
   // Each thread allocates its own, so that first touch places them on its NUMA node.
   team_->run([&](unsigned i) {
-    buffers_[i] = std::make_unique<BufferSet>(*work_, count, spec_.burst, job_.seed * 1000003U + job_.round * 101U + i);
+    buffers_[i] = std::make_unique<BufferSet>(*work_, ring.buffers, spec_.burst, job_.seed * 1000003U + job_.round * 101U + i);
   });
+  extent_ = extent(*op_, *work_, buffers_[0]->size());
 }
 
 void Group::prepare_point(PointRun& run) {
@@ -129,24 +113,27 @@ void Group::prepare_point(PointRun& run) {
           std::clamp<std::size_t>(std::min(in_flight, path.max_in_flight) / spec_.burst, 1, buffers_[0]->bursts().size());
       path_event["in_flight"] = run.bursts_in_flight * spec_.burst;
     }
-    events_.write({{"event", "prepared"},
-                   {"point", run.point->id},
-                   {"group", spec_.id},
-                   {"build_ns", build_ns},
-                   {"memory_bytes", run.session->memory_bytes()},
-                   {"items", work_->items.size()},
-                   {"buffers", buffers_[0]->size()},
-                   {"footprint_bytes", buffers_[0]->footprint_bytes()},
-                   {"input", {{"name", work_->input_name}, {"sha256", work_->input_hash}}},
-                   {"path", std::move(path_event)}});
+    json prepared = {{"event", "prepared"},
+                     {"point", run.point->id},
+                     {"group", spec_.id},
+                     {"build_ns", build_ns},
+                     {"memory_bytes", run.session->memory_bytes()},
+                     {"items", work_->items.size()},
+                     {"buffers", buffers_[0]->size()},
+                     {"footprint_bytes", buffers_[0]->footprint_bytes()},
+                     {"touched_bytes", extent_.touched_bytes},
+                     {"distinct_messages", extent_.distinct_messages},
+                     {"input", {{"name", work_->input_name}, {"sha256", work_->input_hash}}},
+                     {"path", std::move(path_event)}};
+    if (extent_.distinct_keys) prepared["distinct_keys"] = *extent_.distinct_keys;
+    events_.write(prepared);
     phase = "verify";
     const Verifier::Passed passed = verifier_->verify(*slot->engine, *run.session, run.accepted);
-    events_.write({{"event", "verified"},
-                   {"point", run.point->id},
-                   {"group", spec_.id},
-                   {"known_answers", passed.known_answers},
-                   {"compared", passed.compared},
-                   {"how", passed.how}});
+    json verified_event = {{"event", "verified"},         {"point", run.point->id},
+                           {"group", spec_.id},           {"known_answers", passed.known_answers},
+                           {"compared", passed.compared}, {"how", passed.how}};
+    if (passed.undecided_share) verified_event["undecided_share"] = *passed.undecided_share;
+    events_.write(verified_event);
     phase = "prepare";
     open_lanes(run);
     check_inputs();
@@ -177,10 +164,10 @@ void Group::open_lanes(PointRun& run) {
     chunks[i] = whole ? (least + cycle - 1) / cycle * cycle : least;
   });
   run.chunk = *std::max_element(chunks.begin(), chunks.end());
+  for (auto& stepper : run.steppers) stepper->take_touched();
   for (auto& buffers : buffers_) {
     for (std::size_t b = 0; b < buffers->bursts().size(); ++b) buffers->poison(b);
   }
-  for (auto& stepper : run.steppers) stepper->take_touched();
 }
 
 void Group::window(PointRun& run, std::uint32_t cycle, int half, bool warm_up) {
@@ -190,9 +177,9 @@ void Group::window(PointRun& run, std::uint32_t cycle, int half, bool warm_up) {
   for (auto& stepper : run.steppers) steppers.push_back(stepper.get());
   team_->run([&](unsigned i) {
     const std::size_t ring = buffers_[i]->bursts().size();
-    const std::size_t cycles = ring / buffers_[i]->cycle();
-    // All points of a group begin a cycle's windows at the same buffer, which moves through the ring from cycle to cycle.
-    first[i] = (cycle * kStartStride) % cycles * buffers_[i]->cycle();
+    // Messages differ in cost, and a window of a slow engine may hold a part of them only: all points of a group begin a cycle's
+    // windows at the same buffer, which is another one in each cycle and round.
+    first[i] = first_burst(job_.round, cycle, ring);
     // Verification and poisoning of the window before left the caches to others: run the lane warm half a ring away (where the
     // footprint is larger than the caches, not on what will be timed), then take back what that wrote.
     const std::size_t begin = (first[i] + ring / 2) % ring;

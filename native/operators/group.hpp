@@ -16,14 +16,12 @@
 #include "operators/buffers.hpp"
 #include "operators/driver.hpp"
 #include "operators/engines.hpp"
+#include "operators/footprint.hpp"
 #include "operators/verify.hpp"
 #include "protocol/events.hpp"
 #include "protocol/job.hpp"
 
 namespace dpubench {
-
-/// Bytes that what streams through the caches fills: a multiple of L2 (DESIGN, "stated footprint").
-std::size_t stream_bytes();
 
 /// One engine of a group, ready to be timed.
 struct PointRun {
@@ -91,6 +89,10 @@ class Group {
     return by_default == 0 || point.in_flight == 0 ? by_default : point.in_flight;
   }
   void layout();
+  /// Operations of a trace; 0: not traced.
+  [[nodiscard]] std::uint64_t traced_operations() const {
+    return job_.control == protocol::Control::kTraced ? job_.operations : 0;
+  }
   void open_lanes(PointRun& run);
   void check_window(PointRun& run, std::span<const std::uint64_t> touched, std::span<const std::size_t> first,
                     Operator::WindowTotals& totals);
@@ -108,6 +110,7 @@ class Group {
   std::unique_ptr<measure::ThreadTeam> team_;
   std::vector<std::unique_ptr<measure::CycleCounter>> cycles_;  ///< one per thread of the team, or none
   std::vector<PointRun> points_;
+  Extent extent_;  ///< of the buffers of one thread
 };
 
 }  // namespace dpubench

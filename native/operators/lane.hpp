@@ -53,12 +53,18 @@ class Lane {
   virtual bool submit(Burst& burst) noexcept = 0;
   /// Hands back whole bursts, in any order; returns how many. Never waits: 0 when none is complete.
   virtual std::uint32_t poll(std::span<Burst*> done) noexcept = 0;
+  /// Told, untimed, that the outputs of a burst that came back are about to be read: a lane that hands packets out in a form of
+  /// its own (chains of mbufs) writes to `out` and `out_len` now what the operator defines. Outputs of bursts that were given to
+  /// it later are settled first or with it; those that never are may be lost.
+  virtual void settle(Burst& /*burst*/) noexcept {}
   /// Bursts that may be under way at once. A lane that completes later than submit() returns says how many it is ready for;
   /// Session::path() tells the same in jobs.
   [[nodiscard]] virtual std::uint32_t depth() const noexcept { return 1; }
 };
 
-/// Wraps a synchronous kernel (`void operator()(Burst&) noexcept`) as a lane.
+/// Wraps a synchronous kernel (`void operator()(Burst&) noexcept`) as a lane. The kernel is called and never inlined: what the
+/// compiler makes of it, and where its loops begin, is then decided by the kernel alone, whatever changes around it (methodology,
+/// "Rounds").
 template <class Kernel>
 class SyncLane final : public Lane {
  public:
@@ -66,7 +72,7 @@ class SyncLane final : public Lane {
 
   bool submit(Burst& burst) noexcept override {
     if (done_ != nullptr) return false;
-    kernel_(burst);
+    run(kernel_, burst);
     done_ = &burst;
     return true;
   }
@@ -78,6 +84,8 @@ class SyncLane final : public Lane {
   }
 
  private:
+  [[gnu::noinline]] static void run(Kernel& kernel, Burst& burst) noexcept { kernel(burst); }
+
   Kernel kernel_;
   Burst* done_ = nullptr;
 };

@@ -83,6 +83,7 @@ struct OperatorInfo {
   std::vector<std::string> sources;    ///< RFC section, FIPS, paper and figure
   std::uint32_t version = 1;           ///< raised when the same parameters begin to mean other work
   std::uint32_t distinct_items = 256;  ///< messages that a work should hold before they repeat over the footprint
+  bool keyed = false;                  ///< messages look up a table: footprint memory has more distinct ones
   std::uint32_t default_burst = 32;    ///< 1 for operations of tens of microseconds and more
 };
 
@@ -156,6 +157,12 @@ class Operator {
     return {};
   }
 
+  /// The share of its work that an engine left undecided, of `outputs` of all items in order: what makes its rate one of other
+  /// work than that of an engine that decides it. Nothing where an output is right or wrong, and no more.
+  [[nodiscard]] virtual std::optional<double> undecided_share(const Work&, std::span<const Output> /*outputs*/) const {
+    return std::nullopt;
+  }
+
   /// An answer computed another way (brute force), on which the reference engine itself is checked; nullopt where there is none.
   [[nodiscard]] virtual std::optional<Output> oracle(const Work&, std::size_t /*item*/) const { return std::nullopt; }
 
@@ -170,6 +177,19 @@ class Operator {
   /// kInverse only: whether right outputs differ from call to call (a signature with a random nonce), so that those of a window
   /// cannot be compared with what was accepted before: the first window's are all undone, of later ones a sample.
   [[nodiscard]] virtual bool randomized(const Params&) const { return false; }
+
+  /// Bytes of each part of a message, from its start, that every engine reads or writes: what the footprint counts the cache
+  /// lines of. All of them, unless the operator says otherwise (a look-up reads a header).
+  struct Touched {
+    std::size_t in = 0;
+    std::size_t aux = 0;
+    std::size_t out = 0;
+  };
+  [[nodiscard]] virtual Touched touched(const Params&, const Item& item) const {
+    return {item.in.size(), item.aux.size(), item.out_room};
+  }
+  /// The bytes of a message that are looked up in a table or hashed; empty where the operator has no such thing.
+  [[nodiscard]] virtual std::span<const std::byte> key(const Params&, const Item&) const { return {}; }
 
   /// Values of info().metrics for the items that a window processed, from their inputs and outputs.
   struct WindowTotals {

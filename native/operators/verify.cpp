@@ -39,6 +39,7 @@ std::vector<Output> run_once(const Work& work, Session& session, std::uint32_t b
   stepper.step(buffers.bursts().size());
   stepper.finish();
   stepper.require_progress();
+  stepper.take_touched();
   buffers.check_inputs();
   std::vector<Output> outputs;
   outputs.reserve(work.items.size());
@@ -87,6 +88,7 @@ Verifier::Passed Verifier::verify(const Engine& engine, Session& session, std::v
     judge(items, outputs);
   }
   passed.compared = outputs.size();
+  passed.undecided_share = op_.undecided_share(work_, outputs);
   return passed;
 }
 

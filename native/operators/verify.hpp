@@ -27,6 +27,7 @@ class Verifier {
   struct Passed {
     std::size_t known_answers = 0;
     std::size_t compared = 0;
+    std::optional<double> undecided_share;  ///< of the job's real input (Operator::undecided_share)
     std::string how;  ///< identical, inverse, inverse-sampled (of a window's randomized outputs only a sample is judged), checked
   };
   /// The whole verification of an engine before it is timed: known answers, then the job's real input (every distinct item).

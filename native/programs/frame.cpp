@@ -19,8 +19,10 @@ namespace dpubench::programs {
 using nlohmann::json;
 
 json Program::hello() const {
+  json build = protocol::build();
+  describe(build);
   return {{"event", "hello"},    {"schema", protocol::kEventSchema}, {"program", name_},
-          {"version", kVersion}, {"build", protocol::build()},       {"machine", protocol::machine()}};
+          {"version", kVersion}, {"build", std::move(build)},        {"machine", protocol::machine()}};
 }
 
 int Program::refuse(protocol::EventWriter& events, const char* why) const {

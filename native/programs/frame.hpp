@@ -37,6 +37,8 @@ class Program {
   virtual void begin() {}
   /// Whether it runs engines: then it loads their modules, and has --engine-dir and --device.
   [[nodiscard]] virtual bool has_engines() const { return true; }
+  /// Adds to what `hello` says of the build.
+  virtual void describe(nlohmann::json& /*build*/) const {}
   [[nodiscard]] virtual nlohmann::json catalog(const EngineCatalog& engines) const = 0;
   /// What one of its own options asks for in place of a job. @return whether one did
   virtual bool answer(const EngineCatalog& /*engines*/, protocol::EventWriter& /*events*/) { return false; }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/layout.hpp"
 #include "operators/catalog.hpp"
 #include "operators/harness.hpp"
 #include "programs/frame.hpp"
@@ -39,6 +40,11 @@ class Operators final : public dpubench::programs::Program {
                  "read combinations of parameters (JSON) from standard input and say which exist, as one checked event");
     app.add_flag("--check-inputs", check_inputs_,
                  "read kinds and files (JSON) from standard input and say which cannot be used, as one checked event");
+  }
+  void describe(json& build) const override {
+    const dpubench::Layout layout = dpubench::layout();
+    build["layout"] = layout.number;
+    build["layouts"] = layout.count;
   }
   [[nodiscard]] json catalog(const EngineCatalog& engines) const override { return dpubench::catalog(engines); }
   bool answer(const EngineCatalog& engines, EventWriter& events) override {

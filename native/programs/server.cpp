@@ -21,8 +21,7 @@ using dpubench::protocol::EventWriter;
 
 void obey(const Command& command, ServerSession& session, EventWriter& events) {
   if (const auto* begin = std::get_if<BeginCommand>(&command)) {
-    session.begin(begin->trial);
-    events.write({{"event", "begun"}, {"trial", begin->trial}});
+    events.write(event("begun", session.begin(begin->trial, begin->how)));
   } else if (const auto* collect = std::get_if<CollectCommand>(&command)) {
     events.write(event("served", session.collect(collect->trial, collect->dump)));
   } else {

@@ -51,13 +51,16 @@ class Obedience {
     ++trials_;
     return true;
   }
+  bool carry_out(const FillCommand& fill) {
+    events_.write(event("filled", session_.fill(fill.trial)));
+    return true;
+  }
   bool carry_out(const CheckCommand& check) {
     events_.write(event("checked", session_.check(check.trial, check.dump)));
     return true;
   }
   bool carry_out(const BeginCommand& begin) {
-    server_of(session_).begin(begin.trial);
-    events_.write({{"event", "begun"}, {"trial", begin.trial}});
+    events_.write(event("begun", server_of(session_).begin(begin.trial, begin.how)));
     return true;
   }
   bool carry_out(const CollectCommand& collect) {

@@ -20,7 +20,11 @@ struct JobPoint {
   std::uint32_t in_flight = 0;  ///< jobs under way at once; 0: the engine's default
 };
 
-enum class Footprint : std::uint8_t { kResident, kStream };
+enum class Footprint : std::uint8_t {
+  kResident,  ///< 32 buffers
+  kStream,    ///< beyond L2
+  kMemory,    ///< beyond the last level of cache
+};
 
 struct JobGroup {
   std::string id;
@@ -29,6 +33,9 @@ struct JobGroup {
   std::uint32_t threads = 1;
   std::uint32_t burst = 32;
   Footprint footprint = Footprint::kStream;
+  std::uint32_t distinct_factor = 1;  ///< times as many distinct messages as the operator asks for
+  std::uint32_t ring_factor =
+      1;  ///< buffers for so many times that number at least, so that two such groups fill the same caches
   std::vector<JobPoint> points;
 };
 

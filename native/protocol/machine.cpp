@@ -17,6 +17,7 @@
 
 #include "build_info.hpp"
 #include "measure/counters.hpp"
+#include "measure/processor.hpp"
 #include "revision.hpp"
 
 namespace dpubench::protocol {
@@ -92,6 +93,12 @@ json cycle_counter() {
   return {{"source", counter->user_mode_only() ? "hardware counter, user mode only" : "hardware counter"}};
 }
 
+json clock_estimate() {
+  const measure::MultiplyLatency latency = measure::multiply_latency(measure::signature());
+  if (latency.cycles == 0) return {{"unavailable", latency.reason}};
+  return {{"multiply_cycles", latency.cycles}, {"processor", latency.processor}, {"source", latency.source}};
+}
+
 }  // namespace
 
 Caches caches() {
@@ -114,6 +121,17 @@ Caches caches() {
   fallback(found.l2, _SC_LEVEL2_CACHE_SIZE);
   fallback(found.l3, _SC_LEVEL3_CACHE_SIZE);
   return found;
+}
+
+std::uint64_t available_memory() {
+  std::uint64_t kib = 0;
+  std::istringstream(field("/proc/meminfo", "MemAvailable")) >> kib;
+  std::uint64_t bytes = kib << 10;
+  // A container may be allowed less than the machine has; "max" is no number.
+  std::uint64_t limit = 0;
+  std::istringstream(first_line("/sys/fs/cgroup/memory.max")) >> limit;
+  if (limit != 0) bytes = bytes == 0 ? limit : std::min(bytes, limit);
+  return bytes;
 }
 
 json machine() {
@@ -159,6 +177,7 @@ json machine() {
   m["virtual_machine"] = (" " + flags + " ").find(" hypervisor ") != std::string::npos;
   m["load_average"] = first_line("/proc/loadavg");
   m["cycle_counter"] = cycle_counter();
+  m["clock_estimate"] = clock_estimate();
   m["energy"] = energy();
   return m;
 }

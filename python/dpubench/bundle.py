@@ -54,6 +54,12 @@ _RUN: Final = """\
 lib=$(dirname "$(readlink -f "$0")")/lib
 exec "$lib/{loader}" --library-path "$lib" "$lib/{program}" "$@"
 """
+#: The same for a code layout, in a folder of its own as in a build.
+_RUN_LAYOUT: Final = """\
+#!/bin/sh
+lib=$(dirname "$(readlink -f "$0")")/../../lib
+exec "$lib/{loader}" --library-path "$lib/{layout}:$lib" "$lib/{layout}/{program}" "$@"
+"""
 
 
 @dataclass
@@ -120,7 +126,9 @@ def pack(build_folder: Path, architecture: str, output: Path) -> Bundle:
     modules = [file for folder in _MODULES for file in sorted((native / folder).glob("*"))]
     # A build without DPDK has no programs of the end-to-end study; older builds have fewer.
     others = [native / name for name in (programs.SERVER, programs.TRAFFIC, programs.WORKLOADS, programs.APPLICATIONS)]
-    own = [program, programs.agent_program(build_folder), *others, *sorted(native.glob("*.so*")), *modules]
+    layouts = [program.with_name(programs.LAYOUTS) / str(n) for n in range(1, programs.layouts(program))]
+    placed_anew = [f for folder in layouts for f in (folder / program.name, *sorted(folder.glob("*.so")), *sorted(folder.glob("engines/*.so")))]
+    own = [program, programs.agent_program(build_folder), *others, *sorted(native.glob("*.so*")), *modules, *placed_anew]
     placed = {f"lib/{file.relative_to(native)}": file for file in own if file.is_file()}
     closure = _Closure(architecture, root, {file.name: file for file in placed.values()})
     for file in list(placed.values()):
@@ -139,6 +147,8 @@ def pack(build_folder: Path, architecture: str, output: Path) -> Bundle:
     contents = {name: file.read_bytes() for name, file in placed.items()}
     started = {script: name for script, name in {**_SCRIPTS, "run": program.name}.items() if f"lib/{name}" in placed}
     contents |= {script: _RUN.format(loader=closure.loader, program=name).encode() for script, name in started.items()}
+    for folder in (f"{programs.LAYOUTS}/{layout.name}" for layout in layouts):
+        contents[f"{folder}/run"] = _RUN_LAYOUT.format(loader=closure.loader, layout=folder, program=program.name).encode()
     for name in dpdk:
         # Left as it is, it would load the drivers of the system over there too, beside those of the bundle and on the bundle's C library.
         contents[f"lib/{name}"] = _DRIVER_FOLDER.sub(lambda path: bytes(len(path[0])), contents[f"lib/{name}"])
@@ -164,7 +174,8 @@ def _archive(folder: str, contents: dict[str, bytes]) -> bytes:
         for name, data in sorted(contents.items()):
             entry = tarfile.TarInfo(f"{folder}/{name}")
             entry.size = len(data)
-            entry.mode = 0o755 if name in _SCRIPTS or (name.startswith("lib/") and not name.endswith(".missing")) else 0o644
+            is_script = name in _SCRIPTS or name.startswith(f"{programs.LAYOUTS}/")
+            entry.mode = 0o755 if is_script or (name.startswith("lib/") and not name.endswith(".missing")) else 0o644
             archive.addfile(entry, io.BytesIO(data))
     return raw.getvalue()
 
@@ -233,6 +244,11 @@ def folder_name(architecture: str) -> str:
 def drivers(files: Sequence[str]) -> int:
     """How many drivers of DPDK are in a bundle of ``files``, those apart that others need."""
     return sum(f.startswith("lib/pmds/") for f in files)
+
+
+def layouts(files: Sequence[str]) -> int:
+    """How many code layouts a bundle of ``files`` has."""
+    return 1 + sum(re.fullmatch(rf"{programs.LAYOUTS}/\d+/run", f) is not None for f in files)
 
 
 def engines(files: Sequence[str]) -> tuple[int, int]:

@@ -123,15 +123,16 @@ def inputs_of(operator: Mapping[str, Any], params: Mapping[str, str]) -> set[str
     return {kind["name"] for kind in operator["inputs"] if all(params.get(k) == v for k, v in kind.get("only_with", {}).items())}
 
 
-def read(target: Target, devices: Sequence[str] = ()) -> Catalog:
-    """Asks ``target``, which is open, what its program has, with ``devices`` for its device engines.
+def read(target: Target, devices: Sequence[str] = (), engine_dirs: Sequence[Path] = ()) -> Catalog:
+    """Asks ``target``, which is open, what its program has, with ``devices`` for its device engines, and further modules in ``engine_dirs`` there.
 
     Raises:
         UserError: when the program cannot be run, does not speak the contract, or has no such device.
         TargetLost: the way to the target broke.
     """
     program = target.operators_program()
-    return Catalog(target, program, _ask(target, program, programs.options((), devices)), devices=tuple(devices))
+    hello = _ask(target, program, programs.options(engine_dirs, devices))
+    return Catalog(target, program, hello, engine_dirs=tuple(engine_dirs), devices=tuple(devices))
 
 
 def read_here(program: Path, engine_dirs: Sequence[Path] = (), devices: Sequence[str] = (), *, use_cache: bool = True) -> Catalog:

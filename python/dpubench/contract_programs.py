@@ -40,7 +40,8 @@ class ContractProgram:
     def record(self) -> dict[str, Any]:
         """For ``run.json``."""
         return {
-            "path": str(self.path), "program": self.program, "version": self.version, "build": self.build, "reason": self.reason,
+            "path": str(self.path), "program": self.program, "version": self.version,
+            "build": {k: v for k, v in self.build.items() if k != "layout"}, "reason": self.reason,
             "engines": self.engines, "refused": [{"operator": o, "engine": e, "reason": r} for o, e, r in self.refused],
         }  # fmt: skip
 

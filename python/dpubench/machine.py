@@ -214,7 +214,13 @@ def counters(machine: Mapping[str, Any]) -> Iterator[Finding]:
             yield Finding("cycles", "note", source, "cycles in the kernel are not counted", "sysctl kernel.perf_event_paranoid=1")
     else:
         reason, remedy = str(cycles.get("unavailable", "")), str(cycles.get("remedy", ""))
-        yield Finding("cycles", "note", reason, "cycles are estimated from a multiply chain", remedy)
+        clock = machine.get("clock_estimate") or {}
+        instead = "cycles are estimated from a multiply chain"
+        if "multiply_cycles" in clock:
+            instead += f" ({clock['multiply_cycles']:g} cycles a step on {clock['processor']}: {clock['source']})"
+        else:
+            instead = f"there are no cycles: {clock.get('unavailable', 'the program does not say what they could be estimated by')}"
+        yield Finding("cycles", "note", reason, instead, remedy)
     if domains := energy.get("domains"):
         yield Finding("energy", "good", ", ".join(map(str, domains)))
     else:

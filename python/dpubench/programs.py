@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from dpubench.errors import UserError
+from dpubench.errors import NothingRan, UserError
 
 OPERATORS = "dpubench-operators"
 AGENT = "dpubench-agent"
@@ -17,6 +18,9 @@ CORES = "dpubench-cores"
 APPLICATIONS = "dpubench-applications"
 WORKLOADS = "dpubench-workloads"
 TRACE_PLUGIN = "libdpubench-trace.so"
+COUNT_PLUGIN = "libdpubench-count.so"
+#: Beside a program, folders ``1``, ``2``, ... of its further code layouts: the same functions, linked in other orders.
+LAYOUTS = "layouts"
 
 
 def directory() -> Path:
@@ -54,6 +58,17 @@ def operators_program(build: Path | None = None) -> Path:
     return program.resolve()
 
 
+def in_layout(program: str, layout: int) -> str:
+    """``program``, a path or a name of a bundle's, in one of its code layouts; layout 0 is the program itself."""
+    folder, slash, name = program.rpartition("/")
+    return program if layout == 0 else f"{folder}{slash}{LAYOUTS}/{layout}/{name}"
+
+
+def layouts(program: Path) -> int:
+    """How many code layouts ``program`` of this machine has; 1: none beside itself, as builds of earlier versions."""
+    return next(n for n in itertools.count(1) if not Path(in_layout(str(program), n)).is_file())
+
+
 def agent_program(build: Path | None = None) -> Path:
     """The program ``dpubench-agent`` beside the other. @raises UserError when it is not there"""
     program = operators_program(build).with_name(AGENT)
@@ -77,6 +92,16 @@ def trace_plugin() -> Path:
     plugin = directory() / TRACE_PLUGIN
     if not plugin.is_file():
         raise UserError(f"{plugin}: there is no tracing plugin: run `make build` where libzstd is installed, or set DPUBENCH_PROGRAMS to its folder")
+    return plugin.resolve()
+
+
+def count_plugin() -> Path:
+    """The plugin for QEMU that counts instructions, of this installation. @raises NothingRan when it is not there"""
+    plugin = directory() / COUNT_PLUGIN
+    if not plugin.is_file():
+        raise NothingRan(
+            f"{plugin}: there is no plugin to count with: run `make build` where libzstd is installed, or set DPUBENCH_PROGRAMS to its folder"
+        )
     return plugin.resolve()
 
 

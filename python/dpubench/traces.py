@@ -30,12 +30,16 @@ EMULATOR: Final = "qemu-aarch64"
 BLOCKS: Final = "blocks"
 STREAM: Final = "stream"
 _PROGRESS: Final = "progress"
+#: Plugins, as they begin what they say on standard error, and what they do.
+_PLUGINS: Final = {"dpubench-trace": "traced", "dpubench-count": "counted"}
 #: States that the last of them tells; two more come after them.
 _BEFORE, _INSIDE = 0, 1
 #: ELF: class 64, little-endian, for AArch64 (System V ABI, "ELF header"; ELF for the Arm 64-bit architecture, 5.1).
 _ELF_IDENT: Final = b"\x7fELF\x02\x01"
 _ELF_MACHINE: Final = (18, 183)
 _STACK_BYTES: Final = 8 << 20
+#: All that a program gets, beside what it is given for its own.
+FIXED_ENVIRONMENT: Final = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
 _OUTPUT_SHOWN: Final = 2000
 #: How long a stop that was asked for may go unnoticed.
 _LOOK_S: Final = 0.2
@@ -102,16 +106,14 @@ def capture(
     """
     file = (start_in or Path()) / program
     _check_program(file)
-    words = _emulator(cpu, sysroot)
+    words = emulator_words(cpu, sysroot)
     digest = sha256((traced or file).read_bytes()).hexdigest()
     text = kernel or shlex.join([program.name, *arguments])
     with _partial(folder) as partial:
         plugin = {"folder": str(partial), "kernel": text, "cpu": cpu, "digest": digest}
-        # The emulator's own list of options: a comma within a value is doubled.
-        options = ",".join([str(programs.trace_plugin()), *(f"{key}={value.replace(',', ',,')}" for key, value in plugin.items())])
-        command = [*words, "-plugin", options, str(program), *arguments]
-        given = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", **(environment or {})}
-        output = _Running(command, given, start_in, traced or program, partial).end(standard_input, limit_s, stop)
+        command = [*words, "-plugin", plugin_words(programs.trace_plugin(), plugin), str(program), *arguments]
+        given = {**FIXED_ENVIRONMENT, **(environment or {})}
+        output = Running(command, given, start_in, traced or program, partial / _PROGRESS).end(standard_input, limit_s, stop)
         (partial / _PROGRESS).unlink()
         if accept is not None:
             accept(partial, output)
@@ -132,13 +134,18 @@ def _check_program(program: Path) -> None:
         raise UserError(f"{program}: is not executable: chmod +x it")
 
 
-def _emulator(cpu: str, sysroot: Path | None) -> list[str]:
-    """How the emulator is started: without random addresses, core files or outliving this process."""
-    if shutil.which(EMULATOR) is None:
-        raise UserError(f"there is no {EMULATOR} here, which kernels are traced under: install the package qemu-user")
+def emulator_words(cpu: str, sysroot: Path | None, emulator: str = EMULATOR) -> list[str]:
+    """How the emulator is started: without random addresses, core files or outliving this process. @raises UserError when it is not there"""
+    if shutil.which(emulator) is None:
+        raise UserError(f"there is no {emulator} here, which kernels are traced under: install the package qemu-user")
     limits = ["prlimit", "--core=0", f"--stack={_STACK_BYTES}", "setpriv", "--pdeathsig", "KILL", "setarch", "-R"]
     # The seed is of what the program gets as random bytes from the emulator.
-    return [*limits, EMULATOR, "-cpu", cpu, "-seed", "1", "-s", str(_STACK_BYTES), *(["-L", str(sysroot)] if sysroot else [])]
+    return [*limits, emulator, "-cpu", cpu, "-seed", "1", "-s", str(_STACK_BYTES), *(["-L", str(sysroot)] if sysroot else [])]
+
+
+def plugin_words(plugin: Path, arguments: Mapping[str, str]) -> str:
+    """The emulator's own list of options: a comma within a value is doubled."""
+    return ",".join([str(plugin), *(f"{key}={value.replace(',', ',,')}" for key, value in arguments.items())])
 
 
 @contextlib.contextmanager
@@ -179,12 +186,15 @@ def _locked(partial: Path, folder: Path) -> int:
         os.close(lock)
 
 
-class _Running:
-    """The emulated program at work."""
+class Running:
+    """The emulated program at work. ``progress`` is the file in which the plugin says how far it came."""
 
-    def __init__(self, command: Sequence[str], environment: Mapping[str, str], start_in: Path | None, program: Path, partial: Path) -> None:
+    def __init__(
+        self, command: Sequence[str], environment: Mapping[str, str], start_in: Path | None, program: Path, progress: Path, emulator: str = EMULATOR
+    ) -> None:  # fmt: skip
         self._program = program
-        self._partial = partial
+        self._progress = progress
+        self._emulator = emulator
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -220,28 +230,29 @@ class _Running:
                 if time.monotonic() < until:
                     continue
                 raise CaptureFault(
-                    f"{self._program}: was still running after its limit of {limit_s:g} s, {_where(self._partial)}: give it less work or more time",
+                    f"{self._program}: was still running after its limit of {limit_s:g} s, {_where(self._progress)}: give it less work or more time",
                     error.stdout or b"",
                 ) from None
 
     def _judge(self, output: bytes, errors: str) -> None:
         """@raises CaptureFault when it did not end well"""
         for line in errors.splitlines():
-            if line.startswith("dpubench-trace: "):
-                raise CaptureFault(f"{self._program}: cannot be traced: {line.removeprefix('dpubench-trace: ')}", output)
+            plugin, colon, what = line.partition(": ")
+            if colon and plugin in _PLUGINS:
+                raise CaptureFault(f"{self._program}: cannot be {_PLUGINS[plugin]}: {what}", output)
         said = f"; it said: {errors.strip()[-_OUTPUT_SHOWN:]}" if errors.strip() else ""
         status = self._process.returncode
         if status < 0:
             name = signal.Signals(-status).name
-            raise CaptureFault(f"{self._program}: was ended by {name} under {EMULATOR}, {_where(self._partial)}{said}", output)
+            raise CaptureFault(f"{self._program}: was ended by {name} under {self._emulator}, {_where(self._progress)}{said}", output)
         if status != 0:
-            raise CaptureFault(f"{self._program}: failed with exit status {status} under {EMULATOR}, {_where(self._partial)}{said}", output)
+            raise CaptureFault(f"{self._program}: failed with exit status {status} under {self._emulator}, {_where(self._progress)}{said}", output)
 
 
-def _where(partial: Path) -> str:
+def _where(progress: Path) -> str:
     """How far a capture came."""
     try:
-        state, messages = struct.unpack("<QQ", (partial / _PROGRESS).read_bytes())
+        state, messages = struct.unpack_from("<QQ", progress.read_bytes())
     except (OSError, struct.error):
         return "before it began"
     if state == _INSIDE:

@@ -93,6 +93,23 @@ def test_a_rate_stays_in_its_column_however_narrow_that_is(page: Open, name: str
 # --------------------------------------------------------------------------- figures
 
 
+def test_each_figure_is_judged_by_its_own_interval(page: Open) -> None:
+    """The shares of CPU all converged, throughput and latency of some points did not: hollow marks and those of the tables follow."""
+    driver = page("end-to-end")
+    section = bring(driver)
+    points = [p for engine in ("dpdk-hash", "portable") for p in rates(example_run(), engine)]
+    open_marks = {
+        kind: sum(color == "#ffffff" for t in drawn(driver, kind) if "null" not in t["name"] and "lines" in t["mode"] for color in t["color"])
+        for kind in ("throughput", "cpu", "latency")
+    }
+    loose = sum("latency.p50" in p.not_converged for p in points)
+    assert 0 < loose < len(points) and open_marks == {"throughput": loose, "cpu": 0, "latency": loose}
+    click(driver, section.find_element(By.CSS_SELECTOR, ".plot[data-kind='latency'] details.numbers summary"))
+    cells = [td.text for td in section.find_elements(By.CSS_SELECTOR, ".plot[data-kind='latency'] details.numbers tbody td:nth-child(4)")]
+    nulls = [p for p in example_run().points if p.is_null and p.frame == "64" and p.load_kind == "rate"]
+    assert sum(text.startswith("○ ") for text in cells) == loose + sum("latency.p50" in p.not_converged for p in nulls)
+
+
 @pytest.mark.parametrize("anchor", ["w-flow-table", "w-application-recognition"])
 def test_every_figure_has_data_a_table_and_its_labels(page: Open, anchor: str) -> None:
     driver = page("end-to-end")
@@ -160,6 +177,23 @@ def test_controls_choose_frame_axis_unit_and_percentile(page: Open) -> None:
     assert "Cost per stage at interval 500 ns" in one(section, ".plot[data-kind='stages'] figcaption").text
 
 
+def test_a_latency_that_may_be_the_clients_is_withheld_with_the_reason_and_its_lag(page: Open) -> None:
+    driver = page("end-to-end")
+    section = bring(driver)
+    box = one(section, ".plot[data-kind='latency']")
+    assert "p99.9 is withheld: the client's own lag is" in box.text
+    script = "return [...arguments[0].data].filter((t) => !t.name && t.mode === 'lines' && t.hoverinfo === 'skip' && !t.fill).map((t) => t.y)"
+    stems = driver.execute_script(script, one(box, ".canvas"))
+    assert stems and all(None not in (low, top) for y in stems for low, top in zip(y[::3], y[1::3], strict=True)), "to the highest that is shown"
+    Select(one(section, "select[aria-label='latency']")).select_by_visible_text("p99.9")
+    box = one(section, ".plot[data-kind='latency']")  # drawn anew
+    (line,) = [t for t in drawn(driver, "latency") if t["name"] == "dpdk-hash"]
+    assert len(line["x"]) == 4 and "(interval 500 ns)" in box.text
+    click(driver, one(box, "summary"))
+    head = [cell.text for cell in box.find_elements(By.CSS_SELECTOR, ".numbers th[scope=col]")]
+    assert {"client's lag p50, us", "client's lag p99.9, us", "client's lag maximum, us", "packets behind p99.9"} <= set(head)
+
+
 def test_a_control_keeps_the_keyboard(page: Open) -> None:
     driver = page("end-to-end")
     section = bring(driver)
@@ -210,7 +244,7 @@ def test_without_a_search_there_is_no_figure_of_one(page: Open) -> None:
     driver = page("end-to-end-rates")
     section = bring(driver)
     assert [p.get_attribute("data-kind") for p in section.find_elements(By.CSS_SELECTOR, ".plot")] == KINDS[1:]
-    assert "Nothing was lost: 10 points." in one(section, ".plot[data-kind='loss']").text
+    assert "No packet was lost: 10 points; a loss below 5.0e-6 would not show at all of them." in one(section, ".plot[data-kind='loss']").text
 
 
 def test_ratios_have_verdicts(page: Open) -> None:

@@ -59,6 +59,26 @@ TEST(Corpus, MessagesAreCutFromFilesInProportionToTheirLength) {
   EXPECT_NEAR(shorts, 1000, 100);  // a quarter of the bytes; more than three standard deviations of room
 }
 
+TEST(Corpus, AnyStretchOfMessagesIsSpreadOverAllFiles) {
+  // What a window holds of many messages is what all of them are: 30 in a row from a half, 15 from each quarter.
+  const TemporaryDirectory directory;
+  const Corpus corpus = read_corpus({directory.write("a", std::string(500, 'a')), directory.write("b", std::string(250, 'b')),
+                                     directory.write("c", std::string(250, 'c'))});
+  Random random(3);
+  const auto messages = corpus.messages(600, 8, random);
+  Random again(3);
+  const auto fewer = corpus.messages(100, 8, again);
+  EXPECT_TRUE(std::equal(fewer.begin(), fewer.end(), messages.begin())) << "fewer are the first of more";
+  for (std::size_t first = 0; first + 60 <= messages.size(); ++first) {
+    const auto from = messages.begin() + static_cast<std::ptrdiff_t>(first);
+    const auto of = [&](char file) {
+      return std::count_if(from, from + 60, [&](const auto& m) { return m[0] == static_cast<std::byte>(file); });
+    };
+    ASSERT_NEAR(static_cast<double>(of('a')), 30, 3) << first;
+    ASSERT_NEAR(static_cast<double>(of('b')), 15, 3) << first;
+  }
+}
+
 TEST(Corpus, AShortFileIsRepeatedAndSeedsRepeatMessages) {
   const TemporaryDirectory directory;
   const Corpus corpus = read_corpus({directory.write("abc", "abc")});

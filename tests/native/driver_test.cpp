@@ -68,7 +68,9 @@ class ShufflingLane final : public Lane {
     return count;
   }
   [[nodiscard]] std::uint32_t depth() const noexcept override { return 1000; }
+  void settle(Burst& burst) noexcept override { settled.push_back(&burst); }
 
+  std::vector<const Burst*> settled;
   std::size_t peak = 0;
   std::size_t refused = 0;
 
@@ -106,6 +108,8 @@ TEST_P(Drives, EverythingOnceAndNoMoreThanAllowed) {
   stepper.require_progress();
   EXPECT_EQ(operations, kSteps * ring * kBurst);
   EXPECT_EQ(stepper.take_touched(), kSteps * ring);
+  EXPECT_EQ(std::set(lane.settled.begin(), lane.settled.end()).size(), ring) << "each, before its output is read";
+  EXPECT_EQ(lane.settled.size(), ring) << "and once, however often it was run";
   EXPECT_EQ(stepper.take_touched(), 0U);
   EXPECT_EQ(stepper.next(), 0U);
   EXPECT_EQ(lane.peak, c.peak);

@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "operators/catalog.hpp"
+#include "operators/footprint.hpp"
 #include "operators/support/built_engines.hpp"
 #include "protocol/machine.hpp"
 #include "temporary_directory.hpp"
@@ -90,6 +91,9 @@ TEST(Harness, ReportsWhatWindowsConsistOf) {
   const auto prepared = ran.of("prepared");
   ASSERT_EQ(prepared.size(), 1U);
   EXPECT_EQ(prepared[0]["buffers"], 32);
+  EXPECT_EQ(prepared[0]["touched_bytes"], 32 * (64 + 64)) << "a line of input and one of output each";
+  EXPECT_EQ(prepared[0]["distinct_messages"], 32);
+  EXPECT_FALSE(prepared[0].contains("distinct_keys")) << "nothing is looked up";
   EXPECT_EQ(prepared[0]["input"]["sha256"].get<std::string>().size(), 64U);
   const auto verified = ran.of("verified");
   ASSERT_EQ(verified.size(), 1U);
@@ -127,7 +131,7 @@ TEST(Harness, SameSeedSameInput) {
 
 TEST(Harness, StreamsThroughFourTimesL2) {
   const Ran ran = run(job({"portable"}));
-  EXPECT_GE(ran.of("prepared")[0]["footprint_bytes"].get<std::size_t>(), std::size_t{1} << 20);
+  EXPECT_GE(ran.of("prepared")[0]["touched_bytes"].get<std::size_t>(), stream_bytes(protocol::caches()));
 }
 
 struct FaultCase {

@@ -25,6 +25,21 @@ TEST(Histogram, BucketsMeetWithoutGapOrOverlap) {
   EXPECT_EQ(first, 0U) << "the last bucket ends where 64 bits do";
 }
 
+TEST(Histogram, TheShortWayToABucketEndsInTheSameOne) {
+  inputs::Random random(6);
+  const std::uint64_t most = (std::uint64_t{1} << 53) - 1;
+  for (std::uint64_t ns = 0; ns < 100'000; ++ns) ASSERT_EQ(Histogram::index_below_2_53(ns), Histogram::index_of(ns)) << ns;
+  for (std::size_t i = 0; i <= Histogram::index_of(most); ++i) {
+    const std::uint64_t ns = std::min(Histogram::largest_of(i), most);
+    ASSERT_EQ(Histogram::index_below_2_53(ns), i);
+    ASSERT_EQ(Histogram::index_below_2_53(ns - ns % 97), Histogram::index_of(ns - ns % 97));
+  }
+  for (int i = 0; i < 100'000; ++i) {
+    const std::uint64_t ns = random.next() & most;
+    ASSERT_EQ(Histogram::index_below_2_53(ns), Histogram::index_of(ns)) << ns;
+  }
+}
+
 TEST(Histogram, SmallTimesAreExact) {
   Histogram histogram;
   for (std::uint64_t ns = 1; ns <= 200; ++ns) histogram.record(ns);
@@ -69,6 +84,22 @@ TEST(Histogram, MergedIsTheSameAsRecordedTogether) {
   EXPECT_EQ(left.count(), together.count());
   left.clear();
   EXPECT_EQ(left.json(), Histogram().json());
+}
+
+TEST(Histogram, AgesOfManyTimesAreTheSameAsEachRecorded) {
+  inputs::Random random(9);
+  Histogram many, each;
+  std::vector<std::uint64_t> times(64);
+  for (int burst = 0; burst < 1000; ++burst) {
+    std::uint64_t now = 1'000'000'000;
+    for (std::uint64_t& time : times) time = now - random.below(burst % 2 == 0 ? 500 : 2'000'000);
+    std::sort(times.begin(), times.end());
+    const auto n = static_cast<std::uint32_t>(random.below(times.size() + 1));
+    many.record_since(now, times.data(), n);
+    for (std::uint32_t i = 0; i < n; ++i) each.record(now - times[i]);
+  }
+  EXPECT_EQ(many.count(), each.count());
+  EXPECT_EQ(many.json(), each.json());
 }
 
 TEST(Histogram, JsonHoldsEveryCount) {

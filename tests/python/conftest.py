@@ -176,7 +176,7 @@ def away(bench: Bench, sshd: Sshd, tmp_path: Path) -> Bench:
     from sshd import scripted, small_bundle
 
     agent = BUILD / "dpubench-agent"
-    archive = small_bundle(tmp_path / "bundle.tar.gz", agent, scripted(tmp_path / "script.json"))
+    archive = small_bundle(tmp_path / "bundle.tar.gz", agent, scripted(tmp_path / "script.json"), layouts=3)
     shutil.copy(agent, bench.programs / "dpubench-agent")
     bench.environment |= {"DPUBENCH_SSH_CONFIG": str(sshd.config), "XDG_CONFIG_HOME": str(tmp_path / "config")}
     bench.add_target("dev", sshd.spec, archive)
@@ -191,7 +191,7 @@ def make_program(folder: Path) -> None:
         ("dpubench-traffic", f'"{SCRIPTED_DATAPATH}" client'),
     ):
         program = folder / name
-        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S -E {words} "$@"\n')
+        program.write_text(f'#!/bin/sh\nPROGRAM="$0" exec "{sys.executable}" -S -E {words} "$@"\n')
         program.chmod(0o755)
 
 

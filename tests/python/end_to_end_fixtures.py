@@ -6,17 +6,21 @@ import math
 import random
 
 from dpubench.results.model import Failure, Interval, Warning_
+from dpubench.studies.end_to_end import convergence
+from dpubench.studies.end_to_end.lag import checked
 from dpubench.studies.end_to_end.model import (
     NULL_WORKLOAD,
     PLACES,
     SHARED_CPUS,
     SHORT_TRIALS,
     VIRTUAL_LINK,
+    CeilingSummary,
     Floor,
     LoadKind,
     Percentiles,
     Placement,
     PointSummary,
+    Required,
     RunSummary,
     StageCost,
 )
@@ -29,6 +33,7 @@ _WORK: dict[str, tuple[dict[str, str], float, float]] = {
 }
 _INTERVALS_NS = (250, 500, 1000, 2000, 5000)
 _GOALS = {"NDR": 0.0, "PDR": 0.005}
+_REQUIRED = {"NDR": Required(0.0, 0.0, 0.2, 0.5, 1.0, 0.02), "PDR": Required(0.005, 0.5, 0.2, 0.5, 1.0, 0.02)}
 _FRAMES = (64, 512, 1518)
 
 
@@ -36,9 +41,10 @@ def _interval(value: float, share: float) -> Interval:
     return Interval(value, value / (1 + share), value * (1 + share))
 
 
-def _percentiles(median_ns: float, share: float) -> Percentiles:
+def _percentiles(median_ns: float, share: float, tail: float = 1) -> Percentiles:
+    """``tail``: p99.9 and the maximum are so many times as long."""
     buckets = tuple((median_ns * 1.2**i, max(int(40_000 * math.exp(-abs(i) / 1.5)), 1)) for i in range(-4, 12))
-    p50, p90, p99, p99_9, most = (_interval(median_ns * k, share) for k in (1, 1.6, 3.2, 7, 20))
+    p50, p90, p99, p99_9, most = (_interval(median_ns * k, share) for k in (1, 1.6, 3.2, 7 * tail, 20 * tail))
     return Percentiles(p50, p90, p99, p99_9, most, _interval(median_ns * 1.15, share), buckets)
 
 
@@ -70,18 +76,28 @@ def _point(workload: str, frame: int, load: str, offered: float | None, placemen
     configuration = f"{workload}/{','.join(f'{s}={e}' for s, e in engines.items()) or '-'}/{placement}/memif/{frame}"
     labels = [VIRTUAL_LINK, SHORT_TRIALS] + ([SHARED_CPUS] if placement == "split" else [])
     limit = "server-limited" if loss > 0.005 else ""
+    # At intervals of half a microsecond the client stands still now and then.
+    lag = _percentiles(150, share, tail=1000 if load == "interval 500 ns" else 1)
+    latency, withheld = checked(_percentiles((4000 + 8 * cost) * (1 + 3 * busy), share), lag)
     lost = {"server_receive": 0.9 * loss, "server_transmit": 0.1 * loss}
     return PointSummary(
-        f"{configuration}/{load}", configuration, workload, {"flows": "100000"} if workload == "flow-table" else {}, engines, placement, "local",
-        "local" if placement == "split" else "", "memif", "net_memif", True, 1, str(frame), frame,
+        f"{configuration}/{load}", configuration, workload, {"flows": "100000", "start": "prefilled"} if workload == "flow-table" else {}, engines,
+        placement, "local", "local" if placement == "split" else "", "memif", "net_memif", True, 1, str(frame), frame,
         {"flows": "10000", "popularity": "zipf", "zipf_exponent": "1", "payload": "random", "signature_share": "0.1"},
         "interval" if load.startswith("interval") else "constant", load, kind, offered, _GOALS.get(kind), workload == NULL_WORKLOAD,
-        rounds=6, trials=6 if kind == "rate" else 70, trial_s=0.5, converged=share < 0.04, precision=share,
+        rounds=6, trials=7 if kind == "rate" else 70, tried={"": 5, "server-limited": 1, "stall-limited": 1} if kind == "rate" else {"": 70},
+        tried_again=int(kind == "rate"), counted=6 if kind == "rate" else 18, counted_s=3.0 if kind == "rate" else 9.0, due=int(sent * 3),
+        lost=round(loss * int(sent * 3)), required=_REQUIRED.get(kind),
+        trial_s=0.5, converged=share < 0.04, precision=share,
         throughput_pps=_interval(through, share), throughput_gbps=_interval(through * frame * 8 / 1e9, share),
         loss_ratio=Interval(loss, max(loss - 0.01, 0) if loss else 0, loss + (0.01 if loss else 0)),
         loss_by_place={place: Interval(lost.get(place, 0.0), lost.get(place, 0.0), lost.get(place, 0.0)) for place in PLACES},
-        server_cpu_share=_interval(busy, 0.02), latency=_percentiles((4000 + 8 * cost) * (1 + 3 * busy), share),
-        timestamp_source="client's clock, read once per burst", residence=_percentiles(1000 + 20 * cost, share),
+        server_cpu_share=_interval(busy, 0.02), server_application_share=_interval(busy, 0.02),
+        server_cpu_ns_per_packet=_interval(1e9 * busy / through, 0.02),
+        inserted_share=Interval(0.0, 0.0, 0.0) if workload == "flow-table" else None, latency=latency, lag=lag, latency_withheld=withheld,
+        latency_rounds=6, latency_packets=int(through * 3), latency_packets_least=int(through / 2),
+        timestamp_source="client's clock, read once per burst",
+        residence=_percentiles(1000 + 20 * cost, share),
         stages=_stages(engines, cost, int(through * 3)) if not rest or placement == "split" else [],
         reordered=chance.randrange(2), flows_checked=60_000,
         limits={"": 5, "server-limited": 1} if limit else {"": 6}, limit="server-limited" if limit else "", labels=labels,
@@ -108,6 +124,8 @@ def example_run(name: str = "end-to-end-paper-example") -> RunSummary:
         if point is not floor:
             point.floor = Floor(floor.id, floor.throughput_pps, floor.latency, floor.residence, floor.server_cpu_share)
     _with_troubles(points)
+    for point in points:
+        point.not_converged = convergence.not_converged(point, 0.04)  # as `converged` of each
     catalog = {
         n: {"name": n, "summary": f"scripted {n}", "definition": "every packet is sent back", "parameters": [], "inputs": [], "sources": [],
             "stages": [{"name": s, "summary": f"the {s}", "operator": "", "engines": []} for s in e]}
@@ -123,6 +141,8 @@ def example_run(name: str = "end-to-end-paper-example") -> RunSummary:
         [Warning_("few-rounds", "4 of at least 6 rounds", points[3].id)],
         [Failure("trial", points[-1].failure, points[-1].id, points[-1].configuration)],
         ["hardware ports: none was at hand"], [VIRTUAL_LINK, SHORT_TRIALS], 6, 6 * len(points),
+        ceilings=[CeilingSummary("memif", "64", 1, "all-host", "interval", 5e6, 4.1e6, 4.5e6, 5.625e6, 0.25, 3, 20, 8.4, 0)],
+        tried={"": 5 * len(points), "stall-limited": len(points) - 1, "client-limited": 1}, tried_again=len(points),
     )  # fmt: skip
 
 
@@ -134,6 +154,9 @@ def _with_troubles(points: list[PointSummary]) -> None:
     client.limits, client.limit = {"client-limited": 6}, "client-limited"
     for point in (failed, missing, client):
         point.throughput_pps = point.throughput_gbps = point.loss_ratio = point.server_cpu_share = point.latency = point.residence = None
+        point.server_application_share = point.server_cpu_ns_per_packet = point.inserted_share = None
         point.loss_by_place, point.stages, point.round_pps, point.floor = {}, [], [], None
+        point.lag, point.latency_withheld, point.latency_packets, point.latency_packets_least = None, {}, 0, 0
         point.rounds, point.converged, point.precision = 0, False, math.nan
+        point.due = point.lost = point.counted = 0
     points[3].warnings.append(Warning_("few-rounds", "4 of at least 6 rounds", points[3].id))

@@ -34,7 +34,8 @@ def limited_run() -> RunSummary:
     search.limit, search.limits = "client-limited", {"": 1, "client-limited": 6}
     for point in run.points:
         if point.frame == "512":
-            point.server_cpu_share, point.server_cpu_withheld = None, "the kernel's receive work runs on another CPU"
+            point.server_cpu_share = point.server_application_share = point.server_cpu_ns_per_packet = None
+            point.server_cpu_withheld = "the kernel's receive work runs on another CPU"
     find(run, "flow-table", "64", "interval 1000 ns", "dpdk-hash").latency = None
     return run
 

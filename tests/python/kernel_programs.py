@@ -1,43 +1,62 @@
-"""What of ours is loaded in the kernel, whoever holds it."""
+"""BPF programs in the kernel: those of a process and of a namespace, told from all others of the machine."""
 
 from __future__ import annotations
 
 import ctypes
+import errno
 import json
 import os
 import platform
+import re
 import struct
 import subprocess
+from collections.abc import Iterable
+from pathlib import Path
 
 from dpubench import network
 from real_program import BUILD
 
+_PROGRAM_ID = re.compile(rb"^prog_id:\s*(\d+)$", re.MULTILINE)
+
 
 def bpf(command: int, attributes: bytes) -> tuple[int, bytes]:
-    """The system call bpf(2): what it returns (-1: a fault) and what it wrote."""
+    """The system call bpf(2): what it returns (-errno: a fault) and what it wrote."""
     room = ctypes.create_string_buffer(attributes, len(attributes))
     call = {"x86_64": 321, "aarch64": 280}[platform.machine()]
-    return ctypes.CDLL(None).syscall(call, command, room, len(attributes)), room.raw
+    status = ctypes.CDLL(None, use_errno=True).syscall(call, command, room, len(attributes))
+    return status if status >= 0 else -ctypes.get_errno(), room.raw
 
 
-def answering() -> set[int]:
-    """Numbers of the BPF programs of the engines ``xdp``, whoever holds them."""
-    get_next, get_fd, get_info = 11, 13, 15  # commands of linux/bpf.h
+def held_by(pid: int) -> set[int]:
+    """Numbers of the BPF programs that a process holds, by themselves or by their links."""
     found: set[int] = set()
-    number = 0
-    while True:
-        status, answer = bpf(get_next, struct.pack("<III", number, 0, 0))
-        if status < 0:
-            return found
-        number = struct.unpack_from("<I", answer, 4)[0]
-        fd, _ = bpf(get_fd, struct.pack("<III", number, 0, 0))
-        if fd < 0:
+    for file in Path(f"/proc/{pid}/fdinfo").iterdir():
+        try:
+            found |= {int(number) for number in _PROGRAM_ID.findall(file.read_bytes())}
+        except FileNotFoundError:  # closed meanwhile
             continue
-        info = ctypes.create_string_buffer(80)
-        status, _ = bpf(get_info, struct.pack("<IIQ", fd, len(info), ctypes.addressof(info)))
-        os.close(fd)
-        if status == 0 and info.raw[64:80].rstrip(b"\0") in (b"flow_table", b"forward"):
+    return found
+
+
+def attached_in(namespace: str) -> set[int]:
+    """Numbers of the XDP programs at the interfaces of a network namespace."""
+    words = ["ip", "-n", namespace, "-json", "-details", "link", "show"]
+    links = json.loads(subprocess.run(words, capture_output=True, timeout=20, check=True).stdout)
+    return {int(link["xdp"]["prog"]["id"]) for link in links if "prog" in link.get("xdp", {})}
+
+
+def loaded(programs: Iterable[int]) -> set[int]:
+    """Those of ``programs`` that are still in the kernel. It gives numbers in ascending order, so that no other program has one of these soon."""
+    get_fd = 13  # BPF_PROG_GET_FD_BY_ID of linux/bpf.h
+    found = set()
+    for number in programs:
+        fd, _ = bpf(get_fd, struct.pack("<III", number, 0, 0))
+        if fd >= 0:
+            os.close(fd)
             found.add(number)
+        elif fd != -errno.ENOENT:
+            raise OSError(-fd, f"BPF program {number}: {os.strerror(-fd)}")
+    return found
 
 
 def xdp_reason() -> str:

@@ -64,7 +64,12 @@ class Pairs:
 
     @contextlib.contextmanager
     def opened(
-        self, plan: Plan, configuration: Configuration | None = None, files: Mapping[str, Sequence[Path]] | None = None, session_s: float = 60
+        self,
+        plan: Plan,
+        configuration: Configuration | None = None,
+        files: Mapping[str, Sequence[Path]] | None = None,
+        session_s: float = 60,
+        listener: Listener | None = None,
     ) -> Iterator[Pair]:
         """The pair of a plan's only configuration, or of that which is named. ``files``: inputs by kind; what is not given is the default."""
         chosen = configuration or self.configurations(plan)[0]
@@ -72,7 +77,7 @@ class Pairs:
         resolved = inputs.resolve({*chosen.inputs, *given, "rules"} - ({"capture"} - given.keys()), given)
         target = self._target
         setting = Setting(
-            target, target, target, self._stop, Listener(), {target.name: plan.memory.huge_pages == "yes"}, resolved.for_job(), plan.seed
+            target, target, target, self._stop, listener or Listener(), {target.name: plan.memory.huge_pages == "yes"}, resolved.for_job(), plan.seed
         )
         with Pair(setting, plan, chosen, session_s) as pair:
             yield pair

@@ -2,10 +2,11 @@
 """``dpubench-server`` and ``dpubench-traffic`` that are none: speak the contract of docs/end-to-end.md with made-up figures, and misbehave as told.
 
 The first argument says which of both it is. The environment variable SCRIPT names a JSON file: {"capacity_pps": {WORKLOAD: PPS}, "client_pps": PPS,
-"spread": SHARE, "trial_s": SECONDS that a trial really takes, "gap_ns": NS of the client's longest gap, "stalls": trials of each pair that lose
-in it, "unavailable": {ENGINE: REASON}, "disagree": WORKLOAD, "wrong": WORKLOAD, "log": FILE, "faults": [{"side": "server|client", "phase":
-"hello|prepare|ready|begin|trial|collect|check|end", "kind": "failure|kill|exit3|hang|fork-hang|rubbish|schema|unknown-event", "workload": NAME?,
-"trial": N?, "once": FILE?}]}. Needs nothing but Python.
+"spread": SHARE, "trial_s": SECONDS that a trial really takes, "gap_ns": NS of the client's longest gap, "lag_ns": NS of its median lag, "stalls":
+trials of each pair that lose in it, "flows": flows of the traffic, which makes flow-table one that can be filled, "forgets": flows that it forgets,
+"room": for flows, "unavailable": {ENGINE: REASON}, "disagree": WORKLOAD, "wrong": WORKLOAD, "log": FILE, "faults": [{"side": "server|client",
+"phase": "hello|prepare|ready|begin|trial|collect|check|end", "kind": "failure|kill|exit3|hang|fork-hang|rubbish|schema|unknown-event", "workload":
+NAME?, "trial": N?, "once": FILE?}]}. Needs nothing but Python.
 """
 
 import json
@@ -57,10 +58,11 @@ def port(name, available=True):
             "is_virtual": True, "shares_buffers": False, "needs_root": False}  # fmt: skip
 
 
+START = [parameter("start", "prefilled", ["prefilled", "cold"]), parameter("idle_ms", "0", ["0", "100"])] if "flows" in SCRIPT else []
 CATALOG = {
     "workloads": [
         workload("application-recognition", [stage("scan", "hyperscan", "pcre2"), stage("hash", "openssl", "portable")], inputs=["rules"]),
-        workload("flow-table", [stage("table", "dpdk-hash", "portable", "xdp")], [parameter("flows", "100000", ["1000", "100000"])]),
+        workload("flow-table", [stage("table", "dpdk-hash", "portable", "xdp")], [parameter("flows", "100000", ["1000", "100000"]), *START]),
         workload("forward", []),
     ],
     "ports": [port("memif"), port("vhost", False), port("null")],
@@ -103,6 +105,8 @@ class Program:
         self.job = job
         self.workload = job["workload"]["name"]
         self.stalls = SCRIPT.get("stalls", 0)
+        self.known = self.duration_s = 0
+        self.receive_work = []
 
     def strike(self, phase, trial=0):
         """True where the program is to say that this failed."""
@@ -135,12 +139,31 @@ class Program:
         stale = nothing | {"received": 5, "dropped": {"stale": 5}}
         core = {"cpu": 1, "received": 1000, "busy_ns": 40_000_000, "idle_ns": 60_000_000, "cpu_ns": 100_000_000}
         core |= {"voluntary_switches": 0, "involuntary_switches": 0}
+        told = {"measured": self.measured()} if self.duration_s else {}
+        if "start" in self.job["workload"].get("params", {}):
+            inserted = 0 if self.known else 8
+            told["workload"] = {"flow_table": {"measured": {"packets": 800, "inserted": inserted, "flows": self.known}}}
         emit(
             "served", trial=number, **nothing | {"received": 1000, "transmitted": 1000}, others=stale, stale=5, foreign=0, duplicates=0,
             not_noted=0, elapsed_ns=100_000_000, begun_ns=1_000_000_000, active_ns=90_000_000, busy_ns=40_000_000, idle_ns=60_000_000, busy_polls=4,
             idle_polls=6,            cpu_ns=100_000_000, cores=[core], residence_ns=percentiles(2000), stages=stages, gaps=[], pool_empty=0, port={},
-            loop={name: {"packets": 1000, "sampled_packets": 64, "sampled_ns": 640} for name in ("note", "transmit")},
+            loop={name: {"packets": 1000, "sampled_packets": 64, "sampled_ns": 640} for name in ("note", "transmit")}, **told,
         )  # fmt: skip
+
+    def measured(self):
+        """Half of the measured part is the application's; a tenth the kernel's, where it was told which threads do its work."""
+        core_ns = round(self.duration_s * 1e9)
+        kernel = {"receive_work_ns": core_ns // 10} if self.receive_work else {}
+        application_ns = core_ns // 2
+        idle_ns = core_ns - application_ns - kernel.get("receive_work_ns", 0)
+        return {"cores": 1, "from_ns": 20_000_000, "core_ns": core_ns, "application_ns": application_ns, "idle_ns": idle_ns, "packets": 800} | kernel
+
+    def begin(self, command):
+        """A table that was filled knows all flows but those that the script has it forget."""
+        self.duration_s, self.receive_work = command.get("duration_s", 0), command.get("receive_work", [])
+        keeps = command.get("keep_flows", False)
+        self.known = SCRIPT["flows"] - SCRIPT.get("forgets", 0) if keeps else 0
+        emit("begun", trial=command["begin"], **({"flows": {"known": self.known, "room": SCRIPT.get("room", 100_000)}} if keeps else {}))
 
     def trial(self, spec):
         time.sleep(SCRIPT.get("trial_s", 0.001))
@@ -166,7 +189,7 @@ class Program:
             "trial", trial=spec["number"], begun_ns=1_000_000_000, offered_pps=rate, ramp_s=spec["ramp_s"], duration_s=spec["duration_s"], due=due,
             sent=offered, tx_full=0, received=received, duplicates=0, reordered=0, corrupted=0, wrong=3 if wrong else 0, stale=0, foreign=0,
             sent_bytes=64 * offered, received_bytes=64 * received, elapsed_ns=round(spec["duration_s"] * 1e9),
-            lag_ns={"p50": 100, "p99": 2000, "max": 9000}, latency_ns=percentiles(8000), gaps=gaps, losses=losses,
+            lag_ns=percentiles(SCRIPT.get("lag_ns", 100)), latency_ns=percentiles(8000), gaps=gaps, losses=losses,
             first_wrong="the digest differs" if wrong else "",
         )  # fmt: skip
 
@@ -180,11 +203,14 @@ class Program:
     def obey(self, command):
         name = next(iter(command))
         number = command["trial"]["number"] if name == "trial" else command.get(name, 0)
-        log(f"{self.workload} {name} {json.dumps(command[name])}")
+        keeps = " keep_flows" if command.get("keep_flows") else ""
+        log(f"{self.workload} {name} {json.dumps(command[name])}{keeps}")
         if self.strike(name, number):
             emit("failure", phase="serve" if SIDE == "server" else "trial", message=f"scripted: {name} went wrong")
         elif name == "begin":
-            emit("begun", trial=number)
+            self.begin(command)
+        elif name == "fill":
+            emit("filled", trial=number, flows=SCRIPT["flows"], sent=SCRIPT["flows"], answered=SCRIPT["flows"])
         elif name == "trial":
             self.trial(command["trial"])
         elif name == "collect":

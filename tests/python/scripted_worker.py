@@ -4,7 +4,7 @@
 The environment variable SCRIPT names a JSON file: {"faults": [{"point": SUBSTRING, "phase": "prepare|verify|measure|hello|ready", "kind": KIND,
 "round": N?, "after": WINDOWS?}], "window_s": SECONDS, "rates": {ENGINE: OPS_PER_S}, "spread": SHARE,
 "unavailable": {ENGINE: REASON}, "list": "rubbish|hang|silent|fork-hang", "engines": {OPERATOR: [ENGINE]}, "versions": {OPERATOR: N},
-"foreign": [NAME of an operator more]}. Needs nothing but Python, so that it starts fast and a failure in the package cannot hide in it.
+"foreign": [NAME of an operator more], "layouts": N}. Needs nothing but Python, so that it starts fast and a failure in the package cannot hide in it.
 """
 
 import json
@@ -26,6 +26,11 @@ def parameter(name, values, default, is_mode=False, unit="", low=0, high=0):
     return entry | ({"min": low, "max": high} if unit else {})
 
 
+def library(engine):
+    """Engines whose names differ behind a dash only are variants of one library."""
+    return "" if engine == "portable" else f"{engine.split('-')[0]} 1.0"
+
+
 def operator(name, scenario, parameters, engines, configurations, primary="gbps", inputs=()):
     return {
         "name": name,
@@ -44,7 +49,7 @@ def operator(name, scenario, parameters, engines, configurations, primary="gbps"
         "version": 1,
         "default_burst": 32,
         "engines": [
-            {"name": e, "summary": f"scripted {e}", "library": "", "available": e not in UNAVAILABLE, "reason": UNAVAILABLE.get(e, "")}
+            {"name": e, "summary": f"scripted {e}", "library": library(e), "available": e not in UNAVAILABLE, "reason": UNAVAILABLE.get(e, "")}
             for e in engines
         ],
         "configurations": configurations,
@@ -84,7 +89,7 @@ for known in OPERATORS:
     if known["name"] in SCRIPT.get("engines", {}):
         names = SCRIPT["engines"][known["name"]]
         known["reference_engine"] = names[0]
-        known["engines"] = [{"name": e, "summary": f"scripted {e}", "library": "", "available": True, "reason": ""} for e in names]
+        known["engines"] = [{"name": e, "summary": f"scripted {e}", "library": library(e), "available": True, "reason": ""} for e in names]
         known["configurations"] = [{"params": c["params"], "engines": dict.fromkeys(names, "")} for c in known["configurations"]]
 OPERATORS += [operator(name, "network", [], ["portable"], [{"params": {}, "engines": {"portable": ""}}]) for name in SCRIPT.get("foreign", [])]
 
@@ -94,13 +99,21 @@ def emit(event, **fields):
     sys.stdout.flush()
 
 
+def layouts():
+    """Nothing, as programs of earlier versions; else which layout this is, by where it lies, and how many the script says there are."""
+    if "layouts" not in SCRIPT:
+        return {}
+    folder = pathlib.Path(os.environ["PROGRAM"]).parent
+    return {"layout": int(folder.name) if folder.parent.name == "layouts" else 0, "layouts": SCRIPT["layouts"]}
+
+
 def hello(**more):
     emit(
         "hello",
         schema="dpubench.event/1",
         program="dpubench-operators",
         version="0",
-        build={"compiler": "none", "flags": "", "revision": "", "type": "scripted"},
+        build={"compiler": "none", "flags": "", "revision": "", "type": "scripted"} | layouts(),
         machine={"host": "scripted", "cpu_model": "none"},
         **more,
     )

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 
 CATALOG: dict[str, dict[str, Any]] = {
-    "checksum": {"name": "checksum", "processes_all_bytes": True, "primary_metric": "mops", "reference_engine": "portable", "version": 1},
-    "aes": {"name": "aes", "processes_all_bytes": True, "primary_metric": "gbps", "reference_engine": "portable", "version": 1},
-    "lpm": {"name": "lpm", "processes_all_bytes": False, "primary_metric": "mops", "reference_engine": "portable", "version": 1},
-    "sha256": {"name": "sha256", "processes_all_bytes": True, "primary_metric": "gbps", "reference_engine": "portable", "version": 1},
+    "checksum": {"name": "checksum", "processes_all_bytes": True, "primary_metric": "mops", "reference_engine": "portable", "version": 2},
+    "aes": {"name": "aes", "processes_all_bytes": True, "primary_metric": "gbps", "reference_engine": "portable", "version": 2},
+    "lpm": {"name": "lpm", "processes_all_bytes": False, "primary_metric": "mops", "reference_engine": "portable", "version": 2},
+    "sha256": {"name": "sha256", "processes_all_bytes": True, "primary_metric": "gbps", "reference_engine": "portable", "version": 2},
 }
 
 
@@ -55,7 +55,7 @@ class SimulatedPoint:
     energy_nj: float = 0  #: per operation; 0: there is no counter
     target: str = "local"
     in_flight: int = 0
-    version: int = 1  #: of the operator
+    version: int = 2  #: of the operator
     input_sha256: str = "ab" * 32
     failure: str = ""
     path: dict[str, Any] = field(default_factory=dict)  #: over the usual one
@@ -104,13 +104,17 @@ def write_run(
     changes: dict[str, Any] | None = None,
     unfinished: bool = False,
     own_clock: bool = True,
+    layouts: int = 0,
+    layout_deviation: float = 0.0,
 ) -> Path:
     """A run directory of ``points``: rates are multiplied by ``exp(machine_shift)``, and each by a draw of its own with ``shift_scatter``.
 
     With ``unfinished`` the last round stays a file of events whose last line is torn, as after a crash. ``changes`` replaces keys of run.json.
-    Without ``own_clock`` only the core canary tells a clock, as with this project's own program.
+    Without ``own_clock`` only the core canary tells a clock, as with this project's own program. Rounds take ``layouts`` code layouts in turn,
+    between which each point scatters by ``layout_deviation``; with 0 the program does not say which it has.
     """
     generator = np.random.default_rng(seed)
+    placed = np.random.default_rng(seed + 1_000_000)
     noise = noise or Noise()
     (directory / "rounds").mkdir(parents=True)
     parts: list[list[dict[str, Any]]] = [[] for _ in range(rounds)]
@@ -125,6 +129,9 @@ def write_run(
         truths = [p.rate * np.exp(machine_shift + shift_scatter * generator.standard_normal()) for p in members]
         truths += [4e8 * np.exp(machine_shift), 1e7 * np.exp(memory_shift)] if canaries else []
         logs = log_rates(generator, np.array(truths), 1, rounds, cycles, noise)[0]
+        if layouts:
+            effects = layout_deviation * placed.standard_normal((layouts, len(members)))
+            logs[:, : len(members)] += effects[np.arange(rounds) % layouts][:, :, None, None]
         elapsed = 4_000_000.0
         cycles_of, energy_of = (
             np.array([getattr(p, n) or np.nan for p in members] + [np.nan] * (len(names) - len(members))) for n in ("cycles", "energy_nj")
@@ -149,6 +156,7 @@ def write_run(
                     "ghz": np.full(count, 2.7) if own_clock else np.where(np.array(names)[owner] == "canary-core", 2.7, np.nan),
                     "core_cycles": np.round(operations * cycles_of[owner]),
                     "energy_uj": operations * energy_of[owner] / 1000,
+                    "layout": np.full(count, number % layouts if layouts else np.nan),
                 }
             )
     for number in range(rounds if groups else 0):
@@ -181,6 +189,7 @@ def write_set(directory: Path, members: list[SimulatedTarget], *, baseline: str 
         entries.append({"name": member.name, "spec": member.name, "label": member.label, "path": path, "status": status, "lost": member.lost})
         points = [replace(p, target=member.name) for p in member.points]
         machine = {"host": f"host-{i}", "cpu": member.cpu, "cpus_online": 2 + i, "kernel": "6.1", "architecture": "x86_64", "os": "Linux"}
+        machine["clock_estimate"] = CLOCK
         changes = {"name": f"{directory.name}@{member.name}", "target": member.name, "status": status, "machine": machine}
         changes["target_info"] = {"spec": member.name, "label": member.label}
         if points:
@@ -195,7 +204,7 @@ def write_set(directory: Path, members: list[SimulatedTarget], *, baseline: str 
 
 
 def _write_round(stem: Path, columns: dict[str, Any], as_events: bool) -> None:
-    integers = ("round", "cycle", "half", "operations", "elapsed_ns", "in_bytes", "out_bytes", "rate_bytes", "bursts", "core_cycles")
+    integers = ("round", "cycle", "half", "operations", "elapsed_ns", "in_bytes", "out_bytes", "rate_bytes", "bursts", "core_cycles", "layout")
     events = [
         {"event": "window"} | {k: int(v[row]) if k in integers else v[row] for k, v in columns.items() if v[row] == v[row]} | {"metrics": {}}
         for row in range(len(columns["point"]) if as_events else 0)
@@ -209,8 +218,15 @@ def _write_round(stem: Path, columns: dict[str, Any], as_events: bool) -> None:
     stem.with_suffix(".ndjson").write_text("\n".join(lines) + '\n{"event": "window", "poi', encoding="utf-8")
 
 
+#: What a run says of the processor whose clock it estimates.
+CLOCK = {"multiply_cycles": 3, "processor": "Simulated", "source": "this file"}
+
+
 def _run_json(name: str, points: list[SimulatedPoint]) -> dict[str, Any]:
-    machine = {"host": "measuring-host", "cpu": "Simulated CPU 3000", "cpus_online": 2, "kernel": "6.1", "architecture": "x86_64", "os": "Linux"}
+    machine = {
+        "host": "measuring-host", "cpu": "Simulated CPU 3000", "cpus_online": 2, "kernel": "6.1", "architecture": "x86_64", "os": "Linux",
+        "clock_estimate": CLOCK,
+    }  # fmt: skip
     return {
         "schema": "dpubench.run/1",
         "name": name,
@@ -251,6 +267,8 @@ def _run_json(name: str, points: list[SimulatedPoint]) -> dict[str, Any]:
                 "build_ns": [1000, 3000, 2000],
                 "memory_bytes": 4096,
                 "footprint_bytes": 1 << 23,
+                "touched_bytes": 1 << 22,
+                "distinct_messages": 512,
                 "failure": p.failure,
                 "unavailable": p.unavailable,
             }

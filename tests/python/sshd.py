@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from conftest import SCRIPTED
-from dpubench import __version__, bundle
+from dpubench import __version__, bundle, programs
 
 SSHD = "/usr/sbin/sshd"
 _UP_S = 20.0
@@ -216,15 +216,17 @@ def running_under(folder: Path) -> list[int]:
     return found
 
 
-def small_bundle(path: Path, agent: Path, program: str, *, version: str = __version__, architecture: str = "", script: str = _AGENT) -> Path:
+def small_bundle(
+    path: Path, agent: Path, program: str, *, version: str = __version__, architecture: str = "", script: str = _AGENT, layouts: int = 1
+) -> Path:
     """A bundle that uses this machine's libraries: the agent of this build, and ``program``, a script, in the place of dpubench-operators.
 
-    ``script`` starts the agent.
+    ``script`` starts the agent; the program is there in so many ``layouts``.
     """
     contents = {
         "agent": script.encode(),
         "lib/dpubench-agent": agent.read_bytes(),
-        "lib/dpubench-operators": program.encode(),
+        **{f"lib/{programs.in_layout('dpubench-operators', n)}": program.encode() for n in range(layouts)},
     }
     files = {name: hashlib.sha256(data).hexdigest() for name, data in contents.items()}
     manifest = {"schema": "dpubench.bundle/1", "version": version, "architecture": architecture or bundle.host_architecture(), "files": files}
@@ -235,4 +237,4 @@ def small_bundle(path: Path, agent: Path, program: str, *, version: str = __vers
 
 def scripted(script: Path) -> str:
     """The scripted worker as a program of a bundle; ``script`` says what it does."""
-    return f'#!/bin/sh\nSCRIPT="{script}" exec "{sys.executable}" -S -E "{SCRIPTED}" "$@"\n'
+    return f'#!/bin/sh\nPROGRAM="$0" SCRIPT="{script}" exec "{sys.executable}" -S -E "{SCRIPTED}" "$@"\n'

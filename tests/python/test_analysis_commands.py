@@ -23,7 +23,7 @@ from dpubench.results import text
 from dpubench.results.model import EMULATED
 from dpubench.results.summary import summaries
 from report_fixtures import host_and_device
-from simulation import Noise, SimulatedPoint, SimulatedTarget, write_run, write_set
+from simulation import CLOCK, Noise, SimulatedPoint, SimulatedTarget, write_run, write_set
 from typer.testing import CliRunner
 
 QUIET = Noise(process=0.003, machine=0.004, drift=0.0005, window=0.01, stall_share=0.01)
@@ -142,11 +142,11 @@ def test_show_is_of_the_latest_run_by_default(results: Path) -> None:
 
 def test_show_has_columns_of_counters_where_something_counted(tmp_path: Path) -> None:
     points = [SimulatedPoint("lpm", "portable", 2e7, cycles=135, energy_nj=3200), SimulatedPoint("lpm", "dpdk", 1e7), *POINTS[3:4]]
-    machine = {"cpus_online": 2, "cycle_counter": {"source": "hardware counter, user mode only"}}
+    machine = {"cpus_online": 2, "cycle_counter": {"source": "hardware counter, user mode only"}, "clock_estimate": CLOCK}
     write_run(tmp_path / "counted", points, noise=QUIET, changes={"machine": machine})
     lines = call(tmp_path, "show", "counted").splitlines()
     header = next(line for line in lines if line.startswith("operator"))
-    assert "of reference  cycles/op  nJ/op  remarks" in header
+    assert "of reference  cycles/op  nJ/op  over the next best" in header
     counted, estimated = (line for line in lines if line.startswith("lpm") and "Mops/s" in line)
     ends = [header.index(name) + len(name) for name in ("cycles/op", "nJ/op")]
     assert [counted[:end].split()[-1] for end in ends] == ["135.0", "3200"]
@@ -334,7 +334,7 @@ def test_the_summary_of_a_set_keeps_to_its_room(room: int) -> None:
     shown = sum(line.split()[0] in runs[0].operators for line in lines)
     more = re.match(r"\.\.\. and (\d+) operators more", lines[-1])
     assert shown + (int(more[1]) if more else 0) == 16
-    wide = text.targets(runs, 12, 200)
+    wide = text.targets(runs, 12, 300)
     assert len(wide) == 12 and set(runs[0].operators) <= {word for line in wide[4:] for word in line.split()}
 
 

@@ -1,4 +1,4 @@
-"""``make bench``: what it leaves when it is ended."""
+"""``make bench``: what it leaves when it is ended, and that its checks can fail."""
 
 from __future__ import annotations
 
@@ -8,10 +8,18 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
+from dpubench.errors import EnvironmentFault
+from dpubench.results import statistics
+from dpubench.results.model import Comparison, Interval, Verdict
 from real_program import BUILD, RealBench
 
-from benchmarks.datapath import NoAnswer, _answered, fast
+from benchmarks.apart import claims as apart_claims
+from benchmarks.common import Claim
+from benchmarks.datapath import NoAnswer, _answered, means, share_fast
+from benchmarks.instrument import against_itself_claim, holding
+from benchmarks.layouts import judged, planted
 
 ROOT = Path(__file__).parents[2]
 
@@ -35,18 +43,6 @@ def test_a_signal_ends_what_it_started_and_removes_what_it_wrote(real: RealBench
     assert bench.processes() == [] and bench.half_made() == [] and not output.exists()
 
 
-def test_rounds_in_which_a_side_had_only_slow_stretches_say_nothing() -> None:
-    ours = {
-        0: {(0, 0): 18.0, (0, 1): 4.0, (1, 0): 12.0, (1, 1): 16.0},
-        1: {(0, 0): 3.9, (0, 1): 4.0},
-        2: {(0, 0): 4.0, (0, 1): 17.0},
-        3: {(0, 0): 16.0},
-    }
-    theirs = {0: {(0, 0): 4.0, (0, 1): 16.0}, 1: {(0, 0): 15.0, (0, 1): 4.0}, 2: {(0, 0): 4.0, (0, 1): 4.1}, 3: {(0, 0): 20.0}}
-    assert fast(ours, theirs) == [[16.0 / 16.0], [16.0 / 20.0]]
-    assert fast({}, {}) == []
-
-
 def test_a_testpmd_that_does_not_answer_is_started_anew_but_not_for_ever() -> None:
     silent = [NoAnswer(), NoAnswer()]
 
@@ -60,3 +56,101 @@ def test_a_testpmd_that_does_not_answer_is_started_anew_but_not_for_ever() -> No
     with pytest.raises(NoAnswer):
         _answered(stretch)
     assert not silent
+
+
+# --- checks that can fail
+
+
+def test_undecided_fails_a_claim_that_does_not_say_why_it_may_be() -> None:
+    assert Claim("bare", "c", "0.96 (0.94 to 0.98)", "at least 0.97", "undecided").failed
+    assert not Claim("bare", "c", "0.96 (0.94 to 0.98)", "at least 0.97", "undecided", may_be_undecided="the link has two speeds").failed
+    assert Claim("bare", "c", "0.90 (0.88 to 0.92)", "at least 0.97", "MISSED", may_be_undecided="the link has two speeds").failed
+    assert Claim("bare", "c", "", "", "not run").failed
+    assert not Claim("bare", "c", "", "", "pass").failed
+
+
+def _outside(scale: float, points: int, rng: np.random.Generator) -> list[str]:
+    """Equal pairs of eight rounds each whose interval, ``scale`` times as wide as it should be, does not hold 1."""
+    found = []
+    for number in range(points):
+        interval = statistics.interval_of_rounds(np.exp(rng.normal(0.0, 0.0075, 8)))
+        half = scale * np.log(interval.high / interval.low) / 2
+        if abs(np.log(interval.value)) > half:
+            found.append(str(number))
+    return found
+
+
+def test_intervals_half_as_wide_fail_against_themselves_and_right_ones_pass() -> None:
+    rng = np.random.default_rng(1)
+    verdicts = {scale: [against_itself_claim(_outside(scale, 100, rng), 100).verdict for _ in range(20)] for scale in (1.0, 0.5)}
+    assert verdicts[1.0].count("pass") >= 19
+    assert verdicts[0.5].count("MISSED") >= 19
+
+
+def test_few_points_decide_nothing_against_themselves() -> None:
+    assert against_itself_claim([], 59).verdict == "not run"
+    assert against_itself_claim([], 0).verdict == "not run"
+
+
+def test_intervals_that_hold_nine_times_of_ten_fail() -> None:
+    total = 300
+    rng = np.random.default_rng(2)
+
+    def share_passing(truth: float) -> float:
+        return float(np.mean([holding(int(k), int(k), total, 1.0).verdict == "pass" for k in rng.binomial(total, truth, 1000)]))
+
+    assert share_passing(0.90) < 0.08
+    assert share_passing(0.955) > 0.95
+    assert holding(total, total, total, 1.0).verdict == "MISSED"  # far too wide
+
+
+def test_where_the_machine_drifted_the_rounds_dealt_out_decide() -> None:
+    assert holding(200, 287, 300, 0.001).verdict == "pass"
+    assert "66.7 % in their order" in holding(200, 287, 300, 0.001).measured
+    assert holding(200, 287, 300, 0.5).verdict == "MISSED"
+    assert holding(287, 200, 300, 0.001).verdict == "MISSED"
+
+
+def _row(configuration: str, verdict: Verdict, ratio: float = 1.0) -> Comparison:
+    return Comparison(configuration, "old", "new", Interval(ratio, ratio * 0.99, ratio * 1.01), verdict, 0.5, "")
+
+
+def test_two_runs_apart_must_find_what_was_planted_and_nothing_else() -> None:
+    others = [_row(f"crc/size={s}/t1/b32/stream/isal", "same") for s in (64, 256)]
+    planted = [_row(f"sha256/size={s}/t1/b32/stream/portable", v, 0.91) for s, v in ((64, "slower"), (256, "undecided"))]
+    assert [c.verdict for c in apart_claims([*others, *planted], 50)] == ["pass", "pass"]
+    blind = [_row(row.configuration, "undecided") for row in (*others, *planted)]
+    assert [c.verdict for c in apart_claims(blind, 50)] == ["pass", "MISSED"]
+    assert [c.verdict for c in apart_claims([_row("sha256/size=64/t1/b32/stream/openssl", "slower"), *planted], 50)] == ["MISSED", "pass"]
+    assert [c.verdict for c in apart_claims(others, 50)] == ["pass", "not run"]
+
+
+def test_slow_stretches_of_a_link_count() -> None:
+    ours = {0: {(0, 0): 16.0, (0, 1): 4.0}, 1: {(0, 0): 16.0, (0, 1): 16.0}, 2: {(0, 0): 9.0}}
+    theirs = {0: {(0, 0): 16.0, (0, 1): 16.0}, 1: {(0, 0): 4.0, (0, 1): 4.0}}
+    assert means(ours, theirs) == [[10.0 / 16.0], [16.0 / 4.0]]
+    assert share_fast(ours, 16.0) == 4 / 5
+    assert share_fast(theirs, 16.0) == 2 / 4
+    assert share_fast({}, 16.0) == 0.0
+
+
+def test_the_work_that_is_planted_around_engines_fits_the_sources() -> None:
+    lane = (ROOT / "native/operators/lane.hpp").read_text()
+    slower = planted(lane)
+    assert slower.count("run(kernel_, burst);") == 2 and "(owed_ += 3) >= 100" in slower and slower.count("owed_ = 0;") == 1
+    with pytest.raises(EnvironmentFault, match="called otherwise than"):
+        planted(slower)
+
+
+def row(verdict: Verdict, ratio: float) -> Comparison:
+    return Comparison(f"{verdict}{ratio}", "a", "b", Interval(ratio, ratio, ratio), verdict, 0.01, "")
+
+
+@pytest.mark.parametrize(
+    ("slower", "undecided", "faster", "verdict"),
+    [(9, 1, 0, "pass"), (10, 0, 0, "pass"), (8, 2, 0, "MISSED"), (19, 0, 1, "MISSED"), (0, 0, 0, "not run")],
+)
+def test_slower_points_must_be_found_and_none_called_faster(slower: int, undecided: int, faster: int, verdict: str) -> None:
+    rows = [row("slower", 0.97)] * slower + [row("undecided", 0.99)] * undecided + [row("faster", 1.05)] * faster
+    claim = judged([*rows, Comparison("gone", None, "b", None, "not comparable", None, "failed")])
+    assert claim.verdict == verdict and len(claim.details["faster"]) == faster

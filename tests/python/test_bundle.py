@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dpubench import bundle
+from dpubench import bundle, programs
 from dpubench.errors import UserError
 from real_program import BUILD, PROGRAM, RealBench, job, kinds
 
@@ -69,6 +69,15 @@ def test_a_bundle_has_the_engines_of_its_build(unpacked: Path) -> None:
     ours, theirs = hello(PROGRAM), hello(unpacked / "run")
     assert engines_of(theirs) == engines_of(ours)
     assert theirs["build"] == ours["build"]
+
+
+def test_its_code_layouts_are_those_of_the_build(unpacked: Path) -> None:
+    number = programs.layouts(PROGRAM)
+    assert programs.layouts(unpacked / "run") == number
+    for n in {0, 1, number - 1} & set(range(number)):
+        theirs = hello(programs.in_layout(str(unpacked / "run"), n))
+        assert engines_of(theirs) == engines_of(hello(PROGRAM)), "drivers of DPDK too, which only the first has beside it"
+        assert (theirs["build"]["layout"], theirs["build"]["layouts"]) == (n, number)
 
 
 def test_it_measures_and_verifies(unpacked: Path) -> None:

@@ -145,8 +145,21 @@ def test_doctor(bench: Bench) -> None:
             ("note", "none here", "energy per operation will be absent", "chmod"),
         ),
         (
-            {"cycle_counter": {"unavailable": "perf_event_paranoid = 3 forbids it", "remedy": "sysctl kernel.perf_event_paranoid=1"}},
-            ("note", "perf_event_paranoid = 3 forbids it", "cycles are estimated from a multiply chain", "sysctl kernel.perf_event_paranoid=1"),
+            {
+                "cycle_counter": {"unavailable": "perf_event_paranoid = 3 forbids it", "remedy": "sysctl kernel.perf_event_paranoid=1"},
+                "clock_estimate": {"multiply_cycles": 3.0, "processor": "Zen 5", "source": "AMD 58455"},
+            },
+            (
+                "note",
+                "perf_event_paranoid = 3 forbids it",
+                "cycles are estimated from a multiply chain (3 cycles a step on Zen 5: AMD 58455)",
+                "sysctl kernel.perf_event_paranoid=1",
+            ),
+            ("note", "the program does not say", "energy per operation will be absent", "make build"),
+        ),
+        (
+            {"cycle_counter": {"unavailable": "none", "remedy": ""}, "clock_estimate": {"unavailable": "family 15 is not in the list"}},
+            ("note", "none", "there are no cycles: family 15 is not in the list", ""),
             ("note", "the program does not say", "energy per operation will be absent", "make build"),
         ),
     ],

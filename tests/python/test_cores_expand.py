@@ -242,7 +242,16 @@ def test_cores_are_those_simulated_or_fewer_and_extrapolated_beyond() -> None:
     together = {1: whole(6), 8: whole(40)}
     needed = [lines.cores_needed(line, together) for line in (5, 10, 40, 100)]
     assert [(n.value, n.extrapolated) for n in needed if n is not None] == [(1, False), (2, False), (8, False), (20, True)]
-    sampled = lines.cores_needed(10, {1: Interval(5, 4, 6)})
+    sampled = lines.cores_needed(10, {1: Interval(5, 4, 6), 4: Interval(20, 16, 24)})
     assert sampled is not None and (sampled.low, sampled.value, sampled.high) == (2, 2, 3)
     assert lines.cores_needed(10, {}) is None
     assert lines.cores_needed(10, {1: whole(0)}) is None
+
+
+def test_what_is_extrapolated_has_no_interval() -> None:
+    simulated = {1: Interval(10.0, 9.0, 11.0), 8: Interval(80.0, 72.0, 88.0)}
+    inside, edge, beyond = (lines.cores_needed(line, simulated) for line in (40.0, 78.0, 200.0))
+    assert inside is not None and (inside.low, inside.value, inside.high, inside.extrapolated) == (4, 4, 5, False)
+    # Eight are enough by the value, and by the interval nine may be needed, which nobody simulated.
+    assert edge is not None and (edge.value, edge.low, edge.high, edge.extrapolated) == (8, None, None, True)
+    assert beyond is not None and (beyond.value, beyond.low, beyond.high, beyond.extrapolated) == (20, None, None, True)

@@ -254,9 +254,10 @@ def test_show_tells_claims_with_what_decides_them(paper_run: RunSummary) -> None
     assert "preamble and gap counted (20 B a frame)" in shown
 
 
-def test_cores_are_marked_where_they_are_extrapolated() -> None:
+def test_cores_that_are_extrapolated_are_marked_and_have_no_interval() -> None:
+    assert wording.cores_text(CoresNeeded(3, 3, 4, 8, False)) == "3 to 4"
     assert wording.cores_text(CoresNeeded(3, 3, 3, 8, False)) == "3"
-    assert wording.cores_text(CoresNeeded(12, 11, 13, 8, True)) == "11 to 13*"
+    assert wording.cores_text(CoresNeeded(12, None, None, 8, True)) == "12*"
     assert wording.cores_text(None) == "-"
 
 

@@ -70,7 +70,7 @@ def evil(run: RunSummary) -> RunSummary:
     space = replace(
         run.space, names={ids[k]: EVIL for k in run.space.names},
         scores={ids[k]: v for k, v in run.space.scores.items()}, phase_scores={ids[k]: v for k, v in run.space.phase_scores.items()},
-        covered=[replace(c, point=ids[c.point]) for c in run.space.covered], single_inputs=[EVIL],
+        covered=[replace(c, point=ids[c.point]) for c in run.space.covered], few_inputs={EVIL: 1},
         compositions=[
             replace(c, application=ids[c.application], weights={ids[k]: w for k, w in c.weights.items()}, missing=[EVIL])
             for c in run.space.compositions
@@ -91,9 +91,14 @@ def evil(run: RunSummary) -> RunSummary:
 
 def test_the_answer_comes_first_with_its_interval(whole_run: RunSummary) -> None:
     assert whole_run.space is not None and whole_run.space.share is not None
-    share = wording.share_text(whole_run.space.share)
-    assert "[" in share
-    page = html(whole_run)
+    # Its applications have two inputs and one: too few for an interval, and the page says how many.
+    assert wording.share_text(whole_run.space.share) == "75 %" and "no interval: fewer than 3 inputs each" in html(whole_run)
+    assert "Too few: files (2 inputs), packets (1 input)" in html(whole_run)
+    known = replace(whole_run, space=replace(whole_run.space, share=Interval(0.75, 0.61, 0.87)))
+    assert known.space is not None
+    share = wording.share_text(known.space.share)
+    assert "[61" in share
+    page = html(known)
     answer = page.index(f"3 operators cover {share} of the phases of 2 applications")
     assert answer < page.index("<main>")
     assert "Least of packets" in page[answer : page.index("<main>")] and "outside by" in page[answer : page.index("<main>")]

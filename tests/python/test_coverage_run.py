@@ -336,7 +336,7 @@ def test_a_scripted_space_follows_from_its_simulations(tmp_path: Path) -> None:
     assert (packets.near, covered["application/files"].near) == (2, 6) and space.near_share == 0.75
     assert packets.median_distance == packets.largest_distance > 1 and not packets.whole_inside
     assert space.share is not None and space.share.value == 0.75 and space.workload_share is not None and space.workload_share.value == 0.75
-    assert space.single_inputs == ["application/packets"]
+    assert space.few_inputs == {"application/files": 2, "application/packets": 1}
     assert sum(c.variance for c in space.components) == pytest.approx(1)
     (files, own) = space.compositions
     assert files.missing == ["deflate"] and files.weights == {"operator/md5": pytest.approx(1)}

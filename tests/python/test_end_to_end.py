@@ -30,6 +30,7 @@ trial: {ramp: 1ms, duration: 20ms, drain: 1ms}
 search: {goals: [], first_trial: 20ms, last_trial: 20ms, duration_sum: 20ms, width: 10%}
 rounds: {min: 1, max: 2}
 budget: 60s
+calibration: {processes: 0}
 silence: 2s
 """
 FLOW = "flow-table/flows=100000/table=dpdk-hash/all-host/memif/64/c1"
@@ -259,6 +260,16 @@ def test_a_stall_is_tried_again(bench: Bench, run: Any) -> None:
         "",
     ] or [r["limit"] for r in rows] == ["stall-limited", ""]
     assert point(bench, f"{FLOW}/100kpps").throughput_pps is not None
+
+
+def test_what_a_stall_lost_spoils_no_goal_of_a_search(bench: Bench, run: Any) -> None:
+    """Trials of a search are judged by the goal that allows least, in whatever order its goals stand."""
+    bench.script(stalls=3, gap_ns=20_000_000)
+    run("--rounds", "2", "--set", "search.goals=NDR,PDR", "--set", "workloads=flow-table", "--set", "search.min_rate=100kpps")
+    searched = [r for r in trials.read(bench.results / "r") if r["event"] == "trial" and r["load"] != "100kpps"]
+    stalled = [r for r in searched if r["lost_server_receive"] == 10]
+    assert {r["configuration"] for r in stalled} == {FLOW, FORWARD} and {r["limit"] for r in stalled} == {"stall-limited"}
+    assert {r["load"] for r in searched} == {"NDR"}
 
 
 def test_engines_that_cannot_run_are_left_out_and_named_ones_fail(bench: Bench, run: Any) -> None:

@@ -78,6 +78,19 @@ def test_what_machines_differ_in_is_part_of_the_ratio() -> None:
     assert all("different machines: the ratio includes the machine" in r.reason for r in rows)
 
 
+def test_searches_that_asked_for_different_things_are_not_compared() -> None:
+    """Runs of before excused half of the trial time for NDR too."""
+    old = example_run()
+    for point in old.points:
+        if point.required is not None:
+            point.required = dataclasses.replace(point.required, exceed_ratio=0.5, width=0.1)
+    rows = {r.new: r for r in compare.compare(old, example_run(), 0.03)}
+    ndr, pdr = (next(p.id for p in old.points if p.workload == "flow-table" and p.load == load) for load in ("NDR", "PDR"))
+    assert rows[ndr].verdict == "not comparable"
+    assert "different things: NDR: no packet lost in at least 50 %" in rows[ndr].reason and "| NDR: no packet lost in any trial" in rows[ndr].reason
+    assert rows[pdr].verdict in {"same", "undecided"}
+
+
 def test_parts_of_a_split_that_share_cpus_are_not_compared() -> None:
     rows = [r for r in compare.compare(example_run(), changed(0.5), 0.03) if "/split/" in r.configuration]
     assert rows and {r.verdict for r in rows} == {"not comparable"}

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from dpubench.studies.end_to_end import judge
 
 RATE_PPS = 1e6
+STALL_NS = 1e6
 
 
 def trial(due: int = 100_000, *, lost: int = 0, **changes: Any) -> dict[str, Any]:
@@ -15,12 +17,35 @@ def trial(due: int = 100_000, *, lost: int = 0, **changes: Any) -> dict[str, Any
     losses = [[0.0, 1e8, lost]] if lost else []
     return {
         "due": due, "sent": due, "tx_full": 0, "received": due - lost, "duration_s": 0.1, "ramp_s": 0.0, "gaps": [], "losses": losses, "wrong": 0,
-        "lag_ns": {"p50": 100, "p99": 5000, "max": 9000},
+        "lag_ns": percentiles(np.linspace(0, 5000, 1000)),
     } | changes  # fmt: skip
 
 
-def limit(event: dict[str, Any], *served: dict[str, Any], goal: float = 0.0, queue_packets: int = 1024, rate: float | None = RATE_PPS) -> str:
-    return judge.judge(event, served, burst=32, rate_pps=rate, goal=goal, queue_packets=queue_packets).limit
+def percentiles(values: np.ndarray) -> dict[str, float]:
+    """Figures as a histogram of the native half has them."""
+    found = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p99_9": 99.9, "max": 100.0}
+    return {name: float(np.percentile(values, at, method="inverted_cdf")) for name, at in found.items()} | {"mean": float(values.mean())}
+
+
+def stalled(rate_pps: float, share: float, duration_s: float = 1.0, by: str = "packets") -> dict[str, Any]:
+    """A trial of a client that stands still for 1 ms at a time, for this ``share`` of the time, and loses nothing.
+
+    ``by``: whether each packet has a lag of its own, or each burst that of its first packet.
+    """
+    due = np.arange(0, duration_s * 1e9, 1e9 / rate_pps)
+    period_ns = STALL_NS / share if share else np.inf
+    into = np.mod(due, period_ns)
+    lag = np.where(into < STALL_NS, STALL_NS - into, 0.0)
+    if by == "bursts":
+        # What waited for the end of a stall goes out in bursts of 32 packets, all others alone.
+        place = np.cumsum(lag > 0) - np.maximum.accumulate(np.where(lag > 0, 0, np.cumsum(lag > 0)))
+        lag = lag[(lag == 0) | (place % 32 == 1)]
+    gaps = [[at, STALL_NS] for at in np.arange(0, duration_s * 1e9, period_ns)] if share else []
+    return trial(len(due), duration_s=duration_s, lag_ns=percentiles(lag), gaps=gaps)
+
+
+def limit(event: dict[str, Any], *served: dict[str, Any], goal: float = 0.0, queue_packets: int = 1024, together: int = 1) -> str:
+    return judge.judge(event, served, goal=goal, together=together, queue_packets=queue_packets).limit
 
 
 def test_a_trial_without_loss_is_not_limited() -> None:
@@ -45,18 +70,43 @@ def test_what_the_port_did_not_take_was_offered() -> None:
     assert limit(trial(sent=50_000, tx_full=50_000, lost=50_000)) == "server-limited"
 
 
-@pytest.mark.parametrize(("p99_ns", "expected"), [(319_000, ""), (321_000, "client-limited")])
-def test_late_bursts_are_the_clients_beyond_ten_intervals(p99_ns: float, expected: str) -> None:
-    # 32 packets at a million a second: a burst each 32 us.
-    assert limit(trial(lag_ns={"p50": 1, "p99": p99_ns, "max": p99_ns})) == expected
+@pytest.mark.parametrize("rate_pps", [1e5, 1e6, 5e6])
+def test_a_client_that_stands_still_is_seen_though_nothing_is_lost(rate_pps: float) -> None:
+    """1 ms at a time, for 5 % of the time: packets that are due meanwhile wait up to as long, and are 5 % of all."""
+    event = stalled(rate_pps, 0.05)
+    assert event["lag_ns"]["p99"] == pytest.approx(800_000, rel=0.02)
+    verdict = judge.judge(event, [], goal=0.0)
+    assert verdict.limit == "client-limited"
+    assert "1 % of its packets by more than 80" in verdict.reason and "stood still for 50.0 ms in all, 1.0 ms at a time" in verdict.reason
+    assert limit(stalled(rate_pps, 0.0)) == ""
+    # Bursts counted once hide it: the many packets of a stall are few bursts.
+    assert stalled(rate_pps, 0.05, by="bursts")["lag_ns"]["p99"] < event["lag_ns"]["p99"]
 
 
-def test_a_lag_below_100_us_is_none_at_any_rate() -> None:
-    assert limit(trial(lag_ns={"p50": 1, "p99": 99_000, "max": 99_000}), rate=1e8) == ""
+def test_a_rate_that_a_late_client_lost_nothing_at_is_sustained() -> None:
+    late = stalled(1e6, 0.05)
+    verdict = judge.judge(late, [], goal=0.0, for_rate=True)
+    assert verdict.limit == "" and "sent late" in verdict.reason
+    lossy = late | {"received": late["due"] - 10, "losses": [[0.0, 1e9, 10]]}
+    assert judge.judge(lossy, [], goal=0.0, for_rate=True).limit == "client-limited"
+    assert judge.judge(lossy, [], goal=0.005, for_rate=True).limit == ""
+
+
+@pytest.mark.parametrize(("rate_pps", "together", "allowed_ns"), [(1e8, 1, 100e3), (1e5, 1, 100e3), (1e4, 1, 1e6), (1e6, 32, 320e3)])
+def test_packets_may_be_ten_intervals_of_the_schedule_late_and_100_us(rate_pps: float, together: int, allowed_ns: float) -> None:
+    for p99_ns, expected in ((allowed_ns * 0.99, ""), (allowed_ns * 1.01, "client-limited")):
+        event = trial(round(rate_pps / 10), lag_ns={"p50": 1, "p99": p99_ns, "max": p99_ns})
+        assert limit(event, together=together) == expected
 
 
 def test_a_flood_has_no_schedule_to_miss() -> None:
-    assert limit(trial(sent=1000, lost=99_000), rate=None) == "server-limited"
+    event = trial(1000, lost=990)
+    del event["lag_ns"]
+    assert limit(event) == "server-limited"
+
+
+def test_times_of_a_capture_are_a_schedule_too() -> None:
+    assert limit(trial(sent=50_000, lost=50_000)) == "client-limited"
 
 
 def test_loss_in_a_gap_of_the_client_is_a_stall() -> None:

@@ -17,7 +17,7 @@ from dpubench.studies.end_to_end import report, wording
 from dpubench.studies.end_to_end.model import PLACES, SHORT_TRIALS, VIRTUAL_LINK, PointSummary, RunSummary
 from dpubench.studies.end_to_end.report import model, ratios
 from dpubench.studies.end_to_end.report.figures import PERCENTILES
-from dpubench.studies.end_to_end.report.page import Page, Part
+from dpubench.studies.end_to_end.report.page import Beyond, Page, Part
 from end_to_end_fixtures import example_run
 from end_to_end_variety import evil_run, find, limited_run, mixed_run, null_only, rates_only
 from test_report import Elements
@@ -58,6 +58,8 @@ def test_every_number_of_the_figures_is_the_models(run: RunSummary) -> None:
             assert (entry["frame"], entry["load"], entry["kind"], entry["offered"]) == (p.frame, p.load, p.load_kind, p.offered_pps)
             assert entry["pps"] == rounded(p.throughput_pps) and entry["gbps"] == rounded(p.throughput_gbps)
             assert entry["loss"] == rounded(p.loss_ratio) and entry["cpu"] == rounded(p.server_cpu_share)
+            assert entry["application"] == rounded(p.server_application_share) and entry["receiveWork"] == rounded(p.server_receive_work_share)
+            assert entry["cpuNs"] == rounded(p.server_cpu_ns_per_packet) and entry["inserted"] == rounded(p.inserted_share)
             assert entry["places"] == [rounded(p.loss_by_place.get(place)) for place in PLACES]
             for told, times in (("latency", p.latency), ("residence", p.residence)):
                 assert entry[told] == (None if times is None else {n: rounded(getattr(times, n)) for n in PERCENTILES})
@@ -157,7 +159,10 @@ def test_schedules_are_lines_of_their_own() -> None:
 def test_the_head_answers() -> None:
     page = page_of(example_run())
     answers = [p.answer for p in page.parts]
-    assert answers[0].startswith("flow-table sustains 6.01 Mpps of 64 B frames over memif without loss (dpdk-hash, the best of 2), 0.567 times")
+    assert answers[0].startswith(
+        "flow-table sustains 6.01 Mpps of 64 B frames over memif (dpdk-hash, the best of 2), 0 of 18.0 M packets lost "
+        "(a loss below 1.7e-07 would not show), 0.567 times"
+    )
     assert "split" not in answers[1]
     assert page.measured.startswith("flow-table and application-recognition, client to server and back over memif, 64 to 1518 B frames")
     assert (page.trust.points, page.trust.client_limited, page.trust.failed, page.trust.unavailable) == (102, 1, 1, 1)
@@ -166,9 +171,16 @@ def test_the_head_answers() -> None:
     assert VIRTUAL_LINK in head and SHORT_TRIALS in head and "1 failure" in head and "not converged" in head
 
 
+def test_points_whose_latency_may_be_the_clients_are_counted() -> None:
+    page = page_of(example_run())
+    late = [p for p in example_run().points if p.latency_withheld]
+    assert len(late) == page.trust.latency_withheld > 0
+    assert f"latencies of {len(late)} points are withheld in part" in report.render(page)
+
+
 def test_without_a_search_the_highest_rate_tried_is_no_limit() -> None:
     page = page_of(rates_only())
-    assert page.parts[0].answer.startswith("flow-table carried 4.00 Mpps of 64 B frames over memif without loss (dpdk-hash, all-host)")
+    assert page.parts[0].answer.startswith("flow-table carried 4.00 Mpps of 64 B frames over memif (dpdk-hash, all-host), 0 of 12.0 M packets lost")
     assert page.parts[0].answer.endswith(": the highest rate tried, no limit was searched for.")
     assert "at least" in report.render(page)
 
@@ -190,7 +202,9 @@ def test_a_clients_limit_is_never_the_servers() -> None:
     assert "client-limited (6 of 7 rounds): not the server's limit, which may be higher" in report.render(page)
     fastest = find(run, "flow-table", "64", "NDR", "dpdk-hash")
     fastest.limit = "client-limited"
-    assert part_of(page_of(run), "flow-table").answer.startswith("flow-table sustains 3.35 Mpps of 64 B frames over memif without loss (portable)")
+    assert part_of(page_of(run), "flow-table").answer.startswith(
+        "flow-table sustains 3.35 Mpps of 64 B frames over memif (portable), 0 of 10.1 M packets lost"
+    )
 
 
 # --------------------------------------------------------------------------- ratios
@@ -212,6 +226,16 @@ def test_verdicts_follow_the_rounds() -> None:
     steady(new, [1e6 * v for v in (0.5, 1.9, 0.7, 1.6, 0.9, 1.2)])
     (row,) = [r for r in part_of(page_of(run), "flow-table").ratios if (r.frame, r.load) == ("64", "NDR")]
     assert row.verdict == "undecided" and row.reason
+
+
+def test_a_latency_that_is_withheld_is_not_compared() -> None:
+    run = example_run()
+    withheld = find(run, "flow-table", "64", "interval 1000 ns", "portable")
+    withheld.latency_withheld, withheld.round_p99_ns = {"p99": "the client's own lag is 9 us there"}, []
+    rows = [r for r in part_of(page_of(run), "flow-table").ratios if (r.frame, r.load) == ("64", "interval 1000 ns")]
+    reasons = {r.quantity: r.reason for r in rows if r.ratio is None}
+    assert reasons == {"latency p99": "latency p99 is withheld: the client's own lag is 9 us there"}
+    assert {r.quantity for r in rows if r.ratio is not None} == {"latency p50"}
 
 
 def test_a_lower_latency_is_faster() -> None:
@@ -243,11 +267,16 @@ def test_what_the_application_costs_beyond_the_null_workload() -> None:
     run = example_run()
     point, null = find(run, "flow-table", "64", "NDR", "dpdk-hash"), find(run, "forward", "64", "NDR")
     point.throughput_pps, null.throughput_pps = Interval(5e6, 4.9e6, 5.1e6), Interval(10e6, 9.9e6, 10.1e6)
+    # What the CPUs were busy, not what one packet after another leaves them: at its rate without loss a server is not busy all the time.
+    point.server_cpu_ns_per_packet, null.server_cpu_ns_per_packet = Interval(170.0, 166.0, 174.0), Interval(80.0, 77.0, 83.0)
     found, why = ratios.beyond(point, null, 6)
-    assert found is not None and not why
-    assert found.extra_ns.value == pytest.approx(100.0) and found.extra_ns.low < 100 < found.extra_ns.high
-    half = math.hypot((1e9 / 4.9e6 - 1e9 / 5.1e6) / 2, (1e9 / 9.9e6 - 1e9 / 10.1e6) / 2)
-    assert found.extra_ns.high - found.extra_ns.value == pytest.approx(half)
+    assert found is not None and not why and found.extra_ns is not None
+    assert found.extra_ns.value == pytest.approx(90.0)
+    assert found.extra_ns.high - found.extra_ns.value == found.extra_ns.value - found.extra_ns.low == pytest.approx(5.0)
+    null.server_cpu_ns_per_packet, null.server_cpu_withheld = None, "two servers share a CPU"
+    unknown, why = ratios.beyond(point, null, 6)
+    assert unknown is not None and unknown.ratio == found.ratio and not why
+    assert unknown.extra_ns is None and unknown.why_no_extra == "null workload: two servers share a CPU"
     for change in (
         lambda: setattr(null, "limit", "stall-limited"),
         lambda: setattr(null, "server_cpus", 2),
@@ -275,8 +304,11 @@ def test_every_part_has_its_tables_and_labels_without_a_script() -> None:
 def test_accounts_are_summed_once() -> None:
     run = example_run()
     accounts = page_of(run).accounts
-    assert sum(a.trials for a in accounts) == sum(p.trials for p in run.points)
-    assert sum(a.reordered for a in accounts) == sum(p.reordered for p in run.points)
+    # The goals of a configuration share the trials of one search.
+    own = [p for p in run.points if p.load_kind != "PDR"]
+    assert sum(a.trials for a in accounts) == sum(p.trials for p in own)
+    assert sum(a.stall_limited for a in accounts) == sum(p.tried.get("stall-limited", 0) for p in own)
+    assert sum(a.reordered for a in accounts) == sum(p.reordered for p in own)
     run.points[0].wrong = 3
     assert '<span class="wrong">3</span>' in html(run)
 
@@ -372,3 +404,26 @@ def test_no_interval_is_no_number(tmp_path: Path) -> None:
     assert embedded_json(page.data)
     assert "no interval" in report.render(page)
     assert {wording.weakness(p, 6) for p in run.points} == {"not converged, only 1 round"}
+
+
+@pytest.mark.parametrize(
+    ("ratio", "extra", "text"),
+    [
+        (
+            Interval(0.912, 0.891, 0.934), Interval(14.2, 10.1, 18.3),
+            "0.912 times (95 % interval 0.891–0.934) what the null workload does: "
+            "14.2 ns (95 % interval 10.1 to 18.3) of a server CPU per packet beyond it",
+        ),
+        (
+            Interval(1.05, 0.97, 1.13), Interval(-3.0, -9.0, 3.0),
+            "1.05 times (95 % interval 0.97–1.13) what the null workload does: "
+            "-3.00 ns (95 % interval -9.00 to 3.00) of a server CPU per packet beyond it",
+        ),
+        (
+            Interval(0.9, math.nan, math.nan), Interval(-3.0, math.nan, math.nan),
+            "0.900 times what the null workload does, 3.00 ns less of a server CPU per packet (one round: no interval)",
+        ),
+    ],
+)  # fmt: skip
+def test_what_a_workload_costs_beyond_the_null_workload_has_its_intervals(ratio: Interval, extra: Interval, text: str) -> None:
+    assert model._beyond_text(Beyond(ratio, extra)) == text

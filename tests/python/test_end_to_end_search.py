@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
+from collections.abc import Callable
 
 import pytest
 from dpubench.plans.load import parse_plan
@@ -64,6 +66,35 @@ def test_what_the_client_cannot_offer_is_not_the_servers_limit() -> None:
 def test_a_device_that_holds_the_highest_rate_has_no_upper_bound() -> None:
     found = find(search(max_rate="1Mpps"), Device(5e6).measure)
     assert all(f.upper_pps is None and f.limit == "client-limited" and f.lower_pps == pytest.approx(1e6) for f in found)
+
+
+def test_a_search_that_reaches_the_clients_ceiling_says_so() -> None:
+    device = Device(5e6)
+    found = find(search(), device.measure, 1e6)
+    assert all(f.upper_pps is None and f.limit == "client-limited" and f.lower_pps == pytest.approx(1e6) for f in found)
+    assert {f.reason for f in found} == {"the search reached the client's ceiling, 1.000 Mpps"}
+    assert {f.reason for f in find(search(max_rate="1Mpps"), device.measure, 2e6)} == {"the search reached search.max_rate, 1.000 Mpps"}
+    assert {f.reason for f in find(search(), device.measure, 10e6)} == {""}
+
+
+def test_a_rate_without_loss_loses_in_no_trial() -> None:
+    """A device that loses a packet in one of three trials at each rate above 500 kpps: with half of the trial time excused, it had no loss there."""
+
+    def lossy(device: Device) -> Callable[[float, float], Outcome]:
+        tried: Counter[float] = Counter()
+
+        def measure(rate_pps: float, duration_s: float) -> Outcome:
+            outcome = device.measure(rate_pps, duration_s)
+            tried[rate_pps] += 1
+            return Outcome(outcome.due, outcome.lost + (rate_pps > 500e3 and tried[rate_pps] % 3 == 1), outcome.limit)
+
+        return measure
+
+    strict = by_goal(find(search(first_trial="1s", last_trial="1s", duration_sum="3s"), lossy(Device(1e6))))
+    former = by_goal(find(search(first_trial="1s", last_trial="1s", duration_sum="3s", ndr_exceed="50%"), lossy(Device(1e6))))
+    assert strict["NDR"].lower_pps is not None and strict["NDR"].lower_pps <= 500e3
+    assert former["NDR"].lower_pps is not None and former["NDR"].lower_pps >= 0.98e6
+    assert strict["PDR"].lower_pps is not None and strict["PDR"].lower_pps >= 0.98e6
 
 
 def test_a_device_that_loses_at_the_lowest_rate_has_no_lower_bound() -> None:

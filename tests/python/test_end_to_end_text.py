@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from dpubench.results.model import Interval
-from dpubench.studies.end_to_end import text
+from dpubench.studies.end_to_end import convergence, export, text
 from dpubench.studies.end_to_end.model import PointSummary, RunSummary
 from end_to_end_fixtures import example_run
 
@@ -66,3 +66,27 @@ def test_withheld_cpu_says_why_and_one_round_has_no_interval() -> None:
 def test_an_empty_run_says_so() -> None:
     run = replace(example_run(), points=[], warnings=[], failures=[], left_out=[])
     assert "nothing was measured" in text.show([run])
+
+
+def test_each_figure_is_judged_by_its_own_interval() -> None:
+    """The throughput converged, the tail of the latency did not: both are said where they stand."""
+    run = example_run()
+    point = next(p for p in run.points if p.rounds >= 6 and p.latency is not None and p.server_cpu_share is not None and p.stages)
+    precise = Interval(1.0, 0.999, 1.001)
+    assert point.latency is not None
+    latency = dict.fromkeys(("p50", "p90", "p99", "p99_9", "max"), precise) | {"p99_9": Interval(1e6, 5e5, 2e6)}
+    point.latency = replace(point.latency, mean=None, **latency)
+    point.latency_rounds = point.rounds
+    for name in ("throughput_pps", "throughput_gbps", "server_cpu_share"):
+        setattr(point, name, precise)
+    point.loss_ratio = Interval(0.0, 0.0, 0.0)
+    point.residence = None
+    point.stages = [replace(s, ns_per_packet=precise) for s in point.stages[:-1]] + [replace(point.stages[-1], ns_per_packet=Interval(9, 1, 17))]
+    point.not_converged = convergence.not_converged(point, 0.05)
+    assert point.not_converged == ["latency.p99_9", f"stage {point.stages[-1].name}"]
+    (line,) = [line for line in lines_of(text.show([small(run, point.frame)]), point) if "1000*" in line]
+    assert line.count("*") == 1
+    assert "* wider than the ±5 % that the plan asks for, or of fewer than 6 rounds" in text.show([run])
+    assert export.records([run])[run.points.index(point)]["not_converged"] == f"latency.p99_9 stage:{point.stages[-1].name}"
+    point.loss_ratio, point.latency_rounds = Interval(1e-5, -1e-5, 3e-5), 5
+    assert {"loss_ratio", "latency.p50", "latency.p99_9"} <= set(convergence.not_converged(point, 0.05))

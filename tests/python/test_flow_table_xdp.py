@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from dpubench import network
-from kernel_programs import answering, xdp_reason
+from kernel_programs import attached_in, held_by, loaded, xdp_reason
 from real_program import BUILD
 
 PROGRAM = BUILD / "dpubench-server"
@@ -217,21 +217,21 @@ def test_a_full_table_drops_in_the_kernel() -> None:
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, None])
 def test_nothing_is_left_in_the_kernel(how: signal.Signals | None, workload: str, stage: str) -> None:
     with network.veth_pair(1518) as pair:
-        before = answering()
         with server(pair.server, workload, stage) as running:
             running.wait_for("ready")
             assert attached(pair.server)
-            assert answering() > before
+            ours = held_by(running.process.pid)
+            assert attached_in(pair.server.namespace) <= ours == loaded(ours) != set()
             if how is None:
                 running.ask(end=True)
             else:
                 running.process.send_signal(how)
             running.process.wait(timeout=30)
         deadline = time.monotonic() + 10
-        while (attached(pair.server) or answering() - before) and time.monotonic() < deadline:
+        while (attached(pair.server) or loaded(ours)) and time.monotonic() < deadline:
             time.sleep(0.05)
         assert not attached(pair.server)
-        assert answering() <= before
+        assert not loaded(ours)
 
 
 @pytest.mark.parametrize(

@@ -228,19 +228,21 @@ def test_ctrl_c_leaves_nothing() -> None:
 
 @needs_root
 def test_sweep_removes_what_a_killed_process_left_and_nothing_else() -> None:
-    with network.veth_pair(1518) as mine, network.socket_folder() as folder, maker() as (child, (client, server, abandoned, inside)):
-        network.sweep()
-        assert {client, server} <= names(), "a living process keeps what is its own"
-        child.kill()
-        child.wait()
-        assert {client, server} <= names()
-        removed = network.sweep()
-        assert not {client, server} & names()
-        assert not Path(abandoned).exists()
-        assert {client, server, abandoned} <= set(removed)
-        assert gone(int(inside))
-        assert {mine.client.namespace, mine.server.namespace} <= names()
-        assert folder.exists()
+    for _ in range(5):
+        with network.veth_pair(1518) as mine, network.socket_folder() as folder, maker() as (child, (client, server, abandoned, inside)):
+            network.sweep()
+            assert {client, server} <= names(), "a living process keeps what is its own"
+            child.kill()
+            child.wait()
+            removed = network.sweep()
+            assert not {client, server} & names()
+            assert not Path(abandoned).exists()
+            assert gone(int(inside))
+            assert {mine.client.namespace, mine.server.namespace} <= names()
+            assert folder.exists()
+            if {client, server, abandoned} <= set(removed):
+                return
+    pytest.fail("sweep says what it removed, unless another run of the machine did so first")
 
 
 def test_a_number_that_another_process_has_now_is_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from dpubench import report
 from dpubench.report import frame, model, versus, words
 from dpubench.report.page import OperatorRow, Page
 from dpubench.report.points import best, rerun_command
+from dpubench.results import naming
 from dpubench.results.model import Comparison, Interval, PointSummary, RunSummary, Warning_
 from report_fixtures import SPECS, cost_ns, five_targets, make_run, three_devices
 
@@ -242,7 +243,7 @@ def test_value_and_interval_have_the_same_places(interval: Interval, value: str,
     ("size", "text"), [(64, "64 B"), (1024, "1 KiB"), (1500, "1,500 B"), (65536, "64 KiB"), (1 << 20, "1 MiB"), (9000, "9,000 B")]
 )
 def test_sizes(size: int, text: str) -> None:
-    assert words.size_text(size) == text
+    assert naming.size_text(size) == text
 
 
 def test_rerun_command_quotes_what_a_shell_would_read(run: RunSummary) -> None:

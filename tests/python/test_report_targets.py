@@ -277,7 +277,7 @@ app.command("report")(command)
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("results")
     device = [replace(p, rate=0.4 * p.rate) for p in POINTS[:2]]
-    device += [replace(POINTS[2], version=2), replace(POINTS[3], input_sha256="cd" * 32)]
+    device += [replace(POINTS[2], version=3), replace(POINTS[3], input_sha256="cd" * 32)]
     members = [
         SimulatedTarget("local", POINTS),
         SimulatedTarget("bf2", device, cpu="Small Core"),
@@ -302,7 +302,7 @@ def test_what_is_not_the_same_work_is_not_compared(results: Path) -> None:
     page = page_of(summaries(results / "s"))
     ratio = versus_of(page, "aes", "bf2").ratio
     assert ratio is not None and ratio.low < 0.4 < ratio.high
-    assert versus_of(page, "lpm", "bf2").reason.startswith("the operator's version differs (2, on local 1)")
+    assert versus_of(page, "lpm", "bf2").reason.startswith("the operator's version differs (3, on local 2)")
     assert versus_of(page, "sha256", "bf2").reason.startswith("the input differs (text cdcdcdcdcdcd, on local text abababababab)")
 
 

@@ -194,26 +194,47 @@ def test_leaving_one_out_loses_what_it_alone_holds() -> None:
 
 
 def test_applications_weigh_alike_however_many_phases_they_have() -> None:
-    together, each = space.share_inside([[(1, 1), (3, 3)], [(0, 100), (0, 300)]], 1)
-    assert (together.value, together.low, together.high) == (0.5, 0.5, 0.5)
-    assert [share.value for share in each] == [1, 0]
+    together, each = space.share_inside([[(1, 1), (1, 1), (3, 3)], [(0, 100), (0, 300), (0, 200)]])
+    assert together.value == 0.5 and [share.value for share in each] == [1, 0]
+    # What no input tells apart may still differ in others: a share of 1 or 0 has an interval.
+    assert (each[0].high, each[1].low) == (1, 0) and 0.2 < each[0].low < 1 and each[1].high == pytest.approx(1 - each[0].low)
 
 
-def test_inputs_are_drawn_anew_within_their_application() -> None:
-    # Of two inputs, one inside and one outside, a draw of two has both inside, one, or none with 1/4, 1/2 and 1/4.
-    together, (mixed, same) = space.share_inside([[(10, 10), (0, 10)], [(5, 10), (5, 10)]], 1)
-    assert (mixed.value, mixed.low, mixed.high) == (0.5, 0, 1)
-    assert (same.value, same.low, same.high) == (0.5, 0.5, 0.5)
-    assert (together.value, together.low, together.high) == (0.5, 0.25, 0.75)
+def test_an_interval_lies_between_that_of_inputs_and_that_of_phases() -> None:
+    from scipy.stats import beta
+
+    def exact(held: float, of: float) -> tuple[float, float]:
+        return float(beta.ppf(0.025, held, of - held + 1)), float(beta.ppf(0.975, held + 1, of - held))
+
+    # All phases of an input are alike: four inputs are four draws. Inputs that are alike to the last phase say no more than their phases.
+    (clustered,) = space.share_inside([[(10, 10), (10, 10), (0, 10), (0, 10)]])[1]
+    (alike,) = space.share_inside([[(5, 10)] * 4])[1]
+    assert (clustered.low, clustered.high) == pytest.approx(exact(2, 4))
+    assert (alike.low, alike.high) == pytest.approx(exact(20, 40))
+    (nearly,) = space.share_inside([[(50, 100), (50, 100), (50, 100), (51, 100)]])[1]
+    assert (nearly.low, nearly.high) == pytest.approx(exact(201, 400))
 
 
-def test_one_input_has_no_interval() -> None:
-    together, (share,) = space.share_inside([[(3, 4)]], 1)
-    assert share.value == together.value == 0.75 and math.isnan(share.low) and math.isnan(together.high)
-    assert math.isnan(space.share_inside([], 1)[0].value)
+def test_too_few_inputs_have_no_interval() -> None:
+    together, (share,) = space.share_inside([[(3, 4), (2, 4)]])
+    assert share.value == together.value == 0.625 and math.isnan(share.low) and math.isnan(together.high)
+    together, (few, enough) = space.share_inside([[(4, 4)], [(1, 4), (2, 4), (3, 4)]])
+    assert math.isnan(few.low) and enough.low < 0.5 < enough.high and together.low < 0.75 < together.high
+    assert math.isnan(space.share_inside([])[0].value)
 
 
-def test_the_same_seed_gives_the_same_interval() -> None:
-    inputs = [[(i, 10) for i in range(5)], [(10 - i, 12) for i in range(4)]]
-    assert space.share_inside(inputs, 5) == space.share_inside(inputs, 5)
-    assert space.share_inside(inputs, 5)[0].value == space.share_inside(inputs, 6)[0].value == pytest.approx((0.2 + 34 / 48) / 2)
+@pytest.mark.parametrize("inputs", [3, 4])
+@pytest.mark.parametrize("applications", [1, 4])
+def test_intervals_over_three_or_four_inputs_hold_the_share_of_all(inputs: int, applications: int) -> None:
+    """Percentiles of a bootstrap, which stood here before, hold it in 47 to 81 % of these cases; an interval of t in 57 to 93 %."""
+    generator = np.random.default_rng(12)
+    for concentration, mean in itertools.product((2.0, 8.0), (0.1, 0.5, 0.8, 0.95)):
+        held, trials = 0, 500
+        for _ in range(trials):
+            shares = generator.beta(mean * concentration, (1 - mean) * concentration, size=(applications, inputs))
+            phases = generator.integers(10, 41, size=shares.shape)
+            inside = generator.binomial(phases, shares)
+            drawn = [list(zip(a.tolist(), b.tolist(), strict=True)) for a, b in zip(inside, phases, strict=True)]
+            together, _ = space.share_inside(drawn)
+            held += together.low <= mean <= together.high
+        assert held / trials >= 0.91, (concentration, mean, held / trials)

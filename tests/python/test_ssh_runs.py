@@ -29,6 +29,14 @@ def test_a_run_on_two_targets(away: Bench, sshd: Sshd) -> None:
     assert gone(sshd)
 
 
+def test_rounds_there_take_code_layouts_in_turn(away: Bench, sshd: Sshd) -> None:
+    away.script(layouts=3, window_s=0.0001)
+    done = away("run", "--name", "r", "--target", "dev", "--operator", "crc", "--engine", "portable", "--rounds", "4")
+    assert done.returncode == 0, done.stderr
+    assert [r["layout"] for r in away.record("r")["rounds"]] == [0, 1, 2, 0]
+    assert gone(sshd)
+
+
 MODULES = ("sha256__portable", "sha256__openssl", "lpm__portable")
 RUN = ("run", "--name", "r", "--target", "dev", "--operator", "crc", "--engine", "portable,isal", "--rounds", "6")
 

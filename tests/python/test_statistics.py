@@ -308,10 +308,12 @@ def test_verdicts_need_both_size_and_significance() -> None:
 
 
 def test_nothing_below_the_machine_s_movement_is_a_finding() -> None:
-    moved = statistics.Difference(math.log(1.10), 0.001, 10, moved=math.log(1.12))
+    moved = statistics.Difference(math.log(1.10), 0.001, 10, moved_up=math.log(1.12))
     assert moved.p_value == 1.0
     assert statistics.verdict(moved, moved.p_value, EFFECT) == "undecided"
     assert moved.interval.low < 1 < moved.interval.high
+    down = statistics.Difference(math.log(0.90), 0.001, 10, moved_up=math.log(1.12))
+    assert statistics.verdict(down, down.p_value, EFFECT) == "slower"  # the machine moved to the other side
 
 
 def test_benjamini_hochberg_against_the_published_example() -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import math
 import time
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,11 +17,14 @@ from dpubench.errors import UserError
 from dpubench.report.figures import chart_data
 from dpubench.report.machine import run_info
 from dpubench.report.points import OperatorPoints
-from dpubench.results.model import EMULATED
+from dpubench.results import text
+from dpubench.results.comparison import compare
+from dpubench.results.model import EMULATED, RunSummary
 from dpubench.results.store import windows_schema
 from dpubench.results.summary import baseline_target, summaries, summarize
+from dpubench.results.warnings import kind_of
 from dpubench.results.windows import read_windows
-from simulation import Noise, SimulatedPoint, SimulatedTarget, write_run, write_set
+from simulation import CLOCK, Noise, SimulatedPoint, SimulatedTarget, write_run, write_set
 
 STILL = Noise(process=0, machine=0, drift=0, window=0, stall_share=0)
 POINTS = [
@@ -80,7 +85,7 @@ def test_cycles_are_the_counters_where_there_is_one(tmp_path: Path) -> None:
 
 
 def test_cycles_of_the_user_mode_alone_say_so(tmp_path: Path) -> None:
-    machine = {"cpus_online": 2, "cycle_counter": {"source": "hardware counter, user mode only"}}
+    machine = {"cpus_online": 2, "cycle_counter": {"source": "hardware counter, user mode only"}, "clock_estimate": CLOCK}
     points = [SimulatedPoint("lpm", "portable", 1e6, cycles=100), SimulatedPoint("lpm", "dpdk", 1e6)]
     run = summarize(write_run(tmp_path / "run", points, rounds=6, changes={"machine": machine}))
     assert [p.cycles_source for p in run.points] == ["hardware counter, user mode only", "estimated"]
@@ -92,6 +97,22 @@ def test_the_clock_is_that_of_the_canary_where_windows_have_none(tmp_path: Path)
     assert own.points == beside.points and own.points[0].cycles_source == "estimated"
     nothing = summarize(write_run(tmp_path / "nothing", POINTS, noise=STILL, rounds=6, own_clock=False, canaries=False)).points[0]
     assert nothing.ops_per_s is not None and nothing.cycles_per_op is None and nothing.cycles_source == ""
+
+
+@pytest.mark.parametrize(
+    ("clock", "reason"),
+    [
+        ({}, "took three cycles for a multiplication on any x86-64 processor"),
+        ({"clock_estimate": {"unavailable": "AuthenticAMD family 15 model 107 is not in the list"}}, "family 15 model 107 is not in the list"),
+    ],
+)
+def test_no_cycles_are_estimated_of_a_processor_that_nobody_named(tmp_path: Path, clock: dict[str, Any], reason: str) -> None:
+    # The first is a run of an earlier version: it holds clocks that were made of three cycles whatever the processor was.
+    machine = {"cpus_online": 2, **clock}
+    run = summarize(write_run(tmp_path / "run", POINTS, rounds=6, own_clock=False, changes={"machine": machine}))
+    assert all(p.cycles_per_op is None and p.cycles_source == "" for p in run.points) and any(p.ops_per_s for p in run.points)
+    [line] = [line for line in run.left_out if line.startswith("cycles per operation")]
+    assert reason in line and line in text.show([run])
 
 
 def test_a_refused_reading_loses_its_cycle_only(tmp_path: Path) -> None:
@@ -146,12 +167,80 @@ def test_intervals_hold_the_truth_under_noise(tmp_path: Path) -> None:
 
 def test_warnings_of_the_analysis(tmp_path: Path) -> None:
     few = summarize(write_run(tmp_path / "few", POINTS, rounds=3))
-    assert {w.code for w in few.points[0].warnings} >= {"few-rounds", "canary-moved"}
+    assert {w.code for w in few.points[0].warnings} >= {"few-rounds"}
+    assert "canary-moved" in {w.code for w in few.warnings}
     assert not few.points[0].converged
     wide = summarize(write_run(tmp_path / "wide", POINTS, rounds=6, noise=Noise(machine=0.2)))
-    assert {w.code for w in wide.points[0].warnings} >= {"not-converged", "canary-moved"}
+    assert {w.code for w in wide.points[0].warnings} >= {"not-converged"}
+    assert "canary-moved" in {w.code for w in wide.warnings}
     calm = summarize(write_run(tmp_path / "calm", POINTS, rounds=6, noise=Noise(machine=0.001, drift=0.0005, window=0.005, stall_share=0)))
-    assert [w.code for w in calm.points[0].warnings] == []
+    assert [w.code for w in calm.points[0].warnings] == [] and calm.all_warnings() == []
+
+
+MANY = [SimulatedPoint("aes", e, r, {"size": str(s)}) for s in range(64, 64 + 12) for e, r in (("portable", 1e6), ("openssl", 3e6))]
+MOVING = Noise(machine=0.08, drift=0.0005, window=0.005, stall_share=0)
+
+
+def disturb(run: Path, configuration: str, rounds: range, factor: float) -> None:
+    """Slow everything down that was measured in a configuration in some rounds, canaries included."""
+    for number in rounds:
+        file = run / f"rounds/{number:04}.parquet"
+        table = pq.read_table(file)
+        hit = np.array([g == configuration for g in table.column("group").to_pylist()])
+        operations = np.where(hit, table.column("operations").to_numpy() * factor, table.column("operations").to_numpy()).astype(np.int64)
+        at = table.column_names.index("operations")
+        pq.write_table(table.set_column(at, table.schema.field(at), pa.array(operations)), file)
+
+
+def marked(summary: RunSummary, code: str) -> list[str]:
+    return [p.id for p in summary.points if any(w.code == code for w in p.warnings)]
+
+
+def test_what_the_machine_does_to_all_points_is_said_once(tmp_path: Path) -> None:
+    summary = summarize(write_run(tmp_path / "run", MANY, rounds=6, noise=MOVING))
+    found = [w for w in summary.all_warnings() if w.code == "canary-moved"]
+    assert [w.point for w in found] == [None, None] and marked(summary, "canary-moved") == []
+    assert [w.message.split()[0] for w in found] == ["canary-core", "canary-memory"]
+    assert "% beside a typical configuration" in found[0].message
+
+
+def test_what_the_machine_did_beside_one_configuration_is_said_there(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", MANY, rounds=6, noise=replace(MOVING, machine=0.01))
+    assert marked(summarize(run), "canary-moved") == []
+    disturb(run, MANY[6].configuration, range(3), 0.7)
+    summary = summarize(run)
+    assert marked(summary, "canary-moved") == [p.id for p in MANY[6:8]]
+    assert all(w.point for w in summary.all_warnings() if w.code == "canary-moved")  # nothing is said of the run
+
+
+def test_a_code_at_most_points_is_said_of_the_run(tmp_path: Path) -> None:
+    coarse = [{"code": "clock-coarse", "message": f"{n} ns", "point": p.id} for n, p in enumerate(MANY[:20])]
+    own = [{"code": "few-bursts", "message": "12 bursts", "point": MANY[3].id}]
+    summary = summarize(write_run(tmp_path / "run", MANY, rounds=3, noise=replace(MOVING, machine=0.0), changes={"warnings": coarse + own}))
+    codes = [(w.code, w.point) for w in summary.all_warnings()]
+    assert codes == [("few-bursts", MANY[3].id), ("clock-coarse", None), ("few-rounds", None)]
+    told = {w.code: w.message.removesuffix(" (3 in the run)") for w in summary.all_warnings()}
+    assert told["clock-coarse"].startswith("at 20 of 24 points: ") and told["few-rounds"] == "at 24 of 24 points: 3 of at least 6 rounds"
+    assert all(p.rounds == 3 and not p.converged for p in summary.points)  # what is known of each point stays there
+
+
+def test_a_code_at_fewer_than_half_of_the_points_stays_with_them(tmp_path: Path) -> None:
+    coarse = [{"code": "clock-coarse", "message": "m", "point": p.id} for p in MANY[:11]]
+    summary = summarize(write_run(tmp_path / "run", MANY, rounds=6, noise=STILL, changes={"warnings": coarse}))
+    assert marked(summary, "clock-coarse") == [p.id for p in MANY[:11]] and all(w.point for w in summary.all_warnings())
+
+
+def test_each_figure_is_judged_by_itself(tmp_path: Path) -> None:
+    """Rates that scatter from round to round by far more than the ratios: only the rates are marked."""
+    summary = summarize(write_run(tmp_path / "run", POINTS, rounds=6, noise=Noise(process=0.001, machine=0.2, drift=0, window=0.001, stall_share=0)))
+    portable, openssl, lpm, _ = summary.points
+    assert not openssl.converged and {"ops_per_s", "ns_per_op", "primary", "gbps", "cycles_per_op"} <= set(openssl.not_converged)
+    assert not {"ratio_to_reference", "ratio_to_next_best", "canary_ratio"} & set(openssl.not_converged)
+    assert "gbps" not in lpm.not_converged  # it has none
+    still = summarize(write_run(tmp_path / "still", POINTS, rounds=6, noise=STILL))
+    assert [p.not_converged for p in still.points] == [[], [], [], []]
+    few = summarize(write_run(tmp_path / "few", POINTS, rounds=5, noise=STILL))
+    assert set(few.points[0].not_converged) >= {"ops_per_s", "ratio_to_reference", "canary_ratio"} and portable.rounds == 6
 
 
 def test_one_round_has_values_but_no_interval(tmp_path: Path) -> None:
@@ -222,6 +311,12 @@ def test_failures_and_warnings_reach_their_points(tmp_path: Path) -> None:
             "or dpubench.run-set/1: it was written by another version",
         ),
         (lambda run: (run / "run.json").write_text('{"schema": "dpubench.run/1", "points": [{}]}'), "does not follow dpubench.run/1"),
+        (
+            lambda run: (run / "run.json").write_text(
+                '{"schema": "dpubench.run/1", "configurations": [{"candidates": ["a"], "not_measured": {"a": "slower"}}]}'
+            ),
+            "does not follow dpubench.run/1",
+        ),
         (lambda run: (run / "rounds/0001.parquet").write_bytes(b"PAR1"), "rounds: a round cannot be read .*move its file away"),
     ],
 )
@@ -286,3 +381,41 @@ def test_warnings_about_times_are_not_an_emulated_targets(tmp_path: Path) -> Non
     assert run.all_warnings() == []
     made = write_run(tmp_path / "r", POINTS, rounds=2, changes={"warnings": warnings, "target_info": {"spec": "q", "label": EMULATED}})
     assert [w.code for w in summarize(made).all_warnings()] == ["input-skipped"]
+
+
+@pytest.mark.parametrize("earlier", [False, True])
+def test_a_point_that_leaves_much_undecided_has_no_ratio(tmp_path: Path, earlier: bool) -> None:
+    points = [SimulatedPoint("aes", engine, rate, {"size": "64"}) for engine, rate in (("portable", 1e6), ("openssl", 8e6))]
+    path = write_run(tmp_path / "run", points, rounds=6)
+    record = json.loads((path / "run.json").read_text())
+    if earlier:  # it told the pairs of all engines of the configuration together
+        message = "96 of 3200 pairs of payload and rule were undecided in one of the engines of this configuration and were not compared"
+        record["warnings"] = [{"code": "input-skipped", "message": message, "point": p["id"]} for p in record["points"]]
+    else:
+        for point, share in zip(record["points"], (0.0, 0.03), strict=True):
+            point["verified"] = {"known_answers": 14, "compared": 32, "how": "identical", "undecided_share": share}
+    (path / "run.json").write_text(json.dumps(record))
+    run = summarize(path)
+    reference, other = run.points
+    assert reference.ops_per_s is not None and other.ops_per_s is not None and other.ratio_to_reference is None
+    [warning] = [w for w in run.all_warnings() if w.code == "undecided"]
+    assert warning.point == other.id and "left 3 % of its work undecided" in warning.message and kind_of(warning).advice
+    assert "undecided" in text.show([run])
+    # The same engine at two times does the same work; another engine does not.
+    assert not any(row.verdict == "not comparable" for row in compare(run, run, 0.03))
+    changed = replace(other, verified=other.verified | {"undecided_share": 0.2})
+    [row] = compare(replace(run, points=[other]), replace(run, points=[changed]), 0.03)
+    assert earlier or (row.verdict == "not comparable" and "3 % of its work undecided before and 20 % now" in row.reason)
+    alone = replace(run, points=[reference])
+    [row] = compare(alone, replace(run, points=[other]), 0.03, best_engine=True)
+    assert row.verdict == "not comparable" and "a rate is not set against another engine's" in row.reason
+
+
+def test_a_point_that_leaves_little_undecided_keeps_its_ratio(tmp_path: Path) -> None:
+    points = [SimulatedPoint("aes", engine, rate, {"size": "64"}) for engine, rate in (("portable", 1e6), ("openssl", 8e6))]
+    path = write_run(tmp_path / "run", points, rounds=6)
+    record = json.loads((path / "run.json").read_text())
+    record["points"][1]["verified"] = {"known_answers": 14, "compared": 32, "how": "identical", "undecided_share": 0.01}
+    (path / "run.json").write_text(json.dumps(record))
+    ratio = summarize(path).points[1].ratio_to_reference
+    assert ratio is not None and ratio.value == pytest.approx(8, rel=0.1)

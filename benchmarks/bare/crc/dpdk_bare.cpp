@@ -6,7 +6,7 @@
 
 #include <rte_net_crc.h>
 
-#include "operators/engine.hpp"
+#include "../support/timed_loop.hpp"
 #include "operators/support/dpdk.hpp"
 
 namespace dpubench {
@@ -32,8 +32,9 @@ class Bare final : public Engine {
   }
   [[nodiscard]] std::unique_ptr<Session> prepare(const Work& work) const override {
     dpdk::require_eal();
-    if (work.params.is("algorithm", "CRC-32/ISO-HDLC")) return kernel_session([] { return Kernel<RTE_NET_CRC32_ETH>{}; }, {});
-    return kernel_session([] { return Kernel<RTE_NET_CRC16_CCITT>{}; }, {});
+    if (work.params.is("algorithm", "CRC-32/ISO-HDLC"))
+      return bare::timed_session([] { return Kernel<RTE_NET_CRC32_ETH>{}; }, {});
+    return bare::timed_session([] { return Kernel<RTE_NET_CRC16_CCITT>{}; }, {});
   }
 
  private:

@@ -3,7 +3,7 @@
 
 #include <isa-l.h>
 
-#include "operators/engine.hpp"
+#include "../support/timed_loop.hpp"
 
 namespace dpubench {
 namespace {
@@ -47,9 +47,9 @@ class Bare final : public Engine {
     return params.is("algorithm", "CRC-16/IBM-SDLC") ? "as engine isal" : "";
   }
   [[nodiscard]] std::unique_ptr<Session> prepare(const Work& work) const override {
-    if (work.params.is("algorithm", "CRC-32/ISO-HDLC")) return kernel_session([] { return Gzip{}; }, {});
-    if (work.params.is("algorithm", "CRC-32/ISCSI")) return kernel_session([] { return Iscsi{}; }, {});
-    return kernel_session([] { return T10{}; }, {});
+    if (work.params.is("algorithm", "CRC-32/ISO-HDLC")) return bare::timed_session([] { return Gzip{}; }, {});
+    if (work.params.is("algorithm", "CRC-32/ISCSI")) return bare::timed_session([] { return Iscsi{}; }, {});
+    return bare::timed_session([] { return T10{}; }, {});
   }
 };
 

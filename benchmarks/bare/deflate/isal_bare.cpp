@@ -3,7 +3,7 @@
 
 #include <isa-l.h>
 
-#include "operators/engine.hpp"
+#include "../support/timed_loop.hpp"
 
 namespace {
 
@@ -67,8 +67,8 @@ struct Bare final : dpubench::Engine {
   [[nodiscard]] std::unique_ptr<dpubench::Session> prepare(const dpubench::Work& work) const override {
     const bool compress = work.params.is("direction", "compress");
     const bool reused = work.params.is("stream", "reused");
-    return dpubench::kernel_session([compress, reused] { return Kernel(compress, reused); },
-                                    {"chosen by library", "bare loop", false});
+    return dpubench::bare::timed_session([compress, reused] { return Kernel(compress, reused); },
+                                         {"chosen by library", "bare loop", false});
   }
 };
 

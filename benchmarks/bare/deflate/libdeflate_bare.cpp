@@ -3,7 +3,7 @@
 
 #include <libdeflate.h>
 
-#include "operators/engine.hpp"
+#include "../support/timed_loop.hpp"
 
 namespace {
 
@@ -51,7 +51,7 @@ struct Bare final : dpubench::Engine {
   }
   [[nodiscard]] std::unique_ptr<dpubench::Session> prepare(const dpubench::Work& work) const override {
     const bool compress = work.params.is("direction", "compress");
-    return dpubench::kernel_session([compress] { return Kernel(compress); }, {"chosen by library", "bare loop", false});
+    return dpubench::bare::timed_session([compress] { return Kernel(compress); }, {"chosen by library", "bare loop", false});
   }
 };
 

@@ -27,7 +27,7 @@ struct CipherLoop {
 std::unique_ptr<Session> prepare(const Work& any) {
   const auto& work = static_cast<const des3::Des3Work&>(any);
   std::shared_ptr<EVP_CIPHER> cipher(EVP_CIPHER_fetch(nullptr, "DES-EDE3-CBC", nullptr), &EVP_CIPHER_free);
-  return kernel_session(
+  return timed_session(
       [cipher, &work] {
         std::shared_ptr<EVP_CIPHER_CTX> ctx(EVP_CIPHER_CTX_new(), &EVP_CIPHER_CTX_free);
         EVP_CipherInit_ex2(ctx.get(), cipher.get(), reinterpret_cast<const unsigned char*>(work.key.data()), nullptr,

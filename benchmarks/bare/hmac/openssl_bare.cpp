@@ -28,7 +28,7 @@ struct MacLoop {
 std::unique_ptr<Session> prepare(const Work& any) {
   const auto& work = static_cast<const hmac::HmacWork&>(any);
   std::shared_ptr<EVP_MAC> mac(EVP_MAC_fetch(nullptr, "HMAC", nullptr), &EVP_MAC_free);
-  return kernel_session(
+  return timed_session(
       [mac, &work] {
         const char* const names[] = {"MD5", "SHA1", "SHA256"};
         std::string digest = names[static_cast<int>(work.hash)];

@@ -4,7 +4,7 @@
 
 #include <zlib.h>
 
-#include "operators/engine.hpp"
+#include "../support/timed_loop.hpp"
 
 namespace {
 
@@ -40,7 +40,7 @@ struct Bare final : dpubench::Engine {
   }
   [[nodiscard]] std::unique_ptr<dpubench::Session> prepare(const dpubench::Work& work) const override {
     const bool encode = work.params.is("direction", "encode");
-    return dpubench::kernel_session([encode] { return Kernel(encode); }, {"chosen by library", "bare loop", false});
+    return dpubench::bare::timed_session([encode] { return Kernel(encode); }, {"chosen by library", "bare loop", false});
   }
 };
 

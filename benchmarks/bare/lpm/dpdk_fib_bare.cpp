@@ -1,6 +1,7 @@
 // lpm, bare loops of engines dpdk-fib and dpdk-fib-avx512: gather the addresses, one rte_fib look-up.
 // requires: libdpdk >= 20.11
 
+#include "../support/timed_loop.hpp"
 #include "operators/lpm/dpdk_fib.hpp"
 
 namespace dpubench {
@@ -26,26 +27,18 @@ void look_up6(rte_fib6* fib, Burst& b, std::uint32_t step) noexcept {
   }
 }
 
-class BareSession final : public Session {
- public:
-  BareSession(const lpm::LpmWork& work, rte_fib_lookup_type look4, rte_fib6_lookup_type look6)
-      : bulk_(work.bulk()), table_(work, look4, look6) {}
-  std::unique_ptr<Lane> open() override {
-    const auto kernel = [this](Burst& b) noexcept {
-      const std::uint32_t step = bulk_ ? b.n : 1;
-      table_.v6() != nullptr ? look_up6(table_.v6(), b, step) : look_up4(table_.v4(), b, step);
+std::unique_ptr<Session> prepare_look_up(const lpm::LpmWork& work, rte_fib_lookup_type look4, rte_fib6_lookup_type look6) {
+  const auto make = [bulk = work.bulk(), table = std::make_shared<lpm::FibTable>(work, look4, look6)] {
+    return [bulk, table = table.get()](Burst& b) noexcept {
+      const std::uint32_t step = bulk ? b.n : 1;
+      table->v6() != nullptr ? look_up6(table->v6(), b, step) : look_up4(table->v4(), b, step);
       // Entries hold the next hop plus one; no route is 0.
       for (std::uint32_t i = 0; i < b.n; ++i) b.result[i] = static_cast<std::uint32_t>(b.result[i] - 1);
       std::memset(b.status, kStatusOk, b.n);
     };
-    return std::make_unique<SyncLane<decltype(kernel)>>(kernel);
-  }
-  [[nodiscard]] PathInfo path() const override { return {"", "rte_fib_lookup_bulk", false}; }
-
- private:
-  bool bulk_;
-  lpm::FibTable table_;
-};
+  };
+  return bare::timed_session(make, {"", "rte_fib_lookup_bulk", false});
+}
 
 class Scalar final : public Engine {
  public:
@@ -54,7 +47,7 @@ class Scalar final : public Engine {
     return info;
   }
   [[nodiscard]] std::unique_ptr<Session> prepare(const Work& work) const override {
-    return std::make_unique<BareSession>(lpm::table_of(work), RTE_FIB_LOOKUP_DIR24_8_SCALAR_MACRO, RTE_FIB6_LOOKUP_TRIE_SCALAR);
+    return prepare_look_up(lpm::table_of(work), RTE_FIB_LOOKUP_DIR24_8_SCALAR_MACRO, RTE_FIB6_LOOKUP_TRIE_SCALAR);
   }
 };
 
@@ -69,8 +62,7 @@ class Vector final : public Engine {
   }
   [[nodiscard]] std::unique_ptr<Session> prepare(const Work& work) const override {
     // Where the CPU has no AVX-512, rte_fib_select_lookup refuses and so does the table.
-    return std::make_unique<BareSession>(lpm::table_of(work), RTE_FIB_LOOKUP_DIR24_8_VECTOR_AVX512,
-                                         RTE_FIB6_LOOKUP_TRIE_VECTOR_AVX512);
+    return prepare_look_up(lpm::table_of(work), RTE_FIB_LOOKUP_DIR24_8_VECTOR_AVX512, RTE_FIB6_LOOKUP_TRIE_VECTOR_AVX512);
   }
 };
 

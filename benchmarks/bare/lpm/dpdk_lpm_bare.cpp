@@ -1,6 +1,7 @@
 // lpm, bare loop of engine dpdk-lpm: gather the addresses, look them up.
 // requires: libdpdk >= 20.11
 
+#include "../support/timed_loop.hpp"
 #include "operators/lpm/dpdk_lpm.hpp"
 
 namespace dpubench {
@@ -45,26 +46,19 @@ void bulk6(rte_lpm6* table, Burst& b) noexcept {
   for (std::uint32_t i = 0; i < b.n; ++i) b.result[i] = static_cast<std::uint32_t>(found[i]);
 }
 
-class BareSession final : public Session {
- public:
-  explicit BareSession(const lpm::LpmWork& work) : bulk_(work.bulk()), table_(work) {}
-  std::unique_ptr<Lane> open() override {
-    const auto kernel = [this](Burst& b) noexcept {
-      if (table_.v6() != nullptr) {
-        bulk_ ? bulk6(table_.v6(), b) : single6(table_.v6(), b);
+std::unique_ptr<Session> prepare_look_up(const lpm::LpmWork& work) {
+  const auto make = [bulk = work.bulk(), table = std::make_shared<lpm::LpmTable>(work)] {
+    return [bulk, table = table.get()](Burst& b) noexcept {
+      if (table->v6() != nullptr) {
+        bulk ? bulk6(table->v6(), b) : single6(table->v6(), b);
       } else {
-        bulk_ ? bulk4(table_.v4(), b) : single4(table_.v4(), b);
+        bulk ? bulk4(table->v4(), b) : single4(table->v4(), b);
       }
       std::memset(b.status, kStatusOk, b.n);
     };
-    return std::make_unique<SyncLane<decltype(kernel)>>(kernel);
-  }
-  [[nodiscard]] PathInfo path() const override { return {"", "rte_lpm", false}; }
-
- private:
-  bool bulk_;
-  lpm::LpmTable table_;
-};
+  };
+  return bare::timed_session(make, {"", "rte_lpm", false});
+}
 
 class Bare final : public Engine {
  public:
@@ -72,9 +66,7 @@ class Bare final : public Engine {
     static const EngineInfo info{"lpm", "dpdk-lpm-bare", "bare loop of rte_lpm and rte_lpm6", ""};
     return info;
   }
-  [[nodiscard]] std::unique_ptr<Session> prepare(const Work& work) const override {
-    return std::make_unique<BareSession>(lpm::table_of(work));
-  }
+  [[nodiscard]] std::unique_ptr<Session> prepare(const Work& work) const override { return prepare_look_up(lpm::table_of(work)); }
 };
 
 }  // namespace

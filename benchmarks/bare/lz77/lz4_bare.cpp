@@ -3,7 +3,7 @@
 
 #include <lz4.h>
 
-#include "operators/engine.hpp"
+#include "../support/timed_loop.hpp"
 
 namespace {
 
@@ -27,7 +27,7 @@ struct Bare final : dpubench::Engine {
         b.status[i] = n < 0;
       }
     };
-    return dpubench::kernel_session([loop] { return loop; }, {"chosen by library", "bare loop", false});
+    return dpubench::bare::timed_session([loop] { return loop; }, {"chosen by library", "bare loop", false});
   }
 };
 

@@ -3,7 +3,7 @@
 
 #include <rte_memcpy.h>
 
-#include "operators/engine.hpp"
+#include "../support/timed_loop.hpp"
 
 namespace dpubench {
 namespace {
@@ -26,7 +26,7 @@ class Bare final : public Engine {
     return info;
   }
   [[nodiscard]] std::unique_ptr<Session> prepare(const Work&) const override {
-    return kernel_session([] { return copy_all; }, {"", "rte_memcpy", false});
+    return bare::timed_session([] { return copy_all; }, {"", "rte_memcpy", false});
   }
 };
 

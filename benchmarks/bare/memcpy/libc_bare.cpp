@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "operators/engine.hpp"
+#include "../support/timed_loop.hpp"
 
 namespace dpubench {
 namespace {
@@ -25,7 +25,7 @@ class Bare final : public Engine {
     return info;
   }
   [[nodiscard]] std::unique_ptr<Session> prepare(const Work&) const override {
-    return kernel_session([] { return copy_all; }, {"", "memcpy", false});
+    return bare::timed_session([] { return copy_all; }, {"", "memcpy", false});
   }
 };
 

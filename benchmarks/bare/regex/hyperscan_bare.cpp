@@ -107,7 +107,7 @@ std::unique_ptr<Session> prepare(const Work& base) {
   const auto open = [shared, bytes = regex::bitmap_bytes(work.rules.size()), stream = work.stream] {
     return ScanLoop(shared, bytes, stream);
   };
-  return kernel_session(open, {"chosen by library", "bare", false});
+  return timed_session(open, {"chosen by library", "bare", false});
 }
 
 }  // namespace

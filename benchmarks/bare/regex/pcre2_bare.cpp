@@ -102,7 +102,7 @@ std::unique_ptr<Session> prepare(const Work& base) {
     if (code == nullptr || pcre2_jit_compile(code, PCRE2_JIT_COMPLETE) != 0)
       throw Error("the bare loop needs rules that PCRE2 compiles: rule " + std::to_string(rule.id));
   }
-  return kernel_session([rules] { return MatchLoop(rules); }, {"chosen by library", "bare", false});
+  return timed_session([rules] { return MatchLoop(rules); }, {"chosen by library", "bare", false});
 }
 
 }  // namespace

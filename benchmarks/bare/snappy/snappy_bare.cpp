@@ -3,7 +3,7 @@
 
 #include <snappy.h>
 
-#include "operators/engine.hpp"
+#include "../support/timed_loop.hpp"
 
 namespace {
 
@@ -30,7 +30,7 @@ struct Bare final : dpubench::Engine {
         b.status[i] = !ok;
       }
     };
-    return dpubench::kernel_session([loop] { return loop; }, {"chosen by library", "bare loop", false});
+    return dpubench::bare::timed_session([loop] { return loop; }, {"chosen by library", "bare loop", false});
   }
 };
 

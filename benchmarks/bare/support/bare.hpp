@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "operators/engine.hpp"
+#include "timed_loop.hpp"
 
 namespace dpubench::bare {
 

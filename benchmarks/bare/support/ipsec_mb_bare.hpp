@@ -57,7 +57,7 @@ struct HashLoop {
 
 inline std::unique_ptr<Engine> ipsec_mb_hash(const std::string& op, IMB_HASH_ALG algorithm, std::uint32_t bytes) {
   return std::make_unique<Loop>(op, "ipsec-mb-bare", [algorithm, bytes](const Work&) {
-    return kernel_session([=] { return HashLoop{manager(), algorithm, bytes}; }, {"chosen by library", "bare", false});
+    return timed_session([=] { return HashLoop{manager(), algorithm, bytes}; }, {"chosen by library", "bare", false});
   });
 }
 

@@ -89,7 +89,7 @@ inline std::unique_ptr<Engine> openssl_pkey(const std::string& op) {
     const auto make = [key, md, operation = work.operation, padding = work.padding, hashes = work.hashes] {
       return PkeyLoop(key, md.get(), operation, padding, hashes);
     };
-    return kernel_session(make, {"chosen by library", "bare", false});
+    return timed_session(make, {"chosen by library", "bare", false});
   });
 }
 

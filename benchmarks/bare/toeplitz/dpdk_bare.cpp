@@ -3,7 +3,7 @@
 
 #include <rte_thash.h>
 
-#include "operators/engine.hpp"
+#include "../support/timed_loop.hpp"
 #include "operators/toeplitz/toeplitz.hpp"
 
 namespace dpubench {
@@ -39,7 +39,8 @@ class Bare final : public Engine {
     const bool ports = work.params.is("tuple", "4");
     auto* loop = ports ? &hash_all<12, 3, kBe> : &hash_all<12, 2, kBe>;
     if (work.params.is("ip_version", "6")) loop = ports ? &hash_all<8, 9, kBe> : &hash_all<8, 8, kBe>;
-    return kernel_session([key, loop] { return [key, loop](Burst& b) noexcept { loop(key, b); }; }, {"", "rte_softrss", false});
+    return bare::timed_session([key, loop] { return [key, loop](Burst& b) noexcept { loop(key, b); }; },
+                               {"", "rte_softrss", false});
   }
 };
 

@@ -4,7 +4,7 @@
 
 #include "operators/toeplitz/gfni.hpp"
 
-#include "operators/engine.hpp"
+#include "../support/timed_loop.hpp"
 #include "operators/toeplitz/toeplitz.hpp"
 
 namespace dpubench {
@@ -32,7 +32,7 @@ class Bare final : public Engine {
       for (std::uint32_t i = 0; i < b.n; ++i) b.result[i] = hashes[i];
       std::memset(b.status, kStatusOk, b.n);
     };
-    return kernel_session([kernel] { return kernel; }, {"avx512 gfni", "rte_thash_gfni_bulk", false});
+    return bare::timed_session([kernel] { return kernel; }, {"avx512 gfni", "rte_thash_gfni_bulk", false});
   }
 };
 

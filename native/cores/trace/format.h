@@ -40,4 +40,15 @@ enum dpubench_mark { DPUBENCH_MARK_OPEN = 0, DPUBENCH_MARK_CLOSE = 1, DPUBENCH_M
 #define DPUBENCH_TRACE_PROGRESS "progress"
 enum dpubench_progress { DPUBENCH_BEFORE_REGION = 0, DPUBENCH_IN_REGION = 1, DPUBENCH_AFTER_REGION = 2, DPUBENCH_CAPTURE_FAILED = 3 };
 
+/* A count of instructions (plugin/count.c) is such a file alone, under this name: state and messages as above, then instructions that
+   were executed in regions, and regions. */
+#define DPUBENCH_COUNT "count"
+enum dpubench_count {
+  DPUBENCH_COUNT_STATE,
+  DPUBENCH_COUNT_MESSAGES,
+  DPUBENCH_COUNT_INSTRUCTIONS,
+  DPUBENCH_COUNT_REGIONS,
+  DPUBENCH_COUNT_WORDS
+};
+
 #endif

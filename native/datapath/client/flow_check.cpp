@@ -3,8 +3,10 @@
 #include <cstring>
 #include <filesystem>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
+#include "datapath/client/bitmap.hpp"
 #include "datapath/client/headers.hpp"
 #include "datapath/frame/parse.hpp"
 
@@ -152,6 +154,24 @@ std::string number_of(std::uint64_t packets, std::uint64_t bytes) {
 }
 
 }  // namespace
+
+std::vector<std::uint64_t> first_packets(const Traffic& traffic, const Params& workload) {
+  std::vector<std::uint64_t> numbers;
+  if (traffic.patch != Patch::kNone) {
+    Bitmap met(traffic.slots);
+    for (std::size_t message = 0; message < traffic.flow_order.size(); ++message) {
+      if (!met.exchange(traffic.flow_order[message])) numbers.push_back(message * traffic.segments);
+    }
+    return numbers;
+  }
+  const bool five_tuple = workload.is("key", "five_tuple");
+  std::unordered_set<std::string> met;
+  for (std::size_t i = 0; i < traffic.templates.size(); ++i) {
+    FlowCount flow;
+    if (flow_of(traffic.templates[i].frame, flow) && met.insert(key_text(flow, five_tuple)).second) numbers.push_back(i);
+  }
+  return numbers;
+}
 
 bool is_elsewhere(const TrialRunner& runner, const ServerDump& dump) {
   return dump.nothing_received() && (dump.has_flows() || runner.seen().count(0, runner.record()->end) > 0);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/params.hpp"
 #include "datapath/client/dump.hpp"
@@ -16,6 +17,10 @@ struct FlowCheck {
   std::uint64_t wrong = 0;
   std::string first_wrong;
 };
+
+/// The number of the first packet, within a cycle, of each flow that a flow table tells apart. Of flows that follow one another
+/// (churn) those that are there at first. @param workload  as below
+std::vector<std::uint64_t> first_packets(const Traffic& traffic, const Params& workload);
 
 /// Whether packets came back, or were counted, that the server did not see: they went through elsewhere (XDP).
 bool is_elsewhere(const TrialRunner& runner, const ServerDump& dump);

@@ -52,7 +52,7 @@ bool Sender::send_due(std::uint64_t now_ns) noexcept {
     measuring_ = before < n;
     first_ = number_ + before;
   }
-  if (before < n) lag_.record(now_ns - due[before]);
+  lag_.record_since(now_ns, due + before, n - before);
   const std::uint32_t filled = writer_.fill(n, due, packets_.data(), bytes_.data());
   const std::uint32_t taken = port_.transmit(0, packets_.data(), static_cast<std::uint16_t>(filled));
   if (taken < filled) rte_pktmbuf_free_bulk(packets_.data() + taken, filled - taken);

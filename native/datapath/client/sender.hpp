@@ -48,6 +48,7 @@ class Sender {
     std::uint64_t last_ns = 0;
   };
   [[nodiscard]] const Counts& counts() const { return counts_; }
+  /// Of each packet of the measured part that was offered to the port: from its due time to the reading before its burst.
   [[nodiscard]] const measure::Histogram& lag() const { return lag_; }
   /// Number of the first packet that counts; the number of packets, when nothing did.
   [[nodiscard]] std::uint64_t first() const { return measuring_ ? first_ : number_; }

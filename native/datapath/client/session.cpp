@@ -118,6 +118,12 @@ json ClientSession::trial(const TrialSpec& spec, const std::atomic<bool>& stop) 
   return event;
 }
 
+json ClientSession::fill(std::uint32_t trial) {
+  wait_until_up();
+  if (filler_ == nullptr) filler_ = std::make_unique<Filler>(*port_, *traffic_, workload_params_);
+  return filler_->run(trial);
+}
+
 json ClientSession::check(std::uint32_t trial, const std::string& dump) {
   const auto& record = runner_->record();
   if (!record || record->spec.number != trial) {

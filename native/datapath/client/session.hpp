@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "datapath/client/fill.hpp"
 #include "datapath/client/trial.hpp"
 #include "datapath/job.hpp"
 #include "datapath/ports/port.hpp"
@@ -46,6 +47,8 @@ class ClientSession {
   /// Runs a trial. @return fields of the event `trial` @throws Error when the port's other side is not there, or the traffic has
   /// no such trial
   nlohmann::json trial(const TrialSpec& spec, const std::atomic<bool>& stop);
+  /// Sends one packet of each flow. @return fields of the event `filled` @throws Error when the port's other side is not there
+  nlohmann::json fill(std::uint32_t trial);
   /// Locates the losses of the last trial and counts its flows. @param dump  folder that the server wrote
   /// @return fields of the event `checked` @throws Error when that was another trial, or the folder cannot be read
   nlohmann::json check(std::uint32_t trial, const std::string& dump);
@@ -65,6 +68,7 @@ class ClientSession {
   Params workload_params_;
   std::unique_ptr<Port> port_;
   std::unique_ptr<TrialRunner> runner_;
+  std::unique_ptr<Filler> filler_;  ///< once it was asked for
 };
 
 }  // namespace dpubench::datapath

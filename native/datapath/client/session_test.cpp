@@ -84,6 +84,48 @@ TEST(ClientSession, ARingPortEchoesEveryPacket) {
   }
 }
 
+/// A fill before the first trial: the table knows every flow of the traffic, no packet enters one, and every count is right; a
+/// cold table meets them in the trial. Flows of both kinds of traffic.
+TEST(ClientSession, ATableThatWasFilledMeetsNoNewFlow) {
+  ASSERT_NE(test::pool(), nullptr);
+  for (const char* const start : {"prefilled", "cold"}) {
+    SCOPED_TRACE(start);
+    TrafficJob job = ring_job(std::string("session-fill-") + start);
+    job.traffic.flows = 500;
+    job.workload.name = "flow-table";
+    job.workload.params = Params{{"flows", "1000"}, {"start", start}};
+    job.server->workload = job.workload;
+    job.server->workload.engines = {{"table", "portable"}};
+    ClientSession session(job, engines());
+    session.server()->begin(1);
+    const json filled = session.fill(1);
+    EXPECT_EQ(filled["answered"], filled["flows"]);
+    EXPECT_GT(filled["flows"], 100);
+    EXPECT_LE(filled["flows"], 500);
+    const Beginning how{.ramp_s = 0.01, .duration_s = 0.1, .keeps_flows = true};
+    const bool is_cold = std::string(start) == "cold";
+    for (const std::uint32_t number : {2U, 3U}) {
+      const json begun = session.server()->begin(number, how);
+      EXPECT_EQ(begun["flows"]["known"], is_cold ? json(0) : filled["flows"]);
+      EXPECT_EQ(begun["flows"]["room"], 1000);
+      const TemporaryDirectory folder;
+      const std::atomic<bool> stop = false;
+      const json trial =
+          session.trial({.number = number, .rate_pps = 50'000, .ramp_s = 0.01, .duration_s = 0.1, .drain_s = 0.1}, stop);
+      const json served = session.server()->collect(number, folder.path());
+      const json checked = session.check(number, folder.path());
+      EXPECT_TRUE(checked["agree"]) << checked;
+      EXPECT_EQ(checked["flows_wrong"], 0);
+      const json& table = served["workload"]["flow_table"];
+      EXPECT_EQ(table["inserted"] == 0, !is_cold) << table;
+      ASSERT_TRUE(served.contains("measured"));
+      const auto ns = [&](const char* name) { return served["measured"][name].get<double>(); };
+      EXPECT_NEAR(ns("core_ns"), ns("application_ns") + ns("idle_ns"), 10);
+      EXPECT_FALSE(served["measured"].contains("receive_work_ns"));
+    }
+  }
+}
+
 /// Signatures that lie across segments which come out of order, twice or in part twice are found when their last byte arrives,
 /// and what only repeats is echoed.
 TEST(ClientSession, SignaturesAcrossRepeatedAndOverlappingSegmentsAreRecognised) {

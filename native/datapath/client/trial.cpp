@@ -134,8 +134,7 @@ nlohmann::json TrialRunner::event(const TrialSpec& spec, const TrialTimes& times
   for (const Gaps::Gap& gap : gaps_.all()) event["gaps"].push_back({gap.at_ns, gap.length_ns});
   for (const LossRun& run : losses.runs) event["losses"].push_back({run.first_due_ns, run.last_due_ns, run.count});
   if (spec.schedule != Schedule::kFlood) {
-    const measure::Histogram& lag = sender_.lag();
-    event["lag_ns"] = {{"p50", lag.percentile_ns(50)}, {"p99", lag.percentile_ns(99)}, {"max", lag.max_ns()}};
+    if (sender_.lag().count() > 0) event["lag_ns"] = sender_.lag().json();
     if (receiver_.latency().count() > 0) event["latency_ns"] = receiver_.latency().json();
   }
   return event;

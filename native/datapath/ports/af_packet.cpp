@@ -25,6 +25,7 @@ class AfPacket final : public PortKind {
         .summary = "a kernel interface through memory-mapped packet sockets",
         .arguments = {{"interface", "of the kernel, up, such as one end of a veth pair", "", true}},
         .needs_root = true,
+        .kernel_receives = true,
     };
     return info;
   }

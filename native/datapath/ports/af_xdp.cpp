@@ -91,6 +91,7 @@ class AfXdp final : public PortKind {
         .arguments = {{"interface", "of the kernel, up, such as one end of a veth pair", "", true},
                       {"busy_budget", "packets of a busy poll of the driver; 0: the kernel polls by itself", "0"}},
         .needs_root = true,
+        .kernel_receives = true,
     };
     return info;
   }

@@ -40,6 +40,7 @@ struct PortKindInfo {
   bool is_virtual = true;       ///< a software link: never set beside line rates
   bool shares_buffers = false;  ///< what is transmitted reaches the other side uncopied, which may then write to it
   bool needs_root = false;
+  bool kernel_receives = false;    ///< the kernel works on what arrives before a loop can take it
   bool answers_elsewhere = false;  ///< its packets never come to a loop: an engine that names this kind answers them
 };
 
@@ -101,6 +102,8 @@ class PortKind {
 std::span<const PortKind* const> port_kinds();
 /// @throws Error with the nearest name, or naming an argument that the kind does not have or lacks
 std::unique_ptr<Port> open_port(const PortSpec& spec, const PortResources& resources);
+/// PortKindInfo::kernel_receives of the kind of this name; false where there is none.
+bool kernel_receives(std::string_view kind);
 /// PCI devices among ports, which the EAL must be started with.
 std::vector<std::string> port_devices(std::span<const PortSpec> ports);
 /// For the catalog: name, summary, arguments, available, reason, remedy, is_virtual of each kind.

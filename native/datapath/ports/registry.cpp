@@ -102,6 +102,12 @@ std::unique_ptr<Port> open_port(const PortSpec& spec, const PortResources& resou
   return kind.open(spec, resources);
 }
 
+bool kernel_receives(std::string_view kind) {
+  const auto kinds = port_kinds();
+  const auto found = std::find_if(kinds.begin(), kinds.end(), [&](const PortKind* one) { return one->info().name == kind; });
+  return found != kinds.end() && (*found)->info().kernel_receives;
+}
+
 std::vector<std::string> port_devices(std::span<const PortSpec> ports) {
   std::vector<std::string> devices;
   for (const PortSpec& port : ports) {

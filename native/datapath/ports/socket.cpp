@@ -306,6 +306,7 @@ class Socket final : public PortKind {
                        true},
                       {"peer", "those of the other side", "", true},
                       {"buffer_kib", "of the kernel, for each socket and direction", "8192"}},
+        .kernel_receives = true,
     };
     return info;
   }

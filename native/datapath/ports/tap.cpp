@@ -18,6 +18,7 @@ class Tap final : public PortKind {
         .summary = "a kernel interface of its own, which others may then use",
         .arguments = {{"interface", "name of the interface that is made", "", true}},
         .needs_root = true,
+        .kernel_receives = true,
     };
     return info;
   }

@@ -121,6 +121,7 @@ class Xdp final : public PortKind {
             "needs an XDP program too (af_xdp)",
         .arguments = {{"interface", "its name, in this process's network namespace", "", true}},
         .needs_root = true,
+        .kernel_receives = true,
         .answers_elsewhere = true,
     };
     return info;

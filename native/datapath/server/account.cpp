@@ -66,11 +66,10 @@ void Account::add(const LoopCounts& counts, const measure::Histogram& residence,
   total_.stale += counts.stale;
   total_.foreign += counts.foreign;
   total_.duplicates += counts.duplicates;
-  total_.busy_ticks += counts.busy_ticks;
-  total_.idle_ticks += counts.idle_ticks;
-  total_.busy_polls += counts.busy_polls;
-  total_.idle_polls += counts.idle_polls;
-  total_.packets += counts.packets;
+  total_.polls.busy_ticks += counts.polls.busy_ticks;
+  total_.polls.idle_ticks += counts.polls.idle_ticks;
+  total_.polls.busy_polls += counts.polls.busy_polls;
+  total_.polls.idle_polls += counts.polls.idle_polls;
   if (counts.first_ticks != 0) {
     total_.first_ticks = total_.first_ticks == 0 ? counts.first_ticks : std::min(total_.first_ticks, counts.first_ticks);
     total_.last_ticks = std::max(total_.last_ticks, counts.last_ticks);
@@ -84,6 +83,19 @@ void Account::add(const LoopCounts& counts, const measure::Histogram& residence,
   not_noted_ += not_noted;
 }
 
+void Account::add(const MeasuredPart::Account& part, bool knows_receive_work) {
+  const auto receive_work_ns = static_cast<double>(part.reading.receive_work_ns);
+  const CpuUse use = cpu_use(part.polls, knows_receive_work ? clock_.from_ns(receive_work_ns) : 0);
+  measured_.from_ticks = measured_.cores == 0 ? part.from_ticks : std::min(measured_.from_ticks, part.from_ticks);
+  ++measured_.cores;
+  measured_.core_ticks += part.length_ticks;
+  measured_.packets += part.reading.received;
+  measured_.knows_receive_work = measured_.knows_receive_work || knows_receive_work;
+  measured_.use.application_ticks += use.application_ticks;
+  measured_.use.receive_work_ticks += use.receive_work_ticks;
+  measured_.use.idle_ticks += use.idle_ticks;
+}
+
 void Account::write(json& served, std::span<const std::string> stages, std::uint64_t begun_ticks, std::uint64_t begun_ns) const {
   const auto ns = [this](std::uint64_t ticks) { return static_cast<std::uint64_t>(clock_.to_ns(ticks)); };
   const auto cost = [&ns](const StageCost& one) -> json {
@@ -95,10 +107,11 @@ void Account::write(json& served, std::span<const std::string> stages, std::uint
   served["foreign"] = total_.foreign;
   served["duplicates"] = total_.duplicates;
   served["not_noted"] = not_noted_;
-  served["busy_ns"] = ns(total_.busy_ticks);
-  served["idle_ns"] = ns(total_.idle_ticks);
-  served["busy_polls"] = total_.busy_polls;
-  served["idle_polls"] = total_.idle_polls;
+  served["busy_ns"] = ns(total_.polls.busy_ticks);
+  served["idle_ns"] = ns(total_.polls.idle_ticks);
+  served["busy_polls"] = total_.polls.busy_polls;
+  served["idle_polls"] = total_.polls.idle_polls;
+  if (measured_.cores != 0) served["measured"] = measured_json(begun_ticks);
   served["active_ns"] = ns(total_.last_ticks - total_.first_ticks);
   served["residence_ns"] = residence_.json();
   served["loop"] = {{"note", cost(total_.noting)}, {"transmit", cost(total_.transmitting)}};
@@ -117,6 +130,18 @@ void Account::write(json& served, std::span<const std::string> stages, std::uint
     const std::uint64_t from_ns = start > begun_ticks ? ns(start - begun_ticks) : 0;
     served["gaps"].push_back({begun_ns + from_ns, ns(length)});
   }
+}
+
+json Account::measured_json(std::uint64_t begun_ticks) const {
+  const auto ns = [this](std::uint64_t ticks) { return static_cast<std::uint64_t>(clock_.to_ns(ticks)); };
+  json measured = {{"cores", measured_.cores},
+                   {"from_ns", measured_.from_ticks > begun_ticks ? ns(measured_.from_ticks - begun_ticks) : 0},
+                   {"core_ns", ns(measured_.core_ticks)},
+                   {"application_ns", ns(measured_.use.application_ticks)},
+                   {"idle_ns", ns(measured_.use.idle_ticks)},
+                   {"packets", measured_.packets}};
+  if (measured_.knows_receive_work) measured["receive_work_ns"] = ns(measured_.use.receive_work_ticks);
+  return measured;
 }
 
 void dump_records(std::span<const PacketRecord* const> records, const std::filesystem::path& folder) {

@@ -64,7 +64,11 @@ class KnownThread {
 }  // namespace
 
 Loop::Loop(LoopSpec spec, const OpenStages& open)
-    : spec_(std::move(spec)), clock_(Clock::instance()), gap_ticks_(clock_.from_ns(kGapNs)), until_sample_(spec_.sample_every) {
+    : spec_(std::move(spec)),
+      clock_(Clock::instance()),
+      gap_ticks_(clock_.from_ns(kGapNs)),
+      until_sample_(spec_.sample_every),
+      part_(*spec_.start) {
   std::promise<void> opened;
   thread_ = std::thread([this, &open, &opened] {
     serve(open, [&opened](const std::exception_ptr& error) {
@@ -94,6 +98,8 @@ void Loop::serve(const OpenStages& open, const std::function<void(std::exception
   try {
     stages_ = open();
     parses_ = std::any_of(stages_.begin(), stages_.end(), [](const auto& stage) { return stage->reads_headers(); });
+    answers_elsewhere_ =
+        std::any_of(stages_.begin(), stages_.end(), [](const auto& stage) { return stage->elsewhere().has_value(); });
     counts_.stages.resize(stages_.size());
     counts_.gaps.reserve(kMostGaps);
   } catch (...) {
@@ -128,8 +134,9 @@ bool Loop::safe_point() noexcept {
   return goes_on;
 }
 
-void Loop::begin(std::uint32_t trial) {
+void Loop::begin(std::uint32_t trial, const Beginning& how, ReceiveWork receive_work) {
   counts_ = {};
+  counts_.polls = PollTimes(clock_.from_ns(kHeldNs));
   counts_.stages.resize(stages_.size());
   counts_.gaps.reserve(kMostGaps);
   residence_.clear();
@@ -137,7 +144,18 @@ void Loop::begin(std::uint32_t trial) {
   trial_ = trial;
   has_trial_ = true;
   until_sample_ = spec_.sample_every;
-  for (const auto& stage : stages_) stage->begin();
+  for (const auto& stage : stages_) stage->begin(how.keeps_flows);
+  receive_work_ = std::move(receive_work);
+  receive_work_failed_ = false;
+  ran_before_ns_ = reading().receive_work_ns;
+  looked_elsewhere_ = 0;
+  part_.begin(clock_.from_ns(how.ramp_s * 1e9), clock_.from_ns(how.duration_s * 1e9));
+}
+
+void Loop::end() noexcept {
+  has_trial_ = false;
+  // Polls are added up to here.
+  if (part_.is_open()) part_.close(last_ticks_, counts_.polls, reading());
 }
 
 void Loop::run() noexcept {
@@ -152,6 +170,8 @@ void Loop::turn(std::size_t port) noexcept {
   batch_.n = spec_.ports[port]->receive(spec_.queue, batch_.packets.data(), static_cast<std::uint16_t>(spec_.burst));
   const std::uint64_t now = clock_.ticks();
   spend(now);
+  if (part_.is_due(now)) [[unlikely]]
+    step_part(now);
   last_received_ = batch_.n;
   if (batch_.n == 0) return idle(now);
   if (port != 0) return relay();
@@ -173,21 +193,44 @@ void Loop::turn(std::size_t port) noexcept {
 void Loop::spend(std::uint64_t now) noexcept {
   const std::uint64_t length = now - last_ticks_;
   bool is_long = length > gap_ticks_;
-  if (last_received_ == 0) {
-    counts_.idle_ticks += length;
-    ++counts_.idle_polls;
-  } else {
-    if (is_long && counts_.packets != 0) {
-      const double mean = static_cast<double>(counts_.busy_ticks) / static_cast<double>(counts_.packets);
-      is_long = static_cast<double>(length) > kExplained * mean * last_received_;
-    }
-    counts_.busy_ticks += length;
-    ++counts_.busy_polls;
-    counts_.packets += last_received_;
+  PollTimes& polls = counts_.polls;
+  if (is_long && last_received_ != 0 && polls.packets != 0) {
+    const double mean = static_cast<double>(polls.busy_ticks) / static_cast<double>(polls.packets);
+    is_long = static_cast<double>(length) > kExplained * mean * last_received_;
   }
+  polls.spend(length, last_received_);
   if (is_long) [[unlikely]]
     note_gap(last_ticks_, length);
   last_ticks_ = now;
+}
+
+/// The measured part opens or closes, or is awaited. What reading takes lies outside of it.
+void Loop::step_part(std::uint64_t now) noexcept {
+  if (part_.awaits()) look_elsewhere(now);
+  const MeasuredPart::Step step = part_.step(now);
+  if (step == MeasuredPart::Step::kNone) return;
+  const MeasuredPart::Reading counted = reading();
+  for (const auto& stage : stages_) stage->measured(step == MeasuredPart::Step::kOpens);
+  if (step == MeasuredPart::Step::kCloses) return part_.close(now, counts_.polls, counted);
+  last_ticks_ = clock_.ticks();
+  part_.open(last_ticks_, counts_.polls, counted);
+}
+
+/// Packets that never come here say when the trial began by their number alone. The kernel may have kept this loop from looking
+/// since, for as long as it was at work on them.
+void Loop::look_elsewhere(std::uint64_t now) noexcept {
+  if (!answers_elsewhere_ || now - looked_elsewhere_ < look_ticks_ || spec_.start->get()) return;
+  looked_elsewhere_ = now;
+  const auto answered = [](const auto& stage) { return stage->elsewhere().value_or(0) != 0; };
+  if (std::none_of(stages_.begin(), stages_.end(), answered)) return;
+  const std::uint64_t ran_ns = reading().receive_work_ns - ran_before_ns_;
+  part_.saw(now, clock_.from_ns(static_cast<double>(ran_ns)));
+}
+
+MeasuredPart::Reading Loop::reading() noexcept {
+  const std::optional<std::uint64_t> ran_ns = receive_work_.ran_ns();
+  receive_work_failed_ = receive_work_failed_ || !ran_ns;
+  return {.received = counts_.ours.received, .receive_work_ns = ran_ns.value_or(0)};
 }
 
 void Loop::note_gap(std::uint64_t start, std::uint64_t length) noexcept {
@@ -224,6 +267,7 @@ void Loop::note(std::uint64_t now) noexcept {
   counts_.ours.received += ours_;
   counts_.others.received += batch_.n - ours_;
   if (ours_ == 0) return;
+  if (part_.awaits()) part_.saw(now, clock_.from_ns(static_cast<double>(latest_due_ns_)));
   if (counts_.first_ticks == 0) counts_.first_ticks = now;
   counts_.last_ticks = now;
 }
@@ -238,6 +282,7 @@ Loop::Noted Loop::note_number(std::span<const std::byte> frame) noexcept {
     ++counts_.stale;
     return {.stale = true};
   }
+  latest_due_ns_ = trailer->due_ns;
   if (!record_.receive(trailer->number)) ++counts_.duplicates;
   return {.number = trailer->number};
 }

@@ -13,9 +13,13 @@
 #include <utility>
 #include <vector>
 
+#include "datapath/job.hpp"
 #include "datapath/ports/port.hpp"
 #include "datapath/server/batch.hpp"
+#include "datapath/server/measured_part.hpp"
 #include "datapath/server/packet_record.hpp"
+#include "datapath/server/poll_times.hpp"
+#include "datapath/server/receive_work.hpp"
 #include "datapath/server/stage.hpp"
 #include "measure/clock.hpp"
 #include "measure/histogram.hpp"
@@ -45,11 +49,7 @@ struct LoopCounts {
   std::uint64_t stale = 0;
   std::uint64_t foreign = 0;
   std::uint64_t duplicates = 0;  ///< of `ours.received`: a number that had been received before
-  std::uint64_t busy_ticks = 0;
-  std::uint64_t idle_ticks = 0;
-  std::uint64_t busy_polls = 0;
-  std::uint64_t idle_polls = 0;
-  std::uint64_t packets = 0;      ///< of busy polls
+  PollTimes polls;
   std::uint64_t first_ticks = 0;  ///< after the first burst that held a packet of the trial, and the last; 0: none
   std::uint64_t last_ticks = 0;
   StageCost noting;        ///< reading trailers and parsing headers
@@ -65,7 +65,8 @@ struct LoopSpec {
   int cpu = 0;
   std::uint32_t burst = 32;
   std::uint32_t sample_every = 16;
-  bool shares_cpu = false;  ///< with another loop: gives the CPU away when there is nothing to do
+  bool shares_cpu = false;      ///< with another loop: gives the CPU away when there is nothing to do
+  TrialStart* start = nullptr;  ///< shared by the loops of a server; outlives them
 };
 
 /// Runs on a thread of its own from its construction to its destruction. The thread owns everything in it; others get at it
@@ -74,6 +75,10 @@ class Loop {
  public:
   using OpenStages = std::function<std::vector<std::unique_ptr<Stage>>()>;
   static constexpr double kGapNs = 50'000;
+  /// An idle poll that takes longer was held up: no driver's look at an empty queue takes so long, and a change of threads does.
+  static constexpr double kHeldNs = 2'000;
+  /// How often a stage is asked whether packets of a trial have come that no loop sees, until some have.
+  static constexpr double kLookNs = 50'000;
   static constexpr std::size_t kMostGaps = 256;
 
   /// Returns when the loop runs. @param open  called on its thread @throws what `open` throws, Error when the CPU is unknown
@@ -89,9 +94,13 @@ class Loop {
   [[nodiscard]] int cpu() const { return spec_.cpu; }
 
   /// For `work` of call() alone:
-  void begin(std::uint32_t trial);
+  /// @param receive_work  of the kernel on this loop's CPU
+  void begin(std::uint32_t trial, const Beginning& how, ReceiveWork receive_work);
   /// Counts and record stay as they are: packets of the trial that still come are stale, and dropped.
-  void end() { has_trial_ = false; }
+  void end() noexcept;
+  [[nodiscard]] const std::optional<MeasuredPart::Account>& measured() const { return part_.account(); }
+  /// Whether the time of the kernel's receive work was told, wherever it was asked for.
+  [[nodiscard]] bool knows_receive_work() const { return receive_work_.is_known() && !receive_work_failed_; }
   [[nodiscard]] const LoopCounts& counts() const { return counts_; }
   [[nodiscard]] const measure::Histogram& residence() const { return residence_; }
   [[nodiscard]] const PacketRecord& record() const { return record_; }
@@ -118,6 +127,9 @@ class Loop {
   [[nodiscard]] bool safe_point() noexcept;
   void turn(std::size_t port) noexcept;
   void spend(std::uint64_t now) noexcept;
+  void step_part(std::uint64_t now) noexcept;
+  void look_elsewhere(std::uint64_t now) noexcept;
+  [[nodiscard]] MeasuredPart::Reading reading() noexcept;
   void note_gap(std::uint64_t start, std::uint64_t length) noexcept;
   void idle(std::uint64_t now) noexcept;
   void note(std::uint64_t now) noexcept;
@@ -137,8 +149,10 @@ class Loop {
   const LoopSpec spec_;
   const measure::Clock& clock_;
   const std::uint64_t gap_ticks_;
+  const std::uint64_t look_ticks_ = clock_.from_ns(kLookNs);
   std::vector<std::unique_ptr<Stage>> stages_;
   bool parses_ = false;
+  bool answers_elsewhere_ = false;  ///< a stage's packets never come here
 
   Batch batch_;
   std::array<std::uint64_t, kMaxPacketBurst> numbers_{};
@@ -151,6 +165,12 @@ class Loop {
   std::uint32_t last_received_ = 0;  ///< packets of the poll that it followed
   std::uint32_t trial_ = 0;
   bool has_trial_ = false;
+  MeasuredPart part_;
+  std::uint64_t latest_due_ns_ = 0;  ///< of the packets of the trial that were noted last
+  ReceiveWork receive_work_;
+  bool receive_work_failed_ = false;
+  std::uint64_t ran_before_ns_ = 0;     ///< receive work before the trial
+  std::uint64_t looked_elsewhere_ = 0;  ///< when
   LoopCounts counts_;
   measure::Histogram residence_;
   PacketRecord record_;

@@ -90,7 +90,7 @@ void ServerSession::open_loops(const ServerJob& job) {
         {"oversubscribed", std::to_string(cpus_.size()) + " loops share " + std::to_string(distinct.size()) + " CPUs"});
   }
   for (std::size_t i = 0; i < cpus_.size(); ++i) {
-    LoopSpec spec{ports, static_cast<std::uint16_t>(i), cpus_[i], job.burst, job.sample_every, shares_cpu};
+    LoopSpec spec{ports, static_cast<std::uint16_t>(i), cpus_[i], job.burst, job.sample_every, shares_cpu, &start_};
     loops_.push_back(
         std::make_unique<Loop>(std::move(spec), [this, i] { return pipeline_->open(static_cast<std::uint32_t>(i)); }));
     if (!loops_.back()->pinned()) {
@@ -109,6 +109,7 @@ json ServerSession::ready() const {
                      {"detail", info.detail},
                      {"is_virtual", info.is_virtual},
                      {"mtu", info.mtu_frame},
+                     {"kernel_receives", kernel_receives(info.kind)},
                      {"queue_packets", port->queue_packets()}});
   }
   json stages = json::array();
@@ -123,7 +124,7 @@ json ServerSession::ready() const {
   return {{"ports", ports}, {"stages", stages}, {"cpus", cpus_}};
 }
 
-ServerSession::CpuUse ServerSession::cpu_use() {
+ServerSession::ThreadUse ServerSession::thread_use() {
   timespec time{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   rusage usage{};
@@ -132,19 +133,31 @@ ServerSession::CpuUse ServerSession::cpu_use() {
           static_cast<std::uint64_t>(usage.ru_nvcsw), static_cast<std::uint64_t>(usage.ru_nivcsw)};
 }
 
-void ServerSession::begin(std::uint32_t trial) {
+json ServerSession::begin(std::uint32_t trial, const Beginning& how) {
   trial_.reset();
+  ReceiveWork receive_work(how.receive_work);
+  start_.clear();
   ports_before_.clear();
   for (const auto& port : ports_) ports_before_.push_back(port->counters());
   begun_ticks_ = Clock::instance().ticks();
   begun_ns_ = Clock::monotonic_raw_ns();
+  std::optional<Stage::Flows> known;
   for (std::size_t i = 0; i < loops_.size(); ++i) {
     loops_[i]->call([&] {
-      loops_[i]->begin(trial);
-      cpu_before_[i] = cpu_use();
+      loops_[i]->begin(trial, how, i == 0 ? std::move(receive_work) : ReceiveWork());
+      cpu_before_[i] = thread_use();
+      for (const auto& stage : loops_[i]->stages()) {
+        const std::optional<Stage::Flows> flows = stage->flows();
+        if (!flows) continue;
+        known = {.known = known.value_or(Stage::Flows{}).known + flows->known,
+                 .room = known.value_or(Stage::Flows{}).room + flows->room};
+      }
     });
   }
   trial_ = trial;
+  json begun = {{"trial", trial}};
+  if (known) begun["flows"] = {{"known", known->known}, {"room", known->room}};
+  return begun;
 }
 
 json ServerSession::collect(std::uint32_t trial, const std::string& dump) {
@@ -166,14 +179,15 @@ json ServerSession::collect(std::uint32_t trial, const std::string& dump) {
     Loop& loop = *loops_[i];
     loop.call([&] {
       loop.end();
-      const CpuUse use = cpu_use();
-      const CpuUse& before = cpu_before_[i];
+      const ThreadUse use = thread_use();
+      const ThreadUse& before = cpu_before_[i];
       const LoopCounts& counts = loop.counts();
       account.add(counts, loop.residence(), loop.record().not_noted());
+      if (loop.measured()) account.add(*loop.measured(), loop.knows_receive_work());
       cores.push_back({{"cpu", loop.cpu()},
                        {"received", counts.ours.received},
-                       {"busy_ns", static_cast<std::uint64_t>(clock.to_ns(counts.busy_ticks))},
-                       {"idle_ns", static_cast<std::uint64_t>(clock.to_ns(counts.idle_ticks))},
+                       {"busy_ns", static_cast<std::uint64_t>(clock.to_ns(counts.polls.busy_ticks))},
+                       {"idle_ns", static_cast<std::uint64_t>(clock.to_ns(counts.polls.idle_ticks))},
                        {"cpu_ns", use.cpu_ns - before.cpu_ns},
                        {"voluntary_switches", use.voluntary_switches - before.voluntary_switches},
                        {"involuntary_switches", use.involuntary_switches - before.involuntary_switches}});

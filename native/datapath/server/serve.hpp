@@ -43,8 +43,9 @@ class ServerSession {
   [[nodiscard]] const std::vector<Warning>& warnings() const { return warnings_; }
   [[nodiscard]] std::span<const std::unique_ptr<Port>> ports() const { return ports_; }
 
-  /// Packets of this trial are expected from now on; counters and tables are empty. @throws Error
-  void begin(std::uint32_t trial);
+  /// Packets of this trial are expected from now on; counters are empty, and tables too unless their flows are kept.
+  /// @return fields of the event `begun` @throws Error
+  nlohmann::json begin(std::uint32_t trial, const Beginning& how = {});
   /// Fields of the event `served`. @param dump  folder for what was processed packet by packet; empty: none
   /// @throws Error when another trial is under way, or the folder cannot be written
   nlohmann::json collect(std::uint32_t trial, const std::string& dump);
@@ -59,17 +60,18 @@ class ServerSession {
   Setting setting_;
   std::unique_ptr<Pipeline> pipeline_;
   std::vector<StageReport> reports_;
+  TrialStart start_;
   std::vector<std::unique_ptr<Loop>> loops_;  ///< go first: they use all of the above
   std::vector<Warning> warnings_;
 
   /// What is compared with its value at a trial's begin.
-  struct CpuUse {
+  struct ThreadUse {
     std::uint64_t cpu_ns = 0;
     std::uint64_t voluntary_switches = 0;
     std::uint64_t involuntary_switches = 0;
   };
-  static CpuUse cpu_use();
-  std::vector<CpuUse> cpu_before_;
+  static ThreadUse thread_use();
+  std::vector<ThreadUse> cpu_before_;
   std::vector<std::map<std::string, std::uint64_t>> ports_before_;
   std::optional<std::uint32_t> trial_;
   std::uint64_t begun_ticks_ = 0;

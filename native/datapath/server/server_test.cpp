@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 #include <rte_mbuf.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -244,6 +245,35 @@ TEST_F(ServerTest, NullWorkloadSwapsAddressesAndAccountsForEveryPacket) {
   for (std::uint64_t i = 0; i < 100; ++i) numbers.insert(3 * i);
   EXPECT_EQ(bits(read<std::uint8_t>(folder.path() / "dump/received.bitmap")), numbers);
   EXPECT_TRUE(read<std::uint64_t>(folder.path() / "dump/dropped.u64").empty());
+}
+
+TEST_F(ServerTest, TheMeasuredPartIsToldFromTheRestOfATrial) {
+  open("forward", 1, 2);
+  const Beginning how{.ramp_s = 0.002, .duration_s = 0.02, .receive_work = {static_cast<std::uint32_t>(getpid())}};
+  EXPECT_EQ(server_->begin(7, how), (json{{"trial", 7}}));
+  for (std::uint64_t i = 0; i < 40; ++i) {
+    send(packet(frame(7, i)));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  receive(40, 0, 2);
+  const json served = collect(7);
+  EXPECT_EQ(served["received"], 40);
+  ASSERT_TRUE(served.contains("measured")) << served;
+  const json& part = served["measured"];
+  EXPECT_EQ(part["cores"], 2);
+  const auto ns = [&part](const char* name) { return part[name].get<std::uint64_t>(); };
+  EXPECT_NEAR(static_cast<double>(ns("application_ns") + ns("receive_work_ns") + ns("idle_ns")),
+              static_cast<double>(ns("core_ns")), 10);
+  EXPECT_GT(ns("core_ns"), 0U);
+  EXPECT_LT(ns("packets"), 40U);
+  // What nobody asks for is not told, and of no packet there is no measured part.
+  server_->begin(8);
+  send(packet(frame(8, 0)));
+  receive(1, 0, 2);
+  EXPECT_FALSE(collect(8).contains("measured"));
+  server_->begin(9, how);
+  EXPECT_FALSE(collect(9).contains("measured"));
+  expect_error([&] { server_->begin(10, {.receive_work = {4'194'303}}); }, {"thread 4194303", "leave receive_work out"});
 }
 
 TEST_F(ServerTest, ATrialBeginsEmptyAndLatePacketsAreStale) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 
 #include "datapath/server/batch.hpp"
 
@@ -24,8 +25,19 @@ class Stage {
   [[nodiscard]] virtual bool reads_headers() const noexcept { return true; }
   /// Called when nothing was received: time for ageing. @param now_ns of a monotonic clock that is read once per loop
   virtual void idle(std::uint64_t /*now_ns*/) noexcept {}
-  /// A new trial begins: counters and tables empty. Untimed.
-  virtual void begin() {}
+  /// A new trial begins: counters are empty, and tables too unless what they know is kept (with counts of nothing). Untimed.
+  /// @throws Error
+  virtual void begin(bool /*keeps_flows*/) {}
+  /// The measured part of the trial begins, or ends, between two bursts. Counts of it alone are told from others here.
+  virtual void measured(bool /*begins*/) noexcept {}
+  /// Packets of the trial that were answered before a loop could receive them; nothing where loops receive all.
+  [[nodiscard]] virtual std::optional<std::uint64_t> elsewhere() const noexcept { return {}; }
+  struct Flows {
+    std::uint64_t known = 0;
+    std::uint64_t room = 0;  ///< of the table: known at most
+  };
+  /// What its table knows now; nothing of a stage that keeps no flows from one trial to the next. Untimed. @throws Error
+  [[nodiscard]] virtual std::optional<Flows> flows() const { return {}; }
   /// Adds what it counted in the trial to `served.workload`; with a folder, dumps there what is checked flow by flow. Untimed.
   /// @throws Error
   virtual void collect(nlohmann::json& /*into*/, const std::string& /*dump_folder*/) {}

@@ -57,7 +57,7 @@ class Core {
   Core(Port& port, std::vector<std::unique_ptr<Stage>> stages, std::uint32_t burst)
       : port_(port), stages_(std::move(stages)), burst_(burst) {
     for (const auto& stage : stages_) {
-      stage->begin();
+      stage->begin(false);
       parses_ = parses_ || stage->reads_headers();
     }
   }

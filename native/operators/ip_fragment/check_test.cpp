@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "operators/buffers.hpp"
+#include "operators/driver.hpp"
 #include "operators/ip_fragment/packet.hpp"
+#include "operators/support/built_engines.hpp"
 #include "operators/support/tampering.hpp"
 
 namespace dpubench {
@@ -25,6 +28,57 @@ TEST(IpFragment, OnlyCopiesHaveARateOfBytes) {
   EXPECT_EQ(op->rate_bytes(work, totals), 2000U);
   work.params = op->complete({{"variant", "zero_copy"}});
   EXPECT_EQ(op->rate_bytes(work, totals), 0U);
+}
+
+TEST(Dividing, EnginesThatMeetEndInOneForm) {
+  // A conversion that one of two engines needs is no part of the operation: records meet records, mbufs meet mbufs.
+  for (const char* name : {"ip_fragment", "tcp_segment"}) {
+    for (const EngineSlot* slot : test::engines().of(*find_operator(name))) {
+      if (!slot->reason.empty()) continue;
+      const auto does = [&](const char* variant) {
+        return slot->engine->unsupported(find_operator(name)->complete({{"variant", variant}})).empty();
+      };
+      EXPECT_EQ(does("copy"), does("zero_copy")) << name << ' ' << slot->name;
+      EXPECT_NE(does("copy"), does("mbuf")) << name << ' ' << slot->name;
+    }
+  }
+}
+
+/// Goes round a ring again and again, as a window does, and reads all of it at the end.
+void expect_right_after_many_rounds(const Operator& op, const Engine& engine, const Params& given, std::size_t bursts) {
+  SCOPED_TRACE(engine.info().name + ' ' + given.str());
+  inputs::Store store({}, 5);
+  const Params params = op.complete(given);
+  const std::unique_ptr<Work> work = op.prepare(params, store, {24});
+  work->params = params;
+  const std::unique_ptr<Session> session = engine.prepare(*work);
+  BufferSet buffers(*work, 64, 8, 0);
+  const std::unique_ptr<Lane> lane = session->open();
+  lane->attach(buffers.memory());
+  LaneStepper stepper(*lane, buffers);
+  for (int window = 0; window < 3; ++window) {
+    stepper.step(bursts);
+    stepper.finish();
+    ASSERT_EQ(stepper.take_touched(), bursts);
+    for (std::size_t i = 0; i < std::min(buffers.size(), bursts * 8); ++i) {
+      const std::size_t buffer = (stepper.next() * 8 + buffers.size() - 1 - i) % buffers.size();
+      ASSERT_EQ(op.check(*work, buffers.item_of(buffer), buffers.output(buffer), nullptr), "") << "buffer " << buffer;
+    }
+    for (std::size_t b = 0; b < buffers.bursts().size(); ++b) buffers.poison(b);
+  }
+}
+
+TEST(Dividing, ChainsOfMbufsAreThereUntilTheyAreRead) {
+  for (const char* name : {"ip_fragment", "tcp_segment"}) {
+    const Operator& op = *find_operator(name);
+    for (const EngineSlot* slot : test::engines().of(op)) {
+      for (const char* version : {"4", "6"}) {
+        const Params params{{"variant", "mbuf"}, {"ip_version", version}, {"size", "8000"}};
+        if (!slot->reason.empty() || !slot->engine->unsupported(op.complete(params)).empty()) continue;
+        for (const std::size_t bursts : {5U, 9U, 300U}) expect_right_after_many_rounds(op, *slot->engine, params, bursts);
+      }
+    }
+  }
 }
 
 TEST(IpFragment, LayoutCountsAndRejects) {

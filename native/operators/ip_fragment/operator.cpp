@@ -35,7 +35,10 @@ class IpFragmentOperator final : public DividingOperator {
           "`mtu` bytes from the IP header on and all but the last as full as that and the 8-byte unit allow, with valid IPv4 "
           "header "
           "checksums. variant=copy: out is, per packet, a u32 length and the packet. variant=zero_copy: out is, per packet, a "
-          "12-byte descriptor (u32 payload offset in `in`, u32 payload length, u16 header length, u16 zero) and the headers. A "
+          "12-byte descriptor (u32 payload offset in `in`, u32 payload length, u16 header length, u16 zero) and the headers. "
+          "variant=mbuf: the packets are chains of DPDK's mbufs, a header and a part of the input each, which are given back "
+          "after "
+          "as many packets as the buffers hold; they are judged as the records of zero_copy. A "
           "datagram that fits already stays as it is. result: number of packets. One operation is one datagram. What is no such "
           "datagram, or is too long and must not be fragmented, is rejected.";
       i.equivalence_text =
@@ -53,7 +56,7 @@ class IpFragmentOperator final : public DividingOperator {
 
   /// Where the payload is copied; otherwise only headers are touched.
   [[nodiscard]] std::uint64_t rate_bytes(const Work& work, const WindowTotals& totals) const override {
-    return variant_of(work.params) == Variant::kCopy ? totals.in_bytes : 0;
+    return reads_payload(work.params) ? totals.in_bytes : 0;
   }
 
  protected:

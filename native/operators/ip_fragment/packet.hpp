@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "operators/support/segments.hpp"
 
@@ -44,6 +45,31 @@ inline Layout layout(bool v4, std::size_t mtu, const std::byte* in, std::size_t 
   // Lengths of packets fit 32 bits, which some CPUs divide several times faster than 64.
   l.packets = static_cast<std::uint32_t>(l.payload + l.piece - 1) / static_cast<std::uint32_t>(l.piece);
   return l;
+}
+
+/// Writes the headers of the fragment whose payload begins at `offset`: the procedures of RFC 791 section 3.2 and RFC 8200
+/// section 4.5. @param in, aux  of the input @param more  whether fragments of it follow
+template <bool V4>
+inline void write_headers(std::byte* ip, const std::byte* in, const std::byte* aux, const Layout& l, std::size_t offset,
+                          std::size_t payload, bool more) noexcept {
+  using namespace segments;
+  std::memcpy(ip, in, l.ip);
+  if constexpr (V4) {
+    put16(ip + ip4::kTotalLength, static_cast<std::uint32_t>(l.ip + payload));
+    // A fragment of a fragment counts on from its place, and its last one has more to follow if it had.
+    const std::uint32_t place = get16(in + ip4::kFragment) + static_cast<std::uint32_t>(offset / kUnit);
+    put16(ip + ip4::kFragment, more ? place | ip4::kMoreFragments : place);
+    put16(ip + ip4::kChecksum, 0);
+    checksum::store16(ip + ip4::kChecksum, checksum::finish(checksum::add(0, ip, ip4::kHeader)));
+  } else if (l.headers != l.ip) {
+    std::byte* const header = ip + ip6::kHeader;
+    put16(ip + ip6::kPayloadLength, static_cast<std::uint32_t>(ip6::kFragmentHeader + payload));
+    header[0] = ip[ip6::kNextHeader];
+    header[1] = std::byte{0};
+    put16(header + 2, static_cast<std::uint32_t>(offset) | (more ? 1U : 0U));  // units of 8 bytes, above three other bits
+    std::memcpy(header + 4, aux, kAuxBytes);
+    ip[ip6::kNextHeader] = ip6::kFragmentProtocol;
+  }
 }
 
 }  // namespace dpubench::ip_fragment

@@ -1,7 +1,5 @@
 // ip_fragment, engine portable: the procedures of RFC 791 section 3.2 and RFC 8200 section 4.5.
 
-#include <cstring>
-
 #include "operators/engine.hpp"
 #include "operators/ip_fragment/packet.hpp"
 
@@ -26,23 +24,7 @@ struct Kernel {
       const std::size_t payload = std::min(l.piece, l.payload - offset);
       const bool more = k + 1 != l.packets;
       std::byte* const ip = begin_record<V>(out, l.headers, l.ip + offset, payload);
-      std::memcpy(ip, in, l.ip);
-      if constexpr (V4) {
-        put16(ip + ip4::kTotalLength, static_cast<std::uint32_t>(l.ip + payload));
-        // A fragment of a fragment counts on from its place, and its last one has more to follow if it had.
-        const std::uint32_t place = get16(in + ip4::kFragment) + static_cast<std::uint32_t>(offset / ip_fragment::kUnit);
-        put16(ip + ip4::kFragment, more ? place | ip4::kMoreFragments : place);
-        put16(ip + ip4::kChecksum, 0);
-        checksum::store16(ip + ip4::kChecksum, checksum::finish(checksum::add(0, ip, ip4::kHeader)));
-      } else if (l.headers != l.ip) {
-        std::byte* const header = ip + ip6::kHeader;
-        put16(ip + ip6::kPayloadLength, static_cast<std::uint32_t>(ip6::kFragmentHeader + payload));
-        header[0] = ip[ip6::kNextHeader];
-        header[1] = std::byte{0};
-        put16(header + 2, static_cast<std::uint32_t>(offset) | (more ? 1U : 0U));  // units of 8 bytes, above three other bits
-        std::memcpy(header + 4, aux, ip_fragment::kAuxBytes);
-        ip[ip6::kNextHeader] = ip6::kFragmentProtocol;
-      }
+      ip_fragment::write_headers<V4>(ip, in, aux, l, offset, payload, more);
       out = end_record<V>(ip + l.headers, in + l.ip + offset, payload);
     }
     return out;
@@ -55,6 +37,7 @@ class Portable final : public Engine {
     static const EngineInfo info{"ip_fragment", "portable", "headers rewritten, payload copied or named", ""};
     return info;
   }
+  [[nodiscard]] std::string unsupported(const Params& params) const override { return records_only(params); }
   [[nodiscard]] std::unique_ptr<Session> prepare(const Work& work) const override {
     const std::size_t mtu = work.params.number("mtu");
     return with_version_and_variant(work.params, [mtu]<bool V4, Variant V>() -> std::unique_ptr<Session> {

@@ -36,6 +36,11 @@ inline const LpmWork& table_of(const Work& work) {
   return static_cast<const LpmWork&>(work);
 }
 
+/// Bytes of the IP header, which the destination ends.
+inline std::size_t header_bytes(const Params& params) {
+  return params.is("ip_version", "6") ? 40 : 20;
+}
+
 using Address6 = std::array<std::uint8_t, 16>;
 
 /// Destination of an IPv4 packet, host byte order (RFC 791 section 3.1).

@@ -215,7 +215,9 @@ class LpmOperator final : public Operator {
       i.uses_result = true;
       i.inputs = {{"routes4", {"ip_version", "4"}}, {"routes6", {"ip_version", "6"}}, {"capture", {"stream", "capture"}}};
       i.reference_engine = "portable";
-      i.distinct_items = 65536;
+      i.distinct_items = 131072;
+      i.keyed = true;
+      i.version = 2;  // the footprint counts lines, and there are more destinations
       i.sources = {"RFC 4632 section 5.1",
                    "Gupta, Lin, McKeown, Routing Lookups in Hardware at Memory Access Speeds, INFOCOM 1998",
                    "DPUBench (2023), network operators"};
@@ -251,6 +253,14 @@ class LpmOperator final : public Operator {
     material += '/' + work->input_name + '/' + std::to_string(size.items);
     work->input_hash = inputs::Sha256::hex(inputs::Sha256::of(std::as_bytes(std::span(material))));
     return work;
+  }
+
+  [[nodiscard]] Touched touched(const Params& params, const Item& item) const override {
+    return {std::min(item.in.size(), lpm::header_bytes(params)), 0, 0};
+  }
+  [[nodiscard]] std::span<const std::byte> key(const Params& params, const Item& item) const override {
+    const std::size_t bytes = params.is("ip_version", "6") ? 16 : 4;
+    return std::span(item.in).subspan(lpm::header_bytes(params) - bytes, bytes);
   }
 
   [[nodiscard]] std::vector<KnownAnswer> known_answers(const Params& params) const override {

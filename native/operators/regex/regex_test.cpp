@@ -371,6 +371,10 @@ TEST(Regex, AnEngineThatLeavesMostUndecidedIsRefused) {
   // UTF-8 rules on other bytes are undecided by definition, and no engine's fault.
   const auto bytes = work_of({{"foo", "8"}, {"bar", "8"}}, {{"\xff"}, {"\xfe"}}, false);
   EXPECT_EQ(op().check_all(*bytes, items, outputs(3, 3)), "");
+  // What is allowed is told: a rate with it is one of other work.
+  EXPECT_EQ(op().undecided_share(*work, outputs(0, 0)), 0);
+  EXPECT_EQ(op().undecided_share(*work, outputs(1, 0)), 0.25);
+  EXPECT_EQ(op().undecided_share(*bytes, outputs(3, 3)), 0);
 }
 
 /// Claims nothing and decides nothing.

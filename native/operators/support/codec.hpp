@@ -28,6 +28,11 @@ class CodecOperator : public Operator {
   /// Uncompressed bytes in both directions.
   [[nodiscard]] std::uint64_t rate_bytes(const Work& work, const WindowTotals& totals) const override;
 
+  /// How much a message packs to is the engine's affair: the footprint counts what is read alone.
+  [[nodiscard]] Touched touched(const Params& params, const Item& item) const override {
+    return {item.in.size(), 0, packs(params) ? 0 : item.out_room};
+  }
+
   /// Whether these parameters pack.
   [[nodiscard]] static bool packs(const Params& params);
 

@@ -25,6 +25,8 @@ class DividingOperator : public Operator {
   [[nodiscard]] std::string check(const Work& work, std::size_t item, const Output& got, const Output* want) const override;
   /// Packets that an input becomes.
   [[nodiscard]] std::vector<double> metrics(const Work& work, const WindowTotals& totals) const override;
+  /// Without payload that stays where it is; with variant=mbuf, what a chain of two mbufs consists of.
+  [[nodiscard]] Touched touched(const Params& params, const Item& item) const override;
   /// `passthrough` where every input fits already.
   [[nodiscard]] std::optional<Remark> remark(const Work& work, const WindowTotals& totals) const override;
 
@@ -46,6 +48,8 @@ class DividingOperator : public Operator {
   /// Fields of a descriptor that they have in common. @param sizes  published grid of `size`, with its default
   [[nodiscard]] OperatorInfo common_info(std::string name, std::vector<std::string> sizes, std::string default_size) const;
 
+  /// Whether an operation reads the payload: copies or sums it.
+  [[nodiscard]] virtual bool reads_payload(const Params& params) const { return params.is("variant", "copy"); }
   [[nodiscard]] virtual segments::Layout layout(bool v4, std::size_t mtu, std::span<const std::byte> in) const = 0;
   /// Makes an input of a packet of the traffic model.
   virtual void finish(Item& item, bool v4, inputs::Random& random) const = 0;

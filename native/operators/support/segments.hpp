@@ -4,6 +4,8 @@
 // sends. zero_copy: records one behind the other, each a Descriptor and the packet's header bytes; the payload stays in the input
 // and is named by its place there, as a transmit descriptor with an inline header does. Places are offsets, not addresses, so
 // that equal work gives equal output. Records are not padded; their numbers are in the machine's byte order.
+// mbuf: chains of DPDK's packet buffers (support/dpdk_chains.hpp), which are read after a window and judged as the records of
+// zero_copy that they stand for.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +23,26 @@ namespace dpubench::segments {
 
 enum class Variant : std::uint8_t { kCopy, kZeroCopy };
 
+/// The form of records that outputs are judged in.
 inline Variant variant_of(const Params& params) {
   return params.is("variant", "copy") ? Variant::kCopy : Variant::kZeroCopy;
+}
+
+/// Whether outputs end in mbufs and are records only once a window is over.
+inline bool ends_in_mbufs(const Params& params) {
+  return params.is("variant", "mbuf");
+}
+
+/// Why an engine that writes records does not do these parameters; empty if it does.
+inline std::string records_only(const Params& params) {
+  return ends_in_mbufs(params) ? "it writes records, and has no mbufs: variant=copy and zero_copy are its" : "";
+}
+
+/// Why an engine whose packets are mbufs does not do these parameters; empty if it does.
+inline std::string mbufs_only(const Params& params) {
+  return ends_in_mbufs(params)
+             ? ""
+             : "its packets are chains of mbufs (variant=mbuf), which a data plane does not write out as records";
 }
 
 /// Calls `make.operator()<V>()` with the variant that the parameters name: kernels know it when they are compiled.
@@ -32,13 +52,18 @@ auto with_variant(const Params& params, const Make& make) {
   return make.template operator()<Variant::kZeroCopy>();
 }
 
+/// Calls `make.operator()<V4>()` with the IP version that the parameters name.
+template <class Make>
+auto with_version(const Params& params, const Make& make) {
+  if (params.is("ip_version", "4")) return make.template operator()<true>();
+  return make.template operator()<false>();
+}
+
 /// Calls `make.operator()<V4, V>()` with the IP version and the variant that the parameters name.
 template <class Make>
 auto with_version_and_variant(const Params& params, const Make& make) {
-  return with_variant(params, [&]<Variant V>() {
-    if (params.is("ip_version", "4")) return make.template operator()<true, V>();
-    return make.template operator()<false, V>();
-  });
+  return with_variant(
+      params, [&]<Variant V>() { return with_version(params, [&]<bool V4>() { return make.template operator()<V4, V>(); }); });
 }
 
 /// Where the parts of an input lie, and into how many packets it falls.

@@ -34,7 +34,10 @@ class TcpSegmentOperator final : public DividingOperator {
           "a "
           "u32 length and the packet. variant=zero_copy: out is, per packet, a 12-byte descriptor (u32 payload offset in `in`, "
           "u32 "
-          "payload length, u16 header length, u16 zero) and the header. An input that fits already becomes one packet. result: "
+          "payload length, u16 header length, u16 zero) and the header. variant=mbuf: the packets are chains of DPDK's mbufs, a "
+          "header and a part of the input each, which are given back after as many packets as the buffers hold; they are judged "
+          "as "
+          "the records of zero_copy. An input that fits already becomes one packet. result: "
           "number of packets. One operation is one input packet. Something that is no such packet is rejected.";
       i.equivalence_text =
           "the packets carry the input's payload in sequence, differ from its headers only where the definition says, fit the "
@@ -53,6 +56,8 @@ class TcpSegmentOperator final : public DividingOperator {
   [[nodiscard]] Layout layout(bool v4, std::size_t mtu, std::span<const std::byte> in) const override {
     return tcp_segment::layout(v4, mtu, in.data(), in.size());
   }
+
+  [[nodiscard]] bool reads_payload(const Params&) const override { return true; }  // for its checksum
 
   void finish(Item& item, bool v4, inputs::Random& random) const override {
     std::byte* const ip = item.in.data();

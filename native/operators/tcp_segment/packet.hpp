@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "operators/support/segments.hpp"
 
@@ -36,5 +37,49 @@ inline std::byte flags_of(std::byte input, std::size_t index, std::size_t packet
   if (index != 0) input &= ~segments::tcp::kCwr;
   return input;
 }
+
+/// What the headers of all packets of an input have in common.
+template <bool V4>
+class Headers {
+ public:
+  Headers(const std::byte* in, const Layout& l) noexcept
+      : in_(in),
+        l_(l),
+        // Pseudo header without the length (RFC 9293 section 3.1, RFC 8200 section 8.1).
+        pseudo_(checksum::add(0, in + kAddresses, kAddressBytes) +
+                checksum::network16(std::to_integer<unsigned>(segments::tcp::kProtocol))),
+        identification_(V4 ? segments::get16(in + segments::ip4::kIdentification) : 0),
+        sequence_(segments::get32(in + l.ip + segments::tcp::kSequence)) {}
+
+  /// Writes the headers of packet `index`, whose payload begins at `offset`. @returns the sum of what the TCP checksum covers in
+  /// them
+  checksum::Sum write(std::byte* ip, std::size_t index, std::size_t offset, std::size_t payload) const noexcept {
+    using namespace segments;
+    const std::size_t segment_length = l_.headers - l_.ip + payload;
+    std::memcpy(ip, in_, l_.headers);
+    if constexpr (V4) {
+      put16(ip + ip4::kTotalLength, static_cast<std::uint32_t>(l_.headers + payload));
+      put16(ip + ip4::kIdentification, identification_ + static_cast<std::uint32_t>(index));
+      put16(ip + ip4::kChecksum, 0);
+      checksum::store16(ip + ip4::kChecksum, checksum::finish(checksum::add(0, ip, ip4::kHeader)));
+    } else {
+      put16(ip + ip6::kPayloadLength, static_cast<std::uint32_t>(segment_length));
+    }
+    std::byte* const header = ip + l_.ip;
+    put32(header + tcp::kSequence, sequence_ + static_cast<std::uint32_t>(offset));
+    header[tcp::kFlags] = flags_of(header[tcp::kFlags], index, l_.packets);
+    put16(header + tcp::kChecksum, 0);
+    return checksum::add(pseudo_ + checksum::network16(static_cast<std::uint32_t>(segment_length)), header, l_.headers - l_.ip);
+  }
+
+ private:
+  static constexpr std::size_t kAddresses = V4 ? segments::ip4::kAddresses : segments::ip6::kAddresses;
+  static constexpr std::size_t kAddressBytes = V4 ? segments::ip4::kAddressBytes : segments::ip6::kAddressBytes;
+  const std::byte* in_;
+  const Layout& l_;
+  checksum::Sum pseudo_;
+  std::uint32_t identification_;
+  std::uint32_t sequence_;
+};
 
 }  // namespace dpubench::tcp_segment

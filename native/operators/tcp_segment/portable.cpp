@@ -1,7 +1,5 @@
 // tcp_segment, engine portable: one header per packet written and summed, the payload summed while it is copied (or in place).
 
-#include <cstring>
-
 #include "operators/engine.hpp"
 #include "operators/tcp_segment/packet.hpp"
 
@@ -23,31 +21,11 @@ struct Kernel {
 
   /// Writes all records; returns the end of the last.
   static std::byte* segment(const Layout& l, const std::byte* in, std::byte* out) noexcept {
-    constexpr std::size_t kAddresses = V4 ? ip4::kAddresses : ip6::kAddresses;
-    constexpr std::size_t kAddressBytes = V4 ? ip4::kAddressBytes : ip6::kAddressBytes;
-    // Pseudo header without the length (RFC 9293 section 3.1, RFC 8200 section 8.1).
-    const Sum pseudo =
-        checksum::add(0, in + kAddresses, kAddressBytes) + checksum::network16(std::to_integer<unsigned>(tcp::kProtocol));
-    const std::uint32_t identification = V4 ? get16(in + ip4::kIdentification) : 0;
-    const std::uint32_t sequence = get32(in + l.ip + tcp::kSequence);
+    const tcp_segment::Headers<V4> headers(in, l);
     for (std::size_t k = 0, offset = 0; k < l.packets; ++k, offset += l.piece) {
       const std::size_t payload = std::min(l.piece, l.payload - offset);
-      const std::size_t segment_length = l.headers - l.ip + payload;
       std::byte* const ip = begin_record<V>(out, l.headers, l.headers + offset, payload);
-      std::memcpy(ip, in, l.headers);
-      if constexpr (V4) {
-        put16(ip + ip4::kTotalLength, static_cast<std::uint32_t>(l.headers + payload));
-        put16(ip + ip4::kIdentification, identification + static_cast<std::uint32_t>(k));
-        put16(ip + ip4::kChecksum, 0);
-        checksum::store16(ip + ip4::kChecksum, checksum::finish(checksum::add(0, ip, ip4::kHeader)));
-      } else {
-        put16(ip + ip6::kPayloadLength, static_cast<std::uint32_t>(segment_length));
-      }
-      std::byte* const header = ip + l.ip;
-      put32(header + tcp::kSequence, sequence + static_cast<std::uint32_t>(offset));
-      header[tcp::kFlags] = tcp_segment::flags_of(header[tcp::kFlags], k, l.packets);
-      put16(header + tcp::kChecksum, 0);
-      Sum sum = checksum::add(pseudo + checksum::network16(static_cast<std::uint32_t>(segment_length)), header, l.headers - l.ip);
+      Sum sum = headers.write(ip, k, offset, payload);
       out = ip + l.headers;
       const std::byte* const from = in + l.headers + offset;
       if constexpr (V == Variant::kCopy) {
@@ -56,7 +34,7 @@ struct Kernel {
       } else {
         sum = checksum::add(sum, from, payload);
       }
-      checksum::store16(header + tcp::kChecksum, checksum::finish(sum));
+      checksum::store16(ip + l.ip + tcp::kChecksum, checksum::finish(sum));
     }
     return out;
   }
@@ -68,6 +46,7 @@ class Portable final : public Engine {
     static const EngineInfo info{"tcp_segment", "portable", "headers rewritten, payload summed while it is copied", ""};
     return info;
   }
+  [[nodiscard]] std::string unsupported(const Params& params) const override { return records_only(params); }
   [[nodiscard]] std::unique_ptr<Session> prepare(const Work& work) const override {
     const std::size_t mtu = work.params.number("mtu");
     return with_version_and_variant(work.params, [mtu]<bool V4, Variant V>() -> std::unique_ptr<Session> {

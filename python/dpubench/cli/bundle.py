@@ -30,7 +30,11 @@ def command(
     present, missing = bundle.engines(list(made.files))
     mib = target.stat().st_size / (1 << 20)
     drivers = bundle.drivers(list(made.files))
-    print(f"{target}: {architecture}, {mib:.1f} MiB, {len(made.files)} files, {present} engine modules, {missing} missing, {drivers} DPDK drivers")
+    layouts = bundle.layouts(list(made.files))
+    print(
+        f"{target}: {architecture}, {mib:.1f} MiB, {len(made.files)} files, {present} engine modules, {missing} missing, {layouts} code layouts, "
+        f"{drivers} DPDK drivers"
+    )
     print(f"sha256 {made.sha256}")
     print(f"there: tar xzf {target.name} && ./{bundle.folder_name(architecture)}/run --list")
     return 0

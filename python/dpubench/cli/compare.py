@@ -19,8 +19,12 @@ def compare(
         str | None,
         typer.Argument(help="The run to judge; without it, the two builds that alternated in OLD (run --against), or its targets."),
     ] = None,
-    min_effect: Annotated[str, typer.Option("--min-effect", help="Smallest change that counts, such as 3%.")] = "3%",
-    fail_on: Annotated[str | None, typer.Option("--fail-on", help="'regression': exit with status 3 if a point is slower.")] = None,
+    min_effect: Annotated[
+        str, typer.Option("--min-effect", help="Smallest change that counts, such as 3%, which is the default; of counts it is 0.5%.")
+    ] = "",
+    fail_on: Annotated[
+        str | None, typer.Option("--fail-on", help="'regression': exit with status 3 if a point is slower (of counts: takes more instructions).")
+    ] = None,
     best_engine: Annotated[bool, typer.Option("--best-engine", help="The fastest engine of each configuration against the fastest.")] = False,
     same_engine: Annotated[bool, typer.Option("--same-engine", help="Each engine against itself, between targets too.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
@@ -40,16 +44,17 @@ def compare(
         raise UserError("--json and --csv: choose one")
     if fail_on not in (None, "regression"):
         raise UserError(f"--fail-on {fail_on}: only 'regression' is known")
-    try:
-        effect = quantities.fraction(min_effect)
-    except ValueError as error:
-        raise UserError(f"--min-effect {min_effect}: {error}") from None
     if best_engine and same_engine:
         raise UserError("--best-engine and --same-engine: choose one")
     found = [find_run(run, results_directory(results)) for run in (old, new) if run is not None]
     study = studies.of_run(found[0])
     if len(found) > 1 and (other := studies.of_run(found[1])) is not study:
         raise UserError(f"{old} is of study {study.name} and {new} of {other.name}: only runs of one study can be compared")
+    given = min_effect or study.default_effect
+    try:
+        effect = quantities.fraction(given)
+    except ValueError as error:
+        raise UserError(f"--min-effect {given}: {error}") from None
     before, after = study.summaries(found[0].path), study.summaries(found[1].path) if len(found) > 1 else None
     if new is None and len(before) == 1 and best_engine:
         raise UserError("--best-engine: needs two runs")
@@ -57,11 +62,15 @@ def compare(
     told = [({"target": part.title} if part.title else {}) | record for part in parts for record in export.comparison_records(part.rows)]
     if as_json:
         content = {"schema": "dpubench.comparison/1", "old": old, "new": new, "min_effect": effect, "rows": told}
+        content["machine"] = [{"target": p.title or None} | export.movement_record(p.movement) for p in parts if p.movement is not None]
         typer.echo(json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False))
     elif as_csv:
         typer.echo(export.csv_of(told), nl=False)
     else:
-        pages = ((f"{part.title}\n\n" if part.title else "") + text.compare(part.rows, effect, targets=part.between_targets) for part in parts)
+        pages = []
+        for part in parts:
+            page = text.compare(part.rows, effect, targets=part.between_targets, what=part.what, moved=part.movement)
+            pages.append((f"{part.title}\n\n" if part.title else "") + page)
         typer.echo("\n".join(pages), nl=False)
-    if fail_on == "regression" and any(row.verdict == "slower" for part in parts for row in part.rows):
+    if fail_on == "regression" and any(row.verdict in ("slower", "more") for part in parts for row in part.rows):
         raise typer.Exit(Exit.REGRESSION)

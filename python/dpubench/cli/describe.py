@@ -76,6 +76,8 @@ def _lines(entry: dict[str, Any]) -> list[str]:
     lines += _wrapped("equivalence", entry["equivalence_text"])
     lines += _wrapped("inputs", ", ".join(map(_input, entry["inputs"])) or "generated from a seed")
     lines += _wrapped("burst", f"{entry['default_burst']} by default")
+    lines += _wrapped("messages", f"at most {entry['distinct_messages']:,} distinct ones") if "distinct_messages" in entry else []
+    lines += _wrapped("footprints", "stream (beyond L2; default), memory (beyond L3), resident (32 buffers: caches and predictors learn them)")
     lines += ["", "parameters"]
     for p in entry["parameters"]:
         values = ", ".join(p["values"]) + (f"; any from {p['min']} to {p['max']}" if p["unit"] else "")

@@ -6,19 +6,21 @@ the plan says; --set lays a value over any of its keys. Which keys there are dep
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 if TYPE_CHECKING:
+    from dpubench.anchors import Anchor
     from dpubench.plans.load import Where
     from dpubench.plans.model import StudyPlan
     from dpubench.studies import Study
 
 
 def command(
-    what: str = typer.Argument("operators", metavar="[STUDY|FILE.yaml]", help="A study (`dpubench list studies`) or a plan file."),
+    what: str = typer.Argument("", metavar="[STUDY|FILE.yaml]", help="A study (`dpubench list studies`; default: operators) or a plan file."),
     plan: str = typer.Option("", "--plan", help="Built-in plan of the study (`dpubench list plans`); quick by default."),
     operator: list[str] = typer.Option([], "--operator", help="Only these operators (repeatable, or comma-separated)."),
     workload: list[str] = typer.Option(
@@ -31,7 +33,7 @@ def command(
     threads: str = typer.Option("", "--threads", help="Thread counts, as 1,2,all."),
     burst: str = typer.Option("", "--burst", help="Items in a burst, as 1,32."),
     in_flight: str = typer.Option("", "--in-flight", help="Jobs under way at once on device engines, as 32,128."),
-    footprint: str = typer.Option("", "--footprint", help="stream, resident, or both."),
+    footprint: str = typer.Option("", "--footprint", help="resident (32 buffers), stream (beyond L2), memory (beyond L3), or several."),
     param: list[str] = typer.Option([], "--param", help="NAME=VALUE[,VALUE] of an operator's parameter (repeatable)."),
     input: list[str] = typer.Option([], "--input", help="KIND=PATH: measure on this instead of the default (repeatable)."),
     values: list[str] = typer.Option([], "--set", help="KEY=VALUE[,VALUE]: any key of the plan, as --set rounds.max=8 (repeatable)."),
@@ -46,12 +48,21 @@ def command(
         "--device",
         help="[TARGET=]DEVICE for cryptodev, compressdev, dmadev, regexdev: PCI address or DPDK virtual device (repeatable).",
     ),
-    against: Path | None = typer.Option(None, "--against", help="Build folder or program to alternate with, window by window."),
+    against: str = typer.Option(
+        "", "--against", help="Build folder, program, or anchor[:NAME] (`dpubench anchor save`) to alternate with, window by window."
+    ),
+    fail_on: str = typer.Option("", "--fail-on", help="'regression': exit with status 3 if a point is slower than that of --against."),
+    min_effect: str = typer.Option("3%", "--min-effect", help="Smallest change that counts for --fail-on."),
     exact: bool = typer.Option(False, "--exact", help="Simulate whole traces instead of sampled messages (studies of modelled processors)."),
     dask: str = typer.Option("", "--dask", metavar="ADDRESS", help="Simulate on the Dask cluster of this scheduler, as tcp://host:8786."),
     seed: str = typer.Option("", "--seed", help="Seed of input drawing and order."),
     target: list[str] = typer.Option(
         [], "--target", help="Where to measure (`dpubench list targets`); repeated, rounds take turns. In cores and coverage a model (`list models`)."
+    ),
+    count: bool = typer.Option(
+        False,
+        "--count",
+        help="Count each engine's instructions per operation under an emulator instead of measuring: exact, no times (study operators).",
     ),
     dry_run: bool = typer.Option(False, "--dry-run", help="Print points, time and disk; measure nothing."),
     json: bool = typer.Option(False, "--json", help="Stream events as JSON lines."),
@@ -69,7 +80,11 @@ def command(
     from dpubench.cli import results_directory
     from dpubench.errors import UserError
 
-    declared, where = _plan(what, plan, given, common, values, input)
+    effect, anchor = _effect(fail_on, min_effect, against), _anchor(against)
+    kept = anchor if anchor is not None and anchor.plan and not (what or plan) else None
+    declared, where = _plan(what or "operators", plan, given, common, values, input, count=count, kept=kept)
+    if kept is not None:
+        print(f"dpubench: the plan is that of anchor {kept.described()}", file=sys.stderr)
     study = studies.find(declared.study)
     for option, there in (("--engine-dir", engine_dir), ("--device", device), ("--against", against)):
         if there and option not in study.run_options:
@@ -77,8 +92,41 @@ def command(
     if name and (name != Path(name).name or name in (".", "..", "latest")):
         raise UserError(f"--name {name}: a name is one word without slashes, and not `latest`")
     kinds = [i.partition("=")[0] for i in input]
-    request = studies.Request(name, results_directory(results), kinds, engine_dir, device, against, dry_run, json)
+    build = None if anchor is not None or not against else Path(against)
+    request = studies.Request(name, results_directory(results), kinds, engine_dir, device, build, dry_run, json, anchor, effect)
     return study.run(declared, where, request)
+
+
+def _anchor(against: str) -> Anchor | None:
+    """The build that ``--against`` names; None where it is a path, or not given. @raises UserError"""
+    if not against:
+        return None
+    from dpubench import anchors
+    from dpubench.errors import UserError
+
+    name = anchors.name_of(against)
+    try:
+        return None if name is None else anchors.find(name)
+    except UserError as error:
+        folder = f"; a folder of that name is ./{against}" if Path(against).exists() else ""
+        raise type(error)(f"--against {against}: {error}{folder}") from None
+
+
+def _effect(fail_on: str, min_effect: str, against: str) -> float | None:
+    """The smallest slowdown that fails the run; None where none does. @raises UserError"""
+    from dpubench.errors import UserError
+    from dpubench.plans import quantities
+
+    if not fail_on:
+        return None
+    if fail_on != "regression":
+        raise UserError(f"--fail-on {fail_on}: only 'regression' is known")
+    if not against:
+        raise UserError("--fail-on regression: of a run there is nothing to compare with: add --against anchor, or use `dpubench compare OLD NEW`")
+    try:
+        return quantities.fraction(min_effect)
+    except ValueError as error:
+        raise UserError(f"--min-effect {min_effect}: {error}") from None
 
 
 def _split(values: list[str]) -> list[str]:
@@ -98,25 +146,42 @@ def _has(study: Study) -> str:
 
 
 def _plan(
-    what: str, plan: str, given: dict[str, Any], common: dict[str, tuple[str, Any]], values: list[str], inputs: list[str]
+    what: str,
+    plan: str,
+    given: dict[str, Any],
+    common: dict[str, tuple[str, Any]],
+    values: list[str],
+    inputs: list[str],
+    *,
+    count: bool,
+    kept: Anchor | None,
 ) -> tuple[StudyPlan, Where]:
-    """The plan that was asked for, with options laid over it."""
+    """The plan that was asked for, or that is ``kept`` with an anchor, with options laid over it."""
     from dpubench import studies
     from dpubench.errors import UserError, nearest
     from dpubench.inputs import parse_option
-    from dpubench.plans.load import Where, plan_from_words, read_plan
+    from dpubench.plans.load import Where, parse_plan, plan_from_words, read_plan
 
-    if what.endswith((".yaml", ".yml")) or "/" in what:
+    if kept is not None:
+        source = f"the plan of anchor '{kept.name}'"
+    elif what.endswith((".yaml", ".yml")) or "/" in what:
         if plan:
             raise UserError("--plan: names a built-in plan; with a plan file leave it out")
-        path = Path(what)
+        source = what
     else:
         if what not in studies.names():
             raise UserError(f"unknown study '{what}'{nearest(what, studies.names())}; a plan file ends in .yaml")
-        path = studies.plan_path(what, plan or "quick")
-    base, lines = read_plan(path)
-    study = studies.find(base.study)
-    words, options = base.words(), dict[str, str]()
+        if count and what == "operators":
+            what = "counts"
+        source = str(studies.plan_path(what, plan or "quick"))
+    base, lines = parse_plan(kept.plan, source) if kept is not None else read_plan(Path(source))
+    study, words, options = studies.find(base.study), base.words(), dict[str, str]()
+    if count and base.study == "operators":
+        from dpubench.studies.counts.plan import words_from
+
+        study, words = studies.find("counts"), words_from(words)
+    elif count and base.study != "counts":
+        raise UserError(f"--count: instructions are counted of operators, and this plan is of study {base.study}: leave it out")
     for key, (option, value) in common.items():
         if value not in ("", []):
             if key not in study.plan_model.model_fields:
@@ -140,7 +205,7 @@ def _plan(
     words["leaves_out"] = [
         line for line in words["leaves_out"] if not any(f"{option} " in line or f"{option})" in line for option in options.values())
     ]
-    where = Where(str(path), lines, options)
+    where = Where(source, lines, options)
     return plan_from_words(words, where), where
 
 

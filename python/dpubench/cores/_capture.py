@@ -53,7 +53,7 @@ CACHE_BYTES: Final = 4 << 30
 #: share a CPU otherwise, and a number of this machine's would be in the trace's stead.
 CPUS: Final = (1023,)
 #: The libraries of engines read no file of this system's.
-_ENVIRONMENT: Final = {"OPENSSL_CONF": "/dev/null"}
+ENVIRONMENT: Final = {"OPENSSL_CONF": "/dev/null"}
 
 
 class NotTraced(EnvironmentFault):
@@ -178,7 +178,7 @@ def _said(arm: ArmPrograms, program: str, question: str, given: bytes) -> Iterat
         words = ["setpriv", "--pdeathsig", "KILL", *emulated]  # it goes with this process, however that ends
         try:
             done = subprocess.run(
-                words, cwd=machine.folder, input=given, capture_output=True, timeout=_LIST_LIMIT_S, check=False, env={**os.environ, **_ENVIRONMENT}
+                words, cwd=machine.folder, input=given, capture_output=True, timeout=_LIST_LIMIT_S, check=False, env={**os.environ, **ENVIRONMENT}
             )
             yield from map(parse_event, done.stdout.splitlines())
         except (OSError, subprocess.TimeoutExpired, Rubbish) as error:
@@ -186,12 +186,12 @@ def _said(arm: ArmPrograms, program: str, question: str, given: bytes) -> Iterat
 
 
 @memoized
-def emulator() -> str:
+def emulator(program: str = traces.EMULATOR) -> str:
     """What emulates: its version. @raises EnvironmentFault"""
     try:
-        done = subprocess.run([traces.EMULATOR, "--version"], capture_output=True, text=True, timeout=_LIST_LIMIT_S, check=True)
+        done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=_LIST_LIMIT_S, check=True)
     except (OSError, subprocess.SubprocessError) as error:
-        raise EnvironmentFault(f"{traces.EMULATOR} --version: {error}") from None
+        raise EnvironmentFault(f"{program} --version: {error}") from None
     return done.stdout.partition("\n")[0]
 
 
@@ -235,7 +235,7 @@ def key_of(task: Task, arm: ArmPrograms) -> str:
             "plugin": _bundles.sha256(programs.trace_plugin()),
             "emulator": emulator(),
             "machine": DESCRIPTION,
-            "environment": _ENVIRONMENT,
+            "environment": ENVIRONMENT,
         }
     )
 
@@ -267,7 +267,7 @@ def obtain(task: Task, arm: ArmPrograms, cache: Path, read: Callable[[Path, Mapp
         except traces.CaptureBusy:
             time.sleep(_LOOK_S)
         except traces.CaptureFault as fault:
-            raise NotTraced(f"{task.label}: has no trace: {_reason(fault)}") from None
+            raise NotTraced(f"{task.label}: has no trace: {reason_of(fault)}") from None
 
 
 def all_of(
@@ -321,7 +321,7 @@ def _capture(task: Task, arm: ArmPrograms, folder: Path, stop: StopRequest | Non
             CPU,
             kernel=task.text,
             sysroot=machine.folder,
-            environment=_ENVIRONMENT,
+            environment=ENVIRONMENT,
             standard_input=task.job({kind: machine.place(kind, of_kind) for kind, of_kind in task.files.items()}),
             limit_s=LIMIT_S + _GRACE_S,
             start_in=machine.folder,
@@ -333,7 +333,7 @@ def _capture(task: Task, arm: ArmPrograms, folder: Path, stop: StopRequest | Non
 
 def _record(task: Task, partial: Path, output: bytes, arm: ArmPrograms) -> dict[str, Any]:
     """What is kept beside a trace. @raises CaptureFault when the program did not do what it was asked"""
-    said = {event["event"]: event for event in _events(output)}
+    said = {event["event"]: event for event in events_of(output)}
     if "traced" not in said or "failure" in said:
         raise traces.CaptureFault("the program ended well and did not say what it traced", output)
     files = [partial / traces.BLOCKS, partial / traces.STREAM]
@@ -399,7 +399,7 @@ def _kept(folder: Path, read: Callable[[Path, Mapping[str, Any]], T], *, checked
     return None
 
 
-def _events(output: bytes) -> list[Event]:
+def events_of(output: bytes) -> list[Event]:
     """@raises CaptureFault where a line is no event"""
     try:
         return [parse_event(line) for line in output.split(b"\n") if line]
@@ -407,7 +407,7 @@ def _events(output: bytes) -> list[Event]:
         raise traces.CaptureFault(f"the program printed {rubbish}", output) from None
 
 
-def _reason(fault: traces.CaptureFault) -> str:
+def reason_of(fault: traces.CaptureFault) -> str:
     """Why a program failed: it says so in an event, or what became of it has to do."""
     for line in fault.output.split(b"\n"):
         try:

@@ -22,9 +22,13 @@ CPU: Final = "neoverse-n1"
 _PLACE: Final = Path("/tmp")
 _PREFIX: Final = "dpubench-traced-"
 _CPU_FOLDER: Final = "sys/devices/system/cpu"
+_CPUINFO: Final = {
+    "aarch64": "processor\t: 0\nFeatures\t: fp asimd aes pmull sha1 sha2 crc32 atomics\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n",
+    "x86_64": "processor\t: 0\nvendor_id\t: emulated\nmodel name\t: emulated\n",  # what it can do, programs ask the processor itself
+}
+_CLOCK: Final = {"aarch64": "arch_sys_counter\n", "x86_64": "tsc\n"}
 #: What programs read about their machine (native/protocol/machine.cpp): one core, 64 KiB of L1 and 1 MiB of L2 cache, as a Neoverse N1 has.
-_FILES: Final = {
-    "proc/cpuinfo": "processor\t: 0\nFeatures\t: fp asimd aes pmull sha1 sha2 crc32 atomics\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n",
+_COMMON: Final = {
     "proc/loadavg": "0.00 0.00 0.00 1/1 1\n",
     "etc/os-release": 'PRETTY_NAME="emulated"\n',
     f"{_CPU_FOLDER}/online": "0\n",
@@ -37,10 +41,17 @@ _FILES: Final = {
     f"{_CPU_FOLDER}/cpu0/cache/index2/level": "2\n",
     f"{_CPU_FOLDER}/cpu0/cache/index2/type": "Unified\n",
     f"{_CPU_FOLDER}/cpu0/cache/index2/size": "1024K\n",
-    "sys/devices/system/clocksource/clocksource0/current_clocksource": "arch_sys_counter\n",
 }
-#: What is in it, which traces depend on.
-DESCRIPTION: Final = {"cpu": CPU, "files": _FILES}
+_CLOCK_FILE: Final = "sys/devices/system/clocksource/clocksource0/current_clocksource"
+
+
+def files_of(architecture: str) -> dict[str, str]:
+    """Return what a program of ``architecture`` reads about its machine: the text of each file, by its path."""
+    return {"proc/cpuinfo": _CPUINFO[architecture], **_COMMON, _CLOCK_FILE: _CLOCK[architecture]}
+
+
+#: What is in that of 64-bit Arm, which traces depend on.
+DESCRIPTION: Final = {"cpu": CPU, "files": files_of("aarch64")}
 
 
 class Machine:
@@ -49,9 +60,11 @@ class Machine:
     #: Starts a program of the bundle, relative to :attr:`folder`.
     loader: Final = Path("loader")
 
-    def __init__(self, lib: Path) -> None:
-        """``lib``: the folder of a bundle that holds its programs, libraries and the loader."""
+    def __init__(self, lib: Path, architecture: str = "aarch64", engine_dirs: Sequence[Path] = ()) -> None:
+        """``lib``: the folder of a bundle that holds its programs, libraries and the loader. ``engine_dirs``: with further modules of engines."""
         self._lib = lib
+        self._architecture = architecture
+        self._engine_dirs = engine_dirs
         self.folder = Path()
         self._stack = contextlib.ExitStack()
 
@@ -70,7 +83,7 @@ class Machine:
         self._stack.close()
 
     def _furnish(self) -> None:
-        for name, content in _FILES.items():
+        for name, content in files_of(self._architecture).items():
             file = self.folder / name
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(content, encoding="ascii")
@@ -82,10 +95,13 @@ class Machine:
         shutil.copy(loaders[0], self.folder / self.loader)
         for modules in ("engines", "stages", "apps", "pmds"):
             (self.folder / modules).symlink_to(Path("lib") / modules)
+        for number, further in enumerate(self._engine_dirs):
+            (self.folder / f"further{number}").symlink_to(further.resolve())
 
     def words(self, program: str) -> list[str]:
         """Arguments of :attr:`loader` that start ``program`` of the bundle."""
-        return ["--library-path", "/lib", f"/lib/{program}"]
+        further = [word for number, _ in enumerate(self._engine_dirs) for word in ("--engine-dir", f"/further{number}")]
+        return ["--library-path", "/lib", f"/lib/{program}", *further]
 
     def place(self, kind: str, files: Sequence[Path]) -> list[str]:
         """The paths at which the program finds ``files``."""

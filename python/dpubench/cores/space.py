@@ -4,14 +4,14 @@ Every characteristic is **standardised**: its mean over the points that the scal
 (of the population) 1. One that is the same everywhere has no deviation: it keeps its unit and is said to be constant; all points lie at 0 of it then.
 Distances are Euclidean, in standard deviations.
 
-Everything here is a pure function of its arguments; what draws random numbers takes a seed.
+Everything here is a pure function of its arguments.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,8 @@ CONFIDENCE: Final = 0.95
 TOLERANCE: Final = 1e-6
 #: Relative to a characteristic's size: a spread below this is rounding.
 _ROUNDING: Final = 1e-12
-RESAMPLES: Final = 2000
+#: Inputs of a program below which nothing is said of other inputs.
+LEAST_INPUTS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,36 +159,67 @@ def leave_one_out(hull: Floats, owners: Sequence[str], points: Floats, within: B
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A share with its interval; the ends are ``nan`` where there is nothing to resample."""
+    """A share with its interval; the ends are ``nan`` where too few inputs stand behind it."""
 
     value: float
     low: float
     high: float
 
 
-def share_inside(applications: Sequence[Sequence[tuple[int, int]]], seed: int) -> tuple[Share, list[Share]]:
-    """The share of phases that are inside: of all ``applications``, which weigh alike, and of each.
+def share_inside(applications: Sequence[Sequence[tuple[int, int]]]) -> tuple[Share, list[Share]]:
+    """Return the share of phases that are inside, over all ``applications``, which weigh alike, and of each.
 
-    An application is its inputs, an input ``(phases inside, phases)``. Inputs are drawn anew within each application, with replacement, so many as it
-    has (bootstrap, percentiles): an interval says how far other inputs of the same kinds may change the share. Of one input there is none.
+    An application is its inputs, an input ``(phases inside, phases)``. An interval says how far other inputs of the same kinds may change the share:
+    that of Korn and Graubard ("Confidence intervals for proportions with small expected number of positive counts estimated from survey data", Survey
+    Methodology 24, 1998) for a proportion of which few clusters were drawn. It is the exact binomial interval of Clopper and Pearson for as many
+    independent phases as would scatter like the inputs do, fewer by what the t quantile of few inputs asks for. That number lies between the inputs
+    (the phases of each are all alike) and the phases (none is like another). Below :data:`LEAST_INPUTS` inputs there is no interval; in the one over
+    all applications those with fewer count as they are.
     """
-    generator = np.random.default_rng(seed)
-    drawn = []
-    for inputs in applications:
-        counts = np.array(inputs, dtype=np.float64).reshape(-1, 2)
-        chosen = generator.integers(0, len(counts), size=(RESAMPLES, len(counts)))
-        sums = counts[chosen].sum(axis=1)
-        drawn.append((float(counts[:, 0].sum() / counts[:, 1].sum()), sums[:, 0] / sums[:, 1], len(counts)))
-    each = [_share(value, resampled, several=number > 1) for value, resampled, number in drawn]
-    if not drawn:
+    counted = [np.array(inputs, dtype=np.float64).reshape(-1, 2) for inputs in applications]
+    parts = [_Part.of(counts) for counts in counted]
+    each = [_interval(part.value, [part], 1) if part.inputs >= LEAST_INPUTS else Share(part.value, np.nan, np.nan) for part in parts]
+    if not parts:
         return Share(np.nan, np.nan, np.nan), []
-    value = float(np.mean([value for value, _, _ in drawn]))
-    together = np.mean([resampled for _, resampled, _ in drawn], axis=0)
-    return _share(value, together, several=any(number > 1 for _, _, number in drawn)), each
+    value = float(np.mean([part.value for part in parts]))
+    known = [part for part in parts if part.inputs >= LEAST_INPUTS]
+    return _interval(value, known, len(parts)) if known else Share(value, np.nan, np.nan), each
 
 
-def _share(value: float, resampled: Any, *, several: bool) -> Share:
-    if not several:
-        return Share(value, np.nan, np.nan)
-    low, high = np.quantile(resampled, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
-    return Share(value, float(low), float(high))
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """An application's share, and what stands behind it."""
+
+    value: float
+    variance: float  #: of the share, estimated from its inputs
+    inputs: int
+    phases: float
+
+    @classmethod
+    def of(cls, counts: Floats) -> _Part:
+        """``counts``, shape (inputs, 2): phases inside, phases."""
+        inputs, (held, phases) = len(counts), counts.sum(axis=0)
+        # The variance of a ratio of sums, linearised (Cochran, Sampling Techniques, 1977, 6.4).
+        off = counts[:, 0] - held / phases * counts[:, 1]
+        variance = float((off**2).sum() * inputs / (inputs - 1) / phases**2) if inputs > 1 else np.nan
+        return cls(float(held / phases), variance, inputs, float(phases))
+
+
+def _interval(value: float, parts: Sequence[_Part], number: int) -> Share:
+    """Return ``value``, the mean over ``number`` applications, with the interval that the inputs of ``parts`` (some of them) leave."""
+    from scipy.special import betaincinv, stdtrit  # as above: commands that compute nothing need not wait
+
+    variances = np.array([part.variance for part in parts]) / number**2
+    variance = float(variances.sum())
+    # As many as would be there if every input, or every phase, were one draw of a mean over applications that weigh alike.
+    least, most = (number**2 / float(np.sum(1 / np.array(sizes))) for sizes in ([p.inputs for p in parts], [p.phases for p in parts]))
+    effective = least if value in (0, 1) else most  # what no input tells apart may be each one's own, and what all share is not
+    if variance > 0:
+        freedom = variance**2 / float(np.sum(variances**2 / np.array([part.inputs - 1 for part in parts])))
+        normal, student = (float(stdtrit(degrees, (1 + CONFIDENCE) / 2)) for degrees in (np.inf, freedom))
+        effective = min(max(value * (1 - value) / variance * (normal / student) ** 2, least), most)
+    held = value * effective
+    tail = (1 - CONFIDENCE) / 2
+    low = float(betaincinv(held, effective - held + 1, tail)) if value > 0 else 0.0
+    high = float(betaincinv(held + 1, effective - held, 1 - tail)) if value < 1 else 1.0
+    return Share(value, low, high)

@@ -20,8 +20,10 @@ from dpubench.report.points import (
     weakness,
 )  # fmt: skip
 from dpubench.report.versus import Verdicts, whole_machine
-from dpubench.report.words import anchor, size_text
+from dpubench.report.words import anchor
+from dpubench.results import footprint as working_set
 from dpubench.results.model import Interval, PointSummary, RunSummary
+from dpubench.results.naming import size_text
 
 _GBPS: Final = "gbps"  #: the name of Gb/s among a point's metrics
 
@@ -88,8 +90,9 @@ def chart_data(
                     text(p.footprint), *triple(p.primary), *triple(p.ops_per_s), *triple(p.ns_per_op),
                     _rounded(p.cycles_per_op.value if p.cycles_per_op else None), text(p.cycles_source), *triple(p.energy_nj_per_op),
                     *triple(p.ratio_to_reference), p.rounds,
-                    int(p.converged), text(weakness(p)), text(path_text(p)), text(checked),
+                    int(p.converged), text(weakness(p)), text(path_text(p)), text(working_set.words(p)), text(checked),
                     [_metric(p, m["name"]) for m in metrics], p.jobs_in_flight, text(base_label(p, own)),
+                    text(p.next_best), *triple(p.ratio_to_next_best), text(" ".join(p.not_converged)),
                 ])  # fmt: skip
         ratios = [] if baseline is None else [
             [index, param_sets[params], threads, burst, text(footprint), *_ratio_fields(versus, text), *_ratio_fields(same, text)]
@@ -111,7 +114,8 @@ def chart_data(
         })  # fmt: skip
     fields = ["run", "engine", "params", "threads", "burst", "footprint", "value", "low", "high", "ops", "opsLow", "opsHigh", "ns", "nsLow", "nsHigh",
               "cycles", "cyclesSource", "energy", "energyLow", "energyHigh",
-              "ratio", "ratioLow", "ratioHigh", "rounds", "converged", "weak", "path", "checked", "metrics", "flight", "base"]  # fmt: skip
+              "ratio", "ratioLow", "ratioHigh", "rounds", "converged", "weak", "path", "extent", "checked", "metrics", "flight", "base",
+              "nextBest", "next", "nextLow", "nextHigh", "loose"]  # fmt: skip
     return {
         "fields": fields,
         "ratioFields": ["run", "params", "threads", "burst", "footprint",
@@ -161,6 +165,8 @@ def _whole_machines(
 def table_data(rows: Sequence[OperatorRow], infos: Sequence[RunInfo]) -> dict[str, Any]:
     """The first table in full precision and long form, a line per configuration and run: what its CSV and LaTeX are made of."""
     columns = ["operator", "configuration", "default", "run", "target", "label", "engine", "unit", "value", "low95", "high95", "rounds", "converged",
+               "not_converged", "next_best", "ratio_to_next_best", "next_low95", "next_high95", "next_best_unmeasured",
+               "portable", "portable_low95", "portable_high95",
                "reference", "ratio_to_reference", "ratio_low95", "ratio_high95", "ratio_to_baseline", "baseline_low95", "baseline_high95", "verdict",
                "reason", "host_cores", "host_cores_low95", "host_cores_high95", "same_engine", "same_engine_ratio", "same_engine_low95",
                "same_engine_high95", "same_engine_verdict", "same_engine_reason", "note"]  # fmt: skip
@@ -174,6 +180,9 @@ def table_data(rows: Sequence[OperatorRow], infos: Sequence[RunInfo]) -> dict[st
                 lines.append([
                     operator.name, name, int(row is operator.default), info.name, info.target, info.label, cell.engine, row.unit,
                     *triple(p.primary if p else None), p.rounds if p else 0, int(p.converged) if p else 0,
+                    " ".join(p.not_converged) if p else "",
+                    p.next_best if p else "", *triple(p.ratio_to_next_best if p else None), " ".join(p.next_best_unmeasured) if p else "",
+                    *triple(cell.portable.primary if cell.portable else None),
                     operator.reference, *triple(p.ratio_to_reference if p else None),
                     *triple(v.ratio if v else None), v.verdict if v else "", v.reason if v else "", *triple(v.cores if v else None),
                     same.engine if same else "", *triple(s.ratio if s else None), s.verdict if s else "", s.reason if s else "",

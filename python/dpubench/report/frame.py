@@ -20,7 +20,8 @@ from typing import Any, Final
 import jinja2
 
 from dpubench.report.machine import cpu_text
-from dpubench.report.words import count_text, number, quantity, size_text
+from dpubench.report.words import count_text, number, quantity
+from dpubench.results.naming import size_text
 
 HERE: Final = Path(__file__).parent
 #: Loaded by a page when the first figure, or the first PDF, is asked for.

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from dpubench.report.page import RunInfo
-from dpubench.report.words import count_text, size_text
+from dpubench.report.words import count_text
+from dpubench.results.naming import size_text
 
 
 def _flatten(value: Any, prefix: str = "") -> list[tuple[str, str]]:
@@ -67,8 +68,8 @@ class Described(Protocol):
     label: str
 
 
-def run_info(run: Described, name: str, lost: str = "") -> RunInfo:
-    """What the page says about a run, which it calls ``name``; ``lost``: why its target was."""
+def run_info(run: Described, name: str, lost: str = "", layouts: str = "") -> RunInfo:
+    """What the page says about a run, which it calls ``name``; ``lost``: why its target was; ``layouts``: what there is to say of code layouts."""
     machine = run.machine
     return RunInfo(
         name=name,
@@ -87,12 +88,13 @@ def run_info(run: Described, name: str, lost: str = "") -> RunInfo:
         command=run.command,
         version=run.version,
         revision=str(run.build_info.get("revision", "") or "unknown"),
-        build=", ".join(f"{k} {v}" for k, v in run.build_info.items() if v not in (None, "") and k != "revision"),
+        build=", ".join(f"{k} {v}" for k, v in run.build_info.items() if v not in (None, "") and k not in ("revision", "layouts")),
         machine=_flatten(machine),
         inputs=[(kind, str(entry.get("name", "")), str(entry.get("sha256", ""))) for kind, entry in sorted(run.inputs.items())],
         left_out=list(run.left_out),
         path=run.path,
         precision=run.precision_target,
+        layouts=layouts,
     )
 
 

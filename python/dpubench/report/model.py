@@ -6,6 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import PurePath
+from typing import Final
 
 from dpubench.report.figures import chart_data, heat_data, table_data
 from dpubench.report.machine import bibtex, cpu_text, run_info
@@ -30,8 +31,13 @@ from dpubench.report.points import Configuration, OperatorPoints, best, engine_l
 from dpubench.report.targets import baseline_index, correctness, display_names, path_rows, timed_runs
 from dpubench.report.troubles import LISTED, Advice, warning_groups
 from dpubench.report.versus import Verdicts, with_cores
-from dpubench.report.words import anchor, count_text, number, size_text
+from dpubench.report.words import anchor, count_text, number
+from dpubench.results import layouts
 from dpubench.results.model import Comparison, PointSummary, RunSummary
+from dpubench.results.naming import size_text
+
+#: The engine that a device without libraries runs.
+PORTABLE: Final = "portable"
 
 Compare = Callable[[RunSummary, RunSummary], Sequence[Comparison]]  #: (baseline, run) -> rows
 Builds = Callable[[RunSummary], Sequence[Comparison]]  #: run -> rows of two builds that alternated in it
@@ -78,6 +84,7 @@ def _row(
     cells = []
     for index, top in enumerate(tops):
         cell = Cell(top, engine_label(top, runs[index].target) if top else "", "" if top else _why_empty(by_run[index]))
+        cell.portable = best(p for p in by_run[index] if p.engine == PORTABLE and top is not None and p.build == top.build)
         table = verdicts[index]
         if baseline is not None and table is not None:
             alike = [operator.alike(configuration, i) for i in (baseline, index)]
@@ -183,6 +190,8 @@ def _trust(runs: Sequence[RunSummary], warnings: Sequence[WarningGroup], failure
         windows=sum(p.windows for p in measured),
         rounds="" if not rounds else str(rounds[0]) if len(rounds) == 1 else f"{rounds[0]} to {rounds[-1]}",
         not_converged=len(loose),
+        ratios=sum(p.ratio_to_next_best is not None for p in measured),
+        ratios_not_converged=sum("ratio_to_next_best" in p.not_converged for p in measured),
         widest=widest.precision if widest else math.nan,
         widest_where=widest.id if widest else "",
         failed=failures,
@@ -208,7 +217,7 @@ def build(
         raise ValueError("a report needs at least one run: name a run directory, or measure one with dpubench run")
     names = display_names(all_runs)
     chosen = baseline_index(all_runs, names, baseline)
-    all_infos = [run_info(run, name, run.lost) for run, name in zip(all_runs, names, strict=True)]
+    all_infos = [run_info(run, name, run.lost, layouts.told(run)) for run, name in zip(all_runs, names, strict=True)]
     timed = timed_runs(all_runs)
     runs, infos = [all_runs[i] for i in timed], [all_infos[i] for i in timed]
     emulated = [run for run in all_runs if run.times_mean_nothing]
@@ -217,7 +226,8 @@ def build(
         None if base is None or i == base else Verdicts(runs[base], run, compare(runs[base], run), same(runs[base], run))
         for i, run in enumerate(runs)
     ]
-    operator_names = list(dict.fromkeys(p.operator for run in runs for p in run.points))
+    in_order = dict.fromkeys(name for run in runs for name in (*run.operators, *(p.operator for p in run.points)))
+    operator_names = [name for name in in_order if any(p.operator == name for run in runs for p in run.points)]
     order = {"network": 0, "storage": 1, "security": 2}
     operators = [OperatorPoints(name, runs) for name in operator_names]
     operators.sort(key=lambda o: order.get(str(next(iter(o.catalog.get("scenarios", [])), "")), 9))  # stable: the plan's order within a scenario
@@ -230,8 +240,8 @@ def build(
         scenarios = [str(s) for s in operator.catalog.get("scenarios", [])]
         summary, reference = (str(operator.catalog.get(k, "")) for k in ("summary", "reference_engine"))
         rows.append(OperatorRow(operator.name, anchor("op", operator.name), scenarios, summary, default, families, reference, nothing))
-    ratios = [c.point.ratio_to_reference.value for r in rows for f in r.families for c in f.cells
-              if c.point and c.point.ratio_to_reference and c.point.ratio_to_reference.value > 0]  # fmt: skip
+    ratios = [c.point.ratio_to_next_best.value for r in rows for f in r.families for c in f.cells
+              if c.point and c.point.ratio_to_next_best and c.point.ratio_to_next_best.value > 0]  # fmt: skip
     warnings = _warning_groups(all_runs, names, advice)
     failures, unavailable = _troubles(all_runs, names)
     heat = [_heat(operators, i, base, v, p) for p in PAIRINGS for i, v in enumerate(verdicts) if base is not None and v is not None]
@@ -251,6 +261,7 @@ def build(
         set_path=str(PurePath(all_runs[0].path).parent.parent) if is_set else "",
         baseline=base,
         common="1 thread, stream footprint, default burst unless a row says otherwise",
+        over_size=any(f.spark for r in rows for f in r.families),
         scenarios=sorted({s for r in rows for s in r.scenarios}, key=lambda s: order.get(s, 9)),
         operators=rows,
         heat=heat,

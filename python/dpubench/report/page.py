@@ -40,6 +40,7 @@ class Cell:
     why_empty: str = ""  #: why there is no point
     versus: Versus | None = None  #: None for the baseline and for a single run
     same: Cell | None = None  #: the same with one engine on both sides; None where ``versus`` is
+    portable: PointSummary | None = None  #: the configuration on plain code: what a device without libraries does
 
     @property
     def weak(self) -> str:
@@ -162,6 +163,7 @@ class RunInfo:
     left_out: list[str]
     path: str
     precision: float
+    layouts: str = ""  #: what it says of its code layouts
 
 
 @dataclass(slots=True)
@@ -171,7 +173,9 @@ class Trust:
     points: int
     windows: int
     rounds: str
-    not_converged: int
+    not_converged: int  #: rates
+    ratios: int  #: of best engines to the next best
+    ratios_not_converged: int
     widest: float  #: relative half width of the worst point, nan if none
     widest_where: str
     failed: int
@@ -199,11 +203,12 @@ class Page:
     set_path: str
     baseline: int | None  #: index of the baseline run; None with a single run
     common: str  #: what all default configurations share
+    over_size: bool  #: whether any row has a curve over an axis
     scenarios: list[str]
     operators: list[OperatorRow]
     heat: list[HeatMap]
     builds: list[Comparison]  #: two builds that alternated within a run
-    ratio_range: tuple[float, float]  #: of the ratios to the reference, for the little plots of the table
+    ratio_range: tuple[float, float]  #: of the ratios to the next best, for the little plots of the table
     warnings: list[WarningGroup]
     failures: list[Trouble]
     failures_more: int

@@ -8,8 +8,9 @@ from functools import cached_property
 from typing import Any, Final
 
 from dpubench.catalog import inputs_of
-from dpubench.report.words import count_text, parameter_text
+from dpubench.report.words import count_text
 from dpubench.results.model import PointSummary, RunSummary
+from dpubench.results.naming import parameter_text
 
 FEW_ROUNDS: Final = 6  #: below it an interval is a rough one (docs/methodology.md)
 
@@ -55,7 +56,17 @@ def path_text(point: PointSummary) -> str:
     parts += [str(path.get("library") or ""), str(path.get("detail") or "")]
     parts.append("hardware" if path.get("is_hardware") else "software" if path.get("driver") else "")
     parts += [f"{point.jobs_in_flight} jobs in flight" if point.jobs_in_flight else "", f"program {point.program}" if point.program else ""]
+    parts.append(layouts_text(point))
     return ", ".join(filter(None, parts))
+
+
+def layouts_text(point: PointSummary) -> str:
+    """How many code layouts its rounds had, and their share of the rounds' scatter where it is known; empty with one."""
+    if point.layouts == 0:
+        return ""
+    share = point.layout_share
+    beside = f" ({100 * share.value:.0f} % of the rounds' variance, {100 * share.low:.0f} to {100 * share.high:.0f} %)" if share is not None else ""
+    return f"{point.layouts} code layouts{beside}"
 
 
 def measured_points(points: Iterable[PointSummary]) -> list[PointSummary]:

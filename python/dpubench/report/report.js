@@ -39,7 +39,9 @@
   /** What has to stand beside figures of these runs. */
   const labelled = (indices) => [...new Set(indices)].filter((i) => data.runs[i].label).map(runText);
   const key = (p, name) => (name === "threads" || name === "burst" || name === "footprint" ? String(p[name]) : p.params[name] ?? "");
-  const hollow = (p) => !get(p, "converged") || get(p, "rounds") < data.fewRounds;
+  /** Names of the figures, as the analysis judges each by itself; the rate and what follows from it alone go by the point. */
+  const JUDGED = { cycles: "cycles_per_op", energy: "energy_nj_per_op" };
+  const hollow = (p, quantity = "value") => (quantity in JUDGED ? text(get(p, "loose")).split(" ").includes(JUDGED[quantity]) : !get(p, "converged") || get(p, "rounds") < data.fewRounds);
   const distinct = (list, name) => {
     const values = [...new Set(list.map((p) => key(p, name)))];
     return values.every(numeric) ? values.sort((a, b) => a - b) : values;
@@ -159,7 +161,7 @@
       traces.push({
         x: px, y: line.items.map((i) => i.v), mode: category ? "markers" : "lines+markers", name: plain(line.label),
         line: { color, width: 1.6, dash }, hoverinfo: "text",
-        marker: { symbol, size: 7, color: line.items.map((i) => (hollow(i.p) ? th.paper : color)), line: { color, width: 1.4 }, opacity: 1 },
+        marker: { symbol, size: 7, color: line.items.map((i) => (hollow(i.p, state.quantity) ? th.paper : color)), line: { color, width: 1.4 }, opacity: 1 },
         error_y: { type: "data", symmetric: false, color, thickness: 1.1, width: 3, array: line.items.map((i) => (i.high === null ? 0 : i.high - i.v)), arrayminus: line.items.map((i) => (i.low === null ? 0 : i.v - i.low)) },
         hovertext: line.items.map((i) => {
           const s = span(i.v, i.low, i.high);
@@ -220,7 +222,7 @@
       const beside = labelled(shown.map((l) => l.run));
       annotations.push({ xref: "paper", yref: "paper", x: 0, y: 0, yshift: -46, xanchor: "left", yanchor: "top", align: "left", showarrow: false, text: plain(`Measured; dpubench ${data.runs[0].study}, ${origin}. 95 % intervals; hollow: not converged or few rounds.`) + (beside.length ? `<br>${plain(beside.join("; "))}` : ""), font: { size: 9, color: th.soft } });
     }
-    return { runs: shown.map((l) => l.run), data: traces, layout, left, title, weak: items.filter((i) => hollow(i.p)).length, total: items.length, rounds: [...new Set(items.map((i) => get(i.p, "rounds")))].sort((a, b) => a - b) };
+    return { runs: shown.map((l) => l.run), data: traces, layout, left, title, weak: items.filter((i) => hollow(i.p, state.quantity)).length, total: items.length, rounds: [...new Set(items.map((i) => get(i.p, "rounds")))].sort((a, b) => a - b) };
   }
   /** Of an engine that was measured with several numbers of jobs in flight the one that reached most: the others are in a figure of their own. */
   function leading(list) {
@@ -259,9 +261,9 @@
     if (format === "csv") return save("dpubench-results.csv", csv(columns, rows), "text/csv");
     const c = Object.fromEntries(columns.map((n, i) => [n, i]));
     const body = rows.filter((r) => r[c.value] !== null).map((r) => [
-      r[c.operator], r[c.configuration], ...(many ? [r[c.run] + (r[c.label] ? ` (${r[c.label]})` : "")] : []), r[c.engine], `${bracket(r[c.value], r[c.low95], r[c.high95])} ${r[c.unit]}`, bracket(r[c.ratio_to_reference], r[c.ratio_low95], r[c.ratio_high95]),
+      r[c.operator], r[c.configuration], ...(many ? [r[c.run] + (r[c.label] ? ` (${r[c.label]})` : "")] : []), r[c.engine], `${bracket(r[c.value], r[c.low95], r[c.high95])} ${r[c.unit]}`, r[c.ratio_to_next_best] === null ? "" : `${bracket(r[c.ratio_to_next_best], r[c.next_low95], r[c.next_high95])} ${r[c.next_best]}`,
       ...(many ? [bracket(r[c.ratio_to_baseline], r[c.baseline_low95], r[c.baseline_high95]), r[c.verdict]] : [])]);
-    save("dpubench-results.tex", latex(many ? "lllllrrl" : "lllrr", ["operator", "configuration", ...(many ? ["run"] : []), "best engine", "rate", "ratio to reference", ...(many ? ["ratio to baseline", "verdict"] : [])].slice(0, many ? 8 : 5), body, origin()), "application/x-tex");
+    save("dpubench-results.tex", latex(many ? "lllllrrl" : "lllrr", ["operator", "configuration", ...(many ? ["run"] : []), "best engine", "rate", "ratio to the next best", ...(many ? ["ratio to baseline", "verdict"] : [])].slice(0, many ? 8 : 5), body, origin()), "application/x-tex");
   }
   const heatName = (m) => `${m.run}${m.label ? ` (${m.label})` : ""}`;
   function saveHeat(index, format) {
@@ -499,20 +501,22 @@
     // Columns of counters are there only where something counted; cycles of different sources say so in each row.
     const [withCycles, withEnergy, sources] = [has(op, "cycles"), has(op, "energy"), cyclesSources(op)];
     const cyclesCell = (p) => num(get(p, "cycles")) + (sources.length > 1 && get(p, "cycles") !== null ? ` (${text(get(p, "cyclesSource"))})` : "");
-    const header = [...columns, op.unit, "95 % interval", "ns per operation", ...(withCycles ? [sources.length > 1 ? "cycles" : `cycles (${sources[0]})`] : []), ...(withEnergy ? ["nJ per operation (package energy)", "95 % interval"] : []), "× reference", "95 % interval", "rounds", ...op.metrics.map((m) => (m.name === "gbps" ? m.unit : words(m.name))), "path", "verified", "note"];
+    const header = [...columns, op.unit, "95 % interval", "ns per operation", ...(withCycles ? [sources.length > 1 ? "cycles" : `cycles (${sources[0]})`] : []), ...(withEnergy ? ["nJ per operation (package energy)", "95 % interval"] : []), "× reference", "95 % interval", "× next best", "95 % interval", "rounds", ...op.metrics.map((m) => (m.name === "gbps" ? m.unit : words(m.name))), "path", "working set", "verified", "note"];
     const cell = (p, n) => (n === "run" ? data.runs[p.run].name : n === "label" ? data.runs[p.run].label : n === "engine" ? p.engine : key(p, n));
     const list = [...points(op)].sort((a, b) => { for (const n of columns) { const [u, v] = [cell(a, n), cell(b, n)]; if (u !== v) return numeric(u) && numeric(v) ? u - v : u < v ? -1 : 1; } return 0; });
     const row = (p) => {
       const v = span(get(p, "value"), get(p, "low"), get(p, "high")), e = span(get(p, "energy"), get(p, "energyLow"), get(p, "energyHigh")), r = span(get(p, "ratio"), get(p, "ratioLow"), get(p, "ratioHigh"));
-      return [...columns.map((n) => (n === "size" ? sizeText(Number(cell(p, n))) : cell(p, n))), (hollow(p) ? "○ " : "") + v.value, v.range, num(get(p, "ns")), ...(withCycles ? [cyclesCell(p)] : []), ...(withEnergy ? [e.value, e.range] : []), r.value, r.range, String(get(p, "rounds")), ...get(p, "metrics").map((m) => num(m)), text(get(p, "path")), text(get(p, "checked")), text(get(p, "weak"))];
+      const wide = text(get(p, "loose")).split(" "), mark = (name, shown) => (shown !== "–" && wide.includes(name) ? "○ " : "") + shown;
+      const x = span(get(p, "next"), get(p, "nextLow"), get(p, "nextHigh")), nextBest = text(get(p, "nextBest"));
+      return [...columns.map((n) => (n === "size" ? sizeText(Number(cell(p, n))) : cell(p, n))), (hollow(p) ? "○ " : "") + v.value, v.range, num(get(p, "ns")), ...(withCycles ? [mark("cycles_per_op", cyclesCell(p))] : []), ...(withEnergy ? [mark("energy_nj_per_op", e.value), e.range] : []), mark("ratio_to_reference", r.value), r.range, nextBest ? mark("ratio_to_next_best", `${x.value} ${nextBest}`) : "", nextBest ? x.range : "", String(get(p, "rounds")), ...get(p, "metrics").map((m, i) => mark(op.metrics[i].name, num(m))), text(get(p, "path")), text(get(p, "extent")), text(get(p, "checked")), text(get(p, "weak"))];
     };
     const full = () => {
-      const heads = [...columns, "unit", "value", "low95", "high95", "ops_per_s", "ops_low95", "ops_high95", "ns_per_op", "ns_low95", "ns_high95", "cycles_per_op", "cycles_source", "energy_nj_per_op", "energy_nj_low95", "energy_nj_high95", "ratio_to_reference", "ratio_low95", "ratio_high95", "rounds", "converged", "in_flight", ...op.metrics.map((m) => m.name), "path", "verified", "note"];
-      const rows = list.map((p) => [...columns.map((n) => { const v = cell(p, n); return numeric(String(v)) ? Number(v) : v; }), op.unit, ...["value", "low", "high", "ops", "opsLow", "opsHigh", "ns", "nsLow", "nsHigh", "cycles", "cyclesSource", "energy", "energyLow", "energyHigh", "ratio", "ratioLow", "ratioHigh", "rounds", "converged", "flight"].map((n) => (n === "cyclesSource" ? text(get(p, n)) : get(p, n))), ...get(p, "metrics"), text(get(p, "path")), text(get(p, "checked")), text(get(p, "weak"))]);
+      const heads = [...columns, "unit", "value", "low95", "high95", "ops_per_s", "ops_low95", "ops_high95", "ns_per_op", "ns_low95", "ns_high95", "cycles_per_op", "cycles_source", "energy_nj_per_op", "energy_nj_low95", "energy_nj_high95", "ratio_to_reference", "ratio_low95", "ratio_high95", "ratio_to_next_best", "next_low95", "next_high95", "next_best", "rounds", "converged", "not_converged", "in_flight", ...op.metrics.map((m) => m.name), "path", "working set", "verified", "note"];
+      const rows = list.map((p) => [...columns.map((n) => { const v = cell(p, n); return numeric(String(v)) ? Number(v) : v; }), op.unit, ...["value", "low", "high", "ops", "opsLow", "opsHigh", "ns", "nsLow", "nsHigh", "cycles", "cyclesSource", "energy", "energyLow", "energyHigh", "ratio", "ratioLow", "ratioHigh", "next", "nextLow", "nextHigh", "nextBest", "rounds", "converged", "loose", "flight"].map((n) => (["cyclesSource", "nextBest", "loose"].includes(n) ? text(get(p, n)) : get(p, n))), ...get(p, "metrics"), text(get(p, "path")), text(get(p, "extent")), text(get(p, "checked")), text(get(p, "weak"))]);
       return csv(heads, rows);
     };
     const first = columns.length;
-    const numbers = 6 + (withCycles ? 1 : 0) + (withEnergy ? 2 : 0);
+    const numbers = 8 + (withCycles ? 1 : 0) + (withEnergy ? 2 : 0);
     const numericColumn = (i) => i >= first && i < first + numbers;
     const table = () => latex([...header.slice(0, first + numbers)].map((_, i) => (numericColumn(i) ? "r" : "l")).join(""), header.slice(0, first + numbers), list.map((p) => row(p).slice(0, first + numbers).map((v) => v.replace("○ ", ""))), `${op.name}. ${origin()}`);
     const body = h("tbody");
@@ -532,8 +536,9 @@
   }
 
   // ------------------------------------------------------------------ calculator
-  /** Cores for `gbps` of `size`-byte packets. curve: [{size, ns, low, high}] of one core; size null: one operation per packet. */
-  function cores(gbps, size, layer, curve) {
+  /** Cores for `gbps` of `size`-byte packets. curve: [{size, ns, low, high}] of one core; size null: one operation per packet. More cores than were
+      `measured` together are extrapolated, and have no interval: that of one core says nothing of how well many add up. */
+  function cores(gbps, size, layer, curve, measured) {
     const packets = (gbps * 1e9) / (8 * (size + (layer === "L1" ? 20 : 0)));
     let cost, note = "";
     if (curve[0].size === null) cost = curve[0];
@@ -544,12 +549,13 @@
       else {
         const [a, b] = [curve[i - 1], curve[i]], t = (size - a.size) / (b.size - a.size);
         const mix = (n) => (a[n] === null || b[n] === null ? null : a[n] + t * (b[n] - a[n]));
-        cost = { ns: mix("ns"), low: mix("low"), high: mix("high"), weak: a.weak || b.weak, rounds: Math.min(a.rounds, b.rounds) };
-        note = `Interpolated: time per operation taken as linear in size between ${sizeText(a.size)} and ${sizeText(b.size)}; nothing was measured at ${size} B.`;
+        cost = { ns: mix("ns"), low: null, high: null, weak: a.weak || b.weak, rounds: Math.min(a.rounds, b.rounds) };
+        note = `Interpolated: time per operation taken as linear in size between ${sizeText(a.size)} and ${sizeText(b.size)}; nothing was measured at ${size} B, so that there is no interval.`;
       }
     }
-    const of = (ns) => (ns === null ? null : packets * ns * 1e-9);
-    return { packets, cores: of(cost.ns), low: of(cost.low), high: of(cost.high), note, cost };
+    const of = (ns) => (ns === null ? null : packets * ns * 1e-9), high = of(cost.high);
+    const extrapolated = Math.max(of(cost.ns), high ?? 0) > measured;
+    return { packets, cores: of(cost.ns), low: extrapolated ? null : of(cost.low), high: extrapolated ? null : high, extrapolated, note, cost };
   }
   function setUpCalculator() {
     const form = $("#calc"), out = $("#calc-out");
@@ -592,17 +598,18 @@
       const threads = Number(pick("threads", 1)), burst = pick("burst", op.start.burst), footprint = pick("footprint", op.start.footprint);
       const sized = op.dims.names.includes("size") && list.every((p) => numeric(p.params.size ?? ""));
       const curve = list.map((p) => ({ size: sized ? Number(p.params.size) : null, ns: get(p, "ns") * threads, low: get(p, "nsLow") === null ? null : get(p, "nsLow") * threads, high: get(p, "nsHigh") === null ? null : get(p, "nsHigh") * threads, weak: hollow(p), rounds: get(p, "rounds") })).sort((a, b) => a.size - b.size);
-      const c = cores(N, S, state.layer, curve), r = data.runs[state.run];
+      const c = cores(N, S, state.layer, curve, threads), r = data.runs[state.run];
       const rate = `${num(c.packets / 1e6)} Mpps at ${N} Gb/s ${state.layer === "L1" ? "L1 (20 B of preamble and gap per frame)" : "L2"}, ${S} B frames with FCS`;
       if (c.outside) { out.replaceChildren(h("p", { class: "empty" }, `No rate for ${S} B: ${op.name} was measured from ${sizeText(curve[0].size)} to ${sizeText(curve[curve.length - 1].size)}, and nothing is extrapolated.`)); return; }
       const s = span(c.cores, c.low, c.high), whole = Math.ceil((c.high ?? c.cores) - 1e-9);
       out.dataset.cores = c.cores; out.dataset.low = c.low ?? ""; out.dataset.high = c.high ?? "";
       out.replaceChildren(
-        h("div", { class: "answer" }, `${c.cost.weak ? "○ " : ""}${s.value} cores `, h("span", { class: "ci" }, s.range === "no interval" ? "no interval" : `95 % interval ${s.range}; ${plural(whole, "whole core")}`)),
+        h("div", { class: "answer" }, `${c.cost.weak ? "○ " : ""}${s.value}${c.extrapolated ? "*" : ""} cores `, h("span", { class: "ci" }, s.range === "no interval" ? `no interval; ${plural(whole, "whole core")}` : `95 % interval ${s.range}; ${plural(whole, "whole core")}`)),
         h("ul", {},
           h("li", {}, `${rate}; ${num(c.cost.ns)} ns per operation on one core of ${r.cpu}, ${state.engine}, burst ${burst}, ${footprint}${threads > 1 ? `, from a measurement of ${threads} threads` : ""}.`),
           h("li", {}, sized ? `Each packet is one operation on ${S} B: an upper bound, since headers and FCS are not taken off.` : "Each packet is one operation, whatever its size."),
           c.note ? h("li", {}, h("b", {}, c.note)) : "",
+          c.extrapolated ? h("li", {}, h("b", {}, `* Extrapolated from ${plural(threads, "core")}: so many were not measured together, and how well they add up is in no interval.`)) : "",
           h("li", {}, `Computed from measured rates, assuming that cores add up linearly${r.physical ? `; this machine has ${plural(r.physical, "core")}` : ""}. The operator alone: no data movement, no packet input or output.${scaling(op, state, list, threads)}`),
           c.cost.weak ? h("li", {}, `The rate behind it did not converge or rests on few rounds (${c.cost.rounds}).`) : ""));
       for (const li of $$("li:empty", out)) li.remove();

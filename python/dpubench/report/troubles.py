@@ -13,8 +13,9 @@ LISTED: Final = 1000  #: entries of one list of failures or warnings that the pa
 
 #: Warning codes, the one that weakens a number most first.
 SEVERITY: Final = (
-    "canary-moved", "restarted", "link-down", "search-unfinished", "clock-drift", "not-pinned", "oversubscribed", "few-rounds", "not-converged",
-    "clock-coarse", "few-bursts", "footprint-capped", "expansion", "input-skipped", "passthrough",
+    "superseded", "undecided", "canary-moved", "restarted", "link-down", "search-unfinished", "clock-drift", "not-pinned", "oversubscribed",
+    "few-rounds",
+    "not-converged", "clock-coarse", "few-bursts", "footprint-capped", "expansion", "input-skipped", "passthrough",
 )  # fmt: skip
 
 Advice = Callable[[str], str]  #: warning code -> what to do, empty if unknown

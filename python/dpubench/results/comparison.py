@@ -1,63 +1,43 @@
 """Old against new: which points may be paired, by how much they differ, and what may be said about it.
 
 Two builds that alternated within one run (``run --against``) are compared pair by pair (:func:`compare_builds`): what the machine does to both
-cancels. Runs of different times on one target are compared through their canaries (:func:`compare`): a difference counts as one only if the plain
-ratio and the ratio of rates over the canary both show it, and only beyond what the machine itself moved, as seen by both canaries and by all other
-points. Different targets are compared plainly, by the medians of their independent rounds: a canary that ran on another machine watched nothing. The
-reasoning is in ``docs/methodology.md``.
+cancels. Runs of different times on one target are compared through everything that both measured (:func:`compare`, :mod:`.movement`): a difference
+counts as one only beyond what the other points and both canaries moved. Different targets are compared plainly, by the medians of their independent
+rounds: what ran on another machine watched nothing. The reasoning is in ``docs/methodology.md``.
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from dpubench.results import statistics
+from dpubench.results import layouts, sensitivity, statistics, undecided
 from dpubench.results.model import Comparison, Interval, PointSummary, RunSummary
+from dpubench.results.movement import LEAST_OWNERS, Machine, Movement
 from dpubench.results.statistics import Difference, FloatArray
+from dpubench.results.windows import IntArray
 
 CANARY_CORE = "canary-core"
 CANARY_MEMORY = "canary-memory"
-#: Other points needed before their common shift says something about the machine.
-MINIMUM_POPULATION = 8
-#: Standard deviation of a normal distribution per median absolute deviation.
-_DEVIATION_PER_MAD = 1.4826
+#: Earlier versions timed the memory canary in windows of 0.5 to about 1 ms.
+SHORT_CANARY_MS = 2.0
+#: Share of the rounds that is left out at each end where a point's change between two runs is estimated: two disturbed rounds of eight on either side
+#: would make a difference of 20 % uncertain. What this costs in precision is small beside what points do between the times.
+TRIM_APART = 0.3
+#: What tells a change of all points from a slower machine.
+ANCHOR_ADVICE = "alternate with the old build: `dpubench run --against anchor`"
 
 
 @dataclass(frozen=True, slots=True)
-class Movement:
-    """What the machine did between two runs, on logarithms (new minus old); ``None``: not known."""
+class Watch:
+    """What ran beside the points of two runs where other points say nothing of the machine (study end-to-end)."""
 
-    core: float | None
-    memory: float | None
-    others: float | None  #: median change of the other points
-    scatter: float | None  #: standard deviation of the other points' changes beyond their own errors
-    watch: str = "canary"  #: what watched the machine, in words
-
-    @property
-    def known(self) -> bool:
-        """Whether anything watched the machine."""
-        return self.core is not None or self.memory is not None
-
-    @property
-    def size(self) -> float:
-        """The largest of the movements: a difference below it cannot be told from the machine's.
-
-        That of the other points is what 95 % of them stayed within: their median change and twice their scatter.
-        """
-        others = None if self.others is None else abs(self.others) + 2 * (self.scatter or 0.0)
-        return max((abs(m) for m in (self.core, self.memory, others) if m is not None), default=0.0)
-
-    def describe(self) -> str:
-        """The parts in words, for a reason."""
-        first = "core canary" if self.watch == "canary" else self.watch
-        named = ((first, self.core), ("memory canary", self.memory), ("other points", self.others))
-        scatter = f" scattered by {100 * self.scatter:.1f} %" if self.scatter else ""
-        return ", ".join(f"{name} {_percent(value)}" for name, value in named if value is not None) + scatter
+    name: str
+    moved: float | None  #: its change (log); ``None``: not known
 
 
 class Rates(NamedTuple):
@@ -75,12 +55,14 @@ class Tested:
     old: str
     new: str
     differences: list[Difference]
-    movement: Movement | None
     note: str = ""
+    watch: Watch | None = None  #: of study end-to-end
+    moved: str = ""  #: what the machine moved, in words
+    unwatched: str = ""  #: why nothing can be told of the pair, whatever its difference; empty where something can
 
     @property
     def p_value(self) -> float:
-        return max(d.p_value for d in self.differences)
+        return math.nan if self.unwatched else max(d.p_value for d in self.differences)
 
 
 def compare(old: RunSummary, new: RunSummary, min_effect: float, *, best_engine: bool = False) -> list[Comparison]:
@@ -131,12 +113,12 @@ def _rows(old: RunSummary, new: RunSummary, best_engine: bool) -> list[Compariso
             *(Comparison(label_of(b, engine=not best_engine), a.id, b.id, None, "not comparable", None, "; ".join(meaningless)) for a, b in pairs),
             *unpaired,
         ]
-    movements = _movements(old, new, pairs) if same_machine(old, new) else [None] * len(pairs)
+    machine = machine_between(old, new, pairs) if same_machine(old, new) else None
     apart = [] if same_machine(old, new) else [f"different {'machines' if old.target == new.target else 'targets'}: the ratio includes the machine"]
     labels = [f"{run.target}: {run.label}" for run in (old, new) if run.label]
     notes = [*apart, *dict.fromkeys(labels)]
     return [
-        *(_difference_of_runs(a, b, movement, best_engine, names, notes) for (a, b), movement in zip(pairs, movements, strict=True)),
+        *(_difference_of_runs(pair, number, machine, best_engine, names, notes) for number, pair in enumerate(pairs)),
         *unpaired,
     ]
 
@@ -147,12 +129,14 @@ def compare_builds(run: RunSummary, min_effect: float) -> list[Comparison]:
     rows: list[Comparison | Tested] = []
     for pair in run.build_pairs:
         label = label_of(points[pair.new]) if pair.new in points else pair.new
-        difference = statistics.difference_of_rounds(pair.round_ratios, pair.round_cycles)
+        difference = statistics.difference_of_rounds(*layouts.joined_rounds(pair.round_ratios, pair.round_cycles, pair.round_layouts))
         if difference is None:
-            rows.append(Comparison(label, pair.old, pair.new, None, "not comparable", None, "fewer than two whole rounds hold both builds"))
+            sides = [point for name in (pair.old, pair.new) if (point := points.get(name)) is not None]
+            why = next((p.unavailable or p.failure for p in sides if p.unavailable or p.failure), "fewer than two whole rounds hold both builds")
+            rows.append(Comparison(label, pair.old, pair.new, None, "not comparable", None, why))
             continue
         few = len(pair.round_ratios) < statistics.MINIMUM_ROUNDS
-        rows.append(Tested(label, pair.old, pair.new, [difference], None, f"only {len(pair.round_ratios)} rounds" if few else ""))
+        rows.append(Tested(label, pair.old, pair.new, [difference], f"only {len(pair.round_ratios)} rounds" if few else ""))
     return judged(rows, min_effect)
 
 
@@ -292,8 +276,10 @@ def _in(name: str) -> str:
 
 
 def _difference_of_runs(
-    old: PointSummary, new: PointSummary, movement: Movement | None, best_engine: bool, names: tuple[str, str], remarks: Sequence[str]
+    pair: tuple[PointSummary, PointSummary], number: int, machine: Machine | None, best_engine: bool, names: tuple[str, str], remarks: Sequence[str]
 ) -> Comparison | Tested:
+    """The row of a pair, the ``number``-th of those that ``machine`` was watched by; ``None``: two machines, which are compared plainly."""
+    old, new = pair
     label = label_of(new, engine=not best_engine)
     if best_engine:
         used, uses = old.engine_word, new.engine_word
@@ -306,69 +292,148 @@ def _difference_of_runs(
         if point.ops_per_s is None:
             what = "cannot run" if point.unavailable and which == point.target else "not measured"
             return not_comparable(f"{what} {_in(which)}: {point.failure or point.unavailable or 'the run ended before it'}")
+    if old.engine != new.engine and (reason := undecided.reason_of(old, new)):
+        return not_comparable(reason)
+    if reason := undecided.other_work(old, new):
+        return not_comparable(reason)
     few = [f"only {n} rounds {_in(which)}" for n, which in zip((old.rounds, new.rounds), names, strict=True) if n < statistics.MINIMUM_ROUNDS]
     note = "; ".join([*remarks, *few])
-    found = tested(Tested(label, old.id, new.id, [], movement, note), _rates(old), _rates(new))
-    if found is None:
+    beyond = None if machine is None else machine.difference(number)
+    before, after = (_logs(layouts.joined_values(p.round_rates, p.round_layouts)) for p in (old, new))
+    difference = beyond or statistics.unpaired_difference(before, after)
+    if difference is None:
         one = " and ".join(_in(which) for point, which in zip((old, new), names, strict=True) if point.rounds < 2)
         return not_comparable(f"an interval needs two rounds, and there is only one {one}")
-    return found
-
-
-def _rates(point: PointSummary) -> Rates:
-    return Rates(point.round_rates, point.round_canary_ratios)
+    if machine is None:
+        return Tested(label, old.id, new.id, [difference], note)
+    unwatched = "" if machine.movement().watched else "no canary watched the machine between the two runs"
+    if beyond is None:
+        others = len({o for o in machine.owners if o != machine.owners[number]})
+        unwatched = (
+            f"too little watched the machine: {others or 'no'} other pairs of operator and engine in both runs, at least {LEAST_OWNERS} are needed"
+        )
+    # A slope may rest on one disturbed round: what is taken off may hide a difference, and must not make one.
+    plain = machine.as_measured.difference(number) if machine.as_measured is not None and beyond is not None else None
+    differences = [difference] if plain is None else [difference, plain]
+    return Tested(label, old.id, new.id, differences, note, moved=describe(machine.movement()), unwatched=unwatched)
 
 
 def tested(row: Tested, old: Rates, new: Rates) -> Tested | None:
-    """``row`` with the differences of two points of different times; ``None`` below two rounds on a side."""
-    plain = _unpaired(old.plain, new.plain, row.movement)
-    if plain is None:
-        return None
-    against_canary = None if row.movement is None else _unpaired(old.over_canary, new.over_canary, row.movement)
-    return replace(row, differences=[plain] if against_canary is None else [against_canary, plain])
+    """``row`` with the differences of two points of different times beside what its ``watch`` moved; ``None`` below two rounds on a side.
 
-
-def _unpaired(old: Sequence[float], new: Sequence[float], movement: Movement | None) -> Difference | None:
-    a, b = _logs(old), _logs(new)
-    if movement is None or min(a.size, b.size) < 2:
-        return statistics.unpaired_difference(a, b)
-    # Where too few other points tell how runs scatter, they are taken to scatter as their rounds do.
-    scatter = math.hypot(*(float(statistics.estimate_logs(side).scatter[0]) for side in (a, b))) if movement.scatter is None else movement.scatter
-    return statistics.unpaired_difference(a, b, scatter, movement.size)
-
-
-def _movements(old: RunSummary, new: RunSummary, pairs: Sequence[tuple[PointSummary, PointSummary]]) -> list[Movement | None]:
-    """What the machine did, as seen by each pair: both canaries, and the change of all points of other operators or engines.
-
-    The pair's own operator and engine is left out, so that a slowdown of one engine at all its sizes is not taken for the machine's.
+    Both the plain ratio and that of rates over the watch have to show a difference, and one beyond what the watch moved.
     """
+    if row.watch is None:
+        plain = statistics.unpaired_difference(_logs(old.plain), _logs(new.plain))
+        return None if plain is None else replace(row, differences=[plain])
+    watch = row.watch
+    found = [_beside(_logs(a), _logs(b), watch) for a, b in ((old.over_canary, new.over_canary), (old.plain, new.plain))]
+    if found[1] is None:
+        return None
+    unwatched = f"no {watch.name} watched the machine between the two runs" if watch.moved is None else ""
+    moved = "" if watch.moved is None else f"{watch.name} {_percent(watch.moved)}"
+    return replace(row, differences=[d for d in found if d is not None], moved=moved, unwatched=unwatched)
+
+
+def _beside(a: FloatArray, b: FloatArray, watch: Watch) -> Difference | None:
+    if min(a.size, b.size) < 2:
+        return None
+    # Nothing tells how runs scatter: they are taken to scatter as their rounds do.
+    scatter = math.hypot(*(float(statistics.estimate_logs(side).scatter[0]) for side in (a, b)))
+    return statistics.unpaired_difference(a, b, scatter, abs(watch.moved or 0.0))
+
+
+def movement(old: RunSummary, new: RunSummary, *, best_engine: bool = False) -> Movement | None:
+    """What the machine did between two runs; ``None`` where they are not of one machine, or their times mean nothing."""
+    if not same_machine(old, new) or old.times_mean_nothing or new.times_mean_nothing:
+        return None
+    sides = [_Side(run, _best_engines(run.points) if best_engine else run.points, name) for run, name in ((old, "old run"), (new, "new run"))]
+    return machine_between(old, new, _pair(sides[0], sides[1], best_engine)[0]).movement()
+
+
+def machine_between(old: RunSummary, new: RunSummary, pairs: Sequence[tuple[PointSummary, PointSummary]]) -> Machine:
+    """What watched the machine between two runs, by plain rates or by those over the core canary's, whichever scatter less over the points."""
     core, memory = (_canary_change(old, new, name) for name in (CANARY_CORE, CANARY_MEMORY))
-    changes: dict[str, FloatArray] = {}
-    errors: FloatArray = np.full(len(pairs), np.nan)
-    for kind in ("round_rates", "round_canary_ratios"):
-        found = [statistics.unpaired_difference(_logs(getattr(a, kind)), _logs(getattr(b, kind))) for a, b in pairs]
-        changes[kind] = np.array([math.nan if d is None else d.log_ratio for d in found], dtype=np.float64)
-        if kind == "round_rates":
-            errors = np.array([math.nan if d is None else d.error for d in found], dtype=np.float64)
-    owners = np.array([f"{a.operator}\0{a.engine}" for a, _ in pairs])
-    by_owner: dict[str, tuple[float | None, float | None]] = {}
-    for owner in np.unique(owners):
-        keep = owners != owner
-        shift: float | None = None
-        scatter: float | None = None
-        for values in changes.values():
-            others, own_errors = values[keep], errors[keep]
-            known = np.isfinite(others)
-            if np.count_nonzero(known) < MINIMUM_POPULATION:
-                continue
-            centre = float(np.median(others[known]))
-            if values is changes["round_rates"]:
-                shift = centre
-            # Their changes scatter by their own errors anyhow; what is beyond that is the machine's doing (an empirical null, Efron 2004).
-            deviation = _DEVIATION_PER_MAD * float(np.median(np.abs(others[known] - centre)))
-            scatter = max(scatter or 0.0, math.sqrt(max(0.0, deviation**2 - float(np.nanmedian(own_errors[known] ** 2)))))
-        by_owner[str(owner)] = (shift, scatter)
-    return [Movement(core, memory, *by_owner[str(owner)]) for owner in owners]
+    memory, remarks = _comparable_memory(old, new, memory)
+    operators, engines = [a.operator for a, _ in pairs], [a.engine_word for a, _ in pairs]
+
+    def matrices(logs: Callable[[PointSummary], FloatArray]) -> list[FloatArray]:
+        rounds = [max((pair[side].rounds for pair in pairs), default=0) for side in (0, 1)]
+        return [_rows_of([logs(pair[side]) for pair in pairs], rounds[side]) for side in (0, 1)]
+
+    found = _followed(matrices(lambda p: _logs(p.round_canary_ratios)), matrices(_memory)) if memory is not None else None
+
+    def by(kind: str, zero: float | None = None) -> Machine:
+        before, after = matrices(lambda point: _logs(getattr(point, kind)))
+
+        def apart(before: FloatArray, after: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+            old_side, new_side = (layouts.joined(logs, _layouts(logs, [p[i] for p in pairs])) for i, logs in enumerate((before, after)))
+            return statistics.unpaired_differences(old_side, new_side, TRIM_APART)
+
+        measured = Machine(operators, engines, *apart(before, after), core, memory, zero, remarks)
+        if found is None:
+            return measured
+        alike = apart(before - found.explained[0], after - found.explained[1])
+        return Machine(operators, engines, *alike, core, memory, zero, remarks, found.errors, measured)
+
+    plain = by("round_rates")
+    if core is None:
+        return plain
+    over_canary = by("round_canary_ratios", core)
+    mine, theirs = plain.movement().null, over_canary.movement().null
+    return over_canary if mine is not None and theirs is not None and theirs.points == mine.points and theirs.scatter < mine.scatter else plain
+
+
+class _Followed(NamedTuple):
+    """What of points' rates the memory canary explains (logs)."""
+
+    explained: list[FloatArray]  #: of the old and of the new run, points by rounds; 0 in rounds without canaries
+    errors: FloatArray  #: of the change between the runs that it explains
+
+
+def _followed(rates: list[FloatArray], memory: list[FloatArray]) -> _Followed:
+    """How points follow the memory canary, from ``rates`` and ``memory`` over the core canary, of the old and of the new run, points by rounds."""
+    found = sensitivity.slopes(rates, memory)
+    level = sensitivity.medians(np.concatenate(memory, axis=1))[:, None]
+    explained = [found.values[:, None] * np.where(np.isfinite(x), x - level, 0.0) for x in memory]
+    moved, _, _ = statistics.unpaired_differences(memory[0], memory[1], TRIM_APART)
+    return _Followed(explained, np.where(np.isfinite(moved), np.abs(moved), 0.0) * found.errors)
+
+
+def _memory(point: PointSummary) -> FloatArray:
+    """Logs of the memory canary over the core canary in the rounds of ``point``; empty where its rates are not of the same rounds."""
+    alike = len(point.round_memory) == len(point.round_rates) == len(point.round_canary_ratios)
+    return np.log(np.asarray(point.round_memory if alike else [], dtype=np.float64))
+
+
+def _layouts(logs: FloatArray, points: Sequence[PointSummary]) -> IntArray:
+    """The code layouts of the rounds in ``logs``, a row a point; unknown where a round is not in both."""
+    found = np.full(logs.shape, layouts.UNKNOWN, dtype=np.int64)
+    for row, values, point in zip(found, logs, points, strict=True):
+        if len(point.round_layouts) == np.count_nonzero(np.isfinite(values)):
+            row[: len(point.round_layouts)] = point.round_layouts
+    return found
+
+
+def _rows_of(values: Sequence[FloatArray], width: int) -> FloatArray:
+    """``values`` as the rows of a matrix of ``width`` columns, filled up with ``nan``."""
+    matrix = np.full((len(values), width), np.nan)
+    for row, own in zip(matrix, values, strict=True):
+        row[: len(own)] = own
+    return matrix
+
+
+def _comparable_memory(old: RunSummary, new: RunSummary, memory: float | None) -> tuple[float | None, tuple[str, ...]]:
+    """The memory canary's change as far as it says something, and what to say of it."""
+    windows = [run.canary_window_ms.get(CANARY_MEMORY, math.nan) for run in (old, new)]
+    if memory is None or not all(math.isfinite(w) for w in windows):
+        return memory, ()
+    told = " and ".join(f"{w:.1f} ms" for w in windows)
+    if max(windows) > 2 * min(windows):
+        return None, (f"the memory canary was timed in windows of {told}: it cannot be compared, and says nothing here",)
+    if max(windows) < SHORT_CANARY_MS:
+        return memory, (f"the memory canary was timed in windows of {told}, too short to tell more than how its table returns to the caches",)
+    return memory, ()
 
 
 def _canary_change(old: RunSummary, new: RunSummary, name: str) -> float | None:
@@ -381,6 +446,14 @@ def _logs(values: Sequence[float]) -> FloatArray:
     return np.log(rates[np.isfinite(rates) & (rates > 0)])
 
 
+def describe(moved: Movement) -> str:
+    """What the machine moved, in words."""
+    parts = [f"{name} {_percent(c)}" for name, c in (("core canary", moved.core), ("memory canary", moved.memory)) if c is not None]
+    if moved.null is not None:
+        parts.insert(0, f"all points {_percent(moved.null.centre)}, single ones within {100 * moved.null.scatter:.1f} % of that")
+    return ", ".join(parts)
+
+
 # --------------------------------------------------------------------------- verdicts
 
 
@@ -391,30 +464,30 @@ def judged(rows: Sequence[Comparison | Tested], min_effect: float) -> list[Compa
 
 
 def _row(tested: Tested, adjusted_p: float, min_effect: float) -> Comparison:
-    """All differences have to give the same verdict; the interval covers all of them, around the first (through the canary where there is one)."""
+    """All differences have to give the same verdict; the interval covers all of them, around the first."""
     intervals = [d.interval for d in tested.differences]
     ratio = Interval(intervals[0].value, min(i.low for i in intervals), max(i.high for i in intervals))
     verdicts = {statistics.verdict(d, adjusted_p, min_effect) for d in tested.differences}
-    unwatched = tested.movement is not None and not tested.movement.known
-    verdict = verdicts.pop() if len(verdicts) == 1 and not unwatched else "undecided"
+    verdict = verdicts.pop() if len(verdicts) == 1 and not tested.unwatched else "undecided"
     reason = tested.note
     if verdict == "undecided":
-        watch = tested.movement.watch if tested.movement is not None else ""
-        why = f"no {watch} watched the machine between the two runs" if unwatched else _why_undecided(tested, adjusted_p, min_effect)
-        reason = "; ".join(filter(None, [why, tested.note]))
-    return Comparison(tested.label, tested.old, tested.new, ratio, verdict, adjusted_p, reason)
+        reason = "; ".join(filter(None, [tested.unwatched or _why_undecided(tested, adjusted_p, min_effect), tested.note]))
+    return Comparison(tested.label, tested.old, tested.new, ratio, verdict, None if tested.unwatched else adjusted_p, reason)
 
 
 def _why_undecided(tested: Tested, adjusted_p: float, min_effect: float) -> str:
     limit = math.log1p(min_effect)
     sizes = [d.log_ratio for d in tested.differences]
-    if tested.movement is not None:
-        if min(abs(s) for s in sizes) <= tested.movement.size and max(abs(s) for s in sizes) > limit:
-            return f"the difference is within what the machine itself moved ({tested.movement.describe()})"
-        if min(sizes) < 0 < max(sizes) and max(abs(s) for s in sizes) > limit:
-            return f"the plain ratio ({_percent(sizes[-1])}) and the one over the {tested.movement.watch} ({_percent(sizes[0])}) disagree"
+    if tested.moved and max(abs(s) for s in sizes) > limit:
+        if any(d.moved_down <= d.log_ratio <= d.moved_up for d in tested.differences):
+            return f"the difference is within what the machine itself moved ({tested.moved})"
+        if min(sizes) < 0 < max(sizes) and tested.watch is not None:
+            return f"the plain ratio ({_percent(sizes[-1])}) and the one over the {tested.watch.name} ({_percent(sizes[0])}) disagree"
     if min(abs(s) for s in sizes) > limit and adjusted_p > statistics.FALSE_DISCOVERY_RATE:
         return f"a difference this large arises by chance too often (p = {adjusted_p:.2g} after false-discovery control)"
+    down, up = min(d.moved_down for d in tested.differences), max(d.moved_up for d in tested.differences)
+    if tested.moved and up - down > limit:
+        return f"the machine moved by more than the minimum effect of {100 * min_effect:g} % ({tested.moved})"
     return f"the interval reaches beyond the minimum effect of {100 * min_effect:g} %"
 
 

@@ -23,10 +23,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from dpubench.results.digits import significant
 from dpubench.results.model import Comparison, Interval, PointSummary, RunSummary
+from dpubench.results.movement import Movement
 
 SCHEMA: Final = "dpubench.export/1"
 SET_SCHEMA: Final = "dpubench.export-set/1"
-_INTERVALS: Final = ("ops_per_s", "ns_per_op", "gbps", "primary", "cycles_per_op", "energy_nj_per_op", "canary_ratio", "ratio_to_reference")
+_INTERVALS: Final = (
+    "ops_per_s",
+    "ns_per_op",
+    "gbps",
+    "primary",
+    "cycles_per_op",
+    "energy_nj_per_op",
+    "canary_ratio",
+    "ratio_to_reference",
+    "ratio_to_next_best",
+)
 _TEXT: Final = (
     "id",
     "operator",
@@ -39,6 +50,11 @@ _TEXT: Final = (
     "input_sha256",
     "primary_unit",
     "cycles_source",
+    "next_best",
+    "next_best_unmeasured",
+    "not_converged",
+    "touched_level",
+    "state_level",
     "unavailable",
     "failure",
 )
@@ -49,8 +65,12 @@ _INTEGERS: Final = (
     "in_flight",
     "rounds",
     "windows",
+    "layouts",
     "memory_bytes",
     "footprint_bytes",
+    "touched_bytes",
+    "distinct_messages",
+    "distinct_keys",
     "known_answers",
     "compared",
 )
@@ -63,6 +83,7 @@ KEPT_OF_MACHINE: Final = (
     "cpu_flags",
     "cpus_online",
     "cycle_counter",
+    "clock_estimate",
     "energy",
     "governor",
     "isolated_cpus",
@@ -109,6 +130,7 @@ def record(point: PointSummary, label: str = "") -> dict[str, Any]:
         "input_sha256": point.input_sha256,
         "rounds": point.rounds,
         "windows": point.windows,
+        "layouts": point.layouts,
     }
     for name in _INTERVALS:
         row |= _spread(name, getattr(point, name))
@@ -117,9 +139,18 @@ def record(point: PointSummary, label: str = "") -> dict[str, Any]:
         "cycles_source": point.cycles_source,
         "precision": _number(point.precision),
         "converged": point.converged,
+        "not_converged": " ".join(point.not_converged),
+        "is_best": point.is_best,
+        "next_best": point.next_best,
+        "next_best_unmeasured": " ".join(point.next_best_unmeasured),
         "build_ns": point.build_ns,
         "memory_bytes": point.memory_bytes,
         "footprint_bytes": point.footprint_bytes,
+        "touched_bytes": point.touched_bytes,
+        "distinct_messages": point.distinct_messages,
+        "distinct_keys": point.distinct_keys,
+        "touched_level": point.touched_level,
+        "state_level": point.state_level,
         "isa": str(point.path.get("isa", "")),
         "library": str(point.path.get("library", "")),
         "driver": str(point.path.get("driver", "")),
@@ -132,6 +163,8 @@ def record(point: PointSummary, label: str = "") -> dict[str, Any]:
         "unavailable": point.unavailable,
         "failure": point.failure,
         "warnings": " ".join(sorted({w.code for w in point.warnings})),
+        **_spread("layout_share", point.layout_share),
+        "layout_deviation": point.layout_deviation,
     }
     for name, interval in sorted(point.metrics.items()):
         row |= _spread(f"metric_{name}", interval)
@@ -192,6 +225,25 @@ def comparison_records(rows: Sequence[Comparison]) -> list[dict[str, Any]]:
     ]
 
 
+def movement_record(moved: Movement) -> dict[str, Any]:
+    """What the machine did between two runs: changes as ratios new / old, ``scatter`` as a share."""
+
+    def ratio(log: float | None) -> float | None:
+        return None if log is None else _number(math.exp(log))
+
+    null = moved.null
+    return {
+        "rates": "over the core canary" if moved.over_canary else "plain",
+        **_spread("points", moved.interval),
+        "scatter": None if null is None else math.expm1(null.scatter),
+        "number": 0 if null is None else null.points,
+        "owners": moved.owners,
+        "canary_core": ratio(moved.core),
+        "canary_memory": ratio(moved.memory),
+        "remarks": list(moved.remarks),
+    }
+
+
 def plain(value: Any) -> Any:
     """``value`` of dataclasses, mappings and sequences as JSON knows it."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -226,7 +278,7 @@ def _type_of(column: str) -> pa.DataType:
         return pa.string()
     if column in (*_INTEGERS, "size_bytes"):
         return pa.int64()
-    return pa.bool_() if column in ("converged", "is_hardware") else pa.float64()
+    return pa.bool_() if column in ("converged", "is_best", "is_hardware") else pa.float64()
 
 
 def to_parquet(runs: Sequence[RunSummary], path: Path) -> None:
@@ -240,12 +292,14 @@ def to_latex(runs: Sequence[RunSummary]) -> str:
         *(f"% dpubench run {run.name.replace(chr(10), ' ')}, version {run.version}; {run.label or '95 % intervals'}" for run in runs),
         r"\begin{tabular}{lllrrlrl}",
         r"\toprule",
-        r"Operator & Parameters & Engine & Threads & Value & Unit & 95\,\% interval & Ratio to reference \\",
+        r"Operator & Parameters & Engine & Threads & Value & Unit & 95\,\% interval & Ratio to the next best \\",
         r"\midrule",
     ]
     for run in runs:
         lines += [_latex_row(point, run) for point in run.points]
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+    loose = any(p.not_converged for run in runs for p in run.points)
+    note = [r"\multicolumn{8}{l}{$^{*}$ known less precisely than the plan asks, or from too few rounds} \\"] if loose else []
+    return "\n".join([*lines, r"\bottomrule", *note, r"\end{tabular}", ""])
 
 
 def _latex_row(point: PointSummary, run: RunSummary) -> str:
@@ -255,8 +309,15 @@ def _latex_row(point: PointSummary, run: RunSummary) -> str:
         reason = verified_text(point) if run.times_mean_nothing else point.failure or point.unavailable or "not measured"
         return " & ".join([*head, rf"\multicolumn{{4}}{{l}}{{{latex(reason)}}}"]) + r" \\"
     value = point.primary
-    ratio = "" if point.ratio_to_reference is None else f"{point.ratio_to_reference.value:.3g}"
-    return " & ".join([*head, significant(value.value), latex(point.primary_unit), _range(value), ratio]) + r" \\"
+    beside = point.ratio_to_next_best
+    ratio = "" if beside is None else f"{beside.value:.3g}{_loose(point, 'ratio_to_next_best')} ({latex(point.next_best)})"
+    shown = significant(value.value) + _loose(point, "primary")
+    return " & ".join([*head, shown, latex(point.primary_unit), _range(value), ratio]) + r" \\"
+
+
+def _loose(point: PointSummary, name: str) -> str:
+    """The mark behind a figure that did not reach the precision asked for."""
+    return "$^{*}$" if name in point.not_converged else ""
 
 
 def verified_text(point: PointSummary) -> str:

@@ -55,7 +55,7 @@ class PointSummary:
     params: dict[str, str]  #: all parameters, ``size`` in bytes as text
     threads: int
     burst: int
-    footprint: str  #: "resident" or "stream"
+    footprint: str  #: "resident", "stream" or "memory"
     engine: str
     target: str  #: "local" or the target's name
     build: str  #: label of the program's build; "" unless two builds are in the run
@@ -75,12 +75,22 @@ class PointSummary:
     cycles_source: str = ""  #: "hardware counter", "hardware counter, user mode only" or "estimated"; "" without cycles
     energy_nj_per_op: Interval | None = None  #: of the processor packages: their idle power and other work on them included
     canary_ratio: Interval | None = None  #: rate over the core-bound canary's rate, same alternation
-    converged: bool = False
-    precision: float = float("nan")  #: relative half width of the interval reached
+    converged: bool = False  #: of the rate, which the plan's precision asks for
+    precision: float = float("nan")  #: relative half width of the interval reached, of the rate
+    not_converged: list[str] = field(default_factory=list)  #: figures known less precisely than the plan asks, by field, metrics by name
     ratio_to_reference: Interval | None = None  #: pairwise within rounds; 1.0 for the reference itself
+    is_best: bool = False  #: the fastest engine of its configuration, on its target and build
+    next_best: str = ""  #: of the best: the next best measured engine of another library (:mod:`~dpubench.results.headline`); "" if there is none
+    ratio_to_next_best: Interval | None = None  #: pairwise within rounds
+    next_best_unmeasured: list[str] = field(default_factory=list)  #: engines that may be the next best: an earlier version did not measure them
     build_ns: float | None = None  #: time to build tables, median over rounds
-    memory_bytes: int | None = None
-    footprint_bytes: int | None = None
+    memory_bytes: int | None = None  #: of tables, compiled rules
+    footprint_bytes: int | None = None  #: of a thread's buffers as they lie
+    touched_bytes: int | None = None  #: of a thread's buffers: cache lines that every engine reads or writes; None: not known (earlier versions)
+    distinct_messages: int | None = None  #: that differ among these buffers
+    distinct_keys: int | None = None  #: that they look up or hash; None: the operator has none
+    touched_level: str = ""  #: the smallest cache that holds the touched lines: "L1d", "L2", "L3", "memory"; "" where it is not known
+    state_level: str = ""  #: likewise for ``memory_bytes`` of tables, compiled rules
     path: dict[str, Any] = field(default_factory=dict)  #: isa, detail, library, is_hardware; of a device engine driver, device, in_flight
     program: str = ""  #: name of the contract program that has the engine; "" for one of our own
     verified: dict[str, Any] = field(default_factory=dict)  #: known_answers, compared, how
@@ -89,6 +99,13 @@ class PointSummary:
     warnings: list[Warning_] = field(default_factory=list)
     round_rates: list[float] = field(default_factory=list)  #: median ops/s of each round, in round order
     round_canary_ratios: list[float] = field(default_factory=list)  #: median of rate / core canary of each round that has both
+    round_layouts: list[int] = field(default_factory=list)  #: code layout of each round of ``round_rates``; empty where a program did not say
+    layouts: int = 0  #: code layouts among its rounds; 0: all rounds had one, whose effect on the figure no interval holds
+    layout_share: Interval | None = None  #: of the variance of its rounds, between code layouts (0 to 1); None where no layout came twice
+    layout_deviation: float | None = None  #: relative standard deviation of its rate between code layouts (0.01: 1 %)
+
+    #: Median of memory canary / core canary beside the point, of each of ``round_rates``; ``nan`` where a round lacks them.
+    round_memory: list[float] = field(default_factory=list)
 
     @property
     def configuration(self) -> tuple[str, tuple[tuple[str, str], ...], int, int, str]:
@@ -120,6 +137,7 @@ class BuildPair:
     new: str  #: point id
     round_ratios: list[float]  #: median over the round's cycles of new rate / old rate
     round_cycles: list[int]  #: cycles behind each of them
+    round_layouts: list[int] = field(default_factory=list)  #: code layout of each, of the build that has more; empty where neither said
 
 
 @dataclass(slots=True)
@@ -145,6 +163,7 @@ class RunSummary:
     failures: list[Failure]
     left_out: list[str]  #: what the plan leaves out, in words
     canaries: dict[str, list[float]] = field(default_factory=dict)  #: canary-core, canary-memory -> median steps/s of each round
+    canary_window_ms: dict[str, float] = field(default_factory=dict)  #: canary -> median length of its windows
     build_pairs: list[BuildPair] = field(default_factory=list)  #: only where two builds are in the run
     engine_dirs: list[str] = field(default_factory=list)  #: ``--engine-dir``
     given_inputs: dict[str, list[str]] = field(default_factory=dict)  #: kind -> ``--input``; defaults are not in it
@@ -166,7 +185,8 @@ class RunSummary:
         return list(dict.fromkeys([*self.warnings, *(w for p in self.points for w in p.warnings)]))
 
 
-Verdict = Literal["faster", "slower", "undecided", "same", "not comparable"]
+#: Of rates; ``more`` and ``fewer`` are of counts, which are no times.
+Verdict = Literal["faster", "slower", "more", "fewer", "undecided", "same", "not comparable"]
 
 
 @dataclass(slots=True)

@@ -36,6 +36,7 @@ _WINDOW_COLUMNS: Final = pa.schema(
         ("ghz", pa.float64()),
         ("core_cycles", pa.float64()),
         ("energy_uj", pa.float64()),
+        ("layout", pa.int64()),
     ]
 )
 
@@ -123,6 +124,7 @@ def _windows(run_dirs: Sequence[Path]) -> pa.Table:
         }
         for name in ("round", "cycle", "half", "operations", "elapsed_ns", "rate_bytes", "ghz", "core_cycles", "energy_uj"):
             columns[name] = pa.array(getattr(found, name), from_pandas=True)  # nan to null
+        columns["layout"] = pa.array(found.layout, pa.int64(), from_pandas=True)
         for name, values in found.metrics.items():
             columns[f"metric_{name}"] = pa.array(values, from_pandas=True)
         tables.append(pa.table(columns))
@@ -130,14 +132,16 @@ def _windows(run_dirs: Sequence[Path]) -> pa.Table:
 
 
 def _trials(run_dirs: Sequence[Path]) -> pa.Table:
-    """Every trial of runs of study end-to-end with what its configuration is of."""
+    """Every trial of runs of study end-to-end with what its configuration is of; those by which the client's ceiling was found as event
+    ``calibration``."""
     from dpubench.studies.end_to_end import trials
 
     tables = [trials.schema().empty_table().add_column(0, "run", pa.array([], pa.string()))]
     for run in _each_run(run_dirs):
         if run.study != "end-to-end":
             continue
-        table = pa.Table.from_pylist(trials.read(run.path), schema=trials.schema())
+        calibration = [row | {"event": trials.CALIBRATION} for row in trials.read_calibration(run.path)]
+        table = pa.Table.from_pylist(calibration + trials.read(run.path), schema=trials.schema())
         of = {c["id"]: c for c in run.record.get("configurations", [])}
         for name in ("frame", "port", "placement", "workload"):
             values = [str(of.get(c, {}).get(name, "")) for c in table.column("configuration").to_pylist()]

@@ -166,9 +166,15 @@ def precision(interval: Interval) -> float:
 def has_converged(round_medians: ArrayLike, target: float, minimum_rounds: int = MINIMUM_ROUNDS) -> bool:
     """Whether enough rounds exist and their interval is at most ``target`` (relative half width, 0.01: 1 %) wide on each side."""
     medians = np.asarray(round_medians, dtype=np.float64).ravel()
-    if np.count_nonzero(np.isfinite(medians) & (medians > 0)) < max(minimum_rounds, 2):
-        return False
-    return precision(interval_of_rounds(medians)) <= target
+    known = int(np.count_nonzero(np.isfinite(medians) & (medians > 0)))
+    return known >= max(minimum_rounds, 2) and is_known(interval_of_rounds(medians), target)
+
+
+def is_known(interval: Interval, target: float) -> bool:
+    """Whether ``interval`` is at most ``target`` (0.01: 1 %) wide on each side of its value; True for a quantity that never varied, 0 included."""
+    if interval.low > 0:
+        return precision(interval) <= target
+    return (interval.high - interval.low) / 2 <= target * abs(interval.value)
 
 
 def palindromic_mean(first_half: ArrayLike, second_half: ArrayLike) -> FloatArray:
@@ -218,30 +224,38 @@ class Difference:
     log_ratio: float
     error: float  #: standard error of ``log_ratio``
     freedom: float  #: degrees of freedom of ``error``
-    moved: float = 0.0  #: what the machine itself moved between the two sides (log, not negative): nothing below it is a finding
+    #: What the machine alone may have made of the ratio (logs, around 0): nothing in between is a finding.
+    moved_down: float = 0.0
+    moved_up: float = 0.0
+    widening: float = WIDENING  #: 1 where no rounds were counted by looking at ``error``
 
     @property
     def half_width(self) -> float:
-        """Half width of the 95 % interval of ``log_ratio``: the widened quantile times the error, plus what the machine moved."""
-        return float(critical_value(self.freedom)) * self.error + self.moved
+        """Half width of the 95 % interval of ``log_ratio`` for a machine that stood still: the widened quantile times the error."""
+        return float(critical_value(self.freedom)) / WIDENING * self.widening * self.error
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """95 % interval on the log scale, whatever the machine did between ``moved_down`` and ``moved_up``."""
+        return self.log_ratio - self.half_width - self.moved_up, self.log_ratio + self.half_width - self.moved_down
 
     @property
     def interval(self) -> Interval:
         """95 % interval of the ratio."""
-        half = self.half_width
-        return Interval(math.exp(self.log_ratio), math.exp(self.log_ratio - half), math.exp(self.log_ratio + half))
+        low, high = self.bounds
+        return Interval(math.exp(self.log_ratio), math.exp(low), math.exp(high))
 
     @property
     def p_value(self) -> float:
         """Two-sided p of "no difference beyond what the machine moved"; ``nan`` below one degree of freedom."""
         if not self.freedom >= 1:
             return math.nan
-        excess = max(0.0, abs(self.log_ratio) - self.moved)
+        excess = max(self.log_ratio - self.moved_up, self.moved_down - self.log_ratio, 0.0)
         if excess == 0:
             return 1.0
         if self.error == 0:
             return 0.0
-        return float(2 * _special().stdtr(self.freedom, -excess / (WIDENING * self.error)))
+        return float(2 * _special().stdtr(self.freedom, -excess / (self.widening * self.error)))
 
 
 def paired_difference(per_round_pair_ratios: Sequence[ArrayLike]) -> Difference | None:
@@ -269,15 +283,24 @@ def unpaired_difference(old_logs: ArrayLike, new_logs: ArrayLike, spread: float 
 
     Errors and degrees of freedom of trimmed means are combined after Yuen (*The two-sample trimmed t for unequal population variances*, Biometrika
     61, 1974); below five rounds a side that is Welch's test. ``spread`` is a standard deviation (log) by which points of an unchanged build were
-    seen to scatter between the two times; ``moved`` as in :class:`Difference`.
+    seen to scatter between the two times; ``moved`` (log, not negative) is what the machine may have moved either way.
     """
-    old, new = estimate_logs(old_logs), estimate_logs(new_logs)
-    if old.rounds[0] < 2 or new.rounds[0] < 2:
+    logs, errors, freedoms = unpaired_differences(np.atleast_2d(old_logs), np.atleast_2d(new_logs))
+    if not np.isfinite(logs[0]):
         return None
-    a, b = float(old.error[0]) ** 2, float(new.error[0]) ** 2
-    scale = a * a / old.freedom[0] + b * b / new.freedom[0]
-    freedom = (a + b) ** 2 / scale if scale > 0 else old.freedom[0] + new.freedom[0]
-    return Difference(float(new.location[0] - old.location[0]), math.sqrt(a + b + spread * spread), float(freedom), moved)
+    return Difference(float(logs[0]), math.hypot(float(errors[0]), spread), float(freedoms[0]), -moved, moved)
+
+
+def unpaired_differences(old_logs: ArrayLike, new_logs: ArrayLike, trim: float = TRIM) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """As :func:`unpaired_difference` of many points, whose rounds are the rows: log ratios, standard errors, degrees of freedom; ``nan``: unknown."""
+    old, new = estimate_logs(old_logs, trim=trim), estimate_logs(new_logs, trim=trim)
+    known = (old.rounds >= 2) & (new.rounds >= 2)
+    a, b = old.error**2, new.error**2
+    scale = _over(a * a, old.freedom, 0.0) + _over(b * b, new.freedom, 0.0)
+    freedom = np.where(scale > 0, _over((a + b) ** 2, scale), old.freedom + new.freedom)
+    found = (np.where(known, values, np.nan) for values in (new.location - old.location, np.sqrt(a + b), freedom))
+    log_ratio, error, freedoms = found
+    return log_ratio, error, freedoms
 
 
 def benjamini_hochberg(p_values: ArrayLike) -> FloatArray:
@@ -298,8 +321,10 @@ def verdict(difference: Difference, adjusted_p: float, minimum_effect: float) ->
     whole interval within the minimum effect. Everything else is *undecided*: it says that the data cannot tell, not that nothing changed.
     """
     limit = math.log1p(minimum_effect)
-    if adjusted_p <= FALSE_DISCOVERY_RATE and abs(difference.log_ratio) > max(limit, difference.moved):
+    # A test that passed is beyond what the machine moved.
+    if adjusted_p <= FALSE_DISCOVERY_RATE and abs(difference.log_ratio) > limit:
         return "faster" if difference.log_ratio > 0 else "slower"
-    if abs(difference.log_ratio) + difference.half_width <= limit:
+    low, high = difference.bounds
+    if -limit <= low and high <= limit:
         return "same"
     return "undecided"

@@ -57,7 +57,7 @@ def windows_schema() -> pa.Schema:
     """Columns of a round's parquet file: those of the window event. A file of an earlier version lacks some; they are read as nulls."""
     import pyarrow as pa
 
-    counts = [(n, pa.int64()) for n in ("round", "cycle", "half", "operations", "in_bytes", "out_bytes", "rate_bytes", "bursts")]
+    counts = [(n, pa.int64()) for n in ("round", "cycle", "half", "operations", "in_bytes", "out_bytes", "rate_bytes", "bursts", "layout")]
     names = [(n, pa.dictionary(pa.int32(), pa.string())) for n in ("point", "group")]
     floats = [(n, pa.float64()) for n in ("elapsed_ns", "ghz", "energy_uj")]
     return pa.schema([*names, *counts, ("core_cycles", pa.int64()), *floats, ("metrics", pa.map_(pa.string(), pa.float64()))])

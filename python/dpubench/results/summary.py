@@ -16,18 +16,25 @@ from typing import Any, Final
 
 import numpy as np
 from dpubench.errors import UserError
-from dpubench.results import statistics
+from dpubench.results import footprint, headline, layouts, statistics, superseded, undecided, warnings
 from dpubench.results.comparison import CANARY_CORE, CANARY_MEMORY
 from dpubench.results.model import COUNTED, EMULATED, ESTIMATED, BuildPair, Failure, Interval, PointSummary, RunSummary, Warning_
 from dpubench.results.store import RUN_SET, RunDirectory
 from dpubench.results.windows import DamagedRunError, FloatArray, IntArray, Windows, read_windows
 
 CANARIES: Final = (CANARY_CORE, CANARY_MEMORY)
-#: A canary that moves by more than this share within a point's windows marks the point.
+#: A canary that moves by no more than this share is no news.
 CANARY_LIMIT: Final = 0.05
+#: A point is marked where a canary moved so many times more than beside the run's other configurations.
+CANARY_FACTOR: Final = 2.0
 _DECIDED_HERE: Final = ("canary-moved", "few-rounds", "not-converged")
 #: What says something about times only.
 _OF_TIMES: Final = (*_DECIDED_HERE, "clock-coarse", "clock-drift", "few-bursts", "not-pinned", "oversubscribed")
+#: Of runs whose program took three cycles for a multiplication whatever the processor was.
+NO_ESTIMATE: Final = (
+    "cycles per operation that this run estimated: its version took three cycles for a multiplication on any x86-64 processor, which does not hold "
+    "for all, and did not say which one it was"
+)
 _PRIMARY: Final = {"gbps": ("Gb/s", 1.0), "mops": ("Mops/s", 1e-6), "kops": ("kops/s", 1e-3)}
 
 
@@ -75,6 +82,7 @@ def summarize(run_dir: Path, *, label: str = "") -> RunSummary:
         raise UserError(f"{run_dir}: is a run of several targets: name one of them, as {run_dir.name}@{run['targets'][0]['name']}")
     try:
         summary = _described_run(run, run_dir)
+        dropped = headline.dropped_unseen(run.get("configurations", []))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DamagedRunError(f"{run_dir / 'run.json'}: does not follow dpubench.run/1 ({error!r})") from error
     summary.label = summary.label or label
@@ -82,11 +90,15 @@ def summarize(run_dir: Path, *, label: str = "") -> RunSummary:
     passed_over = _OF_TIMES if summary.times_mean_nothing else _DECIDED_HERE
     summary.warnings = [w for w in summary.warnings if not ((w.point or summary.times_mean_nothing) and w.code in passed_over)]
     _attach(summary)
+    for point in summary.points:
+        footprint.place(point, summary.machine)
     if summary.times_mean_nothing:
         for point in summary.points:
             point.build_ns = None
     else:
-        _fill(summary, read_windows(run_dir))
+        _fill(summary, read_windows(run_dir), dropped)
+        summary.warnings += superseded.warnings(summary.points)
+    summary.warnings = warnings.of_the_run(summary.warnings, [p for p in summary.points if p.rounds])
     return summary
 
 
@@ -122,6 +134,11 @@ def _described_run(run: Mapping[str, Any], run_dir: Path) -> RunSummary:
 # --------------------------------------------------------------------------- what run.json says of points
 
 
+def clock_is_known(summary: RunSummary) -> bool:
+    """Whether the core canary's clock is one: the run says of which processor it took the latency of a multiplication."""
+    return "multiply_cycles" in _mapping(summary.machine, "clock_estimate")
+
+
 def _mapping(of: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     value = of.get(key)
     return value if isinstance(value, Mapping) else {}
@@ -151,6 +168,9 @@ def _described(entry: Mapping[str, Any]) -> PointSummary:
         build_ns=float(np.median(builds)) if builds else None,
         memory_bytes=entry.get("memory_bytes"),
         footprint_bytes=entry.get("footprint_bytes"),
+        touched_bytes=entry.get("touched_bytes"),
+        distinct_messages=entry.get("distinct_messages"),
+        distinct_keys=entry.get("distinct_keys"),
         path=dict(_mapping(entry, "path")),
         program=Path(str(entry.get("program", ""))).name,
         verified=dict(_mapping(entry, "verified")),
@@ -173,10 +193,14 @@ class _Rounds:
     energy_nj: list[FloatArray] = field(default_factory=list)  #: per operation
     to_reference: list[FloatArray] = field(default_factory=list)
     to_canary: list[FloatArray] = field(default_factory=list)
+    memory: list[FloatArray] = field(default_factory=list)  #: the memory canary over the core canary, beside each point
+    to_next_best: list[FloatArray] = field(default_factory=list)  #: of the best engines
     pairs: list[FloatArray] = field(default_factory=list)
     pair_cycles: list[IntArray] = field(default_factory=list)
     metrics: dict[str, list[FloatArray]] = field(default_factory=lambda: defaultdict(list))  #: not logs
     canaries: list[FloatArray] = field(default_factory=list)  #: cycles of the canary rows, for their movement
+    cycles: list[FloatArray] = field(default_factory=list)  #: rates of the points' cycles: which of them meet is known when all rounds are
+    layout: list[IntArray] = field(default_factory=list)  #: code layout of each point's program
 
 
 def _row_medians(matrix: FloatArray) -> FloatArray:
@@ -190,7 +214,7 @@ def _row_medians(matrix: FloatArray) -> FloatArray:
     return np.where(count > 0, median, np.nan)
 
 
-def _fill(summary: RunSummary, windows: Windows) -> None:
+def _fill(summary: RunSummary, windows: Windows, dropped: Mapping[tuple[Any, ...], Sequence[str]]) -> None:
     points = summary.points
     if not len(windows) or not points:
         return
@@ -205,12 +229,14 @@ def _fill(summary: RunSummary, windows: Windows) -> None:
         if name in windows.point_names:
             of_canary = windows.point == windows.point_names.index(name)
             row = np.where(of_canary, len(points) + 2 * windows.group + kind, row)
+            summary.canary_window_ms[name] = round(float(np.median(windows.elapsed_ns[of_canary])) / 1e6, 3)
     usable = (row >= 0) & (windows.operations > 0) & (windows.elapsed_ns > 0)
     group_of = np.full(len(points), -1, dtype=np.int64)
     measured = usable & (row < len(points))
     group_of[row[measured]] = windows.group[measured]
     canary_of = np.where(group_of >= 0, len(points) + 2 * group_of, -1)
 
+    estimates = clock_is_known(summary)
     reference = _references(summary)
     old, new = _build_pairs(points)
     cpus = int(summary.machine.get("cpus_online") or 0)
@@ -239,27 +265,55 @@ def _fill(summary: RunSummary, windows: Windows) -> None:
             rounds.gbps.append(_row_medians(cycles(_finite(np.log(windows.rate_bytes[part] * 8 / elapsed)))))
             rounds.counted_cycles.append(_row_medians(cycles(_finite(np.log(windows.core_cycles[part] / operations)))))
             clock = cycles(_finite(np.log(windows.ghz[part])))
+        if not estimates:
+            clock[len(points) :] = np.nan  # made of a latency that is not known of this processor
         # A window may come with a clock of its own; else it is that of the core canary beside it, in the same cycle.
         clock[: len(points)] = np.where(np.isfinite(clock[: len(points)]) | (canary_of < 0)[:, None], clock[: len(points)], clock[canary_of])
         rounds.estimated_cycles.append(_row_medians(cycles(np.log(elapsed / operations * busy[row[part]])) + clock))
         rounds.energy_nj.append(_energy_per_op(windows.energy_uj[part], operations, row[part], len(rate)))
         own = rate[: len(points)]
         rounds.to_reference.append(_row_medians(np.where((reference >= 0)[:, None], own - own[reference], np.nan)))
-        rounds.to_canary.append(_row_medians(np.where((canary_of >= 0)[:, None], own - rate[canary_of], np.nan)))
+        beside = (canary_of >= 0)[:, None]
+        rounds.to_canary.append(_row_medians(np.where(beside, own - rate[canary_of], np.nan)))
+        rounds.memory.append(_row_medians(np.where(beside, rate[canary_of + 1] - rate[canary_of], np.nan)))
         paired = own[new] - own[old]
         rounds.pairs.append(_row_medians(paired))
         rounds.pair_cycles.append(np.isfinite(paired).sum(axis=1))
         rounds.canaries.append(rate[len(points) :])
+        rounds.cycles.append(own)
+        rounds.layout.append(_layouts_of(points, row[part], windows.layout[part]))
         for name, values in windows.metrics.items():
             rounds.metrics[name].append(_row_medians(cycles(values[part])[: len(points)]))
+    if not estimates and not np.isfinite(windows.core_cycles).any():
+        if reason := str(_mapping(summary.machine, "clock_estimate").get("unavailable", "")):
+            summary.left_out.append(f"cycles per operation: there is no hardware counter, and {reason}")
+        elif np.isfinite(windows.ghz[usable & (row >= len(points))]).any():
+            summary.left_out.append(NO_ESTIMATE)
     counts = np.bincount(row[measured], minlength=len(points))
     _intervals(summary, rounds, counts, len(numbers))
+    _withhold_undecided(summary)
+    _next_best(summary, rounds, dropped)
+    _not_converged(summary, rounds)
     _canary_rates(summary, rounds, group_of)
     for pair, (a, b) in enumerate(zip(old, new, strict=True)):
         logs = np.array([values[pair] for values in rounds.pairs])
         known = np.isfinite(logs)
         cycles_of = np.array([values[pair] for values in rounds.pair_cycles])[known]
-        summary.build_pairs.append(BuildPair(points[a].id, points[b].id, np.exp(logs[known]).tolist(), cycles_of.tolist()))
+        of = max((np.array([values[i] for values in rounds.layout])[known] for i in (b, a)), key=lambda of: np.unique(of).size)
+        layouts_of = [] if layouts.UNKNOWN in of else of.tolist()
+        summary.build_pairs.append(BuildPair(points[a].id, points[b].id, np.exp(logs[known]).tolist(), cycles_of.tolist(), layouts_of))
+
+
+def _layouts_of(points: Sequence[PointSummary], row: IntArray, layout: FloatArray) -> IntArray:
+    """The code layout of each point in a round, that of its build's program; points without a window have it too."""
+    found = np.full(len(points), layouts.UNKNOWN, dtype=np.int64)
+    known = np.flatnonzero(np.isfinite(layout) & (row < len(points)))
+    rows, first = np.unique(row[known], return_index=True)
+    of_build = {points[r].build: int(layout[known[i]]) for r, i in zip(rows, first, strict=True) if not points[r].program}
+    for i, point in enumerate(points):
+        if not point.program:
+            found[i] = of_build.get(point.build, layouts.UNKNOWN)
+    return found
 
 
 def _energy_per_op(energy_uj: FloatArray, operations: FloatArray, row: IntArray, rows: int) -> FloatArray:
@@ -300,15 +354,17 @@ def _build_pairs(points: Iterable[PointSummary]) -> tuple[IntArray, IntArray]:
 def _intervals(summary: RunSummary, rounds: _Rounds, counts: IntArray, number: int) -> None:
     points = summary.points
     rate = np.stack(rounds.rate, axis=1)[: len(points)]
-    rates = statistics.intervals_of_logs(rate)
-    gbps = statistics.intervals_of_logs(np.stack(rounds.gbps, axis=1)[: len(points)])
-    counted = statistics.intervals_of_logs(np.stack(rounds.counted_cycles, axis=1)[: len(points)])
-    estimated = statistics.intervals_of_logs(np.stack(rounds.estimated_cycles, axis=1)[: len(points)])
-    energy = statistics.intervals_of_logs(np.stack(rounds.energy_nj, axis=1)[: len(points)])
+    layout = np.stack(rounds.layout, axis=1)
+
+    def intervals(columns: Sequence[FloatArray]) -> list[Interval]:
+        return statistics.intervals_of_logs(layouts.joined(np.stack(columns, axis=1)[: len(points)], layout))
+
+    rates, gbps, counted, estimated, energy = (
+        intervals(c) for c in (rounds.rate, rounds.gbps, rounds.counted_cycles, rounds.estimated_cycles, rounds.energy_nj)
+    )
     counter = str(_mapping(summary.machine, "cycle_counter").get("source", ""))
-    to_canary_logs = np.stack(rounds.to_canary, axis=1)
-    to_canary = statistics.intervals_of_logs(to_canary_logs)
-    to_reference = statistics.intervals_of_logs(np.stack(rounds.to_reference, axis=1))
+    to_canary_logs, memory_logs = np.stack(rounds.to_canary, axis=1), np.stack(rounds.memory, axis=1)
+    to_canary, to_reference = intervals(rounds.to_canary), intervals(rounds.to_reference)
     metrics = {name: np.stack(values, axis=1) for name, values in rounds.metrics.items()}
     for i, point in enumerate(points):
         point.windows = int(counts[i])
@@ -334,6 +390,8 @@ def _intervals(summary: RunSummary, rounds: _Rounds, counts: IntArray, number: i
         point.canary_ratio = _known(to_canary[i])
         point.ratio_to_reference = _known(to_reference[i])
         point.round_rates = np.exp(rate[i][known]).tolist()
+        point.round_memory = np.exp(memory_logs[i][known]).tolist()
+        _tell_layouts(point, rate[i][known], layout[i][known])
         ratios = to_canary_logs[i]
         point.round_canary_ratios = np.exp(ratios[np.isfinite(ratios)]).tolist()
         point.metrics = {name: statistics.linear_interval_of_rounds(values[i]) for name, values in metrics.items() if np.isfinite(values[i]).any()}
@@ -347,30 +405,109 @@ def _intervals(summary: RunSummary, rounds: _Rounds, counts: IntArray, number: i
             point.warnings.append(Warning_("not-converged", message, point.id))
 
 
+def _tell_layouts(point: PointSummary, logs: FloatArray, of: IntArray) -> None:
+    """What ``point`` says of the code layouts of its rounds."""
+    if layouts.UNKNOWN in of:
+        return
+    point.round_layouts = of.tolist()
+    number = int(np.unique(of).size)
+    point.layouts = number if number > 1 else 0
+    if (share := layouts.share(logs, of)) is not None:
+        point.layout_share, point.layout_deviation = share.share, share.deviation
+
+
+def _withhold_undecided(summary: RunSummary) -> None:
+    """Take back ratios of points whose engine, or the reference beside it, left more of its work undecided than :data:`undecided.LIMIT`."""
+    for point, reference in zip(summary.points, _references(summary), strict=True):
+        if point.ratio_to_reference is None or summary.points[reference] is point:
+            continue
+        if reason := undecided.reason_of(point, summary.points[reference]):
+            point.ratio_to_reference = None
+            point.warnings.append(Warning_("undecided", f"no ratio to {summary.points[reference].engine}: {reason}", point.id))
+
+
+def _next_best(summary: RunSummary, rounds: _Rounds, dropped: Mapping[tuple[Any, ...], Sequence[str]]) -> None:
+    """Ratios of the best engines to the next best of another library, from the same cycles as all ratios."""
+    pairs = headline.set_next_best(summary.points, summary.operators, dropped)
+    if not pairs:
+        return
+    best, beside = (np.array(side) for side in zip(*pairs, strict=True))
+    for cycles in rounds.cycles:
+        logs = np.full(len(summary.points), np.nan)
+        logs[best] = _row_medians(cycles[best] - cycles[beside])
+        rounds.to_next_best.append(logs)
+    intervals = statistics.intervals_of_logs(layouts.joined(np.stack(rounds.to_next_best, axis=1), np.stack(rounds.layout, axis=1)))
+    for index in best:
+        summary.points[index].ratio_to_next_best = _known(intervals[index])
+
+
+def _not_converged(summary: RunSummary, rounds: _Rounds) -> None:
+    """Name, at every point, the figures that fewer rounds stand behind than inference needs, or that are known less precisely than the plan asks."""
+    known = {
+        "ops_per_s": rounds.rate, "ns_per_op": rounds.rate, "primary": rounds.rate, "gbps": rounds.gbps, "energy_nj_per_op": rounds.energy_nj,
+        "canary_ratio": rounds.to_canary, "ratio_to_reference": rounds.to_reference, "ratio_to_next_best": rounds.to_next_best,
+    }  # fmt: skip
+    behind = {name: _rounds_known(logs) for name, logs in known.items() if logs}
+    counted, estimated = _rounds_known(rounds.counted_cycles), _rounds_known(rounds.estimated_cycles)
+    of_metrics = {name: _rounds_known(values) for name, values in rounds.metrics.items()}
+    for i, point in enumerate(summary.points):
+        cycles = counted if point.cycles_source.startswith(COUNTED) else estimated
+        judged = [(name, getattr(point, name), count[i]) for name, count in behind.items()] + [("cycles_per_op", point.cycles_per_op, cycles[i])]
+        judged += [(name, interval, of_metrics[name][i]) for name, interval in point.metrics.items()]
+        point.not_converged = [
+            name for name, interval, count in judged
+            if interval is not None and not (count >= statistics.MINIMUM_ROUNDS and statistics.is_known(interval, summary.precision_target))
+        ]  # fmt: skip
+
+
+def _rounds_known(logs: Sequence[FloatArray]) -> IntArray:
+    """In how many rounds each row has a value."""
+    known: IntArray = np.isfinite(np.stack(logs, axis=1)).sum(axis=1)
+    return known
+
+
 def _known(interval: Interval) -> Interval | None:
     return interval if math.isfinite(interval.value) else None
 
 
 def _canary_rates(summary: RunSummary, rounds: _Rounds, group_of: IntArray) -> None:
-    """The run's canary rates, and a warning at every point during whose windows a canary moved (10th to 90th percentile of its cycles)."""
+    """The run's canary rates and what they say of it: one warning of the run where the machine moved beside most configurations, and one at each
+    point beside which it moved by far more than beside the others.
+
+    A movement is from the 10th to the 90th percentile of a canary's cycles, on the logarithm.
+    """
     offset = len(summary.points)
     per_round = np.stack(rounds.rate, axis=1)[offset:]
     cycles = np.concatenate(rounds.canaries, axis=1)
-    moved = np.zeros((len(cycles) // 2, 2))
+    measured = np.unique(group_of[group_of >= 0])
     for kind, name in enumerate(CANARIES):
         medians = _row_medians(per_round[kind::2].T)
         if np.isfinite(medians).any():
             summary.canaries[name] = np.exp(medians[np.isfinite(medians)]).tolist()
-        for group, series in enumerate(cycles[kind::2]):
-            known = series[np.isfinite(series)]
-            if known.size >= 2:
-                low, high = np.quantile(known, [0.1, 0.9])
-                moved[group, kind] = math.expm1(high - low)
-    for point, group in zip(summary.points, group_of, strict=True):
-        if group >= 0 and point.rounds and moved[group].max() > CANARY_LIMIT:
-            worst = int(moved[group].argmax())
-            message = f"{CANARIES[worst]} moved by {100 * moved[group, worst]:.0f} % during its windows"
-            point.warnings.append(Warning_("canary-moved", message, point.id))
+        moved = {int(group): movement for group in measured if (movement := _movement(cycles[kind::2][group])) is not None}
+        if not moved:
+            continue
+        typical = float(np.median(list(moved.values())))
+        if typical > math.log1p(CANARY_LIMIT):
+            whole = math.expm1(_movement(cycles[kind::2].ravel()) or 0.0)
+            message = f"{name} moved by {100 * whole:.0f} % in the whole run, and by {100 * math.expm1(typical):.0f} % beside a typical configuration"
+            summary.warnings.append(Warning_("canary-moved", message))
+        for group, movement in moved.items():
+            others = float(np.median([m for g, m in moved.items() if g != group])) if len(moved) > 1 else movement
+            if movement > max(math.log1p(CANARY_LIMIT), CANARY_FACTOR * others):
+                message = f"{name} moved by {100 * math.expm1(movement):.0f} % beside it, by {100 * math.expm1(others):.0f} % beside others"
+                for i in np.flatnonzero(group_of == group):
+                    if summary.points[i].rounds:
+                        summary.points[i].warnings.append(Warning_("canary-moved", message, summary.points[i].id))
+
+
+def _movement(cycles: FloatArray) -> float | None:
+    """From the 10th to the 90th percentile of ``cycles`` (logs, ``nan``: missing); None below two."""
+    known = cycles[np.isfinite(cycles)]
+    if known.size < 2:
+        return None
+    low, high = np.quantile(known, [0.1, 0.9])
+    return float(high - low)
 
 
 def _attach(summary: RunSummary) -> None:

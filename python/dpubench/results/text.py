@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dpubench.results import comparison, warnings
-from dpubench.results.digits import significant
+from dpubench.results import comparison, layouts, statistics, warnings
+from dpubench.results.digits import percent, significant
 from dpubench.results.export import engine_text, verified_text
 from dpubench.results.model import COUNTED, ENERGY, Comparison, Interval, PointSummary, RunSummary, Verdict, Warning_
+from dpubench.results.movement import LEAST_OWNERS, Movement
+from dpubench.results.naming import layout_text, parameters_text
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[bool] | None = None) -> str:
@@ -41,6 +43,7 @@ def _shown(run: RunSummary) -> list[str]:
         ),
         *([f"the target was lost: {run.lost}{kept}; continue with `dpubench resume`"] if run.lost else []),
         _counts(run),
+        *filter(None, [layouts.told(run)]),
     ]
     if run.points:
         lines += ["", _correctness_table(run) if run.times_mean_nothing else _points_table(run)]
@@ -58,15 +61,24 @@ def _counts(run: RunSummary) -> str:
         return f"{points}, {sum(_is_verified(p) for p in run.points)} verified"
     measured = [p for p in run.points if p.ops_per_s is not None]
     loose = sum(not p.converged for p in measured)
-    return f"{points}, {len(measured)} measured, {f'{loose} of them not converged' if loose else 'all converged'}"
+    ratios = [p for p in measured if p.ratio_to_next_best is not None]
+    wide = sum("ratio_to_next_best" in p.not_converged for p in ratios)
+    told = f"{points}, {len(measured)} measured; {f'{loose} rates did not converge' if loose else 'all rates converged'}"
+    if not ratios:
+        return told
+    of_ratios = f"{wide} of {count(len(ratios), 'ratio')} to the next best did not converge" if wide else "all ratios to the next best converged"
+    return f"{told}; {of_ratios}"
 
 
 def _points_table(run: RunSummary) -> str:
     counters = [counter for counter in _COUNTERS if any(counter.shown(p) for p in run.points)]
-    header = ("operator", "parameters", "threads", "engine", "value", "unit", "interval", "of reference", *(c.title for c in counters), "remarks")
-    flush = [False, False, True, False, True, False, False, True, *(True for _ in counters), False]
-    text = table(header, [_point_row(p, counters, run.label) for p in run.points], flush)
-    return "\n".join([text, "", *(c.note(run) for c in counters)] if counters else [text])
+    best = any(p.is_best for p in run.points)
+    header = ("operator", "parameters", "threads", "engine", "value", "unit", "interval", "of reference", *(c.title for c in counters))
+    header += ("over the next best", "remarks") if best else ("remarks",)
+    flush = [False, False, True, False, True, False, False, True, *(True for _ in counters), *([False] if best else []), False]
+    text = table(header, [_point_row(p, counters, run.label, best) for p in run.points], flush)
+    notes = [c.note(run) for c in counters] + ([loose_note(run.precision_target)] if any(p.not_converged for p in run.points) else [])
+    return "\n".join([text, "", *notes] if notes else [text])
 
 
 def _correctness_table(run: RunSummary) -> str:
@@ -79,17 +91,48 @@ def _is_verified(point: PointSummary) -> bool:
     return bool(point.verified) and not point.failure and not point.unavailable
 
 
-def compare(rows: Sequence[Comparison], min_effect: float, *, targets: bool = False) -> str:
-    """A comparison: findings first, then the rest in the order given, then a count of verdicts. Of two ``targets`` with ratios, else with changes."""
-    order: dict[Verdict, int] = {"slower": 0, "faster": 1, "undecided": 2, "same": 3, "not comparable": 4}
-    listed = sorted(rows, key=lambda row: order[row.verdict])
-    told = (_ratio, _interval_of_ratio) if targets else (_change, _interval_of_change)
+_VERDICTS: Final[tuple[Verdict, ...]] = ("slower", "more", "faster", "fewer", "undecided", "same", "not comparable")
+
+
+def compare(rows: Sequence[Comparison], min_effect: float, *, targets: bool = False, what: str = "", moved: Movement | None = None) -> str:
+    """A comparison: findings first, then the rest in the order given, then a count of verdicts. Of two ``targets`` with ratios, else with changes.
+
+    ``what`` says what is set against what, where it is not rates. ``moved`` is what the machine did between two runs of different times; changes are
+    beyond it.
+    """
+    listed = sorted(rows, key=lambda row: _VERDICTS.index(row.verdict))
+    told = (_ratio, _interval_of_ratio) if targets else (change, interval_of_change)
     cells = [(row.verdict, row.configuration, told[0](row.ratio), told[1](row.ratio), row.reason) for row in listed]
-    counts = Counter(row.verdict for row in rows)
-    summary = ", ".join(f"{counts[verdict]} {verdict}" for verdict in order if counts[verdict]) or "nothing to compare"
     text = table(("verdict", "configuration", "ratio" if targets else "change", "95 % interval", "reason"), cells, [False, False, True, False, False])
-    what = "rate against the baseline's" if targets else "new rate against old"
-    return f"{text}\n\n{summary} ({what}; minimum effect {100 * min_effect:g} %)\n"
+    what = what or ("rate against the baseline's" if targets else "new rate against old")
+    what += "" if moved is None else " beyond what the machine moved"
+    return "\n".join([text, "", f"{verdicts(rows)} ({what}; minimum effect {100 * min_effect:g} %)", *_machine_lines(moved, min_effect), ""])
+
+
+def verdicts(rows: Sequence[Comparison]) -> str:
+    """``2 slower, 40 same``: how many rows have which verdict, findings first."""
+    counts = Counter(row.verdict for row in rows)
+    return ", ".join(f"{counts[verdict]} {verdict}" for verdict in _VERDICTS if counts[verdict]) or "nothing to compare"
+
+
+def _machine_lines(moved: Movement | None, min_effect: float) -> list[str]:
+    """What the machine did between the two runs, and what therefore cannot be told."""
+    if moved is None:
+        return []
+    canaries = [f"{name} {_percent(math.exp(c))}" for name, c in (("core canary", moved.core), ("memory canary", moved.memory)) if c is not None]
+    together = moved.interval
+    if together is None or moved.null is None:
+        engines = f"{count(moved.owners, 'pair')} of operator and engine in both runs, and each point needs {LEAST_OWNERS} others beside it"
+        seen = [f"not known ({engines})", *canaries]
+    else:
+        by = "rates over the core canary" if moved.over_canary else "plain rates"
+        points = f"{count(moved.null.points, 'point')}, {by}"
+        spread = f"{_percent(together.value)} ({_percent(together.low)} to {_percent(together.high)}; {points})"
+        seen = [f"points moved by {spread}, single ones scatter about that by {100 * math.expm1(moved.null.scatter):.1f} %", *canaries]
+    lines = [f"the machine between the two runs: {', '.join(seen)}", *moved.remarks]
+    if abs(moved.together) > math.log1p(min_effect):
+        lines.append("all points moved together, further than the core canary: either the machine did this, or the whole build changed")
+    return [*lines, f"a change of all points together looks like another machine in two runs; to tell them apart, {comparison.ANCHOR_ADVICE}"]
 
 
 MIN_EFFECT: Final = 0.03
@@ -102,7 +145,7 @@ def targets(runs: Sequence[RunSummary], room: int = 20, width: int = 120) -> lis
     its 95 % interval. An emulated target has neither rate nor ratio: its line says what was verified. Operators that find no room are counted.
     """
     base = next((run for run in runs if run.is_baseline), None)
-    beside = f"; ratios to {base.target} with 95 % intervals" if base is not None else ""
+    beside = f"; ratios to {base.target} with 95 % intervals, best engine against best engine" if base is not None else ""
     lines = [f"{runs[0].run_set or runs[0].name}: {count(len(runs), 'target')}{beside}", *(_target_line(run, run is base) for run in runs)]
     timed = [run for run in runs if any(p.primary is not None for p in run.points)]
     operators = list(dict.fromkeys(p.operator for run in timed for p in run.points))
@@ -110,7 +153,12 @@ def targets(runs: Sequence[RunSummary], room: int = 20, width: int = 120) -> lis
         return lines
     ordered = [base, *(run for run in timed if run is not base)]
     ratios = [{(r.old, r.new): r.ratio for r in comparison.compare(base, run, MIN_EFFECT, best_engine=True)} for run in ordered[1:]]
-    cells = [_operator_cells(operator, ordered, ratios) for operator in operators]
+    configurations = [_shown_configuration(operator, ordered) for operator in operators]
+    layouts = {layout_text(c[2], c[4]) for c in configurations if c is not None}
+    common = layouts.pop() if len(layouts) == 1 else ""
+    lines[0] += f"; {common}" if common else ""
+    cells = [_operator_cells(operator, c, ordered, ratios, bool(common)) for operator, c in zip(operators, configurations, strict=True)]
+    lines[0] += f"; {loose_note(base.precision_target)}" if any(LOOSE in cell for row in cells for cell in row) else ""
     header = ("operator", *(f"{run.target}{f' [{run.label}]' if run.label else ''}" for run in ordered))
     left = room - len(lines)
     text = table(header, cells).splitlines()
@@ -140,19 +188,37 @@ def _target_line(run: RunSummary, is_baseline: bool) -> str:
     return f"{name}: {', '.join(filter(None, [str(run.machine.get('cpu', '')), *told, *failures, *ended]))}"
 
 
-def _operator_cells(
-    operator: str, runs: Sequence[RunSummary], ratios: Sequence[Mapping[tuple[str | None, str | None], Interval | None]]
-) -> list[str]:
-    """The operator's name, the baseline's best engine, and of each other run its best engine with the ratio."""
-    found = [[p for p in run.points if p.operator == operator and p.primary is not None and not p.build] for run in runs]
+_Configuration = tuple[str, tuple[tuple[str, str], ...], int, int, str]  #: as :attr:`~dpubench.results.model.PointSummary.configuration`
+
+
+def _shown_configuration(operator: str, runs: Sequence[RunSummary]) -> _Configuration | None:
+    """The operator's default configuration, else that which most ``runs`` measured; None where none measured any."""
+    found = [_measured(run, operator) for run in runs]
     defaults = {p["name"]: p["default"] for run in runs for p in run.operators.get(operator, {}).get("parameters", [])}
     everywhere = [{p.configuration: p for p in points} for points in found]
     known = {c: p for configurations in everywhere for c, p in reversed(configurations.items())}
-    if not known:
+    return min(
+        known,
+        key=lambda c: (known[c].params != defaults, -sum(c in configurations for configurations in everywhere), known[c].threads),
+        default=None,
+    )
+
+
+def _measured(run: RunSummary, operator: str) -> list[PointSummary]:
+    return [p for p in run.points if p.operator == operator and p.primary is not None and not p.build]
+
+
+def _operator_cells(
+    operator: str, chosen: _Configuration | None, runs: Sequence[RunSummary],
+    ratios: Sequence[Mapping[tuple[str | None, str | None], Interval | None]], same_layout: bool,
+) -> list[str]:  # fmt: skip
+    """The operator's name with its configuration, the baseline's best engine, and of each other run its best engine with the ratio."""
+    if chosen is None:
         return [operator, *("-" for _ in runs)]
-    chosen = min(known, key=lambda c: (known[c].params != defaults, -sum(c in configurations for configurations in everywhere), known[c].threads))
-    best = [max((p for p in points if p.configuration == chosen), key=_rate, default=None) for points in found]
-    cells = [operator, _best_text(best[0])]
+    entry = next((run.operators[operator] for run in runs if operator in run.operators), {})
+    name = f"{operator} {parameters_text(dict(chosen[1]), entry)}".rstrip() + ("" if same_layout else f", {layout_text(chosen[2], chosen[4])}")
+    best = [max((p for p in _measured(run, operator) if p.configuration == chosen), key=_rate, default=None) for run in runs]
+    cells = [name, _best_text(best[0])]
     for point, known_ratios in zip(best[1:], ratios, strict=True):
         ratio = known_ratios.get((best[0].id, point.id)) if best[0] and point else None
         told = (
@@ -167,7 +233,9 @@ def _operator_cells(
 
 
 def _best_text(point: PointSummary | None) -> str:
-    return "-" if point is None else f"{point.engine_word} {_rate(point):.3g} {point.primary_unit} {precision_text(point.precision)}"
+    if point is None:
+        return "-"
+    return f"{point.engine_word} {_rate(point):.3g} {point.primary_unit} {precision_text(point.precision)}{loose(point, 'primary')}"
 
 
 def _rate(point: PointSummary) -> float:
@@ -206,10 +274,14 @@ def _counted(point: PointSummary) -> bool:
 _COUNTERS: Final = (
     _Counter(
         "cycles/op",
-        lambda p: significant(p.cycles_per_op.value) if p.cycles_per_op and _counted(p) else "",
+        lambda p: significant(p.cycles_per_op.value) + loose(p, "cycles_per_op") if p.cycles_per_op and _counted(p) else "",
         lambda run: f"cycles/op: core cycles of all threads, {' or '.join(sorted({p.cycles_source for p in run.points if _counted(p)}))}",
     ),
-    _Counter("nJ/op", lambda p: significant(p.energy_nj_per_op.value) if p.energy_nj_per_op else "", lambda _: f"nJ/op: {ENERGY}"),
+    _Counter(
+        "nJ/op",
+        lambda p: significant(p.energy_nj_per_op.value) + loose(p, "energy_nj_per_op") if p.energy_nj_per_op else "",
+        lambda _: f"nJ/op: {ENERGY}",
+    ),
 )
 
 
@@ -217,31 +289,83 @@ def _parameters(point: PointSummary) -> str:
     return ",".join(f"{k}={v}" for k, v in sorted(point.params.items()))
 
 
-def _point_row(point: PointSummary, counters: Sequence[_Counter], label: str) -> tuple[str, ...]:
+def _point_row(point: PointSummary, counters: Sequence[_Counter], label: str, best: bool) -> tuple[str, ...]:
     head = (point.operator, _parameters(point), str(point.threads), engine_text(point))
     if point.primary is None:
-        return (*head, "-", "", "", "", *("" for _ in counters), point.failure or point.unavailable or "not measured")
+        why = point.failure or point.unavailable or "not measured"
+        return (*head, "-", "", "", "", *("" for _ in counters), *([""] if best else []), why)
     ratio = point.ratio_to_reference
     remarks = " ".join([*(["failed"] if point.failure else []), *sorted({w.code for w in point.warnings})])
-    ratio_text = significant(ratio.value, 3) + "x" if ratio else ""
+    ratio_text = _ratio_with_interval(ratio) + loose(point, "ratio_to_reference") if ratio else ""
     return (
         *head,
         significant(point.primary.value),
         point.primary_unit,
-        precision_text(point.precision),
+        precision_text(point.precision) + loose(point, "primary"),
         ratio_text,
         *(c.shown(point) for c in counters),
+        *([beside_text(point) if point.is_best else ""] if best else []),
         "; ".join(filter(None, [label, remarks])),
     )
+
+
+def _ratio_with_interval(ratio: Interval) -> str:
+    """``1.31x [1.29, 1.33]``; of the reference itself ``1x``, and of one round that there is no interval."""
+    text = f"{significant(ratio.value, 3)}x"
+    if ratio.value == 1 and not ratio.low < ratio.high:  # the reference itself
+        return text
+    return f"{text} [{significant(ratio.low, 3)}, {significant(ratio.high, 3)}]" if math.isfinite(ratio.low) else f"{text}, no interval"
+
+
+#: Stands behind every figure that is known less precisely than the plan asks.
+LOOSE: Final = "*"
+
+
+def loose_note(target: float) -> str:
+    """What the mark means where a precision of ``target`` was asked for."""
+    return f"{LOOSE} wider than the ±{100 * target:g} % that the plan asks for, or of fewer than {statistics.MINIMUM_ROUNDS} rounds"
+
+
+def loose(point: PointSummary, name: str) -> str:
+    """The mark behind a figure of ``point``: ``name`` is its field, or the metric's."""
+    return LOOSE if name in point.not_converged else ""
+
+
+def beside_text(point: PointSummary) -> str:
+    """The best engine of a configuration beside the next best: ``5.70 x openssl ±1 %``, or that there is no such ratio."""
+    ratio = point.ratio_to_next_best
+    if ratio is None:
+        return "no other engine measured"
+    spread = statistics.precision(ratio)
+    known = f" ±{percent(spread, 2)}" if math.isfinite(spread) else ""
+    text = f"{significant(ratio.value, 3)} x {point.next_best}{known}{loose(point, 'ratio_to_next_best')}"
+    if ratio.low <= 1 <= ratio.high:
+        text += " (no difference seen)"
+    return text + (f" (only {point.next_best} was measured beside it)" if point.next_best_unmeasured else "")
 
 
 def precision_text(precision: float) -> str:
     return f"±{100 * precision:.1f} %" if math.isfinite(precision) else "one round"
 
 
-def warning_lines(found: Iterable[Warning_]) -> list[str]:
-    counts = Counter(warning.code for warning in found)
-    return [f"{code} ({times}): {_meaning(code)}" for code, times in counts.items()]
+def warning_lines(found: Sequence[Warning_]) -> list[str]:
+    """A line a code: how often, what it means and what to do; what is said of the whole run comes with its message."""
+    of_the_run = [warning for warning in found if not warning.point and not warning.group]
+    counts = Counter(warning.code for warning in found if warning.point or warning.group)
+    lines = [f"{w.code}: {w.message}" for w in of_the_run]
+    told = {w.code: "" for w in of_the_run} | {code: f" ({times})" for code, times in counts.items()}
+    return lines + [f"{code}{times}: {_meaning(code)}" for code, times in told.items()]
+
+
+def warning_counts(found: Sequence[Warning_]) -> str:
+    """``warnings: canary-moved (and at 2 points), few-bursts at 5 points``, or that there are none: what is said of the run, and of points."""
+    at_points = Counter(warning.code for warning in found if warning.point)
+    of_the_run = {warning.code for warning in found if not warning.point}
+    told = []
+    for code in dict.fromkeys(warning.code for warning in found):
+        where = f"at {count(at_points[code], 'point')}"
+        told.append(code if not at_points[code] else f"{code} (and {where})" if code in of_the_run else f"{code} {where}")
+    return f"warnings: {', '.join(told)}" if told else "no warnings"
 
 
 def _meaning(code: str) -> str:
@@ -273,12 +397,18 @@ def _interval_of_ratio(ratio: Interval | None) -> str:
     return "" if ratio is None else f"{significant(ratio.low, 3)}x to {significant(ratio.high, 3)}x"
 
 
-def _change(ratio: Interval | None) -> str:
-    return "" if ratio is None else _percent(ratio.value)
+def change(ratio: Interval | None) -> str:
+    """``-3.1 %``, with one more digit where the ratio is exact; empty without a ratio."""
+    if ratio is None:
+        return ""
+    return _percent(ratio.value) if math.isfinite(ratio.low) or not math.isfinite(ratio.value) else f"{100 * (ratio.value - 1):+.2f} %"
 
 
-def _interval_of_change(ratio: Interval | None) -> str:
-    return "" if ratio is None else f"{_percent(ratio.low)} to {_percent(ratio.high)}"
+def interval_of_change(ratio: Interval | None) -> str:
+    """``-4.0 % to -2.2 %``, or that the ratio is exact; empty without a ratio."""
+    if ratio is None:
+        return ""
+    return f"{_percent(ratio.low)} to {_percent(ratio.high)}" if math.isfinite(ratio.low) else "exact"
 
 
 def _percent(ratio: float) -> str:

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from dpubench.results.model import Warning_
+
+#: A code that stands at this share of the points or more has a cause that they share: it is said once, of the run.
+SHARED: Final = 0.5
+#: At fewer points nothing is gained by it.
+SHARED_POINTS: Final = 8
+#: What the figures of each point show themselves, by a mark where they stand: from so many points on it is said once, whatever their share is.
+_SHOWN: Final = ("few-rounds", "not-converged")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +63,8 @@ _KINDS: Final = (
     ),
     WarningKind(
         "footprint-capped",
-        "less memory than the footprint asks for was used, so caches may hold more of it",
-        "free memory, or read the point as resident",
+        "fewer buffers than the footprint asks for were used, so that caches may hold more of them",
+        "free memory, or read the point by the cache that holds its buffers (touched_level), not by the footprint's name",
     ),
     WarningKind(
         "oversubscribed",
@@ -65,8 +73,8 @@ _KINDS: Final = (
     ),
     WarningKind(
         "canary-moved",
-        "the machine's own speed moved by more than 5 % while the point was measured",
-        "trust ratios more than absolute rates here; quieten the machine or fix its frequency",
+        "the machine's own speed moved by more than 5 %, beside most configurations of the run or, at a point, by far more than beside the others",
+        "trust ratios more than absolute rates; quieten the machine or fix its frequency",
     ),
     WarningKind(
         "not-converged",
@@ -89,6 +97,16 @@ _KINDS: Final = (
         "quieten the machine, so that fewer trials have to be repeated; raise search.limit or search.width in the plan",
     ),
     WarningKind(
+        "undecided",
+        "an engine left part of its work undecided, so that its rate is one of less work: ratios to others are withheld",
+        "give rules that every engine compiles and that need less backtracking, with --input rules=FILE",
+    ),
+    WarningKind(
+        "superseded",
+        "an earlier version of the operator did other work than its name says",
+        "measure again; docs/methodology.md says what such figures must not be read for",
+    ),
+    WarningKind(
         "thin-hull",
         "the operators' hull is of so few points that what is outside of it says little",
         "read the distances, and take more points: --engine all, --size 64B,512B,1518B, or --plan full",
@@ -101,6 +119,37 @@ _KINDS: Final = (
 )
 
 KINDS: Final[dict[str, WarningKind]] = {kind.code: kind for kind in _KINDS}
+
+
+class Marked(Protocol):
+    """What warnings stand at: a point of any study."""
+
+    id: str
+    warnings: list[Warning_]
+    precision: float  #: relative half width reached; ``nan`` where it is not known
+
+
+def of_the_run(found: Sequence[Warning_], points: Sequence[Marked]) -> list[Warning_]:
+    """``found`` (of the run, or of a point) with one warning of the run in place of each code that stands at half of ``points`` or more, and at
+    :data:`SHARED_POINTS` at least; of what the figures show themselves, whatever the share.
+
+    Such codes are taken away from the points: a mark that every point has tells nothing of any. What is known of each point by its figures (its
+    rounds, its precision) stays there.
+    """
+    kept = list(found)
+    for code in dict.fromkeys(w.code for point in points for w in point.warnings):
+        marked = [point for point in points if any(w.code == code for w in point.warnings)]
+        if len(marked) < SHARED_POINTS or (code not in _SHOWN and len(marked) < SHARED * len(points)):
+            continue
+        worst = max(marked, key=lambda point: point.precision if point.precision == point.precision else -1.0)
+        said = next(w.message for w in worst.warnings if w.code == code)
+        everywhere = all(w.message == said for point in marked for w in point.warnings if w.code == code)
+        example = said if everywhere else f"{said} ({worst.id}, the least precise of them)"
+        kept = [w for w in kept if w.code != code or not w.point]
+        kept.append(Warning_(code, f"at {len(marked)} of {len(points)} points: {example}"))
+        for point in marked:
+            point.warnings = [w for w in point.warnings if w.code != code]
+    return kept
 
 
 class UnknownWarningError(ValueError):

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-_NUMBERS: Final = ("round", "cycle", "half", "operations", "elapsed_ns", "ghz", "core_cycles", "energy_uj")
+_NUMBERS: Final = ("round", "cycle", "half", "operations", "elapsed_ns", "ghz", "core_cycles", "energy_uj", "layout")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,7 @@ class Windows:
     ghz: FloatArray  #: estimated core clock; ``nan`` where absent
     core_cycles: FloatArray  #: of all threads, from a hardware counter; ``nan`` where absent
     energy_uj: FloatArray  #: of the processor packages; ``nan`` where absent
+    layout: FloatArray  #: the code layout of the program; ``nan`` where it did not say
     metrics: dict[str, FloatArray]  #: ``nan`` where a window has no such metric
 
     def __len__(self) -> int:
@@ -75,6 +76,7 @@ def _columns(table: pa.Table) -> Windows:
         numbers["ghz"],
         numbers["core_cycles"],
         numbers["energy_uj"],
+        numbers["layout"],
         _metrics(table),
     )
 

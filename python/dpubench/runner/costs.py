@@ -16,6 +16,8 @@ from dpubench.studies.operators.plan import Plan
 GUESS_PREPARE_S = 0.25
 START_S = 0.3
 CANARY_S = 0.003
+#: Engines that a selection round keeps at most: the best, the next best of another library, the reference.
+KEPT = 3
 
 
 class Costs:
@@ -93,8 +95,8 @@ def estimate(plan: Plan, expansion: Expansion, cpus: int, builds: int) -> tuple[
     sizes, points = {}, 0
     for configuration in expansion.configurations:
         engines = list(configuration.candidates)
-        if expansion.select_best and len(engines) > 2:
-            engines = engines[:2]
+        if expansion.select_best:
+            engines = engines[:KEPT]  # which ones, the selection round will tell
         points += len(engines) * builds
         sizes[configuration.id] = (configuration.threads, [f"{configuration.id}/{e}#{b}" for e in engines for b in range(builds)])
     least = plan.rounds.min * costs.round_s(sizes, plan.cycles.min)

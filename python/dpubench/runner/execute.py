@@ -1,4 +1,4 @@
-"""Carries a run on one target out: the selection round, rounds of fresh processes, stopping by precision or budget, interruption.
+"""Carries a run on one target out: the selection, rounds of fresh processes, stopping by precision or budget, interruption.
 
 Methodology, as docs/methodology.md argues it: a round is a fresh process; in it the points of a configuration alternate window by window. Seeds and
 the order of configurations differ from round to round. Whether a point is known well enough is decided after whole rounds only.
@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import contextlib
 import random
-import statistics
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from dpubench.errors import EnvironmentFault, Exit, Interrupted, NothingRan, TargetLost, UserError
-from dpubench.results.store import RunWriter
-from dpubench.runner import stopping
+from dpubench.results import headline
+from dpubench.results.store import RoundWriter, RunWriter
+from dpubench.runner import choice, stopping
+from dpubench.runner.choice import Choice
 from dpubench.runner.costs import Costs
 from dpubench.runner.journal import Journal
 from dpubench.runner.measure import OTHER_BUILD, Groups, Measurer, Round, sizes
-from dpubench.runner.model import Configuration, Point, engine_word, point_id, split_engine_word
+from dpubench.runner.model import PREPARED, Configuration, Point, engine_word, point_id, split_engine_word
 from dpubench.runner.record import now_utc
 from dpubench.runner.setting import Setting
 from dpubench.studies.operators.plan import Plan
@@ -89,16 +90,18 @@ class Run:
             configuration = self._configurations[entry["configuration"]]
             point = self._point(configuration, engine_word(entry["engine"], entry.get("in_flight", 0)), entry["build"])
             point.operator_version = entry["operator_version"]
-            point.prepared = {k: entry[k] for k in ("input", "path", "memory_bytes", "footprint_bytes") if k in entry}
+            point.prepared = {k: entry[k] for k in PREPARED if k in entry}
             point.build_ns, point.verified = list(entry.get("build_ns", [])), dict(entry.get("verified", {}))
             point.failure, point.unavailable = entry["failure"], entry["unavailable"]
             self._points[point.id] = point
         if self.writer.whole_rounds():
             windows = self.writer.windows()
-            columns = (windows.column(n).to_pylist() for n in ("point", "round", "operations", "elapsed_ns"))
-            for name, number, operations, elapsed in zip(*columns, strict=True):
+            columns = (windows.column(n).to_pylist() for n in ("point", "round", "operations", "elapsed_ns", "layout"))
+            for name, number, operations, elapsed, layout in zip(*columns, strict=True):
                 if name in self._points:
                     self._points[name].rates.setdefault(number, []).append(operations / elapsed * 1e9)
+                    if layout is not None:
+                        self._points[name].layouts[number] = layout
 
     def _save(self, status: str | None = None) -> None:
         if status is not None:
@@ -198,31 +201,50 @@ class Run:
     def _select(self) -> None:
         """Chooses each configuration's engines; where the plan wants the best one, by measuring all of them briefly once."""
         contested = [c for c in self._undecided() if self._is_contested(c)]
-        rates: dict[str, list[float]] = {}
+        chosen: dict[str, Choice] = {}
         failed: dict[str, str] = {}
         if contested:
-            groups: Groups = {c.id: [self._point(c, e, "") for e in c.candidates] for c in contested}
-            self._tell_stage(f"choosing the best engine of {len(groups)} configurations", groups, 1)
             failures = self._journal.failures
-            selection = Round(0, 1, self.writer.begin_selection())
+            writer = self.writer.begin_selection()
             try:
-                self._measurer.measure(groups, selection)
+                chosen, failed = self._measure_choices({c.id: [self._point(c, e, "") for e in c.candidates] for c in contested}, writer)
             finally:
-                selection.writer.close()
-            rates = selection.rates
-            failed = {p.id: p.failure for points in groups.values() for p in points if p.failure}
+                writer.close()
             # A candidate that failed stays in the run as a failed point, so that nobody believes the choice was made without trouble.
             self.record["selection"]["failed"] = self._journal.failures - failures
-            selection.writer.finish()
+            writer.finish()
         for configuration in contested:
-            self._choose(configuration, rates, failed)
+            self._choose(configuration, chosen.get(configuration.id), failed)
         self._save()
+
+    def _measure_choices(self, groups: Groups, writer: RoundWriter) -> tuple[dict[str, Choice], dict[str, str]]:
+        """What the selection says of each of ``groups``, and which points failed: rounds until all is told, :data:`choice.ROUNDS` at most.
+
+        Rounds after the first are of what the former did not tell, and are made while they fit their share of the time left.
+        """
+        chosen: dict[str, Choice] = {}
+        rates: dict[str, list[list[float]]] = {}
+        begun, left_s, owing = time.monotonic(), self.budget.left_s(), groups
+        for number in range(choice.ROUNDS):
+            if not owing or (number and self._costs.round_s(sizes(owing), choice.CYCLES) > choice.SHARE * (left_s - (time.monotonic() - begun))):
+                break
+            self._tell_stage(f"choosing the best engine of {len(owing)} configurations", owing, choice.CYCLES)
+            selection = Round(number, choice.CYCLES, writer)
+            self._measurer.measure(owing, selection)
+            for point in (p for points in owing.values() for p in points):
+                rates.setdefault(point.id, []).append(selection.rates.get(point.id, []))
+            for group, points in owing.items():
+                working = [p for p in points if not p.failure]
+                if found := choice.choice_of({engine_word(p.engine, p.in_flight): rates[p.id] for p in working}):
+                    chosen[group] = found
+            owing = {g: [p for p in points if not p.failure] for g, points in owing.items() if g in chosen and chosen[g].tied}
+        return chosen, {p.id: p.failure for points in groups.values() for p in points if p.failure}
 
     def _choose_without_choice(self) -> None:
         """Names the points of configurations that nothing has to be measured for first: what is missing can be told from then on."""
         for configuration in self._undecided():
             if not self._is_contested(configuration):
-                self._choose(configuration, {}, {})
+                self._choose(configuration, None, {})
         self._save()
 
     def _undecided(self) -> list[Configuration]:
@@ -231,20 +253,19 @@ class Run:
         return [c for c in self._configurations.values() if c.id not in chosen]
 
     def _is_contested(self, configuration: Configuration) -> bool:
-        """Whether the selection round has to say which of its engines is the best."""
-        return bool(self.record["selection"]["wanted"]) and _others(configuration) > 1
+        """Whether the selection has to say which of its engines is the best."""
+        return bool(self.record["selection"]["wanted"]) and len(configuration.candidates) > 2
 
-    def _choose(self, configuration: Configuration, rates: Mapping[str, list[float]], failed: Mapping[str, str]) -> None:
-        """Keeps the reference and the best of the others, so that a reference that is itself the best has one beside it."""
+    def _choose(self, configuration: Configuration, found: Choice | None, failed: Mapping[str, str]) -> None:
+        """Keeps the best engine, one that is not told apart from it, the next best of another library, and the reference."""
         engines = list(configuration.candidates)
-        others = [e for e in engines if e != configuration.reference]
-        medians = {e: statistics.median(r) for e in others if (r := rates.get(point_id(configuration.id, e, self.setting.target.name, "")))}
-        if medians:
-            best = max(medians, key=lambda e: medians[e])
-            for engine in others:
-                broken = point_id(configuration.id, engine, self.setting.target.name, "") in failed
-                if engine != best and not broken:
-                    configuration.not_measured[engine] = f"{medians[best] / medians[engine]:.2f} times slower than {best} in the selection round"
+        if found is not None:
+            entries = headline.engines_of(self.record["operators"][configuration.operator])
+            configuration.next_best = headline.best_and_next(found.relative_rates, entries)[1]
+            kept = {*found.kept, configuration.next_best or found.second, configuration.reference}
+            for engine in found.behind:
+                if engine not in kept:
+                    configuration.not_measured[engine] = found.reason(engine)
             engines = [e for e in engines if e not in configuration.not_measured]
         for engine in engines:
             for build in ("", OTHER_BUILD):
@@ -252,6 +273,8 @@ class Run:
                 if build and (self.setting.against is None or point.program):  # the other build is one of our program, not of somebody else's
                     continue
                 point.failure = failed.get(point.id, "")
+                if build:
+                    point.unavailable = self.setting.against_lacks.get((configuration.operator, point.engine), "")
                 self._points[point.id] = point
 
     def _point(self, configuration: Configuration, word: str, build: str) -> Point:
@@ -352,9 +375,13 @@ class Run:
         finally:
             work.writer.close()
             for name, values in work.rates.items():
-                if name in self._points:
-                    self._points[name].rates[number] = values
+                if (point := self._points.get(name)) is not None:
+                    point.rates[number] = values
+                    if (layout := work.layouts.get(point.side)) is not None:
+                        point.layouts[number] = layout
             entry = {"number": number, "started": started, "elapsed_s": round(time.monotonic() - begun, 3), "cycles": cycles}
+            if "" in work.layouts:
+                entry["layout"] = work.layouts[""]
             self.record["rounds"].append(entry | {"windows": sum(map(len, work.rates.values())), "whole": whole})
         work.writer.finish()
 
@@ -374,8 +401,3 @@ class Run:
                 self._journal.warn(
                     {"code": "not-converged", "message": f"known to ±{100 * reached:.1f} %, asked for ±{100 * self.plan.precision:g} %", **where}
                 )
-
-
-def _others(configuration: Configuration) -> int:
-    """Candidates besides the reference: with one there is nothing to choose."""
-    return sum(e != configuration.reference for e in configuration.candidates)

@@ -49,19 +49,25 @@ class Journal:
 
     def hello(self, event: Event, build: str, program: str) -> None:
         """A program of ours began: ``build`` is empty, or the label of another build."""
+        told = _described(event)
         if not build:
-            self._record["machine"], self._record["build"] = event["machine"], event["build"]
-        self._record["builds"][build] = {**_told(event), "path": program}
+            self._record["machine"], self._record["build"] = event["machine"], told["build"]
+        self._record["builds"][build] = {**told, "path": program}
 
     def hello_of_contract_program(self, event: Event, path: str) -> None:
         """A contract program began."""
         for entry in self._record.get("engine_programs", []):
             if entry["path"] == path:
-                entry |= _told(event)
+                entry |= _described(event)
 
     def clock(self, event: Event) -> None:
         """One of our programs ended and says how its clock did."""
         self._record["clock"] = event["clock"]
+
+
+def _described(event: Event) -> dict[str, Any]:
+    """Return what a program says of itself without its code layout, which is the round's: builds are described with how many there are."""
+    return _told(event) | {"build": {k: v for k, v in event["build"].items() if k != "layout"}}
 
 
 def _told(event: Event) -> dict[str, Any]:

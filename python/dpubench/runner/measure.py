@@ -16,7 +16,7 @@ from dpubench.errors import EnvironmentFault
 from dpubench.results.store import Event, RoundWriter
 from dpubench.runner.costs import Costs
 from dpubench.runner.journal import Journal
-from dpubench.runner.model import Point
+from dpubench.runner.model import PREPARED, Point
 from dpubench.runner.setting import Setting
 from dpubench.studies.operators.plan import Plan
 from dpubench.workers import job as jobs
@@ -41,11 +41,12 @@ def sizes(groups: Groups) -> dict[str, tuple[int, list[str]]]:
 class Round:
     """One round and what it brings."""
 
-    number: int
+    number: int  #: also which code layout its programs have: they are taken in turn, of two builds the same one
     cycles: int
     writer: RoundWriter
     rates: dict[str, list[float]] = field(default_factory=dict)  #: point -> operations per second of its windows
     offset: dict[str, int] = field(default_factory=dict)  #: configuration -> cycles that a broken process left behind
+    layouts: dict[str, int] = field(default_factory=dict)  #: build -> the code layout that its program said it has
 
 
 class Measurer:
@@ -77,10 +78,12 @@ class Measurer:
 
     # --- programs
 
-    def _program(self, side: str) -> str:
-        if side == OTHER_BUILD:
-            return str(self._setting.against or self._setting.program)
-        return side or self._setting.program
+    def _program(self, side: str, number: int = 0) -> str:
+        """The program of ``side``, in the code layout of round ``number``. A contract program has one."""
+        if _is_foreign(side):
+            return side
+        program = str(self._setting.against or self._setting.program) if side == OTHER_BUILD else self._setting.program
+        return programs.in_layout(program, number % self._setting.layouts.get(side, 1))
 
     def _job(self, groups: Groups, number: int, cycles: int, control: str, limit_s: float) -> bytes:
         window = self._plan.window
@@ -116,12 +119,12 @@ class Measurer:
         """A worker that needs several times what a round was measured to take is not coming back."""
         return round(max(120.0, self._plan.silence * 2, 5 * self._costs.round_s(sizes(groups), cycles)), 1)
 
-    def _start(self, side: str, limit_s: float) -> Worker:
+    def _start(self, side: str, number: int, limit_s: float) -> Worker:
         """@raises WorkerFault when a contract program cannot be started; EnvironmentFault when ours cannot."""
         try:
             return Worker(
                 self._setting.target,
-                self._program(side),
+                self._program(side, number),
                 # The folders hold modules for our program and its other build; a contract program knows its own engines.
                 [] if _is_foreign(side) else programs.options(self._setting.engine_dirs, self._setting.devices),
                 stop=self._setting.stop,
@@ -144,7 +147,7 @@ class Measurer:
             blame = Blame({g: [p.id for p in members] for g, members in remaining.items()}, work.cycles)
             try:
                 limit = self._limit(remaining, work.cycles)
-                with self._start(side, limit) as worker:
+                with self._start(side, work.number, limit) as worker:
                     self._costs.begin_worker()
                     worker.send(self._job(remaining, work.number, work.cycles, "auto", limit), last=True)
                     ended = False
@@ -156,7 +159,7 @@ class Measurer:
                         raise WorkerFault("it ended without saying that it was done", "crash")
                 return
             except WorkerFault as fault:
-                remaining = self._without_suspect(fault, blame, remaining, points, side, {g for g in remaining if blame.finished(g)})
+                remaining = self._without_suspect(fault, blame, remaining, points, side, {g for g in remaining if blame.finished(g)}, work.number)
                 work.offset |= {g: max(len(work.rates.get(p.id, [])) // 2 + 1 for p in members) for g, members in remaining.items()}
 
     def _without_broken(self, groups: Groups) -> Groups:
@@ -167,15 +170,15 @@ class Measurer:
         return {g: members for g, members in rest.items() if members}
 
     def _without_suspect(
-        self, fault: WorkerFault, blame: Blame, remaining: Groups, points: Mapping[str, Point], side: str, finished: set[str]
+        self, fault: WorkerFault, blame: Blame, remaining: Groups, points: Mapping[str, Point], side: str, finished: set[str], number: int
     ) -> Groups:
-        """What is left to measure after ``fault`` of the program of ``side``, without the point that caused it."""
+        """What is left of round ``number`` after ``fault`` of the program of ``side``, without the point that caused it."""
         suspects = [points[name] for name in blame.suspects() if name in points]
         left = {g: members for g, members in remaining.items() if g not in finished}
         if suspects:
             guilty = suspects[0]
             if len(suspects) > 1:
-                guilty, fault = self._probe(suspects, fault)
+                guilty, fault = self._probe(suspects, fault, number)
             self._blame(guilty, "measure" if guilty.verified else "prepare", fault)
         elif left and not blame.started and _is_foreign(side):
             self._broken[side] = f"{side}: {fault.reason}, before it measured anything"
@@ -188,14 +191,14 @@ class Measurer:
             left = {g: members for g, members in left.items() if all(p.failure or p.side != side for p in members)}
         return self._without_broken(left)
 
-    def _probe(self, suspects: Sequence[Point], fault: WorkerFault) -> tuple[Point, WorkerFault]:
+    def _probe(self, suspects: Sequence[Point], fault: WorkerFault, number: int) -> tuple[Point, WorkerFault]:
         """Which of ``suspects`` breaks a worker by itself; the first, with the fault that was seen, when none does."""
         for point in suspects:
             alone = {point.configuration.id: [point]}
             limit = self._limit(alone, 1)
             try:
-                with self._start(point.side, limit) as worker:
-                    worker.send(self._job(alone, 0, 1, "auto", limit), last=True)
+                with self._start(point.side, number, limit) as worker:
+                    worker.send(self._job(alone, number, 1, "auto", limit), last=True)
                     while worker.next_event() is not None:
                         pass
             except WorkerFault as own:
@@ -213,6 +216,8 @@ class Measurer:
         self._costs.see("cycle" if event.get("phase") == "measure" else kind, group, name, event.get("elapsed_ns", 0))
         if kind == "window":
             event["round"] = work.number
+            if (layout := work.layouts.get(side)) is not None:
+                event["layout"] = layout
             event["cycle"] += work.offset.get(group, 0)
             if name not in CANARIES and name not in points:
                 raise WorkerFault(f"it printed a window of a point that nobody asked for: {name[:80]}", "rubbish")
@@ -225,11 +230,13 @@ class Measurer:
                 self._journal.hello_of_contract_program(event, side)
             else:
                 self._journal.hello(event, side, self._program(side))
+                if "layout" in event["build"]:
+                    work.layouts[side] = event["build"]["layout"]
         elif kind == "prepared" and name in points:
-            points[name].prepared = {k: event[k] for k in ("input", "path", "memory_bytes", "footprint_bytes")}
+            points[name].prepared = {k: event[k] for k in PREPARED if k in event}
             points[name].build_ns.append(event["build_ns"])
         elif kind == "verified" and name in points:
-            points[name].verified = {k: event[k] for k in ("known_answers", "compared", "how")}
+            points[name].verified = {k: event[k] for k in ("known_answers", "compared", "how", "undecided_share") if k in event}
         elif kind == "warning":
             self._journal.warn({k: event[k] for k in ("code", "message", "point", "group") if k in event})
         elif kind == "failure":
@@ -271,7 +278,7 @@ class Measurer:
         limit = 4 * self._limit(chunk, work.cycles)
         try:
             for side, part in parts.items():
-                workers[side] = self._start(side, limit)
+                workers[side] = self._start(side, work.number, limit)
                 workers[side].send(self._job(part, work.number, work.cycles, "stepped", limit))
             for side in parts:
                 self._costs.begin_worker()
@@ -298,7 +305,7 @@ class Measurer:
                 self._blame(asked, "measure", fault)
                 rest = self._without_broken({g: members for g, members in chunk.items() if g not in done})
             else:
-                rest = self._without_suspect(fault, blames[side], chunk, own[side], side, done)
+                rest = self._without_suspect(fault, blames[side], chunk, own[side], side, done, work.number)
             # Windows of a group that was cut short are taken again, behind those that are kept.
             work.offset |= {g: work.offset.get(g, 0) + work.cycles for g in rest if any(p.id in work.rates for p in rest[g])}
             return rest

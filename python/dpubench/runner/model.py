@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
+
+#: What is kept of a point's ``prepared`` event, as far as the program says it.
+PREPARED: Final = ("input", "path", "memory_bytes", "footprint_bytes", "touched_bytes", "distinct_messages", "distinct_keys")
 
 
 def configuration_id(operator: str, params: Mapping[str, str], threads: int, burst: int, footprint: str) -> str:
@@ -36,6 +39,7 @@ class Configuration:
     reference: str
     candidates: list[str]  #: what to measure, in catalog order: engines, with the jobs in flight where the plan gives them (:func:`engine_word`)
     not_measured: dict[str, str] = field(default_factory=dict)  #: engine -> reason
+    next_best: str | None = None  #: what the selection round kept beside the best, of another library; "" if nothing is, None without a selection
     inputs: frozenset[str] = frozenset()  #: kinds that it reads; known while a plan is expanded, not in a record
 
     @property
@@ -46,13 +50,14 @@ class Configuration:
         return {
             "id": self.id, "operator": self.operator, "params": self.params, "threads": self.threads, "burst": self.burst,
             "footprint": self.footprint, "reference": self.reference, "candidates": self.candidates, "not_measured": self.not_measured,
+            **({} if self.next_best is None else {"next_best": self.next_best}),
         }  # fmt: skip
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Configuration:
         return cls(
             record["operator"], dict(record["params"]), record["threads"], record["burst"], record["footprint"],
-            record["reference"], list(record["candidates"]), dict(record["not_measured"]),
+            record["reference"], list(record["candidates"]), dict(record["not_measured"]), record.get("next_best"),
         )  # fmt: skip
 
 
@@ -68,12 +73,13 @@ class Point:
     target: str
     build: str
     operator_version: int
-    prepared: dict[str, Any] = field(default_factory=dict)  #: input, path, memory_bytes, footprint_bytes of the last `prepared` event
+    prepared: dict[str, Any] = field(default_factory=dict)  #: :data:`PREPARED` of the last `prepared` event
     build_ns: list[float] = field(default_factory=list)
     verified: dict[str, Any] = field(default_factory=dict)
     failure: str = ""
     unavailable: str = ""
     rates: dict[int, list[float]] = field(default_factory=dict)  #: round -> operations per second of its windows
+    layouts: dict[int, int] = field(default_factory=dict)  #: round -> the code layout that it had; programs of earlier versions do not say
     program: str = ""
     name_in_program: str = ""
     in_flight: int = 0  #: jobs, as the plan gives them; 0: the engine's default (``prepared["path"]`` says how many), or it is synchronous
@@ -108,7 +114,7 @@ class Expansion:
     """What a plan comes to on this machine."""
 
     configurations: list[Configuration]
-    select_best: bool  #: of each configuration, only the reference engine and the best of the others are measured beyond the selection round
+    select_best: bool  #: only the best engine, the next best of another library and the reference are measured beyond the selection
     unavailable: list[tuple[Configuration, str, str]] = field(default_factory=list)  #: (configuration, engine, reason) that was named but cannot run
     left_out: list[str] = field(default_factory=list)
 

@@ -36,6 +36,9 @@ class Setting:
     listener: Listener
     engine_dirs: Sequence[Path] = ()
     against: Path | None = None
+    #: (operator, engine) -> why the other build has nothing that may be set against ours; those that it has are not in it
+    against_lacks: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    layouts: Mapping[str, int] = field(default_factory=dict)  #: build -> how many code layouts it has; 1 where it is not named
     environment: Mapping[str, str] = field(default_factory=dict)
     devices: Sequence[str] = ()  #: that device engines may use: PCI addresses or DPDK virtual devices
     heading: str = ""  #: begins what is told of its stages, where several targets are at work

@@ -17,9 +17,11 @@ from dpubench.errors import UserError, nearest
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from dpubench.anchors import Anchor
     from dpubench.plans.load import Where
     from dpubench.plans.model import StudyPlan
     from dpubench.results.model import Comparison
+    from dpubench.results.movement import Movement
     from dpubench.results.store import RunDirectory
 
 
@@ -35,6 +37,8 @@ class Request:
     against: Path | None = None
     dry_run: bool = False
     as_json: bool = False
+    anchor: Anchor | None = None  #: in place of ``against``
+    effect: float | None = None  #: the smallest slowdown against the other build that fails the run (a share); None: none does
 
 
 class Study(Protocol):
@@ -48,6 +52,8 @@ class Study(Protocol):
     plan_model: type[StudyPlan]
     #: Options of ``dpubench run`` that are no plan keys, and that this study has: ``--engine-dir``, ``--device``, ``--against``.
     run_options: frozenset[str]
+    #: Smallest change that counts in a comparison, unless `dpubench compare --min-effect` says otherwise.
+    default_effect: str
 
     def run(self, plan: StudyPlan, where: Where, request: Request) -> int:
         """Carries ``plan`` out in a new run directory, and tells how it went; the exit status. @raises UserError"""
@@ -86,6 +92,8 @@ class Part(NamedTuple):
     title: str  #: what is compared; empty where there is one comparison only
     rows: Sequence[Comparison]
     between_targets: bool = False
+    what: str = ""  #: what is set against what, where it is not rates
+    movement: Movement | None = None  #: what the machine did between two runs of it, where the rows are taken beyond that
 
 
 def check_names(given: Sequence[str], known: Iterable[str], what: str) -> None:

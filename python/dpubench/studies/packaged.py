@@ -23,6 +23,7 @@ class PackagedStudy:
     question: str
     plan_model: type[StudyPlan]
     run_options: frozenset[str] = frozenset()
+    default_effect: str = "3%"
     #: What a point is chosen by in commands that read runs: ``--operator``, ``--workload``.
     chosen_by: ClassVar[str] = "operator"
 

@@ -78,7 +78,15 @@ def _key(build: Path) -> str:
     """Changes with any program, library or module of a build."""
     digest = hashlib.sha256(__version__.encode())
     native = programs.operators_program(build).parent
-    for file in sorted([*native.glob("dpubench-*"), *native.glob("*.so*"), *(native / "engines").glob("*"), *(native / "stages").glob("*")]):
+    for file in sorted(
+        [
+            *native.glob("dpubench-*"),
+            *native.glob("*.so*"),
+            *native.glob(f"{programs.LAYOUTS}/*/*.so"),
+            *(native / "engines").glob("*"),
+            *(native / "stages").glob("*"),
+        ]
+    ):
         status = file.stat()
         digest.update(f"{file.name}\0{status.st_size}\0{status.st_mtime_ns}\n".encode())
     return digest.hexdigest()[:_KEY_DIGITS]

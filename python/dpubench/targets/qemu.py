@@ -15,7 +15,7 @@ SUMMARY: Final = "known answers on another architecture's code, emulated: correc
 EXAMPLES: Final = ("qemu:aarch64", "qemu:aarch64,bundle=FILE")
 
 #: The core that is emulated: that of the first Arm servers, which has what DPUs' cores have; on x86-64 all that the emulator can.
-_CORE: Final = {"aarch64": "neoverse-n1", "x86_64": "max"}
+CORE: Final = {"aarch64": "neoverse-n1", "x86_64": "max"}
 
 
 class QemuTarget(local.LocalTarget):
@@ -35,6 +35,15 @@ class QemuTarget(local.LocalTarget):
         given = settings(f"qemu:{','.join(words[1:])}" if words[1:] else "qemu", ("bundle",))
         self._bundle = Path(given["bundle"]) if "bundle" in given else None
         self._folder: Path | None = None
+
+    @property
+    def architecture(self) -> str:
+        return self._architecture
+
+    @property
+    def bundle(self) -> Path | None:
+        """The archive that was named; None: that of this installation."""
+        return self._bundle
 
     @property
     def _emulator(self) -> str:
@@ -57,7 +66,7 @@ class QemuTarget(local.LocalTarget):
         lib = Path(program).parent
         loader = next(iter(sorted(lib.glob("ld-linux*"))), lib / "ld-linux.so")
         # A prefix that is not there: nothing of this machine may take the place of what the bundle lacks.
-        words = [self._emulator, "-L", "/nonexistent", "-cpu", _CORE[self._architecture], str(loader), "--library-path", str(lib), program]
+        words = [self._emulator, "-L", "/nonexistent", "-cpu", CORE[self._architecture], str(loader), "--library-path", str(lib), program]
         return local.spawn([*prefix, *words, *arguments], environment)
 
     def describe(self) -> dict[str, Any]:

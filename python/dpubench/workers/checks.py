@@ -12,7 +12,7 @@ Event = dict[str, Any]
 _COUNTS = ("round", "cycle", "operations", "in_bytes", "out_bytes", "rate_bytes", "bursts")
 _WINDOW = frozenset({"event", "point", "group", "half", "elapsed_ns", *_COUNTS})
 #: What dpubench-server and dpubench-traffic say.
-_OF_THE_DATAPATH = frozenset({"hello", "progress", "warning", "failure", "ready", "begun", "trial", "served", "checked", "done"})
+_OF_THE_DATAPATH = frozenset({"hello", "progress", "warning", "failure", "ready", "begun", "filled", "trial", "served", "checked", "done"})
 #: What dpubench-cores says.
 _OF_THE_MODEL = frozenset({"hello", "progress", "failure", "checked", "result", "done"})
 _WINDOW_ALL = _WINDOW | {"ghz", "core_cycles", "energy_uj", "metrics"}

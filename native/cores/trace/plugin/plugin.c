@@ -7,16 +7,14 @@
  * One thread is recorded, the one that opens the region; others may run beside it. Whatever goes wrong ends the process with a
  * message and leaves a trace without an end mark.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "../format.h"
+#include "progress.h"
 #include "qemu_plugin.h"
 #include "sink.h"
 
@@ -222,25 +220,6 @@ static void on_exit_of_program(qemu_plugin_id_t id, void* data) {
   sink_close(trace.blocks);
 }
 
-static void open_progress(const char* folder) {
-  static const uint64_t zero[2];
-  char path[4096];
-  char message[4200];
-  snprintf(path, sizeof path, "%s/%s", folder, DPUBENCH_TRACE_PROGRESS);
-  const int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  /* Written, and not just made that long, so that a full disk is an error here and no SIGBUS later. */
-  void* map = MAP_FAILED;
-  if (file >= 0 && write(file, zero, sizeof zero) == (ssize_t)sizeof zero) {
-    map = mmap(NULL, sizeof zero, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  }
-  if (map == MAP_FAILED) {
-    snprintf(message, sizeof message, "%s: cannot be created: %s", path, strerror(errno));
-    fail(message);
-  }
-  close(file);
-  trace.progress = map;
-}
-
 static void write_heads(const char* const texts[HEAD_TEXTS]) {
   const uint32_t version = DPUBENCH_TRACE_VERSION;
   const uint64_t wide_version = version;
@@ -284,7 +263,7 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_
   }
   trace.folder = values[0];
   trace.process = getpid();
-  open_progress(trace.folder);
+  trace.progress = progress_open(trace.folder, DPUBENCH_TRACE_PROGRESS, 2, fail);
   trace.blocks = sink_open(trace.folder, DPUBENCH_TRACE_BLOCKS, fail);
   trace.stream = sink_open(trace.folder, DPUBENCH_TRACE_STREAM, fail);
   write_heads((const char* const[HEAD_TEXTS]){"aarch64", values[1], values[2], values[3]});

@@ -139,7 +139,7 @@ class Bench {
 class Core {
  public:
   explicit Core(Pipeline& pipeline) : stages_(pipeline.open(0)) {
-    for (const auto& stage : stages_) stage->begin();
+    for (const auto& stage : stages_) stage->begin(false);
   }
   /// Runs frames through in batches. @param room  of a packet buffer, with 128 before the frame
   std::vector<Served> serve(std::span<const Frame> frames, std::uint32_t burst = 32, std::size_t room = 16384) {

@@ -73,7 +73,7 @@ std::uint32_t ScanStage::run(Batch& batch) noexcept {
   return n;
 }
 
-void ScanStage::begin() {
+void ScanStage::begin(bool /*keeps_flows*/) {
   recogniser_->clear();
   classes_ = {};
   searched_ = unclassified_ = 0;

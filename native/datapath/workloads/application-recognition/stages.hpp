@@ -31,7 +31,7 @@ class ScanStage final : public Stage {
   ScanStage(std::unique_ptr<Recogniser> recogniser, Placement placement)
       : recogniser_(std::move(recogniser)), placement_(placement) {}
   std::uint32_t run(Batch& batch) noexcept override;
-  void begin() override;
+  void begin(bool keeps_flows) override;
   void collect(nlohmann::json& into, const std::string& dump_folder) override;
 
  private:
@@ -49,7 +49,7 @@ class ScanStage final : public Stage {
 class AnswerStage : public Stage {
  public:
   std::uint32_t run(Batch& batch) noexcept override;
-  void begin() override { answered_ = unchanged_ = 0; }
+  void begin(bool /*keeps_flows*/) override { answered_ = unchanged_ = 0; }
   void collect(nlohmann::json& into, const std::string& dump_folder) override;
 
  protected:

@@ -19,11 +19,12 @@
 namespace dpubench::datapath::flow_table {
 
 /// Raised when anything that a module sees changes.
-inline constexpr std::uint32_t kTableEngineAbi = 2;
+inline constexpr std::uint32_t kTableEngineAbi = 3;
 
 struct TableSetting {
   Limits limits{};  ///< of each core's table
   KeyKind key = KeyKind::kPaper;
+  bool is_prefilled = false;  ///< a trial may begin with the flows that are known
   std::uint32_t cores = 1;
   std::uint64_t seed = 1;
   std::uint32_t max_frame = 1518;                  ///< with FCS

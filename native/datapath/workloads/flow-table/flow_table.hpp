@@ -36,7 +36,7 @@ struct FlowRecord {
 };
 static_assert(sizeof(FlowRecord) == 64);
 
-/// Since clear().
+/// Since clear() or zero().
 struct Totals {
   std::uint64_t flows = 0;  ///< live now
   std::uint64_t inserted = 0;
@@ -67,8 +67,10 @@ class FlowTable {
   virtual void age(std::uint32_t now_ms, std::uint32_t places) noexcept = 0;
   /// Empties it. Untimed. @throws Error
   virtual void clear() = 0;
+  /// Keeps the flows that are live, with counts of nothing, and forgets what was retired. Untimed. @throws Error
+  virtual void zero() = 0;
   [[nodiscard]] virtual Totals totals() const = 0;
-  /// Every record: live flows, then retired ones. A key may come several times. Untimed. @throws Error
+  /// Every record with packets: live flows, then retired ones. A key may come several times. Untimed. @throws Error
   virtual void for_each(const std::function<void(const FlowRecord&)>& visit) const = 0;
   [[nodiscard]] virtual std::size_t memory_bytes() const = 0;
 };

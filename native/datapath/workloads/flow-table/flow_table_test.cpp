@@ -172,6 +172,25 @@ TEST_P(Tables, LosesNothingWhateverTheScanDoes) {
   EXPECT_EQ(records, totals.inserted);
 }
 
+TEST_P(Tables, KeepsItsFlowsAndForgetsTheirCounts) {
+  const std::unique_ptr<FlowTable> kept = table({.flows = 1000, .full = Full::kEvictOldest});
+  const std::vector<Key> keys = numbered_keys(1'100);
+  count_all(*kept, keys);
+  EXPECT_EQ(kept->totals(), (Totals{.flows = 1000, .inserted = 1'100, .evicted = 100}));
+  kept->zero();
+  EXPECT_EQ(kept->totals(), (Totals{.flows = 1000}));
+  EXPECT_TRUE(sorted_records(*kept).empty());
+  // Flows that are known enter no more; one that had no packet since leaves no record when it has to make room.
+  count_all(*kept, std::span(keys).last(500));
+  EXPECT_EQ(kept->totals(), (Totals{.flows = 1000}));
+  count_all(*kept, std::span(keys).first(1));
+  EXPECT_EQ(kept->totals(), (Totals{.flows = 1000, .inserted = 1, .evicted = 1}));
+  std::map<Key, std::uint64_t> counted;
+  kept->for_each([&](const FlowRecord& record) { counted[record.key] += record.packets; });
+  EXPECT_EQ(counted.size(), 501U);
+  for (const auto& [key, packets] : counted) EXPECT_EQ(packets, 1U);
+}
+
 TEST_P(Tables, SaysHowManyRetiredRecordsTheLogCouldNotHold) {
   const std::unique_ptr<FlowTable> small = table({.flows = 1000, .full = Full::kEvictOldest});
   const auto n = static_cast<std::uint32_t>(kMaxRetired + 1000 + 5);
@@ -292,7 +311,7 @@ TEST(FlowTableStage, AccountsForEveryPacketOfABatch) {
   EXPECT_GT(open->report().at(0).memory_bytes, 64'000U);
   const auto stages = open->open(0);
   ASSERT_EQ(stages.size(), 1U);
-  stages[0]->begin();
+  stages[0]->begin(false);
   auto arp = tagged_udp();
   arp[17] = std::byte{6};
   Packets packets({tagged_udp(), arp, std::vector<std::byte>(10), tagged_udp(), tagged_udp()});
@@ -316,7 +335,7 @@ TEST(FlowTableStage, AccountsForEveryPacketOfABatch) {
   expected += std::string(12, '\0') + std::string("\x0a\0\0\x02", 4) + std::string(12, '\0');
   expected += std::string("\x02\0\0\0\0\0\0\0\x80\0\0\0\0\0\0\0", 16);
   EXPECT_EQ(file_text(folder.path() / "flows.bin"), expected);
-  stages[0]->begin();
+  stages[0]->begin(false);
   nlohmann::json again;
   stages[0]->collect(again, "");
   EXPECT_EQ(again["flow_table"]["flows"], 0);
@@ -338,7 +357,7 @@ TEST(FlowTableStage, DropsOrForwardsWhatFindsNoPlace) {
   for (const char* const full : {"drop", "forward_uncounted", "evict_oldest"}) {
     const auto open = pipeline({{"flows", "1000"}, {"full", full}});
     const auto stages = open->open(0);
-    stages[0]->begin();
+    stages[0]->begin(false);
     std::uint64_t dropped = 0;
     for (std::uint32_t first = 0; first < 1100; first += 100) {
       Packets packets(frames_of_flows(first, 100));
@@ -358,7 +377,7 @@ TEST(FlowTableStage, DropsOrForwardsWhatFindsNoPlace) {
 TEST(FlowTableStage, AgesWhenNothingComes) {
   const auto open = pipeline({{"flows", "1000"}, {"idle_ms", "100"}});
   const auto stages = open->open(0);
-  stages[0]->begin();
+  stages[0]->begin(false);
   Packets packets(frames_of_flows(0, 200));
   packets.batch.received_ticks = measure::Clock::instance().ticks();
   stages[0]->run(packets.batch);
@@ -374,6 +393,39 @@ TEST(FlowTableStage, AgesWhenNothingComes) {
   EXPECT_EQ(aged(150), 200);
 }
 
+/// What a stage says of the part of a trial in which the table met 200 flows, of which it knew 150.
+nlohmann::json measured_part(const Params& given, bool keeps_flows) {
+  const auto open = pipeline(given);
+  const auto stages = open->open(0);
+  stages[0]->begin(false);
+  Packets fill(frames_of_flows(0, 100));
+  stages[0]->run(fill.batch);
+  stages[0]->begin(keeps_flows);
+  Packets ramp(frames_of_flows(100, 50));
+  stages[0]->run(ramp.batch);
+  stages[0]->measured(true);
+  Packets part(frames_of_flows(0, 200));
+  stages[0]->run(part.batch);
+  stages[0]->measured(false);
+  Packets drain(frames_of_flows(500, 10));
+  stages[0]->run(drain.batch);
+  nlohmann::json into;
+  stages[0]->collect(into, "");
+  return into["flow_table"];
+}
+
+TEST(FlowTableStage, TellsTheInsertsOfTheMeasuredPart) {
+  const auto prefilled = measured_part({{"flows", "1000"}}, true);
+  EXPECT_EQ(prefilled["measured"], (nlohmann::json{{"packets", 200}, {"inserted", 50}, {"flows", 150}}));
+  EXPECT_EQ(prefilled["inserted"], 110);
+  EXPECT_EQ(prefilled["flows"], 210);
+  for (const bool keeps_flows : {false, true}) {  // a cold table begins empty whatever it is told
+    const auto cold = measured_part({{"flows", "1000"}, {"start", "cold"}}, keeps_flows);
+    EXPECT_EQ(cold["measured"], (nlohmann::json{{"packets", 200}, {"inserted", 150}, {"flows", 50}}));
+    EXPECT_EQ(cold["flows"], 210);
+  }
+}
+
 TEST(FlowTableStage, DumpsOfAllCoresLieInOneFile) {
   const auto open = pipeline({{"flows", "1000"}}, "portable", 2);
   std::vector<std::unique_ptr<Stage>> cores;
@@ -382,7 +434,7 @@ TEST(FlowTableStage, DumpsOfAllCoresLieInOneFile) {
   for (std::uint32_t trial = 1; trial <= 2; ++trial) {
     nlohmann::json into;
     for (std::uint32_t core = 0; core < 2; ++core) {
-      cores[core]->begin();
+      cores[core]->begin(false);
       Packets packets(frames_of_flows(core * 100, 10 * trial));
       cores[core]->run(packets.batch);
     }

@@ -17,7 +17,7 @@ namespace dpubench::datapath::flow_table {
 /// No place.
 inline constexpr std::uint32_t kNowhere = 0xffff'ffffU;
 
-/// Packets and bytes of the flow at a place, wherever the index keeps them; no packets: the place is free.
+/// Packets and bytes of the flow at a place, wherever the index keeps them; none of a place that is free.
 struct CounterRef {
   std::uint64_t& packets;
   std::uint64_t& bytes;
@@ -116,6 +116,15 @@ class IndexedTable final : public FlowTable {
     oldest_ = newest_ = kNowhere;
   }
 
+  void zero() override {
+    for (std::uint32_t place = 0; place < index_.places(); ++place) {
+      const CounterRef counters = index_.counters(place);
+      counters.packets = counters.bytes = 0;
+    }
+    totals_ = {.flows = totals_.flows};
+    n_retired_ = 0;
+  }
+
   [[nodiscard]] Totals totals() const override { return totals_; }
 
   void for_each(const std::function<void(const FlowRecord&)>& visit) const override {
@@ -164,10 +173,13 @@ class IndexedTable final : public FlowTable {
 
   void retire(std::uint32_t place) noexcept {
     changed_ = true;
-    if (n_retired_ < retired_.size()) {
-      retired_[n_retired_++] = index_.record(place);
-    } else {
-      ++totals_.retired_lost;
+    // Nothing was counted of a flow that was kept by zero() and had no packet since.
+    if (const FlowRecord record = index_.record(place); record.packets != 0) {
+      if (n_retired_ < retired_.size()) {
+        retired_[n_retired_++] = record;
+      } else {
+        ++totals_.retired_lost;
+      }
     }
     Age& age = ages_[place];
     (age.older == kNowhere ? oldest_ : ages_[age.older].newer) = age.newer;

@@ -125,15 +125,23 @@ void ModelTable::clear() {
   totals_ = {};
 }
 
+void ModelTable::zero() {
+  for (auto& [key, flow] : flows_) flow.record.packets = flow.record.bytes = 0;
+  retired_.clear();
+  totals_ = {.flows = flows_.size()};
+}
+
 void ModelTable::for_each(const std::function<void(const FlowRecord&)>& visit) const {
-  for (const auto& [key, flow] : flows_) visit(flow.record);
+  for (const auto& [key, flow] : flows_) {
+    if (flow.record.packets != 0) visit(flow.record);
+  }
   for (const FlowRecord& record : retired_) visit(record);
 }
 
 void ModelTable::retire(const Key& key) {
   const Key copy = key;  // `key` may be the list's own
   const auto found = flows_.find(copy);
-  retired_.push_back(found->second.record);
+  if (found->second.record.packets != 0) retired_.push_back(found->second.record);
   order_.erase(found->second.entered);
   flows_.erase(found);
 }
@@ -188,6 +196,10 @@ std::string verify_tables(const MakeTable& make, const Frames& frames, std::uint
         const std::unique_ptr<FlowTable> table = make(limits);
         ModelTable model(limits);
         run_alike(*table, model, keys, inputs::Random(seed + runs), what);
+        table->zero();
+        model.zero();
+        require_equal(*table, model, what + ", counts zeroed");
+        run_alike(*table, model, keys, inputs::Random(seed + runs + 2), what + ", with the flows of before");
         table->clear();
         model.clear();
         run_alike(*table, model, keys, inputs::Random(seed + runs + 1), what + ", after clearing");
@@ -196,7 +208,7 @@ std::string verify_tables(const MakeTable& make, const Frames& frames, std::uint
     }
   }
   return "packets, bytes and records equal those of a std::map over " + std::to_string(keys_compared) +
-         " keys: each policy and key, with ageing and without, table full";
+         " keys: each policy and key, with ageing and without, table full, empty and filled";
 }
 
 }  // namespace dpubench::datapath::flow_table

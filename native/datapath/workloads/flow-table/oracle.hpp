@@ -23,6 +23,7 @@ class ModelTable final : public FlowTable {
   /// Retires all that is idle, whatever `places` says.
   void age(std::uint32_t now_ms, std::uint32_t places) noexcept override;
   void clear() override;
+  void zero() override;
   [[nodiscard]] Totals totals() const override { return totals_; }
   void for_each(const std::function<void(const FlowRecord&)>& visit) const override;
   [[nodiscard]] std::size_t memory_bytes() const override { return 0; }

@@ -149,17 +149,22 @@ class DeviceTable final : public FlowTable {
     remove_rules();
     rest_->clear();
   }
+  void zero() override {
+    rest_->zero();
+    for (const Installed& rule : rules_) {
+      static_cast<void>(read(rule, true));
+      if (read(rule, false).hits != 0) {
+        throw Error(
+            "flow-table, engine rte-flow: the device does not set a rule's counter to 0 when it is asked to; "
+            "use start=cold");
+      }
+    }
+  }
   [[nodiscard]] Totals totals() const override { return rest_->totals(); }
   void for_each(const std::function<void(const FlowRecord&)>& visit) const override {
     rest_->for_each(visit);
     for (const Installed& rule : rules_) {
-      const rte_flow_action action = {.type = RTE_FLOW_ACTION_TYPE_COUNT, .conf = nullptr};
-      rte_flow_query_count counters{};
-      rte_flow_error error{};
-      if (const int failed = rte_flow_query(port_, rule.flow, &action, &counters, &error); failed != 0) {
-        throw Error("flow-table, engine rte-flow: a flow's counters cannot be read: " +
-                    std::string(error.message == nullptr ? rte_strerror(-failed) : error.message));
-      }
+      const rte_flow_query_count counters = read(rule, false);
       if (counters.hits != 0) visit({rule.key, counters.hits, counters.bytes});
     }
   }
@@ -172,6 +177,18 @@ class DeviceTable final : public FlowTable {
     Key key;
     rte_flow* flow;
   };
+  /// @throws Error
+  [[nodiscard]] rte_flow_query_count read(const Installed& rule, bool resets) const {
+    const rte_flow_action action = {.type = RTE_FLOW_ACTION_TYPE_COUNT, .conf = nullptr};
+    rte_flow_query_count counters{};
+    counters.reset = resets ? 1 : 0;
+    rte_flow_error error{};
+    if (const int failed = rte_flow_query(port_, rule.flow, &action, &counters, &error); failed != 0) {
+      throw Error("flow-table, engine rte-flow: a flow's counters cannot be read: " +
+                  std::string(error.message == nullptr ? rte_strerror(-failed) : error.message));
+    }
+    return counters;
+  }
   void remove_rules() noexcept {
     rte_flow_error error{};
     for (const Installed& rule : rules_) rte_flow_destroy(port_, rule.flow, &error);

@@ -23,6 +23,7 @@ TableSetting setting_of(const Setting& setting) {
                      .idle_ms = static_cast<std::uint32_t>(setting.params.number("idle_ms")),
                      .full = full_of(setting.params)},
           .key = setting.params.is("key", "five_tuple") ? KeyKind::kFiveTuple : KeyKind::kPaper,
+          .is_prefilled = setting.params.is("start", "prefilled"),
           .cores = setting.cores,
           .seed = setting.seed,
           .max_frame = setting.max_frame,
@@ -62,7 +63,7 @@ class DumpOrder {
 class TablePipeline final : public Pipeline {
  public:
   TablePipeline(const TableSetting& setting, const TableEngine& engine, const Frames& frames)
-      : limits_(setting.limits), key_(setting.key) {
+      : kept_{.limits = setting.limits, .key = setting.key, .is_prefilled = setting.is_prefilled} {
     report_.name = kStage;
     report_.engine = engine.name();
     report_.verified = engine.verify(setting, frames);
@@ -76,14 +77,13 @@ class TablePipeline final : public Pipeline {
   [[nodiscard]] std::vector<StageReport> report() const override { return {report_}; }
   [[nodiscard]] std::vector<std::unique_ptr<Stage>> open(std::uint32_t core) override {
     std::vector<std::unique_ptr<Stage>> stages;
-    stages.push_back(std::make_unique<TableStage>(*session_, session_->open(core), limits_, key_,
-                                                  [this, core] { return dumps_.starts(core); }));
+    stages.push_back(
+        std::make_unique<TableStage>(*session_, session_->open(core), kept_, [this, core] { return dumps_.starts(core); }));
     return stages;
   }
 
  private:
-  Limits limits_;
-  KeyKind key_;
+  TableSetting kept_;  ///< what stages need, without what the ports' owner holds
   StageReport report_;
   std::unique_ptr<TableSession> session_;
   DumpOrder dumps_;
@@ -142,6 +142,13 @@ class FlowTableWorkload final : public Workload {
                          "the packet uncounted",
               .values = {"drop", "evict_oldest", "forward_uncounted"},
               .default_value = "drop",
+              .unit = ""},
+             {.name = "start",
+              .summary =
+                  "prefilled: the table knows the flows of the traffic before a trial begins, as in steady state; cold: it "
+                  "is empty, and every flow's first packet enters it",
+              .values = {"prefilled", "cold"},
+              .default_value = "prefilled",
               .unit = ""}},
         .stages = {{.name = kStage,
                     .summary = "look the flow up, count, enter, retire",

@@ -52,15 +52,25 @@ class Program {
   }
 
   void clear() {
-    // The program does not tell trials apart: packets that the link still held of the one before must be through first.
-    for (unsigned i = 0; i < kMostWaits; ++i) {
-      const std::uint64_t received = state().received;
-      clear_flows();
-      std::this_thread::sleep_for(kQuiet);
-      if (state().received == received) break;
-    }
+    wait_until_quiet([this] { clear_flows(); });
+    kept_ = 0;
     reset_state();
   }
+
+  /// Flows stay, with counts of nothing.
+  void zero() {
+    wait_until_quiet([] {});
+    kept_ = 0;
+    const xdp_counters nothing{};
+    for_each_key([&](const xdp_key& key) {
+      if (bpf_map_update_elem(flows_, &key, &nothing, BPF_EXIST) != 0) code_.fail("a flow's counters cannot be reset", errno);
+      ++kept_;
+    });
+    reset_state();
+  }
+
+  /// In the map.
+  [[nodiscard]] std::uint64_t known_flows() const { return kept_ + state().inserted; }
 
   [[nodiscard]] xdp_state state() const {
     xdp_state now{};
@@ -75,7 +85,7 @@ class Program {
     for (const xdp_key* from = nullptr; bpf_map_get_next_key(flows_, from, &key) == 0; from = &key) {
       xdp_counters counters{};
       if (bpf_map_lookup_elem(flows_, &key, &counters) != 0) code_.fail("a flow cannot be read", errno);
-      visit({std::bit_cast<Key>(key), counters.packets, counters.bytes});
+      if (counters.packets != 0) visit({std::bit_cast<Key>(key), counters.packets, counters.bytes});
     }
   }
 
@@ -90,13 +100,31 @@ class Program {
   }
 
  private:
+  /// The program does not tell trials apart: packets that the link still held of the one before must be through first.
+  template <class Work>
+  void wait_until_quiet(const Work& work) const {
+    for (unsigned i = 0; i < kMostWaits; ++i) {
+      const std::uint64_t received = state().received;
+      work();
+      std::this_thread::sleep_for(kQuiet);
+      if (state().received == received) break;
+    }
+  }
+
   void clear_flows() {
-    // The next key is asked for while the one before it is there: from the beginning, each question would pass all empty buckets.
+    for_each_key([this](const xdp_key& key) { bpf_map_delete_elem(flows_, &key); });
+  }
+
+  /// `work` may change or delete the flow of its key.
+  template <class Work>
+  void for_each_key(const Work& work) {
+    // The next key is asked for while the one before it is where it was. From a deleted one the kernel begins anew, and passes
+    // all empty buckets; one that was updated lies at the head of its bucket, and what follows there would come again for ever.
     xdp_key key{};
     xdp_key next{};
     for (bool more = bpf_map_get_next_key(flows_, nullptr, &key) == 0; more; key = next) {
       more = bpf_map_get_next_key(flows_, &key, &next) == 0;
-      bpf_map_delete_elem(flows_, &key);
+      work(key);
     }
   }
 
@@ -109,6 +137,7 @@ class Program {
   int flows_ = -1;
   int state_ = -1;
   xdp_state settings_{};
+  std::uint64_t kept_ = 0;  ///< flows that zero() has kept
 };
 
 /// The kernel's map, for reading.
@@ -118,9 +147,10 @@ class KernelTable final : public FlowTable {
   std::uint32_t count(std::span<const Key>, const std::uint32_t*, bool*, std::uint32_t) noexcept override { return 0; }
   void age(std::uint32_t, std::uint32_t) noexcept override {}
   void clear() override { program_.clear(); }
+  void zero() override { program_.zero(); }
   [[nodiscard]] Totals totals() const override {
     const xdp_state state = program_.state();
-    return {.flows = state.inserted, .inserted = state.inserted, .refused = state.refused};
+    return {.flows = program_.known_flows(), .inserted = state.inserted, .refused = state.refused};
   }
   void for_each(const std::function<void(const FlowRecord&)>& visit) const override { program_.for_each(visit); }
   [[nodiscard]] std::size_t memory_bytes() const override { return program_.memory_bytes(); }
@@ -155,11 +185,9 @@ class XdpSession final : public TableSession {
   PathInfo path_;
 };
 
-/// Runs the frames through the program and the model. @returns how many
-std::size_t verify_program(const Limits& limits, KeyKind kind, const Frames& frames) {
-  const std::string what = std::string("flow-table, engine xdp, key=") + (kind == KeyKind::kPaper ? "paper" : "five_tuple");
-  Program program(limits, kind);
-  ModelTable model(limits);
+/// Runs the frames through the program and the model, and compares both. @returns how many
+std::size_t run_alike(Program& program, ModelTable& model, const Limits& limits, KeyKind kind, const Frames& frames,
+                      const std::string& what) {
   std::size_t n = 0;
   std::uint64_t unkeyed = 0;
   for (const auto& frame : frames) {
@@ -191,6 +219,18 @@ std::size_t verify_program(const Limits& limits, KeyKind kind, const Frames& fra
                 " frames have no key, the model says " + std::to_string(unkeyed) + " of " + std::to_string(n));
   }
   return n;
+}
+
+/// With an empty table, and with the flows that this has left. @returns how many frames it was each time
+std::size_t verify_program(const Limits& limits, KeyKind kind, const Frames& frames) {
+  const std::string what = std::string("flow-table, engine xdp, key=") + (kind == KeyKind::kPaper ? "paper" : "five_tuple");
+  Program program(limits, kind);
+  ModelTable model(limits);
+  run_alike(program, model, limits, kind, frames, what);
+  program.zero();
+  model.zero();
+  require_equal(KernelTable(program), model, what + ", counts zeroed");
+  return run_alike(program, model, limits, kind, frames, what + ", with the flows of before");
 }
 
 class Xdp final : public TableEngine {

@@ -12,7 +12,7 @@
 namespace dpubench::datapath::forward {
 
 /// Raised when anything that a module sees changes.
-inline constexpr std::uint32_t kSwapEngineAbi = 1;
+inline constexpr std::uint32_t kSwapEngineAbi = 2;
 inline constexpr const char* kStage = "swap";
 
 class SwapEngine {

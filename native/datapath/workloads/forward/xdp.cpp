@@ -62,7 +62,14 @@ class CountingStage final : public Stage {
   explicit CountingStage(const Program& program) : program_(program) {}
   [[nodiscard]] bool reads_headers() const noexcept override { return false; }
   std::uint32_t run(Batch& /*batch*/) noexcept override { return 0; }
-  void begin() override { before_ = program_.received(); }
+  void begin(bool /*keeps_flows*/) override { before_ = program_.received(); }
+  [[nodiscard]] std::optional<std::uint64_t> elsewhere() const noexcept override {
+    try {
+      return program_.received() - before_;
+    } catch (const Error&) {
+      return 0;  // collect() says why
+    }
+  }
   void collect(nlohmann::json& into, const std::string& /*dump_folder*/) override {
     const std::uint64_t received = program_.received() - before_;
     into["forward"] = {{"elsewhere", {{"received", received}, {"transmitted", received}, {"dropped", 0}}}};

@@ -35,8 +35,8 @@ def cores_needed(line_gbps: float, simulated: Mapping[int, Interval]) -> CoresNe
     """Cores that sustain a line, of ``simulated``: cores to the rate in Gb/s that they sustain together. None where nothing was simulated.
 
     The fewest of those simulated that sustain it, or fewer: as many as it takes if each is as fast as one of the most that were simulated, which
-    share caches and memory with the most others. More than were simulated is extrapolated by the same rule, and says so. The interval follows from
-    that of the rates.
+    share caches and memory with the most others. The interval follows from that of the rates.
+    What is, or by that interval may be, more than were simulated is extrapolated by the same rule: it says so, and has no interval.
     """
     if not simulated:
         return None
@@ -53,4 +53,6 @@ def cores_needed(line_gbps: float, simulated: Mapping[int, Interval]) -> CoresNe
     value, high, low = fewest(0), fewest(1), fewest(2)
     if not (value and high and low):
         return None
-    return CoresNeeded(value, low, high, most, extrapolated=value > most)
+    if max(value, high) > most:
+        return CoresNeeded(value, None, None, most, extrapolated=True)
+    return CoresNeeded(value, low, high, most, extrapolated=False)

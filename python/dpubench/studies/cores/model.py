@@ -22,10 +22,10 @@ class CoresNeeded:
     """Cores that sustain a line."""
 
     value: int
-    low: int
-    high: int
+    low: int | None  #: with ``high`` the interval; None of what is extrapolated: how cores share a chip that nobody simulated is in no interval
+    high: int | None
     simulated: int  #: the most cores that were simulated together
-    extrapolated: bool  #: more are needed than were simulated together
+    extrapolated: bool  #: more are needed, or may be by the interval, than were simulated together
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,8 @@ def _notes(run: RunSummary) -> list[str]:
         "messages/s and Gb/s: of the whole chip; Gb/s is the line that so many messages fill.",
         "Columns of lines: how many such processors (of organisations that are cores: cores of one chip) sustain the line.",
         "unknown: instructions, of those simulated, that the model does not know; above 0.1 % it refuses the trace.",
-        "*: more than were simulated together, extrapolated from the most that were. ?: the interval of this point holds the line's rate.",
+        "*: more than were simulated together (or more may be needed), extrapolated from the most that were: no interval.",
+        "?: the interval of this point holds the line's rate.",
     ]
     if not run.exact:
         notes.append("[low, high]: 95 % interval over sampled messages. It says nothing of how well the model fits the processor.")

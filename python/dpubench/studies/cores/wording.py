@@ -50,11 +50,12 @@ def interval_text(interval: Interval, digits: int = 4) -> str:
 
 
 def cores_text(cores: CoresNeeded | None) -> str:
-    """``3``, ``3 to 4``; with ``*`` where more are needed than were simulated together."""
+    """``3``, ``3 to 4``; ``12*`` where more are needed, or may be, than were simulated together: extrapolated, without an interval."""
     if cores is None:
         return "-"
-    spread = f"{cores.low} to {cores.high}" if cores.low != cores.high else str(cores.value)
-    return spread + ("*" if cores.extrapolated else "")
+    if cores.extrapolated:
+        return f"{cores.value}*"
+    return f"{cores.low} to {cores.high}" if cores.low != cores.high else str(cores.value)
 
 
 def line_text(gbps: float) -> str:

@@ -37,7 +37,7 @@ _SHOWN_COMPONENTS: Final = 3
 _NO_VARIANCE: Final = 1e-12
 
 
-def analysed(points: Sequence[PointSummary], counted: Mapping[str, Counted], seed: int) -> Space | None:
+def analysed(points: Sequence[PointSummary], counted: Mapping[str, Counted]) -> Space | None:
     """The space of the points that have characteristics; None without an operator, or with fewer than two points."""
     there = [point for point in points if point.there]
     operators = [point for point in there if point.kind == "operator"]
@@ -57,7 +57,7 @@ def analysed(points: Sequence[PointSummary], counted: Mapping[str, Counted], see
         for point in wholes
         if any(len(rows) for rows in phases[point.id])
     ]
-    shares = _shares(wholes, covered, held, seed)
+    shares = _shares(wholes, covered, held)
     kinds = {point.id: point.kind for point in wholes}
     applications = [entry for entry in covered if kinds[entry.point] == "application"]
     return Space(
@@ -76,7 +76,7 @@ def analysed(points: Sequence[PointSummary], counted: Mapping[str, Counted], see
         [_composition(point, operators, vectors, counted) for point in wholes if point.operators],
         covered, shares["application"],
         float(np.mean([c.near / c.phases for c in applications])) if applications else None, shares["workload"],
-        [p.id for p in wholes if p.kind == "application" and len(phases[p.id]) == 1],
+        {p.id: n for p in wholes if p.kind == "application" and 0 < (n := sum(len(rows) > 0 for rows in phases[p.id])) < space.LEAST_INPUTS},
         _left_out(operators, wholes, hull, phases, held),
     )  # fmt: skip
 
@@ -146,14 +146,14 @@ def _covered(
 
 
 def _shares(
-    wholes: Sequence[PointSummary], covered: Sequence[Covered], held: Mapping[str, Sequence[space.Bools]], seed: int
+    wholes: Sequence[PointSummary], covered: Sequence[Covered], held: Mapping[str, Sequence[space.Bools]]
 ) -> dict[str, Interval | None]:  # fmt: skip
     """By kind of whole program the share of phases inside; each program's own goes into ``covered``."""
     found: dict[str, Interval | None] = {}
     by_id = {entry.point: entry for entry in covered}
     for kind in ("application", "workload"):
         own = [point.id for point in wholes if point.kind == kind and point.id in by_id]
-        together, each = space.share_inside([[(int(h.sum()), len(h)) for h in held[name] if len(h)] for name in own], seed)
+        together, each = space.share_inside([[(int(h.sum()), len(h)) for h in held[name] if len(h)] for name in own])
         for name, share in zip(own, each, strict=True):
             by_id[name].share = Interval(share.value, share.low, share.high)
         found[kind] = Interval(together.value, together.low, together.high) if own else None

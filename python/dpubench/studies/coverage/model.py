@@ -152,7 +152,7 @@ class Space:
     share: Interval | None  #: of application phases inside; None without applications
     near_share: float | None  #: of applications' phases inside or at most one standard deviation off; they weigh alike
     workload_share: Interval | None
-    single_inputs: list[str]  #: applications with one input only: they add nothing to the interval
+    few_inputs: dict[str, int]  #: applications with too few inputs for an interval, and how many: in that of all they count as they are
     left_out: list[LeftOut]
 
 

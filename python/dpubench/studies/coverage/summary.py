@@ -52,7 +52,7 @@ def _summary(record: Row, plan: Plan, path: Path) -> RunSummary:
     common = [label for label in (points[0].labels if points else []) if all(label in p.labels for p in points)]
     if not common and target["label"]:
         common = [str(target["label"])]
-    space = analysed(points, counted, plan.seed)
+    space = analysed(points, counted)
     results = [outcome["result"] for outcome in found.values() if outcome["result"] is not None]
     return RunSummary(
         str(record["name"]), str(path), str(record["study"]), str(record["plan"]), plan.summary, str(record["status"]), str(record["started"]),

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from dpubench.cores.characteristics import CHARACTERISTICS, COST_WORDS
+from dpubench.cores.space import LEAST_INPUTS
 from dpubench.results.digits import percent, significant
 from dpubench.results.model import Interval
 from dpubench.results.text import count
@@ -90,7 +91,7 @@ def answer(run: RunSummary) -> list[str]:
         own = [c for c in run.space.covered if c.point.startswith(f"{kind}/")]
         if share is None or not own:
             continue
-        interval = "" if math.isfinite(share.low) else ", no interval: one input each"
+        interval = "" if math.isfinite(share.low) else f", no interval: fewer than {LEAST_INPUTS} inputs each"
         phases = count(sum(c.phases for c in own), "phase")
         set_of = f"{count(number, 'operator')} {'covers' if number == 1 else 'cover'}"
         lines.append(f"{set_of} {share_text(share)} of the phases of {count(len(own), kind)} ({phases}{interval})")

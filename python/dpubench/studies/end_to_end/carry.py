@@ -19,7 +19,7 @@ from dpubench.results.store import RunDirectory
 from dpubench.runner import telling
 from dpubench.runner.record import gone_on_with, new_name, now_utc
 from dpubench.studies import Request
-from dpubench.studies.end_to_end import catalog, links, possible, selection, trials
+from dpubench.studies.end_to_end import calibrate, catalog, ceiling, links, possible, selection, trials
 from dpubench.studies.end_to_end.catalog import DatapathCatalog
 from dpubench.studies.end_to_end.execute import ATTEMPTS, RESERVE, Run
 from dpubench.studies.end_to_end.expand import Configuration, Expansion, expand, link_end, max_frame
@@ -231,11 +231,15 @@ def measured_of(expansion: Expansion) -> list[Configuration]:
 def _dry_run(plan: Plan, expansion: Expansion, *, as_json: bool) -> None:
     points = sum(len(expansion.loads[c.frame]) for c in measured_of(expansion))
     round_s = estimate_s(plan, expansion)
-    rounds = max(min(int(plan.budget * (1 - RESERVE) / round_s), plan.rounds.max), 1) if round_s > 0 else plan.rounds.min
+    calibrated = ceiling.wanted(plan, measured_of(expansion), expansion.loads) if plan.calibration.processes else {}
+    first_s = calibrate.estimate_s(plan, calibrated, _START_S, _TRIAL_OVERHEAD_S)
+    rounds = max(min(int((plan.budget * (1 - RESERVE) - first_s) / round_s), plan.rounds.max), 1) if round_s > 0 else plan.rounds.min
     if as_json:
         rows = [c.record() for c in expansion.configurations]
         loads = {f: [load.record() for load in found] for f, found in expansion.loads.items()}
-        print_json({"configurations": rows, "loads": loads, "points": points, "seconds": round(rounds * round_s), "left_out": expansion.left_out})
+        calibration = {"links": len(calibrated), "processes": plan.calibration.processes, "seconds": round(first_s)}
+        told = {"configurations": rows, "loads": loads, "points": points, "calibration": calibration}
+        print_json({**told, "seconds": round(first_s + rounds * round_s), "left_out": expansion.left_out})
         return
     print(f"{plan.study}, plan {plan.plan}: {plan.summary}".rstrip(": "))
     kept = {c.id for c in measured_of(expansion)}
@@ -248,6 +252,8 @@ def _dry_run(plan: Plan, expansion: Expansion, *, as_json: bool) -> None:
         numbers = " and ".join(str(len(candidates)) for candidates in choices)
         share = f"{100 * selection.SHARE:g} % of the budget"
         print(f"short floods choose between {numbers} sets of engines, in at most {share}; the default ones stand for them above")
+    if calibrated:
+        print(calibrate.dry_run_text(plan, calibrated, first_s))
     for line in expansion.left_out:
         print(f"left out: {line}")
     most_s = estimate_s(plan, expansion, ATTEMPTS)

@@ -13,13 +13,15 @@ from typing import Final
 
 from dpubench.errors import UserError
 from dpubench.results import comparison, statistics
-from dpubench.results.comparison import Movement, Rates, Tested
+from dpubench.results.comparison import Rates, Tested, Watch
 from dpubench.results.model import Comparison
 from dpubench.studies import Part
 from dpubench.studies.end_to_end import wording
 from dpubench.studies.end_to_end.model import PointSummary, RunSummary
 
 _WATCH: Final = "null workload"
+#: What makes two rates found the same quantity (RFC 9971); how the search came to them does not.
+_GOAL: Final = ("loss_ratio", "exceed_ratio", "last_trial_s", "duration_sum_s")
 
 
 def compared(old: Sequence[RunSummary], new: Sequence[RunSummary] | None, effect: float, best: bool | None) -> list[Part]:
@@ -65,9 +67,19 @@ def _why_not(old: PointSummary, new: PointSummary, names: tuple[str, str]) -> Co
     for which, point in zip(names, (old, new), strict=True):
         if why := wording.why_no_statement(point):
             return Comparison(new.id, old.id, new.id, None, "not comparable", None, f"{which.removeprefix('the ')}: {why}")
+    if differing := _asked_differently(old, new):
+        return Comparison(new.id, old.id, new.id, None, "not comparable", None, f"the searches asked for different things: {differing}")
     if min(len(old.round_pps), len(new.round_pps)) < 2:
         return Comparison(new.id, old.id, new.id, None, "not comparable", None, "fewer than two rounds on a side")
     return None
+
+
+def _asked_differently(old: PointSummary, new: PointSummary) -> str:
+    """Return in which words the goals of two searches differ, first the old one's; empty where the rates that they found are the same quantity."""
+    a, b = old.required, new.required
+    if a is None or b is None or all(getattr(a, name) == getattr(b, name) for name in _GOAL):
+        return ""
+    return f"{wording.required_text(old.load, a)} | {wording.required_text(new.load, b)}"
 
 
 def _tested(old: RunSummary, new: RunSummary, pairs: Sequence[tuple[PointSummary, PointSummary]]) -> list[Comparison | Tested]:
@@ -75,11 +87,11 @@ def _tested(old: RunSummary, new: RunSummary, pairs: Sequence[tuple[PointSummary
     here = same_machine(old, new)
     rows: list[Comparison | Tested] = []
     for a, b in pairs:
-        movement = Movement(_moved(a, b), None, None, None, watch=_WATCH) if here else None
+        watch = Watch(_WATCH, _moved(a, b)) if here else None
         notes = [] if here else ["different machines: the ratio includes the machine"]
         few = min(a.rounds, b.rounds)
         notes += [f"only {few} rounds"] if few < statistics.MINIMUM_ROUNDS else []
-        row = comparison.tested(Tested(b.id, a.id, b.id, [], movement, "; ".join(notes)), _rates(a, old), _rates(b, new))
+        row = comparison.tested(Tested(b.id, a.id, b.id, [], "; ".join(notes), watch), _rates(a, old), _rates(b, new))
         rows.append(row or Comparison(b.id, a.id, b.id, None, "not comparable", None, "fewer than two rounds on a side"))
     return rows
 

@@ -19,8 +19,9 @@ from dpubench.results.store import RoundWriter
 from dpubench.runner.journal import Journal
 from dpubench.runner.record import now_utc
 from dpubench.studies.end_to_end import judge, search, selection
+from dpubench.studies.end_to_end.calibrate import Calibration
 from dpubench.studies.end_to_end.expand import Configuration, Load
-from dpubench.studies.end_to_end.model import NULL_WORKLOAD, SHARED_CPUS, Limit
+from dpubench.studies.end_to_end.model import FORMER_EXCEED, NULL_WORKLOAD, SHARED_CPUS, Limit
 from dpubench.studies.end_to_end.pair import Done, Pair, PairFault, Setting
 from dpubench.studies.end_to_end.plan import FLOOD, Plan
 from dpubench.studies.end_to_end.search import Outcome, SearchFailed
@@ -33,6 +34,8 @@ SEARCH_ATTEMPTS: Final = 2
 #: Of the budget, kept for the report and for what the estimate missed.
 RESERVE: Final = 0.06
 _SEARCH_KINDS: Final = ("NDR", "PDR")
+#: Between a search's lowest rate and the highest one that the client's ceiling leaves it.
+_LEAST_SPAN: Final = 1.5
 
 
 class WrongResult(RuntimeError):
@@ -56,6 +59,7 @@ class Run:
         self._dropped: set[str] = set()
         self._round_s: list[float] = []
         self._trials = 0
+        self._calibration = Calibration(writer, plan, setting, record, self._journal, self._save)
         for row in kept:
             self._count(row)
 
@@ -96,9 +100,9 @@ class Run:
         self.writer.write_record(self.record)
 
     def _open_points(self, configuration: Configuration) -> list[tuple[str, Load]]:
-        """Those that neither failed nor cannot run."""
+        """Those that neither failed, nor cannot run, nor lie above the client's ceiling."""
         points = self.points_of(configuration)
-        return [(p, load) for p, load in points if not self._points[p]["failure"] and not self._points[p]["unavailable"]]
+        return [(p, load) for p, load in points if not any(self._points[p].get(why) for why in ("failure", "unavailable", "left_out"))]
 
     # --- the run
 
@@ -112,11 +116,13 @@ class Run:
         self._save("running")
         try:
             self._select()
+            self._calibrate()
             number = 1 + max((r["number"] for r in self.record["rounds"]), default=-1)
             for path in self.writer.whole_rounds():
                 number = max(number, int(path.stem) + 1)
             owing = self._owing()
             while self._another_round(number):
+                self._calibrate_again(number)
                 self._round(number, owing)
                 number, owing = number + 1, None
         except (Interrupted, TargetLost):
@@ -139,7 +145,8 @@ class Run:
         measured = any(rounds for point, rounds in self.rates.items() if alone or not self._is_null_point(point))
         self._save("complete" if measured else "failed")
         if not measured:
-            reasons = [f["message"] for f in self.record["failures"]] + [p["unavailable"] for p in self._points.values() if p["unavailable"]]
+            reasons = [f["message"] for f in self.record["failures"]]
+            reasons += [p[why] for why in ("unavailable", "left_out") for p in self._points.values() if p.get(why)]
             raise NothingRan("nothing could be measured: " + (reasons[0] if reasons else "every trial was limited by the client or by stalls"))
         return Exit.FAILED if self.record["failures"] else Exit.DONE
 
@@ -195,6 +202,26 @@ class Run:
                 return float(done.trial["received"]) / float(done.trial["duration_s"])
         except PairFault as fault:
             return str(fault)
+
+    # --- what the client can offer
+
+    def _calibrate(self) -> None:
+        """Measures the client's ceiling on every link, once, and leaves out what lies above it. A run that has rounds already goes on as it began."""
+        if self.record["rounds"]:
+            return
+        seconds = min(self.plan.calibration.share * self.plan.budget, max(self._left_s(), 0.0))
+        if self.plan.calibration.processes and not self.writer.has_calibration:
+            open_ones = [c for c in self.configurations if self._open_points(c)]
+            self._calibration.measure(open_ones, self.loads, time.monotonic() + seconds)
+        self._calibration.leave_out(self.configurations, self.loads, self._points)
+
+    def _calibrate_again(self, number: int) -> None:
+        """Before each further round: a ceiling that somebody else's work on the machine pressed down for a while must not last."""
+        spent_s = sum(found.seconds for found in self._calibration.ceilings.values())
+        left_s = min(self.plan.calibration.share * self.plan.budget - spent_s, self._left_s() - (self._round_s[-1] if self._round_s else 0.0))
+        if number and left_s > 0:
+            self._calibration.again(number, self.configurations, self.loads, time.monotonic() + left_s)
+            self._calibration.leave_out(self.configurations, self.loads, self._points)
 
     # --- rounds
 
@@ -368,19 +395,25 @@ class Run:
 
     def _search(self, pair: Pair, configuration: Configuration, items: Sequence[tuple[str, Load]], number: int, writer: RoundWriter) -> None:
         """All goals at once, in one search. @raises WrongResult, SearchFailed, PairFault"""
-        wanted = [load.name for _, load in items]
-        plan = self.plan.search.model_copy(update={"goals": wanted})
-        load = items[0][1]
+        loads = [load for _, load in items]
+        exceeds = {f"{x.name.lower()}_exceed": FORMER_EXCEED if x.exceed_ratio is None else x.exceed_ratio for x in loads}
+        plan = self.plan.search.model_copy(update={"goals": [x.name for x in loads], **exceeds})
+        # What a stall lost must not spoil the goal that loses least: trials are judged by it whatever the order of goals.
+        load = min(loads, key=lambda x: x.loss_goal or 0.0)
 
         def measure(rate_pps: float, duration_s: float) -> Outcome:
             done, limit = self._tries(pair, configuration, load, number, writer, rate_pps, duration_s)
             due = judge.due(done.trial)
             return Outcome(due, due if limit == "client-limited" else judge.lost(done.trial), limit)
 
-        for found in search.find(plan, measure):
+        ceiling = self._calibration.of(configuration, load)
+        cap = ceiling.limit_pps if ceiling is not None else None
+        if cap is not None:
+            cap = max(cap, _LEAST_SPAN * plan.min_rate.pps)
+        for found in search.find(plan, measure, cap):
             row = {
                 "event": FOUND, "round": number, "configuration": configuration.id, "load": found.goal, "loss_goal": found.loss_goal,
-                "lower_pps": found.lower_pps, "upper_pps": found.upper_pps, "limit": found.limit, "reason": "",
+                "lower_pps": found.lower_pps, "upper_pps": found.upper_pps, "limit": found.limit, "reason": found.reason,
             }  # fmt: skip
             writer.write(row)
             self.setting.listener.event(row)
@@ -394,11 +427,13 @@ class Run:
             done = pair.trial(rate_pps, load.schedule, duration_s)
             self._trials += 1
             goal = load.loss_goal if load.loss_goal is not None else self.plan.search.pdr_loss
-            burst = 1 if load.schedule == "interval" else self.plan.burst
-            verdict = judge.judge(done.trial, done.served, burst=burst, rate_pps=rate_pps, goal=goal, queue_packets=pair.queue_packets)
+            verdict = judge.judge(
+                done.trial, done.served, goal=goal, together=judge.due_together(load.schedule, self.plan.burst_packets),
+                queue_packets=pair.queue_packets, for_rate=load.kind in _SEARCH_KINDS,
+            )  # fmt: skip
             where = {
                 "round": number, "configuration": configuration.id, "load": load.name, "attempt": attempt, "rate_pps": rate_pps,
-                "duration_s": duration_s, "cpu_withheld": done.cpu_withheld,
+                "duration_s": duration_s, "cpu_withheld": done.cpu_withheld, "prefill": done.prefill,
             }  # fmt: skip
             told = {"limit": verdict.limit, "reason": verdict.reason, "stalled": verdict.stalled}
             event = kept_trial(where, done.trial, done.served, done.checked, told)

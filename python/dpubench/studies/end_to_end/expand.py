@@ -15,7 +15,7 @@ from dpubench.studies.end_to_end.catalog import DatapathCatalog
 from dpubench.studies.end_to_end.links import SIDES
 from dpubench.studies.end_to_end.model import NULL_WORKLOAD
 from dpubench.studies.end_to_end.plan import FLOOD, LINK_ENDS, RECORDED, Plan, Workload
-from dpubench.studies.end_to_end.search import loss_goals
+from dpubench.studies.end_to_end.search import goals_of
 
 #: A frame that a server takes at least, so that what is larger than a plan's frames (a capture's) is not cut.
 LEAST_MAX_FRAME = 1518
@@ -34,6 +34,7 @@ class Load:
     schedule: str
     rate_pps: float | None = None
     loss_goal: float | None = None
+    exceed_ratio: float | None = None  #: of a search; None in runs of before it was written down
 
     def record(self) -> dict[str, Any]:
         return asdict(self)
@@ -126,7 +127,7 @@ def loads_of(plan: Plan, frame: str) -> list[Load]:
         kind = rate.word if rate.word in (FLOOD, RECORDED) else "rate"
         found.append(Load(rate.word, kind, plan.schedule if kind == "rate" else kind, rate.of_frames(mean_bytes(frame))))
     found += [Load(f"interval {format_interval(s)}", "rate", "interval", 1 / s) for s in dict.fromkeys(plan.intervals)]
-    return found + [Load(goal, goal, plan.schedule, None, ratio) for goal, ratio in loss_goals(plan.search).items()]
+    return found + [Load(name, name, plan.schedule, None, goal.loss_ratio, goal.exceed_ratio) for name, goal in goals_of(plan.search).items()]
 
 
 def format_interval(seconds: float) -> str:

@@ -15,13 +15,15 @@ from typing import Any, Final
 from dpubench.errors import UserError
 from dpubench.results import export as shared
 from dpubench.results.model import Interval
+from dpubench.studies.end_to_end import wording
 from dpubench.studies.end_to_end.model import PLACES, Percentiles, PointSummary, RunSummary
 
 SCHEMA: Final = "dpubench.end-to-end-export/1"
 _PERCENTILES: Final = ("p50", "p90", "p99", "p99_9", "max", "mean")
 _TEXT: Final = (
     "id", "workload", "params", "engines", "placement", "server_target", "device_target", "port", "port_driver", "frame", "traffic", "schedule",
-    "load", "load_kind", "timestamp_source", "server_cpu_withheld", "limit", "labels", "failure", "unavailable", "floor",
+    "load", "load_kind", "not_converged", "timestamp_source", "latency_withheld", "server_cpu_withheld", "limit", "bounded_by", "labels", "failure",
+    "unavailable", "left_out", "floor",
 )  # fmt: skip
 
 
@@ -33,17 +35,31 @@ def record(point: PointSummary) -> dict[str, Any]:
         "is_virtual": point.is_virtual, "server_cpus": point.server_cpus, "frame": point.frame, "frame_bytes": point.frame_bytes,
         "traffic": _words(point.traffic), "schedule": point.schedule, "load": point.load, "load_kind": point.load_kind, "is_null": point.is_null,
         "offered_pps": point.offered_pps, "loss_goal": point.loss_goal, "trial_s": point.trial_s, "rounds": point.rounds, "trials": point.trials,
-        "converged": point.converged, "precision": _number(point.precision), "limit": point.limit, "labels": "; ".join(point.labels),
+        "converged": point.converged, "precision": _number(point.precision),
+        "not_converged": " ".join(name.replace(" ", ":") for name in point.not_converged), "limit": point.limit, "labels": "; ".join(point.labels),
     }  # fmt: skip
+    for what, numbers in (("trials", point.tried), ("rounds", point.limits)):
+        row |= {
+            f"{what}_{limit or 'valid'}".replace("-", "_"): numbers.get(limit, 0)
+            for limit in ("", "client-limited", "stall-limited", "server-limited")
+        }
     row |= {
-        f"trials_{limit or 'valid'}".replace("-", "_"): point.limits.get(limit, 0)
-        for limit in ("", "client-limited", "stall-limited", "server-limited")
-    }
-    for name in ("throughput_pps", "throughput_gbps", "loss_ratio", "server_cpu_share"):
+        "trials_tried_again": point.tried_again, "trials_counted": point.counted, "trials_counted_s": point.counted_s, "packets_due": point.due,
+        "packets_lost": point.lost, "resolvable_loss_ratio": _number(wording.resolvable(point)), "trials_over_goal": point.over_goal,
+        "bounded_by": point.bounded_by, "left_out": point.left_out,
+    }  # fmt: skip
+    for name in ("exceed_ratio", "first_trial_s", "last_trial_s", "duration_sum_s", "width"):
+        row[f"required_{name}"] = getattr(point.required, name) if point.required is not None else None
+    for name in (
+        "throughput_pps", "throughput_gbps", "loss_ratio", "server_cpu_share", "server_application_share", "server_receive_work_share",
+        "server_cpu_ns_per_packet", "inserted_share",
+    ):  # fmt: skip
         row |= _spread(name, getattr(point, name))
     for place in PLACES:
         row |= _spread(f"loss_{place}", point.loss_by_place.get(place))
-    row |= _times("latency", point.latency) | {"timestamp_source": point.timestamp_source} | _times("residence", point.residence)
+    row |= _times("latency", point.latency) | _times("lag", point.lag) | {"timestamp_source": point.timestamp_source}
+    row["latency_withheld"] = "; ".join(f"{name}: {why}" for name, why in point.latency_withheld.items())
+    row |= {"latency_packets": point.latency_packets, "latency_packets_least": point.latency_packets_least} | _times("residence", point.residence)
     floor = point.floor
     row |= {"floor": floor.point if floor else ""} | _times("floor_latency", floor.latency if floor else None)
     row |= _spread("floor_throughput_pps", floor.throughput_pps if floor else None)

@@ -11,8 +11,8 @@ from dpubench.studies.end_to_end.model import Limit
 
 #: Of what was due, so much has to be offered to the port, or the client missed its schedule.
 LEAST_OFFERED: Final = 0.999
-#: The lag of sending that a client may have: ten intervals between its bursts, and this.
-LAG_BURSTS: Final = 10
+#: The lag that 99 % of the packets may have when they are sent: ten intervals of the schedule, and this.
+LAG_INTERVALS: Final = 10
 LAG_NS: Final = 100_000.0
 #: Before a gap and behind it, what is lost is still its doing: queues fill before, and drain behind it.
 SLACK_NS: Final = 100_000.0
@@ -54,20 +54,38 @@ def loss_ratio(trial: dict[str, Any]) -> float:
     return lost(trial) / due(trial) if due(trial) else 0.0
 
 
+def due_together(schedule: str, burst_packets: int) -> int:
+    """Return how many packets ``schedule`` has due at one time, where the plan has bursts of ``burst_packets``."""
+    return burst_packets if schedule == "burst" else 1
+
+
 def judge(
-    trial: dict[str, Any], served: Sequence[dict[str, Any]], *, burst: int, rate_pps: float | None, goal: float, queue_packets: int = 0
+    trial: dict[str, Any],
+    served: Sequence[dict[str, Any]],
+    *,
+    goal: float,
+    together: int = 1,
+    queue_packets: int = 0,
+    for_rate: bool = False,
 ) -> Verdict:
     """The limit of a trial, from the events ``trial`` and (of each server on the way) ``served``.
 
-    ``rate_pps``: None where the client sends as fast as the port takes packets. ``goal``: the loss ratio from which on the server is the limit.
-    ``queue_packets``: what the queues of the link hold; a gap in which fewer packets come loses nothing.
+    Args:
+        goal: the loss ratio from which on the server is the limit
+        together: packets that the schedule has due at one time
+        queue_packets: what the queues of the link hold; a gap in which fewer packets come loses nothing
+        for_rate: the trial asks for nothing but whether the rate is sustained. A client that was late offered it all the same, in bursts, which are
+            harder: where no more than the goal was lost, the rate is sustained.
     """
-    if reason := client_limited(trial, burst, rate_pps):
+    if reason := not_offered(trial):
         return Verdict("client-limited", reason)
-    if lost(trial) == 0 or loss_ratio(trial) <= goal:
-        return Verdict("")
-    rate = rate_pps or (due(trial) / float(trial["duration_s"]) if trial["duration_s"] else 0.0)
-    gaps = long_gaps(trial_gaps(trial, served), rate, queue_packets)
+    late = client_late(trial, together)
+    is_lossy = lost(trial) > 0 and loss_ratio(trial) > goal
+    if late and (is_lossy or not for_rate):
+        return Verdict("client-limited", late)
+    if not is_lossy:
+        return Verdict("", late)
+    gaps = long_gaps(trial_gaps(trial, served), _rate_pps(trial), queue_packets)
     stalled = lost_in_gaps(trial["losses"], gaps)
     rest = max(lost(trial) - stalled, 0) / max(due(trial), 1)
     if stalled and rest <= goal:
@@ -77,19 +95,34 @@ def judge(
     return Verdict("server-limited", f"{percent(loss_ratio(trial))} lost", stalled)
 
 
-def client_limited(trial: dict[str, Any], burst: int, rate_pps: float | None) -> str:
-    """How the client missed its schedule; empty where it did not, or had none."""
-    if rate_pps is None:
-        return ""
+def not_offered(trial: dict[str, Any]) -> str:
+    """How much of its schedule the client missed; empty where it offered nearly all that was due."""
     # What the port did not take was offered to it in time: a lost packet, located at the client's transmit.
     offered = int(trial["sent"]) + int(trial["tx_full"])
     if offered < LEAST_OFFERED * due(trial):
         return f"the client offered {offered} of {due(trial)} packets that were due"
-    lag = trial.get("lag_ns")
-    allowed = max(LAG_BURSTS * burst / rate_pps * 1e9, LAG_NS)
-    if lag is not None and float(lag["p99"]) > allowed:
-        return f"the client sent late: 99 % of its bursts within {float(lag['p99']) / 1e3:.0f} us, allowed are {allowed / 1e3:.0f} us"
     return ""
+
+
+def client_late(trial: dict[str, Any], together: int) -> str:
+    """How late the client sent, whether packets were lost by it or not; empty where it was in time, or had no schedule (a flood)."""
+    lag, rate = trial.get("lag_ns"), _rate_pps(trial)
+    if lag is None or rate <= 0:
+        return ""
+    allowed = max(LAG_INTERVALS * together / rate * 1e9, LAG_NS)
+    if float(lag["p99"]) <= allowed:
+        return ""
+    told = f"the client sent late: 1 % of its packets by more than {float(lag['p99']) / 1e3:.0f} us, allowed are {allowed / 1e3:.0f} us"
+    stood_ns = sum(float(length) for _, length in trial["gaps"])
+    if not stood_ns:
+        return told
+    longest_ns = max(float(length) for _, length in trial["gaps"])
+    return f"{told}; its loop stood still for {stood_ns / 1e6:.1f} ms in all, {longest_ns / 1e6:.1f} ms at a time"
+
+
+def _rate_pps(trial: dict[str, Any]) -> float:
+    """Packets that were due, by time."""
+    return due(trial) / float(trial["duration_s"]) if trial["duration_s"] else 0.0
 
 
 def trial_gaps(trial: dict[str, Any], served: Sequence[dict[str, Any]]) -> list[Gap]:

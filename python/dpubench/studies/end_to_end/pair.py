@@ -14,7 +14,7 @@ from dpubench import network, programs
 from dpubench.errors import EnvironmentFault
 from dpubench.results.store import Event
 from dpubench.runner.setting import Listener
-from dpubench.studies.end_to_end import links
+from dpubench.studies.end_to_end import links, server_cpu
 from dpubench.studies.end_to_end.expand import Configuration, link_end, max_frame, signature_share
 from dpubench.studies.end_to_end.plan import Plan
 from dpubench.targets import Target
@@ -28,6 +28,10 @@ PREPARING: Final = ("job", "inputs", "prepare", "ports", "frames")
 #: Besides its trials, what a pair of processes may take.
 _SESSION_S: Final = 600.0
 MAX_TRIAL: Final = 65_535
+#: Value of a workload's parameter ``start``: its tables know the traffic's flows before a trial begins.
+PREFILLED: Final = "prefilled"
+#: How often tables are filled at most before a trial is given up.
+_FILLS: Final = 3
 
 
 class PairFault(Exception):
@@ -97,7 +101,8 @@ class Done:
     trial: dict[str, Any]
     served: list[dict[str, Any]]
     checked: dict[str, Any] | None  #: None: the server is elsewhere, and what it noted is not here
-    cpu_withheld: str = ""  #: why the server's CPU time does not hold all of its work
+    cpu_withheld: str = ""  #: why the server's CPU time is not known
+    prefill: dict[str, int] | None = None  #: flows of the traffic, and those that the server's tables knew before the trial; None: they were empty
 
 
 @dataclass
@@ -140,6 +145,12 @@ class Pair:
         """Bytes with FCS that both sides' ports take at least."""
         return max_frame(self.plan, self.configuration)
 
+    @property
+    def _server_port(self) -> dict[str, Any]:
+        """The port that faces the client, as its server has described it."""
+        described: dict[str, Any] = self.ready[_side(0, len(self._servers))]["ports"][0]
+        return described
+
     # --- starting
 
     def _start(self) -> None:
@@ -147,7 +158,7 @@ class Pair:
         arguments = links.arguments_of(plan.port_arguments.get(configuration.port, {}), link_end(configuration.placement))
         ends = self._stack.enter_context(links.joined(configuration.port, arguments, self.max_frame))
         self.ends = ends
-        cpu, server_cpus, _ = self.setting.cpus_of(configuration)
+        cpu, server_cpus, self._shares_cpus = self.setting.cpus_of(configuration)
         self._client_cpu, self._server_cpus = cpu, server_cpus
         self._folder = self._stack.enter_context(network.socket_folder())  # what servers note of a trial goes there too: it is swept after a kill
         self._servers = self._start_servers(ends)
@@ -155,6 +166,7 @@ class Pair:
         self._await_ready("client", self._client)
         self._receive_work: list[network.ReceiveWork] = []  # the server's, and the client's
         self._no_receive_work = ""
+        self._flows: int | None = None  # of the traffic, as the client counted them when it filled the tables
         if ends.receiving is not None and ends.returning is not None:
             places = ((ends.receiving, server_cpus[0][0]), (ends.returning, cpu))  # or what comes back is received on the server's CPU
             try:
@@ -260,10 +272,9 @@ class Pair:
             Interrupted: a stop was asked for.
         """
         self._start_anew_if_a_link_went_down()
-        self.number += 1
-        number, plan = self.number, self.plan
-        for i, server in enumerate(self._servers):
-            self._ask(_side(i, len(self._servers)), server, {"begin": number}, "begun")
+        plan = self.plan
+        prefill = self._begin(duration_s)
+        number = self.number
         before = network.receive_counts(*self._receive_work)
         spec: dict[str, Any] = {
             "number": number, "schedule": schedule, "ramp_s": plan.trial.ramp, "duration_s": duration_s, "drain_s": plan.trial.drain,
@@ -278,7 +289,51 @@ class Pair:
             at_server, at_client = self._receive_work
             counts = network.receive_counts(*self._receive_work)
             withheld = network.elsewhere(at_client) or network.receive_work_elsewhere(at_server, before, counts, int(trial["sent"]))
-        return Done(trial, *self._account(number), withheld)
+        served, checked = self._account(number)
+        withheld = withheld or server_cpu.why_not(served, duration_s, self._server_port, shared=self._shares_cpus)
+        return Done(trial, served, checked, withheld, prefill)
+
+    def _begin(self, duration_s: float) -> dict[str, int] | None:
+        """Has the servers begin the next trial, with the flows of the traffic in their tables where the plan wants them there.
+
+        Returns:
+            what was found in the tables; None: they are empty
+        Raises:
+            PairFault: the tables could not be filled
+        """
+        if self.configuration.params.get("start") != PREFILLED:
+            self._begin_servers(duration_s)
+            return None
+        # Flows that end leave their places taken, and idle ones are retired: such a table is filled anew. One that was retired at once was there.
+        ages = self.configuration.params.get("idle_ms", "0") != "0"
+        if self._flows is not None and not self.plan.traffic.churn_per_s and not ages:
+            found = self._begin_servers(duration_s, keep_flows=True)
+            if knows(found, self._flows):
+                return found | {"flows": self._flows}
+        for _ in range(_FILLS):
+            self._begin_servers(duration_s)
+            filled = self._ask("client", self._client, {"fill": self.number}, "filled")
+            self._flows = int(filled["flows"])
+            found = self._begin_servers(duration_s, keep_flows=True)
+            if knows(found, self._flows) or ages:
+                return found | {"flows": self._flows}
+        known = f"the server's tables know {found['known']} of the traffic's {self._flows} flows, though each sent a packet {_FILLS} times"
+        raise PairFault("server", "prefill", f"{known} ({filled['answered']} were answered); use start=cold, or a table with more room (flows)")
+
+    def _begin_servers(self, duration_s: float, *, keep_flows: bool = False) -> dict[str, int]:
+        """Begins the trial of the next number: flows that all servers' tables know, and how many they have room for."""
+        self.number += 1
+        found = {"known": 0, "room": 0}
+        for i, server in enumerate(self._servers):
+            command: dict[str, Any] = {"begin": self.number, "ramp_s": self.plan.trial.ramp, "duration_s": duration_s}
+            if keep_flows:
+                command["keep_flows"] = True
+            if i == 0 and self._receive_work:
+                command["receive_work"] = list(self._receive_work[0].threads)
+            begun = self._ask(_side(i, len(self._servers)), server, command, "begun")
+            for name in found:
+                found[name] += int(begun.get("flows", {}).get(name, 0))
+        return found
 
     def _account(self, number: int) -> tuple[list[Event], Event | None]:
         """What the servers noted, and the client's check of it."""
@@ -330,6 +385,11 @@ class Pair:
         except WorkerFault as fault:
             raise PairFault(side, "start" if preparing else "trial", fault.reason) from None
         raise PairFault(side, "start" if preparing else "trial", f"ended before it sent {kind}")
+
+
+def knows(found: Mapping[str, int], flows: int) -> bool:
+    """Whether tables know all flows, or as many as they have room for."""
+    return found["known"] == min(flows, found["room"]) > 0
 
 
 def _side(index: int, number: int) -> str:

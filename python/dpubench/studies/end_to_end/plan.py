@@ -78,6 +78,10 @@ def _count(what: str, most: int) -> BeforeValidator:
     return BeforeValidator(lambda value: q.count(value, what, most))
 
 
+def _processes(value: object) -> int:
+    return 0 if str(value).strip() == "0" else q.count(value, "processes", 100)
+
+
 def _ratio(value: object) -> float:
     try:
         number = float(str(value))
@@ -158,10 +162,13 @@ class Trial(Strict):
 
 
 class Search(Strict):
-    """For the highest rate within a loss ratio, by multiple loss ratio search (draft-ietf-bmwg-mlrsearch)."""
+    """For the highest rate within a loss ratio, by multiple loss ratio search (RFC 9971)."""
 
     goals: Annotated[list[Literal["NDR", "PDR"]], BeforeValidator(listed)] = Field(default=["NDR", "PDR"])  #: [] for no search
     pdr_loss: Share = 0.005
+    #: of the trial time at a rate, what may lose more than the goal and the rate still counts as within it (goal exceed ratio of RFC 9971)
+    ndr_exceed: AnyShare = 0.0
+    pdr_exceed: AnyShare = 0.5
     width: Share = 0.02  #: of the bounds, relative, at which a search ends
     min_rate: OfferedRate = Field(default=Rate("10kpps"), validate_default=True)
     max_rate: OfferedRate = Field(default=Rate("20Mpps"), validate_default=True)
@@ -176,12 +183,23 @@ class Search(Strict):
             raise ValueError("search.last_trial is shorter than search.first_trial: lengthen one or shorten the other")
         if self.duration_sum < self.last_trial:
             raise ValueError("search.duration_sum is shorter than search.last_trial: one trial at least makes a bound")
+        for key in ("ndr_exceed", "pdr_exceed"):
+            if getattr(self, key) >= 1:
+                raise ValueError(f"search.{key}: 100% of the trial time above the goal would accept every rate: write a smaller share")
         for key, rate in (("min_rate", self.min_rate), ("max_rate", self.max_rate)):
             if rate.pps is None:
                 raise ValueError(f"search.{key}: write packets per second, as 2Mpps")
         if self.max_rate.pps <= self.min_rate.pps:
             raise ValueError("search.max_rate is not above search.min_rate: raise one or lower the other")
         return self
+
+
+class Calibration(Strict):
+    """Of the client: the rates that it can offer on each link are measured before anything else, on the null workload."""
+
+    processes: Annotated[int, BeforeValidator(_processes)] = 3  #: fresh ones on each link; 0: no calibration, and nothing is left out by it
+    trial: Duration = 0.2
+    share: Share = 0.1  #: of the budget, at most
 
 
 class Memory(Strict):
@@ -226,6 +244,7 @@ class Plan(MeasuredPlan):
     intervals: Annotated[list[Duration], BeforeValidator(listed)] = Field(default_factory=list)  #: between one packet and the next
     search: Search = Field(default_factory=Search)
     trial: Trial = Field(default_factory=Trial)
+    calibration: Calibration = Field(default_factory=Calibration)
     server_cpus: Annotated[list[Annotated[int, _count("CPUs", 1024)]], BeforeValidator(listed)] = Field(default=[1])
     burst: Annotated[int, _count("packets in a burst", MAX_BURST)] = 32
     verify: Literal["all", "sampled"] = "all"

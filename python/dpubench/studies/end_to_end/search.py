@@ -1,4 +1,4 @@
-"""The highest rate within a loss ratio, by the multiple loss ratio search of package MLRsearch (draft-ietf-bmwg-mlrsearch)."""
+"""The highest rate within a loss ratio, by the multiple loss ratio search of package MLRsearch (RFC 9971)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Final
 
 from MLRsearch import AbstractMeasurer, Config, MeasurementResult, MultipleLossRatioSearch, SearchGoal
 
+from dpubench.results.digits import significant
 from dpubench.studies.end_to_end.model import Limit
 from dpubench.studies.end_to_end.plan import Search
 
@@ -34,20 +35,32 @@ class Found:
     upper_pps: float | None  #: the lowest rate beyond it; None: even the highest rate is within it
     #: client-limited or stall-limited where the upper bound is their doing: the server's limit lies somewhere above ``lower_pps`` then
     limit: Limit
+    reason: str = ""  #: what ended the search, where the server did not
 
 
 class SearchFailed(Exception):
     """A search came to no end."""
 
 
-def loss_goals(plan: Search) -> dict[str, float]:
-    """Goal -> loss ratio."""
-    known = {NDR: 0.0, PDR: plan.pdr_loss}
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """What a rate has to meet."""
+
+    loss_ratio: float  #: of a trial, at most
+    exceed_ratio: float  #: of the trial time at a rate, what may lose more
+
+
+def goals_of(plan: Search) -> dict[str, Goal]:
+    """Return the goals of ``plan`` by name."""
+    known = {NDR: Goal(0.0, plan.ndr_exceed), PDR: Goal(plan.pdr_loss, plan.pdr_exceed)}
     return {goal: known[goal] for goal in dict.fromkeys(plan.goals)}
 
 
-def find(plan: Search, measure: Callable[[float, float], Outcome]) -> list[Found]:
+def find(plan: Search, measure: Callable[[float, float], Outcome], ceiling_pps: float | None = None) -> list[Found]:
     """Searches for all goals of ``plan`` at once. ``measure(rate_pps, duration_s)`` carries a trial out.
+
+    Args:
+        ceiling_pps: the highest rate that the client can offer, where it is known: the search stays at and below it
 
     Raises:
         SearchFailed: it took longer than the plan's limit.
@@ -55,15 +68,17 @@ def find(plan: Search, measure: Callable[[float, float], Outcome]) -> list[Found
     """
     goals = {
         name: SearchGoal(
-            loss_ratio=ratio, exceed_ratio=0.5, relative_width=plan.width, initial_trial_duration=plan.first_trial,
+            loss_ratio=goal.loss_ratio, exceed_ratio=goal.exceed_ratio, relative_width=plan.width, initial_trial_duration=plan.first_trial,
             final_trial_duration=plan.last_trial, duration_sum=plan.duration_sum, preceding_targets=2, expansion_coefficient=2, fail_fast=False,
         )
-        for name, ratio in loss_goals(plan).items()
+        for name, goal in goals_of(plan).items()
     }  # fmt: skip
+    capped = ceiling_pps is not None and ceiling_pps < plan.max_rate.pps
+    highest = ceiling_pps if capped and ceiling_pps is not None else plan.max_rate.pps
     config = Config()
     config.goals = list(goals.values())
     config.max_load, config.min_load = 1e12, plan.min_rate.pps  # in this order: each is checked against the other
-    config.max_load = plan.max_rate.pps
+    config.max_load = highest
     config.search_duration_max = plan.limit
     config.warmup_duration = 0.0  # every trial has a ramp of its own
     measurer = _Measurer(measure)
@@ -77,8 +92,21 @@ def find(plan: Search, measure: Callable[[float, float], Outcome]) -> list[Found
     for name, goal in goals.items():
         lower, upper = results[goal].relevant_lower_bound, results[goal].relevant_upper_bound
         low, high = (None if bound is None else float(bound) for bound in (lower, upper))
-        found.append(Found(name, goal.loss_ratio, low, high, "client-limited" if high is None else measurer.limit_at(high)))
+        limit: Limit = "client-limited" if high is None else measurer.limit_at(high)
+        found.append(
+            Found(name, goal.loss_ratio, low, high, limit, _reason(low, high, limit, "the client's ceiling" if capped else "search.max_rate"))
+        )
     return found
+
+
+def _reason(low: float | None, high: float | None, limit: Limit, highest: str) -> str:
+    """Say what ended a search where the server did not."""
+    if high is None and low is not None:
+        return f"the search reached {highest}, {significant(low / 1e6)} Mpps"
+    if limit and high is not None:
+        what = "the client missed its schedule" if limit == "client-limited" else "packets were lost in stalls"
+        return f"{what} at {significant(high / 1e6)} Mpps"
+    return ""
 
 
 class _Measurer(AbstractMeasurer):  # type: ignore[misc]  # the package has no types

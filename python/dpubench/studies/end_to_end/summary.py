@@ -1,7 +1,8 @@
 """From a run directory to a :class:`~dpubench.studies.end_to_end.model.RunSummary`: trials to rounds, rounds to intervals.
 
 Of a rate every round has one trial that counts: the one that neither the client nor a stall limited. Of NDR and PDR every round has the bound that
-its search found, and the longest trial at it for everything else. Intervals are over rounds (:mod:`dpubench.results.statistics`).
+its search found, and all its trials at that rate together for everything else (:mod:`dpubench.studies.end_to_end.pool`). Intervals are over rounds
+(:mod:`dpubench.results.statistics`).
 """
 
 from __future__ import annotations
@@ -18,26 +19,35 @@ from dpubench.plans.load import read_plan
 from dpubench.results import statistics
 from dpubench.results.model import Failure, Interval, Warning_
 from dpubench.results.store import RUN_SET, RunDirectory
-from dpubench.studies.end_to_end import trials
+from dpubench.results.warnings import of_the_run
+from dpubench.studies.end_to_end import convergence, lag, server_cpu, trials
+from dpubench.studies.end_to_end.ceiling import Ceiling
 from dpubench.studies.end_to_end.expand import Configuration, Load, link_end, signature_share
 from dpubench.studies.end_to_end.model import (
+    FORMER_EXCEED,
+    LAG_UNKNOWN,
     NULL_WORKLOAD,
     PLACES,
     SHORT_TRIALS,
     VIRTUAL_LINK,
+    CeilingSummary,
     Floor,
     Limit,
     Percentiles,
     PointSummary,
+    Required,
     RunSummary,
     StageCost,
 )
 from dpubench.studies.end_to_end.plan import RFC2544_TRIAL_S, Plan
+from dpubench.studies.end_to_end.pool import pooled
 
 TIMESTAMPS: Final = "client's clock, read once per burst"
 #: Limits of trials that say nothing of the server.
 NOT_THE_SERVER: Final = ("client-limited", "stall-limited")
 _SEARCHES: Final = ("NDR", "PDR")
+#: The workload whose flow table is empty or filled when a trial begins.
+_WITH_TABLE: Final = "flow-table"
 
 Row = dict[str, Any]
 
@@ -68,21 +78,39 @@ def _summary(record: Mapping[str, Any], plan: Plan, path: Path) -> RunSummary:
         for load in (Load(**item) for item in record["loads"][configuration.frame]):
             point = _described(record, plan, entry, configuration, load)
             found = state.get(point.id, {})
-            point.failure, point.unavailable = found.get("failure", ""), found.get("unavailable", "")
+            point.failure, point.unavailable, point.left_out = (found.get(why, "") for why in ("failure", "unavailable", "left_out"))
             point.warnings = [w for w in warnings if w.point == point.id]
             _measured(point, _of_load(rows[configuration.id], load), plan, entry)
+            point.not_converged = convergence.not_converged(point, plan.precision)
             points.append(point)
     _set_floors(points)
+    warnings = of_the_run(warnings, [p for p in points if p.rounds])
     common = [label for label in (points[0].labels if points else []) if all(label in p.labels for p in points)]
     target = record["target_info"]
+    tried = [r for found in rows.values() for r in found if r["event"] == trials.TRIAL]
     return RunSummary(
         str(record["name"]), str(path), str(record["study"]), str(record["plan"]), plan.summary, str(record["status"]), str(record["started"]),
         str(record["finished"]), str(record["command"]), str(record["version"]), float(record["precision_target"]), dict(record["machine"]),
         dict(record["build"]), dict(record["inputs"]), dict(record["workloads"]), dict(record["ports"]), points, warnings,
         [Failure(f["phase"], f["message"], f.get("point"), f.get("group")) for f in record["failures"]], list(record["left_out"]), common,
-        len(record["rounds"]), sum(r["event"] == trials.TRIAL for found in rows.values() for r in found), str(record["target"]), str(target["spec"]),
-        str(target["label"]),
+        len(record["rounds"]), len(tried), str(record["target"]), str(target["spec"]), str(target["label"]),
+        [_ceiling(Ceiling.from_record(c)) for c in record.get("ceilings", [])], _by_limit(tried), _tried_again(tried),
     )  # fmt: skip
+
+
+def _ceiling(found: Ceiling) -> CeilingSummary:
+    return CeilingSummary(
+        found.port, found.frame, found.server_cpus, found.end, found.schedule, found.asked_pps, found.held_pps, found.missed_pps, found.limit_pps,
+        found.margin, found.processes, found.trials, found.seconds, found.left_out,
+    )  # fmt: skip
+
+
+def _by_limit(tried: Sequence[Row]) -> dict[str, int]:
+    return dict(Counter(str(row["limit"]) for row in tried))
+
+
+def _tried_again(tried: Sequence[Row]) -> int:
+    return sum(row["attempt"] > 0 for row in tried)
 
 
 def _of_load(rows: Sequence[Row], load: Load) -> list[Row]:
@@ -103,16 +131,30 @@ def _described(record: Mapping[str, Any], plan: Plan, entry: Mapping[str, Any], 
     labels += [SHORT_TRIALS] if trial_s < RFC2544_TRIAL_S else []
     on_device = configuration.placement == "all-device"
     return PointSummary(
-        id=f"{configuration.id}/{load.name}", configuration=configuration.id, workload=configuration.workload, params=configuration.params,
+        id=f"{configuration.id}/{load.name}", configuration=configuration.id, workload=configuration.workload, params=_params(configuration),
         engines=configuration.engines, placement=configuration.placement,  # type: ignore[arg-type]  # as the plan's model has checked it
         server_target=plan.device if on_device else plan.target[0], device_target=plan.device if configuration.placement == "split" else "",
         port=configuration.port, port_driver=str(port.get("driver", "")), is_virtual=is_virtual, server_cpus=configuration.server_cpus,
         frame=configuration.frame, frame_bytes=configuration.frame_bytes, traffic=traffic_words(plan, configuration.frame),
         schedule=load.schedule, load=load.name,
         load_kind=load.kind,  # type: ignore[arg-type]  # made by expand.loads_of
-        offered_pps=load.rate_pps, loss_goal=load.loss_goal, is_null=configuration.workload == NULL_WORKLOAD, trial_s=trial_s,
-        labels=labels + list(entry.get("labels", [])),
+        offered_pps=load.rate_pps, loss_goal=load.loss_goal, required=_required(plan, load), is_null=configuration.workload == NULL_WORKLOAD,
+        trial_s=trial_s, labels=labels + list(entry.get("labels", [])),
     )  # fmt: skip
+
+
+def _required(plan: Plan, load: Load) -> Required | None:
+    """What a search asked for. Runs of before the exceed ratio was written down had one for all."""
+    if load.kind not in _SEARCHES or load.loss_goal is None:
+        return None
+    search, exceed = plan.search, FORMER_EXCEED if load.exceed_ratio is None else load.exceed_ratio
+    return Required(load.loss_goal, exceed, search.first_trial, search.last_trial, search.duration_sum, search.width)
+
+
+def _params(configuration: Configuration) -> dict[str, str]:
+    """With what runs did before it was a parameter: each trial began with an empty flow table."""
+    before = {"start": "cold"} if configuration.workload == _WITH_TABLE else {}
+    return before | configuration.params
 
 
 def traffic_words(plan: Plan, frame: str) -> dict[str, str]:
@@ -139,20 +181,22 @@ def traffic_words(plan: Plan, frame: str) -> dict[str, str]:
 def _measured(point: PointSummary, rows: Sequence[Row], plan: Plan, entry: Mapping[str, Any]) -> None:
     """Fills in what the trials ``rows`` of a point say."""
     tried = [r for r in rows if r["event"] == trials.TRIAL]
-    point.trials = len(tried)
+    point.trials, point.tried, point.tried_again = len(tried), _by_limit(tried), _tried_again(tried)
     for name in ("duplicates", "reordered", "corrupted", "wrong"):
         setattr(point, name, sum(r[name] or 0 for r in tried))
     point.flows_checked = sum(r["flows"] or 0 for r in tried)
     is_search = point.load_kind in _SEARCHES
-    by_round = _found_rounds(rows, point) if is_search else _rate_rounds(tried, point)
+    by_round: Sequence[tuple[float, Sequence[Row]]] = _found_rounds(rows, point) if is_search else _rate_rounds(tried, point)
     if point.failure:
         return
     if not by_round:
-        if is_search and any(r["event"] == trials.FOUND for r in rows):
+        # What the client or stalls bounded at the lowest rate is no loss of the server's.
+        if is_search and point.limit not in NOT_THE_SERVER and any(r["event"] == trials.FOUND for r in rows):
             point.failure = f"search: at the lowest rate, {plan.search.min_rate}, more is lost than the goal"
         return
     point.rounds = len(by_round)
-    chosen = [trial for _, trial in by_round if trial is not None]
+    chosen = [pooled(of_round) for _, of_round in by_round if of_round]
+    _counted([row for _, of_round in by_round for row in of_round], point)
     point.round_pps = [pps for pps, _ in by_round]
     point.throughput_pps = statistics.interval_of_rounds(point.round_pps)
     point.throughput_gbps = _scaled(point.throughput_pps, 8e-9 * _frame_bytes(chosen, point.frame_bytes))
@@ -162,8 +206,16 @@ def _measured(point: PointSummary, rows: Sequence[Row], plan: Plan, entry: Mappi
         _of_trials(point, chosen, entry)
 
 
-def _rate_rounds(tried: Sequence[Row], point: PointSummary) -> list[tuple[float, Row | None]]:
-    """(packets per second, trial) of each round that has a valid one; the limits of all rounds' last trials go to ``point``."""
+def _counted(rows: Sequence[Row], point: PointSummary) -> None:
+    """Tells ``point`` which trials are behind its figures."""
+    point.counted, point.counted_s = len(rows), sum(row["duration_s"] for row in rows)
+    point.due, point.lost = sum(int(row["due"]) for row in rows), sum(_lost(row) for row in rows)
+    if point.required is not None:
+        point.over_goal = sum(_lost(row) > point.required.loss_ratio * row["due"] for row in rows)
+
+
+def _rate_rounds(tried: Sequence[Row], point: PointSummary) -> list[tuple[float, list[Row]]]:
+    """(packets per second, its trial) of each round that has a valid one; the limits of all rounds' last trials go to ``point``."""
     last: dict[int, Row] = {}
     for row in sorted(tried, key=lambda r: r["attempt"]):
         last[row["round"]] = row
@@ -175,16 +227,19 @@ def _rate_rounds(tried: Sequence[Row], point: PointSummary) -> list[tuple[float,
         point.limit = "server-limited" if 2 * by_server > len(valid) else ""
     else:
         point.limit = _most([limit for limit in limits if limit])
-    return [(row["received"] / row["duration_s"], row) for row in valid]
+    return [(row["received"] / row["duration_s"], [row]) for row in valid]
 
 
-def _found_rounds(rows: Sequence[Row], point: PointSummary) -> list[tuple[float, Row | None]]:
-    """(rate found, longest trial at it) of each round whose search found one; what bounded the searches goes to ``point``."""
+def _found_rounds(rows: Sequence[Row], point: PointSummary) -> list[tuple[float, list[Row]]]:
+    """(rate found, all trials at it that say something of the server) of each round whose search found one; what bounded the searches goes to
+    ``point``."""
     found = sorted((r for r in rows if r["event"] == trials.FOUND), key=lambda r: r["round"])
     limits = [str(r["limit"]) for r in found]
     point.limits = dict(Counter(limits))
     others = [limit for limit in limits if limit]
     point.limit = _most(others) if 2 * len(others) > len(limits) else ""
+    if point.limit:
+        point.bounded_by = next((str(r["reason"]) for r in found if r["limit"] == point.limit and r["reason"]), "")
     by_round = []
     for row in found:
         if row["lower_pps"] is None:
@@ -194,7 +249,7 @@ def _found_rounds(rows: Sequence[Row], point: PointSummary) -> list[tuple[float,
             if r["event"] == trials.TRIAL and r["round"] == row["round"] and math.isclose(r["rate_pps"], row["lower_pps"], rel_tol=1e-6)
             and r["limit"] not in NOT_THE_SERVER
         ]  # fmt: skip
-        by_round.append((float(row["lower_pps"]), max(at, key=lambda r: (r["duration_s"], -_lost(r))) if at else None))
+        by_round.append((float(row["lower_pps"]), at))
     return by_round
 
 
@@ -218,21 +273,54 @@ def _of_trials(point: PointSummary, chosen: Sequence[Row], entry: Mapping[str, A
     if all(r["lost_server_receive"] is not None for r in chosen):
         point.loss_by_place = {place: _share([r[f"lost_{place}"] / r["due"] if r["due"] else 0.0 for r in chosen], trim=0) for place in PLACES}
     point.server_cpu_withheld = next((r["cpu_withheld"] for r in chosen if r["cpu_withheld"]), "")
-    shares = [share for r in chosen if (share := _busy_share(r)) is not None]
-    if shares and not point.server_cpu_withheld:
-        point.server_cpu_share = _share(shares)
-    point.latency = _percentiles([r["latency_ns"] for r in chosen])
-    point.timestamp_source = TIMESTAMPS if point.latency is not None else ""
+    _of_server_cpu(point, [r["server_cpu"] for r in chosen], [r["received"] for r in chosen])
+    inserts = [r["flow_table"] for r in chosen if r["flow_table"] is not None and r["flow_table"]["packets"]]
+    if inserts:
+        point.inserted_share = _share([table["inserted"] / table["packets"] for table in inserts], trim=0)
+    _latency(point, [r for r in chosen if r["latency_ns"] and r["latency_ns"]["p50"] is not None])
     point.residence = _percentiles([r["servers"][0]["residence_ns"] for r in chosen])
-    if point.latency is not None:
-        point.round_p50_ns = [r["latency_ns"]["p50"] for r in chosen if r["latency_ns"]]
-        point.round_p99_ns = [r["latency_ns"]["p99"] for r in chosen if r["latency_ns"]]
     point.stages = _stages(chosen, entry)
 
 
-def _busy_share(row: Row) -> float | None:
-    busy, idle = (sum(s[name] or 0 for s in row["servers"]) for name in ("busy_ns", "idle_ns"))
-    return busy / (busy + idle) if busy + idle > 0 else None
+def _of_server_cpu(point: PointSummary, accounts: Sequence[Row | None], received: Sequence[int]) -> None:
+    """The server's CPU time, unless a trial's is not known; ``received``: packets that came back to the client."""
+    known = [(cpu, packets) for cpu, packets in zip(accounts, received, strict=True) if cpu is not None and cpu["core_ns"]]
+    if len(known) < len(accounts):
+        point.server_cpu_withheld = point.server_cpu_withheld or server_cpu.BEFORE
+    if point.server_cpu_withheld:
+        return
+    busy = [cpu["application_ns"] + (cpu["receive_work_ns"] or 0) for cpu, _ in known]
+    point.server_cpu_share = _share([ns / cpu["core_ns"] for ns, (cpu, _) in zip(busy, known, strict=True)])
+    # An eBPF program's packets come to no loop: those that it answered are counted.
+    handled = [packets if cpu["is_in_kernel"] else cpu["packets"] for cpu, packets in known]
+    if all(handled):
+        point.server_cpu_ns_per_packet = statistics.linear_interval_of_rounds([ns / n for ns, n in zip(busy, handled, strict=True)])
+    if not any(cpu["is_in_kernel"] for cpu, _ in known):
+        point.server_application_share = _share([cpu["application_ns"] / cpu["core_ns"] for cpu, _ in known])
+    if all(cpu["receive_work_ns"] is not None for cpu, _ in known):
+        point.server_receive_work_share = _share([cpu["receive_work_ns"] / cpu["core_ns"] for cpu, _ in known])
+
+
+def _latency(point: PointSummary, timed: Sequence[Row]) -> None:
+    """The latency of trials that have one, without what the client's own lag may explain.
+
+    A figure is shown of all rounds or of none: to leave out those in which the client lagged would choose rounds by their outcome. The lag is the
+    plain mean of all rounds, so that the one in which the client stood still shows.
+    """
+    point.latency = _percentiles([r["latency_ns"] for r in timed])
+    if point.latency is None:
+        return
+    point.timestamp_source = TIMESTAMPS
+    packets = [sum(int(bucket["packets"]) for bucket in r["latency_ns"]["buckets"]) for r in timed]
+    point.latency_rounds, point.latency_packets, point.latency_packets_least = len(timed), sum(packets), min(packets)
+    if not all(lag.is_known(r["lag_ns"]) for r in timed):
+        point.labels.append(LAG_UNKNOWN)
+    else:
+        point.lag = _percentiles([r["lag_ns"] for r in timed], _plain_mean)
+        if point.lag is not None:
+            point.latency, point.latency_withheld = lag.checked(point.latency, point.lag)
+    point.round_p50_ns = [] if "p50" in point.latency_withheld else [r["latency_ns"]["p50"] for r in timed]
+    point.round_p99_ns = [] if "p99" in point.latency_withheld else [r["latency_ns"]["p99"] for r in timed]
 
 
 def _share(values: Sequence[float], trim: float = statistics.TRIM) -> Interval:
@@ -242,17 +330,25 @@ def _share(values: Sequence[float], trim: float = statistics.TRIM) -> Interval:
     return Interval(found.value, low, high)
 
 
+def _plain_mean(values: Sequence[float]) -> Interval:
+    """Of times that may be 0 in some rounds."""
+    found = statistics.linear_interval_of_rounds(values, trim=0)
+    return Interval(found.value, max(found.low, 0.0), found.high)
+
+
 def _scaled(interval: Interval, factor: float) -> Interval:
     return Interval(interval.value * factor, interval.low * factor, interval.high * factor)
 
 
-def _percentiles(found: Sequence[Mapping[str, Any] | None]) -> Percentiles | None:
+def _percentiles(
+    found: Sequence[Mapping[str, Any] | None], interval: Callable[[Sequence[float]], Interval] = statistics.interval_of_rounds
+) -> Percentiles | None:
     known = [f for f in found if f is not None and f["p50"] is not None]
     if not known:
         return None
 
     def over_rounds(name: str) -> Interval:
-        return statistics.interval_of_rounds([f[name] for f in known])
+        return interval([f[name] for f in known])
 
     buckets: Counter[float] = Counter()
     for histogram in known:

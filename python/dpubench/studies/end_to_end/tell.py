@@ -24,25 +24,37 @@ def summary(run: RunSummary, record: dict[str, Any], path: Path, report: Path | 
         f"{path.name}: {len(measured)} of {len(run.points)} points, {run.rounds} rounds, {run.trials} trials ({'; '.join(run.labels)})",
         f"{unsure} of {len(measured)} points did not reach ±{100 * run.precision_target:g} %; {silent} limited by the client or by stalls; "
         f"{len(record['failures'])} failures",
+        *filter(None, [_trials(run)]),
+        *wording.requirements(run.points),
     ]
     tail = tail_lines(path, report, len(run.left_out))
     head += failure_lines(record["failures"][:2], FAILURE_LINES, path)
     rows = [_row(p) for p in measured]
     room = max(SUMMARY_LINES - len(head) - len(tail) - 1, 3)
     if len(rows) > room:
-        rows = [*rows[: room - 1], (f"... and {len(rows) - room + 1} more", "", "", "", "", "", "")]
-    return [*head, *(table(_HEADER, rows, [False, False, False, True, True, True, True]).splitlines() if rows else []), *tail]
+        rows = [*rows[: room - 1], (f"... and {len(rows) - room + 1} more", *[""] * (len(_HEADER) - 1))]
+    return [*head, *(table(_HEADER, rows, [False, False, False, *[True] * 5]).splitlines() if rows else []), *tail]
 
 
-_HEADER: Final = ("workload", "frame", "load", "Mpps", "loss", "CPU", "p99 us")
+_HEADER: Final = ("workload", "frame", "load", "Mpps", "loss", "CPU", "inserts", "p99 us (client's lag)")
+
+
+def _trials(run: RunSummary) -> str:
+    """Which trials were discarded, and which points were left out up front."""
+    above = sum(bool(p.left_out) for p in run.points)
+    left = f"{above} points lie above the client's ceiling and were left out" if above else ""
+    tried = wording.discarded(run.tried, run.tried_again)
+    return "; ".join(filter(None, [f"of {run.trials} trials {tried}" if tried else "", left]))
 
 
 def _row(point: PointSummary) -> tuple[str, ...]:
     assert point.throughput_pps is not None  # only such points are shown
     at_least = "" if wording.says_of_the_server(point) else ">= "
-    loss = "" if point.loss_ratio is None else percent(point.loss_ratio.value, 2)
+    loss = "" if point.loss_ratio is None else wording.loss_text(point, 2)
     share = "" if point.server_cpu_share is None else f"{100 * point.server_cpu_share.value:.0f} %"
-    p99 = "" if point.latency is None else significant(point.latency.p99.value / 1e3, 3)
+    inserts = "" if point.inserted_share is None else percent(point.inserted_share.value, 2)
+    p99 = "" if point.latency is None else wording.latency_text(point, "p99")
     engines = f" {'+'.join(point.engines.values())}" if point.engines else ""
-    name = f"{point.workload}{engines}" + ("" if point.placement == "all-host" else f", {wording.placement_text(point)}")
-    return name, wording.frame_text(point), point.load, at_least + significant(point.throughput_pps.value / 1e6, 3), loss, share, p99
+    start = f" {point.params['start']}" if "start" in point.params else ""
+    name = f"{point.workload}{engines}{start}" + ("" if point.placement == "all-host" else f", {wording.placement_text(point)}")
+    return name, wording.frame_text(point), point.load, at_least + significant(point.throughput_pps.value / 1e6, 3), loss, share, inserts, p99

@@ -7,13 +7,15 @@ from collections.abc import Sequence
 
 from dpubench.results.digits import significant
 from dpubench.results.model import Interval, Warning_
-from dpubench.results.text import count, cpus_text, failure_line, precision_text, section, table, warning_lines
+from dpubench.results.text import LOOSE, count, cpus_text, failure_line, loose_note, precision_text, section, table, warning_lines
 from dpubench.studies.end_to_end import wording
 from dpubench.studies.end_to_end.model import PointSummary, RunSummary
 
 _COLUMNS = (
     ("workload", False), ("engines", False), ("placement", False), ("port", False), ("frame", True), ("load", False), ("Mpps", True),
-    ("Gb/s", True), ("interval", False), ("loss", True), ("CPU", True), ("p50 us", True), ("p99 us", True), ("p99.9 us", True), ("remarks", False),
+    ("Gb/s", True), ("interval", False), ("loss", True), ("packets", True), ("CPU", True), ("ns/packet", True), ("inserts", True),
+    ("p50 us (lag)", True), ("p99 us (lag)", True), ("p99.9 us (lag)", True), ("max us (lag)", True), ("behind p99.9", True), ("trials", True),
+    ("remarks", False),
 )  # fmt: skip
 
 
@@ -34,8 +36,9 @@ def _shown(run: RunSummary) -> list[str]:
     ]
     shared = {key: value for key, value in _shared_settings(run).items() if value}
     lines += [f"{key}: {value}" for key, value in shared.items()]
+    lines += [f"the client's ceiling: {wording.ceiling_text(c)}" for c in run.ceilings]
     if run.points:
-        rows = [_row(point, run) for point in _grouped(run.points)]
+        rows = [_row(point, run) for point in _grouped(run.points) if not point.left_out]
         lines += ["", table([name for name, _ in _COLUMNS], rows, [right for _, right in _COLUMNS]), "", *_notes(run)]
     return [
         *lines,
@@ -56,9 +59,14 @@ def _counts(run: RunSummary) -> str:
         return "nothing was measured"
     loose = sum(not p.converged for p in measured)
     told = f"{loose} of them not converged" if loose else "all converged"
+    tails = sum("latency.p99" in p.not_converged for p in measured)
+    told += f" (throughput), {tails} in their p99 latency" if tails else ""
     limited = sum(not wording.says_of_the_server(p) for p in run.points)
     silent = f", {limited} limited by the client or by stalls" if limited else ""
-    return f"{count(len(run.points), 'point')}, {len(measured)} measured, {told}{silent}; {count(run.rounds, 'round')}, {count(run.trials, 'trial')}"
+    above = sum(bool(p.left_out) for p in run.points)
+    silent += f", {above} left out above the client's ceiling" if above else ""
+    trials = ", ".join(filter(None, [count(run.trials, "trial"), wording.discarded(run.tried, run.tried_again)]))
+    return f"{count(len(run.points), 'point')}, {len(measured)} measured, {told}{silent}; {count(run.rounds, 'round')}, {trials}"
 
 
 def _shared_settings(run: RunSummary) -> dict[str, str]:
@@ -67,7 +75,14 @@ def _shared_settings(run: RunSummary) -> dict[str, str]:
         "all figures": "; ".join(run.labels),
         "traffic": wording.assignments(wording.common(p.traffic for p in run.points), ", "),
         "timestamps": "; ".join(dict.fromkeys(p.timestamp_source for p in run.points if p.timestamp_source)),
+        "server CPU": f"withheld: {why}" if (why := _withheld_everywhere(run)) else "",
     }
+
+
+def _withheld_everywhere(run: RunSummary) -> str:
+    """Why no point of a run has a CPU time, where all have the same reason."""
+    reasons = {p.server_cpu_withheld for p in run.points if not wording.why_empty(p)}
+    return next(iter(reasons)) if len(reasons) == 1 else ""
 
 
 def _grouped(points: Sequence[PointSummary]) -> list[PointSummary]:
@@ -85,50 +100,66 @@ def _row(point: PointSummary, run: RunSummary) -> tuple[str, ...]:
     frame = point.frame if point.frame.isdigit() else f"{point.frame} {point.frame_bytes:g}"
     head = (workload, wording.engines_text(point) or "-", wording.placement_text(point), port, frame, point.load)
     labels = [label for label in point.labels if label not in run.labels]
+    tried = wording.discarded(point.tried, point.tried_again)
     if why := wording.why_empty(point):
-        return (*head, "-", "", "", "", "", "", "", "", "; ".join([why, *labels]))
-    missing = [f"CPU withheld: {point.server_cpu_withheld}"] if point.server_cpu_withheld else []
-    latency = point.latency
-    times = [_us(i) for i in (latency.p50, latency.p99, latency.p99_9)] if latency else ["-", "-", "-"]
-    told = [*wording.remarks(point), *missing, *labels]
+        empty = [""] * (len(_COLUMNS) - len(head) - 3)
+        return (*head, "-", *empty, str(point.trials or ""), "; ".join(filter(None, [why, tried, *labels])))
+    is_own = point.server_cpu_withheld and not _withheld_everywhere(run)
+    missing = [f"CPU withheld: {point.server_cpu_withheld}"] if is_own else wording.cpu_parts(point)
+    times = [wording.latency_text(point, name, _loose(point, f"latency.{name}")) for name in ("p50", "p99", "p99_9", "max")]
+    told = [*wording.remarks(point), *filter(None, [tried]), *missing, *labels]
     lost_at = wording.main_place(point)
     at_least = "" if wording.says_of_the_server(point) else ">= "
     return (
         *head,
         at_least + _scaled(point.throughput_pps, 1e-6),
         at_least + _scaled(point.throughput_gbps),
-        precision_text(point.precision),
-        _share(point.loss_ratio),
-        _share(point.server_cpu_share, 1),
+        precision_text(point.precision) + _loose(point, "throughput_pps"),
+        wording.loss_text(point) + _loose(point, "loss_ratio"),
+        wording.packets(point.due) if point.due else "-",
+        _share(point.server_cpu_share) + _loose(point, "server_cpu_share"),
+        _scaled(point.server_cpu_ns_per_packet) + _loose(point, "server_cpu_ns_per_packet"),
+        _share(point.inserted_share) + _loose(point, "inserted_share"),
         *times,
+        "-" if point.latency is None else str(wording.behind_p99_9(point)),
+        str(point.trials),
         "; ".join([f"lost at {lost_at}", *told] if lost_at else told),
     )
+
+
+def _loose(point: PointSummary, name: str) -> str:
+    return LOOSE if name in point.not_converged else ""
 
 
 def _scaled(interval: Interval | None, factor: float = 1.0) -> str:
     return significant(interval.value * factor) if interval is not None else "-"
 
 
-def _us(interval: Interval) -> str:
-    return significant(interval.value / 1e3, 3)
-
-
-def _share(interval: Interval | None, decimals: int | None = None) -> str:
-    """A share in percent; what is small keeps its digits, and zero is zero."""
+def _share(interval: Interval | None) -> str:
+    """Return a share in percent with one decimal; zero is zero."""
     if interval is None or not math.isfinite(interval.value):
         return "-"
-    percent = 100 * interval.value
-    return "0" if percent == 0 else f"{percent:.{decimals}f} %" if decimals is not None else f"{significant(percent, 3)} %"
+    return "0" if interval.value == 0 else f"{100 * interval.value:.1f} %"
 
 
 def _notes(run: RunSummary) -> list[str]:
     """What the columns mean."""
     notes = [
-        "Mpps and Gb/s: what came back to the client, frames with FCS (L2); of NDR and PDR the highest rate found within the loss goal.",
-        "Loss: of what was due. CPU: polls of the server's loops that found packets, by time.",
-        "Latency: from when a packet was due to the client's receive burst.",
+        "Mpps and Gb/s: what came back to the client, frames with FCS (L2); of NDR and PDR the highest rate found that met what was asked.",
+        *wording.requirements(run.points),
+        "Loss: of the packets that were due in the trials behind the figures (column packets); of NDR and PDR in all trials at the rate found.",
+        "Where none was lost, in brackets: the smallest loss ratio that so many packets can show (3 / N, the rule of three, 95 %).",
+        "Trials: all that were tried. Those that the client or a stall limited were discarded, and tried again a few times.",
+        "CPU: of the server's CPUs in the measured part, the application's time and the kernel's receive work for it.",
+        "ns/packet: that time per packet. Inserts: packets of the measured part that entered a flow in the table, of all.",
+        "Latency: from when a packet was due to the client's receive burst. In parentheses the client's own lag: how late it sent (?: not known).",
+        "Where the lag is more than a tenth of the latency of the same percentile, the latency is withheld (-).",
+        "Behind p99.9: packets beyond it in the round that has fewest.",
     ]
+    if any(p.not_converged for p in run.points):
+        notes.append(loose_note(run.precision_target))
     floors = [p.floor.latency.p50.value for p in run.points if p.floor is not None and p.floor.latency is not None]
+    floors = [value for value in floors if math.isfinite(value)]  # what is withheld is none
     if floors:
         notes.append(f"Floor of latency (null workload, same load, same link): p50 {_range_us(floors)} us.")
     return notes

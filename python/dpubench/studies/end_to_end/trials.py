@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from dpubench.errors import UserError
-from dpubench.results.store import Event, RunDirectory, RunWriter, read_ndjson
+from dpubench.results.store import Event, RoundWriter, RunDirectory, RunWriter, read_ndjson, writing
+from dpubench.studies.end_to_end import lag, server_cpu
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 TRIAL: Final = "trial"
 FOUND: Final = "found"
+CALIBRATION: Final = "calibration"  #: folder where the trials are by which the client's ceiling was found; never part of a figure
 
 _COUNTS: Final = (
     "due", "sent", "tx_full", "received", "duplicates", "reordered", "corrupted", "wrong", "stale", "foreign", "excused", "sent_bytes",
@@ -21,10 +23,12 @@ _COUNTS: Final = (
 )  # fmt: skip
 _LOST: Final = ("client_transmit", "server_receive", "server_drop", "server_transmit", "client_receive")
 _PERCENTILES: Final = ("p50", "p90", "p99", "p99_9", "max", "mean")
+#: What earlier trials have of the lag, in columns of their own: it was counted once a burst, so that it says little of packets.
+_OF_BURSTS: Final = ("p50", "p99", "max")
 
 
 def kept_trial(where: Mapping[str, Any], trial: Event, served: list[Event], checked: Event | None, verdict: Mapping[str, Any]) -> Event:
-    """The record of a trial: ``where`` (round, configuration, load, attempt, rate_pps, duration_s), both accounts, and what it was limited by."""
+    """The record of a trial: ``where`` (round, configuration, load, attempt, rate_pps, duration_s, prefill), both accounts, and its limit."""
     return {"event": TRIAL, **where, **verdict, "trial": trial, "served": served, "checked": checked}
 
 
@@ -45,15 +49,18 @@ def schema() -> pa.Schema:
             ("gaps", pa.list_(pa.struct([("at_ns", real), ("length_ns", real)]))),
         ]
     )
+    cpu = pa.struct([*((n, whole) for n in ("cores", "core_ns", "application_ns", "receive_work_ns", "packets")), ("is_in_kernel", pa.bool_())])
     names = [(n, text) for n in ("event", "configuration", "load", "limit", "reason", "cpu_withheld")]
     return pa.schema(
         [
             *names, ("round", whole), ("attempt", whole), ("rate_pps", real), ("duration_s", real), ("stalled", whole),
-            *((n, whole) for n in _COUNTS), ("elapsed_ns", real), ("lag_p50_ns", real), ("lag_p99_ns", real), ("lag_max_ns", real),
-            ("latency_ns", percentiles), *((f"lost_{n}", whole) for n in _LOST), ("flows", whole), ("flows_wrong", whole),
+            *((n, whole) for n in _COUNTS), ("elapsed_ns", real), ("lag_ns", percentiles), ("latency_ns", percentiles), ("latency_withheld", text),
+            *((f"lag_{n}_ns", real) for n in _OF_BURSTS), *((f"lost_{n}", whole) for n in _LOST), ("flows", whole), ("flows_wrong", whole),
             ("gaps", pa.list_(pa.struct([("at_ns", real), ("length_ns", real)]))),
             ("losses", pa.list_(pa.struct([("first_due_ns", real), ("last_due_ns", real), ("packets", whole)]))),
-            ("servers", pa.list_(server)), ("loss_goal", real), ("lower_pps", real), ("upper_pps", real),
+            ("servers", pa.list_(server)), ("server_cpu", cpu), ("prefill", pa.struct([(n, whole) for n in ("flows", "known", "room")])),
+            ("flow_table", pa.struct([(n, whole) for n in ("packets", "inserted", "flows")])),
+            ("loss_goal", real), ("lower_pps", real), ("upper_pps", real),
         ]
     )  # fmt: skip
 
@@ -71,14 +78,23 @@ def _row(event: Event) -> dict[str, Any]:
         return row
     trial, checked = event["trial"], event["checked"]
     row |= {name: trial.get(name, 0) for name in _COUNTS}
-    row |= {f"lag_{name}_ns": trial.get("lag_ns", {}).get(name) for name in ("p50", "p99", "max")}
+    row |= _lag(trial.get("lag_ns"), trial.get("latency_ns"))
     row |= {"elapsed_ns": trial.get("elapsed_ns"), "latency_ns": _percentiles(trial.get("latency_ns")), "gaps": _gaps(trial["gaps"])}
     row["losses"] = [dict(zip(("first_due_ns", "last_due_ns", "packets"), run, strict=True)) for run in trial["losses"]]
     row["servers"] = [_server(served) for served in event["served"]]
+    row["server_cpu"] = server_cpu.account(event["served"])
+    row["flow_table"] = _flow_table(event["served"])
     if checked is not None:
         row |= {f"lost_{place}": checked["lost"][place] for place in _LOST}
         row |= {"flows": checked.get("flows"), "flows_wrong": checked.get("flows_wrong")}
     return row
+
+
+def _lag(found: Mapping[str, Any] | None, latency: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The lag's columns; ``latency_withheld`` stays null where the latency cannot be checked."""
+    if found is None or not lag.is_known(found):
+        return {f"lag_{name}_ns": (found or {}).get(name) for name in _OF_BURSTS}
+    return {"lag_ns": _percentiles(found)} | ({"latency_withheld": " ".join(lag.spoiled(latency, found))} if latency is not None else {})
 
 
 def _server(served: Event) -> dict[str, Any]:
@@ -90,6 +106,12 @@ def _server(served: Event) -> dict[str, Any]:
     return row | {
         "dropped": list(served["dropped"].items()), "residence_ns": _percentiles(served.get("residence_ns")), "gaps": _gaps(served["gaps"]),
     }  # fmt: skip
+
+
+def _flow_table(served: list[Event]) -> dict[str, int] | None:
+    """What a table did in the measured part: packets, flows that entered with them, flows known before; None where no table says so."""
+    told = [part for event in served if (part := event.get("workload", {}).get("flow_table", {}).get("measured")) is not None]
+    return {name: sum(int(part[name]) for part in told) for name in ("packets", "inserted", "flows")} if told else None
 
 
 def _percentiles(found: Mapping[str, Any] | None) -> dict[str, Any] | None:
@@ -110,18 +132,40 @@ class TrialsWriter(RunWriter):
     def make_table(events: list[Event]) -> pa.Table:
         return table(events)
 
+    @property
+    def has_calibration(self) -> bool:
+        """Whether the client's ceiling was measured to the end before the first round."""
+        return (self.path / CALIBRATION / "0000.parquet").exists()
+
+    def begin_calibration(self, number: int) -> RoundWriter:
+        """Trials by which the client's ceiling is found before round ``number``; of a resumed run behind those of before."""
+        folder = self.path / CALIBRATION
+        with writing(folder):
+            folder.mkdir(exist_ok=True)
+        return RoundWriter(folder / f"{number:04d}.ndjson", self.make_table)
+
 
 def read(path: Path) -> list[dict[str, Any]]:
     """Every row of the run in ``path``, of whole and of unfinished rounds. @raises UserError when a round's file cannot be read"""
+    run = RunDirectory(path)
+    return _read(run, run.whole_rounds(), run.open_rounds())
+
+
+def read_calibration(path: Path) -> list[dict[str, Any]]:
+    """Return the trials by which the run in ``path`` found the client's ceiling. @raises UserError when their file cannot be read"""
+    folder = path / CALIBRATION
+    return _read(RunDirectory(path), sorted(folder.glob("[0-9]*.parquet")), sorted(folder.glob("[0-9]*.ndjson")))
+
+
+def _read(run: RunDirectory, whole: list[Path], unfinished: list[Path]) -> list[dict[str, Any]]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    run = RunDirectory(path)
     rows: list[dict[str, Any]] = []
     try:
-        for file in run.whole_rounds():
+        for file in whole:
             rows += pq.read_table(file, schema=schema()).to_pylist()
-        for file in run.open_rounds():
+        for file in unfinished:
             if not file.with_suffix(".parquet").exists():
                 rows += table(read_ndjson(file)).to_pylist()
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:

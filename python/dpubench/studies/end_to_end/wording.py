@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
+from dpubench.results.digits import percent, significant
 from dpubench.results.model import Interval
-from dpubench.studies.end_to_end.model import PLACES, SHARED_CPUS, PointSummary
+from dpubench.studies.end_to_end.model import PLACES, RULE_OF_THREE, SHARED_CPUS, CeilingSummary, PointSummary, Required
 
 PLACE_WORDS: Final = {
     "client_transmit": "client transmit",
@@ -72,6 +73,8 @@ def why_empty(point: PointSummary) -> str:
         return f"failed: {point.failure}"
     if point.unavailable:
         return f"cannot run here: {point.unavailable}"
+    if point.left_out:
+        return f"left out: {point.left_out}"
     if point.limit in NOT_THE_SERVER:
         return f"{limit_text(point)}: no statement on the server"
     return "no valid trial" if point.trials else "not measured: the run ended before its turn"
@@ -89,10 +92,48 @@ def why_no_statement(point: PointSummary) -> str:
 def remarks(point: PointSummary) -> list[str]:
     """What weakens a point that was measured."""
     looked_for = point.load_kind in {"NDR", "PDR"} and point.limit == "server-limited"  # what the search was for
-    said = [limit_text(point) + ("" if says_of_the_server(point) else ": not the server's limit")] if point.limit and not looked_for else []
+    said = []
+    if point.limit and not looked_for:
+        said = [limit_text(point) + ("" if says_of_the_server(point) else f": {_not_the_server(point)}")]
+    said += [over_goal_text(point)] if point.over_goal else []
     told = ((point.duplicates, "duplicated"), (point.reordered, "reordered"), (point.corrupted, "corrupted"), (point.wrong, "wrong"))
     said += [f"{number:,} {word}" for number, word in told if number]
     return said + sorted({w.code for w in point.warnings})
+
+
+def _not_the_server(point: PointSummary) -> str:
+    """Say what a limit of the client or of stalls means for the server."""
+    if point.load_kind not in {"NDR", "PDR"}:
+        return "not the server's limit"
+    return f"{point.bounded_by}: the server's limit lies above" if point.bounded_by else "the server's limit lies above"
+
+
+def tables(points: Iterable[PointSummary]) -> list[str]:
+    """For each way in which a trial's flow table began: which share of the packets entered a flow, over all points."""
+    told = []
+    by_start: dict[str, list[PointSummary]] = {}
+    for point in points:
+        if "start" in point.params and not why_empty(point):
+            by_start.setdefault(point.params["start"], []).append(point)
+    for start, found in by_start.items():
+        shares = [p.inserted_share.value for p in found if p.inserted_share is not None]
+        begins = "the flows of the traffic were in the table" if start == "prefilled" else "the table was empty"
+        if not shares:
+            told.append(f"start={start}: {begins} before each trial; the share of inserts is not known, for the run was made before it was told.")
+            continue
+        low, high = percent(min(shares), 2), percent(max(shares), 2)
+        told.append(f"start={start}: {begins} before each trial; {low if low == high else f'{low} to {high}'} of the packets entered a flow.")
+    return told
+
+
+def cpu_parts(point: PointSummary) -> list[str]:
+    """What the server's CPU time consists of, where the kernel has a part of it."""
+    kernel, application = point.server_receive_work_share, point.server_application_share
+    if kernel is None or point.server_cpu_share is None:
+        return []
+    if application is None:
+        return ["the CPU time is the kernel's receive work, with the eBPF program in it"]
+    return [f"CPU: application {100 * application.value:.1f} %, kernel's receive work {100 * kernel.value:.1f} %"]
 
 
 def weakness(point: PointSummary, few_rounds: int) -> str:
@@ -103,6 +144,22 @@ def weakness(point: PointSummary, few_rounds: int) -> str:
     if point.rounds < few_rounds:
         said.append(f"only {point.rounds} round{'' if point.rounds == 1 else 's'}")
     return ", ".join(said)
+
+
+def latency_text(point: PointSummary, name: str, mark: str = "") -> str:
+    """``12.3 (0.45)``: a figure of the latency in us, and the client's own lag; ``-`` for what is withheld, ``?`` for a lag that is not known.
+
+    ``mark`` stands behind the latency.
+    """
+    if point.latency is None:
+        return "-"
+    lag = "?" if point.lag is None else significant(getattr(point.lag, name).value / 1e3, 2)
+    return f"{significant(getattr(point.latency, name).value / 1e3, 3)}{mark} ({lag})"
+
+
+def behind_p99_9(point: PointSummary) -> int | None:
+    """Packets beyond p99.9 in the round that has fewest: without any it is the maximum. None where there is no latency."""
+    return None if point.latency is None else point.latency_packets_least // 1000
 
 
 def located_loss(point: PointSummary) -> list[tuple[str, Interval]]:
@@ -120,3 +177,121 @@ def common(values: Iterable[dict[str, str]]) -> dict[str, str]:
     """What all of ``values`` agree on."""
     found = list(values)
     return {k: v for k, v in found[0].items() if all(other.get(k) == v for other in found)} if found else {}
+
+
+# --------------------------------------------------------------------------- what was asked of a rate, and what was seen
+
+
+def required_text(name: str, required: Required) -> str:
+    """Return what a search asked of a rate: ``NDR: no packet lost in any trial; ...``."""
+    lost = "no packet lost" if required.loss_ratio == 0 else f"at most {percent(required.loss_ratio)} of the packets lost"
+    share = (
+        ("in any trial" if required.loss_ratio == 0 else "in every trial")
+        if required.exceed_ratio == 0
+        else f"in at least {percent(1 - required.exceed_ratio)} of the trial time at the rate"
+    )
+    lengths = _seconds(required.last_trial_s)
+    if required.first_trial_s < required.last_trial_s:
+        lengths = f"{_seconds(required.first_trial_s)} to {lengths}"
+    return (
+        f"{name}: {lost} {share} (exceed ratio {100 * required.exceed_ratio:g} %); trials of {lengths}, "
+        f"{_seconds(required.duration_sum_s)} of them decide about a rate; bounds {100 * required.width:g} % apart"
+    )
+
+
+def requirements(points: Iterable[PointSummary]) -> list[str]:
+    """Return what all searches of ``points`` asked for, each once, that of NDR first."""
+    found = {required_text(p.load_kind, p.required): None for p in points if p.required is not None}
+    return sorted(found)
+
+
+def resolvable(point: PointSummary) -> float:
+    """Return the smallest loss ratio that the packets behind a point's figures can show: the rule of three, 95 %."""
+    return min(RULE_OF_THREE / point.due, 1.0) if point.due else math.nan
+
+
+def seen_text(point: PointSummary) -> str:
+    """Return what was lost in the trials behind a point's figures; empty where none are."""
+    if not point.due:
+        return ""
+    trials = f"{point.counted} trial{'' if point.counted == 1 else 's'}, {_seconds(point.counted_s)}"
+    lost = f"{point.lost:,} of {packets(point.due)} packets lost"
+    if point.lost:
+        return f"{lost} in {trials}"
+    return f"{lost} in {trials}: a loss below {small(resolvable(point))} would not show (3 / N, 95 %)"
+
+
+def lost_text(point: PointSummary) -> str:
+    """Return what was lost at a point, for a sentence: ``0 of 12.3 M packets lost (a loss below 2.4e-07 would not show)``; empty where unknown."""
+    if not point.due:
+        return ""
+    beside = percent(point.lost / point.due) if point.lost else f"a loss below {small(resolvable(point))} would not show"
+    return f"{point.lost:,} of {packets(point.due)} packets lost ({beside})"
+
+
+def lost_brief(point: PointSummary) -> str:
+    """Return :func:`lost_text` for a narrow column: ``0 of 12.3 M lost (<2.4e-07)``."""
+    if not point.due:
+        return ""
+    beside = percent(point.lost / point.due) if point.lost else f"<{small(resolvable(point))}"
+    return f"{point.lost:,} of {packets(point.due)} lost ({beside})"
+
+
+def over_goal_text(point: PointSummary) -> str:
+    """Return how many of the trials at the rate found lost more than the goal; empty where none did."""
+    return f"{point.over_goal} of {point.counted} trials at this rate lost more than the goal" if point.over_goal else ""
+
+
+def loss_text(point: PointSummary, digits: int = 3) -> str:
+    """Return the share lost with its interval over rounds; where nothing was lost, what the packets can show: ``0 (<2.4e-07)``."""
+    loss = point.loss_ratio
+    if loss is None or not math.isfinite(loss.value):
+        return "-"
+    if loss.value == 0:
+        return f"0 (<{small(resolvable(point))})" if point.due else "0"
+    told = f"{significant(100 * loss.value, digits)} %"
+    if not math.isfinite(loss.low + loss.high):
+        return told
+    return f"{told} ({significant(100 * loss.low, digits - 1)}-{significant(100 * loss.high, digits - 1)})"
+
+
+def small(share: float) -> str:
+    """Return a share far below a percent: ``2.4e-07``."""
+    return "-" if not math.isfinite(share) else f"{share:.1e}"
+
+
+def packets(number: int) -> str:
+    """Return a number of packets: ``812``, ``12.3 k``, ``12.3 M``."""
+    for scale, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= scale:
+            return f"{significant(number / scale, 3)} {letter}"
+    return str(number)
+
+
+def discarded(tried: Mapping[str, int], tried_again: int) -> str:
+    """Return which trials were discarded and why: ``3 discarded (2 client-limited, 1 stall-limited), 2 tried again``; empty where none was."""
+    found = {limit: tried[limit] for limit in NOT_THE_SERVER if tried.get(limit)}
+    if not found:
+        return ""
+    why = ", ".join(f"{number} {limit}" for limit, number in found.items())
+    return f"{sum(found.values())} discarded ({why}), {tried_again} tried again"
+
+
+def ceiling_text(ceiling: CeilingSummary) -> str:
+    """Return the client's ceiling on a link in a line."""
+    cpus = f"{ceiling.server_cpus} server CPU{'' if ceiling.server_cpus == 1 else 's'}"
+    where = ", ".join([ceiling.port, f"frames {ceiling.frame}", cpus, *([ceiling.end] if ceiling.end != "all-host" else []), ceiling.schedule])
+    cost = f"{ceiling.processes} process{'' if ceiling.processes == 1 else 'es'}, {ceiling.trials} trials, {_seconds(ceiling.seconds)}"
+    if ceiling.missed_pps is None or ceiling.limit_pps is None:
+        return f"{where}: not reached, the client kept up with {_mpps(ceiling.asked_pps)} ({cost})"
+    held = f"kept up with {_mpps(ceiling.held_pps)}" if ceiling.held_pps is not None else "kept up with no rate tried"
+    left = f"{ceiling.left_out} points above {_mpps(ceiling.limit_pps)} (+{100 * ceiling.margin:.0f} %) left out"
+    return f"{where}: {held}, missed {_mpps(ceiling.missed_pps)}; {left} ({cost})"
+
+
+def _mpps(rate_pps: float) -> str:
+    return f"{significant(rate_pps / 1e6, 3)} Mpps"
+
+
+def _seconds(seconds: float) -> str:
+    return f"{significant(seconds, 3).rstrip('0').rstrip('.') if seconds < 100 else round(seconds)} s"

@@ -15,6 +15,7 @@ from dpubench.cores.models import LABEL
 from dpubench.errors import Interrupted, PlanError, UserError, nearest
 from dpubench.inputs import Resolved
 from dpubench.plans.load import Where
+from dpubench.plans.model import StudyPlan
 from dpubench.progress import JsonEvents, Lines, listener
 from dpubench.runner import telling
 from dpubench.runner.record import now_utc
@@ -61,7 +62,7 @@ def check_same(writer: OutcomesWriter, record: Mapping[str, Any], now: Mapping[s
 
 
 def record_head(
-    name: str, plan: SimulatedPlan, files: Resolved, left_out: Sequence[str], hello: Mapping[str, Any] | None = None, label: str = LABEL
+    name: str, plan: StudyPlan, files: Resolved, left_out: Sequence[str], hello: Mapping[str, Any] | None = None, label: str = LABEL
 ) -> dict[str, Any]:  # fmt: skip
     """What ``run.json`` holds of a run that has not simulated anything yet; ``hello``: of the program at work, the simulator by default."""
     hello = simulator_hello() if hello is None else hello

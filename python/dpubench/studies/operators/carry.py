@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dpubench import catalog, inputs, programs, targets
+from dpubench import anchors, catalog, inputs, programs, targets
 from dpubench.catalog import Catalog
 from dpubench.cli import print_json
 from dpubench.errors import NothingRan, PlanError, UserError, nearest
@@ -43,8 +43,9 @@ class _Share:
 def run(plan: Plan, where: Where, request: Request) -> int:
     """A new run of ``plan``; the exit status. @raises UserError"""
     engine_dirs, as_json = list(request.engine_dirs), request.as_json
-    _check(plan, where, engine_dirs, request.against)
-    other = programs.operators_program(request.against) if request.against is not None else None
+    anchor = request.anchor
+    _check(plan, where, engine_dirs, against=request.against is not None or anchor is not None)
+    other = _other_program(request)
     with contextlib.ExitStack() as opened:
         shares = [_share(plan, where, t, engine_dirs, _devices_of(t.name, plan.target, request.devices)) for t in _opened(plan, opened)]
         kinds = {kind for share in shares for kind in share.expansion.inputs}
@@ -58,6 +59,11 @@ def run(plan: Plan, where: Where, request: Request) -> int:
             )
         for kind in sorted(set(request.inputs) - kinds):
             print(f"dpubench: --input {kind}: no chosen configuration reads it: it changes nothing in this run", file=sys.stderr)
+        if other is not None and programs.layouts(other) == 1:
+            print(
+                f"dpubench: --against {other}: has one code layout, and what its place does to a figure is in no interval: build it anew",
+                file=sys.stderr,
+            )
         if request.dry_run:
             _dry_run(plan, shares, 1 if other is None else 2, as_json=as_json)
             return 0
@@ -72,6 +78,8 @@ def run(plan: Plan, where: Where, request: Request) -> int:
                 "program": share.known.program, "engine_dirs": [str(d.resolve()) for d in engine_dirs], "against": str(other or ""),
                 "devices": list(share.known.devices),
             }  # fmt: skip
+            if anchor is not None:
+                record["setting"]["anchor"] = {key: getattr(anchor, key) for key in ("name", "saved", "revision", "note", "sha256")}
             writer.write_plan(plan_text(share.plan))
             writer.write_record(record)
             files = {kind: paths for kind, paths in resolved.for_job().items() if kind in share.expansion.inputs}
@@ -82,7 +90,7 @@ def run(plan: Plan, where: Where, request: Request) -> int:
                 with RunWriter.create(place, run_name, exact=bool(name)) as writer:
                     only = part(shares[0], writer, writer.path.name)
                     writer.mark_latest()
-                    return session.carry_out(only, stop, as_json=as_json)
+                    return session.carry_out(only, stop, as_json=as_json, effect=request.effect)
             with RunSetWriter.create(place, run_name, exact=bool(name)) as together:
                 called = together.path.name
                 record = new_set_record(called, plan, command_line, [(s.target, member_path(s.target.name)) for s in shares])
@@ -94,12 +102,19 @@ def run(plan: Plan, where: Where, request: Request) -> int:
                 return session.carry_out_together(together, record, parts, plan.budget, stop, as_json=as_json)
 
 
-def _check(plan: Plan, where: Where, engine_dirs: list[Path], against: Path | None) -> None:
+def _other_program(request: Request) -> Path | None:
+    """The program of the build to alternate with; None where there is none. @raises UserError"""
+    if request.anchor is not None:
+        return anchors.program(request.anchor)
+    return programs.operators_program(request.against) if request.against is not None else None
+
+
+def _check(plan: Plan, where: Where, engine_dirs: list[Path], *, against: bool) -> None:
     """What can be told to be wrong before any target is asked. @raises UserError"""
     for directory in engine_dirs:
         if not directory.is_dir():
             raise UserError(f"--engine-dir {directory}: is no directory")
-    for option, given in (("--engine-dir", bool(engine_dirs)), ("--against", against is not None)):
+    for option, given in (("--engine-dir", bool(engine_dirs)), ("--against", against)):
         if given and (elsewhere := [t for t in plan.target if t != "local"]):
             raise UserError(f"{option}: is of this machine, and target {elsewhere[0]} is not it: give it with target local alone")
     if unknown := [k for k in plan.inputs if k not in inputs.KINDS]:
@@ -179,7 +194,8 @@ def _print_dry_run(plan: Plan, expansion: Any, total: str) -> None:
     for configuration in expansion.configurations:
         print(f"  {configuration.id}: {', '.join(configuration.candidates) or 'no engine can run it here'}")
     if expansion.select_best:
-        print("of more than one engine besides the reference, a short selection round keeps the best")
+        kept = "the best, one that it does not tell apart, the next best of another library, and the reference"
+        print(f"of more than two engines a short selection keeps {kept}")
     for line in expansion.left_out:
         print(f"left out: {line}")
     print(total)
@@ -221,5 +237,7 @@ def _part(writer: RunWriter, opened: contextlib.ExitStack, stop: StopRequest) ->
         target.open()
     if target.spec != "local" or not Path(record["setting"]["program"]).is_file():
         record["setting"]["program"] = target.operators_program()
+    if other := record["setting"].get("anchor"):
+        record["setting"]["against"] = str(anchors.program_again(Path(record["setting"]["against"]), other))
     writer.settle()
     return session.Part(writer, plan, record, target, inputs)

@@ -28,14 +28,18 @@ def compared(before: Sequence[RunSummary], after: Sequence[RunSummary] | None, e
         ]
     if len(before) == len(after) == 1:
         apart = before[0].target != after[0].target
-        return [Part("", comparison.compare(before[0], after[0], effect, best_engine=apart if best is None else best), apart)]
+        best = apart if best is None else best
+        rows = comparison.compare(before[0], after[0], effect, best_engine=best)
+        return [Part("", rows, apart, movement=comparison.movement(before[0], after[0], best_engine=best))]
     # A run of one target meets that target of a set.
     shared = {run.target for run in before} & {run.target for run in after}
     if not shared:
         raise UserError("these runs have no target in common: name one target of each, as NAME@local and OTHER@bf2")
     if min(len(before), len(after)) == 1:
         before, after = ([run for run in side if run.target in shared] for side in (before, after))
-    return [Part(target, rows) for target, rows in comparison.compare_targets(before, after, effect, best_engine=bool(best))]
+    moved = {run.target: comparison.movement(run, other, best_engine=bool(best)) for run in before for other in after if run.target == other.target}
+    compared_targets = comparison.compare_targets(before, after, effect, best_engine=bool(best))
+    return [Part(target, rows, movement=moved.get(target)) for target, rows in compared_targets]
 
 
 def _nothing(run: RunSummary) -> list[Comparison]:

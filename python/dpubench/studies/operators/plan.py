@@ -81,7 +81,7 @@ class Plan(MeasuredPlan):
         Literal["default"]
         | Annotated[list[Annotated[int, BeforeValidator(lambda v: q.count(v, "jobs in flight", MAX_IN_FLIGHT))]], BeforeValidator(listed)]
     ) = "default"
-    footprints: Annotated[list[Literal["stream", "resident"]], BeforeValidator(listed)] = Field(default=["stream"])
+    footprints: Annotated[list[Literal["resident", "stream", "memory"]], BeforeValidator(listed)] = Field(default=["stream"])
     params: dict[str, Annotated[list[Word], BeforeValidator(listed)]] = Field(default_factory=dict)
     exclude: list[Exclude] = Field(default_factory=list)
     cycles: Cycles = Field(default_factory=Cycles)

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import math
+import shutil
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from dpubench.errors import Interrupted, TargetLost
+from dpubench import catalog, programs
+from dpubench.errors import Exit, Interrupted, TargetLost
 from dpubench.progress import JsonEvents, listener
-from dpubench.results import text
+from dpubench.results import comparison, export, text
 from dpubench.results.digits import percent
-from dpubench.results.model import PointSummary, RunSummary
+from dpubench.results.model import Comparison, PointSummary, RunSummary
+from dpubench.results.naming import layout_text, parameters_text
 from dpubench.results.store import RunSetWriter, RunWriter
 from dpubench.results.summary import summaries, summarize
+from dpubench.results.text import LOOSE, beside_text, loose
 from dpubench.runner.execute import Budget, Run
+from dpubench.runner.measure import OTHER_BUILD
 from dpubench.runner.setting import Listener, Setting
 from dpubench.runner.telling import SUMMARY_LINES, failure_lines, named, summary_event, tail_lines, write_report
 from dpubench.runner.together import RunSet, missing_text
@@ -41,16 +47,47 @@ class Part:
     def run(self, stop: StopRequest, display: Listener, budget: Budget | None = None) -> Run:
         """Ready to be executed; ``budget``: its share, as one of several."""
         given = self.record["setting"]
+        other = Path(given["against"]) if given["against"] else None
+        # An emulator tells right from wrong whatever lies where.
+        layouts = {} if self.target.times_mean_nothing else {"": self._layouts(given["program"])}
+        if other is not None:
+            layouts[OTHER_BUILD] = programs.layouts(other)
         setting = Setting(
             self.target, given["program"], self.target.cpus(), self.target.cache_directory(), stop, display,
-            [Path(d) for d in given["engine_dirs"]], Path(given["against"]) if given["against"] else None,
+            [Path(d) for d in given["engine_dirs"]], other, {} if other is None else _lacking(self.record["operators"], other), layouts,
             devices=given.get("devices", []), heading="" if budget is None else f"{self.target.name}: ",
         )  # fmt: skip
         return Run(self.writer, self.plan, setting, self.record, self.inputs, budget)
 
+    def _layouts(self, program: str) -> int:
+        """How many code layouts the program has. One that is here is looked at: a program that is not ours may say anything."""
+        here = Path(program)
+        return programs.layouts(here) if here.is_file() else int(self.record["build"].get("layouts", 1))
 
-def carry_out(part: Part, stop: StopRequest, *, as_json: bool) -> int:
-    """Executes the run and tells how it went; its exit status."""
+
+def _lacking(operators: Mapping[str, dict[str, Any]], other: Path) -> dict[tuple[str, str], str]:
+    """Why the build ``other`` has no partner for engines of ``operators``: an older one knows less, and may mean other work by the same name."""
+    theirs = {o["name"]: o for o in catalog.read_here(other).operators}
+    found = {}
+    for name, operator in operators.items():
+        there = theirs.get(name)
+        known = {e["name"]: e for e in there["engines"]} if there else {}
+        for engine in (e["name"] for e in operator["engines"] if not e.get("program")):
+            if there is None:
+                found[name, engine] = "the other build does not have this operator"
+            elif there["version"] != operator["version"]:
+                versions = f"{operator['version']}, in the other build {there['version']}"
+                found[name, engine] = f"the operator's version differs ({versions}): the same parameters mean other work"
+            elif not known.get(engine, {}).get("available", False):
+                found[name, engine] = f"the other build cannot run this engine: {known.get(engine, {}).get('reason') or 'it does not have it'}"
+    return found
+
+
+def carry_out(part: Part, stop: StopRequest, *, as_json: bool, effect: float | None = None) -> int:
+    """Executes the run and tells how it went; its exit status.
+
+    With an ``effect`` a point that is slower than the other build's by more than that makes it :attr:`Exit.REGRESSION`, unless something failed.
+    """
     path = part.writer.path
     with listener(as_json) as display:
         run = part.run(stop, display)
@@ -62,11 +99,31 @@ def carry_out(part: Part, stop: StopRequest, *, as_json: bool) -> int:
             raise type(error)(f"{error}; {_kept([run])} windows are kept in {path}{missing}; {again}") from None
     analysed = summarize(path)
     report = write_report(STUDY, [analysed], path)
+    rows = comparison.compare_builds(analysed, text.MIN_EFFECT if effect is None else effect)
+    if effect is not None and status == Exit.DONE and any(row.verdict == "slower" for row in rows):
+        status = Exit.REGRESSION
     if as_json and isinstance(display, JsonEvents):
-        display.emit(_summary_event(path, report, status, [run]))
+        found = {"comparison": export.comparison_records(rows)} if rows else {}
+        display.emit(_summary_event(path, report, status, [run]) | found)
     else:
-        print("\n".join(summary(run, analysed, path, report)))
+        print("\n".join([*summary(run, analysed, path, report), *_found(rows, part.record["setting"].get("anchor"), effect)]))
     return int(status)
+
+
+#: Findings against the other build that are told one by one.
+FINDINGS: Final = 8
+
+
+def _found(rows: Sequence[Comparison], anchor: Mapping[str, str] | None, effect: float | None) -> list[str]:
+    """What the other build was found to be, in a few lines; nothing where there was none."""
+    if not rows:
+        return []
+    effect = text.MIN_EFFECT if effect is None else effect
+    name = "the other build" if anchor is None else f"anchor '{anchor['name']}' (saved {anchor['saved']})"
+    changed = [row for verdict in ("slower", "faster") for row in rows if row.verdict == verdict]
+    lines = [f"  {row.verdict}: {row.configuration} {text.change(row.ratio)} ({text.interval_of_change(row.ratio)})" for row in changed[:FINDINGS]]
+    more = [f"  ... and {len(changed) - FINDINGS} more: dpubench compare"] if len(changed) > FINDINGS else []
+    return [f"against {name}: {text.verdicts(rows)} (minimum effect {100 * effect:g} %)", *lines, *more]
 
 
 def carry_out_together(
@@ -92,7 +149,9 @@ def carry_out_together(
         tail += tail_lines(writer.path, report)
         failures = [failure for run in runs for failure in run.record["failures"]][:2]
         failed = failure_lines(failures, SUMMARY_LINES // 3, writer.path)
-        print("\n".join([*text.targets(analysed, SUMMARY_LINES - len(tail) - len(failed)), *failed, *tail]))
+        operators = {p.operator for found in analysed for p in found.points}
+        room = max(SUMMARY_LINES - len(tail) - len(failed), len(analysed) + len(operators) + 2)  # every operator is named with its configuration
+        print("\n".join([*text.targets(analysed, room), *failed, *tail]))
     return int(status)
 
 
@@ -105,47 +164,67 @@ def _summary_event(path: Path, report: Path | None, status: int, runs: Sequence[
 
 
 def summary(run: Run, analysed: RunSummary, path: Path, report: Path | None) -> list[str]:
-    """At most :data:`SUMMARY_LINES` lines: what was measured, how far to trust it, the best engine of each operator, where to go on."""
+    """What was measured, how far to trust it, the best engine of each operator beside the next best, where to go on.
+
+    At most :data:`SUMMARY_LINES` lines, unless that is too few for the operators: each is named with its configuration.
+    """
     points = [p for p in analysed.points if p.primary is not None]
     unsure = sum(not p.converged for p in points)
     rounds, failures = run.record["rounds"], run.record["failures"]
     operators = list(dict.fromkeys(p.operator for p in points))
     head = [
         f"{path.name}: {len(points)} points of {len(operators)} operators, {len(rounds)} rounds, {sum(r['windows'] for r in rounds)} windows",
-        f"{unsure} of {len(points)} points did not reach ±{100 * run.plan.precision:g} %; "
-        f"{len(analysed.all_warnings())} warnings; {len(failures)} failures",
+        f"{unsure} of {len(points)} rates did not reach ±{100 * run.plan.precision:g} %; {len(failures)} failures; "
+        + text.warning_counts(analysed.all_warnings()),
     ]
     tail = tail_lines(path, report, len(run.record["left_out"]))
-    cells = [_cell(analysed, operator, points) for operator in operators]
-    if analysed.times_mean_nothing:
-        head = text.targets([analysed])
-    head += failure_lines(failures[:2], SUMMARY_LINES - len(head) - len(tail) - min(len(cells), TABLE_LINES), path)
-    return head + _columns(cells, SUMMARY_LINES - len(head) - len(tail)) + tail
+    head = text.targets([analysed]) if analysed.times_mean_nothing else [line for words in head for line in _wrapped(words, _width())]
+    lines = _best_lines(analysed, _headlines(analysed))
+    head += failure_lines(failures[:2], SUMMARY_LINES - len(head) - len(tail) - min(len(lines), TABLE_LINES), path)
+    return head + lines + tail
 
 
-def _cell(analysed: RunSummary, operator: str, points: list[PointSummary]) -> str:
-    """``aes  openssl 24.1 Gb/s ±2 %, 1.31 x portable``: the default configuration (else the first), its best engine."""
-    own = [p for p in points if p.operator == operator and not p.build]
-    defaults = {p["name"]: p["default"] for p in analysed.operators[operator]["parameters"]}
-    shown = next((p for p in own if p.params == defaults), own[0])
-    own = [p for p in own if p.configuration == shown.configuration]
-    best = max(own, key=_rate)
-    spread = f" ±{percent(best.precision, 2)}" if math.isfinite(best.precision) else ""
-    reference = analysed.operators[operator]["reference_engine"]
-    ratio = best.ratio_to_reference
-    beside = f", {ratio.value:.2f} x {reference}" if ratio is not None and best.engine != reference else ""
-    return f"{operator:<12} {best.engine} {_rate(best):.3g} {best.primary_unit}{spread}{beside}"
+def _headlines(analysed: RunSummary) -> list[PointSummary]:
+    """The best engine of each operator, in its default configuration, else in its first; none of an operator of which every point failed."""
+    found: dict[str, list[PointSummary]] = {}
+    for point in analysed.points:
+        if point.is_best and not point.build:
+            found.setdefault(point.operator, []).append(point)
+    defaults = {name: {p["name"]: p["default"] for p in analysed.operators[name].get("parameters", [])} for name in found}
+    ordered = [name for name in analysed.operators if name in found]
+    return [next((p for p in found[name] if p.params == defaults[name]), found[name][0]) for name in ordered]
+
+
+def _best_lines(analysed: RunSummary, best: Sequence[PointSummary]) -> list[str]:
+    """A line for each of ``best`` in columns, where the terminal is wide enough; else each in words, wrapped."""
+    if not best:
+        return []
+    layouts = {layout_text(p.threads, p.footprint) for p in best}
+    common = layouts.pop() if len(layouts) == 1 else ""
+    rows = []
+    for point in best:
+        where = [parameters_text(point.params, analysed.operators[point.operator])]
+        where += [] if common else [layout_text(point.threads, point.footprint)]
+        rate = f"{_rate(point):.3g} {point.primary_unit}"
+        spread = f" ±{percent(point.precision, 2)}" if math.isfinite(point.precision) else ""
+        rows.append((point.operator, ", ".join(filter(None, where)), point.engine_word, rate + spread + loose(point, "primary"), beside_text(point)))
+    title = "best engine of each operator, beside the next best of another library" + (f"; {common}" if common else "")
+    width = _width()
+    lines = text.table(("operator", "configuration", "best", "rate", "beside"), rows).splitlines()[1:]
+    if max(map(len, lines)) > width:
+        told = (f"{f'{operator} {where}'.rstrip()}: {engine} {rate}, {beside}" for operator, where, engine, rate, beside in rows)
+        lines = [line for words in told for line in _wrapped(words, width)]
+    notes = [text.loose_note(analysed.precision_target)] if any(LOOSE in line for line in lines) else []
+    return [*_wrapped(title, width), *lines, *notes]
+
+
+def _width() -> int:
+    return max(shutil.get_terminal_size((120, 24)).columns, 60)
+
+
+def _wrapped(words: str, width: int) -> list[str]:
+    return textwrap.wrap(words, width, subsequent_indent="  ", break_on_hyphens=False)
 
 
 def _rate(point: PointSummary) -> float:
     return point.primary.value if point.primary is not None else math.nan
-
-
-def _columns(cells: list[str], room: int) -> list[str]:
-    """``cells`` in as many columns as ``room`` lines need."""
-    if not cells:
-        return []
-    columns = -(-len(cells) // max(room, 1))
-    lines = -(-len(cells) // columns)
-    width = max(map(len, cells)) + 3
-    return ["".join(c.ljust(width) for c in cells[i::lines]).rstrip() for i in range(lines)]

@@ -24,6 +24,7 @@ class Operators:
     question = "how fast is each basic operator, at which packet size and thread count"
     plan_model: type[StudyPlan] = Plan
     run_options = frozenset({"--engine-dir", "--device", "--against"})
+    default_effect = "3%"
 
     def run(self, plan: StudyPlan, where: Where, request: Request) -> int:
         from dpubench.studies.operators import carry

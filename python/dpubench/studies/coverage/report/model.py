@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from dpubench.cores.characteristics import CHARACTERISTICS, WORDS
-from dpubench.cores.space import RESAMPLES
+from dpubench.cores.space import LEAST_INPUTS
 from dpubench.report.figures import triple
 from dpubench.report.machine import bibtex, run_info
 from dpubench.report.page import RunInfo, Trouble
@@ -44,7 +44,7 @@ def build(all_runs: Sequence[RunSummary], advice: Advice, baseline: str | None =
         unavailable=[],
         bibtex=entries if any(not run.models for run in runs) else entries.replace("note         = {Measured ", f"note         = {{{_NOTE} "),
         modelled=all(run.models for run in runs),
-        resamples=RESAMPLES,
+        least_inputs=LEAST_INPUTS,
         data={
             "study": runs[0].study,
             "modelled": all(run.models for run in runs),

@@ -76,5 +76,5 @@ class Page:
     unavailable: list[Trouble]
     bibtex: str
     modelled: bool  #: else measured
-    resamples: int  #: that intervals are made of
+    least_inputs: int  #: of a program whose share has an interval
     data: dict[str, Any]

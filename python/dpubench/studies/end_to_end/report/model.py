@@ -16,7 +16,7 @@ from dpubench.studies.end_to_end import compare, wording
 from dpubench.studies.end_to_end.model import PLACES, PointSummary, RunSummary
 from dpubench.studies.end_to_end.report import ratios
 from dpubench.studies.end_to_end.report.figures import PERCENTILES, part_data
-from dpubench.studies.end_to_end.report.page import Account, Link, Page, Part, Row, Sustained, Trust
+from dpubench.studies.end_to_end.report.page import Account, Beyond, Link, Page, Part, Row, Sustained, Trust
 from dpubench.studies.end_to_end.report.variants import Placed, Variants
 
 
@@ -49,7 +49,7 @@ def build(all_runs: Sequence[RunSummary], advice: Advice, min_effect: float, bas
     return Page(
         title=f"dpubench {runs[0].study}: {', '.join(names)}",
         measured=_headline(runs, infos, found),
-        trust=_trust(points, sum(run.trials for run in runs), warnings, len(failures)),
+        trust=_trust(points, runs, warnings, len(failures)),
         all_runs=infos,
         labels=[label for label in runs[0].labels if all(label in run.labels for run in runs)],
         between=[_between(found, i, names) for i, _ in others],
@@ -58,6 +58,8 @@ def build(all_runs: Sequence[RunSummary], advice: Advice, min_effect: float, bas
         links=_links(runs, names),
         timestamps=list(dict.fromkeys(p.timestamp_source for p in points if p.timestamp_source)),
         latency_floor=_latency_floor(points),
+        requirements=wording.requirements(points),
+        ceilings=[(name, wording.ceiling_text(c)) for run, name in zip(runs, names, strict=True) for c in run.ceilings],
         traffic=wording.assignments(wording.common(p.traffic for p in points), ", "),
         warnings=warnings,
         failures=failures[:LISTED],
@@ -135,6 +137,7 @@ def _part(
         across={},
         answer="",
     )
+    part.tables = wording.tables([p for _, p in own])
     part.answer = _answer(part) or _silence(part, [p for _, p in own])
     return part, variants, tested
 
@@ -186,17 +189,29 @@ def _answer(part: Part) -> str:
             if not told:
                 continue
             pps, point, variant, cell = max(told, key=lambda entry: entry[0])
-            rate = f"{quantity(Interval(pps / 1e6, math.nan, math.nan)).value} Mpps of {words} frames over {point.port} without loss"
+            rate = f"{quantity(Interval(pps / 1e6, math.nan, math.nan)).value} Mpps of {words} frames over {point.port}"
             best = f"{variant.label}{f', the best of {len(told)}' if len(told) > 1 else ''}"
+            lost = f", {words_lost}" if (words_lost := wording.lost_text(point)) else ""
             if kind == "tried":
-                return f"{part.workload} carried {rate} ({best}): the highest rate tried, no limit was searched for."
+                return f"{part.workload} carried {rate} ({best}){lost}: the highest rate tried, no limit was searched for."
             beside = ""
             if cell.beyond is not None:
-                ratio, extra = quantity(cell.beyond.ratio), quantity(cell.beyond.extra_ns)
-                more = f"{extra.value.removeprefix('-')} ns {'less' if extra.value.startswith('-') else 'more'}"
-                beside = f", {ratio.value} times what the null workload does: {more} of a server CPU per packet"
-            return f"{part.workload} sustains {rate} ({best}){beside}."
+                beside = f", {_beyond_text(cell.beyond)}"
+            return f"{part.workload} sustains {rate} ({best}){lost}{beside}."
     return ""
+
+
+def _beyond_text(beyond: Beyond) -> str:
+    """Both figures with their intervals; of one round that there is none; without CPU time the ratio alone."""
+    ratio = quantity(beyond.ratio)
+    times = f"{ratio.value} times (95 % interval {ratio.range}) what the null workload does" if ratio.low else ""
+    if beyond.extra_ns is None:
+        return times or f"{ratio.value} times what the null workload does (one round: no interval)"
+    extra = quantity(beyond.extra_ns)
+    if not (times and extra.low):
+        apart = f"{extra.value.removeprefix('-')} ns {'less' if extra.value.startswith('-') else 'more'}"
+        return f"{ratio.value} times what the null workload does, {apart} of a server CPU per packet (one round: no interval)"
+    return f"{times}: {extra.value} ns (95 % interval {extra.low} to {extra.high}) of a server CPU per packet beyond it"
 
 
 def _between(parts: Sequence[Part], run: int, names: Sequence[str]) -> str:
@@ -243,7 +258,7 @@ def _troubles(runs: Sequence[RunSummary], names: Sequence[str]) -> tuple[list[Tr
     return failures, unavailable
 
 
-def _trust(points: Sequence[PointSummary], trials: int, warnings: Sequence[WarningGroup], failed: int) -> Trust:
+def _trust(points: Sequence[PointSummary], runs: Sequence[RunSummary], warnings: Sequence[WarningGroup], failed: int) -> Trust:
     measured = [p for p in points if not wording.why_empty(p)]
     loose = [p for p in measured if not p.converged]
     widest = max(loose, key=lambda p: p.precision if math.isfinite(p.precision) else math.inf, default=None)
@@ -251,15 +266,19 @@ def _trust(points: Sequence[PointSummary], trials: int, warnings: Sequence[Warni
     worst = warnings[0] if warnings else None
     return Trust(
         points=len(measured),
-        trials=trials,
+        trials=sum(run.trials for run in runs),
+        discarded=wording.discarded(sum((Counter(run.tried) for run in runs), Counter()), sum(run.tried_again for run in runs)),
+        left_out=sum(bool(p.left_out) for p in points),
         rounds=_span([p.rounds for p in measured]),
         why_nothing="" if measured else _commonest([wording.why_empty(p) for p in points]),
         trial_s=_span([p.trial_s for p in measured]),
         not_converged=len(loose),
+        p99_not_converged=sum("latency.p99" in p.not_converged for p in measured),
         widest=widest.precision if widest else math.nan,
         widest_where=widest.id if widest else "",
         client_limited=limits["client-limited"],
         stall_limited=limits["stall-limited"],
+        latency_withheld=sum(bool(p.latency_withheld) for p in measured),
         correctness_only=sum(wording.proves_correctness_only(p) for p in measured),
         failed=failed,
         unavailable=sum(bool(p.unavailable) for p in points),
@@ -285,11 +304,15 @@ def _accounts(parts: Sequence[Part], variants: Sequence[Variants], names: Sequen
     for part, of in zip(parts, variants, strict=True):
         for variant, members in zip(of.of, of.points, strict=True):
             found.setdefault((variant.run, members[0][1].workload, variant.told, part.is_virtual), [p for _, p in members])
-    return [
-        Account(names[run], workload, told, *(sum(getattr(p, name) for p in points) for name in
-                ("trials", "flows_checked", "duplicates", "reordered", "corrupted", "wrong")))
-        for (run, workload, told, _), points in found.items()
-    ]  # fmt: skip
+    accounts = []
+    for (run, workload, told, _), of_variant in found.items():
+        searched = {p.configuration for p in of_variant if p.load_kind == "NDR"}
+        # All goals of a configuration share the trials of one search.
+        points = [p for p in of_variant if p.load_kind != "PDR" or p.configuration not in searched]
+        limits = (sum(p.tried.get(limit, 0) for p in points) for limit in wording.NOT_THE_SERVER)
+        sums = (sum(getattr(p, n) for p in points) for n in ("tried_again", "flows_checked", "duplicates", "reordered", "corrupted", "wrong"))
+        accounts.append(Account(names[run], workload, told, sum(p.trials for p in points), *limits, *sums))
+    return accounts
 
 
 def _links(runs: Sequence[RunSummary], names: Sequence[str]) -> list[Link]:
@@ -303,7 +326,7 @@ def _links(runs: Sequence[RunSummary], names: Sequence[str]) -> list[Link]:
 
 def _latency_floor(points: Sequence[PointSummary]) -> str:
     """p50 of the null workload over all its loads, in words."""
-    values = [p.latency.p50.value / 1e3 for p in points if p.is_null and p.latency is not None]
+    values = [p.latency.p50.value / 1e3 for p in points if p.is_null and p.latency is not None and "p50" not in p.latency_withheld]
     if not values:
         return ""
     low, high = (quantity(Interval(v, math.nan, math.nan)).value for v in (min(values), max(values)))

@@ -28,10 +28,11 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Beyond:
-    """What the application costs beyond the null workload, by the rates that both sustain."""
+    """What the application costs beyond the null workload, at the rates that both sustain."""
 
     ratio: Interval  #: rate over that of the null workload
-    extra_ns: Interval  #: time of one server CPU per packet beyond that of the null workload
+    extra_ns: Interval | None  #: time of one server CPU per packet beyond that of the null workload; None where one of both is not known
+    why_no_extra: str = ""
 
 
 @dataclass(slots=True)
@@ -87,6 +88,9 @@ class Part:
     ratios: list[Ratio]  #: of the first run's variants to the baseline
     across: dict[int, list[Ratio]]  #: run -> ratios of its variants, each to the same one in the first run
     answer: str  #: what it sustains, in a sentence
+    tables: list[str] = field(
+        default_factory=list
+    )  #: how its flow tables began, and what entered them, a sentence each; of workloads without one none
     data: dict[str, Any] = field(default_factory=dict)  #: for the figures
 
     @property
@@ -103,6 +107,9 @@ class Account:
     workload: str
     told: str
     trials: int
+    client_limited: int  #: of the trials: discarded
+    stall_limited: int
+    tried_again: int
     flows: int
     duplicates: int
     reordered: int
@@ -128,14 +135,18 @@ class Trust:
 
     points: int
     trials: int
+    discarded: str  #: which of them were discarded and why, in words
+    left_out: int  #: points above the client's ceiling
     rounds: str
     trial_s: str
     why_nothing: str  #: where nothing was measured, the commonest reason
-    not_converged: int
+    not_converged: int  #: throughputs
+    p99_not_converged: int
     widest: float  #: relative half width of the worst point; nan if none
     widest_where: str
     client_limited: int  #: points
     stall_limited: int
+    latency_withheld: int  #: points some of whose latencies may be the client's own lag
     correctness_only: int
     failed: int
     unavailable: int
@@ -158,6 +169,8 @@ class Page:
     accounts: list[Account]
     links: list[Link]
     timestamps: list[str]
+    requirements: list[str]  #: what searches asked for, a sentence a goal
+    ceilings: list[tuple[str, str]]  #: (run, the client's ceiling on one link in words)
     latency_floor: str  #: p50 of the null workload, in words; empty where it was not measured
     traffic: str  #: what all points share of it
     warnings: list[WarningGroup]

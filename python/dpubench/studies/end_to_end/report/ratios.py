@@ -24,7 +24,8 @@ from dpubench.studies.end_to_end.report.page import Beyond, Ratio, Variant
 
 THROUGHPUT: Final = "throughput"
 _KINDS: Final = ("NDR", "PDR", "flood", "recorded", "rate")  #: what is said first
-LATENCY: Final = {"latency p50": "round_p50_ns", "latency p99": "round_p99_ns"}
+#: Quantity -> (figure of a point's latency, its values by round).
+LATENCY: Final = {"latency p50": ("p50", "round_p50_ns"), "latency p99": ("p99", "round_p99_ns")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,13 +110,16 @@ def _why_not(old: PointSummary, new: PointSummary) -> str:
 
 
 def _row(index: int, old: PointSummary, new: PointSummary, quantity: str, rounds: int) -> Judgeable:
-    values = [p.round_pps if quantity == THROUGHPUT else getattr(p, LATENCY[quantity]) for p in (old, new)]
+    for point, who in ((new, ""), (old, "what it is set against: ")):
+        if quantity != THROUGHPUT and (why := point.latency_withheld.get(LATENCY[quantity][0])):
+            return Ratio(old.frame, old.load, quantity, index, None, "not comparable", f"{who}{quantity} is withheld: {why}", False, 0)
+    values = [p.round_pps if quantity == THROUGHPUT else getattr(p, LATENCY[quantity][1]) for p in (old, new)]
     found, paired = difference(values[0], values[1], rounds)
     number = min(len(v) for v in values)
     if found is None:
         return Ratio(old.frame, old.load, quantity, index, None, "not comparable", "fewer than two rounds hold both", False, number)
     row = Ratio(old.frame, old.load, quantity, index, found.interval, "", "", paired, number)
-    faster = found if quantity == THROUGHPUT else Difference(-found.log_ratio, found.error, found.freedom, found.moved)
+    faster = found if quantity == THROUGHPUT else Difference(-found.log_ratio, found.error, found.freedom, -found.moved_up, -found.moved_down)
     return _Tested(row, faster)
 
 
@@ -142,9 +146,9 @@ def _judged(tested: _Tested, adjusted_p: float, min_effect: float) -> Ratio:
 
 
 def beyond(point: PointSummary, null: PointSummary, rounds: int) -> tuple[Beyond | None, str]:
-    """What ``point`` costs beyond ``null`` by the rates that both sustain; else why that cannot be said.
+    """What ``point`` costs beyond ``null`` at the rates that both sustain; else why that cannot be said.
 
-    The time per packet is that of the server's CPUs: CPUs / rate. Half widths of the two times add in quadrature.
+    The time per packet is what the server's CPUs were busy for it. Half widths of the two times add in quadrature.
     """
     for p in (point, null):
         who = "null workload" if p.is_null else p.load
@@ -160,14 +164,17 @@ def beyond(point: PointSummary, null: PointSummary, rounds: int) -> tuple[Beyond
     rate, floor = point.throughput_pps, null.throughput_pps
     if rate is None or floor is None or not (rate.value > 0 and floor.value > 0):
         return None, "no rate was found"
-    times = [_time_ns(interval, point.server_cpus) for interval in (rate, floor)]
+    ratio = found.interval if found is not None else Interval(rate.value / floor.value, math.nan, math.nan)
+    extra, why = _extra(point, null)
+    return Beyond(ratio, extra, why), ""
+
+
+def _extra(point: PointSummary, null: PointSummary) -> tuple[Interval | None, str]:
+    """The time of a server CPU per packet of ``point`` less that of ``null``; else why it is not known."""
+    for p in (point, null):
+        if p.server_cpu_ns_per_packet is None:
+            return None, f"{'null workload' if p.is_null else p.load}: {p.server_cpu_withheld or 'its CPU time was not measured'}"
+    times = [p.server_cpu_ns_per_packet for p in (point, null) if p.server_cpu_ns_per_packet is not None]
     extra = times[0].value - times[1].value
     half = math.hypot(*((t.high - t.low) / 2 for t in times))
-    ratio = found.interval if found is not None else Interval(rate.value / floor.value, math.nan, math.nan)
-    return Beyond(ratio, Interval(extra, extra - half, extra + half)), ""
-
-
-def _time_ns(rate_pps: Interval, cpus: int) -> Interval:
-    scale = cpus * 1e9
-    low, high = (scale / bound if bound > 0 else math.nan for bound in (rate_pps.high, rate_pps.low))
-    return Interval(scale / rate_pps.value, low, high)
+    return Interval(extra, extra - half, extra + half), ""

@@ -1,6 +1,6 @@
 // The page of study end-to-end: figures over rate, frame size and latency, loss by place, cost per stage; their tables and downloads.
 (() => {
-  const { $, $$, h, num, span, words, plural, media, LIGHT, theme, DASHES, plain, alpha, ticks, tickText, blank, apart, library, CONFIG, save, saveSvg, failing, csv, latex, choice, onAppearance } = dpubench;
+  const { $, $$, h, grouped, num, span, words, plural, media, LIGHT, theme, DASHES, plain, alpha, ticks, tickText, blank, apart, library, CONFIG, save, saveSvg, failing, csv, latex, choice, onAppearance } = dpubench;
   const data = JSON.parse(document.getElementById("data").textContent);
   const PERCENTILE = { p50: "p50", p90: "p90", p99: "p99", p99_9: "p99.9", max: "maximum" };
   const NOT_THE_SERVER = ["client-limited", "stall-limited"];
@@ -18,9 +18,15 @@
     gbps: { label: "Gb/s (L2)", of: (p) => p.gbps, offered: (p) => p.offered * p.frameBytes * 8e-9 },
   };
   const latencyOf = (p, name) => (p.latency ? scaled(p.latency[name], 1e-3) : NONE);
+  /** How late the client itself was when it sent: a part of the latency. */
+  const lagOf = (p, name) => (p.lag ? scaled(p.lag[name], 1e-3) : NONE);
+  const lagText = (p, name) => (p.lag ? `${num2(lagOf(p, name)[0])}` : "not known");
+  const withheldAt = (points, name) => points.filter((p) => usable(p) && p.latencyWithheld[name]).map((p) => ({ p, why: `${PERCENTILE[name]} is withheld: ${p.latencyWithheld[name]}` }));
   const usable = (p) => p.why === "" && p.pps[0] !== null;
   const silent = (p) => NOT_THE_SERVER.includes(p.limit);
-  const hollow = (p) => p.weak !== "";
+  /** Each figure is judged by its own interval; what the throughput alone decides goes by the point. */
+  const hollow = (p, figure) => (figure === "throughput_pps" ? p.weak !== "" : p.loose.includes(figure));
+  const marked = (p, figure, [value, ...rest]) => [(value !== "–" && value !== "" && p.loose.includes(figure) ? "○ " : "") + value, ...rest];
   /** The x axes that points at an offered rate can stand over. */
   const OVER = {
     rate: { label: (unit) => `offered rate, ${UNITS[unit].label}`, of: (p, unit) => UNITS[unit].offered(p), text: (v, unit) => `${num(v)} ${UNITS[unit].label}` },
@@ -47,7 +53,7 @@
     const v = variantOf(part, p);
     return [`<b>${plain(nameOf(part, p.variant))}</b>, ${plain(frameWords(part, p.frame) ?? p.frame)}, ${plain(p.load)}`, ...lines.map(plain),
       plain(`measured, ${plural(p.rounds, "round")}, ${plural(p.trials, "trial")} of ${num(p.trialS)} s${part.isVirtual ? ", virtual link" : ""}`),
-      ...(p.weak ? [plain(p.weak)] : []), ...(p.remarks ? [plain(p.remarks)] : []), ...(v.correctnessOnly ? ["too few CPUs: proves correctness only"] : [])].join("<br>");
+      ...(p.seen ? [plain(p.seen)] : []), ...(p.weak ? [plain(p.weak)] : []), ...(noteOf(p) ? [plain(noteOf(p))] : []), ...(v.correctnessOnly ? ["too few CPUs: proves correctness only"] : [])].join("<br>");
   }
   const spanText = (triple, unit) => { const s = span(...triple); return `${s.value} ${unit}  [${s.range || "no interval"}]`; };
 
@@ -64,7 +70,7 @@
       traces.push({
         x: list.map((i) => i.x), y: list.map((i) => i.v[0]), mode, name: plain(nameOf(part, index)), hoverinfo: "text", hovertext: list.map((i) => hover(part, i.p, i.lines)),
         line: { color, width, dash }, opacity: part.variants[index].correctnessOnly ? 0.65 : 1,
-        marker: { symbol: list.map((i) => symbolOf(i.p)), size: list.map((i) => (silent(i.p) ? 9 : 7)), color: list.map((i) => (hollow(i.p) && !silent(i.p) ? th.paper : color)), line: { color, width: 1.4 }, opacity: 1 },
+        marker: { symbol: list.map((i) => symbolOf(i.p)), size: list.map((i) => (silent(i.p) ? 9 : 7)), color: list.map((i) => (hollow(i.p, i.figure) && !silent(i.p) ? th.paper : color)), line: { color, width: 1.4 }, opacity: 1 },
         error_y: { type: "data", symmetric: false, color, thickness: 1.1, width: 3, array: list.map((i) => (i.v[2] === null ? 0 : i.v[2] - i.v[0])), arrayminus: list.map((i) => (i.v[1] === null ? 0 : i.v[0] - i.v[1])) },
       });
     }
@@ -72,13 +78,13 @@
   }
   const variantFill = (part, index) => ({ none: part.variants[index].isNull || part.variants[index].correctnessOnly });
   /** Items of every variant: a map from its index, in the order of the part. */
-  function byVariant(part, points, x, v, lines) {
+  function byVariant(part, points, x, v, lines, figure = "throughput_pps") {
     const groups = new Map();
     for (const p of points) {
       const value = v(p), at = x(p);
       if (!usable(p) || value[0] === null || !(at > 0)) continue;
       if (!groups.has(p.variant)) groups.set(p.variant, []);
-      groups.get(p.variant).push({ x: at, v: value, p, lines: lines(p) });
+      groups.get(p.variant).push({ x: at, v: value, p, lines: lines(p), figure });
     }
     for (const items of groups.values()) items.sort((a, b) => a.x - b.x);
     return new Map([...groups].sort((a, b) => a[0] - b[0]));
@@ -102,9 +108,9 @@
             if (kind === "NDR") ends.push({ index, at: items[items.length - 1].v[0] });
           }
         }
-        for (const p of searched) rows.push([nameOf(part, p.variant), frameWords(part, p.frame), p.kind, ...cells(scaled(p.pps, 1e-6)), ...cells(p.gbps), p.loss[0] === null ? "" : lossText(p), p.limitText, p.why || p.remarks]);
+        for (const p of searched) rows.push([nameOf(part, p.variant), frameWords(part, p.frame), p.kind, ...cells(scaled(p.pps, 1e-6)), ...cells(p.gbps), p.loss[0] === null ? "" : lossText(p), p.due ? num(p.due * 1e-6) : "", p.counted, p.limitText, p.why || noteOf(p)]);
         return { traces, ends, intervals: true, ylog: true, xname: (v) => (Number.isInteger(v) ? String(v) : frameWords(part, searched.find((p) => p.frameBytes === v).frame).split(" ")[0]), xtitle: "frame with FCS, B", ytitle: unit.label, xticks: part.frames.map((f) => searched.find((p) => p.frame === f)?.frameBytes).filter(Boolean), gone: missing(searched),
-          note: "NDR: round marks and solid lines; PDR (0.5 %): small diamonds and dotted lines.", table: { columns: ["variant", "frame", "search", "Mpps", "95 % interval", "Gb/s (L2)", "95 % interval", "loss", "limits of its rounds", "note"], rows } };
+          note: "NDR: round marks and solid lines; PDR (0.5 %): small diamonds and dotted lines.", table: { columns: ["variant", "frame", "search", "Mpps", "95 % interval", "Gb/s (L2)", "95 % interval", "loss at this rate", "packets, M", "trials at this rate", "limits of its rounds", "note"], rows } };
       },
     },
     stages: {
@@ -127,7 +133,7 @@
         });
         shown.forEach((p, i) => { const sum = p.stages.reduce((t, s) => t + (s.perPacket[0] ?? 0), 0); sums.push({ y: y[i], sum }); });
         for (const p of at) {
-          for (const s of p.stages) rows.push([nameOf(part, p.variant), s.name, s.engine, ...cells(s.perPacket), ...cells(s.ns), shareText(s.share), s.sampled, s.buildNs === null ? "" : num(s.buildNs / 1e6), s.memoryBytes === null ? "" : num(s.memoryBytes / 1048576), s.path, s.verified]);
+          for (const s of p.stages) rows.push([nameOf(part, p.variant), s.name, s.engine, ...marked(p, `stage ${s.name}`, cells(s.perPacket)), ...marked(p, `stage ${s.name}`, cells(s.ns)), shareText(s.share), s.sampled, s.buildNs === null ? "" : num(s.buildNs / 1e6), s.memoryBytes === null ? "" : num(s.memoryBytes / 1048576), s.path, s.verified]);
           if (!p.stages.length) rows.push([nameOf(part, p.variant), "", "", "", "", "", "", "", "", "", "", p.why || "no stage of it was timed here", ""]);
         }
         const hidden = leftOut(at.filter((p) => !shown.includes(p)), "no stage of it was timed here");
@@ -154,17 +160,17 @@
       build(part, th) {
         const points = offered(part), of = (p) => scaled(p.cpu, 100);
         const withheld = points.filter((p) => p.cpuWithheld);
-        return { ...overRate(part, th, points, of, (p) => [spanText(of(p), "% of the polls' time found packets")]), ylog: false, ytop: 100, ytitle: "% of the server's CPUs", gone: [...points.filter((p) => usable(p) && p.cpu[0] === null).map((p) => ({ p, why: p.cpuWithheld ? `withheld: ${p.cpuWithheld}` : "its CPU share was not measured" })), ...missing(points)],
-          note: withheld.length ? `Withheld for ${plural(withheld.length, "point")}: ${[...new Set(withheld.map((p) => p.cpuWithheld))].join("; ")}.` : "Time of polls that found packets, of all polls.",
-          table: { columns: ["variant", "load", "offered, Mpps", "server CPU, %", "95 % interval", "limits of its rounds", "note"], rows: points.map((p) => [nameOf(part, p.variant), p.load, num(p.offered * 1e-6), ...cells(of(p)), p.limitText, p.why || (p.cpuWithheld ? `withheld: ${p.cpuWithheld}` : p.remarks)]) } };
+        return { ...overRate(part, th, points, of, (p) => cpuLines(p), "server_cpu_share"), ylog: false, ytop: 100, ytitle: "% of the server's CPUs", gone: [...points.filter((p) => usable(p) && p.cpu[0] === null).map((p) => ({ p, why: p.cpuWithheld ? `withheld: ${p.cpuWithheld}` : "its CPU share was not measured" })), ...missing(points)],
+          note: withheld.length ? `Withheld for ${plural(withheld.length, "point")}: ${[...new Set(withheld.map((p) => p.cpuWithheld))].join("; ")}.` : "Of the measured part: the application's time and the kernel's receive work for it.",
+          table: { columns: ["variant", "load", "offered, Mpps", "server CPU, %", "95 % interval", "application, %", "kernel's receive work, %", "ns per packet", "95 % interval", "inserts, % of packets", "limits of its rounds", "note"], rows: points.map((p) => [nameOf(part, p.variant), p.load, num(p.offered * 1e-6), ...marked(p, "server_cpu_share", cells(of(p))), percentText(p.application), percentText(p.receiveWork), ...cells(p.cpuNs), percentText(p.inserted), p.limitText, p.why || (p.cpuWithheld ? `withheld: ${p.cpuWithheld}` : p.remarks)]) } };
       },
     },
     latency: {
       title: (part) => `Latency over offered rate, ${part.state.percentile === SPREAD ? SPREAD : PERCENTILE[part.state.percentile]}`, file: "latency", over: true, percentile: true,
       build(part, th) {
         const { state } = part, points = offered(part), spread = state.percentile === SPREAD, shown = spread ? "p50" : state.percentile;
-        const told = (p) => data.percentiles.map((n) => `${PERCENTILE[n]} ${spanText(latencyOf(p, n), "us")}`);
-        const f = overRate(part, th, points, (p) => latencyOf(p, shown), told);
+        const told = (p) => [...data.percentiles.map((n) => `${PERCENTILE[n]} ${p.latencyWithheld[n] ? "withheld" : spanText(latencyOf(p, n), "us")}, client's lag ${lagText(p, n)}${p.lag ? " us" : ""}`), `${plural(p.behind ?? 0, "packet")} beyond p99.9 in the round that has fewest`];
+        const f = overRate(part, th, points, (p) => latencyOf(p, shown), told, `latency.${shown}`);
         if (spread) {
           for (const t of f.traces) { delete t.error_y; if (t.fill) t.fillcolor = "rgba(0,0,0,0)"; }
           f.extra = [];
@@ -173,17 +179,18 @@
           [...f.groups].forEach(([index, items], k) => {
             const { color } = look(part, index, th), shift = 10 ** ((k - (many - 1) / 2) * step);
             const column = (name) => items.map((i) => latencyOf(i.p, name)[0]);
-            const [low, top] = [column("p50"), column("p99_9")];
+            // To the highest one that is not withheld.
+            const [low, top] = [column("p50"), items.map((i) => ["p99_9", "p99", "p90", "p50"].map((n) => latencyOf(i.p, n)[0]).find((v) => v !== null))];
             f.extra.push(...top.filter((v) => v !== null));
             // A stem from p50 to p99.9, with a dash at p90 and one at p99.
             f.traces.push({ x: items.flatMap((i) => [i.x * shift, i.x * shift, null]), y: items.flatMap((_, j) => [low[j], top[j], null]), mode: "lines", hoverinfo: "skip", line: { color: alpha(color, 0.55), width: 1.3 } });
             for (const [name, size] of [["p90", 5], ["p99", 8], ["p99_9", 5]]) f.traces.push({ x: items.map((i) => i.x * shift), y: column(name), mode: "markers", hoverinfo: "text", hovertext: items.map((i) => hover(part, i.p, i.lines)), marker: { symbol: name === "p99_9" ? "triangle-up" : "line-ew-open", size, color, line: { color, width: 1.4 } } });
           });
         }
-        const gone = [...leftOut(points.filter((p) => usable(p) && !p.latency), "its latency was not measured"), ...missing(points)];
-        return { ...f, gone, intervals: !spread, ylog: true, ytitle: "us", note: `${spread ? "Line: p50; stems end at p99.9 with dashes at p90 and p99 (choose one of them for its intervals). " : ""}From due time to receive burst; ${[...new Set(points.map((p) => p.timestamps).filter(Boolean))].join("; ") || "timestamps: none"}. Floor: the null workload.`,
-          table: { columns: ["variant", "load", "offered, Mpps", ...data.percentiles.flatMap((n) => [`${PERCENTILE[n]}, us`, "95 % interval"]), "p50 of the floor, us", "residence p50, us", "residence p99, us", "limits of its rounds", "note"],
-            rows: points.map((p) => [nameOf(part, p.variant), p.load, num(p.offered * 1e-6), ...data.percentiles.flatMap((n) => cells(latencyOf(p, n))), p.floor === null ? "" : num(latencyOf(part.points[p.floor], "p50")[0]), ...["p50", "p99"].map((n) => (p.residence ? num(p.residence[n][0] / 1e3) : "–")), p.limitText, p.why || p.remarks]) } };
+        const gone = [...leftOut(points.filter((p) => usable(p) && !p.latency), "its latency was not measured"), ...(spread ? ["p50", "p90", "p99", "p99_9"] : [shown]).flatMap((n) => withheldAt(points, n)), ...missing(points)];
+        return { ...f, gone, intervals: !spread, ylog: true, ytitle: "us", note: `${spread ? "Line: p50; stems end at p99.9 with dashes at p90 and p99 (choose one of them for its intervals). " : ""}From due time to receive burst; what may be more than a tenth the client's own lag is withheld. ${behindText(points)}${[...new Set(points.map((p) => p.timestamps).filter(Boolean))].join("; ") || "timestamps: none"}. Floor: the null workload.`,
+          table: { columns: ["variant", "load", "offered, Mpps", ...data.percentiles.flatMap((n) => [`${PERCENTILE[n]}, us`, "95 % interval", `client's lag ${PERCENTILE[n]}, us`]), "packets behind p99.9", "p50 of the floor, us", "residence p50, us", "residence p99, us", "limits of its rounds", "note"],
+            rows: points.map((p) => [nameOf(part, p.variant), p.load, num(p.offered * 1e-6), ...data.percentiles.flatMap((n) => [...marked(p, `latency.${n}`, cells(latencyOf(p, n))), lagText(p, n)]), p.behind ?? "–", p.floor === null ? "" : num(latencyOf(part.points[p.floor], "p50")[0]), ...["p50", "p99"].map((n) => (p.residence ? marked(p, `residence.${n}`, [num(p.residence[n][0] / 1e3)])[0] : "–")), p.limitText, p.why || noteOf(p)]) } };
       },
     },
     curve: {
@@ -198,9 +205,9 @@
           const good = items.filter((i) => !silent(i.p));
           if (good.length) ends.push({ index, at: good[good.length - 1].v[0] });
         }
-        const rows = points.filter((p) => p.latency).map((p) => [nameOf(part, p.variant), p.load, ...cells(latencyOf(p, name)), ...cells(scaled(p.pps, 1e-6)), ...cells(p.gbps), p.limitText, p.remarks]);
-        return { traces, ends, intervals: true, ylog: true, xtitle: `latency ${PERCENTILE[name]}, us`, ytitle: `${unit.label} that came back`, gone: leftOut(points.filter((p) => !p.latency || !usable(p)), "its latency was not measured (a flood has no due times)"), note: "A point for each load, joined from the lowest to the highest.",
-          table: { columns: ["variant", "load", `${PERCENTILE[name]}, us`, "95 % interval", "Mpps", "95 % interval", "Gb/s (L2)", "95 % interval", "limits of its rounds", "note"], rows } };
+        const rows = points.filter((p) => p.latency).map((p) => [nameOf(part, p.variant), p.load, ...cells(latencyOf(p, name)), lagText(p, name), ...cells(scaled(p.pps, 1e-6)), ...cells(p.gbps), p.limitText, noteOf(p)]);
+        return { traces, ends, intervals: true, ylog: true, xtitle: `latency ${PERCENTILE[name]}, us`, ytitle: `${unit.label} that came back`, gone: [...leftOut(points.filter((p) => !p.latency || !usable(p)), "its latency was not measured (a flood has no due times)"), ...withheldAt(points, name)], note: "A point for each load, joined from the lowest to the highest.",
+          table: { columns: ["variant", "load", `${PERCENTILE[name]}, us`, "95 % interval", "client's lag, us", "Mpps", "95 % interval", "Gb/s (L2)", "95 % interval", "limits of its rounds", "note"], rows } };
       },
     },
     loss: {
@@ -214,8 +221,8 @@
         traces.push({ type: "scatter", mode: "markers", x, y: shown.map((p) => 100 * (p.loss[0] ?? 0)), hoverinfo: "skip", marker: { symbol: shown.map((p) => (silent(p) ? SYMBOL[p.limit] : "line-ew-open")), size: shown.map((p) => (silent(p) ? 8 : 1)), color: th.ink },
           error_y: { type: "data", symmetric: false, color: th.ink, thickness: 1, width: 3, array: shown.map((p) => (p.loss[2] ? 100 * (p.loss[2] - p.loss[0]) : 0)), arrayminus: shown.map((p) => (p.loss[1] !== null ? 100 * (p.loss[0] - p.loss[1]) : 0)) } });
         const clean = shown.filter((p) => p.loss[0] === 0).length;
-        return { traces, x, nothing: shown.length && clean === shown.length ? `Nothing was lost: ${plural(clean, "point")}.` : "", ticks: shown.map((p) => (p.offered ? shortRate(p.offered) : p.load)), groups, ends: [], ytitle: "% of what was due", gone: leftOut(points.filter((p) => !shown.includes(p)), "where it lost packets is not known"), legend: data.places.map((name, k) => ({ name, color: placeColor(th, k) })), intervals: true,
-          note: `${clean} of ${plural(shown.length, "point")} lost nothing. Pale bars with ✕ or ✚: limited by the client or a stall, no statement on the server.`,
+        return { traces, x, nothing: shown.length && clean === shown.length ? `No packet was lost: ${plural(clean, "point")}; a loss below ${Math.max(...shown.map((p) => p.resolvable ?? 0)).toExponential(1)} would not show at all of them.` : "", ticks: shown.map((p) => (p.offered ? shortRate(p.offered) : p.load)), groups, ends: [], ytitle: "% of what was due", gone: leftOut(points.filter((p) => !shown.includes(p)), "where it lost packets is not known"), legend: data.places.map((name, k) => ({ name, color: placeColor(th, k) })), intervals: true,
+          note: `${clean} of ${plural(shown.length, "point")} lost no packet (the table has what so many packets can show). Pale bars with ✕ or ✚: limited by the client or a stall, no statement on the server.`,
           table: { columns: ["variant", "load", "lost, %", "95 % interval", ...data.places.map((n) => `${n}, %`), "limits of its rounds", "note"], rows: points.map((p) => [nameOf(part, p.variant), p.load, ...cells(scaled(p.loss, 100)), ...p.places.map((v) => (v[0] === null ? "–" : num2(100 * v[0]))), p.limitText, p.why || p.remarks]) } };
       },
     },
@@ -228,16 +235,28 @@
   const isOwn = (points, name) => points.every((p) => p.stages.every((s) => s.name !== name || s.engine === ""));
   const order = (points, name) => { for (const p of points) { const i = p.stages.findIndex((s) => s.name === name); if (i >= 0) return name === "transmit" ? 99 : i; } return 98; };
   const cells = (triple) => { const s = span(...triple); return [s.value, s.range]; };
+  const withheldOf = (p) => Object.entries(p.latencyWithheld).map(([n, why]) => `${PERCENTILE[n] ?? n} is withheld: ${why}`).join("; ");
+  /** What weakens a point, with what of its latency is withheld and which trials were discarded. */
+  const noteOf = (p) => [withheldOf(p), p.remarks, p.discarded].filter(Boolean).join("; ");
+  function behindText(points) {
+    const known = points.map((p) => p.behind).filter((n) => n !== null);
+    if (!known.length) return "";
+    const [low, high] = [Math.min(...known), Math.max(...known)];
+    return `p99.9 rests on ${low === high ? "" : `${grouped(low, 0)} to `}${plural(high, "packet")} a round. `;
+  }
+  const percentText = (triple) => (triple[0] === null ? "–" : num2(100 * triple[0]));
+  const cpuLines = (p) => [spanText(scaled(p.cpu, 100), "% of the server's CPUs"), ...(p.application[0] === null ? [] : [`application ${percentText(p.application)} %`]), ...(p.receiveWork[0] === null ? [] : [`kernel's receive work ${percentText(p.receiveWork)} %`]), ...(p.cpuNs[0] === null ? [] : [`${num(p.cpuNs[0])} ns per packet`])];
   const num2 = (v) => (v === 0 ? "0" : num(v));
   const shareText = (v) => (v === null ? "–" : `${num(100 * v)} %`);
-  const lossText = (p) => (p.loss[0] === null ? "not known" : p.loss[0] === 0 ? "0" : `${spanText(scaled(p.loss, 100), "%")}`);
+  /** Where nothing was lost: the smallest loss that so many packets can show. */
+  const lossText = (p) => (p.loss[0] === null ? "not known" : p.loss[0] === 0 ? p.lossText : `${spanText(scaled(p.loss, 100), "%")}`);
   const shortRate = (pps) => (pps >= 1e6 ? `${+(pps / 1e6).toPrecision(3)}M` : `${+(pps / 1e3).toPrecision(3)}k`);
   const chosenPercentile = (part) => (part.state.percentile === SPREAD ? "p99" : part.state.percentile);
 
   /** Everything of a figure over the offered rate (or interval) but its y axis. */
-  function overRate(part, th, points, of, lines) {
+  function overRate(part, th, points, of, lines, figure) {
     const { state } = part, over = OVER[state.over];
-    const groups = byVariant(part, points, (p) => over.of(p, state.unit), of, lines);
+    const groups = byVariant(part, points, (p) => over.of(p, state.unit), of, lines, figure);
     const traces = [], ends = [];
     for (const [index, items] of groups) {
       traces[part.variants[index].isNull ? "unshift" : "push"](...lineTraces(part, index, items, th));
@@ -378,17 +397,17 @@
   }
 
   // ------------------------------------------------------------------ all points
-  const TRIPLES = [["throughput_pps", (p) => p.pps], ["throughput_gbps", (p) => p.gbps], ["loss_ratio", (p) => p.loss], ...data.places.map((name, k) => [`lost_${name.replace(/ /g, "_")}`, (p) => p.places[k]]), ["server_cpu_share", (p) => p.cpu],
-    ...data.percentiles.map((n) => [`latency_${n}_ns`, (p) => p.latency?.[n] ?? NONE]), ...data.percentiles.map((n) => [`residence_${n}_ns`, (p) => p.residence?.[n] ?? NONE])];
+  const TRIPLES = [["throughput_pps", (p) => p.pps], ["throughput_gbps", (p) => p.gbps], ["loss_ratio", (p) => p.loss], ...data.places.map((name, k) => [`lost_${name.replace(/ /g, "_")}`, (p) => p.places[k]]), ["server_cpu_share", (p) => p.cpu], ["server_application_share", (p) => p.application], ["server_receive_work_share", (p) => p.receiveWork], ["server_cpu_ns_per_packet", (p) => p.cpuNs], ["inserted_share", (p) => p.inserted],
+    ...data.percentiles.map((n) => [`latency_${n}_ns`, (p) => p.latency?.[n] ?? NONE]), ...data.percentiles.map((n) => [`lag_${n}_ns`, (p) => p.lag?.[n] ?? NONE]), ...data.percentiles.map((n) => [`residence_${n}_ns`, (p) => p.residence?.[n] ?? NONE])];
   function allPoints(part) {
-    const columns = ["workload", "variant", "link", "frame", "load", "kind", "offered_pps", ...TRIPLES.flatMap(([n]) => [n, `${n}_low95`, `${n}_high95`]), "limit", "limits", "rounds", "trials", "trial_s", "weak", "why_empty", "cpu_withheld", "remarks", "labels", "id"];
-    const rows = part.points.map((p) => [part.variants[p.variant].isNull ? "null workload" : part.workload, variantOf(part, p).told, part.isVirtual ? "virtual" : "line", p.frame, p.load, p.kind, p.offered, ...TRIPLES.flatMap(([, of]) => of(p)), p.limit, p.limitText, p.rounds, p.trials, p.trialS, p.weak, p.why, p.cpuWithheld, p.remarks, part.labels.join("; "), p.id]);
+    const columns = ["workload", "variant", "link", "frame", "load", "kind", "offered_pps", ...TRIPLES.flatMap(([n]) => [n, `${n}_low95`, `${n}_high95`]), "packets_due", "packets_lost", "resolvable_loss_ratio", "trials_counted", "trials_over_goal", "exceed_ratio", "limit", "limits", "rounds", "trials", "trials_client_limited", "trials_stall_limited", "trials_tried_again", "trial_s", "weak", "not_converged", "why_empty", "cpu_withheld", "latency_withheld", "packets_behind_p99_9", "remarks", "labels", "id"];
+    const rows = part.points.map((p) => [part.variants[p.variant].isNull ? "null workload" : part.workload, variantOf(part, p).told, part.isVirtual ? "virtual" : "line", p.frame, p.load, p.kind, p.offered, ...TRIPLES.flatMap(([, of]) => of(p)), p.due, p.lost, p.resolvable, p.counted, p.overGoal, p.exceedRatio, p.limit, p.limitText, p.rounds, p.trials, p.tried[2], p.tried[3], p.triedAgain, p.trialS, p.weak, p.loose.join(" "), p.why, p.cpuWithheld, Object.entries(p.latencyWithheld).map(([n, why]) => `${n}: ${why}`).join("; "), p.behind, p.remarks, part.labels.join("; "), p.id]);
     return { columns, rows };
   }
   function pointTable(part) {
     const all = allPoints(part);
-    const shown = { columns: ["variant", "frame", "load", "Mpps", "95 % interval", "Gb/s (L2)", "loss", "CPU, %", "p50, us", "p99, us", "p99.9, us", "rounds", "trials", "limits of its rounds", "note"],
-      rows: part.points.map((p) => [nameOf(part, p.variant), frameWords(part, p.frame), p.load, ...cells(scaled(p.pps, 1e-6)), num(p.gbps[0]), p.loss[0] === null ? "–" : p.loss[0] === 0 ? "0" : `${num(100 * p.loss[0])} %`, p.cpu[0] === null ? "–" : num(100 * p.cpu[0]), ...["p50", "p99", "p99_9"].map((n) => num(latencyOf(p, n)[0])), p.rounds, p.trials, p.limitText, [p.why, p.weak, p.remarks].filter(Boolean).join("; ")]) };
+    const shown = { columns: ["variant", "frame", "load", "Mpps", "95 % interval", "Gb/s (L2)", "loss", "packets, M", "CPU, %", "CPU, ns per packet", "inserts, %", ...["p50", "p99", "p99_9", "max"].flatMap((n) => [`${PERCENTILE[n]}, us`, "lag, us"]), "behind p99.9", "rounds", "trials", "discarded: client", "stalls", "limits of its rounds", "note"],
+      rows: part.points.map((p) => [nameOf(part, p.variant), frameWords(part, p.frame), p.load, ...marked(p, "throughput_pps", cells(scaled(p.pps, 1e-6))), num(p.gbps[0]), ...marked(p, "loss_ratio", [p.loss[0] === null ? "–" : p.lossText]), p.due ? num(p.due * 1e-6) : "–", ...marked(p, "server_cpu_share", [percentText(p.cpu)]), p.cpuNs[0] === null ? "–" : num(p.cpuNs[0]), percentText(p.inserted), ...["p50", "p99", "p99_9", "max"].flatMap((n) => [...marked(p, `latency.${n}`, [num(latencyOf(p, n)[0])]), lagText(p, n)]), p.behind ?? "–", p.rounds, p.trials, p.tried[2], p.tried[3], p.limitText, [p.why, p.weak, withheldOf(p), p.remarks].filter(Boolean).join("; ")]) };
     return [h("div", { class: "points-tools downloads" }, plural(part.points.length, "point"), h("button", { type: "button", "data-points-format": "csv", click: () => save(`dpubench-${part.workload}${part.isVirtual ? "-virtual-link" : ""}.csv`, csv(all.columns, all.rows), "text/csv") }, "CSV of everything")), table(shown).firstChild];
   }
 

@@ -1,0 +1,208 @@
+"""Anchors: builds that are kept to measure later ones against, each with what it is called and how it is measured.
+
+``$XDG_DATA_HOME/dpubench/anchors`` holds ``NAME.json`` for each and the bundles (:mod:`dpubench.bundle`) that they name by their SHA-256. A bundle
+brings its libraries: an anchor stays what it was when the system's are upgraded. Records and bundles get their names when they are whole; whoever
+saves or removes at the same time waits.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, Final
+
+from dpubench import __version__, bundle, catalog, programs, scratch
+from dpubench.errors import EnvironmentFault, UserError, nearest
+from dpubench.runner.record import now_utc
+from dpubench.targets import _bundles
+
+SCHEMA: Final = "dpubench.anchor/1"
+DEFAULT: Final = "default"
+#: What ``--against`` calls an anchor.
+WORD: Final = "anchor"
+_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}")
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """A build that was saved."""
+
+    name: str
+    saved: str  #: ISO 8601, UTC
+    version: str
+    architecture: str
+    revision: str  #: of the sources, as the build tells it
+    compiler: str
+    cpu: str  #: of the machine that saved it
+    sha256: str  #: of its bundle
+    bytes: int
+    note: str = ""
+    plan: str = ""  #: YAML; empty: none was given
+
+    @property
+    def bundle(self) -> Path:
+        """Its archive."""
+        return directory() / f"{self.sha256}.tar.gz"
+
+    def described(self) -> str:
+        """``'main' (saved 2026-01-01T10:00:00Z, revision 1234abcd: before the rewrite)``."""
+        note = f": {self.note}" if self.note else ""
+        return f"'{self.name}' (saved {self.saved}, revision {self.revision or 'unknown'}{note})"
+
+
+def directory() -> Path:
+    """Where anchors are kept."""
+    base = os.environ.get("XDG_DATA_HOME")
+    return (Path(base) if base else Path.home() / ".local" / "share") / "dpubench" / "anchors"
+
+
+def name_of(against: str) -> str | None:
+    """The anchor that ``--against`` asks for by ``anchor`` or ``anchor:NAME``; ``None`` for a path."""
+    word, colon, name = against.partition(":")
+    if word != WORD or (colon and not name):
+        return None
+    return name if colon else DEFAULT
+
+
+def save(name: str, build: Path | None = None, *, note: str = "", plan: str = "") -> Anchor:
+    """Keep the programs of ``build`` (of this installation when None) as the anchor ``name``, in place of one that was called so.
+
+    Raises:
+        UserError: the name is none, there is no such build, or it cannot be kept.
+    """
+    if not _NAME.fullmatch(name):
+        raise UserError(f"anchor save {name}: a name has letters, digits, '-', '_' and '.', does not begin with '-' or '.', and is at most 63 long")
+    program = programs.operators_program(build)
+    hello = catalog.read_here(program).hello
+    built, machine = hello["build"], hello["machine"]
+    place = directory()
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        scratch.sweep(place)
+        with scratch.folder(place) as half:
+            made = bundle.pack(program.parent, bundle.host_architecture(), half / "bundle.tar.gz")
+            anchor = Anchor(
+                name, now_utc(), __version__, made.architecture, str(built.get("revision", "")),
+                str(built.get("compiler", "")), str(machine.get("cpu", "")), made.sha256, made.path.stat().st_size, note, plan,
+            )  # fmt: skip
+            with _alone(place):
+                made.path.replace(anchor.bundle)
+                scratch.write(_file(name), json.dumps({"schema": SCHEMA, **asdict(anchor)}, indent=1, ensure_ascii=False) + "\n")
+                _drop_unused(place)
+    except OSError as error:
+        raise EnvironmentFault(
+            f"{place}: the anchor cannot be kept: {error.strerror or error}: check the folder's permissions and the disk"
+        ) from None
+    return anchor
+
+
+def saved() -> list[Anchor]:
+    """Every anchor, by name. @raises UserError when a record cannot be read"""
+    return [_read(file) for file in sorted(directory().glob("*.json"))]
+
+
+def find(name: str) -> Anchor:
+    """The anchor ``name``. @raises UserError when there is none, with the nearest name"""
+    file = _file(name)
+    if not (_NAME.fullmatch(name) and file.is_file()):
+        known = [f.stem for f in sorted(directory().glob("*.json"))]
+        remedy = nearest(name, known) if known else "; none is saved yet"
+        raise UserError(
+            f"there is no anchor '{name}'{remedy}: keep a build as one with `dpubench anchor save{'' if name == DEFAULT else f' {name}'}`"
+        )
+    return _read(file)
+
+
+def remove(name: str) -> Anchor:
+    """Forget the anchor ``name``, and its bundle where no other anchor has it. @raises UserError when there is none"""
+    place = directory()
+    anchor = find(name)
+    try:
+        with _alone(place):
+            _file(name).unlink(missing_ok=True)
+            _drop_unused(place)
+    except OSError as error:
+        raise EnvironmentFault(f"{place}: the anchor cannot be removed: {error.strerror or error}: check the folder's permissions") from None
+    return anchor
+
+
+def program(anchor: Anchor) -> Path:
+    """The anchor's program, unpacked in the cache, ready to be run here.
+
+    Raises:
+        UserError: it is of another architecture.
+        EnvironmentFault: its bundle is gone or damaged, or cannot be unpacked.
+    """
+    here = bundle.host_architecture()
+    if anchor.architecture != here:
+        raise UserError(f"anchor '{anchor.name}': is of {anchor.architecture}, and this machine is {here}: save one here, under another name")
+    again = f"save it again (`dpubench anchor save {anchor.name}` from that build) or remove it"
+    if not anchor.bundle.is_file():
+        raise EnvironmentFault(f"{anchor.bundle}: the bundle of anchor '{anchor.name}' is gone: {again}")
+    if _bundles.sha256(anchor.bundle) != anchor.sha256:
+        raise EnvironmentFault(f"{anchor.bundle}: is not what was saved as anchor '{anchor.name}': its SHA-256 differs: {again}")
+    folder = _bundles.unpacked(anchor.bundle)
+    if not _is_whole(folder):  # somebody tidied the cache, or the disk lost something
+        shutil.rmtree(folder, ignore_errors=True)
+        folder = _bundles.unpacked(anchor.bundle)
+    return folder / "run"
+
+
+def program_again(path: Path, record: dict[str, Any]) -> Path:
+    """The program of the anchor that a run's ``record`` names, for going on with it; unpacked anew where ``path`` is gone."""
+    if path.is_file():
+        return path
+    known = next((a for a in saved() if a.sha256 == record["sha256"]), None)
+    if known is None:
+        raise UserError(f"{path}: the build that this run alternates with is gone: anchor '{record['name']}' was removed or is another build now")
+    return program(known)
+
+
+def _is_whole(folder: Path) -> bool:
+    """Whether the files of an unpacked bundle are those of its manifest."""
+    try:
+        files = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["files"]
+        return all(_bundles.sha256(folder / name) == digest for name, digest in files.items())
+    except (EnvironmentFault, OSError, ValueError, KeyError):
+        return False
+
+
+def _file(name: str) -> Path:
+    return directory() / f"{name}.json"
+
+
+def _read(file: Path) -> Anchor:
+    try:
+        record = json.loads(file.read_text(encoding="utf-8"))
+        if record.get("schema") != SCHEMA:
+            raise ValueError(f"its schema is {record.get('schema')!r}, not {SCHEMA}")
+        values = {f.name: record[f.name] for f in fields(Anchor)}
+        if not re.fullmatch(r"[0-9a-f]{64}", values["sha256"]) or values["name"] != file.stem:
+            raise ValueError("its name or digest is another one")
+        return Anchor(**values)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise EnvironmentFault(f"{file}: is no readable record of an anchor ({error}): remove the file, and save the build again") from None
+
+
+@contextlib.contextmanager
+def _alone(place: Path) -> Iterator[None]:
+    """Hold everybody else off who saves or removes."""
+    with (place / "lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _drop_unused(place: Path) -> None:
+    """Remove the bundles that no record names; a record that cannot be read may name any."""
+    with contextlib.suppress(UserError):
+        used = {anchor.bundle for anchor in saved()}
+        for archive in place.glob("*.tar.gz"):
+            if archive not in used:
+                archive.unlink(missing_ok=True)

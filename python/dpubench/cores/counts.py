@@ -1,0 +1,129 @@
+"""Counts of instructions: an engine at work between two marks, under an emulator (docs/counts.md).
+
+What is executed is the same every time, as of traces: fixed addresses, environment, stack, seed and machine (:mod:`dpubench.cores._machine`). Nothing
+is decoded or written down, so that engines of any architecture that the emulator knows can be counted. A count is repeated: one that differs from
+time to time (of an engine that draws random numbers) is found that way, and never taken for exact.
+"""
+
+from __future__ import annotations
+
+import shutil
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from dpubench import bundle, programs, scratch, traces
+from dpubench.cores import _capture
+from dpubench.cores._machine import Machine, sweep
+from dpubench.errors import EnvironmentFault, NothingRan
+from dpubench.targets import _bundles
+from dpubench.targets.qemu import CORE
+from dpubench.workers.checks import Event
+from dpubench.workers.process import StopRequest
+
+#: The plugin's file (native/cores/trace/format.h): state, messages, instructions, regions.
+_COUNT: Final = "count"
+_WORDS: Final = "<QQQQ"
+#: Counts of one that does not repeat itself: its scatter is told from so many.
+UNREPEATABLE_COUNTS: Final = 5
+_GRACE_S: Final = 10.0
+
+
+class NotCounted(EnvironmentFault):
+    """What has no count: its program failed, crashed, cannot run, or took too long. Others may have theirs."""
+
+
+@dataclass(frozen=True)
+class Programs:
+    """The native programs for an architecture, with all that they need: a bundle, unpacked."""
+
+    architecture: str
+    lib: Path  #: programs, libraries and the loader
+    digest: str  #: SHA-256 of the bundle's manifest, which names every file with its digest
+    engine_dirs: tuple[Path, ...] = ()  #: with further modules of engines
+
+    @property
+    def emulator(self) -> str:
+        return f"qemu-{self.architecture}"
+
+    @property
+    def cpu(self) -> str:
+        """The processor that is emulated: on x86-64 all that the emulator can."""
+        return CORE[self.architecture]
+
+
+def found(architecture: str, archive: Path | None, engine_dirs: Sequence[Path]) -> Programs:
+    """Return the programs of ``archive``, or those of this installation for ``architecture``.
+
+    Raises:
+        NothingRan: there is no emulator or no plugin here.
+        UserError, EnvironmentFault: there are no programs.
+    """
+    if shutil.which(f"qemu-{architecture}") is None:
+        raise NothingRan(f"there is no qemu-{architecture} here, under which instructions are counted: install the package qemu-user")
+    programs.count_plugin()
+    folder = _bundles.unpacked(archive or _bundles.archive(architecture))
+    digest = _bundles.sha256(folder / "manifest.json")
+    return Programs(architecture, folder / "lib", digest, tuple(engine_dirs))
+
+
+def host_architecture() -> str:
+    """Return the architecture of this machine as bundles name it."""
+    return bundle.host_architecture()
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Instructions between the marks, counted several times."""
+
+    instructions: tuple[int, ...]
+    messages: int  #: bursts that the program began between the marks
+    said: Mapping[str, Event]  #: the program's events, by name, of the first time
+
+
+def counted(
+    what: Programs, job: Callable[[Mapping[str, Sequence[str]]], bytes], files: Mapping[str, Sequence[Path]], *, repeats: int, limit_s: float,
+    stop: StopRequest | None,
+) -> Counted:  # fmt: skip
+    """Count ``job`` (given where its inputs are, by kind) ``repeats`` times; :data:`UNREPEATABLE_COUNTS` times where the counts differ.
+
+    Raises:
+        NotCounted: the program failed, crashed, did not verify its output, or took longer than ``limit_s``.
+        Interrupted: ``stop`` was set.
+    """
+    messages, said, counts = 0, dict[str, Event](), list[int]()
+    while len(counts) < repeats or (len(set(counts)) > 1 and len(counts) < UNREPEATABLE_COUNTS):
+        number, messages, events = _count(what, job, files, limit_s, stop)
+        said = said or events
+        counts.append(number)
+    return Counted(tuple(counts), messages, said)
+
+
+def _count(
+    what: Programs, job: Callable[[Mapping[str, Sequence[str]]], bytes], files: Mapping[str, Sequence[Path]], limit_s: float, stop: StopRequest | None
+) -> tuple[int, int, dict[str, Event]]:
+    with Machine(what.lib, what.architecture, what.engine_dirs) as machine, scratch.folder(machine.folder) as place:
+        plugin = traces.plugin_words(programs.count_plugin(), {"folder": str(place)})
+        emulator = traces.emulator_words(what.cpu, machine.folder, what.emulator)
+        command = [*emulator, "-plugin", plugin, str(machine.loader), *machine.words(programs.OPERATORS)]
+        environment = {**traces.FIXED_ENVIRONMENT, **_capture.ENVIRONMENT}
+        line = job({kind: machine.place(kind, of_kind) for kind, of_kind in files.items()})
+        try:
+            working = traces.Running(command, environment, machine.folder, Path(programs.OPERATORS), place / _COUNT, what.emulator)
+            output = working.end(line, limit_s + _GRACE_S, stop)
+            said = {event["event"]: event for event in _capture.events_of(output)}
+            if "failure" in said or "traced" not in said:
+                raise traces.CaptureFault("the program ended well and did not say what it counted", output)
+            _, messages, instructions, _ = struct.unpack(_WORDS, (place / _COUNT).read_bytes())
+        except traces.CaptureFault as fault:
+            raise NotCounted(_capture.reason_of(fault)) from None
+        except (OSError, struct.error) as error:
+            raise NotCounted(f"the plugin left no count: {error}") from None
+    return int(instructions), int(messages), said
+
+
+def tidy() -> None:
+    """Remove what counts that were killed left."""
+    sweep()

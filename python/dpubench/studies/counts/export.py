@@ -1,0 +1,84 @@
+"""An analysed run for other programs: CSV, Parquet, JSON, LaTeX; one record a point, and the same record in each."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from dpubench.results import export as shared
+from dpubench.studies.counts import wording
+from dpubench.studies.counts.model import PointSummary, RunSummary
+from dpubench.studies.modelled import export as common
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SCHEMA: Final = "dpubench.counts-export/1"
+_TEXT: Final = (
+    "run", "id", "operator", "engine", "params", "footprint", "input_name", "input_sha256", "isa", "library", "architecture", "emulator",
+    "emulated_cpu", "verified", "model", "model_labels", "label", "failure",
+)  # fmt: skip
+_BOOLEANS: Final = ("exact",)
+_COUNTS: Final = ("burst", "operator_version", "operations", "counts", "instructions_min", "instructions_max", "in_bytes", "footprint_bytes")
+
+
+def record(point: PointSummary, run: RunSummary) -> dict[str, Any]:
+    """Return one flat record of ``point``; None where there is nothing."""
+    there = point.there
+    return {
+        "id": point.id, "operator": point.operator, "engine": point.engine, "params": common.words(point.params), "burst": point.burst,
+        "footprint": point.footprint, "footprint_bytes": point.footprint_bytes, "operator_version": point.operator_version,
+        "input_name": point.input_name, "input_sha256": point.input_sha256, "operations": point.operations if there else None,
+        "instructions_per_op": point.per_op if there else None, "exact": point.exact if there else None,
+        "counts": len(point.counts) if there else None, "instructions_min": min(point.counts, default=None),
+        "instructions_max": max(point.counts, default=None), "spread": point.spread if there else None,
+        "modelled_cycles_per_op": point.cycles_per_op, "model": run.model, "model_labels": "; ".join(run.model_labels),
+        "in_bytes": point.in_bytes if there else None, "isa": str(point.path.get("isa", "")), "library": str(point.path.get("library", "")),
+        "verified": str(point.verified.get("how", "")), "architecture": run.architecture, "emulator": run.emulator, "emulated_cpu": run.cpu,
+        "label": run.label, "failure": point.failure,
+    }  # fmt: skip
+
+
+def records(runs: Sequence[RunSummary]) -> list[dict[str, Any]]:
+    """Return those of all points, each with the same columns."""
+    return common.same_columns([{"run": run.name, **record(point, run)} for run in runs for point in run.points])
+
+
+def to_csv(runs: Sequence[RunSummary]) -> str:
+    return shared.csv_of(records(runs))
+
+
+def to_json(runs: Sequence[RunSummary]) -> str:
+    content = {"schema": SCHEMA, "runs": [shared.plain(dataclasses.asdict(run)) for run in runs]}
+    return json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def to_table(runs: Sequence[RunSummary]) -> pa.Table:
+    """Return the records as an Arrow table; a column of numbers has nulls where there is nothing."""
+    return common.table(records(runs), _TEXT, _BOOLEANS, _COUNTS)
+
+
+def to_parquet(runs: Sequence[RunSummary], path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    pq.write_table(to_table(runs), path)
+
+
+def to_latex(runs: Sequence[RunSummary]) -> str:
+    """Return a table with package booktabs."""
+    lines = [f"% dpubench, study counts: {'; '.join(run.label for run in runs)}"]
+    rows = [
+        (p.operator, wording.parameters_text(p), p.engine, wording.per_op_text(p), wording.repeats_text(p))
+        for run in runs for p in run.points if p.there
+    ]  # fmt: skip
+    lines += common.tabular("lllrl", ["operator", "parameters", "engine", "instructions per operation", "repeats"], rows)
+    lines += [rf"\par\footnotesize {shared.latex(f'{run.name}: {wording.how_text(run)}; {run.label}')}" for run in runs]
+    return "\n".join(lines) + "\n"
+
+
+def anonymous(runs: Sequence[RunSummary]) -> list[RunSummary]:
+    """Return copies without what tells whose machine it was."""
+    return common.anonymous(runs)

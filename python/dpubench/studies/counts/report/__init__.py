@@ -1,0 +1,102 @@
+"""The report of study ``counts``: one offline HTML file, in the frame that the pages of all studies share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from dpubench.report import frame
+from dpubench.report.machine import bibtex, run_info
+from dpubench.report.page import RunInfo, Trouble, WarningGroup
+from dpubench.report.troubles import LISTED, warning_groups
+from dpubench.results import warnings
+from dpubench.studies.counts import wording
+from dpubench.studies.counts.model import PointSummary, RunSummary
+from dpubench.studies.modelled import report as shared
+
+HERE: Final = Path(__file__).parent
+
+
+@dataclass(slots=True)
+class OperatorPart:
+    """The points of an operator."""
+
+    name: str
+    points: list[PointSummary]
+
+
+@dataclass(slots=True)
+class RunPart:
+    """What the page says of a run."""
+
+    info: RunInfo
+    how: str
+    model: str  #: whose cycles are modelled, in words; empty without
+    counts: str
+    operators: list[OperatorPart]
+    not_counted: list[tuple[str, list[tuple[str, str]]]]  #: reason -> (configuration, engine)
+
+
+@dataclass(slots=True)
+class Page:
+    """Everything the template needs."""
+
+    title: str
+    measured: str
+    all_runs: list[RunInfo]
+    parts: list[RunPart]
+    warnings: list[WarningGroup]
+    failures: list[Trouble]
+    failures_more: int
+    unavailable: list[Trouble]
+    bibtex: str
+    data: dict[str, Any]
+
+
+def write(runs: list[RunSummary], output: Path, baseline: str | None = None) -> None:
+    """Write the report of ``runs`` to ``output``, replacing it at once. ``baseline`` names the run that comes first.
+
+    Raises :class:`ValueError` without runs or with a baseline that is none of them, :class:`OSError` if ``output`` cannot be written.
+    """
+    frame.save(render(build(runs, baseline)), output)
+
+
+def render(page: Page) -> str:
+    """Return the page as HTML."""
+    filters: dict[str, Callable[..., Any]] = {
+        "per_op": wording.per_op_text, "repeats": wording.repeats_text, "cycles": wording.cycles_text, "parameters": wording.parameters_text,
+        "path": wording.path_text, "capitalized": shared.capitalized,
+    }  # fmt: skip
+    return frame.render(page, page.all_runs[0].version, HERE, filters, shared.HERE)
+
+
+def build(all_runs: Sequence[RunSummary], baseline: str | None = None) -> Page:
+    """Return the page of ``all_runs``, one below the other, ``baseline`` first. @raises ValueError"""
+    if not all_runs:
+        raise ValueError("a report needs at least one run: name a run directory, or make one with dpubench run operators --count")
+    runs = shared.baseline_first(all_runs, baseline)
+    infos = [run_info(run, run.name) for run in runs]
+    failures = [Trouble(run.name, f.point or f.group or "", f"{f.phase}: {f.message}") for run in runs for f in run.failures]
+    return Page(
+        title=f"dpubench {runs[0].study}: {', '.join(run.name for run in runs)}",
+        measured="Instructions per operation of each engine, counted: no times",
+        all_runs=infos,
+        parts=[_part(run, info) for run, info in zip(runs, infos, strict=True)],
+        warnings=warning_groups(((run.name, w) for run in runs for w in run.warnings), warnings.advice),
+        failures=failures[:LISTED],
+        failures_more=max(0, len(failures) - LISTED),
+        unavailable=[],
+        bibtex=bibtex(runs, infos).replace("note         = {Measured ", "note         = {Instructions counted "),
+        data={"study": runs[0].study},
+    )
+
+
+def _part(run: RunSummary, info: RunInfo) -> RunPart:
+    names = dict.fromkeys(p.operator for p in run.points)
+    reasons: dict[str, list[tuple[str, str]]] = {}
+    for configuration, engine, reason in run.not_counted:
+        reasons.setdefault(reason, []).append((configuration, engine))
+    operators = [OperatorPart(name, [p for p in run.points if p.operator == name]) for name in names]
+    return RunPart(info, wording.how_text(run), wording.model_text(run), wording.counts_text(run), operators, list(reasons.items()))

@@ -1,0 +1,69 @@
+"""From a run directory to a :class:`~dpubench.studies.counts.model.RunSummary`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dpubench.errors import UserError
+from dpubench.plans.load import read_plan
+from dpubench.results.model import Failure, Warning_
+from dpubench.results.store import RUN_SET, RunDirectory
+from dpubench.studies.counts.model import PointSummary, RunSummary
+from dpubench.studies.counts.plan import Plan
+from dpubench.studies.modelled import outcomes
+
+
+def summaries(path: Path) -> list[RunSummary]:
+    """Return the run in ``path``, analysed, whatever its status. @raises UserError when it is not readable"""
+    record = RunDirectory(path).record()
+    if record["schema"] == RUN_SET:
+        raise UserError(f"{path}: a run of study counts is one run, and this is a set of several")
+    plan, _ = read_plan(RunDirectory(path).plan_file)
+    if not isinstance(plan, Plan):
+        raise UserError(f"{path}: its plan is of study {plan.study}")
+    try:
+        return [_summary(record, plan, path)]
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UserError(f"{path / 'run.json'}: does not follow dpubench.run/1 of study counts ({error!r})") from error
+
+
+def _summary(record: Mapping[str, Any], plan: Plan, path: Path) -> RunSummary:
+    found = outcomes.read(path)
+    configurations = {entry["id"]: entry for entry in record["configurations"]}
+    points = [_point(entry, configurations[entry["configuration"]], found.get(entry["id"]), record) for entry in record["points"]]
+    target, counting = record["target_info"], record["counting"]
+    return RunSummary(
+        str(record["name"]), str(path), str(record["study"]), str(record["plan"]), plan.summary, str(record["status"]), str(record["started"]),
+        str(record["finished"]), str(record["command"]), str(record["version"]),
+        float(record["precision_target"]), dict(record["machine"]), dict(record["build"]), dict(record["inputs"]), points,
+        [Warning_(w["code"], w["message"], w.get("point"), w.get("group")) for w in record["warnings"]],
+        [Failure(f["phase"], f["message"], f.get("point"), f.get("group")) for f in record["failures"]], list(record["left_out"]),
+        str(counting["architecture"]), str(counting["emulator"]), str(counting["cpu"]), str(counting.get("model", "")),
+        list(counting.get("model_labels", [])), dict(record["operators"]),
+        [(c["id"], engine, reason) for c in record["configurations"] for engine, reason in c["not_measured"].items()],
+        str(record["target"]), str(target["spec"]), str(target["label"]),
+    )  # fmt: skip
+
+
+def _point(
+    entry: Mapping[str, Any], configuration: Mapping[str, Any], outcome: Mapping[str, Any] | None, record: Mapping[str, Any]
+) -> PointSummary:  # fmt: skip
+    operator = str(configuration["operator"])
+    point = PointSummary(
+        str(entry["id"]), operator, dict(configuration["params"]), int(configuration["burst"]), str(configuration["footprint"]), str(entry["engine"]),
+        int(record["operators"][operator]["version"]),
+    )  # fmt: skip
+    if outcome is None or outcome["result"] is None:
+        point.failure = str(outcome["failure"]) if outcome is not None else "not counted: the run ended before its turn"
+        return point
+    result = outcome["result"]
+    about = result["about"]
+    point.operations, point.in_bytes = int(result["operations"]), int(result["in_bytes"])
+    point.counts = [int(n) for n in result["counts"]]
+    point.path, point.verified = dict(about.get("path", {})), dict(result["verified"])
+    point.input_name, point.input_sha256 = (str(about.get("input", {}).get(key, "")) for key in ("name", "sha256"))
+    point.cycles, point.no_cycles = result.get("cycles"), str(result.get("no_cycles", ""))
+    point.footprint_bytes = about.get("footprint_bytes")
+    return point

@@ -1,0 +1,57 @@
+"""How counts are worded, on the terminal and in the report alike."""
+
+from __future__ import annotations
+
+from dpubench.results.digits import significant
+from dpubench.results.text import count
+from dpubench.studies.counts.model import PointSummary, RunSummary
+
+
+def per_op_text(point: PointSummary) -> str:
+    """Return instructions per operation: to the last digit that the operations leave where the count is exact, else what is known of it."""
+    if not point.there:
+        return "-"
+    return f"{point.per_op:,.2f}" if point.exact else f"{significant(point.per_op, 3)}"
+
+
+def repeats_text(point: PointSummary) -> str:
+    """Return how well the count repeats itself: ``exact``, or how far it scatters."""
+    if not point.there:
+        return ""
+    if point.exact:
+        return "exact"
+    return f"differs by {significant(100 * point.spread, 2)} % in {len(point.counts)} counts" if len(point.counts) > 1 else "counted once"
+
+
+def cycles_text(point: PointSummary) -> str:
+    """Return modelled cycles per operation; a dash where there are none."""
+    return "-" if point.cycles_per_op is None else f"{point.cycles_per_op:,.2f}"
+
+
+def model_text(run: RunSummary) -> str:
+    """Return whose cycles stand there, and that nobody measured them; empty where there are none."""
+    return f"cycles/op are modelled, of {run.model}: {'; '.join(run.model_labels)}" if run.model else ""
+
+
+def parameters_text(point: PointSummary) -> str:
+    return ",".join(f"{k}={v}" for k, v in sorted(point.params.items()))
+
+
+def path_text(point: PointSummary) -> str:
+    """Return what ran: instruction set, and library."""
+    return ", ".join(str(point.path[key]) for key in ("isa", "detail", "library") if point.path.get(key))
+
+
+def how_text(run: RunSummary) -> str:
+    """Return what counted: the emulator and the processor that it shows."""
+    return f"{run.architecture} code under {run.emulator}, -cpu {run.cpu}"
+
+
+def counts_text(run: RunSummary) -> str:
+    """Return how much was counted, and how well it repeats itself."""
+    there = [p for p in run.points if p.there]
+    if not there:
+        return "nothing was counted"
+    loose = sum(not p.exact for p in there)
+    exact = "each count repeats itself exactly" if not loose else f"{len(there) - loose} exact, {loose} that differ from count to count"
+    return f"{count(len(run.points), 'point')} of {count(len({p.operator for p in run.points}), 'operator')}, {len(there)} counted: {exact}"

@@ -1,0 +1,99 @@
+"""Pairs of runs of one machine at two times, with a known truth: rounds drawn as they were seen to scatter, without windows and files.
+
+Between the times the machine moves: all points together (``core``), those that wait for memory further by ``memory``, each point a little by itself
+(``lasting``, heavy-tailed). Within a run rounds scatter together and each by itself, and a few are disturbed. Standard deviations are of logarithms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from dpubench.results.model import Interval, PointSummary, RunSummary
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """What differs without a change of the code."""
+
+    rounds: float = 0.01  #: a point's rounds
+    together: float = 0.01  #: a round, in all points and canaries alike
+    moment: float = 0.0  #: a round of an operator, in its points and the canaries beside them
+    disturbed: float = 0.05  #: share of a point's rounds that somebody else's work spoils, by 10 to 45 %
+    waiting: float = 0.02  #: a round, in the memory canary and in what waits for memory
+    core: float = 0.05  #: between the times: everything
+    memory: float = 0.02  #: between the times: what waits for memory, besides
+    lasting: float = 0.01  #: between the times: a point
+    owner: float = 0.0  #: between the times: an engine of an operator, at all its sizes
+
+
+@dataclass(frozen=True)
+class Place:
+    """A point: what it is called, and how much of its time it waits for memory (0 to 1)."""
+
+    operator: str
+    engine: str
+    size: int = 64
+    waits: float = 0.0
+
+
+def suite(operators: int, engines: int = 2, sizes: int = 2, waiting: float = 0.2) -> list[Place]:
+    """Points like those of a plan: engine 0 is ``portable``, the others take turns; a share of the operators waits for memory."""
+    names = ["portable", "openssl", "isal", "dpdk", "ipsec-mb"]
+    return [
+        Place(f"op{o:02}", names[0] if e == 0 else names[1 + (o + e) % (len(names) - 1)], 64 << s, 1.0 if o < waiting * operators else 0.0)
+        for o in range(operators)
+        for e in range(engines)
+        for s in range(sizes)
+    ]
+
+
+def pair(
+    places: list[Place], seed: int, scatter: Scatter, changes: dict[int, float] | None = None, rounds: int = 8, canaries: bool = True
+) -> tuple[RunSummary, RunSummary]:
+    """An old and a new run of ``places``; ``changes``: number of a point -> factor on its rate in the new one."""
+    generator = np.random.default_rng(seed)
+    core, memory = generator.standard_normal(2) * (scatter.core, scatter.memory)
+    own = scatter.lasting * generator.standard_t(5, len(places)) / np.sqrt(5 / 3)
+    owners = {owner: scatter.owner * generator.standard_normal() for owner in dict.fromkeys((p.operator, p.engine) for p in places)}
+    moved = np.array([core + memory * p.waits + o + owners[p.operator, p.engine] for p, o in zip(places, own, strict=True)])
+    moved += np.log([(changes or {}).get(i, 1.0) for i in range(len(places))])
+    old = _run("old", places, generator, scatter, np.zeros(len(places)), 0.0, 0.0, rounds, canaries)
+    return old, _run("new", places, generator, scatter, moved, core, core + memory, rounds, canaries)
+
+
+def _run(
+    name: str, places: list[Place], generator: np.random.Generator, scatter: Scatter, moved: FloatArray, core: float, memory: float, rounds: int,
+    canaries: bool,
+) -> RunSummary:  # fmt: skip
+    together = scatter.together * generator.standard_normal(rounds)
+    hit = generator.random((len(places), rounds)) < scatter.disturbed
+    noise = scatter.rounds * generator.standard_normal((len(places), rounds)) - hit * generator.uniform(0.1, 0.45, (len(places), rounds))
+    moments = {operator: scatter.moment * generator.standard_normal(rounds) for operator in dict.fromkeys(p.operator for p in places)}
+    waiting = {operator: scatter.waiting * generator.standard_normal(rounds) for operator in moments}
+    shared = together + np.array([moments[p.operator] for p in places])
+    memory_of = np.array([waiting[p.operator] for p in places])
+    logs = moved[:, None] + shared + noise + memory_of * np.array([p.waits for p in places])[:, None]
+    beside = memory - core + memory_of + 0.003 * generator.standard_normal(memory_of.shape)
+    of_core = core + together + 0.001 * generator.standard_normal(rounds)
+    of_memory = memory + together + 0.003 * generator.standard_normal(rounds)
+    to_canary = logs - (core + shared + 0.002 * generator.standard_normal((len(places), rounds)))
+    measured = Interval(1.0, 1.0, 1.0)  # only that there is one matters
+    points = [
+        PointSummary(
+            f"{p.operator}/size={p.size}/t1/b32/stream/{p.engine}", p.operator, {"size": str(p.size)}, 1, 32, "stream", p.engine, "local", "",
+            1, "text", "ab" * 32, rounds=rounds, ops_per_s=measured, round_rates=list(np.exp(logs[i])),
+            round_memory=list(np.exp(beside[i])) if canaries else [],
+            round_canary_ratios=list(np.exp(to_canary[i])) if canaries else [],
+        )
+        for i, p in enumerate(places)
+    ]  # fmt: skip
+    watched = {"canary-core": list(np.exp(of_core)), "canary-memory": list(np.exp(of_memory))} if canaries else {}
+    machine = {"cpu": "Simulated CPU 3000", "cpus_online": 2}
+    return RunSummary(name, name, "operators", "quick", "complete", "", "", "", "0", 0.05, machine, {}, {}, {}, points, [], [], [], canaries=watched)
+
+
+QUIET = replace(Scatter(), together=0.002, waiting=0.003, disturbed=0.0, core=0.0, memory=0.0, lasting=0.0)
