@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import json
 import os
 import subprocess
@@ -69,7 +70,10 @@ class RealBench(Bench):
     def half_made(self) -> list[Path]:
         """Files and folders of work under way, wherever runs of a bench that is :meth:`watched` make such."""
         cache = Path(self.environment["XDG_CACHE_HOME"])
-        places = [path for pattern in (*scratch.HALF_MADE, "tmp*") for path in cache.rglob(pattern)]
+        patterns = (*scratch.HALF_MADE, "tmp*")
+        # Path.rglob raises when a running program renames a folder under it; os.walk goes on with the others.
+        entries = (Path(folder, name) for folder, folders, files in os.walk(cache) for name in (*folders, *files))
+        places = [path for path in entries if any(fnmatch.fnmatch(path.name, pattern) for pattern in patterns)]
         # A traced program's machine is the one thing outside of it; its programs are those of the cache.
         machines = [path for path in Path("/tmp").glob("dpubench-traced-*") if os.path.realpath(path / "lib").startswith(f"{cache.resolve()}/")]
         return sorted([*places, *machines, *Path(self.environment["TMPDIR"]).iterdir()])
