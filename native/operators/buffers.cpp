@@ -47,15 +47,23 @@ std::size_t BufferSet::count_for(const Work& work, std::size_t bytes, std::size_
   return std::max(least, (bytes + mean - 1) / mean);
 }
 
-BufferSet::BufferSet(const Work& work, std::size_t count, std::uint32_t burst, std::uint64_t seed) : work_(work) {
+std::size_t BufferSet::bytes_of(Items items, std::size_t count) const {
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < count; ++i) bytes += slot_of(work_.items[items.first + i % items.count]).total();
+  return bytes;
+}
+
+BufferSet::BufferSet(const Work& work, std::size_t count, std::uint32_t burst, std::uint64_t seed, std::span<const Items> others)
+    : work_(work), burst_(burst), seed_(seed) {
   if (work.items.empty()) throw Error("a work without items cannot be laid out");
-  const std::size_t repeat = std::lcm(work.items.size(), static_cast<std::size_t>(burst));
+  const Items all{0, work.items.size()};
+  const std::size_t repeat = std::lcm(all.count, static_cast<std::size_t>(burst));
   const std::size_t whole = count < repeat ? burst : repeat;
   count = (count + whole - 1) / whole * whole;
-  cycle_ = std::min(repeat, count) / burst;
-  for (std::size_t i = 0; i < count; ++i) footprint_bytes_ += slot_of(work.items[item_of(i)]).total();
+  std::size_t most = bytes_of(all, count);
+  for (const Items& items : others) most = std::max(most, bytes_of(items, count));
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  const std::size_t length = (footprint_bytes_ + kLayoutLines * kAlignment + page - 1) / page * page;
+  const std::size_t length = (most + kLayoutLines * kAlignment + page - 1) / page * page;
   void* arena = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (arena == MAP_FAILED) throw std::bad_alloc();
   madvise(arena, length, MADV_HUGEPAGE);  // packet memory of data planes lies on huge pages; without them TLB misses dominate
@@ -69,10 +77,25 @@ BufferSet::BufferSet(const Work& work, std::size_t count, std::uint32_t burst, s
   aux_.resize(count);
   result_.resize(count);
   status_.resize(count);
-  std::byte* at = arena_.get() + (seed * 0x9E3779B97F4A7C15U >> 32) % kLayoutLines * kAlignment;
+  for (std::size_t i = 0; i < count; i += burst) {
+    Burst& b = bursts_.emplace_back();
+    b = {burst, &in_[i], &in_len_[i], &out_[i], &out_room_[i], &out_len_[i], &aux_[i], &result_[i], &status_[i], nullptr};
+  }
+  hold(all);
+}
+
+void BufferSet::hold(Items items) {
+  const std::size_t repeat = std::lcm(items.count, static_cast<std::size_t>(burst_));
+  if (size() > repeat && size() % repeat != 0)
+    throw Error("a ring that is no whole number of cycles holds some items more often");
+  footprint_bytes_ = bytes_of(items, size());
+  if (footprint_bytes_ + kLayoutLines * kAlignment > memory().size()) throw Error("the items do not fit in the buffers' memory");
+  held_ = items;
+  cycle_ = std::min(repeat, size()) / burst_;
+  std::byte* at = arena_.get() + (seed_ * 0x9E3779B97F4A7C15U >> 32) % kLayoutLines * kAlignment;
   // Inputs lie together, and outputs after them, as received packets and transmit buffers do.
-  for (std::size_t i = 0; i < count; ++i) {
-    const Item& item = work.items[item_of(i)];
+  for (std::size_t i = 0; i < size(); ++i) {
+    const Item& item = work_.items[item_of(i)];
     std::copy(item.in.begin(), item.in.end(), at);
     in_[i] = at;
     in_len_[i] = static_cast<std::uint32_t>(item.in.size());
@@ -81,15 +104,11 @@ BufferSet::BufferSet(const Work& work, std::size_t count, std::uint32_t burst, s
     aux_[i] = at;
     at += slot_of(item).aux;
   }
-  for (std::size_t i = 0; i < count; ++i) {
-    const Item& item = work.items[item_of(i)];
+  for (std::size_t i = 0; i < size(); ++i) {
+    const Item& item = work_.items[item_of(i)];
     out_[i] = at;
     out_room_[i] = item.out_room;
     at += slot_of(item).out;
-  }
-  for (std::size_t i = 0; i < count; i += burst) {
-    Burst& b = bursts_.emplace_back();
-    b = {burst, &in_[i], &in_len_[i], &out_[i], &out_room_[i], &out_len_[i], &aux_[i], &result_[i], &status_[i], nullptr};
   }
   for (std::size_t i = 0; i < bursts_.size(); ++i) poison(i);
 }

@@ -26,10 +26,21 @@ struct Unmap {
 /// 64-byte aligned; behind every output lies a guard that tells an engine that writes past its room.
 class BufferSet {
  public:
+  /// Items of a work that follow each other.
+  struct Items {
+    std::size_t first;
+    std::size_t count;
+  };
+
   /// @param count    buffers wanted, rounded up to whole bursts; from one cycle() on, to whole cycles
   /// @param burst    items per burst, 1 to kMaxBurst
   /// @param seed     moves the arena by a few cache lines, so that rounds differ in layout
-  BufferSet(const Work& work, std::size_t count, std::uint32_t burst, std::uint64_t seed);
+  /// @param others   what hold() will be asked for: the arena has room for each
+  BufferSet(const Work& work, std::size_t count, std::uint32_t burst, std::uint64_t seed, std::span<const Items> others = {});
+
+  /// Lays these items out instead of all, in the same memory. Nothing is under way. @throws Error when they do not fit, or the
+  /// ring is no whole number of their cycles
+  void hold(Items items);
 
   /// Buffers that make the inputs and outputs of a work fill `bytes`, at least `least`.
   static std::size_t count_for(const Work& work, std::size_t bytes, std::size_t least);
@@ -42,7 +53,7 @@ class BufferSet {
   [[nodiscard]] std::size_t cycle() const { return cycle_; }
   [[nodiscard]] std::size_t footprint_bytes() const { return footprint_bytes_; }
   [[nodiscard]] std::vector<Burst>& bursts() { return bursts_; }
-  [[nodiscard]] std::size_t item_of(std::size_t buffer) const { return buffer % work_.items.size(); }
+  [[nodiscard]] std::size_t item_of(std::size_t buffer) const { return held_.first + buffer % held_.count; }
 
   /// Inputs at equal distances.
   struct InputRing {
@@ -71,8 +82,13 @@ class BufferSet {
 
  private:
   [[nodiscard]] bool guard_intact(std::size_t buffer) const;
+  /// Of `count` buffers that hold these items.
+  [[nodiscard]] std::size_t bytes_of(Items items, std::size_t count) const;
 
   const Work& work_;
+  std::uint32_t burst_;
+  std::uint64_t seed_;
+  Items held_{};
   std::unique_ptr<std::byte[], detail::Unmap> arena_;
   std::size_t footprint_bytes_ = 0;
   std::size_t cycle_ = 1;

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <random>
 #include <set>
@@ -137,6 +139,35 @@ TEST(Buffers, InputsOfOneSizeAreARing) {
   }
   work.items[3].in.resize(work.items[3].in.size() + 64);
   EXPECT_FALSE(BufferSet(work, 16, kBurst, 0).input_ring());
+}
+
+TEST(Buffers, HoldSomeItemsInTheSameMemory) {
+  Work work;
+  work.items = items(16);
+  work.items[12].in.resize(work.items[12].in.size() + 640);  // of the second half, which needs more room than all 16
+  const BufferSet::Items first{0, 8};
+  const BufferSet::Items other{8, 8};
+  BufferSet buffers(work, 32, kBurst, 3, std::array{first, other});
+  const std::byte* const memory = buffers.memory().data();
+  const std::byte* const input = buffers.bursts()[0].in[0];
+  for (const BufferSet::Items held : {first, other, BufferSet::Items{0, 16}}) {
+    buffers.hold(held);
+    EXPECT_EQ(buffers.memory().data(), memory);
+    EXPECT_EQ(buffers.bursts()[0].in[0], input);
+    EXPECT_EQ(buffers.size(), 32U);
+    EXPECT_EQ(buffers.cycle(), held.count / kBurst);
+    for (std::size_t i = 0; i < buffers.size(); ++i) {
+      const Burst& b = buffers.bursts()[i / kBurst];
+      const std::vector<std::byte>& want = work.items[held.first + i % held.count].in;
+      EXPECT_EQ(buffers.item_of(i), held.first + i % held.count);
+      EXPECT_TRUE(std::equal(want.begin(), want.end(), b.in[i % kBurst], b.in[i % kBurst] + b.in_len[i % kBurst])) << i;
+      EXPECT_EQ(b.status[i % kBurst], kStatusPoison);
+    }
+    buffers.check_inputs();
+  }
+  test::expect_error([&] { buffers.hold({0, 12}); }, {"no whole number of cycles"});
+  work.items[0].in.resize(1U << 20);
+  test::expect_error([&] { buffers.hold(first); }, {"do not fit"});
 }
 
 TEST(Driver, SynchronousLanesHaveOneBurstUnderWay) {
