@@ -17,6 +17,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 from dpubench import catalog, inputs, programs, studies, targets
+from dpubench.errors import EnvironmentFault
 from dpubench.plans.load import Where, read_plan
 from dpubench.results import statistics
 from dpubench.results.model import Interval
@@ -161,7 +162,14 @@ def group(
     return head | {"threads": threads, "burst": burst, "footprint": footprint, "points": points}
 
 
-def job(bench: Bench, groups: Sequence[Group], number: int, cycles: int, cpus: Sequence[int] | None = None) -> bytes:
+def job(
+    bench: Bench,
+    groups: Sequence[Group],
+    number: int,
+    cycles: int,
+    cpus: Sequence[int] | None = None,
+    window: Mapping[str, int] = WINDOW,
+) -> bytes:
     """Round ``number`` of ``groups`` as a job."""
     content = {
         "schema": "dpubench.job/1",
@@ -171,13 +179,37 @@ def job(bench: Bench, groups: Sequence[Group], number: int, cycles: int, cpus: S
         "inputs": bench.inputs.for_job(),
         "cache_dir": str(programs.cache_directory() / "prepared"),
         "cpus": list(cpus if cpus is not None else sorted(os.sched_getaffinity(0))),
-        "window": WINDOW,
+        "window": window,
         "cycles": cycles,
         "canaries": False,
         "time_limit_s": LIMIT_S,
         "groups": list(groups),
     }
     return json.dumps(content).encode() + b"\n"
+
+
+def loops(bench: Bench, name: str, folders: Sequence[Path]) -> Callable[[bytes], list[Event]]:
+    """Give what carries out a job with a program of ``benchmarks/`` that times engines in loops of its own, on ``folders`` of engines.
+
+    It raises WorkerFault when the program died, hung or printed what is no event. @raises EnvironmentFault when there is no such program
+    """
+    program = bench.build / "benchmarks" / name
+    if not program.is_file():
+        raise EnvironmentFault(f"{program}: there is no such program: configure the build with -Dtests=true (`make build-tests`)")
+
+    def carry_out(line: bytes) -> list[Event]:
+        try:
+            done = subprocess.run([program, *folders], input=line, capture_output=True, check=False, timeout=LIMIT_S)
+            events = [json.loads(text) for text in done.stdout.splitlines()]
+        except subprocess.TimeoutExpired:
+            raise WorkerFault(f"{program}: did not end within {LIMIT_S:g} s", "hang") from None
+        except ValueError as error:
+            raise WorkerFault(f"{program}: printed what is no event: {error}", "rubbish") from None
+        if done.returncode not in (0, 1):  # 1: an event says what failed
+            raise WorkerFault(f"{program}: ended with status {done.returncode}: {done.stderr.decode('utf-8', 'replace')[-300:]}", "crash")
+        return events
+
+    return carry_out
 
 
 def run(bench: Bench, line: bytes, engine_dirs: Iterable[Path] = ()) -> list[Event]:
@@ -219,6 +251,7 @@ def measure_with(
     rounds: Iterable[int],
     cycles: int,
     into: Measured | None = None,
+    window: Mapping[str, int] = WINDOW,
 ) -> Measured:
     """Measure rounds of ``groups``, each operator in fresh processes of its own, so that one that breaks takes no other with it.
 
@@ -233,7 +266,7 @@ def measure_with(
             if operator in measured.failures:
                 continue
             try:
-                measured.take(carry_out(job(bench, own, number, cycles)), number)
+                measured.take(carry_out(job(bench, own, number, cycles, window=window)), number)
             except WorkerFault as fault:
                 measured.failures[operator] = fault.reason
     return measured

@@ -90,6 +90,7 @@ json describe(const Operator& op, const EngineCatalog& engines) {
           {"sources", info.sources},
           {"default_burst", info.default_burst},
           {"distinct_messages", info.distinct_items},
+          {"keyed", info.keyed},
           {"engines", engine_list},
           {"configurations", configurations}};
 }

@@ -17,7 +17,7 @@ constexpr std::size_t kDefaultL3 = 32U << 20;          // likewise
 constexpr std::size_t kMaxFootprint = 512U << 20;      // of one thread
 constexpr std::size_t kMaxMemoryFootprint = 1U << 30;  // of one thread, footprint memory
 constexpr std::uint64_t kAvailableShare = 4;           // footprint memory leaves three quarters of what is free to others
-constexpr std::size_t kDistinctBytes = 1U << 20;       // of large messages, fewer differ: a cycle through all should fit a window
+constexpr std::size_t kDistinctBytes = 4U << 20;       // of large messages, fewer differ: predictors do not learn so much
 constexpr std::uint32_t kLeastDistinct = 16;
 // Footprint memory: as many lines as twice 32 MiB of cache hold.
 constexpr std::uint32_t kMemoryMessages = 1U << 20;
@@ -28,14 +28,6 @@ std::size_t lines(std::size_t bytes) {
 
 std::string mib(std::size_t bytes) {
   return std::to_string((bytes + (1U << 19)) >> 20) + " MiB";
-}
-
-/// As many as the operator asks for, fewer where they are large.
-std::uint64_t own_messages(const Operator& op, const Params& params, const protocol::JobGroup& group) {
-  std::uint64_t wanted = op.info().distinct_items;
-  if (op.info().keyed && group.footprint == protocol::Footprint::kMemory) wanted = kMemoryMessages;
-  if (!params.has("size") || params.number("size") == 0) return wanted;
-  return std::min(wanted, std::max<std::uint64_t>(kLeastDistinct, kDistinctBytes / params.number("size")));
 }
 
 }  // namespace
@@ -50,7 +42,11 @@ std::size_t memory_bytes(const protocol::Caches& caches, unsigned threads) {
 
 std::uint32_t distinct_messages(const Operator& op, const Params& params, const protocol::JobGroup& group,
                                 std::uint64_t operations) {
-  std::uint64_t wanted = own_messages(op, params, group) * group.distinct_factor;
+  std::uint64_t wanted = op.info().distinct_items;
+  if (op.info().keyed && group.footprint == protocol::Footprint::kMemory) wanted = kMemoryMessages;
+  if (params.has("size") && params.number("size") != 0) {
+    wanted = std::min(wanted, std::max<std::uint64_t>(kLeastDistinct, kDistinctBytes / params.number("size")));
+  }
   if (operations != 0) wanted = std::min(wanted, std::max<std::uint64_t>(operations, kResidentBuffers));
   return static_cast<std::uint32_t>(wanted);
 }
@@ -69,9 +65,8 @@ RingSize ring_size(const Operator& op, const Work& work, const protocol::JobGrou
   std::size_t touched = 0;
   for (const Item& item : work.items) touched += touched_bytes(op, work.params, item);
   const std::size_t mean = std::max<std::size_t>(kLine, touched / work.items.size());
-  // Every message of the work has its turn, however small the caches are.
-  const std::size_t messages = std::max<std::size_t>(work.items.size(), own_messages(op, work.params, group) * group.ring_factor);
-  size.buffers = std::max({size.buffers, messages, (wanted_bytes + mean - 1) / mean});
+  // Every message has its turn, however small the caches are.
+  size.buffers = std::max({size.buffers, work.items.size(), (wanted_bytes + mean - 1) / mean});
   if (operations != 0) {
     const std::uint64_t bursts = (operations + group.burst - 1) / group.burst;
     size.buffers = std::max(std::max(least, kResidentBuffers), std::min<std::size_t>(size.buffers, bursts * group.burst));

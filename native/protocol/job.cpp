@@ -18,12 +18,11 @@ constexpr std::array<std::pair<std::string_view, Control>, 3> kControls = {
 constexpr std::uint32_t kMaxThreads = 1024;
 constexpr std::uint32_t kMaxBurst = 256;
 constexpr std::uint32_t kMaxInFlight = 4096;
-constexpr std::uint32_t kMaxFactor = 16;
 
 JobGroup read_group(Reader& reader, const json& value, const std::string& where) {
   JobGroup group;
   if (!reader.object(value, where,
-                     {"id", "operator", "params", "threads", "burst", "footprint", "distinct_factor", "ring_factor", "points"})) {
+                     {"id", "operator", "params", "threads", "burst", "footprint", "points"})) {
     return group;
   }
   reader.text(value, where, "id", group.id);
@@ -39,8 +38,6 @@ JobGroup read_group(Reader& reader, const json& value, const std::string& where)
   } else if (footprint != "stream") {
     reader.fault(where + "/footprint", "must be \"resident\", \"stream\" or \"memory\"");
   }
-  reader.number(value, where, "distinct_factor", group.distinct_factor, 1, kMaxFactor);
-  reader.number(value, where, "ring_factor", group.ring_factor, 1, kMaxFactor);
   reader.params(value, where, "params", group.params);
   if (const json* points = reader.array(value, where, "points", true)) {
     if (points->empty()) reader.fault(where + "/points", "must hold at least one point");

@@ -33,9 +33,6 @@ struct JobGroup {
   std::uint32_t threads = 1;
   std::uint32_t burst = 32;
   Footprint footprint = Footprint::kStream;
-  std::uint32_t distinct_factor = 1;  ///< times as many distinct messages as the operator asks for
-  std::uint32_t ring_factor =
-      1;  ///< buffers for so many times that number at least, so that two such groups fill the same caches
   std::vector<JobPoint> points;
 };
 

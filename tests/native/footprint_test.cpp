@@ -120,17 +120,14 @@ TEST(Footprint, MessagesDifferInNumberThatPredictorsDoNotLearn) {
     const Operator& op = *find_operator(name);
     return distinct_messages(op, op.complete(given), g, 0);
   };
-  // A MiB of them: beyond the windows of the codecs (64 KiB at most).
+  // 4 MiB of them: beyond the windows of the codecs (64 KiB at most), and beyond what branch predictors learn.
   for (const char* name : {"deflate", "huffman", "lz77", "snappy"}) {
     for (const std::uint32_t size : {64U, 1024U, 16384U}) {
-      EXPECT_GE(std::uint64_t{of(name, {{"size", std::to_string(size)}}, stream)} * size, 1U << 20) << name;
+      EXPECT_GE(std::uint64_t{of(name, {{"size", std::to_string(size)}}, stream)} * size, 4U << 20) << name;
     }
   }
-  EXPECT_GE(of("regex", {}, stream), 1024U);
+  EXPECT_GE(of("regex", {}, stream), 4096U);
   EXPECT_GT(of("lpm", {}, group(protocol::Footprint::kMemory)), of("lpm", {}, stream));
-  auto twice = stream;
-  twice.distinct_factor = 2;
-  EXPECT_EQ(of("deflate", {}, twice), 2 * of("deflate", {}, stream));
 }
 
 TEST(Footprint, PackingCountsWhatIsReadAlone) {

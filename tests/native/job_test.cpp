@@ -125,8 +125,6 @@ INSTANTIATE_TEST_SUITE_P(
         BadJob{"Threads0", GROUP(POINTS R"(,"threads":0)"), "/groups/0/threads: must be a whole number from 1 to "},
         BadJob{"Burst257", GROUP(POINTS R"(,"burst":257)"), "/groups/0/burst"},
         BadJob{"Footprint", GROUP(POINTS R"(,"footprint":"cold")"), "\"resident\", \"stream\" or \"memory\""},
-        BadJob{"Factor", GROUP(POINTS R"(,"distinct_factor":17)"),
-               "/groups/0/distinct_factor: must be a whole number from 1 to 16"},
         BadJob{"Params", GROUP(POINTS R"(,"params":[])"), "/groups/0/params: must be an object"},
         BadJob{"ParamNumber", GROUP(POINTS R"(,"params":{"size":1024})"), "/groups/0/params/size: must be a text"}),
     [](const auto& test) { return std::string(test.param.name); });

@@ -257,7 +257,7 @@ class RegexOperator final : public Operator {
       i.inputs = {{"rules"}, {"corpus", {"payload", "text"}}, {"capture", {"payload", "capture"}}};
       i.reference_engine = "pcre2";
       i.sources = {"DPUBench (2023), security operators", "pcre2pattern(3)", "Hyperscan Developer's Reference Guide"};
-      i.distinct_items = 16384;
+      i.distinct_items = 65536;
       i.version = 2;  // with 32 payloads branch predictors learned them
       i.default_burst = 1;
       return i;

@@ -30,7 +30,7 @@ OperatorInfo CodecOperator::common_info(std::string name, const std::string& pac
   i.processes_all_bytes = true;
   i.metrics = {{"ratio", "1", "uncompressed size over compressed size", true}};
   i.inputs = {{"corpus"}};
-  i.distinct_items = 16384;
+  i.distinct_items = 65536;
   i.version = 2;  // with 128 messages branch predictors learned them
   i.default_burst = 1;
   return i;

@@ -93,7 +93,7 @@ class ToeplitzOperator final : public Operator {
       i.primary_metric = "mops";
       i.uses_result = true;
       i.reference_engine = "portable";
-      i.distinct_items = 16384;
+      i.distinct_items = 65536;
       i.version = 2;  // the footprint counts lines
       i.sources = {"Microsoft, Windows network driver documentation: RSS Hashing Functions, Verifying the RSS Hash Calculation",
                    "Krawczyk, LFSR-based Hashing and Authentication, CRYPTO '94"};

@@ -1,0 +1,150 @@
+// Whether an operator's distinct messages are enough: rates on its N messages and on 2N, one round of a job.
+//
+// Usage: repeats ENGINES <JOB. ENGINES is a folder of modules; the points of a group are engines. Three windows of each engine
+// process equally many messages in the same buffers with the same lane: the first N of 2N messages, all 2N, and the other N. So
+// both rates are of the same messages, in the same memory, and what differs is how soon a message comes again. Windows alternate
+// first, all, other, other, all, first; the time of the first and the other together is that of N. Prints `window` events, of the
+// point with N messages and of "POINT twice" with 2N, and `failure` events. Of engines with short windows there are more cycles
+// than the job asks for.
+
+#include <array>
+#include <utility>
+
+#include "measure/window.hpp"
+#include "operators/driver.hpp"
+#include "operators/footprint.hpp"
+#include "protocol/machine.hpp"
+#include "side.hpp"
+
+namespace {
+
+using namespace dpubench;
+using benchmarks::Side;
+using measure::Clock;
+
+constexpr const char* kTwice = " twice";
+// Of an engine, at least. Short windows are disturbed more, and there are more of them.
+constexpr double kLeastTimedMs = 150;
+
+/// Engines of a group, one after the other, on one set of buffers.
+class Repeats {
+ public:
+  Repeats(const protocol::Job& job, const protocol::JobGroup& spec, const EngineCatalog& engines, inputs::Store& store)
+      : job_(job), spec_(spec), bed_(job, spec, engines, store, 2 * wanted(spec)) {
+    const std::size_t all = bed_.work().items.size();
+    if (all % 2 != 0) throw Error("the input yields " + std::to_string(all) + " messages: they cannot be halved");
+    first_ = {0, all / 2};
+    all_ = {0, all};
+    other_ = {all / 2, all / 2};
+    std::size_t least = kResidentBuffers;
+    for (const protocol::JobPoint& point : spec.points) {
+      if (const EngineSlot* const slot = engines.find(spec.op, point.engine); slot != nullptr && slot->engine != nullptr) {
+        least = std::max<std::size_t>(least, slot->engine->info().in_flight);
+      }
+    }
+    const RingSize ring = ring_size(benchmarks::Bed::operator_of(spec), bed_.work(), spec, least, 0, protocol::caches(), 0);
+    bed_.team().run([&](unsigned) {
+      buffers_.emplace(bed_.work(), ring.buffers, spec.burst, bed_.seed(), std::array{first_, other_});
+    });
+    if (buffers_->size() < all) throw Error("the footprint has no room for all " + std::to_string(all) + " messages");
+  }
+
+  void run(protocol::EventWriter& events) {
+    for (const protocol::JobPoint& point : spec_.points) {
+      try {
+        run(point, events);
+      } catch (const std::exception& error) {
+        events.failure("measure", error.what(), spec_.id, point.id);
+      }
+    }
+  }
+
+ private:
+  struct Stretch {
+    std::uint64_t operations = 0;
+    double elapsed_ns = 0;
+  };
+
+  static std::uint32_t wanted(const protocol::JobGroup& spec) {
+    const Operator& op = benchmarks::Bed::operator_of(spec);
+    return distinct_messages(op, op.complete(spec.params), spec, 0);
+  }
+
+  void run(const protocol::JobPoint& point, protocol::EventWriter& events) {
+    Side side = bed_.prepare(point);
+    bed_.team().run([&](unsigned) {
+      stepper_.reset();
+      lane_ = side.session->open();
+      lane_->attach(buffers_->memory());
+      const std::size_t in_flight = std::min(side.slot->engine->info().in_flight, side.session->path().max_in_flight);
+      stepper_.emplace(*lane_, *buffers_, std::max<std::size_t>(1, in_flight / spec_.burst));
+    });
+    // Whole cycles through all messages, so that every window processes each of its messages equally often.
+    hold(all_);
+    chunk_ = buffers_->cycle();
+    while (window(side).elapsed_ns < job_.window.min_ms * 1e6) chunk_ *= 2;
+    double timed_ns = 0;
+    for (std::uint32_t cycle = 1; (cycle <= job_.cycles || timed_ns < kLeastTimedMs * 1e6) && !events.closed(); ++cycle) {
+      for (const int half : {0, 1}) {
+        Stretch once;
+        Stretch twice;
+        for (const BufferSet::Items items : half == 0 ? std::array{first_, all_, other_} : std::array{other_, all_, first_}) {
+          hold(items);
+          const Stretch stretch = window(side);
+          Stretch& sum = items.count == all_.count ? twice : once;
+          sum.operations += stretch.operations;
+          sum.elapsed_ns += stretch.elapsed_ns;
+        }
+        timed_ns += once.elapsed_ns + twice.elapsed_ns;
+        benchmarks::tell(events, job_, spec_, point.id, cycle, half, once.operations, once.elapsed_ns);
+        benchmarks::tell(events, job_, spec_, point.id + kTwice, cycle, half, twice.operations, twice.elapsed_ns);
+      }
+    }
+  }
+
+  void hold(BufferSet::Items items) {
+    buffers_->check_inputs();
+    bed_.team().run([&](unsigned) { buffers_->hold(items); });
+  }
+
+  /// One window of the lane on what the buffers hold, verified. Before it, as many bursts untimed: laying the messages out and
+  /// checking them left caches and predictors to others.
+  Stretch window(Side& side) {
+    Stretch stretch;
+    std::uint64_t touched = 0;
+    bed_.team().run([&](unsigned) {
+      stepper_->seek(0);
+      stepper_->step(chunk_);
+      stepper_->finish();
+      const Clock& clock = Clock::instance();
+      const std::uint64_t start = clock.ticks();
+      stretch.operations = stepper_->step(chunk_);
+      stretch.operations += stepper_->finish();
+      stretch.elapsed_ns = clock.to_ns(clock.ticks() - start);
+      stepper_->require_progress();
+      touched = stepper_->take_touched();
+    });
+    bed_.check(side, *buffers_, std::min<std::uint64_t>(touched, buffers_->bursts().size()));
+    return stretch;
+  }
+
+  const protocol::Job& job_;
+  const protocol::JobGroup& spec_;
+  benchmarks::Bed bed_;
+  BufferSet::Items first_{};
+  BufferSet::Items all_{};
+  BufferSet::Items other_{};
+  std::optional<BufferSet> buffers_;
+  std::unique_ptr<Lane> lane_;
+  std::optional<LaneStepper> stepper_;
+  std::uint64_t chunk_ = 1;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return benchmarks::run("repeats", std::span(argv, static_cast<std::size_t>(argc)).subspan(1),
+                         [](const auto& job, const auto& group, const auto& engines, auto& store, auto& events) {
+                           Repeats(job, group, engines, store).run(events);
+                         });
+}
