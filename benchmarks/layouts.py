@@ -31,7 +31,7 @@ from benchmarks.instrument import EFFECT, SLOWED
 OPERATORS: Final = ("snappy", "lz77", "sha256", "toeplitz", "crc", "checksum", "md5", "memcpy")
 QUICK_OPERATORS: Final = ("snappy", "toeplitz")
 CYCLES: Final = 12
-_CALL: Final = "    run(kernel_, burst);\n"
+_CALL: Final = "    return run(kernel_, burst);\n"
 _MEMBER: Final = "  Burst* done_ = nullptr;\n"
 _SOURCES: Final = ("meson.build", "meson_options.txt", "native")
 
@@ -42,8 +42,8 @@ def planted(text: str) -> str:
         raise EnvironmentFault(
             "native/operators/lane.hpp: a kernel is called otherwise than benchmarks/layouts.py expects: change _CALL and _MEMBER there"
         )
-    again = f"    if ((owed_ += {round(100 * SLOWED)}) >= 100) {{\n      owed_ -= 100;\n  {_CALL}    }}\n"
-    return text.replace(_CALL, _CALL + again).replace(_MEMBER, _MEMBER + "  std::uint32_t owed_ = 0;\n")
+    again = f"    if ((owed_ += {round(100 * SLOWED)}) >= 100) {{\n      owed_ -= 100;\n      run(kernel_, burst);\n    }}\n"
+    return text.replace(_CALL, again + _CALL).replace(_MEMBER, _MEMBER + "  std::uint32_t owed_ = 0;\n")
 
 
 def slower_build(bench: Bench, operators: Sequence[str]) -> Path:

@@ -35,13 +35,15 @@ std::atomic<int> selected{-1};
 /// both engines open and lets one of them run at a time, so each burst begins with a look at what is selected (one load and a
 /// compare that is always predicted) and only the first burst after a change takes the lock. Lanes of two of these engines must
 /// not run at the same moment.
-inline void select(rte_net_crc_alg wanted) noexcept {
-  if (selected.load(std::memory_order_acquire) == static_cast<int>(wanted)) [[likely]]
-    return;
+[[gnu::noinline, gnu::cold]] void change(rte_net_crc_alg wanted) noexcept {
   const std::lock_guard lock(selecting);
   if (selected.load(std::memory_order_relaxed) == static_cast<int>(wanted)) return;
   rte_net_crc_set_alg(wanted);
   selected.store(static_cast<int>(wanted), std::memory_order_release);
+}
+inline void select(rte_net_crc_alg wanted) noexcept {
+  if (selected.load(std::memory_order_acquire) != static_cast<int>(wanted)) [[unlikely]]
+    change(wanted);
 }
 
 /// Selects a routine with the library's log switched on and returns what it said: it falls back to another routine without any
@@ -94,10 +96,11 @@ template <rte_net_crc_alg Alg, rte_net_crc_type Type>
 struct Kernel {
   void operator()(Burst& b) noexcept {
     select(Alg);
-    for (std::uint32_t i = 0; i < b.n; ++i) {
-      b.result[i] = rte_net_crc_calc(b.in[i], b.in_len[i], Type);
-      b.out_len[i] = 0;
-      b.status[i] = kStatusOk;
+    const Burst here = b;  // a copy that nobody else knows: the library's calls cannot change it, and it stays in registers
+    for (std::uint32_t i = 0; i < here.n; ++i) {
+      here.result[i] = rte_net_crc_calc(here.in[i], here.in_len[i], Type);
+      here.out_len[i] = 0;
+      here.status[i] = kStatusOk;
     }
   }
 };
