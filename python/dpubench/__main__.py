@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import traceback
 
-from dpubench import signals
+from dpubench import signals, terminal
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -15,6 +14,7 @@ def main(arguments: list[str] | None = None) -> None:
     # Unhandled, these would end Python on the spot: without the tidying up that Ctrl-C gets.
     for number in signals.ending():
         signal.signal(number, signals.handler(_interrupt))
+    terminal.guard()
     sys.exit(status(sys.argv[1:] if arguments is None else arguments))
 
 
@@ -40,14 +40,15 @@ def status(arguments: list[str]) -> int:
     except typer.Exit as error:
         return error.exit_code
     except UserError as error:
-        print(f"dpubench: {error}", file=sys.stderr)
+        terminal.note(str(error))
+        if isinstance(error, terminal.Unwritable):
+            terminal.abandon()
         return error.exit_status
     except (KeyboardInterrupt, typer.Abort):
-        print("dpubench: interrupted", file=sys.stderr)
+        terminal.note("interrupted")
         return Exit.INTERRUPTED
     except BrokenPipeError:
-        # The reader of a pipe went away (`dpubench list | head`): no fault. Python would complain again when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        terminal.abandon()  # the reader of a pipe went away (`dpubench list | head`): no fault
         return Exit.DONE
     except Exception as error:
         # Usage errors of the command line library: Typer brings its own Click since 0.20 and uses the package `click` before, so that
@@ -55,8 +56,8 @@ def status(arguments: list[str]) -> int:
         if callable(show := getattr(error, "show", None)):
             show()
             return Exit.USAGE
-        traceback.print_exc()
-        print("dpubench: this is a bug in dpubench; please report it with the lines above", file=sys.stderr)
+        terminal.tell(traceback.format_exc().rstrip(), to_stderr=True)
+        terminal.note("this is a bug in dpubench; please report it with the lines above")
         return Exit.FAILED
 
 

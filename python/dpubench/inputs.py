@@ -96,6 +96,13 @@ def parse_option(options: Sequence[str]) -> dict[str, list[str]]:
     return given
 
 
+def refuse_unread(given: Iterable[str], read: Collection[str]) -> None:
+    """Refuse inputs that change nothing in a run. @raises UserError where a kind of ``given`` is not ``read``"""
+    if unread := sorted(set(given) - set(read)):
+        reads = f"it reads {', '.join(sorted(read))}" if read else "it reads no input"
+        raise UserError(f"--input {unread[0]}: nothing that was chosen reads it, so that it would change nothing in this run; {reads}")
+
+
 def resolve(kinds: Collection[str], given: Mapping[str, Sequence[str]]) -> Resolved:
     """Inputs for ``kinds``: those given, else the defaults; what has neither is listed as missing with its remedy.
 

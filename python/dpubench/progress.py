@@ -8,6 +8,7 @@ import time
 from types import TracebackType
 from typing import Any
 
+from dpubench import terminal
 from dpubench.plans.quantities import spoken
 from dpubench.results.digits import percent
 from dpubench.results.store import Event
@@ -30,7 +31,7 @@ class Lines(Listener):
         self._say(text)
 
     def _say(self, text: str) -> None:
-        print(f"dpubench: {text}", file=sys.stderr, flush=True)
+        terminal.note(text)
 
 
 class JsonEvents(Lines):
@@ -45,8 +46,9 @@ class JsonEvents(Lines):
     def note(self, text: str) -> None:
         self.emit({"event": "note", "text": text})
 
-    def emit(self, event: dict[str, Any]) -> None:
-        print(json.dumps(event, separators=(",", ":"), ensure_ascii=False), flush=True)
+    def emit(self, event: dict[str, Any]) -> bool:
+        """Prints an event. Whether it, and all before it, could be printed."""
+        return terminal.tell(json.dumps(event, separators=(",", ":"), ensure_ascii=False))
 
 
 class Trial:
@@ -78,13 +80,12 @@ class Bar(Lines):
     """A live bar on the terminal."""
 
     def __enter__(self) -> Bar:
-        from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn
 
         self._progress = Progress(
             TextColumn("{task.description}"), BarColumn(bar_width=30), TextColumn("{task.fields[left]}"),
             TextColumn("{task.fields[point]}", style="dim"),
-            console=Console(stderr=True, highlight=False), transient=True,
+            console=terminal.console(to_stderr=True), transient=True,
         )  # fmt: skip
         self._progress.start()
         self._task = self._progress.add_task("starting", total=None, left="", point="")

@@ -4,7 +4,9 @@
 The environment variable SCRIPT names a JSON file: {"faults": [{"point": SUBSTRING, "phase": "prepare|verify|measure|hello|ready", "kind": KIND,
 "round": N?, "after": WINDOWS?}], "window_s": SECONDS, "rates": {ENGINE: OPS_PER_S}, "spread": SHARE,
 "unavailable": {ENGINE: REASON}, "list": "rubbish|hang|silent|fork-hang", "engines": {OPERATOR: [ENGINE]}, "versions": {OPERATOR: N},
-"foreign": [NAME of an operator more], "layouts": N}. Needs nothing but Python, so that it starts fast and a failure in the package cannot hide in it.
+"foreign": [NAME of an operator more], "layouts": N,
+"told": TEXT that ends every text about engines and the machine}. Needs nothing but Python, so that it starts fast and a failure in the package
+cannot hide in it.
 """
 
 import json
@@ -94,7 +96,19 @@ for known in OPERATORS:
 OPERATORS += [operator(name, "network", [], ["portable"], [{"params": {}, "engines": {"portable": ""}}]) for name in SCRIPT.get("foreign", [])]
 
 
+def told(value):
+    """``value`` with what the script says behind each of its texts for people."""
+    if isinstance(value, dict):
+        return {k: v + SCRIPT["told"] if k in TEXTS and isinstance(v, str) and v else told(v) for k, v in value.items()}
+    return [told(v) for v in value] if isinstance(value, list) else value
+
+
+TEXTS = ("summary", "definition", "equivalence_text", "library", "reason", "cpu_model", "compiler", "version", "message", "detail")
+
+
 def emit(event, **fields):
+    if "told" in SCRIPT:
+        fields = {k: v for k, v in told({"event": event, **fields}).items() if k != "event"}
     sys.stdout.write(json.dumps({"event": event, **fields}) + "\n")
     sys.stdout.flush()
 

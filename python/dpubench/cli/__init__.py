@@ -119,10 +119,10 @@ def table_console() -> Any:
     import os
     import sys
 
-    from rich.console import Console
+    from dpubench import terminal
 
     unlimited = None if sys.stdout.isatty() or os.environ.get("COLUMNS") else 10_000
-    return Console(highlight=False, markup=False, width=unlimited)
+    return terminal.console(markup=False, width=unlimited)
 
 
 def results_directory(given: Path | None) -> Path:

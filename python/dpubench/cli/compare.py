@@ -63,14 +63,14 @@ def compare(
     if as_json:
         content = {"schema": "dpubench.comparison/1", "old": old, "new": new, "min_effect": effect, "rows": told}
         content["machine"] = [{"target": p.title or None} | export.movement_record(p.movement) for p in parts if p.movement is not None]
-        typer.echo(json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False))
+        print(json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False))
     elif as_csv:
-        typer.echo(export.csv_of(told), nl=False)
+        print(export.csv_of(told), end="")
     else:
         pages = []
         for part in parts:
             page = text.compare(part.rows, effect, targets=part.between_targets, what=part.what, moved=part.movement)
             pages.append((f"{part.title}\n\n" if part.title else "") + page)
-        typer.echo("\n".join(pages), nl=False)
+        print("\n".join(pages), end="")
     if fail_on == "regression" and any(row.verdict in ("slower", "more") for part in parts for row in part.rows):
         raise typer.Exit(Exit.REGRESSION)

@@ -39,7 +39,7 @@ def export(
         return
     made = study.export(runs, "csv" if as_csv else "json" if as_json else "latex")
     if output is None:
-        typer.echo(made, nl=False)
+        print(made, end="")
         return
     with writing(output), output.open("w", encoding="utf-8", newline="") as file:
         file.write(made)

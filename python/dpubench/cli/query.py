@@ -29,6 +29,6 @@ def query(
     run_dirs = queries.runs_in(results_directory(results)) if run is None else [find_run(run, results_directory(results)).path]
     rows = queries.query(run_dirs, sql)
     if as_json:
-        typer.echo(json.dumps([export.plain(row) for row in rows], indent=1, allow_nan=False, ensure_ascii=False, default=str))
+        print(json.dumps([export.plain(row) for row in rows], indent=1, allow_nan=False, ensure_ascii=False, default=str))
     else:
-        typer.echo(export.csv_of(rows) if as_csv else text.rows(rows), nl=False)
+        print(export.csv_of(rows) if as_csv else text.rows(rows), end="")

@@ -6,7 +6,6 @@ the plan says; --set lays a value over any of its keys. Which keys there are dep
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,7 +75,7 @@ def command(
         "budget": ("--budget", budget), "precision": ("--precision", precision), "target": ("--target", target),
         "seed": ("--seed", int(seed) if seed.isdigit() else seed), "rounds": ("--rounds", {"min": rounds, "max": rounds} if rounds else ""),
     }  # fmt: skip
-    from dpubench import studies
+    from dpubench import studies, terminal
     from dpubench.cli import results_directory
     from dpubench.errors import UserError
 
@@ -84,7 +83,7 @@ def command(
     kept = anchor if anchor is not None and anchor.plan and not (what or plan) else None
     declared, where = _plan(what or "operators", plan, given, common, values, input, count=count, kept=kept)
     if kept is not None:
-        print(f"dpubench: the plan is that of anchor {kept.described()}", file=sys.stderr)
+        terminal.note(f"the plan is that of anchor {kept.described()}")
     study = studies.find(declared.study)
     for option, there in (("--engine-dir", engine_dir), ("--device", device), ("--against", against)):
         if there and option not in study.run_options:

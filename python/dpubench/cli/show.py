@@ -30,4 +30,4 @@ def show(
     runs = study.summaries(found.path)
     if operator:
         runs = study.only(runs, operator)
-    typer.echo(study.export(runs, "json") if as_json else study.export(runs, "csv") if as_csv else study.show(runs), nl=False)
+    print(study.export(runs, "json") if as_json else study.export(runs, "csv") if as_csv else study.show(runs), end="")

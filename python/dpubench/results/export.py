@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 from dpubench.results.digits import significant
 from dpubench.results.model import Comparison, Interval, PointSummary, RunSummary
 from dpubench.results.movement import Movement
+from dpubench.terminal import shown
 
 SCHEMA: Final = "dpubench.export/1"
 SET_SCHEMA: Final = "dpubench.export-set/1"
@@ -196,15 +197,33 @@ def to_csv(runs: Sequence[RunSummary]) -> str:
 
 
 def csv_of(rows: Sequence[Mapping[str, Any]]) -> str:
-    """``rows`` (all with the same keys) as CSV; floats in the shortest form that reads back to the same number."""
+    """``rows`` (all with the same keys) as CSV; floats in the shortest form that reads back to the same number.
+
+    A text that a spreadsheet would execute has an apostrophe before it, and control characters are written out.
+    """
     if not rows:
         return ""
     out = io.StringIO()
     writer = csv.writer(out)
     writer.writerow(rows[0].keys())
     for row in rows:
-        writer.writerow(["" if v is None else str(v).lower() if isinstance(v, bool) else v for v in row.values()])
+        writer.writerow([_csv_cell(v) for v in row.values()])
     return out.getvalue()
+
+
+#: What a formula begins with (OWASP, CSV injection).
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+
+
+def _csv_cell(value: Any) -> Any:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if not isinstance(value, str):
+        return value
+    text = shown(value)
+    return f"'{text}" if text.startswith(_FORMULA) and text != "-" else text
 
 
 def to_json(runs: Sequence[RunSummary]) -> str:
@@ -289,7 +308,7 @@ def to_parquet(runs: Sequence[RunSummary], path: Path) -> None:
 def to_latex(runs: Sequence[RunSummary]) -> str:
     """A ``longtable``-free ``tabular`` (needs the package booktabs): what was measured, in each operator's primary unit, with its interval."""
     lines = [
-        *(f"% dpubench run {run.name.replace(chr(10), ' ')}, version {run.version}; {run.label or '95 % intervals'}" for run in runs),
+        *(latex_comment(f"dpubench run {run.name}, version {run.version}; {run.label or '95 % intervals'}") for run in runs),
         r"\begin{tabular}{lllrrlrl}",
         r"\toprule",
         r"Operator & Parameters & Engine & Threads & Value & Unit & 95\,\% interval & Ratio to the next best \\",
@@ -342,8 +361,13 @@ _LATEX: Final = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\t
 
 
 def latex(text: str) -> str:
-    """``text`` with what LaTeX takes for commands escaped."""
-    return "".join(_LATEX.get(c, c) for c in text)
+    """``text`` with what LaTeX takes for commands escaped, and control characters written out."""
+    return "".join(_LATEX.get(c, c) for c in shown(text))
+
+
+def latex_comment(text: str) -> str:
+    """A comment: one line, whatever ``text`` holds."""
+    return f"% {' '.join(shown(text).split())}"
 
 
 # --------------------------------------------------------------------------- anonymous

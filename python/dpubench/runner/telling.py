@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from dpubench import terminal
 from dpubench.errors import UserError
+from dpubench.progress import JsonEvents, Lines
 from dpubench.studies import Study
 
 #: A summary has so many lines at most, unless failures need more.
@@ -30,7 +31,7 @@ def write_report(study: Study, analysed: list[Any], path: Path) -> Path | None:
         study.write_report(analysed, file)
     except (UserError, ValueError, OSError) as error:
         # The measurement is done and kept: a report that cannot be written must not make it look lost.
-        print(f"dpubench: no report: {error}; try `dpubench report {named(path)}`", file=sys.stderr)
+        terminal.note(f"no report: {error}; try `dpubench report {named(path)}`")
         return None
     return file
 
@@ -58,3 +59,10 @@ def tail_lines(path: Path, report: Path | None, left_out: int = 0) -> list[str]:
 def summary_event(path: Path, report: Path | None, status: int, failures: int, points: int) -> dict[str, Any]:
     """The summary of ``--json``."""
     return {"event": "summary", "run": str(path), "report": str(report or ""), "status": status, "failures": failures, "points": points}
+
+
+def conclude(display: Lines, path: Path, event: dict[str, Any], lines: Sequence[str]) -> None:
+    """Tells the end of a run, as an event or in lines. Where standard output cannot be written, says on standard error that the run is kept."""
+    heard = display.emit(event) if isinstance(display, JsonEvents) else terminal.tell("\n".join(lines))
+    if not heard:
+        terminal.note(f"standard output can no longer be written; the run went on to its end all the same: `dpubench show {named(path)}`")

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import subprocess
-import sys
 from pathlib import Path
 from typing import Final
 
-from dpubench import __version__, bundle, programs, scratch
+from dpubench import __version__, bundle, programs, scratch, terminal
 from dpubench.errors import EnvironmentFault
 
 #: Digits of a build's key in a file's name.
@@ -26,7 +25,7 @@ def archive(architecture: str) -> Path:
     if architecture == bundle.host_architecture():
         build = programs.operators_program().parent
     else:
-        print(f"dpubench: bundle for {architecture}: compiling what is not up to date (minutes the first time)", file=sys.stderr)
+        terminal.note(f"bundle for {architecture}: compiling what is not up to date (minutes the first time)")
         build = bundle.build(architecture)
     folder = programs.cache_directory() / "bundles"
     path = folder / f"{bundle.folder_name(architecture)}-{_key(build)}.tar.gz"

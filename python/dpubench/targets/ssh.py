@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from dpubench import terminal
 from dpubench.bundle import ARCHITECTURES
 from dpubench.errors import EnvironmentFault, TargetLost, UserError
 from dpubench.programs import OPERATORS
@@ -169,7 +169,7 @@ class SshTarget:
         return f"{self._destination}: {trouble.explain(errors, self._destination)}"
 
     def _say(self, what: str) -> None:
-        print(f"dpubench: target {self.name}: {what}", file=sys.stderr, flush=True)
+        terminal.note(f"target {self.name}: {what}")
 
     def _probe_there(self, *, to_use: bool = True) -> _Probe:
         answer = self._script(scripts.PROBE, [self._directory], b"", scripts.PROBE_MARK, "what is there cannot be told", _SCRIPT_S)

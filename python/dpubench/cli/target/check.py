@@ -41,8 +41,7 @@ def command(
         print_json(record | {"version": known.hello["version"], "target": told, "engines": engines})
         return 0
     for line in _page(place, known.hello, told, engines):
-        # What a target says of itself is not for this terminal to obey.
-        print("".join(c if c.isprintable() else "?" for c in line))
+        print(line)
     return 0
 
 

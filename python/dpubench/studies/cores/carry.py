@@ -32,7 +32,7 @@ def run(plan: Plan, where: Where, request: Request) -> int:
     with StopRequest() as stop:
         with stop.at_once():
             arm, expansion, resolved = _prepared(plan, where)
-        shared.tell_unread(request.inputs, expansion.inputs)
+        inputs.refuse_unread(request.inputs, expansion.inputs)
         reasons = [use.unavailable for use in expansion.uses.values() if use.unavailable]
         if len(reasons) == len(expansion.uses):
             raise NothingRan(f"nothing that was asked for can be traced: {[*reasons, *expansion.left_out, 'the plan names nothing'][0]}")

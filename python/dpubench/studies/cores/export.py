@@ -88,7 +88,7 @@ def to_parquet(runs: Sequence[RunSummary], path: Path) -> None:
 
 def to_latex(runs: Sequence[RunSummary]) -> str:
     """Two tables with package booktabs: what each point sustains, and the claims."""
-    lines = [f"% dpubench, study cores: {'; '.join(run.label for run in runs)}"]
+    lines = [shared.latex_comment(f"dpubench, study cores: {'; '.join(run.label for run in runs)}")]
     head = ["kernel", "frame", "model", "organisation", "MHz", "variant", "messages/s", "Gb/s"]
     points = [point for run in runs for point in run.points if point.messages_per_s is not None]
     lines += [*common.tabular("llllrlrr", head, [_latex_row(point) for point in points]), *common.labels(points)]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dpubench import catalog, contract_programs, inputs, targets
+from dpubench import catalog, contract_programs, inputs, targets, terminal
 from dpubench.catalog import Catalog
 from dpubench.cli import print_json
 from dpubench.cores import _capture, counts, models
@@ -54,7 +53,7 @@ def run(plan: Plan, where: Where, request: Request) -> int:
     with StopRequest() as stop:
         with stop.at_once():
             made = _prepared(plan, where, request.engine_dirs)
-        shared.tell_unread(request.inputs, made.expansion.inputs)
+        inputs.refuse_unread(request.inputs, made.expansion.inputs)
         if request.dry_run:
             _dry_run(plan, made, as_json=request.as_json)
             return 0
@@ -111,7 +110,7 @@ def _prepared(plan: Plan, where: Where, engine_dirs: Sequence[Path]) -> Prepared
     finally:
         target.close()
     for path in contract_programs.find(engine_dirs):
-        print(f"dpubench: {path}: a program of its own has no marks to count between: it takes no part", file=sys.stderr)
+        terminal.note(f"{path}: a program of its own has no marks to count between: it takes no part")
     files = inputs.resolve(expansion.inputs, plan.inputs)
     for kind, why in files.missing.items():
         expansion.left_out += [f"{o}: {why.reason}" for o in dict.fromkeys(c.operator for c in expansion.configurations if kind in c.inputs)]

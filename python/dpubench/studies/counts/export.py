@@ -69,7 +69,7 @@ def to_parquet(runs: Sequence[RunSummary], path: Path) -> None:
 
 def to_latex(runs: Sequence[RunSummary]) -> str:
     """Return a table with package booktabs."""
-    lines = [f"% dpubench, study counts: {'; '.join(run.label for run in runs)}"]
+    lines = [shared.latex_comment(f"dpubench, study counts: {'; '.join(run.label for run in runs)}")]
     rows = [
         (p.operator, wording.parameters_text(p), p.engine, wording.per_op_text(p), wording.repeats_text(p))
         for run in runs for p in run.points if p.there

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from dpubench import inputs
 from dpubench.catalog import Catalog
 from dpubench.cli import print_json
 from dpubench.cores import whole
@@ -47,7 +48,7 @@ def run(plan: Plan, where: Where, request: Request) -> int:
         with stop.at_once():
             made = _prepared(plan, where)
         expansion = made.expansion
-        shared.tell_unread(request.inputs, expansion.inputs)
+        inputs.refuse_unread(request.inputs, expansion.inputs)
         reasons = list(expansion.refused.values())
         if len(reasons) == len(expansion.cells) + len(expansion.unavailable):
             raise NothingRan(f"nothing that was asked for can be traced: {[*reasons, *expansion.left_out, 'the plan names nothing'][0]}")

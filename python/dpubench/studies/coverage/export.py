@@ -94,7 +94,7 @@ def to_parquet(runs: Sequence[RunSummary], path: Path) -> None:
 
 def to_latex(runs: Sequence[RunSummary]) -> str:
     """Two tables with package booktabs: the characteristics, and what operators cover."""
-    lines = [f"% dpubench, study coverage: {'; '.join(run.label for run in runs)}"]
+    lines = [shared.latex_comment(f"dpubench, study coverage: {'; '.join(run.label for run in runs)}")]
     head = ["", "name", "IPC", "iTLB", "dTLB", "L1D", "integer", "branches", "loads and stores", "instructions"]
     points = [p for run in runs for p in run.points if p.there]
     rows = [

@@ -14,7 +14,7 @@ from dpubench.cli import print_json
 from dpubench.errors import Interrupted, NothingRan, PlanError, TargetLost, UserError, nearest
 from dpubench.plans.load import Where, plan_text, read_plan
 from dpubench.plans.quantities import spoken
-from dpubench.progress import JsonEvents, listener
+from dpubench.progress import listener
 from dpubench.results.store import RunDirectory
 from dpubench.runner import telling
 from dpubench.runner.record import gone_on_with, new_name, now_utc
@@ -48,6 +48,7 @@ def run(plan: Plan, where: Where, request: Request) -> int:
         _without_links(plan, expansion, remote=not device.spec.startswith("local"))
         of_traffic = _inputs_of_traffic(plan)
         kinds = expansion.inputs | of_traffic
+        inputs.refuse_unread(request.inputs, kinds)
         resolved = inputs.resolve(kinds, plan.inputs)
         for kind, missing in resolved.missing.items():
             if kind in of_traffic:
@@ -55,8 +56,6 @@ def run(plan: Plan, where: Where, request: Request) -> int:
             for configuration in expansion.configurations:
                 if kind in configuration.inputs:
                     configuration.unavailable = configuration.unavailable or missing.reason
-        for kind in sorted(set(request.inputs) - kinds):
-            print(f"dpubench: --input {kind}: nothing chosen reads it: it changes nothing in this run", file=sys.stderr)
         if not any(not c.unavailable for c in expansion.configurations):
             raise NothingRan(f"nothing that was asked for can run here: {expansion.configurations[0].unavailable}")
         if request.dry_run:
@@ -180,10 +179,8 @@ def _carry_out(
             raise type(error)(f"{error}; {kept}; continue with `dpubench resume {telling.named(writer.path)}`") from None
     analysed = summaries(writer.path)
     report = telling.write_report(STUDY, analysed, writer.path)
-    if as_json and isinstance(display, JsonEvents):
-        display.emit(telling.summary_event(writer.path, report, int(status), len(record["failures"]), len(analysed[0].points)))
-    else:
-        print("\n".join(summary(analysed[0], record, writer.path, report)))
+    event = telling.summary_event(writer.path, report, int(status), len(record["failures"]), len(analysed[0].points))
+    telling.conclude(display, writer.path, event, summary(analysed[0], record, writer.path, report))
     return int(status)
 
 

@@ -16,7 +16,7 @@ from dpubench.errors import Interrupted, PlanError, UserError, nearest
 from dpubench.inputs import Resolved
 from dpubench.plans.load import Where
 from dpubench.plans.model import StudyPlan
-from dpubench.progress import JsonEvents, Lines, listener
+from dpubench.progress import Lines, listener
 from dpubench.runner import telling
 from dpubench.runner.record import now_utc
 from dpubench.studies import Study
@@ -43,12 +43,6 @@ def marked(use: Use, missing: Mapping[str, str]) -> Use:
     """``use``, which is unavailable where it reads a kind of input that is ``missing`` (kind: reason)."""
     reason = next((missing[kind] for kind in use.inputs if kind in missing), "")
     return replace(use, unavailable=use.unavailable or reason)
-
-
-def tell_unread(given: Sequence[str], read: set[str]) -> None:
-    """Says which ``--input`` changes nothing."""
-    for kind in sorted(set(given) - read):
-        print(f"dpubench: --input {kind}: nothing that was chosen reads it: it changes nothing in this run", file=sys.stderr)
 
 
 def check_same(writer: OutcomesWriter, record: Mapping[str, Any], now: Mapping[str, str], files: Resolved) -> None:
@@ -100,8 +94,6 @@ def carry_out(
             raise Interrupted(f"{error}; {kept}; continue with `dpubench resume {telling.named(path)}`") from None
     (analysed,) = study.summaries(path)
     report = telling.write_report(study, [analysed], path)
-    if as_json and isinstance(display, JsonEvents):
-        display.emit(telling.summary_event(path, report, int(status), len(record["failures"]), len(analysed.points)))
-    else:
-        print("\n".join(summary(analysed, record, path, report)))
+    event = telling.summary_event(path, report, int(status), len(record["failures"]), len(analysed.points))
+    telling.conclude(display, path, event, summary(analysed, record, path, report))
     return int(status)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dpubench import anchors, catalog, inputs, programs, targets
+from dpubench import anchors, catalog, inputs, programs, targets, terminal
 from dpubench.catalog import Catalog
 from dpubench.cli import print_json
 from dpubench.errors import NothingRan, PlanError, UserError, nearest
@@ -49,6 +49,7 @@ def run(plan: Plan, where: Where, request: Request) -> int:
     with contextlib.ExitStack() as opened:
         shares = [_share(plan, where, t, engine_dirs, _devices_of(t.name, plan.target, request.devices)) for t in _opened(plan, opened)]
         kinds = {kind for share in shares for kind in share.expansion.inputs}
+        inputs.refuse_unread(request.inputs, kinds)
         resolved = inputs.resolve(kinds, plan.inputs)
         for share in shares:
             _without_missing_inputs(share.expansion, resolved.missing)
@@ -57,13 +58,8 @@ def run(plan: Plan, where: Where, request: Request) -> int:
             raise NothingRan(
                 "nothing that was asked for can run here: `dpubench list engines` gives the reasons" + "".join(f"; {t}" for t in left_out)
             )
-        for kind in sorted(set(request.inputs) - kinds):
-            print(f"dpubench: --input {kind}: no chosen configuration reads it: it changes nothing in this run", file=sys.stderr)
         if other is not None and programs.layouts(other) == 1:
-            print(
-                f"dpubench: --against {other}: has one code layout, and what its place does to a figure is in no interval: build it anew",
-                file=sys.stderr,
-            )
+            terminal.note(f"--against {other}: has one code layout, and what its place does to a figure is in no interval: build it anew")
         if request.dry_run:
             _dry_run(plan, shares, 1 if other is None else 2, as_json=as_json)
             return 0
@@ -155,7 +151,7 @@ def _share(plan: Plan, where: Where, target: Target, engine_dirs: list[Path], de
     known = catalog.read_here(programs.operators_program(), engine_dirs, devices) if here else catalog.read(target, devices)
     for other_program, operator, engine, reason in known.refused():
         what = f"{engine} of {operator} in {other_program.path}" if engine else "a program of --engine-dir"
-        print(f"dpubench: {what} takes no part: {reason}", file=sys.stderr)
+        terminal.note(f"{what} takes no part: {reason}")
     own = plan_for(plan, target)
     return _Share(target, own, known, expand(own, known, len(target.cpus()), where))
 

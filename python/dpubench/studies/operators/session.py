@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from dpubench import catalog, programs
 from dpubench.errors import Exit, Interrupted, TargetLost
-from dpubench.progress import JsonEvents, listener
+from dpubench.progress import listener
 from dpubench.results import comparison, export, text
 from dpubench.results.digits import percent
 from dpubench.results.model import Comparison, PointSummary, RunSummary
@@ -23,7 +23,7 @@ from dpubench.results.text import LOOSE, beside_text, loose
 from dpubench.runner.execute import Budget, Run
 from dpubench.runner.measure import OTHER_BUILD
 from dpubench.runner.setting import Listener, Setting
-from dpubench.runner.telling import SUMMARY_LINES, failure_lines, named, summary_event, tail_lines, write_report
+from dpubench.runner.telling import SUMMARY_LINES, conclude, failure_lines, named, summary_event, tail_lines, write_report
 from dpubench.runner.together import RunSet, missing_text
 from dpubench.studies.operators.plan import Plan
 from dpubench.studies.operators.study import STUDY
@@ -102,11 +102,9 @@ def carry_out(part: Part, stop: StopRequest, *, as_json: bool, effect: float | N
     rows = comparison.compare_builds(analysed, text.MIN_EFFECT if effect is None else effect)
     if effect is not None and status == Exit.DONE and any(row.verdict == "slower" for row in rows):
         status = Exit.REGRESSION
-    if as_json and isinstance(display, JsonEvents):
-        found = {"comparison": export.comparison_records(rows)} if rows else {}
-        display.emit(_summary_event(path, report, status, [run]) | found)
-    else:
-        print("\n".join([*summary(run, analysed, path, report), *_found(rows, part.record["setting"].get("anchor"), effect)]))
+    found = {"comparison": export.comparison_records(rows)} if rows else {}
+    lines = [*summary(run, analysed, path, report), *_found(rows, part.record["setting"].get("anchor"), effect)]
+    conclude(display, path, _summary_event(path, report, status, [run]) | found, lines)
     return int(status)
 
 
@@ -141,17 +139,14 @@ def carry_out_together(
             raise Interrupted(f"{error}; {_kept(runs)} windows are kept in {writer.path}; {again}") from None
     analysed = summaries(writer.path)
     report = write_report(STUDY, analysed, writer.path)
-    if as_json and isinstance(display, JsonEvents):
-        display.emit(_summary_event(writer.path, report, status, runs))
-    else:
-        owing = [entry["name"] for entry in record["targets"] if entry["status"] == "interrupted"]
-        tail = [f"not complete: {', '.join(owing)}; {again}"] if owing else []
-        tail += tail_lines(writer.path, report)
-        failures = [failure for run in runs for failure in run.record["failures"]][:2]
-        failed = failure_lines(failures, SUMMARY_LINES // 3, writer.path)
-        operators = {p.operator for found in analysed for p in found.points}
-        room = max(SUMMARY_LINES - len(tail) - len(failed), len(analysed) + len(operators) + 2)  # every operator is named with its configuration
-        print("\n".join([*text.targets(analysed, room), *failed, *tail]))
+    owing = [entry["name"] for entry in record["targets"] if entry["status"] == "interrupted"]
+    tail = [f"not complete: {', '.join(owing)}; {again}"] if owing else []
+    tail += tail_lines(writer.path, report)
+    failures = [failure for run in runs for failure in run.record["failures"]][:2]
+    failed = failure_lines(failures, SUMMARY_LINES // 3, writer.path)
+    operators = {p.operator for found in analysed for p in found.points}
+    room = max(SUMMARY_LINES - len(tail) - len(failed), len(analysed) + len(operators) + 2)  # every operator is named with its configuration
+    conclude(display, writer.path, _summary_event(writer.path, report, status, runs), [*text.targets(analysed, room), *failed, *tail])
     return int(status)
 
 
