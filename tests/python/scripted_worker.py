@@ -141,6 +141,10 @@ def checked(name, params):
     return {"invalid": "", "engines": next(c["engines"] for c in known["configurations"] if c["params"].get("mode") == params.get("mode"))}
 
 
+#: Kind of fault -> what is replaced in a good window, and by what.
+HOSTILE = {"huge-count": (b'"operations": 1', b'"operations": 9223372036854775808'), "surrogate": (b"POINT", b"\\ud800")}
+
+
 def misbehave(kind):
     if kind == "segv":
         os.kill(os.getpid(), signal.SIGSEGV)
@@ -176,6 +180,12 @@ def misbehave(kind):
         time.sleep(3600)
     elif kind == "nan":
         print('{"event":"progress","phase":"measure","done":NaN,"of":1}', flush=True)
+        time.sleep(3600)
+    elif kind in HOSTILE:
+        counts = dict.fromkeys(("round", "cycle", "half", "in_bytes", "out_bytes", "rate_bytes"), 0)
+        text = json.dumps({"event": "window", "point": "POINT", "group": "g", "operations": 1, "elapsed_ns": 1000, "bursts": 1, **counts})
+        sys.stdout.buffer.write(text.encode().replace(*HOSTILE[kind]) + b"\n")
+        sys.stdout.flush()
         time.sleep(3600)
     elif kind == "foreign-point":
         counts = dict.fromkeys(("round", "cycle", "half", "in_bytes", "out_bytes", "rate_bytes", "bursts"), 0)

@@ -240,12 +240,12 @@ def test_the_real_program_behind_a_shell_script(real: RealBench) -> None:
     assert real.workers() == []
 
 
-def test_an_input_that_nothing_reads_is_said(bench: Bench) -> None:
+def test_an_input_that_nothing_reads_is_refused(bench: Bench) -> None:
     bench.script(routes=True)
     routes = bench.folder / "routes"
     routes.write_text("10.0.0.0/8,1\n")
     unread = bench("run", "--dry-run", "--operator", "crc", "--input", f"routes4={routes}")
-    assert unread.returncode == 0
-    assert "--input routes4: no chosen configuration reads it" in unread.stderr
+    assert unread.returncode == 2
+    assert "--input routes4: nothing that was chosen reads it" in unread.stderr and "it reads no input" in unread.stderr
     read = bench("run", "--dry-run", "--operator", "lookup", "--input", f"routes4={routes}")
     assert read.returncode == 0 and "--input" not in read.stderr

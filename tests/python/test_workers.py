@@ -46,6 +46,36 @@ def test_the_fast_check_of_windows_agrees_with_the_schema() -> None:
 
 
 @pytest.mark.parametrize(
+    ("part", "instead", "words"),
+    [
+        (b'"operations": 10', b'"operations": 9223372036854775808', "since 9223372036854775808 is out of range"),
+        (b'"operations": 10', b'"operations": 9007199254740993', "operations is no count"),
+        (b'"operations": 10', b'"operations": ' + b"9" * 5000, "is out of range"),
+        (b'"elapsed_ns": 3000000.0', b'"elapsed_ns": 1e999', "since 1e999 is out of range"),
+        (b'"elapsed_ns": 3000000.0', b'"elapsed_ns": 1e-300', "elapsed_ns is no time"),
+        (b'"elapsed_ns": 3000000.0', b'"elapsed_ns": -Infinity', "since -Infinity is no JSON"),
+        (b'"ratio": 2.0', b'"ratio": 1e308', "metrics are no numbers"),
+        (b'"ratio": 2.0', b'"ratio": ' + b"[" * 100_000, "since it is nested too deeply"),
+        (b'"point": "p"', b'"point": "\\ud800"', "since it holds a text that is no UTF-8"),
+        (b'"point": "p"', b'"point": "\xed\xa0\x80"', "since it holds a text that is no UTF-8"),
+        (b'"point": "p"', b'"point": "\xff"', "since it holds a text that is no UTF-8"),
+        (b'"ratio"', b'"\\uDFFF"', "since it holds a text that is no UTF-8"),
+    ],
+)
+def test_what_cannot_be_kept_is_no_event(part: bytes, instead: bytes, words: str) -> None:
+    line = json.dumps(WINDOW).encode()
+    assert part in line
+    with pytest.raises(Rubbish) as told:
+        parse_event(line.replace(part, instead))
+    assert words in str(told.value) and len(str(told.value)) < 300
+
+
+def test_long_messages_are_cut() -> None:
+    told = parse_event(json.dumps({"event": "failure", "phase": "measure", "message": "x" * 100_000, "point": "p"}).encode())
+    assert told["message"] == "x" * 4096 + " ... (95904 more characters)"
+
+
+@pytest.mark.parametrize(
     ("events", "suspects"),
     [
         ([], []),

@@ -7,6 +7,7 @@ import struct
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from dpubench import wire
 from dpubench.remote.scripts import AGENT_MARK
 
 REQUEST, DATA, END = b"R", b"D", b"E"
@@ -35,8 +36,8 @@ def request(what: str, **more: Any) -> bytes:
 def document(payload: bytes) -> Mapping[str, Any]:
     """The JSON object in a frame. @raises NoFrame"""
     try:
-        value = json.loads(payload)
-    except (ValueError, RecursionError):
+        value = wire.decoded(payload)
+    except ValueError:
         raise NoFrame("an answer that is no JSON") from None
     if not isinstance(value, dict):
         raise NoFrame("an answer that is no JSON object")

@@ -20,7 +20,7 @@ from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
-from dpubench import schemas
+from dpubench import schemas, wire
 from dpubench.errors import EnvironmentFault, UserError, nearest
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def read_ndjson(path: Path) -> list[Event]:
     for line in path.read_bytes().split(b"\n"):
         if line:
             with contextlib.suppress(ValueError):
-                event = json.loads(line)
+                event = wire.decoded(line)
                 if isinstance(event, dict):
                     events.append(event)
     return events
@@ -155,7 +155,7 @@ class RunDirectory:
     def record(self) -> dict[str, Any]:
         """``run.json`` of a run or of a set. @raises UserError when it is missing or damaged."""
         try:
-            record = json.loads(self.run_file.read_text(encoding="utf-8"))
+            record = wire.decoded(self.run_file.read_bytes())
         except OSError as error:
             raise UserError(f"{self.run_file}: cannot be read: {error.strerror}: is {self.path} a run directory?") from None
         except ValueError as error:

@@ -5,11 +5,39 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from dpubench import wire
 from dpubench.results.store import Event
 from dpubench.runner.model import Point
 from dpubench.runner.setting import Listener
 
-MAX_WARNINGS: Final = 1000
+#: Failures, and warnings, of a point (where it is of none: of a configuration, of the run) that are listed; the others are counted.
+MOST_LISTED: Final = 1000
+
+
+def enlist(entries: list[dict[str, Any]], entry: Mapping[str, Any]) -> bool:
+    """Add a failure or a warning to those of a record, with its message cut, unless it is there. Return whether it was added.
+
+    Beyond :data:`MOST_LISTED` of its point the last entry says how many more there were (``unlisted``).
+    """
+    added = {**entry, "message": wire.cut(str(entry["message"]))}
+    if added in entries:
+        return False
+    where = _where(added)
+    own = [e for e in entries if _where(e) == where]
+    if len(own) < MOST_LISTED:
+        entries.append(added)
+        return True
+    last = own[-1]
+    if "unlisted" not in last:
+        last = {**added, "unlisted": 0}
+        entries.append(last)
+    last["unlisted"] += 1
+    last["message"] = f"{last['unlisted']} more, which are not listed"
+    return False
+
+
+def _where(entry: Mapping[str, Any]) -> str:
+    return str(entry.get("point") or entry.get("group") or "")
 
 
 class Journal:
@@ -27,21 +55,19 @@ class Journal:
     def fail(self, point: Point, phase: str, message: str) -> None:
         """Takes ``point`` out of the run; the first reason is kept."""
         if not point.failure:
-            point.failure = f"{phase}: {message}"
+            point.failure = wire.cut(f"{phase}: {message}")
             self.failure(phase, message, point=point.id, group=point.configuration.id)
 
     def failure(self, phase: str, message: str, **where: str) -> None:
         """A failure of a point, a configuration or (without ``where``) the run."""
-        entry = {"phase": phase, "message": message, **where}
-        if entry not in self._record["failures"]:
-            self._record["failures"].append(entry)
+        if enlist(self._record["failures"], {"phase": phase, "message": message, **where}):
             self._listener.note(f"failed: {where.get('point', 'the run')}: {message}")
 
     def warn(self, warning: dict[str, str]) -> None:
         """``warning`` has code, message, and point or group where it concerns one."""
-        if _key(warning) not in self._warned and len(self._record["warnings"]) < MAX_WARNINGS:
+        if _key(warning) not in self._warned:
             self._warned.add(_key(warning))
-            self._record["warnings"].append(warning)
+            enlist(self._record["warnings"], warning)
 
     def left_out(self, text: str) -> None:
         """What was planned and is not measured, and why."""

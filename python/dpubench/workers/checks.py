@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from dpubench import schemas
+from dpubench import schemas, wire
 
 Event = dict[str, Any]
 
@@ -22,6 +22,10 @@ class Rubbish(Exception):
     """A worker printed what is no event."""
 
 
+def _why(error: ValueError) -> str:
+    return "it holds a text that is no UTF-8" if isinstance(error, UnicodeError) else str(error)[:120]
+
+
 def _shown(line: bytes) -> str:
     text = line[:60].decode("utf-8", "replace")
     return repr(text + ("..." if len(line) > 60 else ""))
@@ -35,22 +39,22 @@ def _window_fault(event: Event) -> str:
     if not keys <= _WINDOW_ALL:
         return f"has the unknown {', '.join(sorted(keys - _WINDOW_ALL))}"
     for name in _COUNTS:
-        if type(event[name]) is not int or event[name] < 0:
+        if type(event[name]) is not int or not 0 <= event[name] <= wire.LARGEST_COUNT:
             return f"{name} is no count"
-    if type(event["elapsed_ns"]) not in (int, float) or not event["elapsed_ns"] > 0:
+    if type(event["elapsed_ns"]) not in (int, float) or not 1 <= event["elapsed_ns"] <= 1e15:
         return "elapsed_ns is no time"
     if event["half"] not in (0, 1) or isinstance(event["half"], (bool, float)):
         return "half is neither 0 nor 1"
     if type(event["point"]) is not str or type(event["group"]) is not str or not event["point"] or not event["group"]:
         return "point or group is no name"
-    if "ghz" in event and not (type(event["ghz"]) in (int, float) and event["ghz"] > 0):
+    if "ghz" in event and not (type(event["ghz"]) in (int, float) and 0 < event["ghz"] <= 1000):
         return "ghz is no frequency"
-    if "core_cycles" in event and not (type(event["core_cycles"]) is int and event["core_cycles"] > 0):
+    if "core_cycles" in event and not (type(event["core_cycles"]) is int and 0 < event["core_cycles"] <= wire.LARGEST_COUNT):
         return "core_cycles is no count of cycles"
-    if "energy_uj" in event and not (type(event["energy_uj"]) in (int, float) and event["energy_uj"] >= 0):
+    if "energy_uj" in event and not (type(event["energy_uj"]) in (int, float) and 0 <= event["energy_uj"] <= 1e15):
         return "energy_uj is no energy"
     metrics = event.get("metrics", {})
-    if type(metrics) is not dict or any(type(v) not in (int, float) for v in metrics.values()):
+    if type(metrics) is not dict or any(type(v) not in (int, float) or not -1e100 <= v <= 1e100 for v in metrics.values()):
         return "metrics are no numbers"
     return ""
 
@@ -125,13 +129,11 @@ def _is_like(phase: Any, first: Any) -> bool:
 
 def _decoded(line: bytes) -> Event:
     try:
-        event = json.loads(line, parse_constant=_no_constant)
-    except (ValueError, RecursionError):
+        event = wire.decoded(line)
+    except json.JSONDecodeError:
         raise Rubbish(f"a line that is no JSON: {_shown(line)}") from None
+    except ValueError as error:
+        raise Rubbish(f"a line that cannot be kept, since {_why(error)}: {_shown(line)}") from None
     if type(event) is not dict or type(event.get("event")) is not str:
         raise Rubbish(f"a line that is no event: {_shown(line)}")
     return event
-
-
-def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is no JSON")

@@ -15,6 +15,7 @@ from dpubench.cores.kernels import ArmPrograms, Kernel, Trace, cache_folder, tra
 from dpubench.errors import EnvironmentFault, Exit, Interrupted, NothingRan, UserError
 from dpubench.inputs import Resolved
 from dpubench.progress import Lines
+from dpubench.runner.journal import enlist
 from dpubench.runner.record import now_utc
 from dpubench.studies.modelled import outcomes
 from dpubench.studies.modelled.outcomes import OutcomesWriter
@@ -158,15 +159,11 @@ class SimulatedRun(abc.ABC):
         self._display.stage(f"{self.part}{count} {what}", count, None)
 
     def _fail(self, phase: str, message: str, group: str = "") -> None:
-        entry = {"phase": phase, "message": message, **({"group": group} if group else {})}
-        if entry not in self.record["failures"]:
-            self.record["failures"].append(entry)
+        if enlist(self.record["failures"], {"phase": phase, "message": message, **({"group": group} if group else {})}):
             self._display.note(f"failed: {group or 'the run'}: {message}")
 
     def _warn(self, code: str, message: str, group: str) -> None:
-        entry = {"code": code, "message": message, "group": group}
-        if entry not in self.record["warnings"]:
-            self.record["warnings"].append(entry)
+        enlist(self.record["warnings"], {"code": code, "message": message, "group": group})
 
     def _spent_s(self) -> float:
         return self._spent_before + time.monotonic() - self._begun
