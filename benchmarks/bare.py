@@ -74,7 +74,7 @@ def measure(bench: Bench) -> Iterator[Claim]:
 
     def limit(key: str) -> float:
         burst_ns = 1e9 * bursts[key] / common.rate(measured.rates, key).value
-        return min(LIMIT, 1 - HARNESS_NS / burst_ns)
+        return float(min(LIMIT, 1 - HARNESS_NS / burst_ns))
 
     open_ones = [g for g in groups if math.isfinite(ratio(g["id"]).value) and common.at_least(ratio(g["id"]), limit(g["id"])) == "undecided"]
     if open_ones and not bench.quick:

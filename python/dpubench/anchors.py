@@ -155,13 +155,11 @@ def program(anchor: Anchor) -> Path:
     return folder / "run"
 
 
-def program_again(path: Path, record: dict[str, Any]) -> Path:
-    """The program of the anchor that a run's ``record`` names, for going on with it; unpacked anew where ``path`` is gone."""
-    if path.is_file():
-        return path
+def program_again(record: dict[str, Any]) -> Path:
+    """The program of the anchor that a run's ``record`` names, by its digest, for going on with it. @raises UserError it is kept no more"""
     known = next((a for a in saved() if a.sha256 == record["sha256"]), None)
     if known is None:
-        raise UserError(f"{path}: the build that this run alternates with is gone: anchor '{record['name']}' was removed or is another build now")
+        raise UserError(f"the build that this run alternates with is gone: anchor '{record['name']}' was removed or is another build now")
     return program(known)
 
 

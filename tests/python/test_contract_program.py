@@ -199,7 +199,7 @@ def test_a_run_is_resumed_with_the_program_and_without_it(bench: Bench) -> None:
     plan = bench.results / "r" / "plan.yaml"
     plan.write_text(plan.read_text().replace("max: 2", "max: 4").replace("min: 2", "min: 4"))
     (bench.results / "r" / "run.json").write_text(json.dumps(record))
-    assert bench("resume", "r").returncode == 0
+    assert bench("resume", "r", "--engine-dir", "more").returncode == 0
     more = no_mix_up(bench)
     assert more[f"{CRC}/mine"] > before[f"{CRC}/mine"]
     record = bench.record("r")
@@ -207,7 +207,7 @@ def test_a_run_is_resumed_with_the_program_and_without_it(bench: Bench) -> None:
     plan.write_text(plan.read_text().replace("max: 4", "max: 6").replace("min: 4", "min: 6"))
     (bench.results / "r" / "run.json").write_text(json.dumps(record))
     program.unlink()
-    gone = bench("resume", "r")
+    gone = bench("resume", "r", "--engine-dir", "more")
     assert gone.returncode == 1, gone.stderr
     [failure] = bench.record("r")["failures"]
     assert failure["point"] == f"{CRC}/mine" and "cannot be started" in failure["message"]

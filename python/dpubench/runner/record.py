@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Final
 
-from dpubench import __version__, schemas
+from dpubench import __version__, inputs, schemas
 from dpubench.catalog import Catalog
 from dpubench.errors import UserError
+from dpubench.inputs import Resolved
 from dpubench.plans.model import StudyPlan
 from dpubench.results.store import RunWriter
 from dpubench.runner.model import Expansion, Point
@@ -30,18 +32,79 @@ def new_name(plan: StudyPlan) -> str:
     return f"{plan.study}-{plan.plan}-{datetime.now(timezone.utc).strftime('%Y%m%dT%H%M%SZ')}"
 
 
-def gone_on_with(writer: RunWriter) -> tuple[dict[str, Any], dict[str, list[str]]]:
-    """``run.json`` of an interrupted run, and the files of its inputs by kind. @raises UserError it is complete, or a file is gone"""
+def gone_on_with(writer: RunWriter) -> dict[str, Any]:
+    """``run.json`` of an interrupted run. @raises UserError it is complete"""
     record = writer.record()
     if record["status"] == "complete":
         raise UserError(f"{writer.path}: {COMPLETE.format(plan=writer.plan_file)}")
-    files = {kind: list(given["files"]) for kind, given in record["inputs"].items()}
-    if gone := [f for paths in files.values() for f in paths if not Path(f).exists()]:
-        raise UserError(f"{gone[0]}: this input of the run is gone: put it back, or start anew with `dpubench run {writer.plan_file}`")
-    return record, files
+    return record
 
 
-def new_record(name: str, plan: Plan, command: str, expansion: Expansion, inputs: Mapping[str, Any], known: Catalog) -> dict[str, Any]:
+def inputs_again(writer: RunWriter, record: Mapping[str, Any]) -> Resolved:
+    """Return the inputs of an interrupted run. @raises UserError one is gone, or is another than the run began with"""
+    anew = f"put it back, or start anew with `dpubench run {writer.plan_file}`"
+    resolved = inputs.resolve(record["inputs"], {kind: entry.get("given", []) for kind, entry in record["inputs"].items()})
+    for kind, entry in record["inputs"].items():
+        found = resolved.inputs.get(kind)
+        if found is None:
+            raise UserError(f"{writer.path}: input {kind} of the run is gone ({resolved.missing[kind].reason}): {anew}")
+        if found.sha256 != entry["sha256"]:
+            where = ", ".join(entry.get("given", [])) or entry["name"]
+            raise UserError(
+                f"{writer.path}: input {kind} ({where}) is another than the run began with (SHA-256 {entry['sha256'][:12]}, "
+                f"now {found.sha256[:12]}), and one figure cannot be of both: {anew}"
+            )
+    return resolved
+
+
+#: What makes rounds rounds of the same thing, and how it is called.
+_OF_MACHINE: Final = {
+    "host": "host",
+    "architecture": "architecture",
+    "cpu": "CPU",
+    "cores_online": "number of cores",
+    "cpus_online": "number of CPUs",
+}
+_OF_BUILD: Final = {"revision": "revision of the build", "compiler": "compiler", "flags": "compiler's flags", "type": "type of the build"}
+
+
+def check_same_machine(writer: RunWriter, record: Mapping[str, Any], hello: Mapping[str, Any]) -> None:
+    """Compare the machine and the build that a run began with to those of now. @raises UserError they differ"""
+    differs = [
+        f"{name} ('{before.get(key, '')}', now '{now.get(key, '')}')"
+        for before, now, names in ((record["machine"], hello["machine"], _OF_MACHINE), (record["build"], hello["build"], _OF_BUILD))
+        for key, name in names.items()
+        if before.get(key, "") != now.get(key, "")
+    ]
+    if differs:
+        raise UserError(
+            f"{writer.path}: is not gone on with, since its figures would be of two things: {', '.join(differs)}. "
+            f"Go on where it began, or start anew with `dpubench run {writer.plan_file}` and compare"
+        )
+
+
+def check_named(path: Path, record: Mapping[str, Any], engine_dirs: Sequence[Path], against: Path | None = None) -> None:
+    """Check that the user names the programs of others that a run directory names: it may come from anywhere. @raises UserError"""
+    setting = record["setting"]
+    wanted = [f"--engine-dir {shlex.quote(d)}" for d in setting.get("engine_dirs", [])]
+    given = [f"--engine-dir {shlex.quote(str(d.resolve()))}" for d in engine_dirs]
+    if not setting.get("anchor"):  # one of ours, kept by its digest
+        wanted += [f"--against {shlex.quote(setting['against'])}"] if setting.get("against") else []
+        given += [] if against is None else [f"--against {shlex.quote(str(against))}"]
+    if sorted(wanted) != sorted(given):
+        if not wanted:
+            raise UserError(f"{path}: this run measures with no programs of others: leave out {' '.join(given)}")
+        raise UserError(
+            f"{path}: this run measures with programs of others, and a run directory may come from anywhere: say that they may run with "
+            f"`dpubench resume {shlex.quote(str(path))} {' '.join(wanted)}`"
+        )
+    folders = {Path(d) for d in setting.get("engine_dirs", [])}
+    named = [e["program"] for o in record.get("operators", {}).values() for e in o["engines"] if e.get("program")]
+    if outside := [program for program in named if Path(program).parent not in folders]:
+        raise UserError(f"{path}: its run.json names the program {outside[0]}, which lies in no folder of --engine-dir: it is not executed")
+
+
+def new_record(name: str, plan: Plan, command: str, expansion: Expansion, read: Mapping[str, Any], known: Catalog) -> dict[str, Any]:
     """``run.json`` of a run on the target of ``known`` that has not measured anything yet."""
     hello, target = known.hello, known.target
     operators = [known.operator(n) for n in dict.fromkeys(c.operator for c in expansion.configurations)]
@@ -50,7 +113,7 @@ def new_record(name: str, plan: Plan, command: str, expansion: Expansion, inputs
         "command": command, "version": __version__, "precision_target": plan.precision, "seed": plan.seed, "target": target.name, "spent_s": 0.0,
         "target_info": {"spec": target.spec, "label": target.label},
         "machine": hello["machine"], "build": {k: v for k, v in hello["build"].items() if k != "layout"}, "builds": {}, "clock": {},
-        "inputs": dict(inputs),
+        "inputs": dict(read),
         "operators": {o["name"]: {k: v for k, v in o.items() if k != "configurations"} for o in operators},
         "configurations": [c.record() for c in expansion.configurations], "points": [], "rounds": [],
         "selection": {"wanted": expansion.select_best}, "failures": [], "warnings": [], "left_out": list(expansion.left_out),

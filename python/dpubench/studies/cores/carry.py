@@ -51,7 +51,7 @@ def run(plan: Plan, where: Where, request: Request) -> int:
 def resume(found: RunDirectory, request: Request) -> int:
     """Goes on with the interrupted run ``found``; the exit status. @raises UserError it is complete, or cannot be gone on with"""
     with StopRequest() as stop, OutcomesWriter(found.path) as writer:
-        record, _ = gone_on_with(writer)
+        record = gone_on_with(writer)
         plan, lines = read_plan(writer.plan_file)
         assert isinstance(plan, Plan)  # of a run of this study
         with stop.at_once():

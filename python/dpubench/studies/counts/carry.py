@@ -18,7 +18,7 @@ from dpubench.plans.load import Where, plan_text, read_plan
 from dpubench.progress import Lines
 from dpubench.results.store import RunDirectory
 from dpubench.runner.model import Expansion
-from dpubench.runner.record import gone_on_with, new_name
+from dpubench.runner.record import check_named, gone_on_with, new_name
 from dpubench.studies import Request
 from dpubench.studies.counts.execute import Cell, Run
 from dpubench.studies.counts.model import LABEL
@@ -72,11 +72,12 @@ def run(plan: Plan, where: Where, request: Request) -> int:
 def resume(found: RunDirectory, request: Request) -> int:
     """Go on with the interrupted run ``found``; return the exit status. @raises UserError it is complete, or cannot be gone on with"""
     with StopRequest() as stop, OutcomesWriter(found.path) as writer:
-        record, _ = gone_on_with(writer)
+        record = gone_on_with(writer)
+        check_named(writer.path, record, request.engine_dirs)
         plan, lines = read_plan(writer.plan_file)
         assert isinstance(plan, Plan)  # of a run of this study
         with stop.at_once():
-            made = _prepared(plan, Where(str(writer.plan_file), lines), [Path(d) for d in record["setting"]["engine_dirs"]])
+            made = _prepared(plan, Where(str(writer.plan_file), lines), request.engine_dirs)
         now = new_record(record["name"], plan, made, [])
         for key, what in (("counting", "the emulator, its processor or the programs"), ("inputs", "an input")):
             if record[key] != now[key]:

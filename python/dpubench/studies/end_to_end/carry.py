@@ -17,7 +17,7 @@ from dpubench.plans.quantities import spoken
 from dpubench.progress import listener
 from dpubench.results.store import RunDirectory
 from dpubench.runner import telling
-from dpubench.runner.record import gone_on_with, new_name, now_utc
+from dpubench.runner.record import check_same_machine, gone_on_with, inputs_again, new_name, now_utc
 from dpubench.studies import Request
 from dpubench.studies.end_to_end import calibrate, catalog, ceiling, links, possible, selection, trials
 from dpubench.studies.end_to_end.catalog import DatapathCatalog
@@ -74,13 +74,15 @@ def resume(found: RunDirectory, request: Request) -> int:
     """Goes on with the interrupted run ``found``; the exit status. @raises UserError it is complete, or cannot be gone on with"""
     with StopRequest() as stop, contextlib.ExitStack() as opened:
         writer = opened.enter_context(TrialsWriter(found.path))
-        record, files = gone_on_with(writer)
+        record = gone_on_with(writer)
+        files = inputs_again(writer, record)
         plan, lines = read_plan(writer.plan_file)
         assert isinstance(plan, Plan)  # of a run of this study
         with stop.at_once():
             server, device = _opened(plan, Where(str(writer.plan_file), lines), opened)
+            check_same_machine(writer, record, catalog.read(server).hello)
         writer.settle()
-        return _carry_out(writer, plan, record, (server, device), files, stop, as_json=request.as_json)
+        return _carry_out(writer, plan, record, (server, device), files.for_job(), stop, as_json=request.as_json)
 
 
 def _opened(plan: Plan, where: Where, opened: contextlib.ExitStack) -> tuple[Target, Target]:

@@ -20,7 +20,7 @@ from dpubench.plans.quantities import format_bytes, spoken
 from dpubench.results.store import RunDirectory, RunSetWriter, RunWriter, member_path
 from dpubench.runner import costs
 from dpubench.runner.model import Expansion
-from dpubench.runner.record import COMPLETE, gone_on_with, new_name, new_record, new_set_record
+from dpubench.runner.record import COMPLETE, check_named, check_same_machine, gone_on_with, inputs_again, new_name, new_record, new_set_record
 from dpubench.runner.together import plan_for
 from dpubench.studies import Request
 from dpubench.studies.operators import session
@@ -202,14 +202,14 @@ def resume(found: RunDirectory, request: Request) -> int:
     with StopRequest() as stop, contextlib.ExitStack() as opened:
         if not found.is_set:
             writer = opened.enter_context(RunWriter(found.path))
-            return session.carry_out(_part(writer, opened, stop), stop, as_json=request.as_json)
+            return session.carry_out(_part(writer, opened, stop, request), stop, as_json=request.as_json)
         together = opened.enter_context(RunSetWriter(found.path))
         record = together.record()
         owing = [entry for entry in record["targets"] if entry["status"] != "complete"]
         if not owing:
             raise UserError(f"{found.path}: {COMPLETE.format(plan=found.plan_file)}")
         members = [opened.enter_context(together.member(entry["name"])) for entry in owing]
-        parts = [_part(member, opened, stop) for member in members]
+        parts = [_part(member, opened, stop, request) for member in members]
         for entry in owing:
             entry |= {"status": "running", "lost": ""}
         plan, _ = read_plan(found.plan_file)
@@ -217,23 +217,27 @@ def resume(found: RunDirectory, request: Request) -> int:
         return session.carry_out_together(together, record, parts, plan.budget, stop, as_json=request.as_json)
 
 
-def _part(writer: RunWriter, opened: contextlib.ExitStack, stop: StopRequest) -> session.Part:
+def _part(writer: RunWriter, opened: contextlib.ExitStack, stop: StopRequest, request: Request) -> session.Part:
     """What an interrupted run needs to go on; its target is open until ``opened`` closes.
 
     Raises:
-        UserError: it is complete, an input is gone, or its target cannot be reached.
+        UserError: it is complete, its inputs, machine or build are others now, it names programs that the user does not, or its target cannot be
+            reached.
         Interrupted: a stop was asked for.
     """
-    record, inputs = gone_on_with(writer)
+    record = gone_on_with(writer)
+    check_named(writer.path, record, request.engine_dirs, _other_program(request))
+    resolved = inputs_again(writer, record)
     plan, _ = read_plan(writer.plan_file)
     assert isinstance(plan, Plan)  # of a run of this study
     target = targets.find(record["target"])
     opened.callback(target.close)
     with stop.at_once():
         target.open()
-    if target.spec != "local" or not Path(record["setting"]["program"]).is_file():
-        record["setting"]["program"] = target.operators_program()
+        known = catalog.read_here(programs.operators_program()) if target.spec == "local" else catalog.read(target)
+    check_same_machine(writer, record, known.hello)
+    record["setting"]["program"] = known.program
     if other := record["setting"].get("anchor"):
-        record["setting"]["against"] = str(anchors.program_again(Path(record["setting"]["against"]), other))
+        record["setting"]["against"] = str(anchors.program_again(other))
     writer.settle()
-    return session.Part(writer, plan, record, target, inputs)
+    return session.Part(writer, plan, record, target, resolved.for_job())

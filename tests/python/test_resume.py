@@ -1,0 +1,114 @@
+"""What ``dpubench resume`` refuses: figures of two things, and programs that nobody but a run directory names."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Bench
+from test_contract_program import contract_program, measure
+
+QUICK = ("--name", "r", "--rounds", "2")
+
+
+def interrupted(bench: Bench, **changes: Any) -> dict[str, Any]:
+    """The record of run ``r``, as if it had been interrupted before its last rounds, with ``changes``; it is written back."""
+    record = bench.record("r") | {"status": "interrupted"} | changes
+    (bench.results / "r/run.json").write_text(json.dumps(record))
+    plan = bench.results / "r/plan.yaml"
+    plan.write_text(plan.read_text().replace("max: 2", "max: 4").replace("min: 2", "min: 4"))
+    return record
+
+
+def whole(bench: Bench) -> list[bytes]:
+    """The rounds of run ``r``."""
+    return [file.read_bytes() for file in sorted((bench.results / "r/rounds").iterdir())]
+
+
+def refused(bench: Bench, *words: str) -> str:
+    """What ``resume`` says that refuses, and leaves the run as it was."""
+    before, record = whole(bench), (bench.results / "r/run.json").read_bytes()
+    done = bench("resume", "r", *words)
+    assert done.returncode == 2 and "Traceback" not in done.stderr, done.stderr
+    assert whole(bench) == before and (bench.results / "r/run.json").read_bytes() == record
+    return done.stderr
+
+
+def test_another_input_is_refused(bench: Bench) -> None:
+    bench.script(routes=True)
+    routes = bench.folder / "routes"
+    routes.write_text("10.0.0.0/8,1\n")
+    assert bench("run", *QUICK, "--operator", "lookup", "--input", f"routes4={routes}").returncode == 0
+    interrupted(bench)
+    routes.write_text("10.0.0.0/8,2\n")
+    said = refused(bench)
+    assert f"input routes4 ({routes}) is another than the run began with (SHA-256 " in said and "start anew with `dpubench run " in said
+    routes.unlink()
+    assert "there is no such file" in refused(bench)
+    routes.write_text("10.0.0.0/8,1\n")
+    done = bench("resume", "r")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("part", "key", "words"),
+    [
+        ("machine", "host", "host ('elsewhere', now 'scripted')"),
+        ("machine", "cpu", "CPU ('elsewhere', now '')"),
+        ("machine", "cores_online", "number of cores ('elsewhere', now '')"),
+        ("build", "revision", "revision of the build ('elsewhere', now '')"),
+        ("build", "flags", "compiler's flags ('elsewhere', now '')"),
+    ],
+)
+def test_another_machine_or_build_is_refused(bench: Bench, part: str, key: str, words: str) -> None:
+    assert bench("run", *QUICK, "--operator", "crc").returncode == 0
+    record = bench.record("r")
+    interrupted(bench, **{part: record[part] | {key: "elsewhere"}})
+    said = refused(bench)
+    assert words in said and "Go on where it began, or start anew" in said
+
+
+def test_the_program_of_a_run_directory_is_not_executed(bench: Bench, tmp_path: Path) -> None:
+    assert bench("run", *QUICK, "--operator", "crc").returncode == 0
+    trap = tmp_path / "trap"
+    trap.write_text(f"#!/bin/sh\ntouch {tmp_path}/sprung\n")
+    trap.chmod(0o755)
+    record = bench.record("r")
+    interrupted(bench, setting=record["setting"] | {"program": str(trap)})
+    done = bench("resume", "r")
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "sprung").exists()
+
+
+def test_programs_of_others_are_named_again(bench: Bench, tmp_path: Path) -> None:
+    folder = contract_program(bench).parent
+    assert measure(bench, "--operator", "crc", "--engine", "portable,mine").returncode == 0
+    record = interrupted(bench)
+    said = refused(bench)
+    assert f"--engine-dir {folder}" in said and "say that they may run" in said
+    assert f"--engine-dir {folder}" in refused(bench, "--engine-dir", str(tmp_path))
+    # One that its run.json moved elsewhere is not executed, whatever the user names.
+    trap = tmp_path / "trap.sh"
+    trap.write_text(f"#!/bin/sh\ntouch {tmp_path}/sprung\n")
+    trap.chmod(0o755)
+    operators = json.loads(json.dumps(record["operators"]).replace(str(folder / "theirs.sh"), str(trap)))
+    interrupted(bench, operators=operators)
+    assert f"names the program {trap}, which lies in no folder of --engine-dir" in refused(bench, "--engine-dir", str(folder))
+    assert not (tmp_path / "sprung").exists()
+    interrupted(bench, operators=record["operators"])
+    done = bench(*shlex.split(said.split("`")[1])[1:])
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_other_build_is_named_again(bench: Bench) -> None:
+    other = bench.programs
+    assert bench("run", *QUICK, "--operator", "crc", "--against", str(other)).returncode == 0
+    interrupted(bench)
+    said = refused(bench)
+    assert "--against " in said
+    done = bench("resume", "r", "--against", str(other))
+    assert done.returncode == 0, done.stderr
+    assert "leave out" not in done.stderr
