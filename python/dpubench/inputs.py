@@ -15,6 +15,7 @@ import random
 import re
 import subprocess
 import time
+import zlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
@@ -37,6 +38,9 @@ _RULE_WORDS: Final = ("selective", "crs")
 
 PYASN_TABLE: Final = "ipasn6_20151101.dat.gz"
 CRS_RULES: Final = Path("/usr/share/modsecurity-crs/rules")
+#: Of a table of routes or a list of rules. The Internet's routes are 30 MiB.
+MOST_TEXT_BYTES: Final = 512 << 20
+_READ_BYTES: Final = 1 << 20
 _CONVERTER: Final = 2  #: raised when converted files would come out otherwise
 
 #: A rule that matches more than this share of :func:`crs_sample` says nothing about searching: it hits at once.
@@ -142,6 +146,8 @@ def _given(kind: str, paths: Sequence[str]) -> Input:
             raise UserError(f"--input {kind}={text}: there is no such file")
         if path.is_dir() and kind != "corpus":
             raise UserError(f"--input {kind}={text}: is a directory; give a file")
+        if not path.is_file() and not path.is_dir():
+            raise UserError(f"--input {kind}={text}: is no regular file (a pipe or a device has no end that can be relied on): save it as a file")
         if not os.access(path, os.R_OK):
             raise UserError(f"--input {kind}={text}: cannot be read: check its permissions")
         if path.is_file() and path.stat().st_size == 0:
@@ -150,6 +156,8 @@ def _given(kind: str, paths: Sequence[str]) -> Input:
     name, said = ", ".join(f.name for f in files), tuple(map(str, files))
     # The files of a folder, and not the folder: they are what travels to another target.
     files = [file for path in files for file in (_files_below(path) if path.is_dir() else [path])]
+    if unnamed := [file for file in files if not str(file).isprintable()]:
+        raise UserError(f"--input {kind}: {str(unnamed[0])!r}: this name holds what is no printable UTF-8, which no run can record: rename it")
     digest = _digest(files)
     date = time.strftime("%Y-%m-%d", time.gmtime(max(f.stat().st_mtime for f in files)))
     if kind in ("routes4", "routes6"):
@@ -354,13 +362,17 @@ _DEFAULTS: Final[dict[str, Callable[[], Input]]] = {
 
 def _text(path: Path, what: str) -> str:
     try:
-        data = path.read_bytes()
-        if data[:2] == b"\x1f\x8b":
-            data = gzip.decompress(data)
+        with path.open("rb") as opened:
+            packed = opened.read(2) == b"\x1f\x8b"
+        with gzip.open(path) if packed else path.open("rb") as file:
+            data = file.read(MOST_TEXT_BYTES + 1)
+        if len(data) > MOST_TEXT_BYTES:
+            unpacked = " unpacked" if packed else ""
+            raise UserError(f"{what}: {path}: is more than {MOST_TEXT_BYTES >> 20} MiB{unpacked}: no table or list of rules is so large")
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise UserError(f"{what}: {path}: not text at byte {error.start}") from None
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise UserError(f"{what}: {path}: cannot be read: {error}") from None
 
 
@@ -368,12 +380,12 @@ def _converted(source: Path, digest: str, suffix: str, convert: Callable[[], str
     """The converted file, made once per content of ``source``. @raises EnvironmentFault where the cache cannot be written"""
     file = programs.cache_directory() / "inputs" / f"{digest[:32]}-{_CONVERTER}-{suffix}"
     place = file.parent
-    if file.is_file():
+    if scratch.is_sealed(file):
         return file
     text = convert()
     try:
         scratch.sweep(place)  # of runs that were killed
-        scratch.write(file, text)
+        scratch.write_sealed(file, text)
     except OSError as error:
         raise EnvironmentFault(f"{place}: cannot keep {source.name} converted: {error.strerror}: set XDG_CACHE_HOME to a folder with room") from None
     return file
@@ -385,12 +397,13 @@ def _digest(paths: Sequence[Path]) -> str:
     digest = hashlib.sha256()
     for file in files:
         try:
-            data = file.read_bytes()
+            with file.open("rb") as opened:  # block by block: a capture may be larger than memory
+                if len(files) > 1:
+                    digest.update(f"{file.name}\0{os.fstat(opened.fileno()).st_size}\0".encode())
+                while block := opened.read(_READ_BYTES):
+                    digest.update(block)
         except OSError as error:
             raise UserError(f"{file}: cannot be read: {error.strerror}") from None
-        if len(files) > 1:
-            digest.update(f"{file.name}\0{len(data)}\0".encode())
-        digest.update(data)
     return digest.hexdigest()
 
 

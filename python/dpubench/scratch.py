@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import os
 import shutil
 import tempfile
@@ -16,6 +17,7 @@ from typing import Final
 
 #: What is half made has such names, in every folder of finished things.
 HALF_MADE: Final = (".*", "*.partial")
+_READ_BYTES: Final = 1 << 20
 
 
 @contextlib.contextmanager
@@ -33,11 +35,37 @@ def write(file: Path, text: str) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     with _held(lambda: _empty(file.parent)) as made:
         try:
-            made.write_text(text, encoding="utf-8")
+            with made.open("w", encoding="utf-8") as opened:
+                opened.write(text)
+                opened.flush()
+                # Renamed before its content is on the disk, it would be an empty file of that name after a power failure.
+                os.fsync(opened.fileno())
             made.replace(file)
         except BaseException:
             made.unlink(missing_ok=True)
             raise
+
+
+def write_sealed(file: Path, text: str) -> None:
+    """As :func:`write`, with a digest beside it by which :func:`is_sealed` knows it again. @raises OSError"""
+    write(file, text)
+    write(_seal(file), hashlib.sha256(text.encode()).hexdigest())
+
+
+def is_sealed(file: Path) -> bool:
+    """Whether ``file`` is there and holds what :func:`write_sealed` wrote, neither cut short nor changed."""
+    try:
+        with file.open("rb") as opened:
+            digest = hashlib.sha256()
+            while block := opened.read(_READ_BYTES):
+                digest.update(block)
+        return _seal(file).read_text(encoding="ascii") == digest.hexdigest()
+    except (OSError, ValueError):
+        return False
+
+
+def _seal(file: Path) -> Path:
+    return file.with_name(f"{file.name}.sha256")
 
 
 def sweep(place: Path, *patterns: str) -> None:

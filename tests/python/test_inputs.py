@@ -45,6 +45,41 @@ def test_damaged_tables_are_named(tmp_path: Path, damage: bytes) -> None:
         inputs.resolve(["routes4"], {"routes4": [str(file)]})
 
 
+def test_a_converted_table_is_known_again_by_its_digest(tmp_path: Path) -> None:
+    table = tmp_path / "routes.dat"
+    table.write_text(PYASN)
+    (file,) = inputs.resolve({"routes4"}, {"routes4": [str(table)]}).inputs["routes4"].files
+    whole = file.read_bytes()
+    for damaged in (whole[:-5], b"", whole.replace(b"1", b"2", 1)):
+        file.write_bytes(damaged)
+        (again,) = inputs.resolve({"routes4"}, {"routes4": [str(table)]}).inputs["routes4"].files
+        assert again == file and file.read_bytes() == whole
+    file.with_name(f"{file.name}.sha256").unlink()
+    assert inputs.resolve({"routes4"}, {"routes4": [str(table)]}).inputs["routes4"].files == (file,) and file.read_bytes() == whole
+
+
+def test_what_has_no_end_or_no_name_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(path: Path, kind: str = "routes4") -> str:
+        with pytest.raises(UserError) as told:
+            inputs.resolve({kind}, {kind: [str(path)]})
+        return str(told.value)
+
+    os.mkfifo(tmp_path / "pipe")
+    assert "is no regular file" in refused(tmp_path / "pipe")
+    assert "is no regular file" in refused(Path("/dev/zero"))
+    good = gzip.compress(PYASN.encode() * 100)
+    for name, damaged in (("cut", good[:-20]), ("flipped", good[:30] + bytes([good[30] ^ 255]) + good[31:]), ("noise", b"\x1f\x8b" + b"x" * 50)):
+        (tmp_path / name).write_bytes(damaged)
+        assert f"{tmp_path / name}: cannot be read" in refused(tmp_path / name)
+    monkeypatch.setattr(inputs, "MOST_TEXT_BYTES", 1 << 20)
+    (tmp_path / "bomb").write_bytes(gzip.compress(bytes(2 << 20)))
+    assert "is more than 1 MiB unpacked" in refused(tmp_path / "bomb")
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    (folder / os.fsdecode(b"\xff\x1b[2J")).write_bytes(b"x")
+    assert "no printable UTF-8" in refused(folder, "corpus") and "\\x1b" in refused(folder, "corpus")
+
+
 def test_what_is_given_must_be_there_and_not_empty(tmp_path: Path) -> None:
     (tmp_path / "empty").write_bytes(b"")
     for kind, path, words in (

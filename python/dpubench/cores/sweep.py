@@ -212,7 +212,8 @@ class _Sweep:
         file = self._cache / f"{digest}.json"
         try:
             kept = json.loads(file.read_text(encoding="utf-8"))
-            if kept["schema"] == _SCHEMA and kept["digest"] == digest and kept["result"]["event"] == "result":
+            whole = kept["seal"] == _cache.digest_of(kept["result"])
+            if whole and kept["schema"] == _SCHEMA and kept["digest"] == digest and kept["result"]["event"] == "result":
                 _cache.used(file)
                 return dict(kept["result"])
         except (OSError, ValueError, KeyError, TypeError):
@@ -223,7 +224,8 @@ class _Sweep:
         if self._cache is None:
             return
         with contextlib.suppress(OSError):  # a disk that is full takes the way back after an interruption, and no result
-            _cache.write_json(self._cache / f"{digest}.json", {"schema": _SCHEMA, "digest": digest, "result": dict(result)})
+            sealed = {"schema": _SCHEMA, "digest": digest, "seal": _cache.digest_of(result), "result": dict(result)}
+            _cache.write_json(self._cache / f"{digest}.json", sealed)
 
 
 # --- on this machine
