@@ -6,7 +6,7 @@ import signal
 import sys
 import traceback
 
-from dpubench import signals, terminal
+from dpubench import limits, signals, terminal
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -32,6 +32,8 @@ def status(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         return 130
     try:
+        if not {"--help", "--version"} & set(arguments):
+            limits.check()
         result = application().main(arguments, prog_name="dpubench", standalone_mode=False)
         sys.stdout.flush()
         if result == Exit.INTERRUPTED:  # what Typer makes of a KeyboardInterrupt since 0.20; no command returns it

@@ -112,3 +112,39 @@ def test_the_other_build_is_named_again(bench: Bench) -> None:
     done = bench("resume", "r", "--against", str(other))
     assert done.returncode == 0, done.stderr
     assert "leave out" not in done.stderr
+
+
+def test_a_damaged_round_is_told_by_every_command(bench: Bench) -> None:
+    for name in ("r", "other"):
+        assert bench("run", "--name", name, "--rounds", "2", "--operator", "crc").returncode == 0
+    interrupted(bench)
+    (first, second) = sorted((bench.results / "r/rounds").glob("*.parquet"))
+    for damaged in (first.read_bytes()[:-20], b"", b"PAR1" + bytes(100) + b"PAR1"):
+        second.write_bytes(damaged)
+        said = refused(bench)
+        assert f"{second}: this round is damaged" in said and "move the file away to go on without it" in said
+        shown = bench("show", "r")
+        assert shown.returncode == 2 and f"{second}: this round is damaged" in shown.stderr and shown.stdout == ""
+    asked = bench("query", "SELECT DISTINCT run FROM points")
+    assert asked.returncode == 0 and "other" in asked.stdout and "left out: results/r/rounds/0001.parquet: this round is damaged" in asked.stderr
+    (bench.results / "r/run.json").write_text('{"schema": 1e999}')
+    asked = bench("query", "SELECT run FROM runs", "--json")
+    assert asked.returncode == 0 and json.loads(asked.stdout) == [{"run": "other"}]
+    assert "run.json: is damaged: 1e999 is out of range" in asked.stderr
+
+
+@pytest.mark.parametrize(
+    ("limit", "words"),
+    [
+        ("-v 600000", "the limit of address space (`ulimit -v`) is 585 MiB"),
+        ("-n 20", "the limit of open files (`ulimit -n`) is 20"),
+    ],
+)
+def test_a_limit_is_named_and_no_data_blamed(bench: Bench, limit: str, words: str) -> None:
+    """Nobody is told to move good data away."""
+    assert bench("run", *QUICK, "--operator", "crc").returncode == 0
+    with bench.start("show", "r", prefix=("sh", "-c", f'ulimit {limit}; exec "$@"', "sh")) as process:
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 1 and out == "" and words in err and "nothing was read or changed" in err
+    assert len(err.splitlines()) == 1 and "damaged" not in err
+    assert bench("show", "r").returncode == 0

@@ -5,16 +5,17 @@ They are in an in-memory DuckDB that can neither write a file nor reach one.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import duckdb
 import pyarrow as pa
-from dpubench.errors import UserError
+from dpubench.errors import EnvironmentFault, UserError
 from dpubench.plans.load import DEFAULT_STUDY
 from dpubench.results import export, windows
 from dpubench.results.model import EMULATED
@@ -54,18 +55,22 @@ def runs_in(results: Path) -> list[Path]:
     return sorted(p for p in results.iterdir() if (p / "run.json").is_file() and not p.is_symlink())
 
 
-def query(run_dirs: Sequence[Path], sql: str) -> list[dict[str, Any]]:
+def query(run_dirs: Sequence[Path], sql: str, left_out: Callable[[str], None] | None = None) -> list[dict[str, Any]]:
     """The rows of ``sql`` over the runs in ``run_dirs`` and over every target's run of the sets among them.
 
-    Windows of an emulated target are not in the views: their times mean nothing. Raises :class:`QueryError` with DuckDB's message when ``sql`` cannot
-    be answered.
+    Windows of an emulated target are not in the views: their times mean nothing.
+
+    Raises:
+        QueryError: with DuckDB's message when ``sql`` cannot be answered.
+        UserError: a run is damaged; with ``left_out`` that is told there instead, and the other runs are asked.
     """
+    runs = _each_run(run_dirs, left_out)
     connection = duckdb.connect(":memory:")
     try:
         # Only the views that the text names: analysing every run of a large directory takes a while.
         for view in VIEWS:
             if re.search(rf"\b{view}\b", sql, re.IGNORECASE):
-                table = {"windows": _windows, "trials": _trials, "points": _points, "runs": _runs}[view](run_dirs)
+                table = {"windows": _windows, "trials": _trials, "points": _points, "runs": _runs}[view](runs, left_out)
                 connection.register(f"_{view}", table)
                 connection.execute(f"CREATE VIEW {view} AS SELECT * FROM _{view}")
         connection.execute("SET enable_external_access = false")
@@ -95,78 +100,113 @@ class _Run:
         return str(self.record.get("study", DEFAULT_STUDY))
 
 
-def _each_run(run_dirs: Sequence[Path]) -> list[_Run]:
+_LeftOut = Callable[[str], None] | None
+
+
+def _each_run(run_dirs: Sequence[Path], left_out: _LeftOut) -> list[_Run]:
     """The runs of ``run_dirs`` with the names that other commands know them by; a target of which nothing was begun is left out."""
-    found = []
+    found: list[_Run] = []
     for run_dir in run_dirs:
-        directory = RunDirectory(run_dir)
-        record = directory.record()
-        if record["schema"] == RUN_SET:
-            for entry, member in zip(record["targets"], directory.members(), strict=True):
-                if member.run_file.is_file():
-                    found.append(_Run(f"{run_dir.name}@{entry['name']}", member.path, member.record(), str(entry.get("label", ""))))
-        else:
-            info = record.get("target_info")
-            found.append(_Run(run_dir.name, run_dir, record, str(info.get("label", "")) if isinstance(info, dict) else ""))
+        with _telling(left_out):
+            found += _runs_of(run_dir)
     return found
 
 
-def _windows(run_dirs: Sequence[Path]) -> pa.Table:
+def _runs_of(run_dir: Path) -> list[_Run]:
+    directory = RunDirectory(run_dir)
+    record = directory.record()
+    if record["schema"] != RUN_SET:
+        info = record.get("target_info")
+        return [_Run(run_dir.name, run_dir, record, str(info.get("label", "")) if isinstance(info, dict) else "")]
+    return [
+        _Run(f"{run_dir.name}@{entry['name']}", member.path, member.record(), str(entry.get("label", "")))
+        for entry, member in zip(record["targets"], directory.members(), strict=True)
+        if member.run_file.is_file()
+    ]
+
+
+@contextlib.contextmanager
+def _telling(left_out: _LeftOut) -> Iterator[None]:
+    """Around work on one run: one that is damaged is told, and does not keep the others from being asked. @raises UserError without ``left_out``"""
+    try:
+        yield
+    except EnvironmentFault:
+        raise
+    except UserError as error:
+        if left_out is None:
+            raise
+        left_out(str(error))
+
+
+def _windows(runs: Sequence[_Run], left_out: _LeftOut) -> pa.Table:
     tables = [_WINDOW_COLUMNS.empty_table()]
-    for run in _each_run(run_dirs):
-        if run.label == EMULATED or run.study != DEFAULT_STUDY:
-            continue
-        found = windows.read_windows(run.path)
-        columns = {
-            "run": pa.repeat(run.name, len(found)),
-            "point": pa.array(found.point_names, pa.string()).take(pa.array(found.point)),
-            "group": pa.array(found.group_names, pa.string()).take(pa.array(found.group)),
-        }
-        for name in ("round", "cycle", "half", "operations", "elapsed_ns", "rate_bytes", "ghz", "core_cycles", "energy_uj"):
-            columns[name] = pa.array(getattr(found, name), from_pandas=True)  # nan to null
-        columns["layout"] = pa.array(found.layout, pa.int64(), from_pandas=True)
-        for name, values in found.metrics.items():
-            columns[f"metric_{name}"] = pa.array(values, from_pandas=True)
-        tables.append(pa.table(columns))
+    for run in runs:
+        if run.label != EMULATED and run.study == DEFAULT_STUDY:
+            with _telling(left_out):
+                tables.append(_windows_of(run))
     return pa.concat_tables(tables, promote_options="default")
 
 
-def _trials(run_dirs: Sequence[Path]) -> pa.Table:
+def _windows_of(run: _Run) -> pa.Table:
+    found = windows.read_windows(run.path)
+    columns = {
+        "run": pa.repeat(run.name, len(found)),
+        "point": pa.array(found.point_names, pa.string()).take(pa.array(found.point)),
+        "group": pa.array(found.group_names, pa.string()).take(pa.array(found.group)),
+    }
+    for name in ("round", "cycle", "half", "operations", "elapsed_ns", "rate_bytes", "ghz", "core_cycles", "energy_uj"):
+        columns[name] = pa.array(getattr(found, name), from_pandas=True)  # nan to null
+    columns["layout"] = pa.array(found.layout, pa.int64(), from_pandas=True)
+    for name, values in found.metrics.items():
+        columns[f"metric_{name}"] = pa.array(values, from_pandas=True)
+    return pa.table(columns)
+
+
+def _trials(runs: Sequence[_Run], left_out: _LeftOut) -> pa.Table:
     """Every trial of runs of study end-to-end with what its configuration is of; those by which the client's ceiling was found as event
     ``calibration``."""
     from dpubench.studies.end_to_end import trials
 
     tables = [trials.schema().empty_table().add_column(0, "run", pa.array([], pa.string()))]
-    for run in _each_run(run_dirs):
-        if run.study != "end-to-end":
-            continue
-        calibration = [row | {"event": trials.CALIBRATION} for row in trials.read_calibration(run.path)]
-        table = pa.Table.from_pylist(calibration + trials.read(run.path), schema=trials.schema())
-        of = {c["id"]: c for c in run.record.get("configurations", [])}
-        for name in ("frame", "port", "placement", "workload"):
-            values = [str(of.get(c, {}).get(name, "")) for c in table.column("configuration").to_pylist()]
-            table = table.add_column(0, name, pa.array(values, pa.string()))
-        tables.append(table.add_column(0, "run", pa.array([run.name] * table.num_rows, pa.string())))
+    for run in runs:
+        if run.study == "end-to-end":
+            with _telling(left_out):
+                tables.append(_trials_of(run))
     return pa.concat_tables(tables, promote_options="default")
 
 
-def _points(run_dirs: Sequence[Path]) -> pa.Table:
+def _trials_of(run: _Run) -> pa.Table:
+    from dpubench.studies.end_to_end import trials
+
+    calibration = [row | {"event": trials.CALIBRATION} for row in trials.read_calibration(run.path)]
+    table = pa.Table.from_pylist(calibration + trials.read(run.path), schema=trials.schema())
+    of = {c["id"]: c for c in run.record.get("configurations", [])}
+    for name in ("frame", "port", "placement", "workload"):
+        values = [str(of.get(c, {}).get(name, "")) for c in table.column("configuration").to_pylist()]
+        table = table.add_column(0, name, pa.array(values, pa.string()))
+    return table.add_column(0, "run", pa.array([run.name] * table.num_rows, pa.string()))
+
+
+def _points(runs: Sequence[_Run], left_out: _LeftOut) -> pa.Table:
     tables = []
-    for run in _each_run(run_dirs):
-        if run.study != DEFAULT_STUDY:
-            package = f"dpubench.studies.{run.study.replace('-', '_')}"
-            summaries = importlib.import_module(f"{package}.summary").summaries
-            table = importlib.import_module(f"{package}.export").to_table(summaries(run.path))
-            tables.append(table.set_column(0, "run", pa.array([run.name] * table.num_rows, pa.string())))
-            continue
-        table = export.to_table([summarize(run.path, label=run.label)]).replace_schema_metadata(None)
-        tables.append(table.add_column(0, "run", pa.array([run.name] * table.num_rows, pa.string())))
+    for run in runs:
+        with _telling(left_out):
+            tables.append(_points_of(run))
     return pa.concat_tables(tables, promote_options="permissive") if tables else pa.table({"run": pa.array([], pa.string())})
 
 
-def _runs(run_dirs: Sequence[Path]) -> pa.Table:
+def _points_of(run: _Run) -> pa.Table:
+    if run.study != DEFAULT_STUDY:
+        package = f"dpubench.studies.{run.study.replace('-', '_')}"
+        summaries = importlib.import_module(f"{package}.summary").summaries
+        table = importlib.import_module(f"{package}.export").to_table(summaries(run.path))
+        return table.set_column(0, "run", pa.array([run.name] * table.num_rows, pa.string()))
+    table = export.to_table([summarize(run.path, label=run.label)]).replace_schema_metadata(None)
+    return table.add_column(0, "run", pa.array([run.name] * table.num_rows, pa.string()))
+
+
+def _runs(found: Sequence[_Run], _left_out: _LeftOut) -> pa.Table:
     names = ("target", "study", "plan", "status", "started", "finished", "command", "version")
-    found = _each_run(run_dirs)
     columns: dict[str, pa.Array] = {"run": pa.array([run.name for run in found], pa.string())}
     columns["label"] = pa.array([run.label for run in found], pa.string())
     columns |= {name: pa.array([str(run.record.get(name, "")) for run in found], pa.string()) for name in names}

@@ -53,6 +53,35 @@ def writing(path: Path) -> Iterator[None]:
         raise EnvironmentFault(f"{path}: {remedy}") from error
 
 
+class DamagedRunError(UserError):
+    """A file of a run directory cannot be read as what its name says."""
+
+
+def read_round(file: Path, schema: pa.Schema) -> pa.Table:
+    """The rows of a whole round.
+
+    Raises:
+        DamagedRunError: the file is none, or was cut short.
+        EnvironmentFault: a limit of this process or machine is in the way; the file may be whole.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.read_table(file, schema=schema)
+    except (MemoryError, pa.ArrowMemoryError) as error:
+        raise EnvironmentFault(
+            f"{file}: there is not enough memory to read it ({error}); nothing is wrong with it: raise the limit (`ulimit -v`), or free some memory"
+        ) from error
+    except (pa.ArrowException, OSError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno is not None:  # of the system, and not of the file's content
+            limit = {errno.EMFILE: " (`ulimit -n`)", errno.ENFILE: " (of the whole machine)", errno.ENOMEM: " (`ulimit -v`)"}.get(error.errno, "")
+            raise EnvironmentFault(f"{file}: cannot be read: {error.strerror}{limit}; nothing is said of what it holds") from error
+        raise DamagedRunError(
+            f"{file}: this round is damaged ({error}); move the file away to go on without it, with the others as they are"
+        ) from error
+
+
 def windows_schema() -> pa.Schema:
     """Columns of a round's parquet file: those of the window event. A file of an earlier version lacks some; they are read as nulls."""
     import pyarrow as pa
@@ -208,11 +237,10 @@ class RunDirectory:
         return sorted(self.rounds_dir.glob("[0-9]*.ndjson"))
 
     def windows(self) -> pa.Table:
-        """Every window of every round, whole or not; without those of the selection."""
+        """Every window of every round, whole or not; without those of the selection. @raises DamagedRunError, EnvironmentFault as read_round"""
         import pyarrow as pa
-        import pyarrow.parquet as pq
 
-        tables = [pq.read_table(p, schema=windows_schema()) for p in self.whole_rounds()]
+        tables = [read_round(p, windows_schema()) for p in self.whole_rounds()]
         # A crash between rename and removal leaves both: the parquet file is the whole round.
         tables += [windows_table(read_ndjson(p)) for p in self.open_rounds() if not p.with_suffix(".parquet").exists()]
         return pa.concat_tables(tables).unify_dictionaries() if tables else windows_schema().empty_table()

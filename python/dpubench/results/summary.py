@@ -19,8 +19,8 @@ from dpubench.errors import UserError
 from dpubench.results import footprint, headline, layouts, statistics, superseded, undecided, warnings
 from dpubench.results.comparison import CANARY_CORE, CANARY_MEMORY
 from dpubench.results.model import COUNTED, EMULATED, ESTIMATED, BuildPair, Failure, Interval, PointSummary, RunSummary, Warning_
-from dpubench.results.store import RUN_SET, RunDirectory
-from dpubench.results.windows import DamagedRunError, FloatArray, IntArray, Windows, read_windows
+from dpubench.results.store import RUN_SET, DamagedRunError, RunDirectory
+from dpubench.results.windows import FloatArray, IntArray, Windows, read_windows
 
 CANARIES: Final = (CANARY_CORE, CANARY_MEMORY)
 #: A canary that moves by no more than this share is no news.

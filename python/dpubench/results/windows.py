@@ -12,8 +12,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from dpubench.errors import UserError
-from dpubench.results.store import RunDirectory
+from dpubench.results.store import DamagedRunError, RunDirectory
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
@@ -46,16 +45,12 @@ class Windows:
         return len(self.point)
 
 
-class DamagedRunError(UserError):
-    """A file of a run directory cannot be read as what its name says."""
-
-
 def read_windows(run_dir: Path) -> Windows:
-    """All windows of the run in ``run_dir``, of whole and of unfinished rounds; :class:`DamagedRunError` when a file of them cannot be read."""
+    """All windows of the run in ``run_dir``, of whole and of unfinished rounds. @raises DamagedRunError, EnvironmentFault as read_round"""
     try:
         return _columns(RunDirectory(run_dir).windows())
-    except (pa.ArrowException, OSError) as error:
-        raise DamagedRunError(f"{run_dir / 'rounds'}: a round cannot be read ({error}); move its file away to go on without it") from error
+    except pa.ArrowException as error:
+        raise DamagedRunError(f"{run_dir / 'rounds'}: an unfinished round is damaged ({error}); move its file away to go on without it") from error
 
 
 def _columns(table: pa.Table) -> Windows:

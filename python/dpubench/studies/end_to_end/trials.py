@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from dpubench.errors import UserError
-from dpubench.results.store import Event, RoundWriter, RunDirectory, RunWriter, read_ndjson, writing
+from dpubench.results.store import DamagedRunError, Event, RoundWriter, RunDirectory, RunWriter, read_ndjson, read_round, writing
 from dpubench.studies.end_to_end import lag, server_cpu
 
 if TYPE_CHECKING:
@@ -159,15 +158,14 @@ def read_calibration(path: Path) -> list[dict[str, Any]]:
 
 def _read(run: RunDirectory, whole: list[Path], unfinished: list[Path]) -> list[dict[str, Any]]:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     rows: list[dict[str, Any]] = []
     try:
         for file in whole:
-            rows += pq.read_table(file, schema=schema()).to_pylist()
+            rows += read_round(file, schema()).to_pylist()
         for file in unfinished:
             if not file.with_suffix(".parquet").exists():
                 rows += table(read_ndjson(file)).to_pylist()
-    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
-        raise UserError(f"{run.rounds_dir}: a round cannot be read ({error}); move its file away to go on without it") from error
+    except (pa.ArrowException, KeyError, TypeError, ValueError) as error:
+        raise DamagedRunError(f"{run.rounds_dir}: a round is damaged ({error}); move its file away to go on without it") from error
     return rows

@@ -6,8 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from dpubench.errors import UserError
-from dpubench.results.store import Event, RunDirectory, RunWriter, read_ndjson
+from dpubench.results.store import DamagedRunError, Event, RunDirectory, RunWriter, read_ndjson, read_round
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -60,13 +59,12 @@ class OutcomesWriter(RunWriter):
 def read(path: Path) -> dict[str, Event]:
     """The outcome of every configuration that has one, of whole and of unfinished rounds. @raises UserError when a file cannot be read"""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     run = RunDirectory(path)
     rows: list[dict[str, Any]] = []
     try:
         for file in run.whole_rounds():
-            rows += pq.read_table(file, schema=schema()).to_pylist()
+            rows += read_round(file, schema()).to_pylist()
         for file in run.open_rounds():
             if not file.with_suffix(".parquet").exists():
                 rows += table(read_ndjson(file)).to_pylist()
@@ -74,6 +72,6 @@ def read(path: Path) -> dict[str, Event]:
         for row in rows:
             result = json.loads(row["result"]) if row["result"] else None
             found[str(row["configuration"])] = kept(row["configuration"], result, row["failure"] or "", cached=bool(row["cached"]))
-    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
-        raise UserError(f"{run.rounds_dir}: a round cannot be read ({error}); move its file away to go on without it") from error
+    except (pa.ArrowException, KeyError, TypeError, ValueError) as error:
+        raise DamagedRunError(f"{run.rounds_dir}: a round is damaged ({error}); move its file away to go on without it") from error
     return found
