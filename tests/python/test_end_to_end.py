@@ -474,7 +474,7 @@ def test_an_interrupted_round_is_read_line_by_line(bench: Bench, run: Any) -> No
     assert whole[0]["latency_ns"]["buckets"] == [{"ns": 8000.0, "packets": 900}, {"ns": 24000.0, "packets": 100}]
     directory.whole_rounds()[0].write_bytes(b"rubbish")
     shown = bench("show", "r")
-    assert shown.returncode == 2 and "a round cannot be read" in shown.stderr
+    assert shown.returncode == 2 and "this round is damaged" in shown.stderr
 
 
 def test_workloads_and_ports_are_listed_and_described(bench: Bench) -> None:

@@ -119,7 +119,7 @@ def test_interrupting_two_builds(bench: Bench) -> None:
     assert process.returncode == 130, err
     assert bench.workers() == []
     bench.script()
-    assert bench("resume", "r").returncode == 0
+    assert bench("resume", "r", "--against", str(bench.programs)).returncode == 0
     assert {p["build"] for p in bench.record("r")["points"]} == {"", "against"}
 
 

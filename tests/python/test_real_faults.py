@@ -101,7 +101,7 @@ def test_no_worker_outlives_a_dpubench_that_was_killed(real: RealBench, engine: 
         before = places(real)
         # Shorter rounds for the rest: the plan as executed is a plan like any other.
         shutil.copy(real.folder / real.plan("short.yaml", operators=["sha256"], engines=["portable"]), real.results / "r/plan.yaml")
-        resumed = real("resume", "r")
+        resumed = real("resume", "r", "--engine-dir", str(FIXTURES))
         assert resumed.returncode == 0, resumed.stderr
         assert set(before) <= set(places(real))
 

@@ -47,10 +47,9 @@ def write(real: RealBench, name: str, content: bytes | str) -> Path:
 def lpm(real: RealBench, *arguments: str, routes4: Path | None = None) -> subprocess.CompletedProcess[str]:
     """One lpm configuration on small tables."""
     four = routes4 if routes4 is not None else write(real, "good4.csv", ROUTES4)
-    six = write(real, "good6.csv", ROUTES6)
     more: dict[str, Any] = {"params": {"ip_version": ["4"], "lookup": ["bulk"]}}
     done = real("run", real.plan(**more), "--name", "r", "--operator", "lpm", "--engine", "portable", "--footprint", "resident",
-                "--input", f"routes4={four}", "--input", f"routes6={six}", *arguments)  # fmt: skip
+                "--input", f"routes4={four}", *arguments)  # fmt: skip
     assert "Traceback" not in done.stderr, done.stderr
     assert real.workers() == []
     return done
@@ -120,10 +119,11 @@ def test_a_capture_that_is_asked_for_and_not_given_is_left_out_with_the_remedy(r
     assert any("--input capture=FILE.pcap" in reason for reason in record["left_out"])
 
 
-def test_an_input_of_the_mode_that_is_not_measured_is_said(real: RealBench) -> None:
-    done = lpm(real, "--dry-run")
-    assert done.returncode == 0, done.stderr
-    assert "--input routes6: no chosen configuration reads it" in done.stderr and "--input routes4" not in done.stderr
+@pytest.mark.parametrize("more", [(), ("--dry-run",)])
+def test_an_input_of_the_mode_that_is_not_measured_is_refused(real: RealBench, more: tuple[str, ...]) -> None:
+    done = lpm(real, "--input", f"routes6={write(real, 'good6.csv', ROUTES6)}", *more)
+    assert done.returncode == 2 and not (real.folder / "results/r").exists()
+    assert "--input routes6: nothing that was chosen reads it" in done.stderr and "it reads capture, routes4" in done.stderr
 
 
 # --- prefix lists

@@ -317,7 +317,7 @@ def test_failures_and_warnings_reach_their_points(tmp_path: Path) -> None:
             ),
             "does not follow dpubench.run/1",
         ),
-        (lambda run: (run / "rounds/0001.parquet").write_bytes(b"PAR1"), "rounds: a round cannot be read .*move its file away"),
+        (lambda run: (run / "rounds/0001.parquet").write_bytes(b"PAR1"), "0001.parquet: this round is damaged .*move the file away"),
     ],
 )
 def test_damage_is_named(tmp_path: Path, damage: object, message: str) -> None:

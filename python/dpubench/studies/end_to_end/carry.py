@@ -48,8 +48,8 @@ def run(plan: Plan, where: Where, request: Request) -> int:
         _without_links(plan, expansion, remote=not device.spec.startswith("local"))
         of_traffic = _inputs_of_traffic(plan)
         kinds = expansion.inputs | of_traffic
-        inputs.refuse_unread(request.inputs, kinds)
         resolved = inputs.resolve(kinds, plan.inputs)
+        inputs.refuse_unread(request.inputs, kinds)
         for kind, missing in resolved.missing.items():
             if kind in of_traffic:
                 raise UserError(f"traffic: {missing.reason}")

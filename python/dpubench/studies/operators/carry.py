@@ -49,8 +49,8 @@ def run(plan: Plan, where: Where, request: Request) -> int:
     with contextlib.ExitStack() as opened:
         shares = [_share(plan, where, t, engine_dirs, _devices_of(t.name, plan.target, request.devices)) for t in _opened(plan, opened)]
         kinds = {kind for share in shares for kind in share.expansion.inputs}
-        inputs.refuse_unread(request.inputs, kinds)
         resolved = inputs.resolve(kinds, plan.inputs)
+        inputs.refuse_unread(request.inputs, kinds)
         for share in shares:
             _without_missing_inputs(share.expansion, resolved.missing)
         if not any(c.candidates for s in shares for c in s.expansion.configurations) and not any(s.expansion.unavailable for s in shares):
