@@ -82,6 +82,8 @@ def test_any_folder_name_is_only_a_name(sshd: Sshd, make: Callable[..., SshTarge
     (placed,) = target.place([source])
     assert placed == str(folder / "cache/inputs" / hashlib.sha256(b"abc").hexdigest() / source.name) and Path(placed).read_text() == "abc"
     assert target.cache_directory() == str(folder / "cache/prepared")
+    for private in (folder, folder / "bundles", folder / "cache", *(folder / "cache").rglob("*")):
+        assert private.stat().st_mode & 0o077 == 0, f"{private} is the user's alone"
     target.close()
     assert target.purge() == str(folder)
     assert list(folder.parent.iterdir()) == [] and not list(tmp_path.rglob("x"))

@@ -40,7 +40,8 @@ class Destination:
 
     def command(self, remote: str, *options: str) -> list[str]:
         """The words that run the constant ``remote`` there. Nothing secret is among them, and no check of host keys is touched."""
-        words = [*_ssh(), "-T", "-o", "BatchMode=yes", "-o", "ClearAllForwardings=yes", "-o", "RemoteCommand=none", *options]
+        # -a -x: a device has no use for the user's keys and display, whatever the user's configuration forwards elsewhere.
+        words = [*_ssh(), "-T", "-a", "-x", "-o", "BatchMode=yes", "-o", "ClearAllForwardings=yes", "-o", "RemoteCommand=none", *options]
         return [*words, *self._where(), remote]
 
     def options(self) -> list[str]:

@@ -74,6 +74,7 @@ INSTALL: Final = _command(
 
 #: Folder and digest in, then frames.
 AGENT: Final = _command(
+    "umask 077;",  # what it keeps there is the user's alone
     "IFS= read -r dir; IFS= read -r digest;",
     'exec "$dir/bundles/$digest/agent"',
 )
