@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from dpubench import programs
 from dpubench.results import layouts, statistics, text
 from dpubench.results.comparison import compare_builds
 from dpubench.results.query import query
+from dpubench.results.store import RunDirectory
 from dpubench.results.summary import summarize
 from dpubench.runner import stopping
 from dpubench.runner.model import Configuration, Point
@@ -252,3 +254,17 @@ def test_modules_are_those_of_the_layout(real: RealBench) -> None:
         process.wait(timeout=30)
     mapped = {line.split()[-1] for line in maps.splitlines() if str(BUILD.resolve()) in line and line.split()[-1].endswith(".so")}
     assert mapped and all(f"{BUILD.resolve()}/layouts/2/" in path for path in mapped), mapped
+
+
+def test_builds_of_an_engine_change_places_from_cycle_to_cycle(bench: Bench) -> None:
+    """What is last before a cycle turns back finds its own in the caches: it has to be each build as often as the other."""
+    assert bench("run", "--name", "r", "--rounds", "2", "--operator", "crc", "--against", str(bench.programs)).returncode == 0
+    windows = [w for w in RunDirectory(bench.results / "r").windows().to_pylist() if not w["point"].startswith("canary-")]
+    of_round = [w for w in windows if w["round"] == windows[0]["round"]]
+    turns = defaultdict[int, list[str]](list)
+    for window in of_round:
+        turns[window["cycle"]].append(window["point"])
+    last = [points[len(points) // 2 - 1] for _, points in sorted(turns.items())]
+    assert len(last) >= 2 and all(points == points[::-1] for points in turns.values()), turns
+    assert abs(sum(name.endswith("#against") for name in last) * 2 - len(last)) <= 1, last
+    assert len(set(last)) == 2 and last[0] != last[1]
