@@ -134,7 +134,10 @@ def test_two_builds_alternate_in_abba_order(bench: Bench) -> None:
     table = RunDirectory(bench.results / "r").windows().to_pylist()
     a = "crc/size=1024/t1/b32/stream/"
     up = [f"{a}portable", f"{a}portable#against", f"{a}isal", f"{a}isal#against", "canary-core", "canary-memory"]
-    assert [w["point"] for w in table if w["cycle"] == 2] == up + up[::-1]
+    # Builds of an engine change places from cycle to cycle.
+    swapped = [up[1], up[0], up[3], up[2], *up[4:]]
+    seen = {cycle: [w["point"] for w in table if w["cycle"] == cycle] for cycle in (1, 2)}
+    assert [seen[1], seen[2]] in ([up + up[::-1], swapped + swapped[::-1]], [swapped + swapped[::-1], up + up[::-1]])
     assert [w["half"] for w in table if w["cycle"] == 2] == [0] * 6 + [1] * 6
 
 
