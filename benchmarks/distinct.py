@@ -27,7 +27,6 @@ CYCLES: Final = 1
 #: Rounds, and how often as many are added for groups of which an interval lies on both sides of a limit. Most are decided by the first: where
 #: messages are many and windows long, a ratio is known to half a per cent by then.
 ROUNDS, MORE_TIMES = 3, 5
-WINDOW: Final = common.WINDOW | {"min_ms": 10}
 #: Operators with so many messages or fewer say that nothing depends on the contents (docs/adding-an-operator.md): their default size tells.
 FEW: Final = 256
 
@@ -59,12 +58,12 @@ def measure(bench: Bench) -> Iterator[Claim]:
     carry_out = common.loops(bench, "repeats", [bench.programs / "engines"])
     for operator, groups in by_operator.items():
         measured = Measured()
-        common.measure_with(carry_out, bench, groups, range(ROUNDS), CYCLES, measured, WINDOW)
+        common.measure_with(carry_out, bench, groups, range(ROUNDS), CYCLES, measured)
         keyed = bench.catalog.operator(operator)["keyed"]
         for more in range(0 if bench.quick or keyed else MORE_TIMES):
             end = ROUNDS * (more + 1)
             open_ones = [group for group in groups if any(within(_ratio(measured, p["id"])) == "undecided" for p in group["points"])]
-            common.measure_with(carry_out, bench, open_ones, range(end, end + ROUNDS), CYCLES, measured, WINDOW)
+            common.measure_with(carry_out, bench, open_ones, range(end, end + ROUNDS), CYCLES, measured)
         yield _claim(operator, groups, measured, keyed=keyed)
 
 

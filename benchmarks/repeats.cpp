@@ -23,8 +23,8 @@ using benchmarks::Side;
 using measure::Clock;
 
 constexpr const char* kTwice = " twice";
-// Of an engine, at least. Short windows are disturbed more, and there are more of them.
-constexpr double kLeastTimedMs = 150;
+// Of an engine, at least: of short windows many that alternate, since the machine stays in a state for longer than one lasts.
+constexpr double kLeastTimedMs = 500;
 
 /// Engines of a group, one after the other, on one set of buffers.
 class Repeats {
