@@ -25,6 +25,8 @@ using measure::Clock;
 constexpr const char* kTwice = " twice";
 // Of an engine, at least: of short windows many that alternate, since the machine stays in a state for longer than one lasts.
 constexpr double kLeastTimedMs = 500;
+// As long as there is time: where messages are many and quick, laying them out and checking them takes longer than what is timed.
+constexpr double kMostMs = 2500;
 
 /// Engines of a group, one after the other, on one set of buffers.
 class Repeats {
@@ -84,7 +86,10 @@ class Repeats {
     chunk_ = buffers_->cycle();
     while (window(side).elapsed_ns < job_.window.min_ms * 1e6) chunk_ *= 2;
     double timed_ns = 0;
-    for (std::uint32_t cycle = 1; (cycle <= job_.cycles || timed_ns < kLeastTimedMs * 1e6) && !events.closed(); ++cycle) {
+    const Clock& clock = Clock::instance();
+    const std::uint64_t begun = clock.ticks();
+    const auto goes_on = [&] { return timed_ns < kLeastTimedMs * 1e6 && clock.to_ns(clock.ticks() - begun) < kMostMs * 1e6; };
+    for (std::uint32_t cycle = 1; (cycle <= job_.cycles || goes_on()) && !events.closed(); ++cycle) {
       for (const int half : {0, 1}) {
         Stretch once;
         Stretch twice;
