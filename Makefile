@@ -3,6 +3,7 @@ PYTHON ?= python3
 BUILD ?= build
 VENV := .venv
 BIN := $(VENV)/bin
+PIP := $(BIN)/pip install -q --disable-pip-version-check
 export DPUBENCH_SHARED_DATA ?= $(abspath ../shared/data)
 # Builds of several trees share what they compile, where ccache is there.
 ifeq ($(origin CXX),default)
@@ -11,7 +12,7 @@ endif
 export CXX
 SECONDS_PER_FUZZER ?= 600
 
-.PHONY: help run test arm bench fuzz soak lint format deps deps-test deps-arm build build-tests venv venv-test clean
+.PHONY: help run test arm bench fuzz soak lock lint format deps deps-test deps-arm build build-tests venv venv-test clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -29,14 +30,15 @@ deps-test: deps
 deps-arm:
 	@scripts/deps.sh build arm
 
-$(VENV)/stamp: pyproject.toml
+$(VENV)/stamp: pyproject.toml requirements/run.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install -q --disable-pip-version-check 'meson>=1.10' -e .
+	$(PIP) --require-hashes -r requirements/run.txt
+	$(PIP) --no-deps --no-build-isolation -e .
 	touch $@
 
 # What tests need beyond that, so that whoever only measures does not depend on it.
-$(VENV)/test-stamp: $(VENV)/stamp
-	$(BIN)/pip install -q --disable-pip-version-check -e '.[test]'
+$(VENV)/test-stamp: $(VENV)/stamp requirements/test.txt
+	$(PIP) --require-hashes -r requirements/test.txt
 	touch $@
 
 venv: $(VENV)/stamp
@@ -63,6 +65,9 @@ fuzz: deps-test build-tests  ## every fuzzer for SECONDS_PER_FUZZER seconds (def
 
 soak: deps-test build-tests  ## client and server for SECONDS (default 3600): memory stays flat, no packet unaccounted for
 	@DPUBENCH_PROGRAMS=$(abspath $(BUILD))/native SECONDS=$(or $(SECONDS),3600) $(BIN)/python tests/soak.py
+
+lock:  ## resolve the Python packages anew, with their hashes (requirements/)
+	@scripts/lock.sh
 
 lint: deps-test build-tests  ## clang-format, clang-tidy, ruff, mypy
 	@scripts/lint.sh $(BUILD)
