@@ -7,10 +7,11 @@
 #include <cstring>
 
 #include "base/error.hpp"
+#include "base/keyed_hash.hpp"
 
 namespace dpubench::datapath::recognition {
 
-Reassembly::Reassembly(const Limits& limits) : limits_(limits) {
+Reassembly::Reassembly(const Limits& limits) : limits_(limits), secret_(process_secret()) {
   if (limits.flows == 0 || limits.overlap_bytes == 0 || limits.overlap_bytes > limits.stretch_bytes / 4 ||
       limits.stretch_bytes > (1U << 30)) {
     throw Error("reassembly: " + std::to_string(limits.flows) + " flows, a stretch of " + std::to_string(limits.stretch_bytes) +
@@ -41,15 +42,23 @@ void Reassembly::clear() noexcept {
 }
 
 std::uint32_t Reassembly::bucket_of(const FlowKey& key) const noexcept {
-  constexpr std::uint64_t kMultiplier = 0x9e3779b97f4a7c15U;  // 2^64 over the golden ratio (Knuth, volume 3, section 6.4)
-  std::uint64_t hash = 0;
+  std::uint64_t hash = secret_;
   for (std::size_t i = 0; i < key.bytes.size(); i += sizeof hash) {
     std::uint64_t word;
     std::memcpy(&word, key.bytes.data() + i, sizeof word);
-    hash = (hash ^ word) * kMultiplier;
-    hash ^= hash >> 32;
+    hash = fold(hash ^ word, ~secret_ | 1);
   }
   return static_cast<std::uint32_t>(hash & (buckets_.size() - 1));
+}
+
+std::uint32_t Reassembly::longest_bucket() const noexcept {
+  std::uint32_t longest = 0;
+  for (const std::uint32_t first : buckets_) {
+    std::uint32_t n = 0;
+    for (std::uint32_t flow = first; flow != kNone; flow = flows_[flow].next) ++n;
+    longest = std::max(longest, n);
+  }
+  return longest;
 }
 
 void Reassembly::unlink(std::uint32_t flow) noexcept {

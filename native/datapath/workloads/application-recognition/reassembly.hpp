@@ -83,6 +83,8 @@ class Reassembly {
   [[nodiscard]] std::size_t memory_bytes() const;
   /// Where all windows lie: whole pages.
   [[nodiscard]] std::span<std::byte> memory() { return {memory_.get(), memory_size_}; }
+  /// Flows that a search may have to pass.
+  [[nodiscard]] std::uint32_t longest_bucket() const noexcept;
   /// Sequence number where the stretch of a flow that has had a segment begins.
   [[nodiscard]] std::uint32_t floor(std::uint32_t flow) const { return flows_[flow].base; }
   [[nodiscard]] std::uint32_t pieces(std::uint32_t flow) const { return flows_[flow].pieces; }
@@ -137,6 +139,7 @@ class Reassembly {
   [[nodiscard]] Window window(std::uint32_t flow, std::uint32_t first_sequence, std::uint32_t bytes) const noexcept;
 
   Limits limits_;
+  std::uint64_t secret_;
   Counters counters_;
   std::vector<Flow> flows_;
   std::vector<std::uint32_t> buckets_;  ///< a power of two

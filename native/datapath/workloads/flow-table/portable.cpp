@@ -10,6 +10,7 @@
 #include <bit>
 #include <cstring>
 
+#include "base/keyed_hash.hpp"
 #include "datapath/workloads/flow-table/engine.hpp"
 #include "datapath/workloads/flow-table/indexed_table.hpp"
 #include "datapath/workloads/flow-table/oracle.hpp"
@@ -36,26 +37,20 @@ std::uint64_t equal_lanes(std::uint64_t word, std::uint64_t pattern) noexcept {
   return (difference - 0x0001'0001'0001'0001U) & ~difference & 0x8000'8000'8000'8000U;
 }
 
-std::uint64_t mix(std::uint64_t a, std::uint64_t b) noexcept {
-  __extension__ using Wide = unsigned __int128;
-  const Wide product = Wide{a} * b;
-  return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
-}
-
-/// Multiply and fold, as in wyhash (Wang Yi, 2019): every bit of the key reaches every bit of the hash.
+/// As wyhash, of the six words of a key side by side.
 std::uint64_t hash_of(const Key& key, std::uint64_t seed) noexcept {
   std::uint64_t w[6];
   std::memcpy(w, &key, sizeof w);
-  const std::uint64_t first = mix(w[0] ^ 0xa076'1d64'78bd'642fU, w[2] ^ seed);
-  const std::uint64_t second = mix(w[1] ^ 0xe703'7ed1'a0b4'28dbU, w[3] ^ seed);
-  const std::uint64_t third = mix(w[4] ^ 0x8ebc'6af0'9c88'c6e3U, w[5] ^ seed);
-  return mix(first ^ 0x5899'65cc'7537'4cc3U, second ^ third ^ seed);
+  const std::uint64_t first = fold(w[0] ^ 0xa076'1d64'78bd'642fU, w[2] ^ seed);
+  const std::uint64_t second = fold(w[1] ^ 0xe703'7ed1'a0b4'28dbU, w[3] ^ seed);
+  const std::uint64_t third = fold(w[4] ^ 0x8ebc'6af0'9c88'c6e3U, w[5] ^ seed);
+  return fold(first ^ 0x5899'65cc'7537'4cc3U, second ^ third ^ seed);
 }
 
 class PortableIndex {
  public:
-  PortableIndex(std::uint32_t flows, std::uint64_t seed)
-      : seed_(seed * 2 + 1),
+  explicit PortableIndex(std::uint32_t flows)
+      : seed_(process_secret()),
         buckets_(flows / kFlowsPerBucket + 1, "buckets"),
         records_(flows, "flow records"),
         free_(flows, "the list of free places") {
@@ -175,11 +170,10 @@ class Portable final : public TableEngine {
     return "open addressing over buckets of one cache line, prefetched for the whole batch";
   }
   [[nodiscard]] std::string verify(const TableSetting& setting, const Frames& frames) const override {
-    return verify_tables([&](const Limits& limits) { return make_portable_table(limits, setting.seed); }, frames, setting.seed);
+    return verify_tables(make_portable_table, frames, setting.seed);
   }
   [[nodiscard]] std::unique_ptr<TableSession> open(const TableSetting& setting) const override {
-    return std::make_unique<OwnTables>(setting, PathInfo{"generic", "own hash table, bulk look-up", false},
-                                       [&](const Limits& limits) { return make_portable_table(limits, setting.seed); });
+    return std::make_unique<OwnTables>(setting, PathInfo{"generic", "own hash table, bulk look-up", false}, make_portable_table);
   }
 };
 
@@ -187,8 +181,8 @@ DPUBENCH_TABLE_ENGINE(Portable);
 
 }  // namespace
 
-std::unique_ptr<FlowTable> make_portable_table(const Limits& limits, std::uint64_t seed) {
-  return std::make_unique<IndexedTable<PortableIndex>>(PortableIndex(limits.flows, seed), limits);
+std::unique_ptr<FlowTable> make_portable_table(const Limits& limits) {
+  return std::make_unique<IndexedTable<PortableIndex>>(PortableIndex(limits.flows), limits);
 }
 
 }  // namespace dpubench::datapath::flow_table

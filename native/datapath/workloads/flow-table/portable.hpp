@@ -1,7 +1,6 @@
 // The portable table, for engines that count in software what their device does not.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 
 #include "datapath/workloads/flow-table/flow_table.hpp"
@@ -9,6 +8,6 @@
 namespace dpubench::datapath::flow_table {
 
 /// @throws Error when there is no memory
-std::unique_ptr<FlowTable> make_portable_table(const Limits& limits, std::uint64_t seed);
+std::unique_ptr<FlowTable> make_portable_table(const Limits& limits);
 
 }  // namespace dpubench::datapath::flow_table

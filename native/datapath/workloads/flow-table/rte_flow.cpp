@@ -205,8 +205,8 @@ class DeviceSession final : public TableSession {
  public:
   DeviceSession(const TableSetting& setting, const EthPort& port) : setting_(setting), port_(port) {}
   [[nodiscard]] std::unique_ptr<FlowTable> open(std::uint32_t core) override {
-    return std::make_unique<DeviceTable>(make_portable_table(setting_.limits, setting_.seed), port_.number(),
-                                         static_cast<std::uint16_t>(core), setting_.limits.flows);
+    return std::make_unique<DeviceTable>(make_portable_table(setting_.limits), port_.number(), static_cast<std::uint16_t>(core),
+                                         setting_.limits.flows);
   }
   [[nodiscard]] PathInfo path() const override {
     return {.isa = "device",
@@ -245,8 +245,7 @@ class RteFlow final : public TableEngine {
     return refusal.empty() ? refusal : port->info().driver + " counts no flows: " + refusal;
   }
   [[nodiscard]] std::string verify(const TableSetting& setting, const Frames& frames) const override {
-    return "what is counted in software: " +
-           verify_tables([&](const Limits& limits) { return make_portable_table(limits, setting.seed); }, frames, setting.seed) +
+    return "what is counted in software: " + verify_tables(make_portable_table, frames, setting.seed) +
            "; what the device counts is compared in every trial";
   }
   [[nodiscard]] std::unique_ptr<TableSession> open(const TableSetting& setting) const override {
