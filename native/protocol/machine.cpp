@@ -18,6 +18,7 @@
 #include "build_info.hpp"
 #include "measure/counters.hpp"
 #include "measure/processor.hpp"
+#include "protocol/identity.hpp"
 #include "revision.hpp"
 
 namespace dpubench::protocol {
@@ -86,11 +87,13 @@ json energy() {
   return {{"domains", meter.domains()}};
 }
 
-json cycle_counter() {
+/// What a virtual machine counts is what its hypervisor lets it see, or what an emulator makes up.
+json cycle_counter(bool is_virtual) {
   measure::CounterFault why;
   const auto counter = measure::CycleCounter::open(why);
   if (counter == nullptr) return fault(why);
-  return {{"source", counter->user_mode_only() ? "hardware counter, user mode only" : "hardware counter"}};
+  const std::string source = is_virtual ? "counter of the virtual machine" : "hardware counter";
+  return {{"source", source + (counter->user_mode_only() ? ", user mode only" : "")}};
 }
 
 json clock_estimate() {
@@ -142,12 +145,7 @@ json machine() {
     m["kernel"] = names.release;
     m["architecture"] = names.machine;
   }
-  std::string cpu = field("/proc/cpuinfo", "model name");
-  if (cpu.empty()) {  // Arm kernels give numbers instead of a name
-    const std::string implementer = field("/proc/cpuinfo", "CPU implementer");
-    if (!implementer.empty()) cpu = "implementer " + implementer + " part " + field("/proc/cpuinfo", "CPU part");
-  }
-  put(m, "cpu", cpu);
+  put(m, "cpu", cpu_name("/"));
   std::string flags = field("/proc/cpuinfo", "flags");
   if (flags.empty()) flags = field("/proc/cpuinfo", "Features");
   put(m, "cpu_flags", flags);
@@ -174,9 +172,10 @@ json machine() {
   put(m, "isolated_cpus", first_line("/sys/devices/system/cpu/isolated"));
   put(m, "kernel_clocksource", first_line("/sys/devices/system/clocksource/clocksource0/current_clocksource"));
   put(m, "microcode", field("/proc/cpuinfo", "microcode"));
-  m["virtual_machine"] = (" " + flags + " ").find(" hypervisor ") != std::string::npos;
+  const bool is_virtual = is_virtual_machine("/");
+  m["virtual_machine"] = is_virtual;
   m["load_average"] = first_line("/proc/loadavg");
-  m["cycle_counter"] = cycle_counter();
+  m["cycle_counter"] = cycle_counter(is_virtual);
   m["clock_estimate"] = clock_estimate();
   m["energy"] = energy();
   return m;

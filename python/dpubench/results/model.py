@@ -8,8 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-#: Where cycles come from: a counter of the core (the machine's description may add that it counts in user mode only), or the core canary beside.
-COUNTED: Final = "hardware counter"
+#: Where cycles come from: a counter of the core, in the words of the program that counts, which may add that it does so in user mode only; or the
+#: core canary beside.
+COUNTED: Final = ("hardware counter", "counter of the virtual machine")
 ESTIMATED: Final = "estimated"
 #: What energy is, wherever a figure of it is shown.
 ENERGY: Final = "package energy, including the package's idle power and other work on it"
@@ -72,7 +73,7 @@ class PointSummary:
     primary_unit: str = ""  #: "Gb/s", "Mops/s" or "kops/s"
     metrics: dict[str, Interval] = field(default_factory=dict)  #: what belongs to the operator (ratio, matches)
     cycles_per_op: Interval | None = None  #: core cycles of all threads
-    cycles_source: str = ""  #: "hardware counter", "hardware counter, user mode only" or "estimated"; "" without cycles
+    cycles_source: str = ""  #: one of :data:`COUNTED`, perhaps "..., user mode only", or "estimated"; "" without cycles
     energy_nj_per_op: Interval | None = None  #: of the processor packages: their idle power and other work on them included
     canary_ratio: Interval | None = None  #: rate over the core-bound canary's rate, same alternation
     converged: bool = False  #: of the rate, which the plan's precision asks for

@@ -382,7 +382,7 @@ def _intervals(summary: RunSummary, rounds: _Rounds, counts: IntArray, number: i
         point.primary_unit = unit
         point.primary = _known(gbps[i]) if unit == "Gb/s" else Interval(measured.value * factor, measured.low * factor, measured.high * factor)
         point.cycles_per_op = _known(counted[i])
-        point.cycles_source = counter if counter.startswith(COUNTED) else COUNTED
+        point.cycles_source = counter if counter.startswith(COUNTED) else COUNTED[0]
         if point.cycles_per_op is None:
             point.cycles_per_op = _known(estimated[i])
             point.cycles_source = ESTIMATED if point.cycles_per_op else ""
