@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 #include "operators/support/dpdk.hpp"
@@ -34,13 +35,12 @@ std::uint32_t header_bytes() {
   return sizes.header_size + sizes.trailer_size;
 }
 
-/// Bytes of a buffer from one to the next, where each has a page of its own anyway because none may lie across two: without huge
-/// pages. AF_XDP's driver takes a pool for buffers side by side (net_af_xdp, xdp_umem_configure), and the kernel would refuse
-/// those behind the memory that it was told of. 0: as large as they are.
-std::uint32_t filled_page(std::uint32_t room) {
-  const auto page = static_cast<std::uint32_t>(sysconf(_SC_PAGESIZE));
+/// Bytes of a buffer from one to the next: without huge pages a share of a page, where none may lie across two. 0: as large as
+/// they are.
+std::uint32_t filled_share(std::uint32_t room) {
+  if (rte_eal_has_hugepages() != 0) return 0;
   const std::uint32_t bytes = header_bytes() + static_cast<std::uint32_t>(sizeof(rte_mbuf)) + room;
-  return rte_eal_has_hugepages() == 0 && bytes <= page ? page : 0;
+  return share_of_page(bytes, static_cast<std::uint32_t>(sysconf(_SC_PAGESIZE)));
 }
 
 /// As rte_pktmbuf_pool_create(), with buffers of exactly `bytes` and their headers. @return null: rte_errno says why
@@ -67,6 +67,11 @@ rte_mempool* make_filled(const std::string& name, std::uint32_t packets, std::ui
 
 }  // namespace
 
+std::uint32_t share_of_page(std::uint32_t bytes, std::uint32_t page) {
+  const std::uint32_t share = std::bit_ceil(bytes);
+  return share <= page ? share : 0;
+}
+
 std::uint32_t frame_room(std::uint32_t max_frame) {
   // Network cards round a buffer's room down to a multiple of 1 KiB, hence the room up to one; the kernel's rings copy their own
   // header of a frame as well, and XDP keeps room before it (XDP_PACKET_HEADROOM of linux/bpf.h).
@@ -84,10 +89,10 @@ rte_mempool* make_pool(const std::string& name, std::uint32_t packets, std::uint
     throw Error("a pool of packets of " + std::to_string(max_frame) + " bytes: at most " + std::to_string(kMaxFrame));
   }
   const std::uint32_t cache = packets >= 4 * kCache ? kCache : 0;
-  const std::uint32_t page = filled_page(room);
+  const std::uint32_t share = filled_share(room);
   rte_mempool* const pool =
-      page != 0 ? make_filled(name, packets, cache, page, room)
-                : rte_pktmbuf_pool_create(name.c_str(), packets, cache, 0, static_cast<std::uint16_t>(room), SOCKET_ID_ANY);
+      share != 0 ? make_filled(name, packets, cache, share, room)
+                 : rte_pktmbuf_pool_create(name.c_str(), packets, cache, 0, static_cast<std::uint16_t>(room), SOCKET_ID_ANY);
   if (pool == nullptr) {
     throw Error("a pool of " + std::to_string(packets) + " packets of " + std::to_string(max_frame) + " bytes (" +
                 std::to_string((static_cast<std::uint64_t>(packets) * (room + sizeof(rte_mbuf)) >> 20) + 1) +

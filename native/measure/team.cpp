@@ -13,7 +13,7 @@
 namespace dpubench::measure {
 
 namespace {
-constexpr std::size_t kPage = 4096;
+constexpr std::size_t kPage = 4096;  // what loads compare first, whatever the size of a page is
 constexpr std::size_t kStackAlignment = 16;
 }  // namespace
 

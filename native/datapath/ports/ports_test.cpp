@@ -222,11 +222,21 @@ TEST(Memory, HugePagesThatAreNotThereAreSaidSo) {
   EXPECT_NE(wanting.output().find("vm.nr_hugepages"), std::string::npos) << wanting.output();
 }
 
+TEST(Pools, BuffersShareAPageInPowersOfTwo) {
+  constexpr std::uint32_t kSmall = 4096;
+  constexpr std::uint32_t kLarge = 65536;
+  EXPECT_EQ(share_of_page(2368, kSmall), 4096U);
+  EXPECT_EQ(share_of_page(2368, kLarge), 4096U);
+  EXPECT_EQ(share_of_page(4096, kSmall), 4096U);
+  EXPECT_EQ(share_of_page(9600, kSmall), 0U);
+  EXPECT_EQ(share_of_page(9600, kLarge), 16384U);
+}
+
 TEST(Pools, WithoutHugePagesBuffersFillPagesSideBySide) {
   rte_mempool* const pool = make_pool("side_by_side", 1000, 1518);
-  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  constexpr std::uintptr_t kShare = 4096;
   if (rte_eal_has_hugepages() != 0) GTEST_SKIP() << "the tests have huge pages";
-  EXPECT_EQ(rte_mempool_calc_obj_size(pool->elt_size, pool->flags, nullptr), page);
+  EXPECT_EQ(rte_mempool_calc_obj_size(pool->elt_size, pool->flags, nullptr), kShare);
   EXPECT_EQ(pool->nb_mem_chunks, 1U);
   std::vector<std::uintptr_t> places;
   rte_mempool_obj_iter(
@@ -237,7 +247,7 @@ TEST(Pools, WithoutHugePagesBuffersFillPagesSideBySide) {
       &places);
   ASSERT_EQ(places.size(), 1000U);
   std::sort(places.begin(), places.end());
-  for (std::size_t i = 1; i < places.size(); ++i) ASSERT_EQ(places[i] - places[i - 1], page) << i;
+  for (std::size_t i = 1; i < places.size(); ++i) ASSERT_EQ(places[i] - places[i - 1], kShare) << i;
   rte_mbuf* const packet = rte_pktmbuf_alloc(pool);
   ASSERT_NE(packet, nullptr);
   EXPECT_EQ(packet->data_off, RTE_PKTMBUF_HEADROOM);

@@ -12,7 +12,7 @@ namespace dpubench::datapath {
 namespace {
 
 constexpr std::size_t kKeptBytes = std::size_t{4} << 20;  ///< of memory that stays in use from trial to trial: 32 M packets
-constexpr std::size_t kPage = 4096;
+constexpr std::size_t kPage = 4096;                       ///< the smallest: larger ones are touched more than once
 
 }  // namespace
 
