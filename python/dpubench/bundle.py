@@ -44,6 +44,9 @@ _DRIVERS: Final = re.compile(
 #: The folder of drivers that DPDK was compiled with (RTE_EAL_PMD_PATH), as it stands in its library.
 _DRIVER_FOLDER: Final = re.compile(rb"/[!-~]*dpdk[!-~]*pmds[!-~]*(?=\0)")
 
+#: Folders called `bpf` that stand in libxdp: that of its programs for the kernel (BPF_OBJECT_PATH), and one of the kernel's file system.
+_XDP_FOLDERS: Final = re.compile(rb"/[!-~]+/bpf(?=\0)")
+
 #: Scripts that start a program of the bundle, and no other.
 _SCRIPTS: Final = {"run": programs.OPERATORS, "agent": programs.AGENT, "server": programs.SERVER, "traffic": programs.TRAFFIC}
 #: Folders of modules, beside the programs.
@@ -142,6 +145,8 @@ def pack(build_folder: Path, architecture: str, output: Path) -> Bundle:
     needed = set(closure.libraries.values())
     placed |= {f"lib/{name}": file for name, file in closure.libraries.items()}
     placed |= {f"lib/pmds/{driver.name}": driver for driver in drivers if driver not in needed}
+    if xdp := [file for name, file in closure.libraries.items() if name.startswith("libxdp.so")]:
+        placed |= {f"lib/bpf/{file.name}": file for file in _xdp_objects(xdp[0], root)}
     if not closure.loader:
         raise UserError(f"{program}: names no loader: it is no dynamically linked program")
     contents = {name: file.read_bytes() for name, file in placed.items()}
@@ -187,6 +192,12 @@ def _drivers(eal: Path, root: Path) -> list[Path]:
         return []
     files = (root / os.fsdecode(folder[0]).lstrip("/")).glob("librte_*")
     return sorted({file.resolve() for file in files if _DRIVERS.fullmatch(file.name)})
+
+
+def _xdp_objects(library: Path, root: Path) -> list[Path]:
+    """Return the programs of AF_XDP sockets that libxdp loads into the kernel at run time, which nothing names as needed; none where it has none."""
+    folders = {root / os.fsdecode(found[0]).lstrip("/") for found in _XDP_FOLDERS.finditer(library.read_bytes())}
+    return sorted(file for folder in folders for file in folder.glob("xsk_def_xdp_prog*.o"))
 
 
 class _Closure:

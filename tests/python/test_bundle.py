@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dpubench import bundle, programs
+from dpubench import bundle, network, programs
 from dpubench.errors import UserError
 from real_program import BUILD, PROGRAM, RealBench, job, kinds
 
@@ -188,17 +188,44 @@ def test_the_server_lists_what_its_build_does_where_nothing_else_is(unpacked: Pa
     assert {"memif", "null", "pcap", "ring", "socket"} <= {p["name"] for p in theirs["ports"] if p["available"]}
 
 
-@needs_datapath
-@pytest.mark.parametrize(("kind", "driver"), [("null", "net_null"), ("memif", "net_memif")])
-def test_ports_open_where_no_dpdk_is(unpacked: Path, kind: str, driver: str) -> None:
-    arguments = {"socket": "/tmp/link"} if kind == "memif" else {}
+def served_on(kind: str, arguments: dict[str, str]) -> bytes:
+    """What a server with a port of ``kind`` is told for a trial in which nothing comes."""
     given = {
         "schema": "dpubench.server-job/1", "seed": 1, "time_limit_s": 60, "memory": {"huge_pages": False, "mb": 128},
         "ports": [{"kind": kind, "role": "server", "arguments": arguments}], "burst": 32, "sample_every": 16, "max_frame": 1518,
         "workload": {"name": "forward", "params": {}, "engines": {"swap": "portable"}},
     }  # fmt: skip
-    lines = "".join(json.dumps(line) + "\n" for line in (given, {"begin": 1}, {"collect": 1}, {"end": True}))
-    done = subprocess.run(confined(unpacked, "dpubench-server"), input=lines.encode(), capture_output=True, env=BARE, timeout=60, check=False)
+    return "".join(json.dumps(line) + "\n" for line in (given, {"begin": 1}, {"collect": 1}, {"end": True})).encode()
+
+
+@needs_datapath
+@pytest.mark.skipif(network.unavailable() != "", reason=network.unavailable())
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_sockets_of_af_xdp_have_their_program_where_no_libxdp_is(unpacked: Path, *, elsewhere: bool) -> None:
+    for folder in ("proc", "sys", "tmp", "nowhere"):
+        (unpacked / folder).mkdir()
+    loader = next((unpacked / "lib").glob("ld-linux-*")).name
+    enter = 'mount --rbind /sys "$0/sys" && mount --rbind /proc "$0/proc" && exec chroot "$0" "$@"'
+    program = [f"/lib/{loader}", "--library-path", "/lib", "/lib/dpubench-server"]
+    environment = BARE | {"RUNTIME_DIRECTORY": "/tmp"} | ({"LIBXDP_OBJECT_PATH": "/nowhere"} if elsewhere else {})
+    with network.veth_pair(1518) as pair:
+        words = [*pair.server.prefix, "unshare", "--mount", "sh", "-c", enter, unpacked, *program]
+        given = served_on("af_xdp", {"interface": pair.server.interface})
+        done = subprocess.run(words, input=given, capture_output=True, env=environment, timeout=60, check=False)
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    if elsewhere:
+        assert "libxdp's xsk_def_xdp_prog.o is not in /nowhere (LIBXDP_OBJECT_PATH)" in events[-1]["message"], events
+    else:
+        assert [e["event"] for e in events][-3:] == ["begun", "served", "done"], (events, done.stderr.decode())
+
+
+@needs_datapath
+@pytest.mark.parametrize(("kind", "driver"), [("null", "net_null"), ("memif", "net_memif")])
+def test_ports_open_where_no_dpdk_is(unpacked: Path, kind: str, driver: str) -> None:
+    arguments = {"socket": "/tmp/link"} if kind == "memif" else {}
+    done = subprocess.run(
+        confined(unpacked, "dpubench-server"), input=served_on(kind, arguments), capture_output=True, env=BARE, timeout=60, check=False
+    )
     events = [json.loads(line) for line in done.stdout.splitlines()]
     assert [e["event"] for e in events][-3:] == ["begun", "served", "done"], done.stderr.decode()
     assert kinds(events, "ready")[0]["ports"][0]["driver"] == driver

@@ -8,9 +8,11 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 #include <thread>
 
 #include "base/error.hpp"
+#include "base/layout.hpp"
 #include "datapath/ports/eth.hpp"
 #include "datapath/ports/kernel_interface.hpp"
 
@@ -33,6 +35,28 @@ const char* in_words(XdpMode mode) {
       break;
   }
   return "mode not known";
+}
+
+/// libxdp reads the program of an AF_XDP socket from a file at run time: beside our programs in a bundle, else where its package
+/// has put it. A device may lack that package. @returns where it is not found: a remedy, to be added to what the driver says
+std::string find_program_of_sockets() {
+  constexpr const char* kVariable = "LIBXDP_OBJECT_PATH";
+  constexpr const char* kObject = "xsk_def_xdp_prog.o";
+  std::error_code ignored;
+  const std::filesystem::path beside = layout().folder / "bpf";
+  if (getenv(kVariable) == nullptr && std::filesystem::exists(beside / kObject, ignored)) setenv(kVariable, beside.c_str(), 1);
+  if (const char* const given = getenv(kVariable); given != nullptr) {
+    if (std::filesystem::exists(std::filesystem::path(given) / kObject, ignored)) return {};
+    return std::string("; libxdp's ") + kObject + " is not in " + given + " (" + kVariable + ")";
+  }
+  for (const std::filesystem::path lib : {"/usr/lib", "/usr/lib64", "/usr/local/lib", "/usr/local/lib64"}) {
+    if (std::filesystem::exists(lib / "bpf" / kObject, ignored)) return {};
+    for (std::filesystem::directory_iterator it(lib, ignored), end; !ignored && it != end; it.increment(ignored)) {
+      if (std::filesystem::exists(it->path() / "bpf" / kObject, ignored)) return {};
+    }
+  }
+  return std::string("; libxdp's ") + kObject +
+         " is nowhere under /usr/lib or /usr/local/lib: install the package libxdp1, or use a bundle, which has it";
 }
 
 /// @throws Error where a buffer is larger than a page, which the kernel takes none of (Documentation/networking/af_xdp.rst,
@@ -112,6 +136,7 @@ class AfXdp final : public PortKind {
                                   ",busy_budget=" + std::to_string(number_argument(info(), spec, "busy_budget", 0, 1024));
     // Its program alone, and not one that calls it, which libxdp would pin to a file that a killed process leaves behind.
     setenv("LIBXDP_SKIP_DISPATCHER", "1", 0);
+    const std::string missing = find_program_of_sockets();
     EthOptions options;
     options.info = {.kind = "af_xdp",
                     .driver = "net_af_xdp",
@@ -130,6 +155,7 @@ class AfXdp final : public PortKind {
       } catch (const Error& error) {
         // The driver says EINVAL whatever the kernel said; what is not for want of a free queue does not pass by waiting either.
         if (std::chrono::steady_clock::now() > given_up) {
+          if (!missing.empty()) throw Error(error.what() + missing);
           throw Error(std::string(error.what()) + "; tried for " + std::to_string(kQueueFree.count()) +
                       " s: another program may have the interface's queue (ip -d link show " + interface +
                       " tells its XDP program), or the kernel lacks the right to lock memory (ulimit -l)");
