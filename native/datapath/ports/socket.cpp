@@ -141,7 +141,8 @@ class SocketPort final : public Port {
     if (mtu > 0 && static_cast<std::uint32_t>(mtu) < needed) {
       throw Error("port socket: the way to " + peer.text + " has an MTU of " + std::to_string(mtu) + ", and frames of " +
                   std::to_string(resources.max_frame) + " bytes in datagrams need " + std::to_string(needed) +
-                  ": raise it (ip link set dev ... mtu " + std::to_string(needed) + "), or give smaller frames");
+                  ": give frames of at most " + std::to_string(mtu - kIpUdpHeaders + kFcsBytes) +
+                  " bytes, or raise it on the whole way (ip link set dev ... mtu " + std::to_string(needed) + ")");
     }
     const auto receive_bytes = static_cast<std::uint32_t>(std::max(0, first.option(SOL_SOCKET, SO_RCVBUF)));
     queue_packets_ = receive_bytes / (kSkbBytes + resources.max_frame) * resources.queues;

@@ -87,7 +87,9 @@ class Configuration:
 
     @property
     def max_frame(self) -> int:
-        return max(LEAST_MAX_FRAME, 0 if self.frame == IMIX else int(self.frame))
+        # Each frame is the payload of a datagram, and has to fit the way's MTU with its headers: there is no room for more than the frames have.
+        least = 0 if self.port == "socket" and self.frame != IMIX else LEAST_MAX_FRAME
+        return max(least, 0 if self.frame == IMIX else int(self.frame))
 
     def record(self) -> dict[str, Any]:
         return {"id": self.id, **asdict(self)}
