@@ -89,7 +89,7 @@ def test_an_unknown_host_is_not_trusted(sshd: Sshd, make: Callable[..., SshTarge
 
 def test_a_changed_host_key_is_refused(sshd: Sshd, make: Callable[..., SshTarget]) -> None:
     sshd.trust("another")
-    with pytest.raises(TargetLost, match=r"is not the one that is known here .*ssh-keygen -R 127.0.0.1"):
+    with pytest.raises(TargetLost, match=rf"is not the one that is known here .*`ssh-keygen -R '\[127.0.0.1\]:{sshd.port}'`"):
         make().open()
     assert not sshd.home.exists()
 
@@ -179,3 +179,15 @@ def test_a_shared_connection_of_the_users_is_used(sshd: Sshd, make: Callable[...
         target.close()
         subprocess.run(["ssh", "-F", sshd.config, "-O", "exit", "x"], capture_output=True, timeout=20, check=False)
     assert gone(sshd)
+
+
+def test_a_small_userland_without_getconf_and_ldd_is_described(tmp_path: Path) -> None:
+    """As busybox's: what a shell says of a program that is not there is no C library."""
+    for name in (*scripts.NEEDED, "sh"):
+        found = shutil.which(name)
+        assert found is not None
+        (tmp_path / name).symlink_to(found)
+    words = ["env", "-i", f"PATH={tmp_path}", f"HOME={tmp_path}", "/bin/sh", "-c", scripts.PROBE]
+    done = subprocess.run(words, input=b"\n", capture_output=True, timeout=20, check=True)
+    told = dict(line.split(" ", 1) for line in done.stdout.decode().partition(scripts.PROBE_MARK.decode())[2].splitlines() if " " in line)
+    assert "lacks" not in told and told["state"] == "absent" and told.get("libc", "musl") == "musl"

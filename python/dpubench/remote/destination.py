@@ -38,6 +38,11 @@ class Destination:
         words = ["-p", str(self.port)] if self.port else []
         return " ".join([*words, f"{self.user}@{self.host}" if self.user else self.host])
 
+    @property
+    def known_as(self) -> str:
+        """As ``known_hosts`` names it (sshd(8), "SSH_KNOWN_HOSTS FILE FORMAT"), for a shell: brackets are its own."""
+        return f"'[{self.host}]:{self.port}'" if self.port not in (0, 22) else self.host
+
     def command(self, remote: str, *options: str) -> list[str]:
         """The words that run the constant ``remote`` there. Nothing secret is among them, and no check of host keys is touched."""
         # -a -x: a device has no use for the user's keys and display, whatever the user's configuration forwards elsewhere.

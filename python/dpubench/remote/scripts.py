@@ -35,7 +35,10 @@ PROBE: Final = _command(
     'printf "directory %s\\n" "$dir";',
     'printf "architecture %s\\n" "$(uname -m)";',
     f'for t in {" ".join(NEEDED)}; do command -v $t >/dev/null 2>&1 || echo "lacks $t"; done;',
-    "libc=$(getconf GNU_LIBC_VERSION 2>/dev/null || ldd --version 2>&1 | { IFS= read -r l; echo $l; });",
+    # A small userland has neither program, and what a shell says of that is no C library.
+    "libc=; command -v getconf >/dev/null 2>&1 && libc=$(getconf GNU_LIBC_VERSION 2>/dev/null);",
+    '[ -n "$libc" ] || { command -v ldd >/dev/null 2>&1 && libc=$(ldd --version 2>&1 | { IFS= read -r l; echo "$l"; }); };',
+    'for l in /lib/ld-musl-*; do [ -z "$libc" ] && [ -e "$l" ] && libc=musl; done;',
     '[ -z "$libc" ] || printf "libc %s\\n" "$libc";',
     "state=absent;",
     'if [ -d "$dir" ]; then',

@@ -7,7 +7,7 @@ from typing import Final
 
 from dpubench.remote.destination import Destination
 
-#: (what ssh prints, what it means); ``{d}``: the destination as typed, ``{h}``: its host, ``{why}``: ssh's own words in parentheses.
+#: (what ssh prints, what it means); ``{d}``: the destination as typed, ``{h}``: as known_hosts names it, ``{why}``: ssh's own words in parentheses.
 #: The first that fits is taken: a changed host key is also one that cannot be verified.
 _KNOWN: Final = (
     (
@@ -51,6 +51,6 @@ def explain(errors: str, destination: Destination) -> str:
     text = "".join(c if c.isprintable() or c == "\n" else " " for c in errors)
     for pattern, meaning in _KNOWN:
         if found := re.search(pattern, text):
-            return meaning.format(d=destination, h=destination.host, why=f" ({found['why'].strip().rstrip('.')[:200]})")
+            return meaning.format(d=destination, h=destination.known_as, why=f" ({found['why'].strip().rstrip('.')[:200]})")
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return f"the connection ended: {lines[-1][:300]}" if lines else "the connection ended without a word"
