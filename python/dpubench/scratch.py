@@ -6,10 +6,12 @@ The lock goes with the process, however it ends. Whoever works at the same place
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import hashlib
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -69,10 +71,12 @@ def _seal(file: Path) -> Path:
 
 
 def sweep(place: Path, *patterns: str) -> None:
-    """Removes from ``place`` what ``patterns`` match (by default :data:`HALF_MADE`) and nobody holds."""
+    """Remove from ``place`` what ``patterns`` match (by default :data:`HALF_MADE`), this user made, and nobody holds."""
     for pattern in patterns or HALF_MADE:
         for path in place.glob(pattern):
-            with contextlib.suppress(OSError), locked(path, fcntl.LOCK_NB):  # somebody else's, or gone by now
+            with contextlib.suppress(OSError), locked(path, fcntl.LOCK_NB):  # held, or gone by now
+                if path.stat().st_uid != os.geteuid():  # in a folder for all, as /tmp
+                    continue
                 if path.is_dir():
                     shutil.rmtree(path, ignore_errors=True)
                 else:
@@ -81,12 +85,22 @@ def sweep(place: Path, *patterns: str) -> None:
 
 @contextlib.contextmanager
 def locked(path: Path, how: int = 0) -> Iterator[None]:
-    """Holds ``path``. @param how ``fcntl.LOCK_NB``: not to wait for whoever has it @raises OSError when it is not there, or somebody else has it"""
-    lock = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    """Hold ``path``, a file or a folder.
+
+    Args:
+        how: ``fcntl.LOCK_NB`` not to wait for whoever has it
+    Raises:
+        OSError: it is not there, is a link or a pipe, or somebody else has it.
+    """
+    # Somebody else may have put a pipe of that name there, whose opening would wait for a writer.
+    lock = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | how)
-        if not os.path.samestat(os.fstat(lock), path.stat()):
+        held = os.fstat(lock)
+        if not os.path.samestat(held, path.lstat()):
             raise FileNotFoundError(path)
+        if not (stat.S_ISREG(held.st_mode) or stat.S_ISDIR(held.st_mode)):
+            raise OSError(errno.EINVAL, "is neither a file nor a folder", str(path))
         yield
     finally:
         os.close(lock)

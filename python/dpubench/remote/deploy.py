@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -56,10 +57,9 @@ def inspect(path: Path) -> Known:
     """
     sha256 = _bundles.sha256(path)
     kept = programs.cache_directory() / "bundles" / f"{sha256}.json"
-    try:
-        return Known(**json.loads(kept.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
-        pass
+    if scratch.is_sealed(kept):
+        with contextlib.suppress(OSError, ValueError, TypeError):
+            return Known(**json.loads(kept.read_text(encoding="utf-8")))
     data = _manifest(path)
     try:
         manifest = json.loads(data)
@@ -68,7 +68,7 @@ def inspect(path: Path) -> Known:
         raise UserError(f"{path}: its manifest cannot be read: make the bundle anew with `dpubench bundle`") from None
     try:
         scratch.sweep(kept.parent)  # of runs that were killed
-        scratch.write(kept, json.dumps(asdict(known)))
+        scratch.write_sealed(kept, json.dumps(asdict(known)))
     except OSError:  # it is looked up again next time
         pass
     return known
