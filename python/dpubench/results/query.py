@@ -17,29 +17,12 @@ import duckdb
 import pyarrow as pa
 from dpubench.errors import EnvironmentFault, UserError
 from dpubench.plans.load import DEFAULT_STUDY
-from dpubench.results import export, windows
+from dpubench.results import export, windows_view
 from dpubench.results.model import EMULATED
 from dpubench.results.store import RUN_SET, RunDirectory
 from dpubench.results.summary import summarize
 
 VIEWS: Final = ("windows", "trials", "points", "runs")
-_WINDOW_COLUMNS: Final = pa.schema(
-    [
-        ("run", pa.string()),
-        ("point", pa.string()),
-        ("group", pa.string()),
-        ("round", pa.int64()),
-        ("cycle", pa.int64()),
-        ("half", pa.int64()),
-        ("operations", pa.float64()),
-        ("elapsed_ns", pa.float64()),
-        ("rate_bytes", pa.float64()),
-        ("ghz", pa.float64()),
-        ("core_cycles", pa.float64()),
-        ("energy_uj", pa.float64()),
-        ("layout", pa.int64()),
-    ]
-)
 
 
 class QueryError(UserError):
@@ -66,11 +49,13 @@ def query(run_dirs: Sequence[Path], sql: str, left_out: Callable[[str], None] | 
     """
     runs = _each_run(run_dirs, left_out)
     connection = duckdb.connect(":memory:")
+    scanned: list[windows_view.WindowsView] = []
     try:
         # Only the views that the text names: analysing every run of a large directory takes a while.
         for view in VIEWS:
             if re.search(rf"\b{view}\b", sql, re.IGNORECASE):
                 table = {"windows": _windows, "trials": _trials, "points": _points, "runs": _runs}[view](runs, left_out)
+                scanned += [table] if isinstance(table, windows_view.WindowsView) else []
                 connection.register(f"_{view}", table)
                 connection.execute(f"CREATE VIEW {view} AS SELECT * FROM _{view}")
         connection.execute("SET enable_external_access = false")
@@ -83,6 +68,8 @@ def query(run_dirs: Sequence[Path], sql: str, left_out: Callable[[str], None] | 
         names = [column[0] for column in result.description or []]
         return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
     except duckdb.Error as error:
+        if fault := next((view.fault for view in scanned if view.fault is not None), None):
+            raise fault from None
         raise QueryError(f"SQL: {error}\nviews: {', '.join(VIEWS)}; their columns: SELECT * FROM points LIMIT 0") from error
     finally:
         connection.close()
@@ -98,6 +85,14 @@ class _Run:
     @property
     def study(self) -> str:
         return str(self.record.get("study", DEFAULT_STUDY))
+
+    @property
+    def metrics(self) -> list[str]:
+        """Names of what the operators of a run of study operators count besides; its ``run.json`` may come from anywhere."""
+        try:
+            return [str(metric["name"]) for operator in self.record["operators"].values() for metric in operator.get("metrics", [])]
+        except (AttributeError, KeyError, TypeError):
+            return []
 
 
 _LeftOut = Callable[[str], None] | None
@@ -138,28 +133,18 @@ def _telling(left_out: _LeftOut) -> Iterator[None]:
         left_out(str(error))
 
 
-def _windows(runs: Sequence[_Run], left_out: _LeftOut) -> pa.Table:
-    tables = [_WINDOW_COLUMNS.empty_table()]
-    for run in runs:
-        if run.label != EMULATED and run.study == DEFAULT_STUDY:
-            with _telling(left_out):
-                tables.append(_windows_of(run))
-    return pa.concat_tables(tables, promote_options="default")
+def _windows(runs: Sequence[_Run], left_out: _LeftOut) -> windows_view.WindowsView:
+    told: set[str] = set()  # a query may read the windows several times
 
+    def tell_once(text: str) -> None:
+        if left_out is not None and text not in told:
+            told.add(text)
+            left_out(text)
 
-def _windows_of(run: _Run) -> pa.Table:
-    found = windows.read_windows(run.path)
-    columns = {
-        "run": pa.repeat(run.name, len(found)),
-        "point": pa.array(found.point_names, pa.string()).take(pa.array(found.point)),
-        "group": pa.array(found.group_names, pa.string()).take(pa.array(found.group)),
-    }
-    for name in ("round", "cycle", "half", "operations", "elapsed_ns", "rate_bytes", "ghz", "core_cycles", "energy_uj"):
-        columns[name] = pa.array(getattr(found, name), from_pandas=True)  # nan to null
-    columns["layout"] = pa.array(found.layout, pa.int64(), from_pandas=True)
-    for name, values in found.metrics.items():
-        columns[f"metric_{name}"] = pa.array(values, from_pandas=True)
-    return pa.table(columns)
+    of_view = [
+        windows_view.RunOfView(run.name, RunDirectory(run.path), run.metrics) for run in runs if run.label != EMULATED and run.study == DEFAULT_STUDY
+    ]
+    return windows_view.view(of_view, lambda: _telling(None if left_out is None else tell_once))
 
 
 def _trials(runs: Sequence[_Run], left_out: _LeftOut) -> pa.Table:
