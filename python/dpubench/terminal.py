@@ -9,7 +9,9 @@ from __future__ import annotations
 import io
 import os
 import re
+import shutil
 import sys
+import textwrap
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
@@ -133,6 +135,31 @@ def tell(text: str, *, to_stderr: bool = False) -> bool:
 def note(text: str) -> None:
     """Prints ``dpubench: text`` on standard error, if anybody listens."""
     tell(f"dpubench: {text}", to_stderr=True)
+
+
+def width() -> int | None:
+    """Columns of the terminal, or of ``COLUMNS``; None where standard output is a file or a pipe."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() or os.environ.get("COLUMNS") else None
+
+
+def columns() -> int:
+    """Columns to wrap prose to; 120 where standard output is a file or a pipe."""
+    return shutil.get_terminal_size((120, 24)).columns
+
+
+def wrapped(text: str) -> list[str]:
+    """Lines of a text of one line, broken between words; paths and names are copied from them, and stay whole. Further lines are set in."""
+    indent = " " * (len(text) - len(text.lstrip()))
+    further = f"{indent}  "
+    return textwrap.wrap(text, columns(), subsequent_indent=further, break_long_words=False, break_on_hyphens=False) or [""]
+
+
+def fitted(text: str) -> str:
+    """``text`` for the terminal's width: its prose wrapped between words. Lines of tables, which have blanks between columns, stay as they are."""
+    most = width()
+    if most is None:
+        return text
+    return "\n".join(part for line in text.split("\n") for part in ([line] if len(line) <= most or "  " in line.strip() else wrapped(line)))
 
 
 def console(*, to_stderr: bool = False, **options: Any) -> Console:

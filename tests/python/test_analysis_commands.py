@@ -42,6 +42,12 @@ WARNINGS = [{"code": "few-bursts", "message": "12 bursts", "point": POINTS[1].id
 FAILURES = [{"phase": "verify", "message": "item 3 differs from the reference", "point": POINTS[4].id}]
 
 
+@pytest.fixture(autouse=True)
+def as_wide_as_it_gets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As into a pipe: pytest's own processes are told a width."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
 def on(factor: float, engines: tuple[str, ...] = ("portable", "openssl")) -> list[SimulatedPoint]:
     """The points as a target of ``factor`` times the speed with these engines measures them."""
     return [replace(p, rate=p.rate * factor, unavailable=p.unavailable or ("" if p.engine in engines else "no such library here")) for p in POINTS]

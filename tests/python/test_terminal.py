@@ -110,3 +110,22 @@ def test_what_cannot_be_printed_is_an_error(bench: Bench, words: str, reason: st
     assert process.returncode == 1 and out == ""
     assert "dpubench: standard output: " in err and reason in err and "Traceback" not in err and "bug" not in err
     assert len(err.splitlines()) == 1, err
+
+
+@pytest.mark.parametrize(
+    "words", [("list", "studies"), ("list", "engines"), ("list", "plans"), ("list", "inputs"), ("describe", "crc"), ("show", "r")]
+)
+@pytest.mark.parametrize("columns", [40, 60, 80])
+def test_a_narrow_terminal_breaks_no_word(bench: Bench, words: tuple[str, ...], columns: int) -> None:
+    assert bench("run", "--name", "r", "--rounds", "1", "--operator", "crc").returncode == 0
+    bench.environment["COLUMNS"] = "1000"
+    wide = bench(*words)
+    bench.environment["COLUMNS"] = str(columns)
+    narrow = bench(*words)
+    assert wide.returncode == narrow.returncode == 0, narrow.stderr
+    titles = set(wide.stdout.split("\n", 1)[0].split())  # of columns: where each row is a block, they stand before their cells
+    whole = {word.removesuffix(":") for word in narrow.stdout.split()}
+    assert {word.removesuffix(":") for word in wide.stdout.split()} - whole <= titles
+    # A table of figures stays as it is; whatever is prose fits, but for words that are longer than a line.
+    prose = [line for line in narrow.stdout.splitlines() if "  " not in line.strip() and len(line.split()) > 2]
+    assert [line for line in prose if len(line) > columns] == []

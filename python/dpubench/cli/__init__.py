@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import importlib
 import pkgutil
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -114,15 +115,40 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, indent=1, ensure_ascii=False))
 
 
-def table_console() -> Any:
-    """For tables on standard output: as wide as the terminal; a file or a pipe gets a line a row, which is what ``grep`` wants."""
-    import os
-    import sys
+def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], whole: Collection[str] = ()) -> None:
+    """Print a table on standard output, as wide as the terminal; a file or a pipe gets a line a row, which is what ``grep`` wants.
 
+    Where a terminal is so narrow that words would be broken, each row is a block of lines, one a cell. The columns ``whole`` are never wrapped.
+    """
     from dpubench import terminal
 
-    unlimited = None if sys.stdout.isatty() or os.environ.get("COLUMNS") else 10_000
-    return terminal.console(markup=False, width=unlimited)
+    width = terminal.width()
+    cells = [[row[i] for row in [header, *rows]] for i in range(len(header))]
+    longest = [max(len(word) for cell in column for word in ([cell] if column[0] in whole else cell.split() or [""])) for column in cells]
+    room = (width or 10_000) - sum(longest) - 2 * len(header)
+    if room < 0:
+        print("\n\n".join("\n".join(_block(header, row)) for row in rows))
+        return
+    # What is left goes to the columns that need it, by how much they do.
+    needs = [max(map(len, column)) - least for column, least in zip(cells, longest, strict=True)]
+    share = min(1.0, room / max(sum(needs), 1))
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name, least, need in zip(header, longest, needs, strict=True):
+        table.add_column(name, overflow="fold", no_wrap=name in whole, width=least + int(need * share))
+    for row in rows:
+        table.add_row(*row)
+    terminal.console(markup=False, width=width or 10_000).print(table)
+
+
+def _block(header: Sequence[str], row: Sequence[str]) -> list[str]:
+    """The cells of a row that hold something, the first one as a head."""
+    from dpubench import terminal
+
+    names = 1 if header[0] else 2  # what has no title is a mark of the next cell
+    cells = [f"  {name}: {cell}" for name, cell in zip(header[names:], row[names:], strict=True) if cell]
+    return [line for text in [" ".join(row[:names]), *cells] for line in terminal.wrapped(text)]
 
 
 def results_directory(given: Path | None) -> Path:

@@ -17,7 +17,7 @@ def command(
     engine_dir: list[Path] = typer.Option([], "--engine-dir", help="Folder with further engine modules or contract programs (repeatable)."),
     device: list[str] = typer.Option([], "--device", help="Device for cryptodev, compressdev, dmadev, regexdev: PCI address or DPDK virtual device."),
 ) -> int:
-    from dpubench import catalog, programs
+    from dpubench import catalog, programs, terminal
     from dpubench.cli import print_json
     from dpubench.errors import UserError, nearest
 
@@ -30,7 +30,7 @@ def command(
     if json:
         print_json(entry)
     else:
-        print("\n".join(_lines(entry) if found is not None else _workload_lines(entry)))
+        print(terminal.fitted("\n".join(_lines(entry) if found is not None else _workload_lines(entry))))
     return 0
 
 
@@ -99,7 +99,12 @@ def _lines(entry: dict[str, Any]) -> list[str]:
 
 
 def _wrapped(head: str, text: str) -> list[str]:
+    from dpubench import terminal
+
     # A name that fills its column has a line of its own.
     first = [] if len(head) < _COLUMN else [head]
     indent = " " * _COLUMN
-    return first + (textwrap.wrap(text, 100, initial_indent=indent if first else f"{head:<{_COLUMN}}", subsequent_indent=indent) or [head])
+    columns = min(terminal.columns(), 100)
+    start = indent if first else f"{head:<{_COLUMN}}"
+    wrap = textwrap.TextWrapper(columns, initial_indent=start, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return first + (wrap.wrap(text) or [head])

@@ -13,19 +13,13 @@ def command(
 ) -> int:
     from dataclasses import asdict
 
-    from dpubench.cli import print_json, results_directory, table_console
+    from dpubench.cli import print_json, print_table, results_directory
     from dpubench.machine import examine
 
     findings = examine(results_directory(results))
     if json:
         print_json([asdict(f) for f in findings])
         return 0
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("", "what", "found", "harm", "remedy"):
-        table.add_column(column, overflow="fold")
-    for f in findings:
-        table.add_row({"good": "ok", "harm": "!!", "note": "--"}[f.verdict], f.what, f.found, f.harm, f.remedy)
-    table_console().print(table)
+    rows = [({"good": "ok", "harm": "!!", "note": "--"}[f.verdict], f.what, f.found, f.harm, f.remedy) for f in findings]
+    print_table(("", "what", "found", "harm", "remedy"), rows)
     return 0

@@ -140,18 +140,11 @@ def _inputs(given: list[str]) -> list[dict[str, Any]]:
 
 
 def _print_table(rows: list[dict[str, Any]]) -> None:
-    from rich.table import Table
-
-    from dpubench.cli import table_console
+    from dpubench.cli import print_table
 
     shown = [_for_people(row) for row in rows]
-    table = Table(box=None, pad_edge=False, header_style="bold")
     keys = [k for k in (shown[0] if shown else {}) if any(row[k] for row in shown)]
-    for key in keys:
-        table.add_column(key, overflow="fold", no_wrap=key in _NAMES)
-    for row in shown:
-        table.add_row(*(row[k] for k in keys))
-    table_console().print(table)
+    print_table(keys, [[row[k] for k in keys] for row in shown], _NAMES)
 
 
 def _for_people(row: dict[str, Any]) -> dict[str, str]:

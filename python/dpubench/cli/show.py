@@ -18,7 +18,7 @@ def show(
     results: Annotated[Path | None, typer.Option("--results", help="Directory of runs.")] = None,
 ) -> None:
     """Show a run: each point with its interval, and what weakens it."""
-    from dpubench import studies
+    from dpubench import studies, terminal
     from dpubench.cli import results_directory
     from dpubench.errors import UserError
     from dpubench.results.store import find_run
@@ -30,4 +30,5 @@ def show(
     runs = study.summaries(found.path)
     if operator:
         runs = study.only(runs, operator)
-    print(study.export(runs, "json") if as_json else study.export(runs, "csv") if as_csv else study.show(runs), end="")
+    text = study.export(runs, "json") if as_json else study.export(runs, "csv") if as_csv else terminal.fitted(study.show(runs))
+    print(text, end="")

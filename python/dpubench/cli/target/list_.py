@@ -8,7 +8,7 @@ import typer
 def command(json: bool = typer.Option(False, "--json", help="Print JSON.")) -> int:
     from dataclasses import asdict
 
-    from dpubench.cli import print_json, table_console
+    from dpubench.cli import print_json, print_table
     from dpubench.targets import _registry
 
     known = _registry.load()
@@ -18,14 +18,7 @@ def command(json: bool = typer.Option(False, "--json", help="Print JSON.")) -> i
     if not known:
         print("no target has a name yet: dpubench target add NAME ssh://user@host")
         return 0
-    from rich.table import Table
-
     rows = [(name, entry.spec, entry.directory, entry.bundle) for name, entry in known.items()]
-    table = Table(box=None, pad_edge=False, header_style="bold")
     shown = [i for i in range(4) if any(row[i] for row in rows)]
-    for i in shown:
-        table.add_column(("name", "target", "directory", "bundle")[i], overflow="fold", no_wrap=i == 0)
-    for row in rows:
-        table.add_row(*(row[i] for i in shown))
-    table_console().print(table)
+    print_table([("name", "target", "directory", "bundle")[i] for i in shown], [[row[i] for i in shown] for row in rows], {"name"})
     return 0
