@@ -58,6 +58,10 @@ def status(arguments: list[str]) -> int:
         if callable(show := getattr(error, "show", None)):
             show()
             return Exit.USAGE
+        if limit := limits.met(error):
+            kept = "; what was measured is kept: `dpubench resume` goes on with it" if {"run", "resume"} & set(arguments[:1]) else ""
+            terminal.note(f"{limit}{kept}")
+            return Exit.FAILED
         terminal.tell(traceback.format_exc().rstrip(), to_stderr=True)
         terminal.note("this is a bug in dpubench; please report it with the lines above")
         return Exit.FAILED

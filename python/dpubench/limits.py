@@ -1,9 +1,11 @@
-"""Limits of this process under which libraries hang or abort without a word: looked at before they are loaded."""
+"""Limits of this process: those under which libraries hang or abort without a word are looked at before they are loaded, others named when met."""
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
+import threading
 from typing import Final
 
 from dpubench.errors import EnvironmentFault
@@ -12,10 +14,23 @@ from dpubench.errors import EnvironmentFault
 LEAST_ADDRESS_SPACE_BYTES: Final = 1 << 30
 #: Pipes of two programs with their standard streams, a run's files, and what libraries hold.
 LEAST_FILES: Final = 64
+#: Besides one for each CPU, which Arrow and DuckDB start. Without them Arrow says that a file is damaged, and DuckDB waits for ever.
+LEAST_THREADS: Final = 16
+
+
+#: What the system says where a limit is met, and how the limit is called.
+_MET: Final = {
+    errno.EAGAIN: "no further process or thread can be started: raise the limit (`ulimit -u`; pids.max of a container)",
+    errno.EMFILE: "too many files are open: raise the limit (`ulimit -n`)",
+    errno.ENFILE: "the whole machine has too many files open: end what has them, or raise fs.file-max",
+    errno.ENOMEM: "there is not enough memory: free some, or raise the limit (`ulimit -v`; memory.max of a container)",
+    errno.ENOSPC: "a disk is full: free some space, or name another place (--results, TMPDIR, XDG_CACHE_HOME)",
+    errno.EDQUOT: "a disk quota is used up: free some space, or name another place (--results, TMPDIR, XDG_CACHE_HOME)",
+}
 
 
 def check() -> None:
-    """@raises EnvironmentFault a limit is too low to begin"""
+    """Look at the limits that a command needs to begin. @raises EnvironmentFault one is too low"""
     # BLAS serves arrays of some thousand numbers here: a thread for each CPU costs memory and gains nothing.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     space, _ = resource.getrlimit(resource.RLIMIT_AS)
@@ -29,3 +44,44 @@ def check() -> None:
         raise EnvironmentFault(
             f"the limit of open files (`ulimit -n`) is {files}, and {LEAST_FILES} are needed: raise it; nothing was read or changed"
         )
+    _check_threads()
+
+
+def _check_threads() -> None:
+    """Start as many threads as libraries do. @raises EnvironmentFault they cannot be started"""
+    wanted = LEAST_THREADS + (os.cpu_count() or 1)
+    end, threads = threading.Event(), []
+    try:
+        for _ in range(wanted):
+            threads.append(threading.Thread(target=end.wait, daemon=True))
+            threads[-1].start()
+    except RuntimeError:
+        raise EnvironmentFault(
+            f"{len(threads) - 1} threads could be started, and {wanted} are needed: raise the limit of processes and threads (`ulimit -u`; "
+            "pids.max of a container) or of address space (`ulimit -v`); nothing was read or changed"
+        ) from None
+    finally:
+        end.set()
+        for thread in threads:
+            if thread.ident is not None:  # what did not start cannot be waited for
+                thread.join()
+
+
+def of_a_start(error: OSError) -> str:
+    """Name the limit that keeps a process from being started; empty where it is another matter."""
+    return _MET.get(error.errno or 0, "")
+
+
+def met(error: BaseException) -> str:
+    """Name the limit that ``error``, or what led to it, comes from, in words with a remedy; empty where it is another matter."""
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, MemoryError):
+            return _MET[errno.ENOMEM]
+        if isinstance(seen, RuntimeError) and "start new thread" in str(seen):  # of threading
+            return _MET[errno.EAGAIN]
+        # A lock that somebody else has gives EAGAIN too; a process that cannot be started is told where it is started.
+        if isinstance(seen, OSError) and seen.errno in _MET and seen.errno != errno.EAGAIN:
+            return _MET[seen.errno] + (f" ({seen.filename})" if seen.filename else "")
+        seen = seen.__cause__ or (None if seen.__suppress_context__ else seen.__context__)
+    return ""

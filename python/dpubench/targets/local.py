@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from dpubench import programs
+from dpubench import limits, programs
 from dpubench.errors import EnvironmentFault, UserError
 from dpubench.plans.quantities import fraction
 from dpubench.remote.agent import Session, described
@@ -187,7 +187,8 @@ def spawn(words: Sequence[str], environment: Mapping[str, str] | None = None) ->
             env=None if environment is None else {**os.environ, **environment},
         )
     except OSError as error:
-        raise EnvironmentFault(f"{words[0]}: cannot be started: {error.strerror or error}; build it with `make build`") from None
+        remedy = limits.of_a_start(error) or "build it with `make build`"
+        raise EnvironmentFault(f"{words[0]}: cannot be started: {error.strerror or error}; {remedy}") from None
     return LocalProcess(popen)
 
 
