@@ -155,12 +155,12 @@ def program(anchor: Anchor) -> Path:
     return folder / "run"
 
 
-def program_again(record: dict[str, Any]) -> Path:
-    """The program of the anchor that a run's ``record`` names, by its digest, for going on with it. @raises UserError it is kept no more"""
+def again(record: dict[str, Any]) -> Anchor:
+    """Find the anchor that a run's ``record`` names, by its digest: one of its name may be another build now. @raises UserError it is kept no more"""
     known = next((a for a in saved() if a.sha256 == record["sha256"]), None)
     if known is None:
         raise UserError(f"the build that this run alternates with is gone: anchor '{record['name']}' was removed or is another build now")
-    return program(known)
+    return known
 
 
 def _is_whole(folder: Path) -> bool:

@@ -9,17 +9,22 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from dpubench import __version__, contract_programs, programs, schemas, scratch
 from dpubench.contract_programs import ContractProgram
 from dpubench.errors import EnvironmentFault, UserError, nearest
+from dpubench.inputs import Resolved
 from dpubench.targets import Target
 from dpubench.targets.local import LocalTarget
 from dpubench.workers.ask import ask
 from dpubench.workers.process import WorkerFault
 
 LIST_LIMIT_S = 60.0
+#: Kinds of input that have a form. Of a corpus every file is one.
+_FORMED: Final = ("routes4", "routes6", "rules", "capture")
+#: At least; captures may be larger than memory.
+_READ_BYTES_PER_S: Final = 20e6
 
 
 class _NoAnswer(EnvironmentFault):
@@ -98,7 +103,7 @@ def checked(events: Iterable[Mapping[str, Any]], count: int, program: str) -> li
     return [(c["invalid"], c["engines"]) for c in event["combinations"]]
 
 
-def check_inputs(target: Target, program: str, files: Sequence[tuple[str, str]]) -> list[str]:
+def check_inputs(target: Target, program: str, files: Sequence[tuple[str, str]], limit_s: float = LIST_LIMIT_S) -> list[str]:
     """Asks ``program`` whether it can read each (kind, file): why not, empty where it can, or where it does not know the question.
 
     Raises:
@@ -106,7 +111,7 @@ def check_inputs(target: Target, program: str, files: Sequence[tuple[str, str]])
     """
     asked = json.dumps([{"kind": kind, "file": file} for kind, file in files]).encode()
     try:
-        events = _answer(target, program, "--check-inputs", (), asked)
+        events = _answer(target, program, "--check-inputs", (), asked, limit_s)
     except _NoAnswer:
         events = []
     event = next((e for e in events if e["event"] == "checked"), None)
@@ -116,6 +121,29 @@ def check_inputs(target: Target, program: str, files: Sequence[tuple[str, str]])
     if len(answers) != len(files):
         raise _breaks_contract(program, "--check-inputs", f"{len(answers)} answers to {len(files)} questions")
     return [str(answer["invalid"]) for answer in answers]
+
+
+def check_given(files: Resolved) -> None:
+    """Check that given files are what their kinds say, by the code that operators read them with.
+
+    Where this machine has no such program (all targets are elsewhere), the program that reads them will say so.
+
+    Raises:
+        UserError: naming each that is not
+    """
+    given = [(kind, file) for kind, one in files.inputs.items() if one.given and kind in _FORMED for file in one.files]
+    if not given:
+        return
+    try:
+        program = programs.operators_program()
+    except UserError:
+        return
+    limit_s = LIST_LIMIT_S + sum(file.stat().st_size for _, file in given) / _READ_BYTES_PER_S
+    faults = check_inputs(LocalTarget(), str(program), [(kind, str(file)) for kind, file in given], limit_s)
+    said = {kind: one.given[0] for kind, one in files.inputs.items() if len(one.given) == 1}  # what is read may be converted
+    wrong = [f"--input {kind}={said.get(kind, file)}: {fault}" for (kind, file), fault in zip(given, faults, strict=True) if fault]
+    if wrong:
+        raise UserError("\n".join(wrong))
 
 
 def inputs_of(operator: Mapping[str, Any], params: Mapping[str, str]) -> set[str]:
@@ -154,7 +182,7 @@ def read_here(program: Path, engine_dirs: Sequence[Path] = (), devices: Sequence
 def _read_own(target: Target, program: Path, engine_dirs: Sequence[Path], use_cache: bool) -> dict[str, Any]:
     key = _key(program, engine_dirs)
     kept = programs.cache_directory() / "catalogs" / f"{key}.json"
-    if use_cache:
+    if use_cache and scratch.is_sealed(kept):
         with contextlib.suppress(OSError, ValueError, KeyError):
             hello = json.loads(kept.read_text(encoding="utf-8"))
             if not schemas.fault("event", hello, "hello") and "catalog" in hello:
@@ -162,7 +190,7 @@ def _read_own(target: Target, program: Path, engine_dirs: Sequence[Path], use_ca
     hello = _ask(target, str(program), programs.options(engine_dirs, ()))
     with contextlib.suppress(OSError):
         scratch.sweep(kept.parent)  # of runs that were killed
-        scratch.write(kept, json.dumps(hello))
+        scratch.write_sealed(kept, json.dumps(hello))
     return hello
 
 
@@ -173,10 +201,10 @@ def _ask(target: Target, program: str, options: Sequence[str]) -> dict[str, Any]
     return hello
 
 
-def _answer(target: Target, program: str, question: str, options: Sequence[str], given: bytes) -> list[dict[str, Any]]:
+def _answer(target: Target, program: str, question: str, options: Sequence[str], given: bytes, limit_s: float = LIST_LIMIT_S) -> list[dict[str, Any]]:
     """What ``program`` prints when it is asked ``question``: at least one event."""
     try:
-        events = ask(target, program, [question, *options], given, silence_s=LIST_LIMIT_S, limit_s=LIST_LIMIT_S)
+        events = ask(target, program, [question, *options], given, silence_s=limit_s, limit_s=limit_s)
     except WorkerFault as fault:
         said = fault.reason.partition("; it said: ")[2]
         if "--device" in options and said:  # it has no such device, and says why

@@ -25,6 +25,10 @@ class UserError(Exception):
     exit_status = Exit.USAGE
 
 
+class OtherThingError(UserError):
+    """What an interrupted run began with (an input, the machine, the build) is another now: its figures would be of two things."""
+
+
 class EnvironmentFault(UserError):
     """The machine refuses: disk full, read-only, a program that cannot be started."""
 

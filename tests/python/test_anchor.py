@@ -70,8 +70,8 @@ def test_it_stays_what_it_was_when_the_build_changes(kept: RealBench) -> None:
     assert anchors.program(again).is_file() and module.stat().st_size > 0
     shutil.rmtree(Path(kept.environment["XDG_CACHE_HOME"]) / "dpubench/unpacked" / before.sha256)
     with pytest.raises(UserError, match="anchor 'old' was removed or is another build now"):
-        anchors.program_again({"name": "old", "sha256": before.sha256})
-    assert anchors.program_again({"name": "old", "sha256": again.sha256}) == anchors.program(again)
+        anchors.again({"name": "old", "sha256": before.sha256})
+    assert anchors.again({"name": "another", "sha256": again.sha256}).sha256 == again.sha256
 
 
 def test_saving_at_the_same_time_leaves_one_whole_anchor_and_nothing_else(kept: RealBench) -> None:

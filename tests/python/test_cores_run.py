@@ -325,7 +325,7 @@ def test_a_run_that_another_version_would_make_otherwise_is_not_gone_on_with(tra
     record = json.loads((path / "run.json").read_text())
     record["configurations"][0]["processor_digest"] = "0" * 64
     (path / "run.json").write_text(json.dumps(record))
-    with pytest.raises(UserError, match="makes other processors of the plan's models than the run began with: start anew with"):
+    with pytest.raises(UserError, match="makes other processors of the plan's models than the run began with: carry its plan out anew"):
         carry.resume(RunDirectory(path), studies.Request())
 
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import shlex
+import subprocess
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import Bench
+from dpubench import limits
+from dpubench.errors import EnvironmentFault
 from test_contract_program import contract_program, measure
 
 QUICK = ("--name", "r", "--rounds", "2")
@@ -45,7 +51,7 @@ def test_another_input_is_refused(bench: Bench) -> None:
     interrupted(bench)
     routes.write_text("10.0.0.0/8,2\n")
     said = refused(bench)
-    assert f"input routes4 ({routes}) is another than the run began with (SHA-256 " in said and "start anew with `dpubench run " in said
+    assert f"input routes4 ({routes}) is another than the run began with (SHA-256 " in said and "put it back, or carry its plan out anew" in said
     routes.unlink()
     assert "there is no such file" in refused(bench)
     routes.write_text("10.0.0.0/8,1\n")
@@ -68,7 +74,27 @@ def test_another_machine_or_build_is_refused(bench: Bench, part: str, key: str, 
     record = bench.record("r")
     interrupted(bench, **{part: record[part] | {key: "elsewhere"}})
     said = refused(bench)
-    assert words in said and "Go on where it began, or start anew" in said
+    assert words in said and "Go on where it began, or carry its plan out anew" in said and f"`dpubench resume {bench.results}/r --anyway`" in said
+
+
+def test_anyway_keeps_another_machine_apart(bench: Bench) -> None:
+    assert bench("run", *QUICK, "--operator", "crc").returncode == 0
+    record = bench.record("r")
+    interrupted(bench, machine=record["machine"] | {"host": "elsewhere"})
+    before, kept = whole(bench), (bench.results / "r/run.json").read_bytes()
+    for number in (2, 3):
+        done = bench("resume", "r", "--anyway")
+        assert done.returncode == 0, done.stderr
+        assert "host ('elsewhere', now 'scripted')" in done.stderr and f"r-{number} is a run of its own; compare them with" in done.stderr
+        apart = bench.record(f"r-{number}")
+        assert apart["status"] == "complete" and apart["machine"]["host"] == "scripted" and len(apart["rounds"]) == 4
+    assert whole(bench) == before and (bench.results / "r/run.json").read_bytes() == kept
+    compared = bench("compare", "r", "r-2")
+    assert compared.returncode == 0 and "crc/size=1024" in compared.stdout, compared.stderr
+    # Where nothing differs, it goes on as ever.
+    interrupted(bench, machine=record["machine"])
+    done = bench("resume", "r", "--anyway")
+    assert done.returncode == 0 and "of its own" not in done.stderr and not (bench.results / "r-4").exists()
 
 
 def test_the_program_of_a_run_directory_is_not_executed(bench: Bench, tmp_path: Path) -> None:
@@ -148,3 +174,55 @@ def test_a_limit_is_named_and_no_data_blamed(bench: Bench, limit: str, words: st
     assert process.returncode == 1 and out == "" and words in err and "nothing was read or changed" in err
     assert len(err.splitlines()) == 1 and "damaged" not in err
     assert bench("show", "r").returncode == 0
+
+
+def test_too_few_threads_are_told_before_libraries_hang(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Root has no such limit, and the tests may be root's: here the third thread does not start."""
+    start, started = threading.Thread.start, []
+
+    def limited(thread: threading.Thread) -> None:
+        if len(started) == 2:
+            raise RuntimeError("can't start new thread")
+        started.append(thread)
+        start(thread)
+
+    limits.check()
+    monkeypatch.setattr(threading.Thread, "start", limited)
+    with pytest.raises(EnvironmentFault, match=r"^2 threads could be started, and \d+ are needed: raise the limit .*`ulimit -u`.* nothing was read"):
+        limits.check()
+    for thread in started:
+        thread.join(5)
+        assert not thread.is_alive()
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (MemoryError(), "ulimit -v"),
+        (RuntimeError("can't start new thread"), "ulimit -u"),
+        (OSError(errno.EMFILE, "Too many open files", "/x"), "ulimit -n`) (/x)"),
+        (OSError(errno.ENOSPC, "No space left on device", "/tmp/y"), "TMPDIR"),
+    ],
+)
+def test_a_limit_that_is_met_is_named_however_deep_it_lies(error: Exception, words: str) -> None:
+    outer = ValueError("something else")
+    outer.__cause__ = error
+    assert words in limits.met(error) and words in limits.met(outer)
+    for other in (ValueError("something else"), OSError(errno.ENOENT, "none"), BlockingIOError(errno.EAGAIN, "somebody else has the lock")):
+        assert limits.met(other) == ""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
+@pytest.mark.parametrize("size", ["4k", "8k"])
+def test_of_a_run_that_could_not_begin_nothing_is_left(bench: Bench, size: str) -> None:
+    place = bench.folder / "small"
+    place.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", place], capture_output=True, check=False).returncode != 0:
+        pytest.skip("this machine mounts no tmpfs")
+    try:
+        done = bench("run", *QUICK, "--operator", "crc", "--results", str(place))
+        assert done.returncode == 1 and "Traceback" not in done.stderr
+        assert "the disk is full" in done.stderr and "nothing was measured yet, and nothing is left of this run" in done.stderr
+        assert list(place.iterdir()) == []
+    finally:
+        subprocess.run(["umount", place], check=True)

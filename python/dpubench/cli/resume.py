@@ -5,9 +5,16 @@ Rounds that are whole stay; what was measured in the round that was interrupted 
 
 from __future__ import annotations
 
+import itertools
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
+
+if TYPE_CHECKING:
+    from dpubench.results.store import RunDirectory
+    from dpubench.studies import Request
 
 
 def command(
@@ -17,11 +24,39 @@ def command(
         [], "--engine-dir", help="Folder of engines that the run measures: has to be named again before what lies there is executed (repeatable)."
     ),
     against: Path | None = typer.Option(None, "--against", help="The other build of the run, likewise."),
+    anyway: bool = typer.Option(
+        False, "--anyway", help="Where inputs, machine or build are others now: carry the plan out whole, as a run of its own beside the first one."
+    ),
     json: bool = typer.Option(False, "--json", help="Stream events as JSON lines."),
 ) -> int:
     from dpubench import studies
     from dpubench.cli import results_directory
+    from dpubench.errors import OtherThingError
     from dpubench.results.store import find_run
 
     found = find_run(run, results_directory(results))
-    return studies.of_run(found).resume(found, studies.Request(as_json=json, engine_dirs=engine_dir, against=against))
+    request = studies.Request(as_json=json, engine_dirs=engine_dir, against=against)
+    try:
+        return studies.of_run(found).resume(found, request)
+    except OtherThingError as error:
+        if not anyway:
+            raise
+        return _apart(found, request, error)
+
+
+def _apart(found: RunDirectory, request: Request, why: Exception) -> int:
+    """Carry the plan of ``found`` out as a run of its own, on what there is now: no figure is of both. @raises UserError"""
+    from dpubench import anchors, studies, terminal
+    from dpubench.plans.load import Where, read_plan
+
+    path = found.path
+    name = next(n for i in itertools.count(2) if not (path.parent / (n := f"{path.name}-{i}")).exists())
+    terminal.note(f"{why}")
+    terminal.note(f"--anyway: {path.parent / name} is a run of its own; compare them with `dpubench compare {path} {path.parent / name}`")
+    plan, lines = read_plan(found.plan_file)
+    records = [member.record() for member in found.members() if member.run_file.is_file()]
+    settings = {str(record["target"]): record.get("setting", {}) for record in records}
+    devices = [f"{target}={device}" for target, setting in settings.items() for device in setting.get("devices", [])]
+    anchor = next((anchors.again(setting["anchor"]) for setting in settings.values() if setting.get("anchor")), None)
+    again = replace(request, name=name, results=path.parent, devices=devices, anchor=anchor)
+    return studies.of_run(found).run(plan, Where(str(found.plan_file), lines), again)

@@ -57,6 +57,11 @@ class Costs:
         if kind == "prepared" and group in self._pending:
             self._shared[group].append(self._pending.pop(group))
 
+    @property
+    def has_learnt(self) -> bool:
+        """Whether the price of preparing is more than a guess: a selection has measured some points, or a round all of them."""
+        return bool(self._prepare)
+
     def prepare_s(self, group: str, points: Sequence[str]) -> float:
         """Seconds to read the inputs of ``group`` and to prepare and verify its points."""
         shared = statistics.median(self._shared[group]) if group in self._shared else 0.0

@@ -339,8 +339,8 @@ class Run:
         Each operator keeps one: that with the catalog's defaults, which tables and other runs show, where it is among them.
         """
         fitting = dict(groups)
-        # What preparing takes is a guess before the first round; how long windows are the plan says.
-        price = self._costs.round_s if self._number > 0 else self._costs.windows_s
+        # What preparing takes is a guess before anything was measured; how long windows are the plan says. On a slow target preparing is most of it.
+        price = self._costs.round_s if self._costs.has_learnt else self._costs.windows_s
         while missing > 0:
             excess = missing * price(sizes(fitting), self.plan.cycles.min) - self.budget.left_s()
             kept: dict[str, str] = {}

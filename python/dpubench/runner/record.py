@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from dpubench import __version__, inputs, schemas
 from dpubench.catalog import Catalog
-from dpubench.errors import UserError
+from dpubench.errors import OtherThingError, UserError
 from dpubench.inputs import Resolved
 from dpubench.plans.model import StudyPlan
 from dpubench.results.store import RunWriter
@@ -40,19 +40,25 @@ def gone_on_with(writer: RunWriter) -> dict[str, Any]:
     return record
 
 
+def anyway(path: Path, record: Mapping[str, Any]) -> str:
+    """Say how the plan of a run is carried out on what there is now, beside it: what can be done where the run cannot go on."""
+    words = ["dpubench resume", shlex.quote(str(path)), "--anyway", *named_again(record.get("setting", {}))]
+    return f"carry its plan out anew, as a run of its own, with `{' '.join(words)}`"
+
+
 def inputs_again(writer: RunWriter, record: Mapping[str, Any]) -> Resolved:
-    """Return the inputs of an interrupted run. @raises UserError one is gone, or is another than the run began with"""
-    anew = f"put it back, or start anew with `dpubench run {writer.plan_file}`"
+    """Return the inputs of an interrupted run. @raises UserError one is gone; OtherThingError one is another than the run began with"""
     resolved = inputs.resolve(record["inputs"], {kind: entry.get("given", []) for kind, entry in record["inputs"].items()})
     for kind, entry in record["inputs"].items():
         found = resolved.inputs.get(kind)
         if found is None:
+            anew = f"put it back, or start anew with `dpubench run {writer.plan_file}`"
             raise UserError(f"{writer.path}: input {kind} of the run is gone ({resolved.missing[kind].reason}): {anew}")
         if found.sha256 != entry["sha256"]:
             where = ", ".join(entry.get("given", [])) or entry["name"]
-            raise UserError(
+            raise OtherThingError(
                 f"{writer.path}: input {kind} ({where}) is another than the run began with (SHA-256 {entry['sha256'][:12]}, "
-                f"now {found.sha256[:12]}), and one figure cannot be of both: {anew}"
+                f"now {found.sha256[:12]}), and one figure cannot be of both: put it back, or {anyway(writer.path, record)}"
             )
     return resolved
 
@@ -69,7 +75,7 @@ _OF_BUILD: Final = {"revision": "revision of the build", "compiler": "compiler",
 
 
 def check_same_machine(writer: RunWriter, record: Mapping[str, Any], hello: Mapping[str, Any]) -> None:
-    """Compare the machine and the build that a run began with to those of now. @raises UserError they differ"""
+    """Compare the machine and the build that a run began with to those of now. @raises OtherThingError they differ"""
     differs = [
         f"{name} ('{before.get(key, '')}', now '{now.get(key, '')}')"
         for before, now, names in ((record["machine"], hello["machine"], _OF_MACHINE), (record["build"], hello["build"], _OF_BUILD))
@@ -77,19 +83,25 @@ def check_same_machine(writer: RunWriter, record: Mapping[str, Any], hello: Mapp
         if before.get(key, "") != now.get(key, "")
     ]
     if differs:
-        raise UserError(
-            f"{writer.path}: is not gone on with, since its figures would be of two things: {', '.join(differs)}. "
-            f"Go on where it began, or start anew with `dpubench run {writer.plan_file}` and compare"
+        raise OtherThingError(
+            f"{writer.path}: cannot go on here, since one figure cannot be of both: {', '.join(differs)}. "
+            f"Go on where it began, or {anyway(writer.path, record)}"
         )
+
+
+def named_again(setting: Mapping[str, Any]) -> list[str]:
+    """Return the options that name the programs of others in a run's ``setting``: ``resume`` executes none that it is not given again."""
+    words = [f"--engine-dir {shlex.quote(d)}" for d in setting.get("engine_dirs", [])]
+    # An anchor is one of ours, kept by its digest.
+    return words + ([f"--against {shlex.quote(setting['against'])}"] if setting.get("against") and not setting.get("anchor") else [])
 
 
 def check_named(path: Path, record: Mapping[str, Any], engine_dirs: Sequence[Path], against: Path | None = None) -> None:
     """Check that the user names the programs of others that a run directory names: it may come from anywhere. @raises UserError"""
     setting = record["setting"]
-    wanted = [f"--engine-dir {shlex.quote(d)}" for d in setting.get("engine_dirs", [])]
+    wanted = named_again(setting)
     given = [f"--engine-dir {shlex.quote(str(d.resolve()))}" for d in engine_dirs]
-    if not setting.get("anchor"):  # one of ours, kept by its digest
-        wanted += [f"--against {shlex.quote(setting['against'])}"] if setting.get("against") else []
+    if not setting.get("anchor"):
         given += [] if against is None else [f"--against {shlex.quote(str(against))}"]
     if sorted(wanted) != sorted(given):
         if not wanted:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-import shutil
-import textwrap
-from collections.abc import Sequence
+import shlex
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from dpubench import terminal
 from dpubench.errors import UserError
 from dpubench.progress import JsonEvents, Lines
+from dpubench.runner.record import named_again
 from dpubench.studies import Study
 
 #: A summary has so many lines at most, unless failures need more.
@@ -22,6 +22,11 @@ def named(path: Path) -> str:
     """How a command names this run: by name where it is found by name, else by path."""
     default = Path(os.environ.get("DPUBENCH_RESULTS", "results"))
     return path.name if path.parent.resolve() == default.resolve() else str(path)
+
+
+def going_on(path: Path, setting: Mapping[str, Any] | None = None) -> str:
+    """How an interrupted run is gone on with; ``setting``: the run's, where programs of others may be in it."""
+    return "continue with `" + " ".join(["dpubench resume", shlex.quote(named(path)), *named_again(setting or {})]) + "`"
 
 
 def write_report(study: Study, analysed: list[Any], path: Path) -> Path | None:
@@ -38,12 +43,10 @@ def write_report(study: Study, analysed: list[Any], path: Path) -> Path | None:
 
 def failure_lines(failures: Sequence[dict[str, Any]], room: int, path: Path) -> list[str]:
     """What failed and why, wrapped to the terminal; where even ``room`` lines do not hold it, where the rest is."""
-    width = max(shutil.get_terminal_size((120, 24)).columns, 60)
     lines: list[str] = []
     for failure in failures:
         told = f"failed: {failure.get('point', failure.get('group', 'the run'))}: {failure['message']}"
-        # A point's name and paths are copied from here: they are not broken.
-        lines += textwrap.wrap(" ".join(told.split()), width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+        lines += terminal.wrapped(" ".join(told.split()))
     if len(lines) <= room:
         return lines
     return [*lines[: room - 1], f"  ... the rest of the reasons: dpubench show {named(path)}"]

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from dpubench import inputs
+from dpubench.catalog import check_given
 from dpubench.cli import print_json
 from dpubench.cores.kernels import ArmPrograms
 from dpubench.errors import Exit, NothingRan, PlanError
@@ -20,7 +21,6 @@ from dpubench.studies.cores.execute import Run
 from dpubench.studies.cores.expand import Expansion, expand
 from dpubench.studies.cores.plan import Plan
 from dpubench.studies.modelled import carry as shared
-from dpubench.studies.modelled import checked
 from dpubench.studies.modelled.models import described
 from dpubench.studies.modelled.outcomes import OutcomesWriter
 from dpubench.workers.process import StopRequest
@@ -68,7 +68,7 @@ def _prepared(plan: Plan, where: Where) -> tuple[ArmPrograms, Expansion, Resolve
     resolved = inputs.resolve(expansion.inputs, plan.inputs)
     if problems := refused.problems_of(plan, expansion, where):
         raise PlanError(where.source, problems)
-    checked.check_inputs(resolved)
+    check_given(resolved)
     _without_inputs(expansion, {kind: missing.reason for kind, missing in resolved.missing.items()})
     return arm, expansion, resolved
 

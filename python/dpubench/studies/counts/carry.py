@@ -12,13 +12,13 @@ from dpubench.catalog import Catalog
 from dpubench.cli import print_json
 from dpubench.cores import _capture, counts, models
 from dpubench.cores.models import Model
-from dpubench.errors import NothingRan, PlanError, UserError
+from dpubench.errors import NothingRan, OtherThingError, PlanError, UserError
 from dpubench.inputs import Resolved
 from dpubench.plans.load import Where, plan_text, read_plan
 from dpubench.progress import Lines
 from dpubench.results.store import RunDirectory
 from dpubench.runner.model import Expansion
-from dpubench.runner.record import check_named, gone_on_with, new_name
+from dpubench.runner.record import anyway, check_named, gone_on_with, new_name
 from dpubench.studies import Request
 from dpubench.studies.counts.execute import Cell, Run
 from dpubench.studies.counts.model import LABEL
@@ -53,7 +53,8 @@ def run(plan: Plan, where: Where, request: Request) -> int:
     with StopRequest() as stop:
         with stop.at_once():
             made = _prepared(plan, where, request.engine_dirs)
-        inputs.refuse_unread(request.inputs, made.expansion.inputs)
+            inputs.refuse_unread(request.inputs, made.expansion.inputs)
+            catalog.check_given(made.files)
         if request.dry_run:
             _dry_run(plan, made, as_json=request.as_json)
             return 0
@@ -81,7 +82,7 @@ def resume(found: RunDirectory, request: Request) -> int:
         now = new_record(record["name"], plan, made, [])
         for key, what in (("counting", "the emulator, its processor or the programs"), ("inputs", "an input")):
             if record[key] != now[key]:
-                raise UserError(f"{writer.path}: {what} changed since the run began: start anew with `dpubench run {writer.plan_file}`")
+                raise OtherThingError(f"{writer.path}: {what} changed since the run began: {anyway(writer.path, record)}")
         writer.settle()
         return _carry_out(writer, plan, made, record, stop, as_json=request.as_json)
 

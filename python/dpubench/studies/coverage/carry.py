@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from dpubench import inputs
-from dpubench.catalog import Catalog
+from dpubench.catalog import Catalog, check_given
 from dpubench.cli import print_json
 from dpubench.cores import whole
 from dpubench.cores.kernels import ArmPrograms
@@ -82,7 +82,7 @@ def _prepared(plan: Plan, where: Where) -> Prepared:
     if plan.target == [LOCAL]:
         known, catalogs = measure.catalogs(plan)
         expansion, files = expand(plan, catalogs, where)
-        checked.check_inputs(files)
+        check_given(files)
         return Prepared(expansion, files, None, known)
     # Models first: whoever misspells one need not wait for programs to be compiled.
     if unknown := load_models(plan.target, where, LOCAL)[1]:
@@ -91,7 +91,7 @@ def _prepared(plan: Plan, where: Where) -> Prepared:
     expansion, files = expand(plan, catalogs_of(arm, plan), where)
     if problems := refused_by_simulator(plan, expansion, where):
         raise PlanError(where.source, problems)
-    checked.check_inputs(files)
+    check_given(files)
     return Prepared(expansion, files, arm)
 
 

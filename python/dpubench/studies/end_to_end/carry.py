@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dpubench import __version__, inputs, network, schemas, targets
+from dpubench.catalog import check_given
 from dpubench.cli import print_json
 from dpubench.errors import Interrupted, NothingRan, PlanError, TargetLost, UserError, nearest
 from dpubench.plans.load import Where, plan_text, read_plan
@@ -50,6 +51,7 @@ def run(plan: Plan, where: Where, request: Request) -> int:
         kinds = expansion.inputs | of_traffic
         resolved = inputs.resolve(kinds, plan.inputs)
         inputs.refuse_unread(request.inputs, kinds)
+        check_given(resolved)
         for kind, missing in resolved.missing.items():
             if kind in of_traffic:
                 raise UserError(f"traffic: {missing.reason}")
@@ -178,7 +180,7 @@ def _carry_out(
             status = work.execute()
         except (Interrupted, TargetLost) as error:
             kept = f"{len(trials.read(writer.path))} trials are kept in {writer.path}"
-            raise type(error)(f"{error}; {kept}; continue with `dpubench resume {telling.named(writer.path)}`") from None
+            raise type(error)(f"{error}; {kept}; {telling.going_on(writer.path)}") from None
     analysed = summaries(writer.path)
     report = telling.write_report(STUDY, analysed, writer.path)
     event = telling.summary_event(writer.path, report, int(status), len(record["failures"]), len(analysed[0].points))

@@ -12,13 +12,13 @@ from typing import Any
 from dpubench import __version__, inputs, schemas
 from dpubench.cores import simulator
 from dpubench.cores.models import LABEL
-from dpubench.errors import Interrupted, PlanError, UserError, nearest
+from dpubench.errors import Interrupted, OtherThingError, PlanError, UserError, nearest
 from dpubench.inputs import Resolved
 from dpubench.plans.load import Where
 from dpubench.plans.model import StudyPlan
 from dpubench.progress import Lines, listener
 from dpubench.runner import telling
-from dpubench.runner.record import now_utc
+from dpubench.runner.record import anyway, now_utc
 from dpubench.studies import Study
 from dpubench.studies.modelled.execute import SimulatedRun
 from dpubench.studies.modelled.outcomes import OutcomesWriter
@@ -46,13 +46,13 @@ def marked(use: Use, missing: Mapping[str, str]) -> Use:
 
 
 def check_same(writer: OutcomesWriter, record: Mapping[str, Any], now: Mapping[str, str], files: Resolved) -> None:
-    """That outcomes of now and of before belong together; ``now``: the digest of each simulation's processor. @raises UserError"""
-    anew = f"start anew with `dpubench run {writer.plan_file}`"
+    """That outcomes of now and of before belong together; ``now``: the digest of each simulation's processor. @raises OtherThingError"""
+    anew = anyway(writer.path, record)
     if {entry["id"]: entry["processor_digest"] for entry in record["configurations"]} != now:
-        raise UserError(f"{writer.path}: this version makes other processors of the plan's models than the run began with: {anew}")
+        raise OtherThingError(f"{writer.path}: this version makes other processors of the plan's models than the run began with: {anew}")
     for kind, entry in record["inputs"].items():
         if kind in files.inputs and files.inputs[kind].sha256 != entry["sha256"]:
-            raise UserError(f"{writer.path}: input {kind} is another than the run began with: put it back, or {anew}")
+            raise OtherThingError(f"{writer.path}: input {kind} is another than the run began with: put it back, or {anew}")
 
 
 def record_head(
@@ -91,7 +91,7 @@ def carry_out(
             status = work.execute()
         except Interrupted as error:
             kept = f"{len(work.outcomes)} of {len(work.names)} {work.what} are kept in {path}"
-            raise Interrupted(f"{error}; {kept}; continue with `dpubench resume {telling.named(path)}`") from None
+            raise Interrupted(f"{error}; {kept}; {telling.going_on(path, record.get('setting'))}") from None
     (analysed,) = study.summaries(path)
     report = telling.write_report(study, [analysed], path)
     event = telling.summary_event(path, report, int(status), len(record["failures"]), len(analysed.points))

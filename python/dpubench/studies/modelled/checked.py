@@ -6,12 +6,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from dpubench import catalog, programs
 from dpubench.cores import simulator
 from dpubench.cores.simulator import Fault
-from dpubench.errors import UserError, nearest
-from dpubench.inputs import Resolved
-from dpubench.targets.local import LocalTarget
+from dpubench.errors import nearest
 
 #: Keys of plans that an extent is made of.
 EXTENT: Final[Mapping[str, tuple[str, ...]]] = {
@@ -19,8 +16,6 @@ EXTENT: Final[Mapping[str, tuple[str, ...]]] = {
     "phase_instructions": ("phase",),
 }  # fmt: skip
 _UNKNOWN: Final = "is not a field"
-#: Kinds of inputs that operators read.
-_READ: Final = ("routes4", "routes6", "rules", "corpus", "capture")
 
 
 def faults_of(configurations: Sequence[Mapping[str, Any]]) -> list[list[Fault]]:
@@ -60,11 +55,3 @@ def told(processor: Mapping[str, Any], fault: Fault) -> str:
             at = at[int(step)] if isinstance(at, list) else at[step]
         hint = nearest(last, [key for key in at if key != last])
     return f"{named(processor, path)}: {fault.what}{hint}" if path else f"the processor {fault.what}"
-
-
-def check_inputs(files: Resolved) -> None:
-    """That given files are what their kinds say, by the code that operators read them with. @raises UserError naming each that is not"""
-    given = [(kind, str(file)) for kind, one in files.inputs.items() if one.given and kind in _READ for file in one.files]
-    faults = catalog.check_inputs(LocalTarget(), str(programs.operators_program()), given) if given else []
-    if wrong := [f"--input {kind}={file}: {fault}" for (kind, file), fault in zip(given, faults, strict=True) if fault]:
-        raise UserError("\n".join(wrong))

@@ -51,6 +51,7 @@ def run(plan: Plan, where: Where, request: Request) -> int:
         kinds = {kind for share in shares for kind in share.expansion.inputs}
         resolved = inputs.resolve(kinds, plan.inputs)
         inputs.refuse_unread(request.inputs, kinds)
+        catalog.check_given(resolved)
         for share in shares:
             _without_missing_inputs(share.expansion, resolved.missing)
         if not any(c.candidates for s in shares for c in s.expansion.configurations) and not any(s.expansion.unavailable for s in shares):
@@ -238,6 +239,6 @@ def _part(writer: RunWriter, opened: contextlib.ExitStack, stop: StopRequest, re
     check_same_machine(writer, record, known.hello)
     record["setting"]["program"] = known.program
     if other := record["setting"].get("anchor"):
-        record["setting"]["against"] = str(anchors.program_again(other))
+        record["setting"]["against"] = str(anchors.program(anchors.again(other)))
     writer.settle()
     return session.Part(writer, plan, record, target, resolved.for_job())

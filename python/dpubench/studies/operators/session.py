@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-import shutil
-import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from dpubench import catalog, programs
+from dpubench import catalog, programs, terminal
 from dpubench.errors import Exit, Interrupted, TargetLost
 from dpubench.progress import listener
 from dpubench.results import comparison, export, text
@@ -23,7 +21,7 @@ from dpubench.results.text import LOOSE, beside_text, loose
 from dpubench.runner.execute import Budget, Run
 from dpubench.runner.measure import OTHER_BUILD
 from dpubench.runner.setting import Listener, Setting
-from dpubench.runner.telling import SUMMARY_LINES, conclude, failure_lines, named, summary_event, tail_lines, write_report
+from dpubench.runner.telling import SUMMARY_LINES, conclude, failure_lines, going_on, summary_event, tail_lines, write_report
 from dpubench.runner.together import RunSet, missing_text
 from dpubench.studies.operators.plan import Plan
 from dpubench.studies.operators.study import STUDY
@@ -95,7 +93,7 @@ def carry_out(part: Part, stop: StopRequest, *, as_json: bool, effect: float | N
             status = run.execute()
         except (Interrupted, TargetLost) as error:
             missing = "".join(f"; {text}" for text in [missing_text(run)] if text)
-            again = f"continue with `dpubench resume {named(path)}`"
+            again = going_on(path, part.record["setting"])
             raise type(error)(f"{error}; {_kept([run])} windows are kept in {path}{missing}; {again}") from None
     analysed = summarize(path)
     report = write_report(STUDY, [analysed], path)
@@ -132,7 +130,7 @@ def carry_out_together(
         share = seconds / len(record["targets"])
         runs = [part.run(stop, display, Budget(share, float(part.record["spent_s"]))) for part in parts]
         together = RunSet(writer, record, runs, display)
-        again = f"continue with `dpubench resume {named(writer.path)}`"
+        again = going_on(writer.path, parts[0].record["setting"])
         try:
             status = together.execute()
         except Interrupted as error:
@@ -173,7 +171,7 @@ def summary(run: Run, analysed: RunSummary, path: Path, report: Path | None) -> 
         + text.warning_counts(analysed.all_warnings()),
     ]
     tail = tail_lines(path, report, len(run.record["left_out"]))
-    head = text.targets([analysed]) if analysed.times_mean_nothing else [line for words in head for line in _wrapped(words, _width())]
+    head = text.targets([analysed]) if analysed.times_mean_nothing else [line for words in head for line in terminal.wrapped(words)]
     lines = _best_lines(analysed, _headlines(analysed))
     head += failure_lines(failures[:2], SUMMARY_LINES - len(head) - len(tail) - min(len(lines), TABLE_LINES), path)
     return head + lines + tail
@@ -204,21 +202,12 @@ def _best_lines(analysed: RunSummary, best: Sequence[PointSummary]) -> list[str]
         spread = f" ±{percent(point.precision, 2)}" if math.isfinite(point.precision) else ""
         rows.append((point.operator, ", ".join(filter(None, where)), point.engine_word, rate + spread + loose(point, "primary"), beside_text(point)))
     title = "best engine of each operator, beside the next best of another library" + (f"; {common}" if common else "")
-    width = _width()
     lines = text.table(("operator", "configuration", "best", "rate", "beside"), rows).splitlines()[1:]
-    if max(map(len, lines)) > width:
+    if max(map(len, lines)) > terminal.columns():
         told = (f"{f'{operator} {where}'.rstrip()}: {engine} {rate}, {beside}" for operator, where, engine, rate, beside in rows)
-        lines = [line for words in told for line in _wrapped(words, width)]
+        lines = [line for words in told for line in terminal.wrapped(words)]
     notes = [text.loose_note(analysed.precision_target)] if any(LOOSE in line for line in lines) else []
-    return [*_wrapped(title, width), *lines, *notes]
-
-
-def _width() -> int:
-    return max(shutil.get_terminal_size((120, 24)).columns, 60)
-
-
-def _wrapped(words: str, width: int) -> list[str]:
-    return textwrap.wrap(words, width, subsequent_indent="  ", break_on_hyphens=False)
+    return [*terminal.wrapped(title), *lines, *notes]
 
 
 def _rate(point: PointSummary) -> float:
