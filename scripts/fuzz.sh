@@ -1,7 +1,11 @@
 #!/bin/sh
 # Every fuzzer in turn. Usage: fuzz.sh SECONDS
 set -eu
-for target in a64 capture frame job prefixes reassembly rules trace; do
-    .venv/bin/python tests/fuzz/run.py "$target" "$1"
+targets=$(.venv/bin/python tests/fuzz/run.py --list)
+for target in $targets; do
+    if [ -f "tests/fuzz/${target}_fuzz.py" ]; then
+        .venv/bin/python "tests/fuzz/${target}_fuzz.py" --seconds "$1"
+    else
+        .venv/bin/python tests/fuzz/run.py "$target" "$1"
+    fi
 done
-.venv/bin/python tests/fuzz/plan_fuzz.py --seconds "$1"

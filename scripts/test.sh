@@ -36,10 +36,11 @@ with_clang() (
 fuzz_all() {
     seconds=$1
     status=0
-    # Three at a time: each is one thread, and the seconds are of a clock on the wall.
-    printf '%s\n' a64 capture frame job prefixes reassembly rules trace plan | xargs -P 3 -I{} sh -c '
+    # Two to a core: each is one thread, and the seconds are of a clock on the wall.
+    targets=$(.venv/bin/python tests/fuzz/run.py --list) || return 1
+    echo "$targets" | xargs -P $((2 * $(nproc))) -I{} sh -c '
         log="'"$build"'/fuzz-{}.log"
-        if [ {} = plan ]; then set -- tests/fuzz/plan_fuzz.py --seconds "'"$seconds"'"; else set -- tests/fuzz/run.py {} "'"$seconds"'"; fi
+        if [ -f tests/fuzz/{}_fuzz.py ]; then set -- tests/fuzz/{}_fuzz.py --seconds "'"$seconds"'"; else set -- tests/fuzz/run.py {} "'"$seconds"'"; fi
         if .venv/bin/python "$@" >"$log" 2>&1; then tail -n 2 "$log"; else tail -n 40 "$log"; exit 1; fi' || status=1
     return $status
 }

@@ -36,10 +36,11 @@ def decoded(data: bytes) -> Any:
 
 
 def cut(text: str) -> str:
-    """``text``, or its beginning and how much more there was."""
+    """``text``, or its beginning and how much more there was: no longer than :data:`LONGEST_MESSAGE`, so that it is not cut again when it is read."""
     if len(text) <= LONGEST_MESSAGE:
         return text
-    return f"{text[:LONGEST_MESSAGE]} ... ({len(text) - LONGEST_MESSAGE} more characters)"
+    kept = LONGEST_MESSAGE - 40
+    return f"{text[:kept]} ... ({len(text) - kept} more characters)"
 
 
 def _whole(text: str) -> int:

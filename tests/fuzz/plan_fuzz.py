@@ -1,32 +1,17 @@
 #!/usr/bin/env python3
-"""Coverage-guided fuzzing (atheris) of the plan parser: whatever the text, the answer is a plan or a PlanError, soon.
-
-    plan_fuzz.py [--seconds 60] [--corpus DIR]
-
-Runs the fuzzer in a child process from the corpus (``corpus/plan`` beside this file, as the fuzzer generated it), then replays all that it kept under
-coverage.py, prints the line coverage of ``dpubench/plans`` and ends with 1 when that is below 90 % or when an input broke the parser.
-``--keep`` adds what the fuzzer found to the corpus. Where atheris is not
-installed (PyPI has it for x86-64 only) the corpus is replayed without searching further, and that is said.
-"""
+"""The plan parser: whatever the text, the answer is a plan or a PlanError, soon."""
 
 from __future__ import annotations
 
-import argparse
 import os
-import subprocess
 import sys
-import tempfile
-from importlib.util import find_spec
+from collections.abc import Iterator
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-PACKAGE = HERE.parents[1] / "python"
-CORPUS = HERE / "corpus" / "plan"
-LEAST_COVERAGE = 90.0
+import guided
+
 #: A file that is gone with the process: libFuzzer's loop ends in a way that tidies nothing up.
 SCRATCH = Path(f"/proc/self/fd/{os.memfd_create('plan.yaml')}")
-
-sys.path.insert(0, str(PACKAGE))
 
 
 def parse(data: bytes) -> None:
@@ -71,85 +56,13 @@ def parse(data: bytes) -> None:
                 raise AssertionError(f"{word} is written as {q.format_bytes(value)}")
 
 
-def fuzz(arguments: list[str]) -> None:
-    """The child: libFuzzer's loop; never returns."""
-    import atheris
-
-    with atheris.instrument_imports(include=["dpubench", "yaml"]):
-        from dpubench.plans import load, quantities  # noqa: F401
-
-    atheris.Setup([sys.argv[0], *arguments], parse)
-    atheris.Fuzz()
+def imports() -> None:
+    from dpubench.plans import load, quantities  # noqa: F401
 
 
-def coverage_of(corpus: Path) -> float:
-    """Percent of the lines of ``dpubench/plans`` that replaying ``corpus`` runs; prints the report."""
-    import coverage
-
-    measured = coverage.Coverage(source_pkgs=["dpubench.plans"], data_file=None, config_file=False)
-    measured.start()
-    for file in sorted(corpus.iterdir()):
-        parse(file.read_bytes())
-    measured.stop()
-    return measured.report(show_missing=True)
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--seconds", type=int, default=60)
-    parser.add_argument("--corpus", type=Path, default=CORPUS)
-    parser.add_argument("--keep", action="store_true", help="add what was found to the corpus")
-    parser.add_argument("--child", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
-    parser.add_argument("--replay", type=Path, help=argparse.SUPPRESS)
-    chosen = parser.parse_args()
-    if chosen.replay is not None:
-        return replayed(chosen.replay)
-    if chosen.child is not None:
-        fuzz(chosen.child)
-    with tempfile.TemporaryDirectory() as folder:
-        found = Path(folder) / "found"
-        found.mkdir()
-        words = Path(folder) / "words"
-        words.write_text("".join(f'"{w}"\n' for w in dictionary()))
-        corpora = [str(found), *([str(chosen.corpus)] if chosen.corpus.is_dir() else [])]
-        limits = [
-            f"-max_total_time={chosen.seconds}",
-            "-timeout=10",
-            "-max_len=2048",
-            f"-dict={words}",
-            f"-seed_inputs={seeds()}",
-            f"-artifact_prefix={folder}/",
-        ]
-        if find_spec("atheris") is None:
-            print("atheris is not installed here: nothing new is searched for, the kept corpus is replayed")
-            return replayed(chosen.corpus)
-        child = [sys.executable, str(Path(__file__).resolve()), "--child", *limits, *corpora]
-        status = subprocess.run(child, env={**os.environ, "PYTHONPATH": str(PACKAGE)}, check=False).returncode
-        if status != 0:
-            for crash in sorted(Path(folder).glob("*-*")):
-                print(f"broke on {crash.name}: {crash.read_bytes()!r}")
-            return 1
-        if chosen.keep:
-            chosen.corpus.mkdir(parents=True, exist_ok=True)
-            for file in found.iterdir():
-                (chosen.corpus / file.name).write_bytes(file.read_bytes())
-        for file in chosen.corpus.iterdir() if chosen.corpus.is_dir() else []:
-            (found / file.name).write_bytes(file.read_bytes())
-        # A process of its own: lines that run at import count too.
-        replay = [sys.executable, str(Path(__file__).resolve()), "--replay", str(found)]
-        return subprocess.run(replay, env={**os.environ, "PYTHONPATH": str(PACKAGE)}, check=False).returncode
-
-
-def replayed(corpus: Path) -> int:
-    """Prints the line coverage that ``corpus`` reaches; 1 when it is too low."""
-    covered = coverage_of(corpus)
-    print(f"line coverage of dpubench.plans: {covered:.1f} % (at least {LEAST_COVERAGE:g} %)")
-    return 0 if covered >= LEAST_COVERAGE else 1
-
-
-def seeds() -> str:
-    """The built-in plans, from which the fuzzer starts."""
-    return ",".join(str(p) for p in sorted(PACKAGE.glob("dpubench/studies/*/*.yaml")))
+def seeds() -> Iterator[tuple[str, bytes]]:
+    """The built-in plans."""
+    return guided.files(sorted(guided.PACKAGE.glob("dpubench/studies/*/*.yaml")))
 
 
 def dictionary() -> list[str]:
@@ -204,5 +117,9 @@ def dictionary() -> list[str]:
     )
 
 
+FUZZER = guided.Fuzzer(
+    "plan", parse, imports, watched=("dpubench", "yaml"), covered=("dpubench.plans",), least_percent=90.0, seeds=seeds, dictionary=dictionary
+)
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(guided.main(FUZZER, __file__))

@@ -6,9 +6,11 @@ python3 tests/fuzz/seeds.py TARGET DIRECTORY
 
 from __future__ import annotations
 
+import hashlib
 import json
 import struct
 import sys
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -378,8 +380,155 @@ def trace() -> Seeds:
     yield "no_checksum", case(framed(ended, checksum=False), b"", 1)
 
 
+def agent() -> Seeds:
+    """Frames of the agent's protocol (native/agent/connection.hpp): every request, right and wrong ones."""
+
+    def frame(kind: bytes, payload: bytes) -> bytes:
+        return kind + struct.pack(">I", len(payload)) + payload
+
+    def request(**words: object) -> bytes:
+        return frame(b"R", json.dumps(words).encode())
+
+    content = b"10.0.0.0/8,1\n"
+    digest = hashlib.sha256(content).hexdigest()
+    put = request(do="put", sha256=digest, name="routes", bytes=len(content))
+    yield "put", put + frame(b"D", content[:5]) + frame(b"D", content[5:]) + frame(b"E", b"")
+    again = request(do="have", files=[{"sha256": digest, "name": "routes", "bytes": len(content)}])
+    yield "have", put + frame(b"D", content) + frame(b"E", b"") + again
+    yield "other_content", put + frame(b"D", b"x" * len(content)) + frame(b"E", b"")
+    yield "more", put + frame(b"D", content * 2)
+    yield "less", put + frame(b"D", b"1") + frame(b"E", b"")
+    yield "in_between", put + again
+    yield "elsewhere", request(do="put", sha256=digest, name="../routes", bytes=1)
+    yield "no_digest", request(do="put", sha256="../..", name="routes", bytes=1)
+    yield "run", request(do="run", program="dpubench-operators", arguments=["--list"], environment={"A": "b"})
+    yield "run_layout", request(do="run", program="layouts/1/dpubench-operators", arguments=[], environment={})
+    yield "run_elsewhere", request(do="run", program="../../../bin/sh", arguments=[], environment={})
+    yield "describe", request(do="describe")
+    yield "verify", request(do="verify", manifest="0" * 64)
+    manifest = hashlib.sha256(b'{"files": {"lib/missing": "0"}}').hexdigest()
+    yield "verify_content", request(do="verify", manifest=manifest)
+    yield "cache", request(do="cache") + request(do="tidy")
+    yield "unknown", request(do="remove")
+    yield "no_request", frame(b"D", b"x")
+    yield "no_json", frame(b"R", b"{")
+    yield "long", b"R\xff\xff\xff\xff"
+    yield "no_frame", b"Last login: today\n"
+
+
+def applications() -> Seeds:
+    """What each application reads, behind a byte that names it (applications_fuzz.cpp)."""
+    for i, url in enumerate(
+        (b"http://User@Example.COM:8080/a/%2e%2E/b//c/./d?x=1+2%20#f", b"https://[2001:db8::1]/", b"//host/path", b"ftp://a.:0/..", b"nothing")
+    ):
+        yield f"url{i}", b"\0" + url
+    one = b"GET /a/../b%41?q=1 HTTP/1.1\r\nHost: Example.com\r\n\r\n"
+    two = b"POST http://h/x HTTP/1.0\r\ncontent-length: 5\r\nHOST: h:80\r\n\r\nhello" + one
+    yield "request", b"\1" + one
+    yield "requests", b"\1" + two
+    yield "no_request", b"\1" + b"SSH-2.0-OpenSSH\r\n\r\n"
+    yield "wrong_length", b"\1" + b"PUT / HTTP/1.1\r\nContent-Length: -1\r\n\r\n"
+    yield "chunked", b"\1" + b"PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+    yield "stream", b"\2" + b"".join(struct.pack(">HB", at, 16) + bytes(16) for at in (0, 2, 1, 5, 4, 3, 0xF000))
+    packet = ipv4(17, UDP)
+    for algorithm in (0, 1):
+        yield f"esp{algorithm}", b"\3" + bytes([algorithm + 20]) + packet + bytes(range(40))
+        yield f"esp_received{algorithm}", b"\3" + bytes([algorithm]) + struct.pack(">II", 0x1234, 1) + bytes(64)
+    for name, body in IP_PACKETS.items():
+        kind = b"\x08\0" if body[0] >> 4 == 4 else b"\x86\xdd"
+        yield f"frame_{name}", b"\4" + MACS + kind + body
+    yield "frame_tagged", b"\4" + MACS + b"\x81\0\0\1\x08\0" + checked(V4)
+    yield "frame_forwarded", b"\4" + MACS + b"\x08\0" + checked(V4) + bytes(9)
+    yield "frame_expired", b"\4" + MACS + b"\x08\0" + checked(V4[:8] + b"\1" + V4[9:])
+    yield "frame_multicast", b"\4" + MACS + b"\x08\0" + checked(V4[:16] + b"\xe0\0\0\1" + V4[20:])
+    for i, rule in enumerate((b"abc", b"a(bc|de)f+ghij", b"(?i)UserAgent:[^x]*evil", b"\\x41\\d{2,3}long text\\.", b"[a-z]+$", b"(", b"a|b")):
+        yield f"rule{i}", b"\5" + rule
+
+
+def checked(packet: bytes) -> bytes:
+    """An IPv4 packet of 20 bytes of header with its checksum (RFC 1071)."""
+    header = packet[:10] + b"\0\0" + packet[12:20]
+    total = sum(struct.unpack(">10H", header))
+    total = (total & 0xFFFF) + (total >> 16)
+    total = (total & 0xFFFF) + (total >> 16)
+    return packet[:10] + struct.pack(">H", ~total & 0xFFFF) + packet[12:]
+
+
+def codecs() -> Seeds:
+    """Streams of each format behind what is done and the room for the result (codecs_fuzz.cpp), and texts to be packed."""
+
+    def case(what: int, content: bytes, room: int = 4000) -> bytes:
+        return bytes([what]) + struct.pack("<H", room) + content
+
+    text = b"to be or not to be, that is the question: whether 'tis nobler in the mind to suffer " * 3
+    noise = bytes((i * 197 + i * i * 31) % 256 for i in range(600))
+    # Frequencies as Fibonacci's numbers give codes that are longer than any limit.
+    numbers = [1, 1]
+    while len(numbers) < 18:
+        numbers.append(numbers[-1] + numbers[-2])
+    deep = b"".join(bytes([65 + i]) * n for i, n in enumerate(numbers))[:4000]
+    texts = {"text": text, "noise": noise, "deep": deep, "zeros": bytes(1500), "short": b"abc", "empty": b"", "one": b"aaaa"}
+    for name, content in texts.items():
+        yield f"pack_{name}", case(3, content)
+        for level, strategy in ((0, 0), (1, 0), (9, 0), (6, zlib.Z_FIXED), (6, zlib.Z_HUFFMAN_ONLY)):
+            packer = zlib.compressobj(level, zlib.DEFLATED, -15, 9, strategy)
+            packed = packer.compress(content) + packer.flush()
+            yield f"deflate_{name}_{level}_{strategy}", case(0, packed[:4000], len(content))
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+    packed = packer.compress(text) + packer.flush()
+    yield "deflate_little_room", case(0, packed, len(text) - 1)
+    yield "deflate_cut", case(0, packed[:-3])
+    yield "deflate_reserved", case(0, b"\7")
+    yield "deflate_stored", case(0, b"\1\3\0\xfc\xffabc") + b"behind"
+    yield "deflate_stored_wrong", case(0, b"\1\3\0\0\0abc")
+    yield "lz4_literals", case(1, b"\x30abc")
+    yield "lz4_match", case(1, b"\x44abcd\4\0\x50efghi")
+    yield "lz4_long", case(1, b"\xff\1" + b"x" * 16 + b"\1\0\xff\7\x50efghi")
+    yield "lz4_far", case(1, b"\x14a\xff\xff\x50efghi")
+    yield "snappy_literals", case(2, b"\3\x08abc")
+    yield "snappy_copies", case(2, b"\x14\x0cabcd\x01\4\x0e\4\0\x0f\4\0\0\0\x04ef")
+    yield "snappy_long_literal", case(2, b"\x64\xf0\x63" + b"y" * 100)
+    yield "snappy_length", case(2, b"\xff\xff\xff\xff\x0f")
+
+
+def programs() -> Seeds:
+    """Jobs of the server and the client with every field, and commands; each also wrong in one place."""
+    port = {"kind": "veth", "role": "server", "arguments": {"interface": "eth0"}}
+    workload = {"name": "flow-table", "params": {"flows": "1000"}, "engines": {"table": "portable"}}
+    common = {"seed": 1, "time_limit_s": 60, "memory": {"huge_pages": False, "mb": 128}, "burst": 32, "max_frame": 1518, "workload": workload,
+              "inputs": {"rules": ["/r"]}, "cache_dir": "/c"}  # fmt: skip
+    server = {"schema": "dpubench.server-job/1", "ports": [port], "cpus": [0, 1], "sample_every": 16, "stages": ["table"], **common}
+    model = {"source": "model", "flows": 10, "popularity": "zipf", "zipf_exponent": 1.1, "churn_per_s": 5, "protocol": "tcp", "version": 6,
+             "segments": 3, "retransmit_share": 0.1, "overlap_share": 0.2, "payload": {"source": "corpus", "signature_share": 0.5},
+             "frame_sizes": [[64, 1], [1518, 0.5]]}  # fmt: skip
+    client = {"schema": "dpubench.traffic-job/1", "port": port | {"role": "client"}, "cpu": 1, "verify": "all", "receive": True, "traffic": model,
+              **common}  # fmt: skip
+    commands = [
+        {"begin": 1, "ramp_s": 0.1, "duration_s": 1, "keep_flows": True, "receive_work": [5]},
+        {"trial": {"number": 1, "schedule": "burst", "rate_pps": 1e6, "burst_packets": 32, "ramp_s": 0.1, "duration_s": 1, "drain_s": 0.1}},
+        {"trial": {"number": 1, "schedule": "flood", "ramp_s": 0, "duration_s": 1, "drain_s": 0}},
+        {"trial": {"number": 1, "schedule": "recorded", "ramp_s": 0, "duration_s": 1, "drain_s": 0}},
+        {"fill": 1}, {"collect": 1}, {"collect": 2, "dump": "/d"}, {"check": 1, "dump": "/d"}, {"end": True}, {"stop": 1},
+    ]  # fmt: skip
+    with_server = client | {"server": server, "traffic": {"source": "capture", "as": "recorded"}}
+    jobs = {"server": server, "client": client, "with_server": with_server}
+    for name, whole in jobs.items():
+        yield name, json.dumps(whole).encode()
+        for key, value in whole.items():
+            yield f"{name}_without_{key}", json.dumps({k: v for k, v in whole.items() if k != key}).encode()
+            yield f"{name}_wrong_{key}", json.dumps(whole | {key: "x" if not isinstance(value, str) else 7}).encode()
+    for key in model:
+        yield f"traffic_wrong_{key}", json.dumps(client | {"traffic": model | {key: -1}}).encode()
+    for i, command in enumerate(commands):
+        yield f"command{i}", json.dumps(command).encode()
+
+
 TARGETS: dict[str, Callable[[], Seeds]] = {
     "a64": a64,
+    "agent": agent,
+    "applications": applications,
+    "codecs": codecs,
+    "programs": programs,
     "capture": capture,
     "frame": frame,
     "job": job,

@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""Lines of programs and frames of an agent: each is an event that can be kept and shown, or is refused in words.
+
+The first byte says who is speaking.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import guided
+
+
+def said(data: bytes) -> None:
+    """One input: a line of a program, or bytes of an agent's stream."""
+    from dpubench import terminal, wire
+    from dpubench.results.store import windows_table
+    from dpubench.workers.checks import Rubbish, parse_cores_event, parse_datapath_event, parse_event
+
+    if not data:
+        return
+    line = data[1:].split(b"\n")[0]
+    parse = (parse_event, parse_datapath_event, parse_cores_event)[data[0] % 3]
+    try:
+        event: dict[str, Any] = parse(line)
+    except Rubbish as refusal:
+        assert str(refusal) and not guided.controls(terminal.shown(str(refusal))), refusal
+    else:
+        # What came through is kept as it is: as a line of a round under way, and a window as a row.
+        assert wire.decoded(json.dumps(event).encode()) == event
+        shown = terminal.shown(json.dumps(event, ensure_ascii=False))
+        assert not guided.controls(shown), shown
+        if event["event"] == "window":
+            assert windows_table([event]).num_rows == 1
+        listened(event)
+    with contextlib.suppress(ValueError):
+        value = wire.decoded(data[1:])
+        assert wire.decoded(json.dumps(value).encode()) == value
+    text = data[1:].decode("utf-8", "replace")
+    assert len(wire.cut(text)) <= wire.LONGEST_MESSAGE
+
+
+def listened(event: dict[str, Any]) -> None:
+    """What a person and a program see of it."""
+    from dpubench.progress import JsonEvents
+
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        JsonEvents().event(event)
+    assert json.loads(out.getvalue()) if out.getvalue().strip() else True
+
+
+def imports() -> None:
+    from dpubench import progress, terminal, wire  # noqa: F401
+    from dpubench.results import store  # noqa: F401
+    from dpubench.workers import checks  # noqa: F401
+
+
+def seeds() -> Iterator[tuple[str, bytes]]:
+    """Events of every program, right ones and such as are wrong in one place."""
+    window = {
+        "event": "window", "point": "p", "group": "g", "round": 0, "cycle": 1, "half": 0, "operations": 5, "elapsed_ns": 9.5, "in_bytes": 1,
+        "out_bytes": 1, "rate_bytes": 1, "bursts": 2, "ghz": 2.5, "core_cycles": 7, "energy_uj": 1.5, "metrics": {"ratio": 2.5},
+    }  # fmt: skip
+    yield "window", b"\0" + json.dumps(window).encode()
+    for key, value in window.items():
+        yield f"window_without_{key}", b"\0" + json.dumps({k: v for k, v in window.items() if k != key}).encode()
+        for i, wrong in enumerate((-1, 1 << 63, 1e300, "x", None, True, {})):
+            if wrong != value:
+                yield f"window_{key}_{i}", b"\0" + json.dumps(window | {key: wrong}).encode()
+    yield "unknown", b"\0" + json.dumps(window | {"more": 1}).encode()
+    others = [
+        {"event": "progress", "phase": "measure", "group": "g", "point": "p"},
+        {"event": "failure", "phase": "measure", "message": "\x1b[2J\u202e", "group": "g", "point": "p"},
+        {"event": "warning", "code": "c", "message": "m" * 5000},
+        {"event": "verified", "group": "g", "point": "p", "known_answers": 1, "compared": 2, "how": "h"},
+        {"event": "prepared", "group": "g", "point": "p", "build_ns": 1},
+        {"event": "done", "failures": 0},
+        {"event": "begun", "trial": 1},
+        {"event": "checked", "inputs": [{"invalid": ""}]},
+        {"event": "nothing"},
+        {"no": "event"},
+        [1],
+    ]
+    for i, event in enumerate(others):
+        for who in range(3):
+            yield f"other{i}_{who}", bytes([who]) + json.dumps(event).encode()
+    for i, text in enumerate((b'{"event": "done", "x": 1e999}', b'{"event": "\\ud800"}', b'{"a": NaN}', b"[" * 2000, b'{"event": "\xff"}', b"")):
+        yield f"text{i}", b"\0" + text
+
+
+FUZZER = guided.Fuzzer(
+    "events", said, imports, watched=("dpubench",), covered=("dpubench.wire", "dpubench.workers.checks"), least_percent=85.0, seeds=seeds,
+    dictionary=lambda: ("1e999", "\\\\ud800", "9223372036854775808", "NaN", "-0", '\\"event\\":', '\\"window\\"', '\\"failure\\"'), max_length=1024,
+)  # fmt: skip
+
+if __name__ == "__main__":
+    sys.exit(guided.main(FUZZER, __file__))

@@ -1,0 +1,144 @@
+"""What the fuzzers in Python share: coverage-guided search (atheris) in a child process, replay, and the lines that it reached.
+
+A fuzzer is a script that says what one input is and calls :func:`main`. Its corpus is the folder of its name in ``corpus``. Where atheris is not
+installed (PyPI has it for x86-64 only) the corpus and the seeds are replayed without searching further, and that is said.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from unicodedata import bidirectional, category
+
+HERE = Path(__file__).resolve().parent
+PACKAGE = HERE.parents[1] / "python"
+
+sys.path.insert(0, str(PACKAGE))
+
+
+@dataclass(frozen=True)
+class Fuzzer:
+    """What is tried."""
+
+    name: str  #: also of its corpus
+    one_input: Callable[[bytes], None]  #: raises what is a fault
+    imports: Callable[[], None]  #: of what is tried, so that it is watched
+    watched: tuple[str, ...]  #: packages whose branches guide the search
+    covered: tuple[str, ...]  #: modules or packages whose lines must be run
+    least_percent: float
+    seeds: Callable[[], Iterable[tuple[str, bytes]]]
+    dictionary: Callable[[], Iterable[str]] = lambda: ()
+    max_length: int = 2048
+
+    @property
+    def corpus(self) -> Path:
+        return HERE / "corpus" / self.name
+
+
+def main(fuzzer: Fuzzer, script: str) -> int:
+    """Fuzz for --seconds; return 1 where an input broke something, or too few lines were run."""
+    parser = argparse.ArgumentParser(description=f"Fuzzes {fuzzer.name}.")
+    parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--keep", action="store_true", help="add to the corpus what reaches more")
+    parser.add_argument("--child", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    parser.add_argument("--replay", type=Path, help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    if chosen.replay is not None:
+        return _replayed(fuzzer, chosen.replay)
+    if chosen.child is not None:
+        _fuzz(fuzzer, chosen.child)
+    # In memory, where that is there: a target may write files for each input.
+    memory = "/dev/shm" if Path("/dev/shm").is_dir() else None
+    with tempfile.TemporaryDirectory(prefix="dpubench-fuzz-", dir=memory) as folder:
+        place = Path(folder)
+        # The child's files are here too: libFuzzer's loop ends in a way that tidies nothing up.
+        environment = {**os.environ, "PYTHONPATH": str(PACKAGE), "TMPDIR": folder}
+        found, started = place / "found", place / "started"
+        for made in (found, started):
+            made.mkdir()
+        for name, content in fuzzer.seeds():
+            (started / name).write_bytes(content)
+        kept = fuzzer.corpus if fuzzer.corpus.is_dir() else started
+        status = 0
+        if find_spec("atheris") is None:
+            print("atheris is not installed here: nothing new is searched for, what is kept is replayed")
+        else:
+            status = _search(fuzzer, script, chosen.seconds, place, [found, started, kept], environment)
+        if status != 0:
+            return 1
+        if chosen.keep:
+            _merge(fuzzer, script, place, [found, started, kept], environment)
+        for source in {started, kept}:
+            for file in source.iterdir():
+                (found / file.name).write_bytes(file.read_bytes())
+        # A process of its own: lines that run at import count too.
+        return subprocess.run([sys.executable, script, "--replay", str(found)], env=environment, check=False).returncode
+
+
+def _search(fuzzer: Fuzzer, script: str, seconds: int, place: Path, folders: Sequence[Path], environment: dict[str, str]) -> int:
+    words = place / "words"
+    words.write_text("".join(f'"{word}"\n' for word in fuzzer.dictionary()))
+    limits = [f"-max_total_time={seconds}", "-timeout=20", "-rss_limit_mb=2048", f"-max_len={fuzzer.max_length}", f"-artifact_prefix={place}/"]
+    limits += [f"-dict={words}"] if words.stat().st_size else []
+    child = [sys.executable, script, "--child", *limits, *dict.fromkeys(map(str, folders))]
+    status = subprocess.run(child, env=environment, check=False).returncode
+    for crash in sorted(place.glob("*-*")) if status else []:
+        print(f"broke on {crash.name}: {crash.read_bytes()[:4000]!r}")
+    return status
+
+
+def _merge(fuzzer: Fuzzer, script: str, place: Path, folders: Sequence[Path], environment: dict[str, str]) -> None:
+    """Replace the corpus by the fewest inputs that reach as much."""
+    merged = place / "merged"
+    merged.mkdir()
+    child = [sys.executable, script, "--child", "-merge=1", f"-max_len={fuzzer.max_length}", str(merged), *dict.fromkeys(map(str, folders))]
+    subprocess.run(child, env=environment, check=True, stderr=subprocess.DEVNULL)
+    fuzzer.corpus.mkdir(parents=True, exist_ok=True)
+    for file in fuzzer.corpus.iterdir():
+        file.unlink()
+    for file in merged.iterdir():
+        (fuzzer.corpus / file.name).write_bytes(file.read_bytes())
+    print(f"corpus: {len(list(merged.iterdir()))} files kept in {fuzzer.corpus.name}")
+
+
+def _fuzz(fuzzer: Fuzzer, arguments: list[str]) -> None:
+    """The child: libFuzzer's loop; never returns."""
+    import atheris
+
+    with atheris.instrument_imports(include=list(fuzzer.watched)):
+        fuzzer.imports()
+    atheris.Setup([sys.argv[0], *arguments], fuzzer.one_input)
+    atheris.Fuzz()
+
+
+def _replayed(fuzzer: Fuzzer, corpus: Path) -> int:
+    """Print the line coverage that ``corpus`` reaches; return 1 when it is too low."""
+    import coverage
+
+    measured = coverage.Coverage(source_pkgs=list(fuzzer.covered), data_file=None, config_file=False)
+    measured.start()
+    for file in sorted(corpus.iterdir()):
+        fuzzer.one_input(file.read_bytes())
+    measured.stop()
+    covered = measured.report(show_missing=True)
+    print(f"line coverage of {', '.join(fuzzer.covered)}: {covered:.1f} % (at least {fuzzer.least_percent:g} %)")
+    return 0 if covered >= fuzzer.least_percent else 1
+
+
+def controls(text: str) -> list[str]:
+    """Characters of ``text`` that control a terminal, or turn the direction of writing (Unicode: categories, and bidirectional classes)."""
+    turning = ("LRE", "RLE", "PDF", "LRO", "RLO", "LRI", "RLI", "FSI", "PDI")
+    return [c for c in text if c not in "\t\n" and (category(c) in ("Cc", "Cs", "Zl", "Zp") or bidirectional(c) in turning)]
+
+
+def files(paths: Iterable[Path]) -> Iterator[tuple[str, bytes]]:
+    """Seeds that are files elsewhere."""
+    for path in paths:
+        yield "-".join(path.parts[-2:]), path.read_bytes()
