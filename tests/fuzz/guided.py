@@ -19,6 +19,8 @@ from unicodedata import bidirectional, category
 
 HERE = Path(__file__).resolve().parent
 PACKAGE = HERE.parents[1] / "python"
+#: Files of a corpus.
+MOST_KEPT = 480
 
 sys.path.insert(0, str(PACKAGE))
 
@@ -74,7 +76,7 @@ def main(fuzzer: Fuzzer, script: str) -> int:
         if status != 0:
             return 1
         if chosen.keep:
-            _merge(fuzzer, script, place, [found, started, kept], environment)
+            _keep(fuzzer, found)
         for source in {started, kept}:
             for file in source.iterdir():
                 (found / file.name).write_bytes(file.read_bytes())
@@ -94,18 +96,14 @@ def _search(fuzzer: Fuzzer, script: str, seconds: int, place: Path, folders: Seq
     return status
 
 
-def _merge(fuzzer: Fuzzer, script: str, place: Path, folders: Sequence[Path], environment: dict[str, str]) -> None:
-    """Replace the corpus by the fewest inputs that reach as much."""
-    merged = place / "merged"
-    merged.mkdir()
-    child = [sys.executable, script, "--child", "-merge=1", f"-max_len={fuzzer.max_length}", str(merged), *dict.fromkeys(map(str, folders))]
-    subprocess.run(child, env=environment, check=True, stderr=subprocess.DEVNULL)
+def _keep(fuzzer: Fuzzer, found: Path) -> None:
+    """Add what the search found to the corpus, the smallest inputs first, up to so many."""
     fuzzer.corpus.mkdir(parents=True, exist_ok=True)
-    for file in fuzzer.corpus.iterdir():
-        file.unlink()
-    for file in merged.iterdir():
+    room = MOST_KEPT - len(list(fuzzer.corpus.iterdir()))
+    kept = sorted(found.iterdir(), key=lambda file: (file.stat().st_size, file.name))[: max(room, 0)]
+    for file in kept:
         (fuzzer.corpus / file.name).write_bytes(file.read_bytes())
-    print(f"corpus: {len(list(merged.iterdir()))} files kept in {fuzzer.corpus.name}")
+    print(f"corpus: {len(kept)} files added to {fuzzer.name}")
 
 
 def _fuzz(fuzzer: Fuzzer, arguments: list[str]) -> None:

@@ -63,7 +63,7 @@ def _spark(operator: OperatorPoints, configuration: Configuration, run: int) -> 
     for (_, other, t, b, f), by_run in operator.configurations.items():
         if (t, b, f) == (threads, burst, footprint) and all(v == dict(other).get(k) for k, v in params if k != axis):
             top = best(by_run[run])
-            at = dict(other)[axis]
+            at = dict(other).get(axis, "")
             if top is not None and top.primary is not None and top.primary.value > 0 and at.replace(".", "").isdigit() and float(at) > 0:
                 rates[float(at)] = top.primary.value
     if len(rates) < 3:

@@ -127,7 +127,8 @@ class PointSummary:
     @property
     def size_bytes(self) -> int | None:
         """Message size, where the operator has one."""
-        return int(self.params["size"]) if "size" in self.params else None
+        size = self.params.get("size", "")
+        return int(size) if size.isdecimal() else None
 
 
 @dataclass(frozen=True, slots=True)

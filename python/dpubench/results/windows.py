@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from dpubench import wire
 from dpubench.results.store import DamagedRunError, RunDirectory
 from numpy.typing import NDArray
 
@@ -19,6 +20,12 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 _NUMBERS: Final = ("round", "cycle", "half", "operations", "elapsed_ns", "ghz", "core_cycles", "energy_uj", "layout")
+#: What every window has, and the bounds of its numbers (docs/architecture.md, event `window`).
+_NAMED: Final = ("point", "group")
+_RANGES: Final = {
+    "round": (0, wire.LARGEST_COUNT), "cycle": (0, wire.LARGEST_COUNT), "half": (0, 1), "operations": (0, wire.LARGEST_COUNT),
+    "elapsed_ns": (1, 1e15),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +55,23 @@ class Windows:
 def read_windows(run_dir: Path) -> Windows:
     """All windows of the run in ``run_dir``, of whole and of unfinished rounds. @raises DamagedRunError, EnvironmentFault as read_round"""
     try:
-        return _columns(RunDirectory(run_dir).windows())
+        table = RunDirectory(run_dir).windows()
+        if fault := _fault(table):
+            raise DamagedRunError(f"{run_dir / 'rounds'}: {fault}: move the file of its round away to go on without it")
+        return _columns(table)
     except pa.ArrowException as error:
         raise DamagedRunError(f"{run_dir / 'rounds'}: an unfinished round is damaged ({error}); move its file away to go on without it") from error
+
+
+def _fault(table: pa.Table) -> str:
+    """Say what no window that came from a program can have; a file may have been changed, or be cut short in its middle."""
+    if lacking := next((name for name in (*_NAMED, *_RANGES) if table.column(name).null_count), ""):
+        return f"a window has no {lacking}"
+    for name, (least, most) in _RANGES.items() if table.num_rows else ():
+        found = pc.min_max(table.column(name)).as_py()
+        if found["min"] < least or found["max"] > most:
+            return f"a window's {name} is out of range"
+    return ""
 
 
 def _columns(table: pa.Table) -> Windows:
