@@ -138,24 +138,24 @@ def note(text: str) -> None:
 
 
 def width() -> int | None:
-    """Columns of the terminal, or of ``COLUMNS``; None where standard output is a file or a pipe."""
+    """Return the columns of the terminal, or of ``COLUMNS``; None where standard output is a file or a pipe."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() or os.environ.get("COLUMNS") else None
 
 
 def columns() -> int:
-    """Columns to wrap prose to; 120 where standard output is a file or a pipe."""
+    """Return the columns to wrap prose to; 120 where standard output is a file or a pipe."""
     return shutil.get_terminal_size((120, 24)).columns
 
 
 def wrapped(text: str) -> list[str]:
-    """Lines of a text of one line, broken between words; paths and names are copied from them, and stay whole. Further lines are set in."""
+    """Break a line between words, further lines set in. Paths and names are copied from them, and stay whole."""
     indent = " " * (len(text) - len(text.lstrip()))
     further = f"{indent}  "
     return textwrap.wrap(text, columns(), subsequent_indent=further, break_long_words=False, break_on_hyphens=False) or [""]
 
 
 def fitted(text: str) -> str:
-    """``text`` for the terminal's width: its prose wrapped between words. Lines of tables, which have blanks between columns, stay as they are."""
+    """Wrap the prose of ``text`` to the terminal's width. Lines of tables, which have blanks between columns, stay as they are."""
     most = width()
     if most is None:
         return text

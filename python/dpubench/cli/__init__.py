@@ -143,7 +143,7 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], whole: Col
 
 
 def _block(header: Sequence[str], row: Sequence[str]) -> list[str]:
-    """The cells of a row that hold something, the first one as a head."""
+    """Lay the cells of a row that hold something out below each other, the first one as a head."""
     from dpubench import terminal
 
     names = 1 if header[0] else 2  # what has no title is a mark of the next cell

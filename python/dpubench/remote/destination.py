@@ -40,7 +40,7 @@ class Destination:
 
     @property
     def known_as(self) -> str:
-        """As ``known_hosts`` names it (sshd(8), "SSH_KNOWN_HOSTS FILE FORMAT"), for a shell: brackets are its own."""
+        """Name it as ``known_hosts`` does (sshd(8), "SSH_KNOWN_HOSTS FILE FORMAT"), for a shell, which has its own use for brackets."""
         return f"'[{self.host}]:{self.port}'" if self.port not in (0, 22) else self.host
 
     def command(self, remote: str, *options: str) -> list[str]:

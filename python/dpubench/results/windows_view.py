@@ -33,7 +33,7 @@ class RunOfView:
 
 
 def schema(runs: Sequence[RunOfView]) -> pa.Schema:
-    """Columns of the view; ``metrics`` has what windows say whether it is declared or not."""
+    """Return the columns of the view; ``metrics`` has what windows say whether it is declared or not."""
     names = sorted({metric for run in runs for metric in run.metrics})
     return pa.schema(
         [
@@ -97,12 +97,12 @@ class WindowsView(ds.InMemoryDataset):  # type: ignore[misc]  # pyarrow has no t
 
 
 def _metric(maps: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
-    """The value of one metric of each window, null where it has none."""
+    """Return the value of one metric of each window, null where it has none."""
     return pc.cast(pc.map_lookup(maps, pa.scalar(name), "first"), pa.float64(), safe=False)
 
 
 def view(runs: Sequence[RunOfView], telling: Callable[[], AbstractContextManager[None]]) -> WindowsView:
-    """The windows of ``runs``; reading those of one happens within ``telling``, which may keep back what it raises."""
+    """Make the view of ``runs``; reading one happens within ``telling``, which may keep back what that raises."""
     made = WindowsView(schema(runs).empty_table())
     made.runs, made.telling = runs, telling
     return made

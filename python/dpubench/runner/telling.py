@@ -25,7 +25,7 @@ def named(path: Path) -> str:
 
 
 def going_on(path: Path, setting: Mapping[str, Any] | None = None) -> str:
-    """How an interrupted run is gone on with; ``setting``: the run's, where programs of others may be in it."""
+    """Say how to continue an interrupted run; ``setting``: the run's, where programs of others may be in it."""
     return "continue with `" + " ".join(["dpubench resume", shlex.quote(named(path)), *named_again(setting or {})]) + "`"
 
 
