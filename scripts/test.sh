@@ -36,9 +36,9 @@ with_clang() (
 fuzz_all() {
     seconds=$1
     status=0
-    # Two to a core: each is one thread, and the seconds are of a clock on the wall.
+    # Three to a core: each is one thread, and the seconds are of a clock on the wall.
     targets=$(.venv/bin/python tests/fuzz/run.py --list) || return 1
-    echo "$targets" | xargs -P $((2 * $(nproc))) -I{} sh -c '
+    echo "$targets" | xargs -P $((3 * $(nproc))) -I{} sh -c '
         log="'"$build"'/fuzz-{}.log"
         if [ -f tests/fuzz/{}_fuzz.py ]; then set -- tests/fuzz/{}_fuzz.py --seconds "'"$seconds"'"; else set -- tests/fuzz/run.py {} "'"$seconds"'"; fi
         if .venv/bin/python "$@" >"$log" 2>&1; then tail -n 2 "$log"; else tail -n 40 "$log"; exit 1; fi' || status=1

@@ -21,8 +21,7 @@ constexpr std::uint32_t kMaxInFlight = 4096;
 
 JobGroup read_group(Reader& reader, const json& value, const std::string& where) {
   JobGroup group;
-  if (!reader.object(value, where,
-                     {"id", "operator", "params", "threads", "burst", "footprint", "points"})) {
+  if (!reader.object(value, where, {"id", "operator", "params", "threads", "burst", "footprint", "points"})) {
     return group;
   }
   reader.text(value, where, "id", group.id);
