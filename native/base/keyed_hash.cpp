@@ -11,6 +11,7 @@ std::uint64_t process_secret() noexcept {
   // they are. An emulator gives the same ones for the same seed, so that a trace can be made again.
   static const std::uint64_t secret = [] {
     std::uint64_t words[2] = {};
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the kernel gives the address as a number
     if (const auto* const random = reinterpret_cast<const void*>(getauxval(AT_RANDOM)); random != nullptr) {
       std::memcpy(words, random, sizeof words);
     }
