@@ -13,7 +13,7 @@ from dpubench.catalog import Catalog
 from dpubench.errors import OtherThingError, UserError
 from dpubench.inputs import Resolved
 from dpubench.plans.model import StudyPlan
-from dpubench.results.store import RunWriter
+from dpubench.results.store import TARGETS, RunWriter
 from dpubench.runner.model import Expansion, Point
 from dpubench.studies.operators.plan import Plan
 from dpubench.targets import Target
@@ -42,7 +42,9 @@ def gone_on_with(writer: RunWriter) -> dict[str, Any]:
 
 def anyway(path: Path, record: Mapping[str, Any]) -> str:
     """Say how the plan of a run is carried out on what there is now, beside it: what can be done where the run cannot go on."""
-    words = ["dpubench resume", shlex.quote(str(path)), "--anyway", *named_again(record.get("setting", {}))]
+    # Of a run of several targets, the whole: none of its members stands alone.
+    run = path.parent.parent if path.parent.name == TARGETS and (path.parent.parent / "run.json").is_file() else path
+    words = ["dpubench resume", shlex.quote(str(run)), "--anyway", *named_again(record.get("setting", {}))]
     return f"carry its plan out anew, as a run of its own, with `{' '.join(words)}`"
 
 
