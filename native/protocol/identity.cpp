@@ -6,8 +6,6 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
-#include <string_view>
-#include <vector>
 
 namespace dpubench::protocol {
 namespace {
@@ -70,7 +68,16 @@ std::string content(const fs::path& file) {
   return text;
 }
 
-/// Values of all "key : value" lines, in their order.
+std::string arm_name(const std::string& implementer, const std::string& part) {
+  const auto number = [](const std::string& text) { return std::strtoul(text.c_str(), nullptr, 0); };
+  const auto found = std::find_if(kParts.begin(), kParts.end(), [&](const Part& known) {
+    return known.implementer == number(implementer) && known.part == number(part);
+  });
+  return found != kParts.end() ? std::string(found->name) : "implementer " + implementer + " part " + part;
+}
+
+}  // namespace
+
 std::vector<std::string> fields(const fs::path& file, std::string_view key) {
   std::vector<std::string> found;
   std::ifstream in(file);
@@ -84,16 +91,6 @@ std::vector<std::string> fields(const fs::path& file, std::string_view key) {
   }
   return found;
 }
-
-std::string arm_name(const std::string& implementer, const std::string& part) {
-  const auto number = [](const std::string& text) { return std::strtoul(text.c_str(), nullptr, 0); };
-  const auto found = std::find_if(kParts.begin(), kParts.end(), [&](const Part& known) {
-    return known.implementer == number(implementer) && known.part == number(part);
-  });
-  return found != kParts.end() ? std::string(found->name) : "implementer " + implementer + " part " + part;
-}
-
-}  // namespace
 
 std::string cpu_name(const fs::path& root) {
   const fs::path cpuinfo = root / "proc/cpuinfo";

@@ -3,8 +3,13 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace dpubench::protocol {
+
+/// Values of all "key : value" lines of a file such as /proc/cpuinfo, in their order; lines without a value are left out.
+std::vector<std::string> fields(const std::filesystem::path& file, std::string_view key);
 
 /// The processor by its name. Of Arm, whose kernels give numbers, from a list of parts; several kinds of cores are joined with
 /// " + ". Numbers where the list has no name; empty where the kernel says nothing.

@@ -45,19 +45,10 @@ std::size_t parse_cache_size(const std::string& text) {
   return value;
 }
 
-/// Value of the first "key : value" line of a file such as /proc/cpuinfo.
+/// The first of fields(); empty where there is none.
 std::string field(const fs::path& path, std::string_view key) {
-  std::ifstream in(path);
-  for (std::string line; std::getline(in, line);) {
-    const auto colon = line.find(':');
-    if (colon == std::string::npos) continue;
-    std::string name = line.substr(0, colon);
-    name.erase(name.find_last_not_of(" \t") + 1);
-    if (name != key) continue;
-    const auto start = line.find_first_not_of(" \t", colon + 1);
-    return start == std::string::npos ? "" : line.substr(start);
-  }
-  return {};
+  const std::vector<std::string> found = fields(path, key);
+  return found.empty() ? std::string() : found.front();
 }
 
 void put(json& into, const char* key, const std::string& value) {
