@@ -41,7 +41,7 @@ WINDOWS = 8  #: of each size and side in a half; the medians count. As many as d
 PROCESSES = 3  #: of dpdk-test-compress-perf, which measures once, for each size in a half
 CYCLES = 3
 #: How often as many rounds again are made while a size is undecided.
-MORE_TIMES = 2
+MORE_TIMES = 3
 LIMIT_S = 120
 SAMPLE_BYTES = 1 << 20  #: of the corpus, for dpdk-test-compress-perf
 EAL = ("--no-huge", "-m", "512", "--no-pci", "--no-telemetry", "--no-shconf", "--log-level=error")
@@ -137,10 +137,12 @@ class Compress(Subject):
         return self.medians(found)
 
 
+#: AES-GCM has 8 bytes of additional data on their side, 16 on ours: one block of GHASH, by the same path of the library. dpdk-test-crypto-perf of
+#: DPDK 22.11 hands the library 12 bytes when it is asked for 16, as a debugger shows, and the library is quicker with exactly 12.
 SUBJECTS: tuple[Subject, ...] = (
     Crypto(
         "aes", {"mode": "gcm", "direction": "encrypt", "key_bits": "128"}, "cryptodev-aesni-mb", "crypto_aesni_mb",
-        "--optype aead --aead-algo aes-gcm --aead-op encrypt --aead-key-sz 16 --aead-iv-sz 12 --aead-aad-sz 16 --digest-sz 16"
+        "--optype aead --aead-algo aes-gcm --aead-op encrypt --aead-key-sz 16 --aead-iv-sz 12 --aead-aad-sz 8 --digest-sz 16"
         " --out-of-place --segment-sz 8192",
     ),
     Crypto(

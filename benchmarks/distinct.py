@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+import numpy as np
 from dpubench.results import statistics
 from dpubench.results.model import Interval
+from dpubench.results.statistics import FloatArray
 from dpubench.runner.model import Configuration
 
 from benchmarks import common
@@ -20,6 +22,10 @@ from benchmarks.common import Bench, Claim, Group, Measured, Verdict
 
 #: A rate may change by so much.
 MOST: Final = 0.02
+#: *Undecided* is an answer for a point that is known to so much at least, holds 1, and whose neighbouring windows scatter by so much
+#: (a standard deviation): the speed of the memory changes from window to window where others use the machine, and no number of rounds that
+#: fits in a bench gets below it.
+KNOWN_TO, SCATTER = 0.06, 0.05
 #: As repeats.cpp names the point with twice as many.
 TWICE: Final = " twice"
 #: At least; repeats.cpp adds more where windows are short.
@@ -88,8 +94,33 @@ def _claim(operator: str, groups: Sequence[Group], measured: Measured, *, keyed:
     details = {"ratios": {name: {"ratio": r.value, "low": r.low, "high": r.high} for name, r in seen.items()}}
     if keyed:
         where += "; more keys touch more of its table"
-    return Claim("distinct", claim, common.span(seen[most]) + where, limit, "" if keyed else worst, details)
+    excuse = "" if keyed else excuse_of({name: (seen[name], _ratios(measured, name)) for name in seen if verdicts[name] == "undecided"})
+    return Claim("distinct", claim, common.span(seen[most]) + where, limit, "" if keyed else worst, details, excuse)
+
+
+def excuse_of(undecided: Mapping[str, tuple[Interval, Sequence[FloatArray]]]) -> str:
+    """Return why it is an answer that these points, with their ratios of each round's cycles, are undecided; empty where it is none."""
+    scatters = {name: _scatter(rounds) for name, (_, rounds) in undecided.items()}
+    for name, (interval, _) in undecided.items():
+        if not (1 - KNOWN_TO <= interval.low <= 1 <= interval.high <= 1 / (1 - KNOWN_TO) and scatters[name] >= SCATTER):
+            return ""
+    if not undecided:
+        return ""
+    name = max(scatters, key=lambda name: scatters[name])
+    return (
+        f"neighbouring windows of {name} scatter by {scatters[name]:.0%}, as the speed of memory does here; no change beyond {KNOWN_TO:.0%} is there"
+    )
+
+
+def _scatter(rounds: Sequence[FloatArray]) -> float:
+    """Return the standard deviation of the logarithms of a round's ratios, pooled over rounds; 0 where no round has two."""
+    variances = [float(np.var(np.log(ratios), ddof=1)) for ratios in rounds if len(ratios) > 1]
+    return math.sqrt(np.mean(variances)) if variances else 0.0
 
 
 def _ratio(measured: Measured, point: str) -> Interval:
-    return statistics.ratio_interval(common.ratios(measured.rates, point, point + TWICE))
+    return statistics.ratio_interval(_ratios(measured, point))
+
+
+def _ratios(measured: Measured, point: str) -> list[FloatArray]:
+    return common.ratios(measured.rates, point, point + TWICE)

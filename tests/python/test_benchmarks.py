@@ -15,6 +15,7 @@ from dpubench.results import statistics
 from dpubench.results.model import Comparison, Interval, Verdict
 from real_program import BUILD, RealBench
 
+from benchmarks import distinct
 from benchmarks.apart import claims as apart_claims
 from benchmarks.common import Claim
 from benchmarks.datapath import NoAnswer, _answered, means, share_fast
@@ -67,6 +68,20 @@ def test_undecided_fails_a_claim_that_does_not_say_why_it_may_be() -> None:
     assert Claim("bare", "c", "0.90 (0.88 to 0.92)", "at least 0.97", "MISSED", may_be_undecided="the link has two speeds").failed
     assert Claim("bare", "c", "", "", "not run").failed
     assert not Claim("bare", "c", "", "", "pass").failed
+
+
+def test_undecided_distinct_messages_are_an_answer_only_where_the_machine_scatters_and_a_large_change_is_not_there() -> None:
+    rng = np.random.default_rng(1)
+
+    def excuse(scatter: float, effect: float, rounds: int) -> str:
+        found = [np.exp(rng.normal(effect, scatter, 16)) for _ in range(rounds)]
+        return distinct.excuse_of({"toeplitz/dpdk-gfni": (statistics.ratio_interval(found), found)})
+
+    assert "toeplitz/dpdk-gfni" in excuse(0.15, 0.0, 18)
+    assert not excuse(0.15, 0.1, 18), "a change is there"
+    assert not excuse(0.01, 0.0, 18), "the machine is quiet: more rounds would decide"
+    assert not excuse(0.4, 0.0, 3), "a large change might be there"
+    assert not distinct.excuse_of({})
 
 
 def _outside(scale: float, points: int, rng: np.random.Generator) -> list[str]:
