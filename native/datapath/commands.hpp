@@ -1,4 +1,4 @@
-// Lines of a program's standard input, until it ends or the program is asked to end.
+// Reads the lines of a program's standard input until the input ends or a signal asks the program to end.
 #pragma once
 
 #include <optional>
@@ -6,8 +6,8 @@
 
 namespace dpubench::datapath {
 
-/// While it lives, SIGTERM, SIGINT and SIGHUP end the input instead of the program, which then closes its ports in good order.
-/// Made before any thread is started, so that all of them leave the signals alone.
+/// The command lines of a program. While the object lives, SIGTERM, SIGINT and SIGHUP end the input instead of the program, so
+/// that the program closes its ports in good order. Make it before any thread starts, so that all threads block these signals.
 class Commands {
  public:
   /// @throws Error when the system has no descriptor left
@@ -16,8 +16,8 @@ class Commands {
   Commands(const Commands&) = delete;
   Commands& operator=(const Commands&) = delete;
 
-  /// The next line that is not empty, without its end; nothing once the input has ended or a signal came. Waits.
-  /// @throws Error on a line that is longer than any job
+  /// Wait for the next line that is not empty and return it without its line end. Return nothing once the input has ended or a
+  /// signal came. @throws Error on a line that is longer than any job
   std::optional<std::string> next();
 
  private:
@@ -26,7 +26,7 @@ class Commands {
   int in_;
   int signals_;
   bool ended_ = false;
-  std::string read_;  ///< and not taken yet
+  std::string read_;  ///< input that was read and is not taken yet
 };
 
 }  // namespace dpubench::datapath

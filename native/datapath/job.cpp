@@ -22,7 +22,7 @@ constexpr double kMaxTrialSeconds = 86'400;
 constexpr double kMaxRatePps = 1e9;
 constexpr double kMaxThread = 4'194'304;  // the kernel's PID_MAX_LIMIT
 
-/// One of some words.
+/// Read a text that must be one of `words`. A key that is missing leaves `into` as it is.
 void choice(Reader& reader, const json& parent, const std::string& where, const char* key, std::string& into,
             const std::set<std::string>& words) {
   std::string word = into;
@@ -36,7 +36,7 @@ void choice(Reader& reader, const json& parent, const std::string& where, const 
   }
 }
 
-/// The object `key` of `parent`; null when there is none.
+/// Return the object `key` of `parent`, or null when it is missing or faulty.
 const json* object(Reader& reader, const json& parent, const std::string& where, const char* key,
                    const std::set<std::string_view>& known) {
   const auto it = parent.find(key);
@@ -205,7 +205,7 @@ TrialSpec read_trial(const json& value) {
   return trial;
 }
 
-/// The command `begin`: a trial's number alone, or with how it begins.
+/// Read the command `begin`: a trial's number, alone or with the way the trial begins.
 BeginCommand read_begin(const json& value) {
   Reader reader("a begin");
   BeginCommand begin;

@@ -28,22 +28,23 @@ namespace {
 
 constexpr std::uint32_t kDense = RTE_MEMPOOL_F_NO_SPREAD;
 
-/// Of a pool's own, before each element.
+/// Return the bytes that a pool adds to each element: its own header and trailer.
 std::uint32_t header_bytes() {
   rte_mempool_objsz sizes{};
   rte_mempool_calc_obj_size(RTE_MEMPOOL_ALIGN, kDense, &sizes);
   return sizes.header_size + sizes.trailer_size;
 }
 
-/// Bytes of a buffer from one to the next: without huge pages a share of a page, where none may lie across two. 0: as large as
-/// they are.
+/// Return the distance in bytes from one buffer to the next. Without huge pages it is a share of a page, because no buffer may
+/// cross a page boundary. 0 means that buffers are as large as they are.
 std::uint32_t filled_share(std::uint32_t room) {
   if (rte_eal_has_hugepages() != 0) return 0;
   const std::uint32_t bytes = header_bytes() + static_cast<std::uint32_t>(sizeof(rte_mbuf)) + room;
   return share_of_page(bytes, static_cast<std::uint32_t>(sysconf(_SC_PAGESIZE)));
 }
 
-/// As rte_pktmbuf_pool_create(), with buffers of exactly `bytes` and their headers. @return null: rte_errno says why
+/// Make a pool as rte_pktmbuf_pool_create() does, with elements of exactly `bytes`, headers included. @return null on failure;
+/// rte_errno has the reason
 rte_mempool* make_filled(const std::string& name, std::uint32_t packets, std::uint32_t cache, std::uint32_t bytes,
                          std::uint32_t room) {
   const std::uint32_t element = bytes - header_bytes();
@@ -51,7 +52,8 @@ rte_mempool* make_filled(const std::string& name, std::uint32_t packets, std::ui
       rte_mempool_create_empty(name.c_str(), packets, element, cache, sizeof(rte_pktmbuf_pool_private), SOCKET_ID_ANY, kDense);
   if (pool == nullptr) return nullptr;
   rte_pktmbuf_pool_private kind{};
-  // Not what the page has: net_memif of DPDK later than 22.11 compares it with its own buffers.
+  // The room that was asked for, not the room that the page has: net_memif of DPDK later than 22.11 compares it with its own
+  // buffers.
   kind.mbuf_data_room_size = static_cast<std::uint16_t>(room);
   const int failed = rte_mempool_set_ops_byname(pool, rte_mbuf_best_mempool_ops(), nullptr);
   if (failed == 0) rte_pktmbuf_pool_init(pool, &kind);
@@ -73,8 +75,8 @@ std::uint32_t share_of_page(std::uint32_t bytes, std::uint32_t page) {
 }
 
 std::uint32_t frame_room(std::uint32_t max_frame) {
-  // Network cards round a buffer's room down to a multiple of 1 KiB, hence the room up to one; the kernel's rings copy their own
-  // header of a frame as well, and XDP keeps room before it (XDP_PACKET_HEADROOM of linux/bpf.h).
+  // Network cards round a buffer's room down to a multiple of 1 KiB, so the room is rounded up to one. The kernel's rings also
+  // copy their own header of a frame, and XDP keeps room before the frame (XDP_PACKET_HEADROOM of linux/bpf.h).
   constexpr std::uint32_t kRound = 1024;
   constexpr std::uint32_t kKernelHeader = 256;
   const std::uint32_t frame = std::max<std::uint32_t>(max_frame, RTE_ETHER_MAX_LEN) + kKernelHeader;
@@ -82,7 +84,8 @@ std::uint32_t frame_room(std::uint32_t max_frame) {
 }
 
 rte_mempool* make_pool(const std::string& name, std::uint32_t packets, std::uint32_t max_frame) {
-  // Loops take and give bursts of at most kMaxPacketBurst; a cache holds one and a half times its size, and the pool all caches.
+  // Loops take and give bursts of at most kMaxPacketBurst. A cache holds up to one and a half times its size, and the pool must
+  // hold all caches.
   constexpr std::uint32_t kCache = std::min<std::uint32_t>(kMaxPacketBurst, RTE_MEMPOOL_CACHE_MAX_SIZE);
   const std::uint32_t room = RTE_PKTMBUF_HEADROOM + frame_room(max_frame);
   if (max_frame > kMaxFrame || room > std::numeric_limits<std::uint16_t>::max()) {

@@ -11,8 +11,8 @@
 
 namespace dpubench::datapath {
 
-/// All bits are 0 at first. Memory comes from the kernel as it is touched, so that room for more packets than ever come costs
-/// nothing.
+/// A bitmap whose bits are all 0 at first. Memory comes from the kernel only as it is touched, so room for more packets than
+/// ever come costs nothing.
 class Bitmap {
  public:
   explicit Bitmap(std::uint64_t bits = 0) : bits_(bits), words_(static_cast<std::uint64_t*>(std::calloc(words() + 1, 8))) {
@@ -22,7 +22,7 @@ class Bitmap {
   [[nodiscard]] std::uint64_t bits() const { return bits_; }
   [[nodiscard]] bool test(std::uint64_t i) const noexcept { return (words_[i / 64] >> (i % 64) & 1U) != 0; }
   void set(std::uint64_t i) noexcept { words_[i / 64] |= std::uint64_t{1} << (i % 64); }
-  /// Sets a bit and says whether it was set before.
+  /// Set a bit and return whether it was set before.
   bool exchange(std::uint64_t i) noexcept {
     const bool before = test(i);
     set(i);
@@ -40,7 +40,7 @@ class Bitmap {
     }
     return n;
   }
-  /// Brings the first bits into memory, so that the loop meets no page fault.
+  /// Bring the first bits into memory, so that the loop meets no page fault. Call this while all bits are 0.
   void touch(std::uint64_t bits) noexcept {
     constexpr std::uint64_t kPageWords = 512;
     for (std::uint64_t word = 0; word * 64 < bits && word < words(); word += kPageWords) {

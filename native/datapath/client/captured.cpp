@@ -1,4 +1,4 @@
-// Frames of captures, as they were recorded.
+// Makes frames from captures, as they were recorded.
 
 #include <algorithm>
 #include <map>
@@ -11,7 +11,8 @@
 namespace dpubench::datapath {
 namespace {
 
-/// What tells one direction of a flow: protocol, addresses and ports as they stand in the frame; of what is no flow, all of it.
+/// Return the key of one direction of a flow: protocol, addresses and ports as they stand in the frame. A frame that belongs to
+/// no flow is a key as a whole.
 std::string flow_key(std::span<const std::byte> frame, const Parsed& parsed) {
   const auto part = [&frame](std::size_t at, std::size_t bytes) {
     return std::string(reinterpret_cast<const char*>(frame.data()) + at, bytes);
@@ -29,8 +30,8 @@ std::uint32_t buffer_bytes(std::size_t ip_bytes) {
   return compact < kLeastFullFrame ? compact : std::max(packet + kTrailerBytes, kLeastFullFrame);
 }
 
-/// The packet as it was on the wire: where the capture cut it off, zeros stand for what is missing. One that says to be longer
-/// than it ever was stays what it is, unless its end would lie in the trailer, which every packet has a different one of.
+/// Return the packet as it was on the wire. If the capture cut it off, zeros stand for the missing bytes. A packet that says to
+/// be longer than it ever was stays as it is, unless its end would lie in the trailer, which is different in every packet.
 std::vector<std::byte> whole(std::span<const std::byte> ip, const inputs::Packet& packet, std::uint32_t max_frame) {
   std::vector<std::byte> bytes(ip.begin(), ip.end());
   std::size_t says = bytes.size();

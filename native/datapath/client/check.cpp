@@ -8,18 +8,18 @@ namespace {
 
 using nlohmann::json;
 
-/// Packets of the measured part by the place where they were lost.
+/// The packets of the measured part, by the place where they were lost.
 struct Lost {
   std::uint64_t client_transmit = 0;
   std::uint64_t server_receive = 0;
   std::uint64_t server_drop = 0;
   std::uint64_t server_transmit = 0;
   std::uint64_t client_receive = 0;
-  std::uint64_t unlocated = 0;  ///< sent and not come back, through a server that does not see its packets (XDP)
+  std::uint64_t unlocated = 0;  ///< sent and not back, through a server that does not see its packets (XDP)
   std::uint64_t excused = 0;
 };
 
-/// What cannot be true of one trial on both sides, in words; empty: all agrees.
+/// The first contradiction between the two accounts of a trial, in words; empty if they agree.
 class Contradictions {
  public:
   void add(std::uint64_t number, const char* what) {
@@ -87,7 +87,7 @@ class Locator {
   const Expectation* expectation_;
   const ServerDump& dump_;
   const TrialRecord& record_;
-  bool elsewhere_;  ///< packets went through where the server does not see them
+  bool elsewhere_;  ///< the server does not see the packets
   Cursor cursor_;
   Lost lost_;
   Contradictions contradictions_;

@@ -1,4 +1,4 @@
-// Both accounts of a trial side by side: where each packet was lost, and whether every flow was counted right.
+// Compares both accounts of a trial: it finds where each packet was lost, and whether every flow was counted right.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -10,7 +10,8 @@
 
 namespace dpubench::datapath {
 
-/// @param workload  the workload's parameters: `key` says what a flow is @param folder  that the server dumped into
+/// Check a trial. @param workload  the workload's parameters: `key` says what a flow is @param folder  folder that the server
+/// dumped into
 /// @return fields of the event `checked` @throws Error when a file is missing or is no dump
 nlohmann::json check_trial(const TrialRunner& runner, const Traffic& traffic, const Expectation* expectation,
                            const Params& workload, const std::string& folder);

@@ -1,4 +1,4 @@
-// The client against a scripted port and a clock that does what a test says.
+// Tests the client against a scripted port and a scripted clock.
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ using nlohmann::json;
 using test::Act;
 using test::ScriptedPort;
 
-/// Moves on by a step with each reading, and by a jump where a test says so.
+/// A clock that moves on by a step with each reading, and by a jump when a test says so.
 struct FakeClock {
   std::uint64_t step_ns = 1000;
   std::uint64_t next_ns = 0;
@@ -37,7 +37,7 @@ struct FakeClock {
   }
 };
 
-/// The reply is what was sent.
+/// An expectation that the reply is the frame that was sent.
 class Echo final : public Expectation {
  public:
   std::set<std::uint64_t> cannot_tell_when_lossy;
@@ -105,7 +105,7 @@ TEST(ClientLoop, ReceivesReadsTheClockSendsAndThenAccounts) {
   Gaps gaps;
   const std::atomic<bool> stop = false;
   const std::uint64_t last = run_loop(clock, sender, receiver, 150'000, gaps, stop);
-  // The first reading is the start; sending ends at the second pass, and two passes drain.
+  // The first reading is the start. Sending ends at the second pass, and two passes drain.
   EXPECT_EQ(order,
             "c"
             "rcsa"
@@ -126,7 +126,7 @@ TEST(ClientGaps, TheLongestAreKeptInOrderOfTime) {
   }
   const auto all = gaps.all();
   ASSERT_EQ(all.size(), Gaps::kMost);
-  // Of the lengths 0 ... 999, the least of which is no gap.
+  // The lengths exceed kLeastNs by 0 ... 999. The shortest is no gap.
   for (std::size_t i = 0; i < all.size(); ++i) {
     EXPECT_GE(all[i].length_ns, Gaps::kLeastNs + 1000 - Gaps::kMost);
     EXPECT_TRUE(i == 0 || all[i].at_ns > all[i - 1].at_ns);
@@ -206,7 +206,7 @@ TEST_F(Client, WhatIsNoPacketOfTheTrialIsToldApart) {
 }
 
 TEST_F(Client, LatencyIsFromTheDueTime) {
-  // Readings 1 us apart, a packet due at each: sent in its pass, back in the next.
+  // The readings are 1 us apart, and a packet is due at each. It is sent in its pass and comes back in the next.
   const json event = run();
   EXPECT_EQ(event["lag_ns"]["max"], 1000) << "the first reading is the start";
   EXPECT_EQ(event["latency_ns"]["p50"], 2000);
@@ -224,12 +224,12 @@ TEST_F(Client, AStallIsAGapAndItsPacketsAreLateFromTheirDueTimes) {
   EXPECT_EQ(event["sent"], 10'000);
   EXPECT_EQ(event["received"], 10'000);
   EXPECT_EQ(event["lag_ns"]["max"], 99'000);
-  // No coordinated omission: what was due in the gap waited for its end.
+  // There is no coordinated omission: packets that were due in the gap waited for its end.
   EXPECT_GE(event["latency_ns"]["max"].get<std::uint64_t>(), 100'000U);
 }
 
 TEST_F(Client, WhatTheClientIsTooLateForIsDueAndNotSent) {
-  clock.step_ns = 3000;  // a burst of one each: a third of the rate
+  clock.step_ns = 3000;  // one packet a reading: a third of the rate
   const json event = run();
   EXPECT_EQ(event["due"], 10'000);
   EXPECT_LT(event["sent"], 7'000);
@@ -485,7 +485,7 @@ TEST_F(Client, SegmentsOfAMessageGoOutOfOrderAndStreamsHaveNoHoles) {
   dpubench::test::expect_error([&] { prepare(); }, {"set protocol to tcp"});
 }
 
-/// A stream as a receiver sees it: what every byte was when it came first, and how its segments related to what came before.
+/// A stream as a receiver sees it: its bytes, and how its segments relate to the segments before them.
 struct Stream {
   std::vector<int> bytes;  ///< by distance from the first segment's first byte; -1: missing
   std::uint32_t start = 0;
@@ -495,7 +495,7 @@ struct Stream {
   std::set<std::uint32_t> begins;
 };
 
-/// Puts a segment into its stream. @return whether bytes that came before are the same
+/// Put a segment into its stream. @return whether bytes that came before are the same
 bool put(Stream& stream, std::span<const std::byte> frame) {
   const Parsed parsed = parse(frame);
   const std::uint32_t sequence = inputs::wire::be32(frame, parsed.transport + 4U);
@@ -558,7 +558,7 @@ TEST_P(ClientSegments, RepeatedBytesAreTheSameStreamsHaveNoHolesAndSharesHold) {
     const auto missing = static_cast<std::size_t>(std::count(stream.bytes.begin(), stream.bytes.end(), -1));
     bytes += static_cast<double>(stream.bytes.size() - missing);
     out_of_order += static_cast<double>(stream.out_of_order);
-    // The last message may be cut off; up to there nothing is missing.
+    // The last message may be cut off. Before it nothing is missing.
     EXPECT_LT(missing, 100 * with.segments) << flow;
   }
   EXPECT_NEAR(repeated / segments, with.retransmit, 0.01);

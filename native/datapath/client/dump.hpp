@@ -1,4 +1,4 @@
-// What the server says of a trial, packet by packet: the files of its dump. They come from another process: untrusted.
+// Reads the files of the server's dump, which record a trial packet by packet. They come from another process and are untrusted.
 #pragma once
 
 #include <array>
@@ -16,21 +16,21 @@ namespace dpubench::datapath {
 
 class ServerDump {
  public:
-  /// Reads received.bitmap (a bit for each packet number), dropped.u64 and tx_full.u64 (numbers, 8 bytes each, little-endian).
-  /// @throws Error when a file is missing or its length is none that it can have
+  /// Read received.bitmap (a bit for each packet number), dropped.u64 and tx_full.u64 (numbers, 8 bytes each, little-endian).
+  /// @throws Error when a file is missing or has an impossible length
   explicit ServerDump(const std::filesystem::path& folder);
 
   [[nodiscard]] bool received(std::uint64_t number) const {
     return number / 8 < received_.size() && (std::to_integer<unsigned>(received_[number / 8]) >> number % 8 & 1U) != 0;
   }
   [[nodiscard]] bool dropped(std::uint64_t number) const { return !dropped_.empty() && dropped_.contains(number); }
-  /// Its port did not take the packet.
+  /// Return whether the server's port did not take the packet.
   [[nodiscard]] bool refused(std::uint64_t number) const { return !refused_.empty() && refused_.contains(number); }
-  /// Numbers of packets received from `first` on.
+  /// Call `visit` for the number of each packet received, from `first` on.
   void for_each_behind(std::uint64_t first, const std::function<void(std::uint64_t)>& visit) const;
-  /// Whether no packet was received at all: none came, or they went through where the server does not see them (XDP).
+  /// Return whether no packet was received at all: none came, or they went through where the server does not see them (XDP).
   [[nodiscard]] bool nothing_received() const { return nothing_received_; }
-  /// Whether flows were counted: without packets received, by somebody else.
+  /// Return whether flows were counted. If no packets were received, something other than the server's loop counted them.
   [[nodiscard]] bool has_flows() const { return has_flows_; }
 
  private:
@@ -50,9 +50,9 @@ struct FlowCount {
   std::array<std::byte, 16> source{};
   std::array<std::byte, 16> destination{};
   std::uint64_t packets = 0;
-  std::uint64_t bytes = 0;  ///< of frames with FCS
+  std::uint64_t bytes = 0;  ///< bytes of frames with FCS
 };
-/// Calls `visit` for each record of a dump's flows.bin. @return false when there is none @throws Error when it is cut off
+/// Call `visit` for each record of a dump's flows.bin. @return false when there is no flows.bin @throws Error when it is cut off
 bool for_each_flow(const std::filesystem::path& folder, const std::function<void(const FlowCount&)>& visit);
 
 }  // namespace dpubench::datapath

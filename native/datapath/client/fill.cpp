@@ -18,19 +18,19 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Packets on their way at most: fewer than any port's queue holds.
+/// Most packets on their way: fewer than any port's queue holds.
 constexpr std::size_t kMostOnTheirWay = 64;
 constexpr std::size_t kBurst = 16;
 constexpr std::uint32_t kPoolPackets = 2048;
-/// What is not answered within this time is taken to be lost.
+/// A packet that is not answered within this time counts as lost.
 constexpr auto kPatience = std::chrono::milliseconds(20);
 constexpr int kPasses = 3;
-/// Of a fill, at most: a server that answers nothing is not waited for.
+/// Longest time of a fill, so that it does not wait for a server that answers nothing.
 constexpr auto kLongest = std::chrono::seconds(10);
 
 }  // namespace
 
-/// What is known of answers.
+/// The record of the answers.
 class Filler::Pass {
  public:
   Pass(Port& port, std::uint32_t trial, std::size_t flows) : port_(port), trial_(trial), answered_(flows), flows_(flows) {}
@@ -82,11 +82,12 @@ Filler::Filler(Port& port, const Traffic& traffic, const Params& workload)
 }
 
 Filler::~Filler() {
-  // A port may still hold some: they stay then.
+  // A port may still hold packets of the pool. Then the pool stays.
   if (rte_mempool_full(pool_) == 1) rte_mempool_free(pool_);
 }
 
-/// @param flows  at most kBurst @return of how many the port took the packet: those of the first ones
+/// Send a packet of each of these flows. @param flows  at most kBurst @return how many packets the port took: those of the
+/// first flows
 std::uint16_t Filler::send(std::span<const std::uint32_t> flows, std::uint32_t trial) {
   std::array<rte_mbuf*, kBurst> packets;
   std::uint16_t filled = 0;

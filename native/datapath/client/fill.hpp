@@ -1,4 +1,4 @@
-// Before a trial whose table is to know the traffic's flows: one packet of each flow, sent and awaited.
+// Fills the server's table before a trial that begins with known flows: it sends one packet of each flow and awaits the answer.
 #pragma once
 
 #include <cstddef>
@@ -13,17 +13,18 @@
 
 namespace dpubench::datapath {
 
-/// Sends them over the client's port, so that each flow enters the table where its packets will look for it.
+/// The sender of these packets. It uses the client's port, so that each flow enters the table where its packets will look for it.
 class Filler {
  public:
-  /// Both must outlive it. @param workload  says by which key flows are told apart @throws Error when there is no memory
+  /// Both `port` and `traffic` must outlive this object. @param workload  says by which key flows are told apart @throws Error
+  /// when there is no memory
   Filler(Port& port, const Traffic& traffic, const Params& workload);
   Filler(const Filler&) = delete;
   Filler& operator=(const Filler&) = delete;
   ~Filler();
 
-  /// Sends a packet of each flow in this trial's name; the next one is sent once an earlier one was answered, so that no queue
-  /// overflows. What was not answered is sent again. @return fields of the event `filled`: `trial`, `flows`, `sent`, `answered`
+  /// Send a packet of each flow in this trial's name. The number of unanswered packets is limited, so that no queue overflows.
+  /// Packets that were not answered are sent again. @return fields of the event `filled`: `trial`, `flows`, `sent`, `answered`
   nlohmann::json run(std::uint32_t trial);
 
  private:

@@ -13,7 +13,7 @@
 namespace dpubench::datapath {
 namespace {
 
-/// Packets and bytes of a flow: what should have been counted, at least and at most, and what was.
+/// The packets and bytes of a flow: the least and the most that should have been counted, and the actual count.
 struct Tally {
   std::uint64_t least_packets = 0;
   std::uint64_t least_bytes = 0;
@@ -34,7 +34,7 @@ struct Tally {
   }
 };
 
-/// What of a record tells flows apart under a key, as text.
+/// Return, as text, the part of a record that tells flows apart under a key.
 std::string key_text(FlowCount flow, bool five_tuple) {
   if (!five_tuple) {
     flow.protocol = 0;
@@ -53,7 +53,8 @@ std::string key_text(FlowCount flow, bool five_tuple) {
   return text;
 }
 
-/// The record of a captured frame; false when a flow table has none for it: no IP, or a header that is not sound.
+/// Make the record of a captured frame. Return false when a flow table has none for it: the frame is not IP, or a header is not
+/// sound.
 bool flow_of(std::span<const std::byte> frame, FlowCount& flow) {
   const Parsed parsed = parse(frame);
   if (parsed.kind != Kind::kTransport && parsed.kind != Kind::kFragment && parsed.kind != Kind::kOtherIp) return false;
@@ -72,7 +73,7 @@ bool flow_of(std::span<const std::byte> frame, FlowCount& flow) {
   return true;
 }
 
-/// Tallies by flow: of the model by its number, of a capture by its key.
+/// The tallies of all flows. A flow of the model is found by its number, a flow of a capture by its key.
 class Tallies {
  public:
   Tallies(const Traffic& traffic, bool five_tuple, std::uint64_t flows) : traffic_(traffic), five_tuple_(five_tuple) {
@@ -86,12 +87,12 @@ class Tallies {
     }
   }
 
-  /// Of a packet; null when no flow table has one for it.
+  /// Return the tally of a packet, or null when a flow table has none for it.
   Tally* find(const PacketRef& packet) {
     if (traffic_.patch == Patch::kNone) return of_template_[packet.index];
     return &by_number_[packet.flow];
   }
-  /// Of a record; null when no flow of the traffic has this key.
+  /// Return the tally of a record, or null when no flow of the traffic has this key.
   Tally* find(const FlowCount& count) {
     if (traffic_.patch == Patch::kNone) {
       const auto found = by_key_.find(key_text(count, five_tuple_));
@@ -125,7 +126,7 @@ class Tallies {
   std::vector<Tally*> of_template_;
 };
 
-/// What the flow table should have counted.
+/// Add up what the flow table should have counted.
 void replay(const TrialRunner& runner, const Traffic& traffic, const ServerDump& dump, bool exact, Tallies& tallies) {
   const TrialRecord& record = *runner.record();
   const bool is_flood = record.spec.schedule == Schedule::kFlood;
@@ -141,7 +142,7 @@ void replay(const TrialRunner& runner, const Traffic& traffic, const ServerDump&
   }
 }
 
-/// Flows that a trial's churn has brought forth.
+/// Return how many flows have lived up to the end of a trial, with its churn.
 std::uint64_t flows_of(const TrialRunner& runner, const Traffic& traffic) {
   Churn churn(traffic.slots, traffic.churn_per_s);
   const TrialSpec& spec = runner.record()->spec;

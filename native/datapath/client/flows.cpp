@@ -7,19 +7,20 @@ namespace dpubench::datapath {
 namespace {
 
 constexpr std::array<std::uint8_t, 8> kPrefix6 = {0x20, 0x01, 0x00, 0x02, 0, 0, 0, 0};
-/// Packets of a cycle: enough that no pattern shows, few enough to stay in memory's shallower levels where there are few flows.
+/// Least packets of a cycle: enough that no pattern shows, and few enough to stay in the faster levels of memory when there are
+/// few flows.
 constexpr std::uint64_t kLeastCycle = std::uint64_t{1} << 16;
 constexpr std::uint64_t kMostDrawn = std::uint64_t{1} << 24;
 constexpr std::uint64_t kDrawsPerFlow = 4;
 
-/// The inverse of an odd factor modulo 2^32 (Newton).
+/// Return the inverse of an odd factor modulo 2^32 (Newton).
 constexpr std::uint32_t inverse(std::uint32_t odd) {
   std::uint32_t x = odd;
   for (int i = 0; i < 5; ++i) x *= 2 - odd * x;
   return x;
 }
 
-/// A permutation of 0 ... n - 1: that of the next power of two, walked on until it is below n.
+/// A permutation of 0 ... n - 1. It is a permutation of the next power of two, applied again until the result is below n.
 class Shuffle {
  public:
   Shuffle(std::uint32_t n, std::uint64_t seed) : n_(n), space_(seed) {
@@ -34,7 +35,7 @@ class Shuffle {
 
  private:
   [[nodiscard]] std::uint32_t step(std::uint32_t i) const {
-    // Two Feistel-like rounds within `bits_`: xor-shifts and odd factors are bijective there.
+    // Three rounds of odd factors and xor-shifts, which are bijective within `bits_`.
     const auto mask = static_cast<std::uint32_t>((std::uint64_t{1} << bits_) - 1);
     const unsigned half = bits_ / 2 + 1;
     const std::uint32_t key = space_.place(bits_);
@@ -91,7 +92,7 @@ std::uint32_t FlowSpace::find_addresses(const inputs::Flow& tuple) const {
     std::memcpy(&destination, tuple.destination.data(), 4);
     return flow_at((source & 0xffff0000U) | destination >> 16);
   }
-  // The low half of a product depends on the low halves of its factors alone.
+  // The low half of a product depends only on the low halves of its factors.
   std::uint32_t source;
   std::memcpy(&source, tuple.source.data() + 8, 4);
   return flow_at(source * inverse(static_cast<std::uint32_t>(kSpread6)));

@@ -10,14 +10,15 @@
 
 namespace dpubench::datapath {
 
-/// Addresses and ports of flow 0, 1, 2 ... 2^32 - 1 by a bijective permutation (the finaliser of MurmurHash3), so that any two
-/// flows differ in their source or destination address: IPv4 pairs of 198.18.0.0/16 and 198.19.0.0/16 (RFC 2544, appendix
-/// C.2.2), IPv6 addresses of 2001:2::/48 (RFC 5180, section 8). Ports are spread as RFC 4814, section 4 advises.
+/// The addresses and ports of flow 0, 1, 2 ... 2^32 - 1. They come from a bijective permutation (the finaliser of MurmurHash3),
+/// so that any two flows differ in their source or destination address. IPv4 pairs are of 198.18.0.0/16 and 198.19.0.0/16 (RFC
+/// 2544, appendix C.2.2), IPv6 addresses are of 2001:2::/48 (RFC 5180, section 8). Ports are spread as RFC 4814, section 4
+/// advises.
 class FlowSpace {
  public:
   explicit FlowSpace(std::uint64_t seed) : key_(static_cast<std::uint32_t>(inputs::Random(seed).next())) {}
 
-  /// A flow's place in the permutation, from which all its fields follow.
+  /// Return a flow's place in the permutation, from which all its fields follow.
   [[nodiscard]] std::uint32_t place(std::uint32_t flow) const noexcept {
     std::uint32_t h = flow ^ key_;
     h ^= h >> 16;
@@ -29,28 +30,29 @@ class FlowSpace {
   }
   [[nodiscard]] std::uint32_t flow_at(std::uint32_t place) const noexcept;
 
-  /// Source in the low half, destination in the high half, as they lie in a little-endian packet header.
+  /// Return the source address in the low half and the destination address in the high half, as they lie in a little-endian
+  /// packet header.
   static constexpr std::uint64_t addresses4(std::uint32_t place) noexcept {
     return std::uint64_t{kSource4 | (place & 0xffff0000U)} | std::uint64_t{kDestination4 | place << 16} << 32;
   }
-  /// The sum of their four words.
+  /// Return the sum of the four words of both addresses.
   static constexpr std::uint32_t address_sum4(std::uint32_t place) noexcept {
     return kSource4 + kDestination4 + (place >> 16) + (place & 0xffffU);
   }
-  /// The last 8 bytes of both IPv6 addresses; the first 8 are prefix6().
+  /// Return the last 8 bytes of both IPv6 addresses. The first 8 bytes are the same in every flow.
   static constexpr std::array<std::uint64_t, 2> addresses6(std::uint32_t place) noexcept {
     return {std::uint64_t{place} * kSpread6, std::uint64_t{~place} * kSpread6};
   }
-  /// Source and destination port, host byte order.
+  /// Return source and destination port, in host byte order.
   static constexpr std::array<std::uint32_t, 2> ports(std::uint32_t place) noexcept {
     const std::uint32_t drawn = place * kSpread;
     return {kLeastSourcePort + ((drawn >> 16) * (65536 - kLeastSourcePort) >> 16), 1 + ((drawn & 0xffffU) * 49151 >> 16)};
   }
-  /// First TCP sequence number of a flow.
+  /// Return the first TCP sequence number of a flow.
   static constexpr std::uint32_t first_sequence(std::uint32_t place) noexcept { return place * kSpread; }
 
   [[nodiscard]] inputs::Flow tuple(std::uint32_t flow, std::uint8_t version, std::uint8_t protocol) const;
-  /// The only flow that can have a tuple's addresses; whether it does, tuple() tells.
+  /// Return the only flow that can have a tuple's addresses. Compare with tuple() whether it has them.
   [[nodiscard]] std::uint32_t find_addresses(const inputs::Flow& tuple) const;
 
  private:
@@ -64,17 +66,17 @@ class FlowSpace {
   std::uint32_t key_;
 };
 
-/// In which order the flows send: a cycle of flow slots. Uniform: every flow equally often in a cycle, shuffled; Zipf: drawn,
-/// slot 0 being the most popular. @param exponent 0: uniform
+/// Return the order in which the flows send: a cycle of flow slots. Uniform: every flow comes equally often in a cycle,
+/// shuffled. Zipf: the slots are drawn, and slot 0 is the most popular. @param exponent  0: uniform
 std::vector<std::uint32_t> draw_flow_order(std::uint32_t flows, double exponent, inputs::Random& random);
 
-/// Flows that end and are replaced: which generation of each slot lives at a time. Slots are replaced in turn, so that the flow
-/// of a slot is slot + generation * slots.
+/// The generation of each slot at a time, for flows that end and are replaced. Slots are replaced in turn, so that the flow of
+/// a slot is slot + generation * slots.
 class Churn {
  public:
   Churn(std::uint32_t slots, double per_second) : slots_(slots), per_ns_(per_second * 1e-9) {}
 
-  /// Moves on to a time; times ascend, but for the first call after reset.
+  /// Move to a time.
   void advance(std::uint64_t due_ns) noexcept {
     if (per_ns_ <= 0) return;
     const auto replaced = static_cast<std::uint64_t>(static_cast<double>(due_ns) * per_ns_);
@@ -86,7 +88,7 @@ class Churn {
   [[nodiscard]] std::uint32_t flow_of(std::uint32_t slot) const noexcept {
     return slot + (generation_ + (slot < within_ ? 1U : 0U)) * slots_;
   }
-  /// Flows that have lived up to the time.
+  /// Return how many flows have lived up to the time.
   [[nodiscard]] std::uint64_t flows() const noexcept { return slots_ + replaced_; }
 
  private:

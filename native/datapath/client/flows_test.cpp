@@ -11,7 +11,7 @@
 namespace dpubench::datapath {
 namespace {
 
-/// Source, destination and destination port, without the source port and the protocol: what the paper's key has.
+/// Return source, destination and destination port, without the source port and the protocol: the fields of the paper's key.
 std::string paper_key(const inputs::Flow& flow) {
   std::string key(flow.source.begin(), flow.source.end());
   key.append(flow.destination.begin(), flow.destination.end());

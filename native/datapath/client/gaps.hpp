@@ -1,4 +1,4 @@
-// Times in which the loop did not run: the scheduler took the CPU away, or one pass was too long.
+// Records the times in which the loop did not run, because the scheduler took the CPU away or a pass was too long.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ class Gaps {
       add({last_ns, now_ns - last_ns});
   }
   void clear() noexcept { gaps_.clear(); }
-  /// In the order of time.
+  /// Return the gaps in the order of time.
   [[nodiscard]] std::vector<Gap> all() const {
     std::vector<Gap> sorted = gaps_;
     std::sort(sorted.begin(), sorted.end(), [](const Gap& a, const Gap& b) { return a.at_ns < b.at_ns; });
@@ -33,7 +33,7 @@ class Gaps {
 
  private:
   static bool longer(const Gap& a, const Gap& b) { return a.length_ns > b.length_ns; }
-  /// A heap with the shortest on top, which a longer one replaces.
+  /// Add a gap to the heap. Its shortest gap is on top, and a longer one replaces it.
   void add(const Gap& gap) noexcept {
     if (gaps_.size() == kMost) {
       if (gap.length_ns <= gaps_.front().length_ns) return;

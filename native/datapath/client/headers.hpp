@@ -1,6 +1,6 @@
-// What is written into a template for each packet: addresses, ports, sequence number, and the checksums that follow from them
-// (RFC 1624: from the sum of all that stays, never from the bytes). Sums are of native 16-bit words, which one's complement
-// allows (RFC 1071, section 2 B).
+// Writes the fields of a template that differ from packet to packet: addresses, ports, sequence number, and the checksums that
+// follow from them. A checksum is computed from the sum of all that stays, never from the bytes (RFC 1624). Sums are of native
+// 16-bit words, which one's complement allows (RFC 1071, section 2 B).
 #pragma once
 
 #include <array>
@@ -36,7 +36,7 @@ constexpr std::uint16_t fold(std::uint64_t sum) {
   sum = (sum & 0xffffU) + (sum >> 16);
   return static_cast<std::uint16_t>((sum & 0xffffU) + (sum >> 16));
 }
-/// Of a sum of a few dozen words at most.
+/// Fold a sum of a few dozen words at most.
 constexpr std::uint16_t fold_few(std::uint32_t sum) {
   sum = (sum & 0xffffU) + (sum >> 16);
   return static_cast<std::uint16_t>(sum + (sum >> 16));
@@ -62,7 +62,7 @@ void store(std::byte* at, T value) {
   std::memcpy(at, &value, sizeof value);
 }
 
-/// What a frame holds in the patched fields.
+/// The values of the patched fields in a frame.
 struct Patched {
   std::uint64_t address_sum = 0;
   std::uint64_t rest_sum = 0;  ///< ports and sequence number
@@ -89,14 +89,14 @@ inline Patched read(Patch patch, const std::byte* frame) {
   return patched;
 }
 
-/// What a packet's headers take from its flow.
+/// The fields that a packet's headers take from its flow.
 struct FlowFields {
   std::uint32_t place = 0;
   std::uint32_t ports = 0;  ///< source and destination as they lie in a little-endian packet header
 };
 constexpr std::uint32_t port_word(std::uint32_t place) {
   const std::array<std::uint32_t, 2> ports = FlowSpace::ports(place);
-  // Shifts, which compilers turn into vector instructions, as they do not a swap of bytes.
+  // Compilers turn shifts into vector instructions. They do not do that with a swap of bytes.
   const std::uint32_t source = (ports[0] >> 8) | (ports[0] & 0xffU) << 8;
   const std::uint32_t destination = (ports[1] >> 8) | (ports[1] & 0xffU) << 8;
   return source | destination << 16;
@@ -106,7 +106,7 @@ inline FlowFields fields_of(const FlowSpace& space, std::uint32_t flow) {
   return {place, port_word(place)};
 }
 
-/// The same for the packets of a burst: field by field, so that one instruction computes those of several packets.
+/// The FlowFields of the packets of a burst. They are computed field by field, so that one instruction serves several packets.
 class BurstFields {
  public:
   void compute(const FlowSpace& space, std::uint32_t n, const PacketRef* packets) noexcept {
@@ -122,7 +122,7 @@ class BurstFields {
   std::array<std::uint32_t, kMaxPacketBurst> ports_;
 };
 
-/// Ports, sequence number and checksum. @param address_sum of the pseudo header
+/// Write ports, sequence number and checksum. @param address_sum  sum of the addresses in the pseudo header
 template <Patch kPatch>
 void write_transport(const Shape& shape, const FlowFields& flow, std::uint32_t sequence, std::uint32_t address_sum,
                      std::byte* transport) noexcept {
@@ -135,7 +135,7 @@ void write_transport(const Shape& shape, const FlowFields& flow, std::uint32_t s
     store<std::uint16_t>(transport + kTcpChecksum, static_cast<std::uint16_t>(~fold_few(sum)));
   } else {
     const auto checksum = static_cast<std::uint16_t>(~fold_few(sum));
-    // RFC 768: a computed zero is sent as all ones.
+    // A computed zero is sent as all ones (RFC 768).
     store<std::uint16_t>(transport + kUdpChecksum, checksum == 0 ? std::uint16_t{0xffff} : checksum);
   }
 }
@@ -154,7 +154,8 @@ void write6(const Shape& shape, const FlowFields& flow, std::uint32_t sequence, 
   const std::array<std::uint64_t, 2> addresses = FlowSpace::addresses6(flow.place);
   store(frame + kAddresses6 + 8, addresses[0]);
   store(frame + kAddresses6 + 24, addresses[1]);
-  // Their first halves are the same in every flow, but belong to the sum that was taken off the template's.
+  // The first halves of the addresses are the same in every flow, but they belong to the sum that was subtracted from the
+  // template's sum.
   const std::uint64_t prefix = words_of(load<std::uint64_t>(frame + kAddresses6)) * 2;
   const std::uint64_t sum = prefix + words_of(addresses[0]) + words_of(addresses[1]);
   write_transport<kPatch>(shape, flow, sequence, static_cast<std::uint32_t>(sum), frame + kTransport6);

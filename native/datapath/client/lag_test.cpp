@@ -1,5 +1,4 @@
-// How late the client sends, packet by packet: a client whose loop stands still now and then, by a clock that does what a test
-// says.
+// Tests how late the client sends each packet. The client's loop stands still now and then, by a scripted clock.
 
 #include <gtest/gtest.h>
 
@@ -18,10 +17,10 @@ using test::ScriptedPort;
 
 constexpr std::uint64_t kStallNs = 1'000'000;
 
-/// Moves on by a step with each reading, and by 1 ms more with the first one of each period.
+/// A clock that moves on by a step with each reading, and by 1 ms more with the first reading of each period.
 struct StallingClock {
   std::uint64_t step_ns = 200;
-  std::uint64_t period_ns = 20'000'000;  ///< 1 ms of it is 5 % of the time
+  std::uint64_t period_ns = 20'000'000;  ///< a stall of 1 ms is 5 % of the period
   std::uint64_t next_ns = 0;
   std::uint64_t next_stall_ns = 0;
   std::uint64_t now_ns() {
@@ -62,8 +61,7 @@ INSTANTIATE_TEST_SUITE_P(Rates, ClientLag, testing::Values(0.1e6, 1e6, 5e6));
 TEST_P(ClientLag, IsThatOfThePacketsAndNotOfTheBurstsAfterAStall) {
   const TrialSpec spec{.number = 1, .rate_pps = GetParam(), .ramp_s = 0, .duration_s = 0.1, .drain_s = 0};
   const json lag = lag_of(spec, {})["lag_ns"];
-  // 5 % of the packets are due in stalls, one of them as likely at their beginning as at their end: 1 % of all waits 0.8 ms and
-  // more.
+  // 5 % of the packets are due in stalls, evenly from their beginning to their end. So 1 % of all packets waits 0.8 ms and more.
   EXPECT_NEAR(lag["p99"].get<double>(), 0.8 * kStallNs, 0.05 * kStallNs);
   EXPECT_NEAR(lag["p99_9"].get<double>(), 0.98 * kStallNs, 0.05 * kStallNs);
   EXPECT_NEAR(lag["max"].get<double>(), kStallNs, 0.02 * kStallNs);

@@ -9,14 +9,14 @@
 
 namespace dpubench::datapath {
 
-/// Time since a trial's start.
+/// A clock that reads the time since a trial's start.
 template <class T>
 concept TrialClock = requires(T clock) {
   { clock.now_ns() } -> std::same_as<std::uint64_t>;
 };
 
-/// Runs a trial until `sender` has nothing more to send and `drain_ns` are over, or `stop`. A pass: receive a burst, read the
-/// clock, send what is due by that reading, account for what was received at that reading.
+/// Run a trial until `sender` has nothing more to send and `drain_ns` are over, or until `stop`. In each pass: receive a burst,
+/// read the clock, send the packets that are due by that reading, account for the received packets at that reading.
 /// @return the last reading
 template <TrialClock Clock, class Sender, class Receiver>
 std::uint64_t run_loop(Clock& clock, Sender& sender, Receiver& receiver, std::uint64_t drain_ns, Gaps& gaps,

@@ -42,7 +42,7 @@ Losses find_losses(const TrialRunner& runner, const Traffic& traffic, const Expe
   Losses losses;
   const TrialRecord& record = *runner.record();
   const bool is_flood = record.spec.schedule == Schedule::kFlood;
-  // Nothing is lost when all came back, as most often.
+  // In most trials all packets came back, and nothing is lost.
   if (record.end == record.due && runner.seen().count(record.first, record.end) == record.end - record.first) return losses;
   DueTimes due = runner.due_times(record.spec);
   Cursor cursor(traffic);
@@ -62,7 +62,7 @@ Losses find_losses(const TrialRunner& runner, const Traffic& traffic, const Expe
     runs.add(due_ns, follows);
     follows = true;
   }
-  // A flood has no times, and hence none at which it lost something.
+  // A flood has no due times, so its losses have none.
   if (!is_flood) losses.runs = runs.finish();
   return losses;
 }

@@ -1,4 +1,4 @@
-// Frames of the traffic model.
+// Makes the frames of the traffic model.
 
 #include <algorithm>
 #include <cmath>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint8_t kTcp = 6;
 constexpr std::uint8_t kUdp = 17;
-/// Different payloads of a frame size, and as many with a signature; so many at least of each way to cut messages.
+/// Different payloads of a frame size, and as many with a signature. kLeastPayloads is the least for each way to cut messages.
 constexpr std::size_t kPayloads = 8;
 constexpr std::size_t kLeastPayloads = 2;
 constexpr std::uint64_t kMessageCycle = 1U << 16;
@@ -32,7 +32,7 @@ Layout layout_of(const TrafficSpec& spec) {
   return tcp ? Layout{Patch::kTcp6, 74} : Layout{Patch::kUdp6, 62};
 }
 
-/// The shortest frame, with FCS, that holds headers, a byte of payload where a message needs one, and the trailer.
+/// Return the shortest frame, with FCS, that holds headers, the payload that a message needs, and the trailer.
 std::uint32_t least_frame(std::uint32_t headers, std::uint32_t payload) {
   const std::uint32_t compact = headers + payload + kCompactTrailerBytes;
   const std::uint32_t buffer = compact < kLeastFullFrame ? compact : headers + payload + kTrailerBytes;
@@ -65,7 +65,7 @@ void check(const TrafficSpec& spec, const Layout& layout) {
   }
 }
 
-/// Messages of one frame size: for each `segments` templates.
+/// The builder of messages. Each message has `segments` templates.
 class Builder {
  public:
   Builder(const TrafficSpec& spec, const Layout& layout, const FlowSpace& space, inputs::Random random)
@@ -74,7 +74,7 @@ class Builder {
         flow_(space.tuple(0, static_cast<std::uint8_t>(spec.version), spec.protocol == "tcp" ? kTcp : kUdp)),
         random_(random) {}
 
-  /// Appends the templates of a message.
+  /// Append the templates of a message.
   void append(Traffic& traffic, const Message& message, std::uint32_t frame_size) {
     const std::uint32_t bytes = payload_bytes(layout_, frame_size);
     const auto index = static_cast<std::uint32_t>(traffic.templates.size() / spec_.segments);
@@ -83,7 +83,7 @@ class Builder {
     }
     message_bytes_.push_back(message.cut.message_bytes);
   }
-  /// By message, how far it moves its stream on.
+  /// Return how far each message moves its stream on.
   [[nodiscard]] const std::vector<std::uint32_t>& message_bytes() const { return message_bytes_; }
 
  private:
@@ -107,8 +107,8 @@ class Builder {
   std::vector<std::uint32_t> message_bytes_;
 };
 
-/// Messages of a size that are cut alike: where they begin in the order of messages, and how many have no signature and how many
-/// one.
+/// The messages of a size that are cut alike: their place in the order of messages, and how many have no signature and how many
+/// have one.
 struct Group {
   double weight = 1;
   std::size_t first = 0;
@@ -116,7 +116,7 @@ struct Group {
   std::size_t planted = 0;
 };
 
-/// How often each of these weights' entries comes in `total`, to the nearest (largest remainders first).
+/// Return how often each entry comes in `total` by its weight, to the nearest (largest remainders first).
 std::vector<std::size_t> shares(std::span<const double> weights, std::size_t total) {
   const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
   std::vector<std::size_t> counts;
@@ -133,7 +133,7 @@ std::vector<std::size_t> shares(std::span<const double> weights, std::size_t tot
   return counts;
 }
 
-/// A shuffled cycle of messages in which sizes and signatures have their shares.
+/// Return a shuffled cycle of messages in which sizes and signatures have their shares.
 std::vector<std::uint16_t> draw_messages(const TrafficSpec& spec, std::span<const Group> groups, std::size_t length,
                                          inputs::Random& random) {
   std::vector<double> weights;
@@ -155,7 +155,7 @@ std::vector<std::uint16_t> draw_messages(const TrafficSpec& spec, std::span<cons
   return order;
 }
 
-/// How far each slot's TCP stream is at each message of a cycle.
+/// Record how far each slot's TCP stream is at each message of a cycle.
 void number_streams(Traffic& traffic, std::span<const std::uint32_t> message_bytes) {
   traffic.sequence_cycle.assign(traffic.slots, 0);
   traffic.sequence_order.reserve(traffic.flow_order.size());
@@ -179,7 +179,7 @@ class Messages {
         source_(spec_.payload, store),
         random_(store.random("traffic-segments")),
         kinds_(segment_kinds(spec_)) {
-    // Also where no frame has room for a signature: its name stands in the message that says so.
+    // Read the rules even if no frame has room for a signature: the message that says so names them.
     if (spec_.payload.signature_share > 0) (void)store.rules();
     for (const auto& [size, weight] : spec_.frame_sizes) {
       const std::size_t before = signatures_;
@@ -212,7 +212,7 @@ class Messages {
     const std::uint32_t bytes = payload_bytes(layout_, size);
     const std::size_t count = std::max(kLeastPayloads, kPayloads / kinds_.size());
     Group group{.weight = weight, .first = traffic_.templates.size() / spec_.segments};
-    // Without a payload they are all alike.
+    // Without a payload all messages are alike.
     const std::vector<Message> plain = draw(bytes == 0 ? 1 : count, bytes, kind);
     std::vector<Message> planted;
     if (spec_.payload.signature_share > 0 && bytes > 0) planted = plant_signatures(draw(count, bytes, kind), store_, engines_);

@@ -27,9 +27,9 @@ Payload captured_payloads(inputs::Store& store) {
   return all;
 }
 
-/// Puts a string where its rule wants it. @param borders of segments @return whether it fits
+/// Put a string where its rule wants it. @param borders  borders of segments @return whether it fits
 bool plant(Payload& payload, const regex::Sample& sample, std::span<const std::uint32_t> borders, inputs::Random& random) {
-  // Blanks around it, so that a word boundary is one; a rule anchored there needs the very end.
+  // Blanks around the string make its ends word boundaries. A rule that is anchored at an end needs the very end instead.
   const std::string text = (sample.at_start ? "" : " ") + sample.text + (sample.at_end ? "" : " ");
   if (text.size() > payload.size()) return false;
   const std::size_t room = payload.size() - text.size();
@@ -48,7 +48,7 @@ struct Candidate {
   std::size_t message;
 };
 
-/// Which candidates the reference engine finds their rule in.
+/// Return in which candidates the reference engine finds their rule.
 std::vector<bool> matches(const regex::RegexWork& work, std::span<const Candidate> candidates, const EngineCatalog& engines) {
   const Operator* const op = find_operator("regex");
   const EngineSlot* const slot = op == nullptr ? nullptr : engines.find("regex", op->info().reference_engine);
@@ -87,10 +87,10 @@ std::vector<Payload> PayloadSource::cut(std::size_t count, std::size_t bytes) {
 }
 
 std::vector<Message> plant_signatures(std::vector<Message> messages, inputs::Store& store, const EngineCatalog& engines) {
-  constexpr int kDraws = 64;  // rules from which nothing can be drawn, and strings that are too long
-  constexpr int kRounds = 4;  // strings that do not match after all: a look-around, a byte beside it
+  constexpr int kDraws = 64;  // some rules yield no string, and some strings are too long
+  constexpr int kRounds = 4;  // some strings do not match after all: a look-around, a byte beside them
   inputs::Random random = store.random("traffic-signature");
-  // Read first: the rules have no name before, and arguments are evaluated in any order.
+  // Read the rules first: they have no name before, and arguments are evaluated in any order.
   const inputs::RuleList& rules = store.rules();
   const regex::Selection selection = regex::select(rules, store.identity("rules").name);
   std::vector<Message> planted;

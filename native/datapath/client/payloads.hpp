@@ -16,7 +16,7 @@ namespace dpubench::datapath {
 
 using Payload = std::vector<std::byte>;
 
-/// Cuts payloads from what the job names: random bytes, its captures' payloads, its corpus.
+/// The source of payloads that the job names: random bytes, the payloads of its captures, or its corpus.
 class PayloadSource {
  public:
   /// @throws Error when the job lacks the input, or the captures carry no payload
@@ -30,9 +30,9 @@ class PayloadSource {
   Payload captured_;  ///< all payloads of the captures, one after the other
 };
 
-/// Plants in each message a string that one of the rules matches there, as the reference engine says, and leaves out messages
-/// where none of several drawn ones does. Signatures lie across a border of two segments where they can. @throws Error when the
-/// job has no rules, or no signature fits into so few bytes
+/// Plant in each message a string that one of the rules matches there, as the reference engine confirms. Leave out messages
+/// where none of several drawn strings matches. Signatures lie across a border of two segments if they can. @throws Error when
+/// the job has no rules, or the reference engine cannot run
 std::vector<Message> plant_signatures(std::vector<Message> messages, inputs::Store& store, const EngineCatalog& engines);
 
 }  // namespace dpubench::datapath

@@ -8,7 +8,7 @@
 namespace dpubench::datapath {
 namespace {
 
-/// Whether a frame carries the addresses of the client's, in either direction.
+/// Return whether a frame carries the client's addresses, in either direction.
 bool is_ours(std::span<const std::byte> frame) {
   if (frame.size() < kEthernetBytes) return false;
   const auto holds = [&frame](std::size_t at, const std::array<std::uint8_t, 6>& mac) {
@@ -94,8 +94,7 @@ void Receiver::account_one(std::span<const std::byte> frame, std::uint64_t now_n
   ++counts_.received;
 }
 
-/// Whether a packet of the flow of this one, numbered below it, has not come back: lost, or late. Numbers are looked through
-/// once.
+/// Return whether a packet of the same flow with a lower number has not come back: lost, or late. Each number is looked at once.
 bool Receiver::is_lossy(std::uint64_t number) noexcept {
   for (; lossy_until_ < number; ++lossy_until_) {
     if (!seen_.test(lossy_until_)) lossy_.set(traffic_.slot_of(lossy_until_));

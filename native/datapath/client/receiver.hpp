@@ -1,4 +1,4 @@
-// The receiving half of the client's loop: what came back, and whether it is right.
+// The receiving half of the client's loop: it counts the replies and checks whether they are right.
 #pragma once
 
 #include <array>
@@ -18,42 +18,42 @@
 
 namespace dpubench::datapath {
 
-/// Accounts for every frame that comes in, by the sequence number in its trailer.
+/// The account of every frame that comes in, by the packet number in its trailer.
 class Receiver {
  public:
-  static constexpr std::uint64_t kSampleEvery = 16;  ///< of `verify` "sampled": replies that are compared in full
+  static constexpr std::uint64_t kSampleEvery = 16;  ///< with `verify` "sampled", one reply of so many is compared in full
 
-  /// @param expectation  may be null: nothing is compared but the trailer @param reads  false: what comes back is not read
+  /// @param expectation  may be null: then only the trailer is checked @param reads  false: replies are not read
   Receiver(Port& port, const Traffic& traffic, Expectation* expectation, std::uint32_t burst, bool verify_all, bool reads);
   Receiver(const Receiver&) = delete;
   Receiver& operator=(const Receiver&) = delete;
   ~Receiver();
 
-  /// Begins a trial. @param sender  knows which packets count and were sent @param with_latency  packets have due times
+  /// Begin a trial. @param sender  knows which packets count and were sent @param with_latency  packets have due times
   void begin(std::uint32_t trial, const TrialTimes& times, const Sender& sender, bool with_latency, std::uint64_t most);
 
-  /// Brings the bits of all packets into memory.
+  /// Bring the bits of all packets into memory.
   void touch() { seen_.touch(seen_.bits()); }
 
   void receive() noexcept {
     if (reads_) waiting_ = port_.receive(0, packets_.data(), static_cast<std::uint16_t>(burst_));
   }
-  /// Of the packets received last. @param now_ns  the reading behind their receive burst
+  /// Account for the packets received last. @param now_ns  the reading behind their receive burst
   void account(std::uint64_t now_ns) noexcept {
     if (waiting_ > 0) account_all(now_ns);
   }
 
-  /// Of the measured part: packets by the time that they were due, what is no packet of the trial by the time that it came.
+  /// The counts of the measured part. A packet of the trial belongs to it by its due time, any other frame by its arrival.
   struct Counts {
     std::uint64_t received = 0;  ///< each packet once
     std::uint64_t received_bytes = 0;
     std::uint64_t duplicates = 0;
     std::uint64_t reordered = 0;  ///< RFC 4737, section 3.3: below the highest number seen
-    std::uint64_t corrupted = 0;  ///< a frame of the client's with a trailer whose checksum is wrong
-    std::uint64_t wrong = 0;      ///< not what must come back
-    std::uint64_t undecided = 0;  ///< the answer depends on packets that were lost
-    std::uint64_t stale = 0;      ///< of another trial
-    std::uint64_t foreign = 0;    ///< nobody's: neighbour discovery and the like
+    std::uint64_t corrupted = 0;  ///< frames with the client's addresses and a wrong checksum in the trailer
+    std::uint64_t wrong = 0;      ///< replies that are not what must come back
+    std::uint64_t undecided = 0;  ///< replies that depend on packets that were lost
+    std::uint64_t stale = 0;      ///< packets of another trial, and numbers that were never sent
+    std::uint64_t foreign = 0;    ///< frames of others: neighbour discovery and the like
   };
   [[nodiscard]] const Counts& counts() const { return counts_; }
   [[nodiscard]] const measure::Histogram& latency() const { return latency_; }
@@ -84,7 +84,7 @@ class Receiver {
   Counts counts_;
   measure::Histogram latency_;
   Bitmap seen_;
-  Bitmap lossy_;  ///< by slot
+  Bitmap lossy_;  ///< by slot: one of its packets has not come back
   std::uint64_t lossy_until_ = 0;
   Cursor cursor_;
   std::vector<std::byte> sent_;  ///< room for a frame as it was sent

@@ -35,7 +35,7 @@ DueCycle DueCycle::recorded(std::span<const std::uint64_t> times_ns) {
     cycle.at.push_back(static_cast<double>(latest - times_ns.front()));
   }
   const auto n = static_cast<double>(times_ns.size());
-  // One packet, or all at one time: a microsecond apart, for a period has a length.
+  // One packet, or packets all at one time, get a microsecond each: a period must have a length.
   const double span = std::max(cycle.at.back(), 1e3 * n);
   cycle.period = span + (n > 1 ? span / (n - 1) : 0);
   return cycle;

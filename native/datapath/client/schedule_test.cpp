@@ -27,7 +27,7 @@ class Schedules : public testing::Test {
 };
 
 TEST_F(Schedules, ConstantHasTheRateToThePacket) {
-  // A distance that no binary fraction holds.
+  // No binary fraction holds this distance.
   const auto due = take({trial_of(Schedule::kConstant, 3e6), poisson, none}, 3'000'001);
   for (std::size_t i = 0; i < due.size(); ++i) {
     ASSERT_NEAR(static_cast<double>(due[i]), static_cast<double>(i) * 1000.0 / 3.0, 1.0) << i;
@@ -53,7 +53,7 @@ TEST_F(Schedules, PoissonDistancesAreExponentialAndComeAtTheRate) {
     squares += gap * gap;
     below_mean += gap < 1000 ? 1 : 0;
   }
-  // Mean square 2 and a share of 1 - 1/e below the mean; both within five standard errors.
+  // The mean square is 2, and a share of 1 - 1/e is below the mean. Both hold within five standard errors.
   EXPECT_NEAR(squares / static_cast<double>(n) / 1e6, 2.0, 5 * std::sqrt(20.0 / static_cast<double>(n)));
   EXPECT_NEAR(static_cast<double>(below_mean) / static_cast<double>(n), 1 - std::exp(-1), 0.005);
 }
@@ -66,7 +66,7 @@ TEST_F(Schedules, TheSameSeedGivesTheSameTimes) {
 TEST_F(Schedules, RecordedTimesRepeatAndNeverGoBack) {
   const std::vector<std::uint64_t> times = {5'000'000, 5'001'000, 5'000'500, 5'003'000};
   const DueCycle recorded = DueCycle::recorded(times);
-  // 3 us for three distances (stretched to 1 us a packet at least: 4), then one distance more.
+  // The three distances take 3 us (stretched to 4 us: at least 1 us a packet), then one more distance follows.
   EXPECT_EQ(recorded.at, (std::vector<double>{0, 1000, 1000, 3000}));
   const auto due = take({trial_of(Schedule::kRecorded, 0), poisson, recorded}, 9);
   for (std::size_t i = 0; i + 1 < due.size(); ++i) EXPECT_LE(due[i], due[i + 1]);

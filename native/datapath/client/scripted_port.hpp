@@ -14,7 +14,7 @@ namespace dpubench::datapath::test {
 
 enum class Act : std::uint8_t { kEcho, kLose, kRefuse, kTwice, kLater, kCorruptTrailer, kCorruptPayload };
 
-/// Sends back what it is given. `act` is asked for each packet offered, in order.
+/// A port that sends back what it is given. It asks `act` for each packet offered, in order.
 class ScriptedPort final : public Port {
  public:
   explicit ScriptedPort(rte_mempool* pool) : pool_(pool) {}
@@ -27,12 +27,12 @@ class ScriptedPort final : public Port {
 
   std::function<Act(std::uint64_t)> act = [](std::uint64_t) { return Act::kEcho; };
   std::uint64_t offered = 0;
-  std::vector<std::vector<std::byte>> frames;  ///< as they were sent, when `keep`
+  std::vector<std::vector<std::byte>> frames;  ///< frames as they were sent, if `keep`
   bool keep = false;
   PortInfo port_info{
       .kind = "scripted", .driver = "test", .detail = "", .is_virtual = true, .shares_buffers = false, .mtu_frame = 9018};
 
-  /// A frame that comes in besides.
+  /// Let one more frame come in.
   void inject(std::span<const std::byte> frame) { back_.push_back(copy(frame)); }
 
   [[nodiscard]] const PortInfo& info() const override { return port_info; }
@@ -46,7 +46,7 @@ class ScriptedPort final : public Port {
     }
     return got;
   }
-  /// Takes packets up to the first that it refuses, as a full queue does.
+  /// Take packets up to the first that it refuses, as a full queue does.
   std::uint16_t transmit(std::uint16_t, rte_mbuf* const* packets, std::uint16_t n) noexcept override {
     std::uint16_t taken = 0;
     for (; taken < n; ++taken) {
@@ -90,7 +90,7 @@ class ScriptedPort final : public Port {
   rte_mbuf* held_ = nullptr;  ///< comes back behind the next one
 };
 
-/// One pool for all tests of the process.
+/// Return the pool for all tests of the process.
 inline rte_mempool* pool() {
   static rte_mempool* const shared = [] {
     dpubench::test::start_memory();

@@ -11,22 +11,22 @@
 namespace dpubench::datapath {
 namespace {
 
-/// How many segments of a message there are of a kind: `least`, or one more in a part of the messages.
+/// The number of segments of a kind in a message: `least`, or one more in a part of the messages.
 struct Count {
   std::uint32_t least = 0;
-  double part = 0;  ///< of the messages that have one more
+  double part = 0;  ///< share of the messages that have one more
   [[nodiscard]] std::uint32_t most() const { return least + (part > 0 ? 1 : 0); }
 };
 
 Count count_of(double share, std::uint32_t segments) {
-  // Shares are decimal fractions: what lies beside a whole number by rounding alone is meant to be it.
+  // Shares are decimal fractions. A result that misses a whole number only by rounding is meant to be that number.
   constexpr double kRounding = 1e-9;
   const double exact = share * segments;
   const double whole = std::floor(exact + kRounding);
   return {static_cast<std::uint32_t>(whole), exact - whole < kRounding ? 0 : exact - whole};
 }
 
-/// Numbers 1 ... n - 1 in random order, behind 0.
+/// Return 0, then the numbers 1 ... n - 1 in random order.
 std::vector<std::uint32_t> shuffled_behind_first(std::uint32_t n, inputs::Random& random) {
   std::vector<std::uint32_t> order(n);
   std::iota(order.begin(), order.end(), 0U);
@@ -35,7 +35,7 @@ std::vector<std::uint32_t> shuffled_behind_first(std::uint32_t n, inputs::Random
   return order;
 }
 
-/// `k` of 0 ... n - 1.
+/// Return a random choice of `k` of 0 ... n - 1.
 std::vector<bool> choose(std::uint32_t k, std::uint32_t n, inputs::Random& random) {
   std::vector<bool> chosen(n);
   for (std::uint32_t left = n; left > 0; --left) {
@@ -79,7 +79,7 @@ Segmentation draw_segmentation(std::uint32_t segments, std::uint32_t bytes, cons
   const std::vector<bool> overlaps = choose(kind.overlapping, distinct - 1, random);
   for (std::uint32_t i = 1; i < distinct; ++i) {
     cut.borders.push_back(begin[i - 1] + bytes);
-    // One byte of its own at least.
+    // A segment has at least one byte of its own.
     const std::uint64_t shared = overlaps[i - 1] && bytes > 1 ? 1 + random.below(bytes - 1) : 0;
     begin[i] = begin[i - 1] + bytes - static_cast<std::uint32_t>(shared);
   }

@@ -24,7 +24,8 @@ void Sender::begin(const TrialTimes& times, DueTimes& due, bool is_flood, std::u
   progress_ = 0;
 }
 
-/// @param n  packets of the burst, of which the port took the first `taken` @param before  those that do not count yet
+/// Count a burst. @param n  packets of the burst, of which the port took the first `taken` @param before  packets at its
+/// beginning that do not count yet
 void Sender::count(std::uint32_t n, std::uint32_t taken, std::uint32_t before, std::uint64_t now_ns) noexcept {
   for (std::uint32_t i = taken; i < n; ++i) unsent_.set(number_ + i);
   number_ += n;
@@ -43,7 +44,7 @@ bool Sender::send_due(std::uint64_t now_ns) noexcept {
   const std::uint64_t until = std::min(now_ns, times_.end_ns - 1);
   std::uint32_t n = 0;
   while (n < burst_ && due[n] <= until) ++n;
-  // What comes next belongs to no part of the trial, or it is too late for it.
+  // The trial is over when the next packet is due behind its end, or when it is too late to send.
   if (n == 0) return due[0] < times_.end_ns;
   if (now_ns > times_.end_ns + kGraceNs) return false;
   std::uint32_t before = 0;
@@ -68,7 +69,7 @@ bool Sender::flood(std::uint64_t now_ns) noexcept {
     const std::uint32_t n = burst_ - waiting_;
     std::fill_n(due.begin(), n, now_ns);
     const std::uint32_t filled = writer_.fill(n, due.data(), packets_.data() + waiting_, bytes_.data() + waiting_);
-    // Without a buffer no packet: the numbers are those of packets that there are.
+    // A packet without a buffer does not count: take its number back.
     if (filled < n) writer_.step_back(n - filled);
     waiting_ += filled;
   }

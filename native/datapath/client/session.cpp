@@ -18,9 +18,9 @@ namespace {
 
 using nlohmann::json;
 
-/// Buffers for what comes back: what a port's rings hold, and more.
+/// Buffers for replies: as many as a port's rings hold, and more.
 constexpr std::uint32_t kReceivePackets = 8192;
-/// How long a trial waits for the port's other side.
+/// Time that a trial waits for the port's other side.
 constexpr auto kPatience = std::chrono::seconds(10);
 constexpr auto kStep = std::chrono::milliseconds(1);
 

@@ -21,38 +21,39 @@
 
 namespace dpubench::datapath {
 
-/// A client at work. The EAL was started. Its methods are for the thread that constructs it, which is pinned to the job's CPU
-/// from then on.
+/// A client at work. Start the EAL first. Call its methods from the thread that constructs it; that thread is pinned to the
+/// job's CPU from then on.
 class ClientSession {
  public:
-  /// Told what is begun: "frames", "ports".
+  /// A callback that is told which phase begins: "frames", "ports".
   using Progress = std::function<void(std::string_view phase)>;
   struct Warning {
     std::string code;
     std::string message;
   };
 
-  /// Prepares frames and expected answers, then opens the port; with a server in this process, that first. @throws Error
+  /// Prepare frames and expected answers, then open the port. A server in this process is started before the port is opened.
+  /// @throws Error
   ClientSession(const TrafficJob& job, const EngineCatalog& engines, const Progress& progress = {});
   ClientSession(const ClientSession&) = delete;
   ClientSession& operator=(const ClientSession&) = delete;
 
-  /// Fields of the event `ready`.
+  /// Return the fields of the event `ready`.
   [[nodiscard]] nlohmann::json ready() const;
-  /// What is to be told since the last call.
+  /// Return the warnings since the last call.
   std::vector<Warning> take_warnings();
-  /// The server in this process; null when there is none.
+  /// Return the server in this process, or null when there is none.
   [[nodiscard]] ServerSession* server() { return server_.get(); }
 
-  /// Runs a trial. @return fields of the event `trial` @throws Error when the port's other side is not there, or the traffic has
+  /// Run a trial. @return fields of the event `trial` @throws Error when the port's other side is not there, or the traffic has
   /// no such trial
   nlohmann::json trial(const TrialSpec& spec, const std::atomic<bool>& stop);
-  /// Sends one packet of each flow. @return fields of the event `filled` @throws Error when the port's other side is not there
+  /// Send one packet of each flow. @return fields of the event `filled` @throws Error when the port's other side is not there
   nlohmann::json fill(std::uint32_t trial);
-  /// Locates the losses of the last trial and counts its flows. @param dump  folder that the server wrote
-  /// @return fields of the event `checked` @throws Error when that was another trial, or the folder cannot be read
+  /// Locate the losses of the last trial and check the counts of its flows. @param dump  folder that the server wrote
+  /// @return fields of the event `checked` @throws Error when the last trial was another one, or the folder cannot be read
   nlohmann::json check(std::uint32_t trial, const std::string& dump);
-  /// For another thread, while a trial is under way.
+  /// Return the runner, for another thread while a trial is under way.
   [[nodiscard]] const TrialRunner& runner() const { return *runner_; }
 
  private:
@@ -68,7 +69,7 @@ class ClientSession {
   Params workload_params_;
   std::unique_ptr<Port> port_;
   std::unique_ptr<TrialRunner> runner_;
-  std::unique_ptr<Filler> filler_;  ///< once it was asked for
+  std::unique_ptr<Filler> filler_;  ///< made when it is first asked for
 };
 
 }  // namespace dpubench::datapath

@@ -1,4 +1,4 @@
-// The client with real ports, captures, rules and a server in its process.
+// Tests the client with real ports, captures, rules and a server in its process.
 
 #include "datapath/client/session.hpp"
 
@@ -50,7 +50,7 @@ std::uint64_t sum(const json& counts) {
   return total;
 }
 
-/// A trial with the server of the same process: every packet is accounted for, on both sides alike.
+/// Run a trial with the server of the same process, and expect that both sides account for every packet alike.
 /// @return the event `served`
 json expect_agreement(ClientSession& session, const TrialSpec& spec) {
   const TemporaryDirectory folder;
@@ -84,8 +84,8 @@ TEST(ClientSession, ARingPortEchoesEveryPacket) {
   }
 }
 
-/// A fill before the first trial: the table knows every flow of the traffic, no packet enters one, and every count is right; a
-/// cold table meets them in the trial. Flows of both kinds of traffic.
+/// After a fill, the table knows every flow of the traffic: no packet enters a flow, and every count is right. A cold table
+/// meets the flows in the trial.
 TEST(ClientSession, ATableThatWasFilledMeetsNoNewFlow) {
   ASSERT_NE(test::pool(), nullptr);
   for (const char* const start : {"prefilled", "cold"}) {
@@ -126,8 +126,8 @@ TEST(ClientSession, ATableThatWasFilledMeetsNoNewFlow) {
   }
 }
 
-/// Signatures that lie across segments which come out of order, twice or in part twice are found when their last byte arrives,
-/// and what only repeats is echoed.
+/// Segments come out of order, twice, or in part twice. A signature across them is found when its last byte arrives, and a
+/// segment that only repeats bytes is echoed.
 TEST(ClientSession, SignaturesAcrossRepeatedAndOverlappingSegmentsAreRecognised) {
   if (const EngineSlot* const pcre2 = engines().find("regex", "pcre2"); pcre2 == nullptr || pcre2->engine == nullptr) {
     GTEST_SKIP() << "no engine pcre2 in DPUBENCH_ENGINE_DIR";
@@ -163,7 +163,7 @@ TEST(ClientSession, SaysWhatIsWrong) {
   expect_error([&] { ClientSession session(job, engines()); }, {"no workload 'no-such'", "forward"});
 }
 
-/// A trial that a test's own files are checked against: 10,000 packets over a link that loses every hundredth.
+/// A trial of 10,000 packets over a link that loses every hundredth. Each test checks its own files against it.
 class Check : public testing::Test {
  protected:
   TrafficJob job;
@@ -269,7 +269,7 @@ TEST_F(Check, FlowsAreCountedByReplay) {
     for (const auto& [flow, count] : counts) {
       const inputs::Flow tuple = traffic->space.tuple(flow, 4, 17);
       const bool paper = params.is("key", "paper");
-      // In two records, which add up.
+      // Write the count in two records, which add up.
       for (const std::uint64_t packets : {std::uint64_t{1}, count.packets - 1}) {
         std::string record{4, static_cast<char>(paper ? 0 : 17)};
         const auto add = [&record](auto value) { record.append(reinterpret_cast<const char*>(&value), sizeof value); };

@@ -9,7 +9,7 @@
 namespace dpubench::datapath {
 namespace {
 
-/// The one's complement sum of a header field that holds `checksum`, without `patched`.
+/// Return the one's complement sum of a header whose field holds `checksum`, without `patched`.
 std::uint16_t without(std::uint16_t checksum, std::uint64_t patched) {
   return headers::fold(std::uint64_t{static_cast<std::uint16_t>(~checksum)} +
                        static_cast<std::uint16_t>(~headers::fold(patched)));

@@ -11,12 +11,13 @@ namespace {
 
 using nlohmann::json;
 
-/// No port takes more: room for the packets of a flood, whose number nobody knows before. Memory is used as they come.
+/// No port takes more. It gives the room for the packets of a flood, whose number nobody knows before. Memory is used as
+/// packets come.
 constexpr double kMostFloodPps = 3e8;
 
 class TickClock {
  public:
-  /// The first reading is the trial's start.
+  /// Return the time since the first reading, which is the trial's start.
   std::uint64_t now_ns() noexcept {
     const std::uint64_t ticks = clock_.ticks();
     if (start_ == 0) start_ = ticks;
@@ -86,7 +87,8 @@ nlohmann::json TrialRunner::end(const TrialSpec& spec, DueTimes& due) {
   const TrialTimes times = times_of(spec);
   TrialRecord record{.spec = spec, .first = sender_.first(), .due = sender_.end(), .end = sender_.end()};
   if (spec.schedule != Schedule::kFlood) {
-    // The loop took the times of what it offered; the first that is ready is the next.
+    // The loop took the due times of the packets that it offered. The next time that is ready is the one of the packet behind
+    // them.
     bool measuring = sender_.measuring();
     for (std::uint64_t next = due.next(); next < times.end_ns; next = due.next()) {
       if (!measuring && next >= times.ramp_ns) {

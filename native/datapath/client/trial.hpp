@@ -1,4 +1,4 @@
-// One trial of the client, and what it keeps of it for the check.
+// Runs the trials of a client, and keeps a record of the last one for the check.
 #pragma once
 
 #include <atomic>
@@ -17,48 +17,48 @@
 
 namespace dpubench::datapath {
 
-/// What is known of a trial behind its end.
+/// The record of a trial that has ended.
 struct TrialRecord {
   TrialSpec spec;
   std::uint64_t first = 0;  ///< number of the first packet that counts
-  std::uint64_t due = 0;    ///< behind the last one that was due
-  std::uint64_t end = 0;    ///< behind the last one that was offered to the port: less than `due` when the client was late
+  std::uint64_t due = 0;    ///< number behind the last packet that was due
+  std::uint64_t end = 0;    ///< number behind the last packet offered to the port; less than `due` if the client was late
 };
 
-/// The client of one port: runs trials of one traffic.
+/// The client of one port. It runs trials of one traffic.
 class TrialRunner {
  public:
-  /// @param expectation  may be null. All must outlive it
+  /// The port, the traffic and the expectation must outlive this object. @param expectation  may be null
   TrialRunner(Port& port, const Traffic& traffic, Expectation* expectation, const TrafficJob& job);
 
-  /// Runs a trial in this thread. @return the `trial` event @throws Error on a trial that this traffic does not have
+  /// Run a trial in this thread. @return the `trial` event @throws Error on a trial that this traffic does not have
   nlohmann::json run(const TrialSpec& spec, const std::atomic<bool>& stop);
-  /// The same by any clock.
+  /// Run a trial by another clock.
   template <TrialClock Clock>
   nlohmann::json run(const TrialSpec& spec, const std::atomic<bool>& stop, Clock& clock) {
     DueTimes due = due_times(spec);
     const std::uint64_t drain_ns = begin(spec, due);
-    // On one machine the server's gaps are set against this trial's times by the clock that both have.
+    // On one machine, client and server share this clock. It relates the server's gaps to this trial's times.
     begun_ns_ = measure::Clock::monotonic_raw_ns();
     run_loop(clock, sender_, receiver_, drain_ns, gaps_, stop);
     return end(spec, due);
   }
 
-  /// Packets sent and received of the trial under way; for another thread.
+  /// Return the packets that the trial under way has sent, and received, so far; for another thread.
   [[nodiscard]] std::uint64_t sent_so_far() const { return sender_.progress().load(std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t received_so_far() const { return receiver_.progress().load(std::memory_order_relaxed); }
 
-  /// Of the last trial; nothing before the first.
+  /// Return the record of the last trial, or nothing before the first.
   [[nodiscard]] const std::optional<TrialRecord>& record() const { return record_; }
-  /// Bits of packets that came back, and of those that the port did not take.
+  /// Return the bits of packets that came back, and of packets that the port did not take.
   [[nodiscard]] const Bitmap& seen() const { return receiver_.seen(); }
   [[nodiscard]] const Bitmap& unsent() const { return sender_.unsent(); }
-  /// Due times of a trial, from its first packet on.
+  /// Return the due times of a trial, from its first packet on.
   [[nodiscard]] DueTimes due_times(const TrialSpec& spec) const { return {spec, poisson_, traffic_.recorded}; }
 
  private:
   void require_possible(const TrialSpec& spec) const;
-  /// @return the length of the drain
+  /// Prepare a trial. @return the length of the drain
   std::uint64_t begin(const TrialSpec& spec, DueTimes& due);
   nlohmann::json end(const TrialSpec& spec, DueTimes& due);
   nlohmann::json event(const TrialSpec& spec, const TrialTimes& times);

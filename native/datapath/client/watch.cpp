@@ -19,7 +19,7 @@ namespace {
 constexpr int kStepMs = 100;
 constexpr std::uint64_t kTellNs = 1'000'000'000;
 
-/// Commands blocks these and hears of them between trials only.
+/// Return whether a signal asks the program to end. Commands blocks these signals, and reads them between trials only.
 bool asked_to_end() {
   sigset_t pending;
   if (sigpending(&pending) != 0) return false;
@@ -59,7 +59,7 @@ int make_eventfd() {
 }  // namespace
 
 Watch::Watch(protocol::EventWriter& events) : events_(events) {
-  // All that the machine has; the kernel keeps to those that this process may use.
+  // Name all CPUs. The kernel keeps to those that this process may use.
   for (std::size_t cpu = 0; cpu < CPU_SETSIZE; ++cpu) CPU_SET(cpu, &cpus_);
 }
 

@@ -1,4 +1,4 @@
-// What goes on beside a trial: its progress is told, and it is ended when the program is asked to end.
+// Watches a trial: reports its progress, and ends it when the program is asked to end.
 #pragma once
 
 #include <sched.h>
@@ -12,10 +12,11 @@
 
 namespace dpubench::datapath {
 
-/// A thread for the length of a trial, asleep for most of it, so that the loop writes nothing and asks nobody.
+/// The watch over trials. Its thread lives for the length of a trial and sleeps for most of it, so that the loop writes no
+/// event and checks no signal.
 class Watch {
  public:
-  /// Its threads are not pinned, though the client is.
+  /// The threads of the watch are not pinned, though the client is.
   explicit Watch(protocol::EventWriter& events);
 
   class Trial {
@@ -24,7 +25,7 @@ class Watch {
     ~Trial();
     Trial(const Trial&) = delete;
     Trial& operator=(const Trial&) = delete;
-    /// True once the program was asked to end.
+    /// Return a flag that is true once the program was asked to end.
     [[nodiscard]] const std::atomic<bool>& stop() const { return stop_; }
 
    private:

@@ -13,10 +13,10 @@
 namespace dpubench::datapath {
 namespace {
 
-/// Buffers that a port may hold on to: of the only pool, and of each of several.
+/// Buffers of a pool, enough for those that a port may hold: of the only pool, and of each of several.
 constexpr std::uint32_t kPoolPackets = 4096;
 constexpr std::uint32_t kSmallPoolPackets = 1536;
-/// Bytes of a buffer besides the frame: its header, the room before the frame, and what rounding adds.
+/// Bytes of a buffer besides the frame: its header, the room before the frame, and the bytes that rounding adds.
 constexpr std::uint32_t kOverhead = 1536;
 
 int held_field() {
@@ -33,7 +33,7 @@ void describe(const Shape& shape, rte_mbuf* packet) noexcept {
   packet->data_len = shape.length;
 }
 
-/// Each buffer of a pool holds the template from now on.
+/// Write the template into each buffer of a pool.
 void prepare(rte_mempool* pool, const Shape& shape) {
   rte_mempool_obj_iter(
       pool,
@@ -107,7 +107,7 @@ std::uint32_t Writer::draw_each(std::uint32_t n, const PacketRef* refs, rte_mbuf
 
 template <Patch kPatch, bool kPrepared>
 std::uint32_t Writer::fill_as(std::uint32_t n, const std::uint64_t* due_ns, rte_mbuf** packets, std::uint16_t* bytes) noexcept {
-  // Copies: what is written to packets might be these members, for all that the compiler knows.
+  // These are copies: for all that the compiler knows, a write to a packet may change the members.
   const Shape* const shapes = traffic_.shapes.data();
   const std::size_t held_at = static_cast<std::size_t>(held_);
   const bool anew = anew_;
@@ -123,7 +123,7 @@ std::uint32_t Writer::fill_as(std::uint32_t n, const std::uint64_t* due_ns, rte_
     const std::uint32_t length = shape.length;
     auto* const frame = static_cast<std::byte*>(packet->buf_addr) + RTE_PKTMBUF_HEADROOM;
     if constexpr (kPrepared) {
-      packet->data_off = RTE_PKTMBUF_HEADROOM;  // drivers may move it to put a header of theirs before the frame
+      packet->data_off = RTE_PKTMBUF_HEADROOM;  // drivers may move it to put their own header before the frame
     } else {
       describe(shape, packet);
       auto* const held = reinterpret_cast<std::uint32_t*>(reinterpret_cast<std::byte*>(packet) + held_at);

@@ -8,7 +8,7 @@
 namespace dpubench::datapath {
 
 std::uint32_t crc32c(std::span<const std::byte> bytes) noexcept;
-/// The same, by a table.
+/// Return the same as crc32c(), computed by a table.
 std::uint32_t crc32c_portable(std::span<const std::byte> bytes) noexcept;
 
 }  // namespace dpubench::datapath

@@ -18,7 +18,7 @@ constexpr std::size_t kIpv6Header = 40;
 constexpr std::uint32_t kTypeIpv4 = 0x0800;
 constexpr std::uint32_t kTypeIpv6 = 0x86dd;
 constexpr std::uint32_t kTypeVlan = 0x8100;     // IEEE 802.1Q section 9.6: customer tag
-constexpr std::uint32_t kTypeService = 0x88a8;  // and service tag
+constexpr std::uint32_t kTypeService = 0x88a8;  // IEEE 802.1Q section 9.6: service tag
 constexpr std::uint32_t kTypeOldService = 0x9100;
 
 constexpr std::uint32_t kHopByHop = 0;
@@ -47,7 +47,7 @@ constexpr std::uint16_t narrow(std::size_t offset) {
   return static_cast<std::uint16_t>(offset);
 }
 
-/// A frame with no transport header: what is known is where the IP packet lies.
+/// Return the result for a frame without a transport header: only the place of the IP packet is known.
 Parsed without_ports(Parsed p, Kind kind, std::uint32_t protocol) noexcept {
   p.kind = kind;
   p.protocol = static_cast<std::uint8_t>(protocol);
@@ -60,7 +60,7 @@ Parsed broken(Kind kind) noexcept {
   return p;
 }
 
-/// The transport header at `at`, behind all IP headers. @param p with version, ip, end and first_fragment
+/// Parse the transport header at `at`, behind all IP headers. @param p  has version, ip, end and first_fragment
 Parsed transport(Bytes frame, Parsed p, std::uint32_t protocol, std::size_t at) noexcept {
   const std::size_t room = p.end - at;
   std::size_t header = 0;
@@ -72,7 +72,8 @@ Parsed transport(Bytes frame, Parsed p, std::uint32_t protocol, std::size_t at) 
       break;
     case kUdp: {
       if (room < kUdpHeader) return broken(Kind::kShort);
-      // Less than the IP payload is allowed; what lies behind is not UDP's (RFC 9868). A first fragment holds less than it says.
+      // A UDP length below the IP payload is allowed: the bytes behind it are not UDP's (RFC 9868). A first fragment holds less
+      // than its UDP length says.
       const std::uint32_t length = be16(frame, at + 4);
       if (length < kUdpHeader || (length > room && !p.first_fragment)) return broken(Kind::kMalformed);
       header = kUdpHeader;
@@ -125,8 +126,8 @@ bool is_extension(std::uint32_t protocol) noexcept {
   }
 }
 
-/// Bytes of an extension header. RFC 8200 section 4.5: a fragment header is fixed; RFC 4302 section 2.2: in words of four, minus
-/// two; the others in words of eight, minus one.
+/// Return the bytes of an extension header. A fragment header has a fixed size (RFC 8200 section 4.5). An authentication header
+/// gives its length in words of four, minus two (RFC 4302 section 2.2); the others in words of eight, minus one.
 std::size_t extension_bytes(Bytes frame, std::uint32_t protocol, std::size_t at) noexcept {
   if (protocol == kFragment) return 8;
   const std::size_t length = u8(frame, at + 1);
@@ -135,7 +136,7 @@ std::size_t extension_bytes(Bytes frame, std::uint32_t protocol, std::size_t at)
 
 Parsed ipv6(Bytes frame, std::size_t start) noexcept {
   if (frame.size() - start < kIpv6Header) return broken(Kind::kShort);
-  // A jumbogram says 0 (RFC 2675); none fits into a frame that is parsed here.
+  // A jumbogram has length 0 (RFC 2675). None fits into a frame that is parsed here.
   const std::size_t length = be16(frame, start + 4);
   if (u8(frame, start) >> 4 != 6 || length > frame.size() - start - kIpv6Header) return broken(Kind::kMalformed);
   Parsed p;
@@ -144,7 +145,7 @@ Parsed ipv6(Bytes frame, std::size_t start) noexcept {
   p.end = narrow(start + kIpv6Header + length);
   std::uint32_t protocol = u8(frame, start + 6);
   std::size_t at = start + kIpv6Header;
-  // Every header takes at least eight bytes, so that the frame's length bounds the loop.
+  // Every header takes at least eight bytes, so the frame's length bounds the loop.
   while (is_extension(protocol)) {
     if (p.end - at < 8) return broken(Kind::kShort);
     const std::size_t bytes = extension_bytes(frame, protocol, at);
@@ -152,7 +153,7 @@ Parsed ipv6(Bytes frame, std::size_t start) noexcept {
     if (protocol == kFragment) {
       const std::uint32_t fragment = be16(frame, at + 2);
       if ((fragment & 0xfff8U) != 0) return without_ports(p, Kind::kFragment, u8(frame, at));
-      // Offset zero and none to follow: an atomic fragment, which is whole (RFC 6946).
+      // A fragment with offset zero and none to follow is an atomic fragment, which is whole (RFC 6946).
       p.first_fragment = p.first_fragment || (fragment & 1U) != 0;
     }
     protocol = u8(frame, at);
@@ -161,7 +162,7 @@ Parsed ipv6(Bytes frame, std::size_t start) noexcept {
   return transport(frame, p, protocol, at);
 }
 
-/// Anything but untagged IPv4 without options and fragments.
+/// Parse any frame but one of untagged IPv4 without options and fragments that holds 42 bytes or more.
 [[gnu::noinline]] Parsed parse_unusual(Bytes frame) noexcept {
   if (frame.size() < kEthernet) return broken(Kind::kShort);
   std::size_t at = kEthernet;
@@ -176,8 +177,8 @@ Parsed ipv6(Bytes frame, std::size_t start) noexcept {
   return broken(Kind::kNotIp);
 }
 
-/// Where the destination of the pseudo-header lies: behind a routing header that has not come to its end, it is the last one (RFC
-/// 8200 section 8.1). Nothing where the form of that header is not known.
+/// Return the offset of the destination address of the pseudo-header. Behind a routing header that has segments left, it is the
+/// last address of that header (RFC 8200 section 8.1). Return nothing if the form of the routing header is not known.
 std::optional<std::size_t> ipv6_destination(Bytes frame, const Parsed& parsed) noexcept {
   std::uint32_t protocol = u8(frame, parsed.ip + 6U);
   for (std::size_t at = parsed.ip + kIpv6Header; at < parsed.transport;) {
@@ -186,7 +187,7 @@ std::optional<std::size_t> ipv6_destination(Bytes frame, const Parsed& parsed) n
       const std::uint32_t type = u8(frame, at + 2);
       if (bytes < 24) return std::nullopt;
       if (type == 0) return at + 8 + (bytes - 8) / 16 * 16 - 16;  // RFC 2460 section 4.4: the last address
-      if (type == 2 || type == 4) return at + 8;                  // RFC 6275 section 6.4: the only one; RFC 8754: in reverse
+      if (type == 2 || type == 4) return at + 8;                  // RFC 6275 section 6.4: the only one; RFC 8754: reverse order
       return std::nullopt;
     }
     protocol = u8(frame, at);
@@ -195,14 +196,15 @@ std::optional<std::size_t> ipv6_destination(Bytes frame, const Parsed& parsed) n
   return parsed.ip + 24U;
 }
 
-/// The message that a checksum of TCP or UDP covers, and where that lies.
+/// The bytes that a TCP or UDP checksum covers, and the place of the checksum.
 struct Covered {
   std::size_t field = 0;  ///< offset of the checksum in the frame
   std::size_t length = 0;
   checksum::Sum pseudo = 0;
 };
 
-/// Nothing where there is no such checksum, or this frame does not hold all that it covers.
+/// Return what the frame's TCP or UDP checksum covers. Return nothing if there is no such checksum, or this frame does not hold
+/// all bytes that it covers.
 std::optional<Covered> covered(Bytes frame, const Parsed& parsed) noexcept {
   if (parsed.kind != Kind::kTransport || parsed.first_fragment) return std::nullopt;
   Covered c;
@@ -267,7 +269,7 @@ bool ip_checksum_valid(std::span<const std::byte> frame, const Parsed& parsed) n
 bool transport_checksum_valid(std::span<const std::byte> frame, const Parsed& parsed) noexcept {
   const std::optional<Covered> c = covered(frame, parsed);
   if (!c) return true;
-  // RFC 768: zero is none. IPv6 has no such exception (RFC 8200 section 8.1).
+  // Zero means no checksum (RFC 768). IPv6 has no such exception (RFC 8200 section 8.1).
   if (parsed.protocol == kUdp && checksum::load16(frame.data() + c->field) == 0) return parsed.version == 4;
   return checksum::fold(checksum::add(c->pseudo, frame.data() + parsed.transport, c->length)) == 0xffff;
 }
@@ -282,7 +284,7 @@ void set_checksums(std::span<std::byte> frame, const Parsed& parsed) noexcept {
   if (!c) return;
   checksum::store16(frame.data() + c->field, 0);
   const std::uint16_t sum = checksum::finish(checksum::add(c->pseudo, frame.data() + parsed.transport, c->length));
-  // RFC 768: a computed zero is sent as its complement, for zero means none.
+  // A computed zero is sent as its complement, because zero means no checksum (RFC 768).
   checksum::store16(frame.data() + c->field, sum == 0 && parsed.protocol == kUdp ? std::uint16_t{0xffff} : sum);
 }
 

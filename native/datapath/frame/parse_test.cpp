@@ -70,7 +70,7 @@ Frame v6(std::uint8_t next, const Frame& payload, int length_off_by = 0) {
   return Bytes().u32(0x60000000).u16(length).u8(next).u8(64).zeros(15).u8(1).zeros(15).u8(2).add(payload).get();
 }
 
-/// An extension header of 8 * units bytes.
+/// Return an extension header of 8 * units bytes.
 Frame extension(std::uint8_t next, unsigned units = 1) {
   return Bytes().u8(next).u8(units - 1).zeros(8 * std::size_t{units} - 2).get();
 }
@@ -189,7 +189,7 @@ TEST(Parse, FindsEveryHeader) {
   }
 }
 
-/// What any frame may rely on.
+/// Expect the properties that the result for any frame has.
 void expect_consistent(const Parsed& p, std::size_t frame) {
   const bool has_ip = p.kind == Kind::kTransport || p.kind == Kind::kFragment || p.kind == Kind::kOtherIp;
   if (!has_ip) {
@@ -213,10 +213,10 @@ TEST(Parse, CutFramesAreNoTransportAndNeverReadBeyond) {
   for (const Case& c : cases()) {
     SCOPED_TRACE(c.name);
     for (std::size_t length = 0; length < c.frame.size(); ++length) {
-      const Frame cut(c.frame.begin(), c.frame.begin() + static_cast<std::ptrdiff_t>(length));  // its own, for the sanitizer
+      const Frame cut(c.frame.begin(), c.frame.begin() + static_cast<std::ptrdiff_t>(length));  // own copy for the sanitizer
       const Parsed p = parse(cut);
       expect_consistent(p, length);
-      // Only what lies behind the IP packet may be missing.
+      // Only bytes behind the IP packet may be missing.
       if (p.kind == Kind::kTransport) {
         EXPECT_GE(length, c.want.end);
       }
@@ -227,7 +227,7 @@ TEST(Parse, CutFramesAreNoTransportAndNeverReadBeyond) {
 TEST(Parse, LongFramesAreParsedAsFarAsOffsetsReach) {
   Frame frame = ethernet("0800", v4(17, udp(65507)));
   ASSERT_EQ(frame.size(), 65549U);
-  expect_equal(parse(frame), plain(Kind::kMalformed));  // its end cannot be told in 16 bits
+  expect_equal(parse(frame), plain(Kind::kMalformed));  // 16 bits cannot hold its end
 }
 
 TEST(Parse, AnyBytes) {
@@ -252,12 +252,12 @@ TEST(Parse, AnyBytes) {
 }
 
 TEST(Checksums, KnownPacket) {
-  // A DNS query as any host sends it; both checksums computed by hand from RFC 1071.
+  // A UDP packet to port 53. Both checksums are computed by hand from RFC 1071.
   Frame frame = ethernet("0800", hex("45000021 00010000 40110000 0a000001 0a000002 04d2 0035 000d 0000 6869212100"));
   const Parsed p = parse(frame);
   ASSERT_EQ(static_cast<int>(p.kind), static_cast<int>(Kind::kTransport));
   EXPECT_FALSE(ip_checksum_valid(frame, p));
-  EXPECT_TRUE(transport_checksum_valid(frame, p));  // zero: none
+  EXPECT_TRUE(transport_checksum_valid(frame, p));  // zero means none
   set_checksums(frame, p);
   // 4500+0021+0001+0000+4011+0a00+0001+0a00+0002 = 9936; 0a00+0001+0a00+0002+0011+000d (pseudo) + 04d2+0035+000d+6869+2121+0000 =
   // a2c1
@@ -266,12 +266,12 @@ TEST(Checksums, KnownPacket) {
 }
 
 TEST(Checksums, ZeroOfUdpIsSentAsItsComplementAndForbiddenInIpv6) {
-  // Ports chosen so that the sum is all ones.
+  // A payload that equals the first checksum makes the second checksum zero.
   Frame frame = ethernet("0800", v4(17, udp(2)));
   Parsed p = parse(frame);
   set_checksums(frame, p);
   const Frame sum(frame.begin() + 40, frame.begin() + 42);
-  std::copy(sum.begin(), sum.end(), frame.begin() + 42);  // the payload makes up for it
+  std::copy(sum.begin(), sum.end(), frame.begin() + 42);  // the payload
   set_checksums(frame, p);
   EXPECT_EQ(std::vector(frame.begin() + 40, frame.begin() + 42), hex("ffff"));
   EXPECT_TRUE(transport_checksum_valid(frame, p));
@@ -281,7 +281,7 @@ TEST(Checksums, ZeroOfUdpIsSentAsItsComplementAndForbiddenInIpv6) {
   EXPECT_FALSE(transport_checksum_valid(six, p));
   set_checksums(six, p);
   EXPECT_TRUE(transport_checksum_valid(six, p));
-  six.resize(80, std::byte{1});  // behind the packet's end nothing counts
+  six.resize(80, std::byte{1});  // bytes behind the packet's end do not count
   EXPECT_EQ(p.end, 64);
   EXPECT_TRUE(transport_checksum_valid(six, parse(six)));
   six[63] ^= std::byte{1};
@@ -289,7 +289,7 @@ TEST(Checksums, ZeroOfUdpIsSentAsItsComplementAndForbiddenInIpv6) {
 }
 
 TEST(Checksums, OfARoutedPacketAreOfItsFinalDestination) {
-  // RFC 8754: segments left 1, the final destination is the first of the list; the checksum is as the final host sees it.
+  // RFC 8754: one segment is left, and the final destination is the first of the list. The checksum is as the final host sees it.
   Frame list = Bytes().u8(17).u8(4).u8(4).u8(1).zeros(4).zeros(15).u8(9).zeros(15).u8(2).get();
   Frame routed = ethernet("86dd", v6(43, join(list, udp(4))));
   set_checksums(routed, parse(routed));
@@ -299,7 +299,7 @@ TEST(Checksums, OfARoutedPacketAreOfItsFinalDestination) {
   EXPECT_TRUE(transport_checksum_valid(arrived, parse(arrived)));
   arrived[14 + 39] = std::byte{2};
   EXPECT_FALSE(transport_checksum_valid(arrived, parse(arrived)));
-  // RFC 2460 section 4.4: in type 0 it is the last.
+  // RFC 2460 section 4.4: in type 0 the final destination is the last of the list.
   list = Bytes().u8(17).u8(4).u8(0).u8(1).zeros(4).zeros(15).u8(2).zeros(15).u8(9).get();
   routed = ethernet("86dd", v6(43, join(list, udp(4))));
   set_checksums(routed, parse(routed));
@@ -332,12 +332,12 @@ TEST(Parse, AgreesWithTheCaptureReaderOnRealTraffic) {
         ASSERT_EQ(p.end, 14 + transport.end);
         right_sums += ip_checksum_valid(frame, p) && transport_checksum_valid(frame, p) ? 1 : 0;
       } else if (found) {
-        // Only what was captured in part, or says more than it holds.
+        // Only packets that were captured in part, or that say more than they hold.
         ASSERT_TRUE(p.kind == Kind::kMalformed || p.kind == Kind::kShort);
       }
     }
   }
-  // Real traffic is what the parser is meant for: nearly all of it is understood, and its checksums are right.
+  // The parser is meant for real traffic: it finds a transport header in most of it, and most checksums are right.
   EXPECT_GT(kinds[static_cast<int>(Kind::kTransport)], 10'000U);
   EXPECT_GT(right_sums, kinds[static_cast<int>(Kind::kTransport)] / 2);
   for (const auto& [kind, count] : kinds) RecordProperty("kind" + std::to_string(kind), std::to_string(count));

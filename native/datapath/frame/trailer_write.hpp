@@ -1,5 +1,5 @@
-// Writing a trailer from registers, for the packet loop: fields are put together in words, so that the checksum does not wait for
-// stores of other widths to reach memory.
+// Writes a trailer from registers, for the packet loop. It puts fields together in words, so that the checksum does not wait
+// for stores of other widths to reach memory.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@
 namespace dpubench::datapath {
 namespace detail {
 
-/// CRC-32C of the first `kBytes` (14 or 20) of words in little-endian order.
+/// Return the CRC-32C of the first `kBytes` (14 or 20) of words in little-endian order.
 template <unsigned kBytes>
 inline std::uint32_t crc_of_words(std::uint64_t first, std::uint64_t second, std::uint32_t third) noexcept {
   static_assert(kBytes == 14 || kBytes == 20);
@@ -46,7 +46,8 @@ inline std::uint32_t crc_of_words(std::uint64_t first, std::uint64_t second, std
 
 }  // namespace detail
 
-/// The same as write_trailer(). @param end  behind the last byte of the frame @param is_full  the frame has kLeastFullFrame bytes
+/// Write a trailer as write_trailer() does. @param end  behind the last byte of the frame @param is_full  the frame has at
+/// least kLeastFullFrame bytes
 inline void write_trailer_at(std::byte* end, bool is_full, const Trailer& t) noexcept {
   constexpr std::uint64_t kNumberMask = (std::uint64_t{1} << 48) - 1;
   constexpr std::uint64_t kCompactNumberMask = (std::uint64_t{1} << 40) - 1;

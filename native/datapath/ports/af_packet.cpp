@@ -1,5 +1,5 @@
-// af_packet: frames of a kernel interface through rings that the kernel shares (packet(7), PACKET_RX_RING). It loses most of what
-// it cannot take without counting it anywhere.
+// af_packet: frames of a kernel interface through rings that the kernel shares (packet(7), PACKET_RX_RING). It loses most of
+// the frames that it cannot take without counting them anywhere.
 #include <rte_mbuf.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@ namespace dpubench::datapath {
 namespace {
 
 constexpr std::uint32_t kFrames = 1024;
-/// What the kernel puts before a frame in its slot of the ring: tpacket2_hdr, sockaddr_ll, alignment.
+/// Bytes that the kernel puts before a frame in its slot of the ring: tpacket2_hdr, sockaddr_ll, alignment.
 constexpr std::uint32_t kSlotHeader = 80;
 
 class AfPacket final : public PortKind {
@@ -39,8 +39,8 @@ class AfPacket final : public PortKind {
   [[nodiscard]] std::unique_ptr<Port> open(const PortSpec& spec, const PortResources& resources) const override {
     const std::string interface = argument(info(), spec, "interface");
     require_interface("af_packet", interface, resources.max_frame);
-    // A slot is copied whole into one buffer, so it is no larger than that; blocks hold a whole number of slots and of pages,
-    // since the driver takes them for one array.
+    // A slot is copied whole into one buffer, so it is no larger than the buffer. Blocks hold a whole number of slots and of
+    // pages, because the driver takes them for one array.
     const std::uint32_t room = rte_pktmbuf_data_room_size(resources.pool) - RTE_PKTMBUF_HEADROOM;
     const std::uint32_t slot = room / 1024 * 1024;
     if (slot < resources.max_frame + kSlotHeader) {

@@ -1,4 +1,4 @@
-// af_xdp: frames of a kernel interface before the kernel's stack, through rings of an AF_XDP socket
+// af_xdp: frames of a kernel interface before they reach the kernel's stack, through rings of an AF_XDP socket
 // (https://www.kernel.org/doc/html/latest/networking/af_xdp.html). On veth they are always copied.
 #include <rte_mempool.h>
 #include <sys/socket.h>
@@ -37,8 +37,9 @@ const char* in_words(XdpMode mode) {
   return "mode not known";
 }
 
-/// libxdp reads the program of an AF_XDP socket from a file at run time: beside our programs in a bundle, else where its package
-/// has put it. A device may lack that package. @returns where it is not found: a remedy, to be added to what the driver says
+/// Tell libxdp where the program of AF_XDP sockets is. libxdp reads it from a file at run time. The file lies beside our
+/// programs in a bundle, else where its package has put it. A device may lack that package. @returns an empty string if the
+/// file is found, else a remedy to add to the driver's message
 std::string find_program_of_sockets() {
   constexpr const char* kVariable = "LIBXDP_OBJECT_PATH";
   constexpr const char* kObject = "xsk_def_xdp_prog.o";
@@ -59,8 +60,8 @@ std::string find_program_of_sockets() {
          " is nowhere under /usr/lib or /usr/local/lib: install the package libxdp1, or use a bundle, which has it";
 }
 
-/// @throws Error where a buffer is larger than a page, which the kernel takes none of (Documentation/networking/af_xdp.rst,
-/// "UMEM")
+/// Require that a buffer fits into a page. @throws Error if it is larger: the kernel takes no such buffer
+/// (Documentation/networking/af_xdp.rst, "UMEM")
 void require_page(const std::string& kind, const PortResources& resources) {
   const auto page = static_cast<std::uint32_t>(sysconf(_SC_PAGESIZE));
   const std::uint32_t buffer = rte_mempool_calc_obj_size(resources.pool->elt_size, resources.pool->flags, nullptr);
@@ -70,8 +71,9 @@ void require_page(const std::string& kind, const PortResources& resources) {
               " B): give smaller frames");
 }
 
-/// @throws Error where buffers do not lie side by side in one piece of memory. The driver takes that for granted and tells the
-/// kernel of so much memory only, which refuses the rest of them without a word: frames vanish, and a port may grow deaf.
+/// Require that buffers lie side by side in one piece of memory. The driver takes that for granted, and it tells the kernel of
+/// only so much memory. The kernel refuses the other buffers without a word: frames vanish, and a port may grow deaf. @throws
+/// Error if they do not
 void require_side_by_side(const std::string& kind, rte_mempool* pool) {
   const std::uint64_t buffer = rte_mempool_calc_obj_size(pool->elt_size, pool->flags, nullptr);
   struct Span {
@@ -93,7 +95,7 @@ void require_side_by_side(const std::string& kind, rte_mempool* pool) {
               "with room between them, which DPDK's driver does not expect: give the job more memory (memory.mb), or huge pages");
 }
 
-/// An af_xdp port; says how its program is attached, once it is.
+/// An af_xdp port. Its info() says how its program is attached.
 class AfXdpPort final : public EthPort {
  public:
   AfXdpPort(std::unique_ptr<VirtualDevice> device, const std::string& name, const PortResources& resources, EthOptions options)
@@ -134,7 +136,8 @@ class AfXdp final : public PortKind {
     require_side_by_side("af_xdp", resources.pool);
     const std::string arguments = "iface=" + interface + ",start_queue=0,queue_count=" + std::to_string(resources.queues) +
                                   ",busy_budget=" + std::to_string(number_argument(info(), spec, "busy_budget", 0, 1024));
-    // Its program alone, and not one that calls it, which libxdp would pin to a file that a killed process leaves behind.
+    // Attach the program of the socket alone. A dispatcher that calls it would be pinned by libxdp to a file, which a killed
+    // process leaves behind.
     setenv("LIBXDP_SKIP_DISPATCHER", "1", 0);
     const std::string missing = find_program_of_sockets();
     EthOptions options;
@@ -153,7 +156,7 @@ class AfXdp final : public PortKind {
         const std::string name = device->name();
         return std::make_unique<AfXdpPort>(std::move(device), name, resources, options);
       } catch (const Error& error) {
-        // The driver says EINVAL whatever the kernel said; what is not for want of a free queue does not pass by waiting either.
+        // The driver says EINVAL whatever the kernel said, so this also waits, in vain, if the fault is not a busy queue.
         if (std::chrono::steady_clock::now() > given_up) {
           if (!missing.empty()) throw Error(error.what() + missing);
           throw Error(std::string(error.what()) + "; tried for " + std::to_string(kQueueFree.count()) +

@@ -24,14 +24,14 @@ constexpr std::uint32_t kMtuOverhead = RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN;
   throw Error(port_prefix(info.kind) + info.driver + ": " + step + ": " + rte_strerror(failed < 0 ? -failed : failed));
 }
 
-/// Frames that the device takes at most, as it says.
+/// Return the bytes of the largest frame that the device says it takes.
 std::uint32_t largest_frame(const rte_eth_dev_info& device) {
   std::uint32_t most = device.max_rx_pktlen == 0 ? kMaxFrame : device.max_rx_pktlen;
   if (device.max_mtu != 0) most = std::min(most, device.max_mtu + kMtuOverhead);
   return most;
 }
 
-/// Drivers tell the other side when they stop, which may be gone: that is no reason for a SIGPIPE, which would end the program.
+/// A block on SIGPIPE. When drivers stop, they tell the other side, which may be gone. Then a SIGPIPE must not end the program.
 class NoBrokenPipe {
  public:
   NoBrokenPipe() {
@@ -54,7 +54,7 @@ class NoBrokenPipe {
   sigset_t before_{};
 };
 
-/// Has EAL's interrupt thread, which runs the handlers of drivers one after the other, do `work`, and waits for it.
+/// Run `work` in the EAL's interrupt thread, and wait for it. That thread runs the handlers of drivers one after the other.
 void among_handlers(const std::function<void()>& work) {
   struct Task {
     const std::function<void()>& work;
@@ -140,7 +140,7 @@ void EthPort::configure(const PortResources& resources) {
     if (refused != 0) fail(info, "an MTU of " + std::to_string(info.mtu_frame - kMtuOverhead), refused);
   }
   if (const int failed = rte_eth_dev_start(port_); failed != 0) fail(info, "rte_eth_dev_start", failed);
-  // Software drivers have no filter, and say so.
+  // Software drivers have no filter, and report that they do not support this.
   const int promiscuous = rte_eth_promiscuous_enable(port_);
   if (promiscuous != 0 && promiscuous != -ENOTSUP && !info.is_virtual) fail(info, "promiscuous mode", promiscuous);
 }
@@ -163,7 +163,7 @@ std::uint16_t EthPort::receive(std::uint16_t queue, rte_mbuf** packets, std::uin
 }
 
 std::uint16_t EthPort::transmit(std::uint16_t queue, rte_mbuf* const* packets, std::uint16_t n) noexcept {
-  // ethdev promises nothing about the array, and drivers do not write to it.
+  // ethdev does not declare the array const, but drivers do not write to it.
   return rte_eth_tx_burst(port_, queue, const_cast<rte_mbuf**>(packets), n);
 }
 

@@ -1,4 +1,4 @@
-// What kinds of ports share that a driver of DPDK's ethdev carries: virtual devices, configuration, bursts, counters.
+// The common part of ports over a driver of DPDK's ethdev: virtual devices, configuration, bursts, counters.
 #pragma once
 
 #include <memory>
@@ -8,11 +8,11 @@
 
 namespace dpubench::datapath {
 
-/// A virtual device, until this is destroyed.
+/// A virtual device. It is removed when this object is destroyed.
 class VirtualDevice {
  public:
-  /// @param prefix  the driver's: "net_memif"; a number that is free in this process follows @throws Error with the driver's
-  /// errno
+  /// Make the device. @param prefix  name of the driver, such as "net_memif"; a number that is free in this process is appended
+  /// @throws Error with the driver's errno
   VirtualDevice(const std::string& prefix, const std::string& arguments);
   VirtualDevice(const VirtualDevice&) = delete;
   VirtualDevice& operator=(const VirtualDevice&) = delete;
@@ -23,24 +23,24 @@ class VirtualDevice {
   std::string name_;
 };
 
-/// How a port of an ethdev is set up.
+/// The options with which a port of an ethdev is set up.
 struct EthOptions {
-  PortInfo info;  ///< mtu_frame is filled in
+  PortInfo info;  ///< the port fills in mtu_frame
   std::uint16_t descriptors = 1024;
-  /// Of the rings or queues behind the port, where they are not its own descriptors; 0: as many as descriptors.
+  /// Packets that the rings or queues behind the port hold, if these are not its own descriptors; 0: as many as descriptors.
   std::uint32_t queue_packets = 0;
-  /// Software drivers that carry any frame say otherwise in their limits.
+  /// For software drivers that carry any frame although their limits say otherwise.
   bool ignores_mtu = false;
-  /// The interface behind the port is to be told its MTU.
+  /// Set the MTU of the interface behind the port.
   bool sets_mtu = false;
-  /// Handlers of the driver's free what closing frees too, when the other end leaves: it is closed in their thread.
+  /// Close the port in the thread of the driver's handlers: when the other end leaves, they free the same memory as closing does.
   bool closes_among_handlers = false;
 };
 
-/// A port over any ethdev. Started when constructed; stopped, closed and (a virtual device) removed when destroyed.
+/// A port over any ethdev. The constructor starts it. The destructor stops it, closes it and removes a virtual device.
 class EthPort : public Port {
  public:
-  /// @param device  may be null: a device of the EAL's (PCI) @throws Error naming kind and step
+  /// Set up and start the port. @param device  null for a device of the EAL's (PCI) @throws Error that names kind and step
   EthPort(std::unique_ptr<VirtualDevice> device, const std::string& device_name, const PortResources& resources,
           EthOptions options);
   EthPort(const EthPort&) = delete;
@@ -53,7 +53,7 @@ class EthPort : public Port {
   [[nodiscard]] bool is_up() const noexcept override;
   [[nodiscard]] std::map<std::string, std::uint64_t> counters() const override;
   [[nodiscard]] std::uint32_t queue_packets() const noexcept override;
-  /// DPDK's number of it, for its flow API.
+  /// Return DPDK's number of the port, for its flow API.
   [[nodiscard]] std::uint16_t number() const { return port_; }
 
  private:
@@ -65,18 +65,18 @@ class EthPort : public Port {
   std::uint16_t queues_;
 };
 
-/// Why a driver of ethdev cannot be loaded, and the package that has it; empty if it can. @param name  "memif"
+/// Return why a driver of ethdev cannot be loaded, and the package that has it; empty if it can be loaded. @param name  "memif"
 PortKind::Reason net_driver_missing(const std::string& name);
 
-/// `spec`'s argument, or the default that `info` gives it.
+/// Return an argument of `spec`, or the default that `info` gives it.
 std::string argument(const PortKindInfo& info, const PortSpec& spec, const std::string& name);
-/// The same, as a number. @throws Error unless it is one from `least` to `most`
+/// Return an argument as a number. @throws Error unless it is a number from `least` to `most`
 std::uint32_t number_argument(const PortKindInfo& info, const PortSpec& spec, const std::string& name, std::uint32_t least,
                               std::uint32_t most);
-/// The same, "yes" or "no". @throws Error
+/// Return whether an argument is "yes". @throws Error unless it is "yes" or "no"
 bool flag_argument(const PortKindInfo& info, const PortSpec& spec, const std::string& name);
 
-/// What every message of a kind begins with: "port memif: ".
+/// Return the beginning of every message of a kind: "port memif: ".
 std::string port_prefix(const std::string& kind);
 
 }  // namespace dpubench::datapath

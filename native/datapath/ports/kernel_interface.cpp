@@ -37,7 +37,7 @@ class Descriptor {
   int number_;
 };
 
-/// Interfaces of this namespace, for messages.
+/// Return the interfaces of this namespace, for messages.
 std::string interfaces() {
   std::string all;
   struct if_nameindex* const list = if_nameindex();
@@ -48,7 +48,7 @@ std::string interfaces() {
   return all;
 }
 
-/// The attribute of this type among those in [begin, begin + length); null if there is none.
+/// Return the attribute of this type among those in [begin, begin + length); null if there is none.
 const rtattr* find_attribute(const rtattr* begin, std::size_t length, unsigned type) {
   auto left = static_cast<int>(length);
   for (const rtattr* at = begin; RTA_OK(at, left); at = RTA_NEXT(at, left)) {

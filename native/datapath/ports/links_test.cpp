@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 using dpubench::test::TemporaryDirectory;
 
-/// Frames go from one process to another and back; none is lost and none is changed.
+/// Send frames from one process to another and back, and expect that none is lost and none is changed.
 void expect_echo(PeerSpec server, PeerSpec client) {
   server.port.role = Role::kServer;
   server.task = "echo";
@@ -42,7 +42,8 @@ PeerSpec at_socket(const std::string& kind, const fs::path& socket) {
   return spec;
 }
 
-/// A Unix socket of a process that is gone: bound, and then closed without being removed.
+/// Make a Unix socket that listens. Without `keep_listening` it is the socket of a process that is gone: closed without being
+/// removed.
 void leave_socket(const fs::path& path, bool keep_listening, int& listening) {
   listening = socket(AF_UNIX, SOCK_SEQPACKET, 0);
   sockaddr_un address{};
@@ -218,7 +219,7 @@ PeerSpec datagrams(int local, int peer) {
   return spec;
 }
 
-/// Numbers that are free now, `count` in a row.
+/// Return the first of `count` numbers in a row that are free now.
 int free_numbers(int count) {
   for (int first = 42000; first < 60000; first += count) {
     bool all = true;
@@ -280,7 +281,7 @@ TEST(PortSocket, CountsWhatTheKernelDropped) {
     }
   };
   drain();
-  // The kernel tells of its drops with the next datagram.
+  // The kernel reports its drops with the next datagram.
   rte_mbuf* last = frame(60, 7);
   ASSERT_EQ(sender->transmit(0, &last, 1), 1);
   drain();
@@ -300,13 +301,13 @@ TEST(PortSocket, SaysWhatIsWrongWithItsAddresses) {
     const std::string fault = fault_of({"socket", Role::kServer, {{"local", wrong}, {"peer", "127.0.0.1:47000"}}}, resources());
     EXPECT_NE(fault.find("must be an IPv4 address and a port number"), std::string::npos) << wrong << ": " << fault;
   }
-  // TEST-NET-1 of RFC 5737: nobody's.
+  // This is an address of TEST-NET-1 (RFC 5737), which no host has.
   const std::string foreign =
       fault_of({"socket", Role::kServer, {{"local", "192.0.2.1:47000"}, {"peer", "127.0.0.1:47000"}}}, resources());
   EXPECT_NE(foreign.find("must be an address of this machine"), std::string::npos) << foreign;
 }
 
-/// Both sides send as fast as they can, one is killed, and the other notices it, has all its packets back and ends well.
+/// Let both sides send as fast as they can, and kill one. The other notices it, has all its packets back and ends well.
 void expect_survival(PeerSpec server, PeerSpec client, bool kill_server) {
   server.port.role = Role::kServer;
   client.port.role = Role::kClient;

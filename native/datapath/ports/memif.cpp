@@ -1,4 +1,4 @@
-// memif: a shared-memory link between two processes. The client makes the memory and copies into and out of it; the server maps
+// memif: a shared-memory link between two processes. The client makes the memory and copies into and out of it. The server maps
 // it. https://s3-docs.fd.io/vpp/22.10/developer/corefeatures/memif.html, DPDK's guide to net_memif.
 #include <bit>
 #include <csetjmp>
@@ -13,9 +13,9 @@
 namespace dpubench::datapath {
 namespace {
 
-thread_local sigjmp_buf* way_out = nullptr;  ///< of the call to the driver that this thread is in
+thread_local sigjmp_buf* way_out = nullptr;  ///< way out of the driver's call that this thread is in
 
-/// Ends the driver's call where there is one; else the fault is the program's own, and takes its course.
+/// End the driver's call if there is one. Otherwise the fault is the program's own and takes its course.
 void on_fault(int number, siginfo_t* /*info*/, void* /*context*/) {
   if (way_out != nullptr) siglongjmp(*way_out, 1);
   signal(number, SIG_DFL);
@@ -25,20 +25,20 @@ void catch_faults() {
   static const bool caught = [] {
     struct sigaction action {};
     action.sa_sigaction = on_fault;
-    action.sa_flags = SA_SIGINFO | SA_NODEFER;  // it is left by a jump
+    action.sa_flags = SA_SIGINFO | SA_NODEFER;  // a jump leaves the handler
     return sigaction(SIGSEGV, &action, nullptr) == 0 && sigaction(SIGBUS, &action, nullptr) == 0;
   }();
   if (!caught) throw Error("port memif: sigaction failed");
 }
 
-/// When the other side leaves, the driver unmaps the link's memory in the EAL's interrupt thread, also while a loop is reading it
-/// (net_memif, DPDK 22.11: memif_disconnect takes no lock). What faults inside the driver then ends the call, not the program.
-/// @param broken  what the call comes to
+/// Make a call to the driver. A fault inside the driver ends the call, not the program. When the other side leaves, the driver
+/// unmaps the link's memory in the EAL's interrupt thread, even while a loop reads it (net_memif, DPDK 22.11: memif_disconnect
+/// takes no lock). @param broken  result of a call that a fault ended
 template <class Call>
 std::uint16_t guarded(std::uint16_t broken, Call call) noexcept {
   const volatile std::uint16_t come_to = broken;  // in memory, whatever the driver did to registers
   sigjmp_buf out;
-  // Nothing between here and the driver has a destructor.
+  // No object between here and the driver has a destructor.
   if (sigsetjmp(out, 0) != 0) {
     way_out = nullptr;
     return come_to;
@@ -49,13 +49,14 @@ std::uint16_t guarded(std::uint16_t broken, Call call) noexcept {
   return done;
 }
 
-/// Removes the socket after the driver is done with it.
+/// A memif port. It removes the socket after the driver is done with it.
 class MemifPort final : public EthPort {
  public:
   std::uint16_t receive(std::uint16_t queue, rte_mbuf** packets, std::uint16_t n) noexcept override {
     return guarded(0, [&] { return EthPort::receive(queue, packets, n); });
   }
-  /// Which packets the driver had taken when the other side left cannot be told: none comes back, and none is freed twice.
+  /// Transmit packets. If the other side leaves meanwhile, nobody can tell which packets the driver has taken. Then none comes
+  /// back, so that none is freed twice.
   std::uint16_t transmit(std::uint16_t queue, rte_mbuf* const* packets, std::uint16_t n) noexcept override {
     return guarded(n, [&] { return EthPort::transmit(queue, packets, n); });
   }
@@ -110,9 +111,9 @@ class Memif final : public PortKind {
       wait_for_server("memif", path);
     }
     const std::uint32_t log2_ring = static_cast<std::uint32_t>(std::countr_zero(ring));
-    // One buffer a frame: a chain of them costs a descriptor each. As large as a pool's: drivers later than that of
-    // DPDK 22.11, which has one way for all, receive in a shorter way where the link's buffers are not larger (net_memif:
-    // eth_memif_rx).
+    // One buffer holds a frame: a chain of buffers costs a descriptor each. The buffer is as large as a pool's. Drivers later
+    // than the one of DPDK 22.11, which has one way for all, receive in a shorter way if the link's buffers are not larger
+    // (net_memif: eth_memif_rx).
     const std::uint32_t buffer = frame_room(resources.max_frame);
     std::string arguments = std::string("role=") + (is_server ? "server" : "client") + ",id=0,socket=" + path +
                             ",socket-abstract=no,bsize=" + std::to_string(buffer) + ",rsize=" + std::to_string(log2_ring);

@@ -1,5 +1,5 @@
-// null: transmitted packets vanish, and packets of unknown content come in as fast as they are asked for. The ceiling of what a
-// loop can do.
+// null: transmitted packets vanish, and packets of unknown content come in as fast as they are taken. No loop can be faster
+// than with this port.
 #include "datapath/ports/eth.hpp"
 
 namespace dpubench::datapath {

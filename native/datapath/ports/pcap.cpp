@@ -1,4 +1,4 @@
-// pcap: packets come from a capture file and go to one.
+// pcap: packets come from a capture file and go to another one.
 #include <unistd.h>
 
 #include <atomic>
@@ -13,8 +13,8 @@
 namespace dpubench::datapath {
 namespace {
 
-/// The link type of a capture's first interface; -1 when the file is no capture. pcap: draft-ietf-opsawg-pcap, 4; pcapng:
-/// draft-ietf-opsawg-pcapng, 4.1 and 4.2.
+/// Return the link type of a capture's first interface; -1 when the file is no capture. pcap: draft-ietf-opsawg-pcap, 4;
+/// pcapng: draft-ietf-opsawg-pcapng, 4.1 and 4.2.
 int link_type(const std::string& path) {
   constexpr std::uint32_t kSectionHeader = 0x0a0d0d0a;
   constexpr std::uint32_t kByteOrderMagic = 0x1a2b3c4d;
@@ -45,7 +45,7 @@ int link_type(const std::string& path) {
   return static_cast<int>((swapped ? __builtin_bswap32(type) : type) & 0x0fffffffU);
 }
 
-/// Ends with its file: receives nothing from then on, and is no longer up.
+/// A port that ends with its file. From then on it receives nothing and is no longer up.
 class PcapPort final : public EthPort {
  public:
   PcapPort(std::unique_ptr<VirtualDevice> device, const std::string& name, const PortResources& resources, EthOptions options,
@@ -55,7 +55,7 @@ class PcapPort final : public EthPort {
   std::uint16_t receive(std::uint16_t queue, rte_mbuf** packets, std::uint16_t n) noexcept override {
     if (at_end_) return 0;
     const std::uint16_t taken = EthPort::receive(queue, packets, n);
-    // The driver reads on until it has n, or there is nothing left, or no buffer.
+    // The driver reads on until it has n packets, or no packet or no buffer is left.
     if (taken == 0 && rte_mempool_avail_count(pool_) != 0) at_end_ = true;
     std::uint16_t kept = 0;
     for (std::uint16_t i = 0; i < taken; ++i) {

@@ -17,9 +17,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kDevices = "/sys/bus/pci/devices";
-/// Kernel drivers through which DPDK reaches a device: those that give it away, and those that share it with the kernel.
+/// Kernel drivers through which DPDK reaches a device. Some give the device away, some share it with the kernel.
 constexpr std::array kUsable = {"vfio-pci", "uio_pci_generic", "igb_uio", "mlx4_core", "mlx5_core", "sfc"};
-/// Drivers of devices that a hypervisor makes up.
+/// Drivers of devices that a hypervisor emulates.
 constexpr std::array kParavirtual = {"net_virtio", "net_vmxnet3", "net_netvsc", "net_avp"};
 
 std::string text_of(const fs::path& file) {
@@ -28,13 +28,13 @@ std::string text_of(const fs::path& file) {
   return text;
 }
 
-/// The kernel's driver of a device; empty: none.
+/// Return the kernel's driver of a device; empty if it has none.
 std::string driver_of(const fs::path& device) {
   std::error_code none;
   return fs::read_symlink(device / "driver", none).filename();
 }
 
-/// Addresses of the machine's network cards (PCI class 02, network controller).
+/// Return the addresses of the machine's network cards (PCI class 02, network controller).
 std::vector<std::string> network_cards() {
   std::vector<std::string> found;
   std::error_code none;
@@ -79,7 +79,7 @@ class Pci final : public PortKind {
   }
 
  private:
-  /// @throws Error unless there is such a device and DPDK may have it
+  /// Check the address. @throws Error unless there is such a device and DPDK may use it
   static void check(const std::string& address) {
     if (!is_pci_address(address)) {
       throw Error("port pci: address=" + address + ": must be domain:bus:device.function, such as 0000:03:00.0");

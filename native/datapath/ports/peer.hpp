@@ -1,4 +1,4 @@
-// Tests of ports that join two processes: each side is this program once more, so that it has an EAL of its own.
+// For tests of ports that join two processes: each side runs this program once more, so that it has an EAL of its own.
 #pragma once
 
 #include <chrono>
@@ -9,10 +9,10 @@
 
 namespace dpubench::datapath::test {
 
-/// What one side does, handed to it in its environment.
+/// The task of one side, which it gets in its environment.
 struct PeerSpec {
   PortSpec port;
-  std::string task = "echo";  ///< "echo": sends back what comes; "send": sends frames and compares what comes back;
+  std::string task = "echo";  ///< "echo": sends back the frames; "send": sends frames and compares the replies;
                               ///< "flood": sends and receives until the other side is gone
   std::vector<std::uint32_t> frames = {64, 65, 128, 590, 1500, 1518};  ///< with FCS
   std::uint32_t count = 2000;
@@ -21,10 +21,10 @@ struct PeerSpec {
   bool huge_pages = false;
   std::uint32_t memory_mb = 512;
   bool keeps_buffers = false;  ///< a closed port of this kind does not give back all packets
-  double patience_s = 20;      ///< for the other side to come, and for each packet
+  double patience_s = 20;      ///< to wait for the other side, and for each packet
 };
 
-/// One side, running. Killed when this is destroyed before it ended.
+/// A running side. The destructor kills it if it has not ended.
 class Peer {
  public:
   /// @param prefix  words before the program, such as those that enter a namespace
@@ -33,14 +33,14 @@ class Peer {
   Peer& operator=(const Peer&) = delete;
   ~Peer();
 
-  /// Waits until it said that its port is open. @return whether it did
+  /// Wait until it says that its port is open. @return whether it did
   bool wait_ready(std::chrono::seconds patience = std::chrono::seconds(30));
-  /// The same for its other side being there; of the task "flood".
+  /// Wait until it says that its other side is there. For the task "flood". @return whether it did
   bool wait_up(std::chrono::seconds patience = std::chrono::seconds(30));
-  /// Its exit status; -1 when it did not end in time (it is killed then) or was ended by a signal.
+  /// Wait for its end. @return its exit status; -1 when it did not end in time (it is killed then), or a signal ended it
   int wait(std::chrono::seconds patience = std::chrono::seconds(60));
   void kill();
-  /// What it wrote so far.
+  /// Return the text that it wrote so far.
   [[nodiscard]] const std::string& output() const { return output_; }
 
  private:

@@ -26,7 +26,7 @@ using nlohmann::json;
 constexpr const char* kVariable = "DPUBENCH_TEST_PEER";
 constexpr const char* kReady = "peer is ready";
 constexpr const char* kUp = "peer is up";
-/// Frames under way at most: fewer than any port's queues hold, so that nothing may be lost.
+/// Most frames in flight: fewer than any port's queues hold, so that none may be lost.
 constexpr std::uint32_t kWindow = 32;
 
 std::string write(const PeerSpec& spec) {
@@ -63,7 +63,7 @@ PeerSpec read(const char* text) {
   return spec;
 }
 
-/// Until `done` is true, at most so long. @return whether it became true
+/// Poll until `done` is true, at most for `patience_s`. @return whether it became true
 template <class Done>
 bool poll_until(double patience_s, const Done& done) {
   const auto given_up = Clock::now() + std::chrono::duration<double>(patience_s);
@@ -74,26 +74,27 @@ bool poll_until(double patience_s, const Done& done) {
   return true;
 }
 
-/// Bytes of frame `number`: no two frames have the same.
+/// Write the bytes of frame `number`. No two frames have the same bytes.
 void fill(std::byte* frame, std::uint32_t bytes, std::uint32_t number) {
   std::uint32_t state = number * 2654435761U + 1;
   for (std::uint32_t i = 0; i < bytes; ++i) {
     state = state * 1664525U + 1013904223U;
     frame[i] = static_cast<std::byte>(state >> 24);
   }
-  // Unicast addresses of nobody, and a local experimental EtherType (IEEE 802): no kernel on the way has anything to do with it.
+  // The header has unicast addresses of no host, and a local experimental EtherType (IEEE 802): no kernel on the way handles
+  // the frame.
   constexpr unsigned char kHeader[14] = {2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x88, 0xb5};
   std::memcpy(frame, kHeader, sizeof kHeader);
   std::memcpy(frame + sizeof kHeader, &number, sizeof number);
 }
 
-/// Whether a packet is a frame of these tests: the kernel sends frames of its own on some links.
+/// Return whether a packet is a frame of these tests. The kernel sends frames of its own on some links.
 bool is_ours(const rte_mbuf* packet) {
   const auto* const data = rte_pktmbuf_mtod(packet, const unsigned char*);
   return packet->data_len >= 18 && data[12] == 0x88 && data[13] == 0xb5;
 }
 
-/// Sends every frame that comes back where it came from, `count` of them.
+/// Send every frame back where it came from, `count` of them.
 void echo(Port& port, const PeerSpec& spec) {
   std::uint32_t echoed = 0;
   const bool complete = poll_until(spec.patience_s + 20, [&] {
@@ -114,7 +115,7 @@ void echo(Port& port, const PeerSpec& spec) {
     return echoed >= spec.count;
   });
   ASSERT_TRUE(complete) << "echoed " << echoed << " of " << spec.count;
-  // What it holds is on its way until the other side has taken it.
+  // Frames in the port are on their way until the other side has taken them.
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
 }
 
@@ -126,7 +127,7 @@ rte_mbuf* make_frame(rte_mempool* pool, const PeerSpec& spec, std::uint32_t numb
   return packet;
 }
 
-/// Compares frames that came back with those that were sent, whatever their order among queues; frees them.
+/// Compare frames that came back with those that were sent, whatever their order among queues, and free them.
 void compare(rte_mbuf** packets, std::uint16_t n, const PeerSpec& spec, std::vector<bool>& seen, std::uint32_t& received) {
   std::vector<std::byte> expected(spec.max_frame);
   for (std::uint16_t i = 0; i < n; ++i) {
@@ -174,7 +175,7 @@ void send(Port& port, const PeerSpec& spec, rte_mempool* pool) {
   EXPECT_EQ(received, spec.count);
 }
 
-/// Sends and receives as fast as it can until the other side is gone. What comes back is not looked at.
+/// Send and receive as fast as possible until the other side is gone. The replies are not looked at.
 void flood(Port& port, const PeerSpec& spec, rte_mempool* pool) {
   constexpr std::uint16_t kBurst = 32;
   std::uint32_t number = 0;
@@ -197,7 +198,7 @@ void flood(Port& port, const PeerSpec& spec, rte_mempool* pool) {
 
 }  // namespace
 
-/// One side of a link; run by Peer only.
+/// One side of a link. Only Peer runs it.
 TEST(PortPeer, DISABLED_Side) {
   const char* const text = std::getenv(kVariable);
   ASSERT_NE(text, nullptr);
@@ -235,7 +236,7 @@ TEST(PortPeer, DISABLED_Side) {
 Peer::Peer(const PeerSpec& spec, const std::vector<std::string>& prefix) {
   std::vector<std::string> words = prefix;
   for (const std::string& word : dpubench::test::emulator()) words.push_back(word);
-  // Whoever starts it is not this program, and would find itself there.
+  // A program that starts it is not this one, and /proc/self/exe would name that program.
   words.push_back(words.empty() ? "/proc/self/exe" : std::filesystem::read_symlink("/proc/self/exe").string());
   words.insert(words.end(), {"--gtest_also_run_disabled_tests", "--gtest_filter=PortPeer.DISABLED_Side"});
   std::vector<char*> arguments;

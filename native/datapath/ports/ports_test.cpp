@@ -53,7 +53,7 @@ TEST(PortRing, SidesMustAgree) {
   EXPECT_NE(fault.find("differ in their queues"), std::string::npos) << fault;
 }
 
-/// Without root's rights, where it has them, while it lives.
+/// A state without root's rights. It ends when this object is destroyed.
 class Unprivileged {
  public:
   Unprivileged() { switched_ = geteuid() == 0 && seteuid(65534) == 0; }

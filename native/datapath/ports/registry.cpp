@@ -14,7 +14,7 @@ std::vector<const PortKind*>& kinds() {
   return all;
 }
 
-/// Insertions, deletions and replacements that make one word of another (Levenshtein).
+/// Return how many insertions, deletions and replacements make one word of another (Levenshtein).
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -29,7 +29,7 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-/// "; did you mean 'memif'?" where one is near, else all of them.
+/// Return "; did you mean 'memif'?" if a known word is near, else a list of all known words.
 std::string nearest(std::string_view word, const std::vector<std::string>& known) {
   std::string list;
   const std::string* best = nullptr;
@@ -61,7 +61,7 @@ void check_arguments(const PortKindInfo& info, const PortSpec& spec) {
     if (std::find(names.begin(), names.end(), name) == names.end()) {
       throw Error("port " + info.name + ": there is no argument '" + name + "'" + nearest(name, names));
     }
-    // They become part of a driver's own list of arguments.
+    // Arguments become part of a driver's own list of arguments.
     if (value.find_first_of(",\n\"'") != std::string::npos) {
       throw Error("port " + info.name + ": " + name + "=" + value + ": commas, quotes and line ends cannot be passed on");
     }

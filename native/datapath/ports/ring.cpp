@@ -16,7 +16,7 @@
 namespace dpubench::datapath {
 namespace {
 
-/// Both directions of a pair, a ring for each queue. Each queue has one thread at each end.
+/// Both directions of a pair: a ring for each queue. Each queue has one thread at each end.
 class Pair {
  public:
   Pair(const std::string& name, std::uint32_t packets, std::uint16_t queues) : packets_(packets) {
@@ -41,7 +41,7 @@ class Pair {
 
   [[nodiscard]] std::uint16_t queues() const { return static_cast<std::uint16_t>(towards_[0].size()); }
   [[nodiscard]] std::uint32_t packets() const { return packets_; }
-  /// Rings that bring packets to the side of this role.
+  /// Return the rings that bring packets to the side of this role.
   [[nodiscard]] const std::vector<rte_ring*>& towards(Role role) const { return towards_[role == Role::kServer ? 0 : 1]; }
 
   std::array<std::atomic<bool>, 2> open = {false, false};  ///< by role
@@ -61,7 +61,7 @@ class Pair {
   std::array<std::vector<rte_ring*>, 2> towards_;
 };
 
-/// Pairs of which a side is open.
+/// Return the pairs of which a side is open, by name.
 std::map<std::string, std::weak_ptr<Pair>>& pairs() {
   static std::map<std::string, std::weak_ptr<Pair>> all;
   return all;
@@ -105,7 +105,7 @@ class RingPort final : public Port {
   [[nodiscard]] std::uint32_t queue_packets() const noexcept override { return pair_->packets() * pair_->queues(); }
 
  private:
-  /// Of a queue, on a cache line of its own: queues have different threads.
+  /// The counts of a queue, on a cache line of its own because queues have different threads.
   struct alignas(RTE_CACHE_LINE_SIZE) Counts {
     std::uint64_t received = 0;
     std::uint64_t transmitted = 0;

@@ -1,5 +1,5 @@
-// socket: the kernel's own UDP stack as a port, as a server without DPDK would use it: each frame is the payload of one datagram.
-// Frames are copied between buffers and the kernel; many go with one system call (recvmmsg(2), sendmmsg(2)).
+// socket: the kernel's own UDP stack as a port, used as a server without DPDK would use it. Each frame is the payload of one
+// datagram. Frames are copied between buffers and the kernel. Many go with one system call (recvmmsg(2), sendmmsg(2)).
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -23,11 +23,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::uint32_t kIpUdpHeaders = 28;
-/// What the kernel accounts for a received datagram besides its bytes (skb and alignment), roughly.
+/// Bytes that the kernel accounts for a received datagram besides its payload (skb and alignment), roughly.
 constexpr std::uint32_t kSkbBytes = 768;
-/// Pieces of a frame that go to the kernel at most.
+/// Most pieces of a frame that go to the kernel.
 constexpr std::size_t kMaxPieces = 8;
-/// How long a refusal takes to come back from a peer that is not there.
+/// Time within which a refusal comes back from a peer that is not there.
 constexpr std::chrono::milliseconds kRefusalComes{50};
 constexpr std::chrono::milliseconds kProbeEvery{1};
 
@@ -35,7 +35,7 @@ struct Endpoint {
   std::string text;
   sockaddr_in address{};
 
-  /// With the port number `offset` further. @throws Error
+  /// Return the address with a port number that is higher by `offset`. @throws Error when there is no such number
   [[nodiscard]] sockaddr_in at(std::uint32_t offset) const {
     const std::uint32_t port = ntohs(address.sin_port) + offset;
     if (port > 65535) throw Error("port socket: " + text + ": no " + std::to_string(offset) + " numbers are left above");
@@ -62,7 +62,7 @@ Endpoint parse(const std::string& name, const std::string& text) {
 /// A UDP socket between two addresses.
 class Udp {
  public:
-  /// @throws Error: in use, no such address here, no way there
+  /// Bind and connect the socket. @throws Error when the address is in use or not of this machine, or there is no way to the peer
   Udp(const sockaddr_in& local, const sockaddr_in& peer)
       : number_(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
     if (number_ < 0) throw Error(std::string("port socket: socket: ") + std::strerror(errno));
@@ -101,7 +101,7 @@ class Udp {
   int number_;
 };
 
-/// One queue: a socket, and what its system calls need. Buffers that the kernel did not fill wait for the next call.
+/// A queue: a socket, and the memory for its system calls. Buffers that the kernel did not fill wait for the next call.
 struct alignas(RTE_CACHE_LINE_SIZE) Queue {
   explicit Queue(Udp socket) : udp(std::move(socket)) {}
   Udp udp;
@@ -114,7 +114,7 @@ struct alignas(RTE_CACHE_LINE_SIZE) Queue {
   std::uint64_t transmitted = 0;
   std::uint64_t cut_off = 0;
   std::uint64_t not_sent = 0;
-  std::uint64_t dropped = 0;  ///< by the kernel, for want of room in the socket
+  std::uint64_t dropped = 0;  ///< dropped by the kernel, for want of room in the socket
 };
 
 class SocketPort final : public Port {
@@ -126,7 +126,7 @@ class SocketPort final : public Port {
     for (std::uint16_t i = 0; i < resources.queues; ++i) {
       Queue& queue = *queues_.emplace_back(std::make_unique<Queue>(Udp(local.at(i), peer.at(i))));
       const Udp& udp = queue.udp;
-      // A datagram in fragments is another piece of work than one.
+      // Forbid fragments: a datagram in fragments costs other work than a whole one.
       udp.set(IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
       udp.set(SOL_SOCKET, SO_RXQ_OVFL, 1);
       for (const auto& [forced, plain] : {std::pair(SO_RCVBUFFORCE, SO_RCVBUF), std::pair(SO_SNDBUFFORCE, SO_SNDBUF)}) {
@@ -173,7 +173,7 @@ class SocketPort final : public Port {
       header.msg_control = nullptr;
       header.msg_controllen = 0;
     }
-    // The kernel's count of drops is asked for with the first datagram alone.
+    // Only the first datagram asks for the kernel's count of drops.
     queue.messages[0].msg_hdr.msg_control = queue.control.data();
     queue.messages[0].msg_hdr.msg_controllen = queue.control.size();
     const int got = recvmmsg(queue.udp.get(), queue.messages.data(), n, MSG_DONTWAIT, nullptr);
@@ -202,13 +202,14 @@ class SocketPort final : public Port {
     }
     queue.transmitted += static_cast<std::uint64_t>(sent);
     queue.not_sent += n - static_cast<std::uint64_t>(sent);
-    // const only as to the array: the packets are the port's now.
+    // Only the array is const: the packets are the port's now.
     rte_pktmbuf_free_bulk(const_cast<rte_mbuf**>(packets), static_cast<unsigned>(sent));
     return static_cast<std::uint16_t>(sent);
   }
 
-  /// UDP knows of no peer: a probe goes to a socket that the other side has beside those of its queues. It is up when something
-  /// came from there, or when no refusal (ICMP) did for as long as one takes.
+  /// Return whether the other side is there. UDP knows no peer, so a probe goes to a socket that the other side has besides
+  /// those of its queues. The port is up when a probe came from there, or when no refusal (ICMP) came for the time that one
+  /// takes.
   [[nodiscard]] bool is_up() const noexcept override {
     const auto now = Clock::now();
     if (now - probed_ < kProbeEvery) return up_;
@@ -249,7 +250,7 @@ class SocketPort final : public Port {
     for (mmsghdr& message : queue.messages) message = {};
   }
 
-  /// @return how many of `n` buffers there are
+  /// Fill up the spare buffers. @return how many of `n` there are
   std::uint16_t fill_spares(Queue& queue, std::uint16_t n) const noexcept {
     n = std::min<std::uint16_t>(n, kMaxPacketBurst);
     if (queue.spares >= n) return n;
@@ -259,13 +260,13 @@ class SocketPort final : public Port {
     return queue.spares;
   }
 
-  /// Hands out the first `got` spare buffers, which the kernel has filled.
+  /// Hand out the first `got` spare buffers, which the kernel has filled. @return how many packets are whole
   static std::uint16_t take(Queue& queue, std::uint16_t got, rte_mbuf** packets) noexcept {
     const msghdr& first = queue.messages[0].msg_hdr;
     if (const cmsghdr* const told = CMSG_FIRSTHDR(&first); told != nullptr && told->cmsg_type == SO_RXQ_OVFL) {
       std::uint32_t total = 0;
       std::memcpy(&total, CMSG_DATA(told), sizeof total);
-      // A count of 32 bits that goes on for the life of the socket.
+      // The kernel's count has 32 bits and goes on for the life of the socket.
       queue.dropped += static_cast<std::uint32_t>(total - static_cast<std::uint32_t>(queue.dropped));
     }
     std::uint16_t kept = 0;

@@ -1,4 +1,4 @@
-// tap: an interface of the kernel whose other end is this port. It is there as long as the port.
+// tap: an interface of the kernel whose other end is this port. It exists as long as the port.
 #include <net/if.h>
 
 #include <filesystem>

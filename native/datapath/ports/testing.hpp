@@ -1,4 +1,4 @@
-// What tests of ports share that open them in this process.
+// The common part of tests that open ports in this process.
 #pragma once
 
 #include <rte_mbuf.h>
@@ -13,11 +13,11 @@
 
 namespace dpubench::datapath::test {
 
-/// Every length from the least to the greatest frame that lies at a border of something.
+/// Lengths from the least to the greatest frame, each at a border of something.
 inline const std::vector<std::uint32_t> kLengths = {64,   65,   66,   127,  128,  129,  590,  1500, 1518, 1519, 2047, 2048,
                                                     2049, 2114, 4095, 4096, 4097, 8192, 8999, 9000, 9014, 9017, 9018};
 
-/// What opening a port says is wrong; "" if nothing is.
+/// Return the error of opening a port, or "" if there is none.
 inline std::string fault_of(const PortSpec& spec, const PortResources& resources = {}) {
   try {
     static_cast<void>(open_port(spec, resources));
@@ -27,7 +27,7 @@ inline std::string fault_of(const PortSpec& spec, const PortResources& resources
   }
 }
 
-/// In this process, once for all tests of it.
+/// Return the pool of this process, made once for all its tests.
 inline rte_mempool* pool() {
   static rte_mempool* const made = [] {
     dpubench::test::start_memory();

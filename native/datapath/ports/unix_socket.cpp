@@ -25,8 +25,8 @@ bool somebody_listens(const std::string& kind, const std::string& path) {
                 std::to_string(sizeof address.sun_path - 1) + " is the most: " + path + "; give a shorter one");
   }
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-  // Listeners are of other types, so that this is refused with EPROTOTYPE and disturbs nobody; ECONNREFUSED: the socket is
-  // nobody's.
+  // Listeners have other socket types, so they refuse this with EPROTOTYPE, and it disturbs no one. ECONNREFUSED means that no
+  // process has the socket.
   const int probe = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (probe < 0) throw Error(port_prefix(kind) + "socket: " + std::strerror(errno));
   const int failed = connect(probe, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ? 0 : errno;
@@ -41,7 +41,7 @@ bool somebody_listens(const std::string& kind, const std::string& path) {
 void wait_for_server(const std::string& kind, const std::string& path) {
   constexpr std::chrono::seconds kServerComes{10};
   const auto given_up = std::chrono::steady_clock::now() + kServerComes;
-  // A driver listens before its device can answer, and one that was asked too early may never connect (net_memif, DPDK 22.11).
+  // A driver listens before its device can answer. A client that asks too early may never connect (net_memif, DPDK 22.11).
   constexpr std::chrono::milliseconds kDeviceComes{300};
   bool came = false;
   while (!somebody_listens(kind, path)) {

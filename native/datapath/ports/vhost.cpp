@@ -1,6 +1,5 @@
-// vhost: the way of packets between a host and a virtual machine (vhost-user). The server is the host's side and copies; the
-// client is the guest's driver, in this process (virtio-user), whose memory the server maps. Virtual I/O Device
-// (VIRTIO) 1.1, 2.7.
+// vhost: the link between a host and a virtual machine (vhost-user). The server is the host's side and copies. The client is
+// the guest's driver, in this process (virtio-user), and the server maps its memory. Virtual I/O Device (VIRTIO) 1.1, 2.7.
 #include "base/error.hpp"
 #include "datapath/ports/eth.hpp"
 #include "datapath/ports/unix_socket.hpp"

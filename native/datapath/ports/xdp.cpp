@@ -1,5 +1,5 @@
-// xdp: an interface whose packets an eBPF program in its driver answers (engine xdp of a workload's stage), so that none ever
-// comes here. The port names the interface and reads the driver's counters.
+// xdp: an interface whose packets an eBPF program in its driver answers (engine xdp of a workload's stage). No packet comes
+// here. The port names the interface and reads the driver's counters.
 #include <linux/ethtool.h>
 #include <linux/sockios.h>
 #include <net/if.h>
@@ -21,7 +21,7 @@ namespace {
 /// Ethernet header and FCS, which an MTU leaves out.
 constexpr std::uint32_t kMtuOverhead = 18;
 
-/// A socket of this process's network namespace, through which the kernel is asked about interfaces.
+/// A socket of this process's network namespace, through which the port asks the kernel about interfaces.
 class Inquiry {
  public:
   explicit Inquiry(std::string interface)
@@ -31,7 +31,7 @@ class Inquiry {
   ~Inquiry() {
     if (fd_ >= 0) close(fd_);
   }
-  /// Nothing when the kernel refuses; errno says why.
+  /// Ask about the interface. Return false when the kernel refuses; errno has the reason.
   [[nodiscard]] bool ask(unsigned long question, ifreq& answer) const noexcept {
     std::memcpy(answer.ifr_name, interface_.c_str(), std::min(interface_.size() + 1, sizeof answer.ifr_name));
     return fd_ >= 0 && ioctl(fd_, question, &answer) == 0;

@@ -47,7 +47,7 @@ class DumpFile {
     static_assert(std::endian::native == std::endian::little);
     out_.write(reinterpret_cast<const char*>(values.data()), static_cast<std::streamsize>(values.size_bytes()));
   }
-  /// @throws Error
+  /// Close the file. @throws Error when it could not be written
   void close() {
     out_.close();
     if (!out_) throw Error("dump " + path_.string() + ": cannot be written (" + std::strerror(errno) + ")");
@@ -119,7 +119,7 @@ void Account::write(json& served, std::span<const std::string> stages, std::uint
   for (std::size_t i = 0; i < stages.size(); ++i) {
     served["stages"][stages[i]] = cost(i < total_.stages.size() ? total_.stages[i] : StageCost{});
   }
-  // The longest of all loops, in order of time.
+  // Keep the longest gaps of all loops, in order of time.
   auto gaps = total_.gaps;
   std::sort(gaps.begin(), gaps.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   gaps.resize(std::min(gaps.size(), Loop::kMostGaps));
@@ -172,7 +172,7 @@ void dump_records(std::span<const PacketRecord* const> records, const std::files
       const auto received = record->received();
       for (std::size_t i = first; i < std::min(first + n, received.size()); ++i) merged[i - first] |= received[i];
     }
-    // Whole bytes as far as packets go.
+    // Write whole bytes, only as far as packet numbers go.
     const std::size_t bytes = std::min<std::size_t>(n * 8, (end + 7) / 8 - first * 8);
     bitmap.write(std::span<const std::byte>(reinterpret_cast<const std::byte*>(merged.data()), bytes));
   }

@@ -1,4 +1,4 @@
-// The account of a trial: what the loops counted, added up, and dumped packet by packet.
+// The account of a trial: the sums of what the loops counted, and a dump packet by packet.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,15 @@
 
 namespace dpubench::datapath {
 
-/// Adds up what loops counted in a trial.
+/// The sums of what loops counted in a trial.
 class Account {
  public:
   explicit Account(const measure::Clock& clock) : clock_(clock) {}
   void add(const LoopCounts& counts, const measure::Histogram& residence, std::uint64_t not_noted);
-  /// The measured part of one loop. @param knows_receive_work  whether that of the kernel on its CPU was told
+  /// Add the measured part of one loop. @param knows_receive_work  whether the kernel's receive work on its CPU is known
   void add(const MeasuredPart::Account& part, bool knows_receive_work);
-  /// Fields of `served`, but for those of the process. @param stages  names @param begun_ticks, begun_ns  the trial's begin, of
-  /// `clock` and of CLOCK_MONOTONIC_RAW
+  /// Write the fields of `served`, except those of the process. @param stages  names @param begun_ticks, begun_ns  the trial's
+  /// begin, on `clock` and on CLOCK_MONOTONIC_RAW
   void write(nlohmann::json& served, std::span<const std::string> stages, std::uint64_t begun_ticks,
              std::uint64_t begun_ns) const;
 
@@ -44,8 +44,8 @@ class Account {
   Measured measured_;
 };
 
-/// Writes received.bitmap (one bit a packet number of the trial, lowest first), dropped.u64 and tx_full.u64 (packet numbers,
-/// little-endian) and dropped.reason (a Fate each) of all loops into a folder, which is made. @throws Error
+/// Write received.bitmap (one bit per packet number of the trial, lowest first), dropped.u64 and tx_full.u64 (packet numbers,
+/// little-endian) and dropped.reason (one Fate each) of all loops into a folder, and make the folder. @throws Error
 void dump_records(std::span<const PacketRecord* const> records, const std::filesystem::path& folder);
 
 }  // namespace dpubench::datapath

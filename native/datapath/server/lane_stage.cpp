@@ -16,8 +16,8 @@ namespace dpubench::datapath {
 namespace {
 
 constexpr std::uint32_t kPollsPerReading = 1U << 12;
-constexpr std::uint32_t kWorkItems = 64;  ///< real input on which an engine is verified before its stage runs
-/// Ethernet, IPv4 and UDP headers: where payloads begin in a packet's buffer.
+constexpr std::uint32_t kWorkItems = 64;  ///< items of real input on which an engine is verified before its stage runs
+/// Offset of the payload in a packet's buffer: the length of Ethernet, IPv4 and UDP headers.
 constexpr std::size_t kPayloadAt = 42;
 constexpr std::size_t kLine = 64;
 
@@ -49,7 +49,7 @@ LaneRunner::LaneRunner(std::unique_ptr<Lane> lane, std::uint32_t burst_items, st
       bursts_((kCapacity + burst_items_ - 1) / burst_items_) {}
 
 LaneRunner::~LaneRunner() {
-  // The device may still write to the arrays of bursts that it kept.
+  // The device may still write to the arrays of bursts that it kept, so the lane is not destroyed.
   if (lost_) static_cast<void>(lane_.release());
 }
 
@@ -145,7 +145,7 @@ std::vector<Output> PreparedOperator::run_unaligned() {
   std::size_t bytes = 0;
   for (const Item& item : work_->items) bytes += kLine + lines(kPayloadAt + item.in.size()) + lines(item.out_room);
   for (const Item& item : work_->items) bytes += lines(item.aux.size());
-  // Whole pages, which is what a device maps.
+  // A device maps whole pages.
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   bytes = (bytes + page - 1) / page * page;
   const std::unique_ptr<std::byte, decltype(&std::free)> memory(static_cast<std::byte*>(std::aligned_alloc(page, bytes)),
@@ -182,8 +182,8 @@ std::vector<Output> PreparedOperator::run_unaligned() {
 }
 
 std::unique_ptr<LaneRunner> PreparedOperator::open() {
-  // A synchronous engine keeps nothing under way: it gets a batch's items in one call. A device takes a burst whole or not at
-  // all.
+  // A synchronous engine keeps nothing in flight, so it gets a batch's items in one call. A device takes a burst whole or not
+  // at all, so a burst has no more items than the device takes.
   const std::uint32_t burst =
       is_synchronous_ ? LaneRunner::kCapacity : std::min(spec_.burst_items, std::max(1U, session_->path().max_in_flight));
   return std::make_unique<LaneRunner>(open_lane(), burst);

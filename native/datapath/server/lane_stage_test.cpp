@@ -13,17 +13,16 @@ namespace {
 
 using test::expect_error;
 
-/// What a scripted lane did.
+/// The orders for a scripted lane, and the record of what it did.
 struct Script {
   std::uint32_t depth = 1;
-  std::uint32_t loses_from = ~0U;  ///< the burst from which on none comes back
+  std::uint32_t loses_from = ~0U;  ///< first burst that does not come back; later ones do not either
   std::uint32_t submitted = 0;
   std::uint32_t most_under_way = 0;
   std::vector<std::uint32_t> sizes{};
 };
 
-/// Gives back its oldest burst at every second poll, last submitted first when there are two; the result is the first byte
-/// doubled.
+/// A lane that gives back its newest burst at every second poll. The result is the first byte doubled.
 class ScriptedLane final : public Lane {
  public:
   explicit ScriptedLane(Script& script) : script_(script) {}
@@ -140,7 +139,7 @@ TEST(PreparedOperator, EveryEngineOfSha256GivesThePublishedAnswer) {
     EXPECT_EQ(hash.report().engine, engine);
     EXPECT_NE(hash.report().verified.find("known answers"), std::string::npos);
     const auto runner = hash.open();
-    // At an address that nothing is aligned to, more than one burst of a device.
+    // The inputs lie at odd addresses, and they fill more than one burst of a device.
     std::vector<std::byte> in(100 * 5 + 1);
     std::vector<std::byte> out(100 * want.size());
     for (int round = 0; round < 2; ++round) {

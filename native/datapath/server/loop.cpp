@@ -16,14 +16,14 @@ namespace {
 
 using measure::Clock;
 
-/// Work explains an interval of so many times what its packets take on average.
+/// Work explains an interval of up to this many times the average time of its packets.
 constexpr double kExplained = 8;
 
-/// Times the parts of a sampled burst; of others it counts packets only.
+/// A timer of the parts of a sampled burst. Of other bursts it only counts packets.
 class Sampler {
  public:
   Sampler(const Clock& clock, bool on, std::uint64_t now) : clock_(clock), on_(on), at_(now) {}
-  /// The time since the last part is `part`'s, which worked on `packets`.
+  /// Charge the time since the last part to `part`, which worked on `packets`.
   void mark(StageCost& part, std::uint32_t packets) noexcept {
     part.packets += packets;
     if (!on_) return;
@@ -47,7 +47,7 @@ bool pin_to(int cpu) {
   return pthread_setaffinity_np(pthread_self(), sizeof set, &set) == 0;
 }
 
-/// A thread that the EAL knows has a cache of its own in every pool of packets.
+/// The registration of a thread with the EAL. It gives the thread its own cache in every pool of packets.
 class KnownThread {
  public:
   KnownThread() : known_(rte_thread_register() == 0) {}
@@ -154,7 +154,7 @@ void Loop::begin(std::uint32_t trial, const Beginning& how, ReceiveWork receive_
 
 void Loop::end() noexcept {
   has_trial_ = false;
-  // Polls are added up to here.
+  // The polls are added up to last_ticks_.
   if (part_.is_open()) part_.close(last_ticks_, counts_.polls, reading());
 }
 
@@ -204,7 +204,7 @@ void Loop::spend(std::uint64_t now) noexcept {
   last_ticks_ = now;
 }
 
-/// The measured part opens or closes, or is awaited. What reading takes lies outside of it.
+/// Open or close the measured part when it is time. The time that the reading takes lies outside the part.
 void Loop::step_part(std::uint64_t now) noexcept {
   if (part_.awaits()) look_elsewhere(now);
   const MeasuredPart::Step step = part_.step(now);
@@ -216,8 +216,8 @@ void Loop::step_part(std::uint64_t now) noexcept {
   part_.open(last_ticks_, counts_.polls, counted);
 }
 
-/// Packets that never come here say when the trial began by their number alone. The kernel may have kept this loop from looking
-/// since, for as long as it was at work on them.
+/// Tell the trial's start from the number of packets that never come here. The kernel may have kept this loop from looking for
+/// as long as it worked on them, so its time is subtracted.
 void Loop::look_elsewhere(std::uint64_t now) noexcept {
   if (!answers_elsewhere_ || now - looked_elsewhere_ < look_ticks_ || spec_.start->get()) return;
   looked_elsewhere_ = now;
@@ -248,7 +248,8 @@ void Loop::idle(std::uint64_t now) noexcept {
   const auto now_ns = static_cast<std::uint64_t>(clock_.to_ns(now));
   for (const auto& stage : stages_) stage->idle(now_ns);
   if (spec_.shares_cpu) sched_yield();
-  // Polls without pause take the ring's cache lines, and a sibling thread's share of the core, from the side that fills it.
+  // Polls without a pause take the ring's cache lines from the side that fills the ring. They also take a share of the core
+  // from that side if it runs on the sibling thread.
   rte_pause();
 }
 
@@ -288,7 +289,7 @@ Loop::Noted Loop::note_number(std::span<const std::byte> frame) noexcept {
 }
 
 Loop::Noted Loop::number_of_chain(rte_mbuf* packet) noexcept {
-  // The end of the packet, and enough of it to tell which form of trailer it has.
+  // Read the end of the packet: enough of it to tell which form of trailer it has.
   std::array<std::byte, kLeastFullFrame> room;
   const std::uint32_t length = std::min<std::uint32_t>(packet->pkt_len, kLeastFullFrame);
   const void* const end = rte_pktmbuf_read(packet, packet->pkt_len - length, length, room.data());

@@ -1,4 +1,4 @@
-// One core's loop: receives bursts, runs the stages, and sends what came of them. Run to completion.
+// One core's loop, run to completion: it receives bursts, runs the stages and sends the results.
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@
 
 namespace dpubench::datapath {
 
-/// Where packets went. received = transmitted + tx_full + dropped + held + next.
+/// The ends of packets: received = transmitted + tx_full + dropped + held + away.
 struct PacketCounts {
   std::uint64_t received = 0;
   std::uint64_t transmitted = 0;
@@ -42,20 +42,20 @@ struct StageCost {
   std::uint64_t sampled_ticks = 0;
 };
 
-/// What a loop counts in a trial.
+/// The counts of a loop in a trial.
 struct LoopCounts {
   PacketCounts ours;    ///< packets of the trial
-  PacketCounts others;  ///< those without a valid trailer, and of other trials
+  PacketCounts others;  ///< packets without a valid trailer, and packets of other trials
   std::uint64_t stale = 0;
   std::uint64_t foreign = 0;
-  std::uint64_t duplicates = 0;  ///< of `ours.received`: a number that had been received before
+  std::uint64_t duplicates = 0;  ///< packets of `ours.received` whose number had been received before
   PollTimes polls;
-  std::uint64_t first_ticks = 0;  ///< after the first burst that held a packet of the trial, and the last; 0: none
+  std::uint64_t first_ticks = 0;  ///< clock after the first burst (below: the last) with a packet of the trial; 0: none
   std::uint64_t last_ticks = 0;
   StageCost noting;        ///< reading trailers and parsing headers
   StageCost transmitting;  ///< giving packets to the ports
   std::vector<StageCost> stages;
-  /// Starts and lengths of intervals between two looks at the ports that work does not explain, the longest of them.
+  /// Starts and lengths, in ticks, of the longest intervals between two looks at the ports that work does not explain.
   std::vector<std::pair<std::uint64_t, std::uint64_t>> gaps;
 };
 
@@ -65,41 +65,43 @@ struct LoopSpec {
   int cpu = 0;
   std::uint32_t burst = 32;
   std::uint32_t sample_every = 16;
-  bool shares_cpu = false;      ///< with another loop: gives the CPU away when there is nothing to do
+  bool shares_cpu = false;      ///< another loop runs on the CPU: yield when there is nothing to do
   TrialStart* start = nullptr;  ///< shared by the loops of a server; outlives them
 };
 
-/// Runs on a thread of its own from its construction to its destruction. The thread owns everything in it; others get at it
-/// through call().
+/// A loop that runs on its own thread from its construction to its destruction. The thread owns everything in it. Other threads
+/// reach it through call().
 class Loop {
  public:
   using OpenStages = std::function<std::vector<std::unique_ptr<Stage>>()>;
   static constexpr double kGapNs = 50'000;
-  /// An idle poll that takes longer was held up: no driver's look at an empty queue takes so long, and a change of threads does.
+  /// An idle poll that takes longer was held up: no driver looks at an empty queue for so long, and a switch of threads takes
+  /// longer.
   static constexpr double kHeldNs = 2'000;
-  /// How often a stage is asked whether packets of a trial have come that no loop sees, until some have.
+  /// Interval at which stages are asked whether packets of a trial have come that no loop sees, until some have.
   static constexpr double kLookNs = 50'000;
   static constexpr std::size_t kMostGaps = 256;
 
-  /// Returns when the loop runs. @param open  called on its thread @throws what `open` throws, Error when the CPU is unknown
+  /// Start the loop, and return when it runs. @param open  called on its thread @throws what `open` throws
   Loop(LoopSpec spec, const OpenStages& open);
   ~Loop();
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
-  /// Runs `work` on the loop's thread between two bursts, and returns after it. For one thread. @throws what `work` throws
+  /// Run `work` on the loop's thread between two bursts, and return after it. Only one thread may call this. @throws what
+  /// `work` throws
   void call(const std::function<void()>& work);
 
   [[nodiscard]] bool pinned() const { return pinned_; }
   [[nodiscard]] int cpu() const { return spec_.cpu; }
 
-  /// For `work` of call() alone:
-  /// @param receive_work  of the kernel on this loop's CPU
+  /// Begin a trial. Only `work` of call() may call this function and those below.
+  /// @param receive_work  the kernel's receive work on this loop's CPU
   void begin(std::uint32_t trial, const Beginning& how, ReceiveWork receive_work);
-  /// Counts and record stay as they are: packets of the trial that still come are stale, and dropped.
+  /// End the trial, and keep its counts and record. Packets of the trial that still come are stale, and dropped.
   void end() noexcept;
   [[nodiscard]] const std::optional<MeasuredPart::Account>& measured() const { return part_.account(); }
-  /// Whether the time of the kernel's receive work was told, wherever it was asked for.
+  /// Return whether the time of the kernel's receive work was asked for and every reading of it succeeded.
   [[nodiscard]] bool knows_receive_work() const { return receive_work_.is_known() && !receive_work_failed_; }
   [[nodiscard]] const LoopCounts& counts() const { return counts_; }
   [[nodiscard]] const measure::Histogram& residence() const { return residence_; }
@@ -109,8 +111,8 @@ class Loop {
  private:
   static constexpr std::uint64_t kNoNumber = ~std::uint64_t{0};
   struct Noted {
-    std::uint64_t number = kNoNumber;  ///< of a packet of the trial
-    bool stale = false;                ///< of another trial
+    std::uint64_t number = kNoNumber;  ///< number of a packet of the trial
+    bool stale = false;                ///< the packet belongs to another trial
   };
   struct Group {
     std::uint32_t n = 0;
@@ -152,7 +154,7 @@ class Loop {
   const std::uint64_t look_ticks_ = clock_.from_ns(kLookNs);
   std::vector<std::unique_ptr<Stage>> stages_;
   bool parses_ = false;
-  bool answers_elsewhere_ = false;  ///< a stage's packets never come here
+  bool answers_elsewhere_ = false;  ///< a stage has packets that never come to a loop
 
   Batch batch_;
   std::array<std::uint64_t, kMaxPacketBurst> numbers_{};
@@ -161,16 +163,16 @@ class Loop {
   Group next_;
   Group dropped_;
   std::uint32_t until_sample_;
-  std::uint64_t last_ticks_ = 0;     ///< reading before this one
-  std::uint32_t last_received_ = 0;  ///< packets of the poll that it followed
+  std::uint64_t last_ticks_ = 0;     ///< the reading of the clock before this one
+  std::uint32_t last_received_ = 0;  ///< packets of the poll that this reading followed
   std::uint32_t trial_ = 0;
   bool has_trial_ = false;
   MeasuredPart part_;
-  std::uint64_t latest_due_ns_ = 0;  ///< of the packets of the trial that were noted last
+  std::uint64_t latest_due_ns_ = 0;  ///< due time of the packet of the trial that was noted last
   ReceiveWork receive_work_;
   bool receive_work_failed_ = false;
   std::uint64_t ran_before_ns_ = 0;     ///< receive work before the trial
-  std::uint64_t looked_elsewhere_ = 0;  ///< when
+  std::uint64_t looked_elsewhere_ = 0;  ///< time of the last look
   LoopCounts counts_;
   measure::Histogram residence_;
   PacketRecord record_;

@@ -7,7 +7,7 @@ void MeasuredPart::begin(std::uint64_t ramp_ticks, std::uint64_t duration_ticks)
   duration_ticks_ = duration_ticks;
   account_.reset();
   state_ = duration_ticks == 0 ? State::kNone : State::kAwaited;
-  // Until it is open every poll asks: the start may yet become known, or be told better.
+  // Until the part opens, every poll calls step(): the start may still become known, or known better.
   mark_ = duration_ticks == 0 ? kNever : 0;
 }
 
@@ -20,7 +20,7 @@ MeasuredPart::Step MeasuredPart::step(std::uint64_t now) const noexcept {
 
 void MeasuredPart::open(std::uint64_t now, const PollTimes& polls, const Reading& reading) noexcept {
   state_ = State::kOpen;
-  // A loop that the kernel kept from its CPU opens late; the part ends with the schedule all the same.
+  // A loop that the kernel kept from its CPU opens the part late. The part still ends with the schedule.
   mark_ = start_->get().value_or(now) + ramp_ticks_ + duration_ticks_;
   opened_ticks_ = now;
   polls_ = polls;

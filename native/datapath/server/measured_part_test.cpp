@@ -1,4 +1,4 @@
-// How the server's CPU time is told apart, on a scripted clock: no thread, no port, no real time.
+// Tests how the server splits up its CPU time, on a scripted clock: no thread, no port, no real time.
 #include "datapath/server/measured_part.hpp"
 
 #include <gtest/gtest.h>
@@ -25,17 +25,17 @@ class ScriptedLoop {
     part.begin(ramp, duration);
     began = now;
   }
-  /// Polls of a kind until some time after the trial began.
+  /// Repeat one kind of poll until `end` ticks after the trial began.
   void until(std::uint64_t end, std::uint64_t ticks, std::uint32_t packets, std::uint64_t kernel_ticks = 0) {
     while (now < began + end) poll(ticks, packets, kernel_ticks);
   }
-  /// @param kernel_ticks  of the poll's, in which the kernel had the CPU
+  /// Poll once. @param kernel_ticks  ticks of the poll in which the kernel had the CPU
   void poll(std::uint64_t ticks, std::uint32_t packets, std::uint64_t kernel_ticks = 0) {
     now += ticks;
     kernel_ns += kernel_ticks;
     polls.spend(ticks, packets);
     received += packets;
-    if (packets != 0 && part.awaits()) part.saw(now, now - began);  // due as it comes
+    if (packets != 0 && part.awaits()) part.saw(now, now - began);  // it comes when it is due
     if (!part.is_due(now)) return;
     const MeasuredPart::Reading reading{.received = received, .receive_work_ns = kernel_ns};
     const MeasuredPart::Step step = part.step(now);
@@ -61,14 +61,14 @@ TEST(MeasuredPart, ASaturatedCoreReadsFullyBusyWhateverSetUpAndDrainTake) {
   loop.until(20'000'000, 50, 0);  // the client has not begun yet
   loop.began = loop.now;
   loop.until(450'000'000, 3'000, 32);
-  loop.until(600'000'000, 50, 0);  // the drain, and until somebody collects
+  loop.until(600'000'000, 50, 0);  // the drain, and the wait for collect
   const CpuUse use = loop.use();
   EXPECT_EQ(use.idle_ticks, 0U);
   EXPECT_EQ(use.receive_work_ticks, 0U);
   EXPECT_EQ(use.application_ticks, loop.part.account()->length_ticks);
   EXPECT_NEAR(static_cast<double>(loop.part.account()->length_ticks), 400e6, 1e4);
   EXPECT_NEAR(static_cast<double>(loop.part.account()->reading.received), 400e6 / 3'000 * 32, 64);
-  // From begin to collect the same trial has a quarter of idle time.
+  // From begin to collect, a quarter of the same trial is idle time.
   const auto busy = static_cast<double>(loop.polls.busy_ticks);
   EXPECT_NEAR(busy / (busy + static_cast<double>(loop.polls.idle_ticks)), 0.725, 0.005);
 }
@@ -89,7 +89,8 @@ TEST(MeasuredPart, AHalfBusyCoreReadsHalf) {
 TEST(MeasuredPart, TheKernelsWorkCountsWhereverItKeptTheLoop) {
   ScriptedLoop loop;
   loop.begin(1'000'000, 200'000'000);
-  // Of 100 us the kernel receives for 30 while the loop looks at an empty queue, and for 10 within a burst that takes 20 more.
+  // In every 100 us the kernel receives for 30 us while the loop looks at an empty queue, and for 10 us within a burst that
+  // takes 20 us more.
   while (loop.now < loop.began + 201'000'000) {
     loop.poll(30'000 + 100, 0, 30'000);
     loop.poll(30'000, 16, 10'000);
@@ -114,7 +115,7 @@ TEST(MeasuredPart, ACoreThatTheKernelAndTheLoopShareFullyReadsFull) {
 TEST(MeasuredPart, OfAProgramInTheKernelTheReceiveWorkIsAllThereIs) {
   ScriptedLoop loop;
   loop.begin(1'000'000, 100'000'000);
-  loop.part.saw(loop.now, 0);  // told by a count: no packet comes to the loop
+  loop.part.saw(loop.now, 0);  // a count tells the start: no packet comes to the loop
   while (loop.now < loop.began + 101'000'000) {
     loop.poll(50'000 + 50, 0, 50'000);
     for (int i = 0; i < 1'000; ++i) loop.poll(50, 0);
@@ -127,7 +128,7 @@ TEST(MeasuredPart, OfAProgramInTheKernelTheReceiveWorkIsAllThereIs) {
 TEST(MeasuredPart, OtherProgramsThatTakeTheCpuAreNotTheKernelsWork) {
   PollTimes polls(kHeld);
   for (int i = 0; i < 1'000; ++i) polls.spend(100, 0);
-  polls.spend(500'000, 0);  // somebody else had the CPU
+  polls.spend(500'000, 0);  // another program had the CPU
   const CpuUse use = cpu_use(polls, 20'000);
   EXPECT_EQ(use.receive_work_ticks, 20'000U);
   EXPECT_EQ(use.application_ticks, 0U);
@@ -140,10 +141,10 @@ TEST(MeasuredPart, IsTheScheduleWhateverTheClockOfTheClientSaysAndHoweverLateThe
   loop.until(11'000'000, 1'000, 4);
   EXPECT_TRUE(loop.part.is_open());
   loop.until(59'000'000, 1'000, 4);
-  loop.poll(8'000'000, 4);  // kept from the CPU past the end of the part
+  loop.poll(8'000'000, 4);  // the loop is kept from the CPU past the end of the part
   EXPECT_NEAR(static_cast<double>(loop.part.account()->length_ticks), 57e6, 2e3);
 
-  // Kept from it when the part began: what is measured is shorter, and ends with the schedule.
+  // The loop is kept from the CPU when the part begins: the measured time is shorter and ends with the schedule.
   loop.begin(10'000'000, 50'000'000);
   loop.until(1'000'000, 1'000, 4);
   loop.poll(29'000'000, 4);
@@ -154,7 +155,7 @@ TEST(MeasuredPart, IsTheScheduleWhateverTheClockOfTheClientSaysAndHoweverLateThe
 TEST(MeasuredPart, TheEarliestArrivalTellsWhenTheTrialBegan) {
   TrialStart start;
   EXPECT_FALSE(start.get());
-  start.saw(5'000'000, 1'000'000);  // waited in a queue
+  start.saw(5'000'000, 1'000'000);  // this packet waited in a queue
   start.saw(5'500'000, 2'000'000);
   start.saw(9'000'000, 3'000'000);
   EXPECT_EQ(start.get(), 3'500'000U);
@@ -172,7 +173,7 @@ TEST(MeasuredPart, LoopsOfAServerBeginTogether) {
   EXPECT_EQ(other.step(20'000), MeasuredPart::Step::kNone);
   busy.saw(20'000, 500);
   EXPECT_EQ(other.step(20'499), MeasuredPart::Step::kNone);
-  EXPECT_EQ(other.step(20'500), MeasuredPart::Step::kOpens);  // no packet came to it
+  EXPECT_EQ(other.step(20'500), MeasuredPart::Step::kOpens);  // no packet came to this loop
 }
 
 TEST(MeasuredPart, NobodyAskedForIsNone) {

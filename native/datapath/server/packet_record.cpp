@@ -11,8 +11,8 @@
 namespace dpubench::datapath {
 namespace {
 
-constexpr std::size_t kKeptBytes = std::size_t{4} << 20;  ///< of memory that stays in use from trial to trial: 32 M packets
-constexpr std::size_t kPage = 4096;                       ///< the smallest: larger ones are touched more than once
+constexpr std::size_t kKeptBytes = std::size_t{4} << 20;  ///< memory that stays in use from trial to trial: 32 M packets
+constexpr std::size_t kPage = 4096;                       ///< the smallest page; larger ones are touched more than once
 
 }  // namespace
 
@@ -25,7 +25,7 @@ SparseArray<T>::SparseArray(std::size_t count) {
                 " MiB of address space for the record of packets (memory is taken as packets come): raise the limit (ulimit -v), "
                 "or allow overcommitment (vm.overcommit_memory=0)");
   }
-  // To zero a huge page takes as long as the gaps that are looked for.
+  // Zeroing a huge page takes as long as the gaps that the loop looks for.
   madvise(memory, bytes, MADV_NOHUGEPAGE);
   memory_ = std::unique_ptr<T, Unmap>(static_cast<T*>(memory), Unmap{bytes});
 }

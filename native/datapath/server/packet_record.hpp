@@ -1,4 +1,4 @@
-// Which packets of a trial a loop received, dropped or could not transmit, by their numbers.
+// Records which packets of a trial a loop received, dropped or could not transmit, by their numbers.
 #pragma once
 
 #include <cstddef>
@@ -10,18 +10,18 @@
 
 namespace dpubench::datapath {
 
-/// A large array of zeros in address space of its own; a page takes memory from its first use on.
+/// A large array of zeros in its own address space. A page takes memory only from its first use on.
 template <class T>
 class SparseArray {
  public:
-  /// @throws Error when there is no address space for it
+  /// Reserve the array. @throws Error when there is no address space for it
   explicit SparseArray(std::size_t count);
   [[nodiscard]] T& operator[](std::size_t i) noexcept { return memory_.get()[i]; }
   [[nodiscard]] const T* data() const noexcept { return memory_.get(); }
   [[nodiscard]] std::size_t size() const noexcept { return memory_.get_deleter().bytes / sizeof(T); }
-  /// Makes the first `count` elements zero and gives most of their memory back.
+  /// Set the first `count` elements to zero and give most of their memory back.
   void clear(std::size_t count) noexcept;
-  /// Uses pages ahead, so that the loop that needs them does not wait for the kernel.
+  /// Touch pages ahead, so that the loop that needs them does not wait for the kernel.
   void touch(std::size_t count) noexcept;
 
  private:
@@ -32,19 +32,19 @@ class SparseArray {
   std::unique_ptr<T, Unmap> memory_;
 };
 
-/// The record of one loop. Written by its thread alone, and read while that thread waits.
+/// The record of one loop. Only its thread writes it; others read it while that thread waits.
 class PacketRecord {
  public:
-  /// A packet with a higher number cannot be noted: three hours at 6 Mpps.
+  /// Limit of the packet numbers that can be recorded: three hours at 6 Mpps.
   static constexpr std::uint64_t kMostPackets = std::uint64_t{1} << 36;
-  /// Losses of each kind that are noted one by one.
+  /// Most losses of each kind that are recorded one by one.
   static constexpr std::uint64_t kMostLosses = std::uint64_t{1} << 24;
 
   PacketRecord();
-  /// Forgets everything.
+  /// Forget everything.
   void clear() noexcept;
 
-  /// Returns false when it was there already. @param number below kMostPackets
+  /// Record a received packet. Return false when it was there already. @param number  below kMostPackets
   bool receive(std::uint64_t number) noexcept {
     std::uint64_t& word = received_[number / 64];
     const std::uint64_t bit = std::uint64_t{1} << (number % 64);
@@ -65,15 +65,15 @@ class PacketRecord {
     ++tx_full_count_;
   }
 
-  /// One bit a packet number, lowest first, up to the highest number received.
+  /// Return one bit per packet number, lowest first, up to the highest number received.
   [[nodiscard]] std::span<const std::uint64_t> received() const noexcept { return {received_.data(), words(end_)}; }
-  /// One more than the highest number received.
+  /// Return one more than the highest number received.
   [[nodiscard]] std::uint64_t end() const noexcept { return end_; }
   [[nodiscard]] std::span<const std::uint64_t> dropped() const noexcept { return {dropped_.data(), noted(dropped_count_)}; }
-  /// The Fate of each of dropped().
+  /// Return the Fate of each of dropped().
   [[nodiscard]] std::span<const std::uint8_t> reasons() const noexcept { return {reasons_.data(), noted(dropped_count_)}; }
   [[nodiscard]] std::span<const std::uint64_t> tx_full() const noexcept { return {tx_full_.data(), noted(tx_full_count_)}; }
-  /// Losses that had no room above.
+  /// Return how many losses had no room in dropped() and tx_full().
   [[nodiscard]] std::uint64_t not_noted() const noexcept {
     return dropped_count_ - noted(dropped_count_) + tx_full_count_ - noted(tx_full_count_);
   }

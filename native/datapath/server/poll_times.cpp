@@ -5,7 +5,7 @@
 namespace dpubench::datapath {
 namespace {
 
-/// By how much idle polls were held up: beyond what such a poll takes otherwise.
+/// Return how long idle polls were held up: their time beyond the time that other idle polls take.
 std::uint64_t held_up(const PollTimes& polls) noexcept {
   const std::uint64_t others = polls.idle_polls - polls.held_polls;
   const double own = others == 0 ? 0 : static_cast<double>(polls.idle_ticks - polls.held_ticks) / static_cast<double>(others);

@@ -1,4 +1,4 @@
-// The real program: jobs and commands on its standard input, packets over a memif link to this process.
+// Tests the real program: jobs and commands on its standard input, packets over a memif link to this process.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -28,7 +28,7 @@ using Time = std::chrono::steady_clock;
 
 constexpr auto kPatience = std::chrono::seconds(60);
 
-/// dpubench-server with its pipes; killed when this goes before it ended.
+/// A running dpubench-server with its pipes. The destructor kills it if it has not ended.
 class Program {
  public:
   Program() {
@@ -72,7 +72,7 @@ class Program {
     in_ = -1;
   }
   void signal(int number) const { kill(pid_, number); }
-  /// The next event of this kind; null when the output ends before, or nothing comes in time.
+  /// Return the next event of this kind, or null when the output ends before, or nothing comes in time.
   json hear(const std::string& kind) {
     const auto until = Time::now() + kPatience;
     while (true) {
@@ -92,7 +92,7 @@ class Program {
       read_.append(chunk.data(), static_cast<std::size_t>(n));
     }
   }
-  /// Its exit status; -1 when it does not end in time, or by a signal.
+  /// Wait for the program and return its exit status, or -1 when it does not end in time, or ends by a signal.
   int wait() {
     const auto until = Time::now() + kPatience;
     int status = 0;
@@ -123,7 +123,7 @@ json memif(const TemporaryDirectory& folder) {
   return {{"kind", "memif"}, {"role", "server"}, {"arguments", {{"socket", folder.path() / "s"}}}};
 }
 
-/// Sends `count` frames of a trial, few at a time so that none is lost, and takes back as many.
+/// Send `count` frames of a trial, few at a time so that none is lost, and receive as many.
 void exchange(Port& port, rte_mempool* pool, std::uint16_t trial, std::uint64_t count) {
   const auto until = Time::now() + kPatience;
   while (!port.is_up()) {

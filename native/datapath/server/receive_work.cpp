@@ -34,7 +34,7 @@ ReceiveWork::~ReceiveWork() {
 std::optional<std::uint64_t> ReceiveWork::ran_ns() const noexcept {
   std::uint64_t all = 0;
   for (const int file : files_) {
-    // The first number of proc(5) schedstat: time spent on the CPU, in ns.
+    // The first number of schedstat is the time spent on the CPU, in ns (proc(5)).
     std::array<char, 128> text;
     const ssize_t length = pread(file, text.data(), text.size(), 0);
     if (length <= 0) return std::nullopt;

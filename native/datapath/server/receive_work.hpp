@@ -1,4 +1,4 @@
-// How long threads of the kernel ran that do the receive work of a port's interface.
+// Measures the CPU time of the kernel threads that do the receive work of a port's interface.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,13 @@
 
 namespace dpubench::datapath {
 
-/// Reads the CPU time of threads. On the CPU where they run it is exact: elsewhere the kernel tells that of a running thread as
-/// of its last tick.
+/// A reader of the CPU time of threads. It is exact on the CPU where the threads run. On other CPUs the kernel reports the time
+/// of a running thread as of its last tick.
 class ReceiveWork {
  public:
   ReceiveWork() = default;
-  /// @param threads  numbers of this system's; none: there is no receive work of the kernel's @throws Error when one is not there
+  /// Open the CPU times of threads. @param threads  thread numbers of this system; none: the kernel has no receive work @throws
+  /// Error when a thread does not exist
   explicit ReceiveWork(std::span<const std::uint32_t> threads);
   ReceiveWork(ReceiveWork&& other) noexcept : files_(std::exchange(other.files_, {})) {}
   ReceiveWork& operator=(ReceiveWork&& other) noexcept {
@@ -26,7 +27,8 @@ class ReceiveWork {
   ~ReceiveWork();
 
   [[nodiscard]] bool is_known() const noexcept { return !files_.empty(); }
-  /// Of all threads together, since they were made; 0 without threads. Nothing when one of them is gone.
+  /// Return the CPU time in ns of all threads together, counted since each was created; 0 without threads. Return nothing when
+  /// a thread is gone.
   [[nodiscard]] std::optional<std::uint64_t> ran_ns() const noexcept;
 
  private:

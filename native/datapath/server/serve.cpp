@@ -19,10 +19,11 @@ namespace {
 using measure::Clock;
 using nlohmann::json;
 
-/// Packet buffers for each queue of each port: what rings of the drivers hold, stages keep, and caches of pools take.
+/// Packet buffers for each queue of each port. They fill the rings of drivers, the stages that keep packets, and the caches of
+/// pools.
 constexpr std::uint32_t kPacketsPerQueue = 16'384;
 constexpr std::uint32_t kLeastPackets = 2'048;
-constexpr std::uint64_t kPoolPercent = 60;  ///< of the job's memory at most
+constexpr std::uint64_t kPoolPercent = 60;  ///< most that a pool takes of the job's memory
 
 std::uint32_t pool_packets(const ServerJob& job, std::size_t queues) {
   const std::uint64_t element = std::uint64_t{job.max_frame} + RTE_PKTMBUF_HEADROOM + sizeof(rte_mbuf) + 1024;
@@ -37,7 +38,8 @@ json path_json(const PathInfo& path) {
   return event;
 }
 
-/// A driver's counters since the trial's begin; some start anew when their peer leaves.
+/// Return a driver's counters since the trial's begin, without those that did not change. Some counters start anew when their
+/// peer leaves.
 json since(const std::map<std::string, std::uint64_t>& now, const std::map<std::string, std::uint64_t>& before) {
   json counters = json::object();
   for (const auto& [name, value] : now) {

@@ -22,32 +22,33 @@
 
 namespace dpubench::datapath {
 
-/// A server at work from its construction to its destruction. The EAL was started. Its methods are for one thread.
+/// A server that works from its construction to its destruction. Start the EAL first. Call its methods from one thread.
 class ServerSession {
  public:
-  /// Told what is begun: "ports", "build" (everything is prepared and verified).
+  /// A callback that is told which phase begins: "ports", "build" (prepares and verifies everything).
   using Progress = std::function<void(std::string_view phase)>;
   struct Warning {
     std::string code;
     std::string message;
   };
 
-  /// Opens the ports, then prepares and verifies the workload, then starts the loops. @throws Error
+  /// Open the ports, then prepare and verify the workload, then start the loops. @throws Error
   ServerSession(const ServerJob& job, const EngineCatalog& engines, const Progress& progress = {});
   ~ServerSession();
   ServerSession(const ServerSession&) = delete;
   ServerSession& operator=(const ServerSession&) = delete;
 
-  /// Fields of the event `ready`: `ports`, `stages`.
+  /// Return the fields of the event `ready`: `ports`, `stages`, `cpus`.
   [[nodiscard]] nlohmann::json ready() const;
   [[nodiscard]] const std::vector<Warning>& warnings() const { return warnings_; }
   [[nodiscard]] std::span<const std::unique_ptr<Port>> ports() const { return ports_; }
 
-  /// Packets of this trial are expected from now on; counters are empty, and tables too unless their flows are kept.
+  /// Begin a trial: expect its packets from now on. Counters start empty, and so do tables unless they keep their flows.
   /// @return fields of the event `begun` @throws Error
   nlohmann::json begin(std::uint32_t trial, const Beginning& how = {});
-  /// Fields of the event `served`. @param dump  folder for what was processed packet by packet; empty: none
-  /// @throws Error when another trial is under way, or the folder cannot be written
+  /// End a trial and return the fields of the event `served`. @param dump  folder for the packets that were processed, one by
+  /// one; empty: none
+  /// @throws Error when this trial is not under way, or the folder cannot be written
   nlohmann::json collect(std::uint32_t trial, const std::string& dump);
 
  private:
@@ -61,10 +62,10 @@ class ServerSession {
   std::unique_ptr<Pipeline> pipeline_;
   std::vector<StageReport> reports_;
   TrialStart start_;
-  std::vector<std::unique_ptr<Loop>> loops_;  ///< go first: they use all of the above
+  std::vector<std::unique_ptr<Loop>> loops_;  ///< destroyed first: they use all of the above
   std::vector<Warning> warnings_;
 
-  /// What is compared with its value at a trial's begin.
+  /// A thread's use of its CPU, to be compared with its value at a trial's begin.
   struct ThreadUse {
     std::uint64_t cpu_ns = 0;
     std::uint64_t voluntary_switches = 0;

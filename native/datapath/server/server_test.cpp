@@ -28,11 +28,11 @@ using test::TemporaryDirectory;
 
 constexpr auto kPatience = std::chrono::seconds(20);
 
-/// What the stage of the scripted workload makes of a packet with a trailer; others are forwarded.
+/// The scripted stage's decision on a packet with a trailer. Other packets are forwarded.
 using Decide = std::function<Fate(std::uint64_t number)>;
 Decide decide;
 
-/// Keeps packets of fate kHeld until the next batch, and sends them back then.
+/// A stage that keeps packets of fate kHeld until the next batch and then sends them back.
 class ScriptedStage final : public Stage {
  public:
   std::uint32_t run(Batch& batch) noexcept override {
@@ -105,7 +105,7 @@ class ServerTest : public ::testing::Test {
     if (pool_ == nullptr) pool_ = make_pool("server-test", 4096, 1518);
   }
 
-  /// Opens a server over rings, and the client's side of each port.
+  /// Open a server over rings, and the client's side of each port.
   void open(const std::string& workload, std::size_t ports = 1, std::size_t cores = 1, const std::string& ring = "1024") {
     ServerJob job;
     static int serial = 0;
@@ -115,7 +115,7 @@ class ServerTest : public ::testing::Test {
     }
     job.cpus.assign(cores, measure::allowed_cpus().front());
     job.workload.name = workload;
-    job.memory.mb = 8;  // of the EAL's: a pool for each test
+    job.memory.mb = 8;  // share of the EAL's memory: each test makes a pool
     job.sample_every = 2;
     server_ = std::make_unique<ServerSession>(job, engines_);
     for (PortSpec spec : job.ports) {
@@ -136,7 +136,7 @@ class ServerTest : public ::testing::Test {
     return packet;
   }
   void send(rte_mbuf* packet, std::uint16_t queue = 0, std::size_t port = 0) { send_burst({packet}, queue, port); }
-  /// One burst for the server too: rings hand over whole bursts.
+  /// Send packets as one burst. It is one burst for the server too: rings hand over whole bursts.
   void send_burst(std::vector<rte_mbuf*> packets, std::uint16_t queue = 0, std::size_t port = 0) {
     const auto until = std::chrono::steady_clock::now() + kPatience;
     const auto n = static_cast<std::uint16_t>(packets.size());
@@ -147,7 +147,7 @@ class ServerTest : public ::testing::Test {
       if (taken == 0) std::this_thread::yield();
     }
   }
-  /// Frames that come back, at least so many.
+  /// Return the frames that come back, at least `n`.
   std::vector<std::vector<std::byte>> receive(std::size_t n, std::size_t port = 0, std::uint16_t queues = 1) {
     std::vector<std::vector<std::byte>> frames;
     const auto until = std::chrono::steady_clock::now() + kPatience;
@@ -167,7 +167,7 @@ class ServerTest : public ::testing::Test {
     EXPECT_EQ(frames.size(), n);
     return frames;
   }
-  /// Waits until the server has taken everything that was sent on a queue: rings hand over whole bursts, and an account follows.
+  /// Wait so that the server takes everything that was sent (rings hand over whole bursts), and then collect the trial.
   json collect(std::uint32_t trial, const std::string& dump = {}) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     return server_->collect(trial, dump);
@@ -213,7 +213,7 @@ TEST_F(ServerTest, NullWorkloadSwapsAddressesAndAccountsForEveryPacket) {
     want.push_back(swapped(frame));
     send(packet(frame));
   };
-  for (std::uint64_t i = 0; i < 5; ++i) send(packet(frame(8, i)));  // stale: no stage sees them, and nobody gets them back
+  for (std::uint64_t i = 0; i < 5; ++i) send(packet(frame(8, i)));  // stale: no stage sees them, and none comes back
   for (std::uint64_t i = 0; i < 100; ++i) give(frame(7, 3 * i, i % 2 == 0 ? 60 : 500));
   for (std::uint64_t i = 0; i < 3; ++i) give(std::vector<std::byte>(64, static_cast<std::byte>(i + 1)));
   give(frame(7, 3));
@@ -266,7 +266,7 @@ TEST_F(ServerTest, TheMeasuredPartIsToldFromTheRestOfATrial) {
               static_cast<double>(ns("core_ns")), 10);
   EXPECT_GT(ns("core_ns"), 0U);
   EXPECT_LT(ns("packets"), 40U);
-  // What nobody asks for is not told, and of no packet there is no measured part.
+  // There is no measured part if nobody asks for one, or if no packet comes.
   server_->begin(8);
   send(packet(frame(8, 0)));
   receive(1, 0, 2);
@@ -322,7 +322,7 @@ TEST_F(ServerTest, DropsAreNotedWithTheirReason) {
 TEST_F(ServerTest, WhatThePortDoesNotTakeIsNoted) {
   open("forward", 1, 1, "64");
   server_->begin(1);
-  for (std::uint64_t i = 0; i < 200; ++i) send(packet(frame(1, i)));  // the ring back holds 64, and nobody reads it
+  for (std::uint64_t i = 0; i < 200; ++i) send(packet(frame(1, i)));  // the ring back holds 64, and no one reads it
   const TemporaryDirectory folder;
   const json served = collect(1, folder.path());
   EXPECT_EQ(served["received"], 200);
@@ -339,7 +339,7 @@ TEST_F(ServerTest, ChainsAreJoinedOrDropped) {
   server_->begin(1);
   const auto chain = [&](const std::vector<std::byte>& whole, std::size_t cut, std::uint16_t room) {
     rte_mbuf* const first = packet(std::span(whole).first(cut));
-    // As much room as the first buffer is to have for the rest.
+    // Leave `room` bytes in the first buffer for the rest.
     const std::uint16_t tail = rte_pktmbuf_tailroom(first);
     if (room < tail) first->buf_len = static_cast<std::uint16_t>(first->buf_len - (tail - room));
     rte_pktmbuf_chain(first, packet(std::span(whole).subspan(cut)));
@@ -353,7 +353,7 @@ TEST_F(ServerTest, ChainsAreJoinedOrDropped) {
   EXPECT_EQ(receive(1)[0], swapped(fits));
   const TemporaryDirectory folder;
   const json served = collect(1, folder.path());
-  tight->buf_len = rte_pktmbuf_data_room_size(pool_);  // back in the pool, as it was
+  tight->buf_len = rte_pktmbuf_data_room_size(pool_);  // the buffer is back in the pool: restore its length
   EXPECT_EQ(served["received"], 2);
   EXPECT_EQ(served["transmitted"], 1);
   EXPECT_EQ(served["dropped"], (json{{"no_room", 1}}));
@@ -369,7 +369,7 @@ TEST_F(ServerTest, PacketsThatAStageHoldsAreAccountedFor) {
   EXPECT_EQ(held["received"], 3);
   EXPECT_EQ(held["held"], 3);
   EXPECT_EQ(held["transmitted"], 0);
-  send(packet(std::vector<std::byte>(64)));  // of no trial: none is under way
+  send(packet(std::vector<std::byte>(64)));  // of no trial, and none is under way
   receive(4);
 
   decide = [](std::uint64_t number) { return number == 0 ? Fate::kHeld : Fate::kForward; };

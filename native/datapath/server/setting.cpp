@@ -17,7 +17,7 @@ std::string listed(const std::vector<std::string>& names) {
   return text.empty() ? "none" : text;
 }
 
-/// Of a stage, whatever it takes its engines from.
+/// Return all engines of a stage: its own and those of its operator.
 std::vector<StageEngine> engines_of(const StageInfo& stage, const EngineCatalog& engines) {
   std::vector<StageEngine> found = stage.engines;
   const Operator* const op = stage.op.empty() ? nullptr : find_operator(stage.op);
@@ -27,7 +27,7 @@ std::vector<StageEngine> engines_of(const StageInfo& stage, const EngineCatalog&
   return found;
 }
 
-/// @throws Error when the stage has none of that name
+/// Return the engine of this name. @throws Error when the stage has none of that name
 const StageEngine& engine_of(const StageInfo& stage, const std::string& name, const std::vector<StageEngine>& all) {
   const auto found = std::find_if(all.begin(), all.end(), [&](const StageEngine& engine) { return engine.name == name; });
   if (found != all.end()) return *found;
@@ -36,7 +36,7 @@ const StageEngine& engine_of(const StageInfo& stage, const std::string& name, co
   throw Error("stage " + stage.name + " has no engine '" + name + "'; it has: " + listed(known));
 }
 
-/// Why packets of such a port do not come to `engine`; empty if they do.
+/// Return why packets of a port of this kind do not come to `engine`, or an empty string if they do.
 std::string port_fault(const StageEngine& engine, const std::vector<StageEngine>& all, std::string_view kind) {
   if (engine.port == kind) return {};
   if (!engine.port.empty()) return "needs a port of kind " + engine.port + ": choose that, or another engine";
@@ -61,7 +61,7 @@ void require_engine(const StageInfo& stage, const std::string& name, const Engin
   if (const std::string fault = port_fault(engine, all, port_kind); !fault.empty()) throw Error(which + ": " + fault);
 }
 
-/// Of each stage why its engine does not do `setting`.
+/// Fill in the engines and stages of `setting`. Return, per stage, why its engine does not do `setting`, or an empty string.
 json faults_of(const Workload& workload, Setting& setting, const json& given, const EngineCatalog& engines) {
   json faults = json::object();
   for (const StageInfo& stage : workload.info().stages) {

@@ -51,7 +51,7 @@ struct Link {
   std::unique_ptr<Port> client;
 };
 
-/// What a core's loop does, as server/loop.cpp, without clocks and trials' records.
+/// The work of a core's loop, as in server/loop.cpp, without clocks and trials' records.
 class Core {
  public:
   Core(Port& port, std::vector<std::unique_ptr<Stage>> stages, std::uint32_t burst)
@@ -62,7 +62,7 @@ class Core {
     }
   }
 
-  /// One burst. @param ticks  now
+  /// Process one burst. @param ticks  now
   void turn(std::uint64_t ticks) noexcept {
     measure::open_region();
     measure::next_message();
@@ -80,14 +80,14 @@ class Core {
 
   std::uint64_t received = 0;
   std::uint64_t transmitted = 0;
-  std::uint64_t held = 0;  ///< by stages, at any time
+  std::uint64_t held = 0;  ///< packets that stages held at any time
   std::array<std::uint64_t, kFates> dropped{};
 
  private:
   void note() noexcept {
     for (std::uint32_t i = 0; i < batch_.n; ++i) {
       batch_.mark[i] = 0;
-      // A loop reads the trailer of each to know what it received.
+      // A server's loop reads the trailer of each packet to know what it received, so this one does, too.
       const std::optional<Trailer> trailer = read_trailer(batch_.frame(i));
       batch_.fate[i] = trailer && belongs_to(*trailer, batch_.packets[i]->data_len, kTrial) ? Fate::kForward : Fate::kDropStale;
       if (parses_) batch_.parsed[i] = parse(batch_.frame(i));
@@ -121,7 +121,7 @@ class Core {
   std::array<rte_mbuf*, kMaxPacketBurst> gone_{};
 };
 
-/// The other end: sends bursts and judges what comes back.
+/// The other end of the link. It sends bursts and judges the replies.
 class Client {
  public:
   Client(Port& port, const Traffic& traffic, Expectation* expectation, std::uint32_t burst, std::uint32_t memory_mb)
@@ -152,7 +152,7 @@ class Client {
     for (std::uint32_t i = 0; i < n; ++i) judge({rte_pktmbuf_mtod(packets_[i], const std::byte*), packets_[i]->data_len});
     if (n != 0) rte_pktmbuf_free_bulk(packets_.data(), n);
   }
-  /// @returns frames that did not come back @throws Error when one of them had to
+  /// Count the frames that did not come back. @returns how many @throws Error when one of them had to
   std::uint64_t missing() {
     std::uint64_t count = 0;
     for (std::uint64_t number = 0; number < came_back_.size(); ++number) {
@@ -254,7 +254,7 @@ WorkloadJob parse_workload_job(std::string_view text) {
     reader.number(whole, "", "frames", job.frames, 1, kMostFrames);
   }
   reader.finish();
-  // The rest is what a client is told, whose port is its own here.
+  // The rest is a client's job, except that its port is set here.
   whole["schema"] = kTrafficJobSchema;
   whole["port"] = {{"kind", "ring"}, {"role", "client"}};
   whole.erase("control");

@@ -39,7 +39,7 @@ std::string text_of(const fs::path& file) {
 }  // namespace
 
 fs::path stage_folder() {
-  // Tests lie elsewhere than the program.
+  // Tests do not lie beside the program, so they name the folder.
   if (const char* const given = std::getenv("DPUBENCH_STAGE_DIR"); given != nullptr) return given;
   return program_folder() / "stages";
 }
@@ -47,7 +47,7 @@ fs::path stage_folder() {
 std::vector<StageModule> load_stage_modules(std::string_view workload, std::uint32_t abi) {
   const std::string prefix = std::string(workload) + "__";
   std::vector<StageModule> found;
-  std::error_code none;  // no folder: a program without modules
+  std::error_code none;  // without the folder, the program has no modules
   for (const auto& file : fs::directory_iterator(stage_folder(), none)) {
     const std::string stem = file.path().stem().string();
     if (!stem.starts_with(prefix)) continue;

@@ -31,7 +31,7 @@ class SwappedExpectation final : public Expectation {
   }
 
  private:
-  /// First byte that is not what must come back; the length of what was sent where all are, as far as both go.
+  /// Return the index of the first wrong byte of the reply, or the length of `sent` if every byte that both have is right.
   static std::size_t differs_at(std::span<const std::byte> sent, std::span<const std::byte> reply) {
     const std::size_t length = std::min(sent.size(), reply.size());
     if (length < kAddresses) return 0;

@@ -1,4 +1,4 @@
-// What comes back from workloads that leave a packet as it is: the frame that was sent, its two MAC addresses swapped.
+// The reply of workloads that leave a packet as it is: the frame that was sent, with its two MAC addresses swapped.
 #pragma once
 
 #include <rte_ether.h>
@@ -13,8 +13,8 @@
 
 namespace dpubench::datapath {
 
-/// Swaps the two addresses at the beginning of a frame that holds both. In registers: to read back in other widths what was just
-/// stored stalls for a dozen cycles.
+/// Swap the two addresses at the beginning of a frame, which must hold both. The swap is done in registers: reading just stored
+/// bytes back in other widths stalls for a dozen cycles.
 inline void swap_addresses(std::byte* frame) noexcept {
   static_assert(std::endian::native == std::endian::little);
   static_assert(2 * RTE_ETHER_ADDR_LEN == sizeof(std::uint64_t) + sizeof(std::uint32_t));

@@ -1,5 +1,5 @@
-// An eBPF program of a module (engine xdp of a workload's stage) in the kernel, attached to an interface in its driver's own
-// mode. For modules that link libbpf; nothing else includes it.
+// Loads the eBPF program of a module (engine xdp of a workload's stage) into the kernel, and attaches it to an interface in its
+// driver's own mode. For modules that link libbpf; nothing else includes it.
 #pragma once
 
 #include <bpf/bpf.h>
@@ -28,13 +28,13 @@
 namespace dpubench::datapath::xdp {
 
 inline constexpr const char* kPortKind = "xdp";
-/// The kernel's test run takes an Ethernet header at least, and a page less its own head and tail at most.
+/// Least and most bytes of a frame in the kernel's test run: an Ethernet header, and a page without its own head and tail.
 inline constexpr std::size_t kLeastTested = 14;
 inline constexpr std::size_t kMostTested = 3072;
-/// Head room and tail of the page that holds a frame in the drivers' mode.
+/// Most bytes of a frame in the driver's mode: a page must hold it with head room and tail.
 inline constexpr std::uint32_t kMostFrame = 3500;
 
-/// What libbpf and the kernel's verifier said last: the reason behind an errno.
+/// Return the last message of libbpf and the kernel's verifier: the reason behind an errno.
 inline std::string& last_message() {
   thread_local std::string message;
   return message;
@@ -50,7 +50,7 @@ inline int keep_message(libbpf_print_level level, const char* format, va_list ar
   return n;
 }
 
-/// Why no XDP program can be loaded by this process; empty if one can.
+/// Return why this process cannot load an XDP program, or an empty string if it can.
 inline std::string missing_right() {
   constexpr std::uint64_t kNetAdmin = std::uint64_t{1} << 12;  // linux/capability.h
   constexpr std::uint64_t kSysAdmin = std::uint64_t{1} << 21;
@@ -64,7 +64,8 @@ inline std::string missing_right() {
   return "loading an XDP program needs CAP_BPF and CAP_NET_ADMIN: run as root";
 }
 
-/// Why a driver's program does not do this, and what to do; empty if it does. @param max_frame bytes with FCS
+/// Return why a driver's program does not do this, and what to do, or an empty string if it does. @param max_frame  bytes with
+/// FCS
 inline std::string unsupported(std::uint32_t cores, std::uint32_t max_frame) {
   if (cores != 1) return "the kernel spreads packets over CPUs itself: name one CPU for the server's loop";
   if (max_frame > kMostFrame)
@@ -72,19 +73,19 @@ inline std::string unsupported(std::uint32_t cores, std::uint32_t max_frame) {
   return {};
 }
 
-/// The port whose interface a program is attached to. @param whose "flow-table, engine xdp" @throws Error when it is of another
-/// kind
+/// Return the port whose interface a program is attached to. @param whose  "flow-table, engine xdp" @throws Error when there is
+/// no port, or it is of another kind
 inline const PortInfo& port_of(const std::string& whose, std::span<const std::unique_ptr<Port>> ports) {
   if (ports.empty() || ports[0]->info().kind != kPortKind)
     throw Error(whose + ": needs a port of kind " + kPortKind + ", which names the interface");
   return ports[0]->info();
 }
 
-/// The program and its maps, which go with this or with the process: nothing is pinned. Every method that the kernel may refuse
-/// throws Error with its reason.
+/// A program and its maps. They end with this object or with the process: nothing is pinned. Every method that the kernel may
+/// refuse throws Error with the kernel's reason.
 class Program {
  public:
-  /// @param whose "flow-table, engine xdp", for errors @param code a compiled object, which outlives this
+  /// Open a compiled object. @param whose  "flow-table, engine xdp", for errors @param code  the object, which outlives this
   Program(std::string whose, std::span<const unsigned char> code) : whose_(std::move(whose)) {
     libbpf_set_print(keep_message);
     last_message().clear();
@@ -97,13 +98,13 @@ class Program {
     if (link_ >= 0) close(link_);
   }
 
-  /// Before load().
+  /// Set the number of entries of a map. Call this before load().
   void set_entries(const char* map, std::uint32_t entries) {
     bpf_map* const found = bpf_object__find_map_by_name(object_.get(), map);
     if (found == nullptr || bpf_map__set_max_entries(found, entries) != 0) fail("the map cannot be sized", errno);
   }
 
-  /// @param function  the program's name in its object @param with  " with a map of 5 flows", for errors
+  /// Load the program. @param function  the program's name in its object @param with  " with a map of 5 flows", for errors
   void load(const char* function, const std::string& with = {}) {
     if (const int failed = bpf_object__load(object_.get()); failed != 0) {
       fail("the kernel does not load the program" + with +
@@ -113,10 +114,11 @@ class Program {
     program_ = bpf_program__fd(bpf_object__find_program_by_name(object_.get(), function));
   }
 
-  /// The descriptor of a map, once it is loaded; this owns it.
+  /// Return the descriptor of a map. Call this after load(). This object owns the descriptor.
   [[nodiscard]] int map(const char* name) const { return bpf_object__find_map_fd_by_name(object_.get(), name); }
 
-  /// In the driver's own mode; detached when the link's descriptor is closed, by this or by the process's end.
+  /// Attach the program in the driver's own mode. It is detached when the link's descriptor is closed, by the destructor or by
+  /// the process's end.
   void attach(const std::string& interface) {
     const unsigned index = if_nametoindex(interface.c_str());
     if (index == 0) fail("there is no interface '" + interface + "' in this network namespace", errno);
@@ -134,7 +136,7 @@ class Program {
     }
   }
 
-  /// What the kernel would do with a frame. @returns its verdict, the frame as it would go out
+  /// Run the program on a frame in the kernel's test run. @returns its verdict, and the frame as it would go out
   [[nodiscard]] std::pair<std::uint32_t, std::vector<std::byte>> run(const std::vector<std::byte>& frame) const {
     std::vector<std::byte> out(frame.size());
     bpf_test_run_opts options{};

@@ -1,4 +1,4 @@
-// For tests: the workload's stages without ports, on packets that lie in plain memory.
+// The workload's stages without ports, for tests, on packets that lie in plain memory.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ inline Frame bytes_of(std::string_view text) {
 inline constexpr std::string_view kRules =
     "1:/leave-it-alone/\n2:/HASH-ME[0-9]/\n3:/press(?:me|him)flat/i\n4:/alpha.omega/s\n5:/fingerprint/\n6:/squeeze!/\n";
 
-/// A frame around an IP packet, with a trailer behind.
+/// Return a frame around an IP packet, with a trailer behind it.
 inline Frame framed(const Frame& ip, std::uint64_t number = 0, std::uint32_t index = 0, std::string_view type = {}) {
   const std::string_view ether = !type.empty() ? type : std::to_integer<unsigned>(ip.at(0)) >> 4 == 4 ? "0800" : "86dd";
   Frame frame = dpubench::test::Bytes().hex("020000000001 020000000002").hex(ether).add(ip).get();
@@ -112,7 +112,7 @@ class Bench {
     std::uint32_t max_frame = 1518;
   };
   std::unique_ptr<Pipeline> open(const Wish& wish) {
-    static const std::vector<std::unique_ptr<Port>> two(2);  // how many is all that is asked
+    static const std::vector<std::unique_ptr<Port>> two(2);  // only their number is read
     Setting setting;
     setting.params = workload().complete(wish.params);
     setting.engines = wish.engines;
@@ -141,7 +141,7 @@ class Core {
   explicit Core(Pipeline& pipeline) : stages_(pipeline.open(0)) {
     for (const auto& stage : stages_) stage->begin(false);
   }
-  /// Runs frames through in batches. @param room  of a packet buffer, with 128 before the frame
+  /// Run frames through the stages in batches. @param room  bytes of a packet buffer, with 128 before the frame
   std::vector<Served> serve(std::span<const Frame> frames, std::uint32_t burst = 32, std::size_t room = 16384) {
     std::vector<Served> served;
     for (std::size_t at = 0; at < frames.size(); at += burst) {
@@ -176,7 +176,8 @@ class Core {
   std::vector<std::unique_ptr<Stage>> stages_;
 };
 
-/// What a reply shows of its class: echo where the length is that of what was sent.
+/// Return the class that a reply shows: echo if it is as long as the sent frame, else hash if its payload has 32 bytes, else
+/// compress.
 inline Class class_of_reply(const Frame& sent, const Served& served) {
   if (served.frame.size() == sent.size()) return Class::kEcho;
   const Parsed parsed = parse(served.frame);

@@ -27,12 +27,12 @@ void set_sequence(std::span<std::byte> frame, const Parsed& parsed, std::uint32_
   for (unsigned i = 0; i < 4; ++i) frame[parsed.transport + 4U + i] = static_cast<std::byte>(sequence >> (24 - 8 * i));
 }
 
-/// Tells flows apart that have the same addresses until they are sent: the source address becomes the flow's number.
+/// Set the source address to the flow's number. This tells flows apart that have the same addresses until they are sent.
 void set_flow(std::span<std::byte> frame, const Parsed& parsed, std::uint32_t flow) {
   std::memcpy(frame.data() + parsed.ip + (parsed.version == 4 ? 12 : 8), &flow, sizeof flow);
 }
 
-/// Addresses, ports and their sequence number: what a client may patch.
+/// Return whether two frames have the same addresses, ports and sequence number, which a client may patch.
 bool same_place(std::span<const std::byte> a, std::span<const std::byte> b, const Parsed& parsed) {
   const std::size_t addresses = parsed.version == 4 ? 12 : 8;
   const std::size_t begin = parsed.ip + addresses;
@@ -88,7 +88,7 @@ void RecognitionExpectation::run(std::span<Subject> subjects) {
   }
 }
 
-/// The templates as they are sent, one after the other.
+/// Recognise the templates in the order in which they are sent, and write the possible classes of each to `into`.
 void RecognitionExpectation::recognise(std::span<const std::size_t> order, std::uint32_t flow_offset, std::uint8_t Known::*into) {
   std::vector<std::vector<std::byte>> frames;
   std::vector<Subject> subjects;
@@ -102,7 +102,7 @@ void RecognitionExpectation::recognise(std::span<const std::size_t> order, std::
   for (std::size_t i = 0; i < order.size(); ++i) templates_[order[i]].*into = subjects[i].possible;
 }
 
-/// How far these segments of a message, the first of them first, move their stream on: bytes may come twice.
+/// Return how many bytes these segments of a message move their stream on. The first segment comes first. Bytes may come twice.
 std::uint32_t RecognitionExpectation::length_of(std::span<const std::size_t> segments) const {
   std::uint32_t length = 0;
   const Known& first = templates_[segments.front()];
@@ -114,8 +114,8 @@ std::uint32_t RecognitionExpectation::length_of(std::span<const std::size_t> seg
   return length;
 }
 
-/// In a traffic model flows send one message after the other, and what is searched of one begins with the end of the message
-/// before it, whichever that was.
+/// Find the possible classes of messages that follow another message. In a traffic model a flow sends one message after the
+/// other, and the search of a message begins with the end of the message before it, whichever that was.
 void RecognitionExpectation::recognise_followers() {
   std::map<std::uint32_t, std::vector<std::size_t>> messages;
   for (std::size_t i = 0; i < templates_.size(); ++i) {
@@ -123,7 +123,7 @@ void RecognitionExpectation::recognise_followers() {
     if (templates_[i].in_stream) messages[templates_[i].flow].push_back(i);
   }
   if (messages.empty()) return;
-  // Flows with addresses of their own are those of a capture: nobody continues them.
+  // Flows with addresses of their own are those of a capture. No message follows them.
   const Known& one = templates_[messages.begin()->second.front()];
   const Known& other = templates_[messages.rbegin()->second.front()];
   const auto tuple = [](const Known& k) {
@@ -182,7 +182,8 @@ bool RecognitionExpectation::is_echo(std::span<const std::byte> sent, std::span<
          std::memcmp(reply.data() + 2 * kAddress, sent.data() + 2 * kAddress, sent.size() - 2 * kAddress) == 0;
 }
 
-/// The headers of what was sent, this payload, lengths and checksums that fit, and the trailer at the end.
+/// Return whether a reply has the headers that were sent, this payload, lengths and checksums that fit, and the trailer at the
+/// end.
 bool RecognitionExpectation::is_reply(const Known& known, std::span<const std::byte> sent, std::span<const std::byte> reply,
                                       std::span<const std::byte> payload) {
   const Parsed& parsed = known.parsed;
@@ -195,7 +196,7 @@ bool RecognitionExpectation::is_reply(const Known& known, std::span<const std::b
   std::ranges::copy(payload, scratch_.begin() + parsed.payload);
   finish_reply(scratch_, parsed, bytes, trailer);
   if (!std::ranges::equal(scratch_, reply)) return false;
-  // The lengths by the parser, so that finish_reply() need not be believed.
+  // Check the lengths with the parser, so that this does not rely on finish_reply().
   const Parsed got = parse(reply);
   return got.kind == Kind::kTransport && got.payload == parsed.payload && got.end == parsed.payload + bytes &&
          ip_checksum_valid(reply, got) && transport_checksum_valid(reply, got);
@@ -206,7 +207,7 @@ bool RecognitionExpectation::is_hash(Known& known, std::span<const std::byte> se
   return is_reply(known, sent, reply, digest(known, sent));
 }
 
-/// Whether a payload may come back as it is: the reference gains little or nothing on it.
+/// Return whether a payload may come back as it is, because the reference gains little or nothing on it.
 bool RecognitionExpectation::may_stay(std::span<const std::byte> payload) {
   constexpr std::size_t kMargin = 16;
   plain_.resize(deflate::bound(payload.size()));
@@ -245,7 +246,7 @@ Expectation::Answer RecognitionExpectation::judge(std::uint32_t index, std::span
   if (sent.size() != known.frame.size()) return Answer::kWrong;
   const std::uint8_t wanted = possible(known, sent);
   const auto is = [wanted](Class c) { return wanted == class_bit(c); };
-  // The usual case in one comparison.
+  // Most packets have one possible class. One comparison judges them.
   if (is(Class::kEcho) && is_echo(sent, reply)) return Answer::kRight;
   if (is(Class::kHash) && is_hash(known, sent, reply)) return Answer::kRight;
   if (is(Class::kCompress) && is_compressed(known, sent, reply)) return Answer::kRight;

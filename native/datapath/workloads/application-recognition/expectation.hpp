@@ -1,4 +1,4 @@
-// What must come back to a client of the workload.
+// The replies that must come back to a client of the workload.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,8 @@ namespace dpubench::datapath::recognition {
 
 class RecognitionExpectation final : public Expectation {
  public:
-  /// @param scan  the regex operator's reference engine @param rules  of the set @param reassembly  mode stream
+  /// @param scan  the regex operator's reference engine @param rules  number of rules in the set @param reassembly  set in mode
+  /// stream
   RecognitionExpectation(PreparedOperator& scan, std::size_t rules, const Recogniser::Doubts& doubts,
                          const std::optional<Reassembly::Limits>& reassembly, std::span<const FrameTemplate> templates);
 
@@ -35,11 +36,11 @@ class RecognitionExpectation final : public Expectation {
     std::uint32_t flow = 0;
     bool in_stream = false;    ///< its class depends on other packets of its flow
     std::uint8_t first = 1;    ///< classes that it may have when the templates are sent for the first time
-    std::uint8_t again = 1;    ///< when they are sent once more as they are
-    std::uint8_t follows = 1;  ///< behind another message of the same flow
+    std::uint8_t again = 1;    ///< the same, when they are sent once more as they are
+    std::uint8_t follows = 1;  ///< the same, behind another message of its flow
     std::array<std::byte, 32> digest{};
     bool has_digest = false;
-    std::vector<std::byte> stream;  ///< of the payload, as it came back and was undone last
+    std::vector<std::byte> stream;  ///< deflate stream that came back last and decompressed to the payload
   };
 
   void recognise(std::span<const std::size_t> order, std::uint32_t flow_offset, std::uint8_t Known::*into);
@@ -47,7 +48,7 @@ class RecognitionExpectation final : public Expectation {
   [[nodiscard]] std::uint32_t length_of(std::span<const std::size_t> segments) const;
   void run(std::span<Subject> subjects);
   [[nodiscard]] std::uint8_t possible(const Known& known, std::span<const std::byte> sent) const;
-  /// Classes of which this is the right answer.
+  /// Return the classes for which this is the right answer.
   [[nodiscard]] std::uint8_t fits(Known& known, std::span<const std::byte> sent, std::span<const std::byte> reply);
   [[nodiscard]] bool is_echo(std::span<const std::byte> sent, std::span<const std::byte> reply) const;
   [[nodiscard]] bool is_hash(Known& known, std::span<const std::byte> sent, std::span<const std::byte> reply);
@@ -59,7 +60,7 @@ class RecognitionExpectation final : public Expectation {
 
   std::unique_ptr<Recogniser> recogniser_;
   bool stream_ = false;
-  bool may_evict_ = false;  ///< more flows than a server keeps
+  bool may_evict_ = false;  ///< there are more flows than a server keeps
   std::vector<Known> templates_;
   deflate::Compressor compressor_;
   deflate::Decompressor decompressor_;

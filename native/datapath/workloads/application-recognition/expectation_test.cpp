@@ -31,7 +31,7 @@ Frame raised(Frame frame, std::uint64_t number) {
   return frame;
 }
 
-/// Sets the TCP sequence number and address of a client's patch.
+/// Return a frame as a client patches it, with this TCP sequence number and address.
 Frame patched(const Frame& made, std::uint32_t sequence, std::uint8_t address, std::uint64_t number) {
   Frame frame = made;
   const Parsed p = parse(frame);
@@ -65,7 +65,7 @@ TEST(RecognitionExpectation, RightRepliesAreRightAndAnyWrongBitIsWrong) {
     for (std::size_t length = 0; length < served.frame.size(); ++length) {
       ASSERT_EQ(expectation->judge(i, frames[i], std::span(served.frame).first(length), false), Answer::kWrong) << length;
     }
-    // The right answer to another packet.
+    // This is the right answer to another packet.
     const Served other = core.serve_one(frames[(i + 1) % frames.size()]);
     EXPECT_EQ(expectation->judge(i, frames[i], other.frame, false), Answer::kWrong);
   }
@@ -78,12 +78,12 @@ TEST(RecognitionExpectation, AnAnswerOfAnotherClassIsWrong) {
   Frame echo = sent;
   swap_addresses(echo.data());
   EXPECT_EQ(expectation->judge(0, sent, echo, false), Answer::kWrong);
-  EXPECT_EQ(expectation->judge(0, sent, echo, true), Answer::kWrong);  // no packet's loss explains it
+  EXPECT_EQ(expectation->judge(0, sent, echo, true), Answer::kWrong);  // no loss explains it
   const std::string text = expectation->explain(0, sent, echo);
   EXPECT_NE(text.find("expected hash"), std::string::npos) << text;
   EXPECT_NE(text.find("right answer of class echo"), std::string::npos) << text;
   EXPECT_EQ(text.find("nothing of interest"), std::string::npos) << "no payload is printed";
-  // What compresses well has to be.
+  // A payload that compresses well must come back compressed.
   const Frame squeezed = udp_frame("squeeze! " + kDull);
   const auto other = bench.expect({}, templates_of({squeezed}));
   echo = squeezed;
@@ -92,7 +92,7 @@ TEST(RecognitionExpectation, AnAnswerOfAnotherClassIsWrong) {
 }
 
 TEST(RecognitionExpectation, WhereAnEngineRefusesARuleBothAnswersAreRight) {
-  // More repeats than Hyperscan takes, not more than PCRE2 does.
+  // Rule 2 has more repeats than Hyperscan takes, but not more than PCRE2 does.
   Bench bench("1:/never-there/\n2:/q{1,40000}contested/\n3:/squeeze!/\n");
   const std::vector<Frame> frames = {udp_frame("qqcontested " + kDull), udp_frame("squeeze! qqcontested " + kDull)};
   const auto expectation = bench.expect({}, templates_of(frames));
@@ -112,8 +112,8 @@ TEST(RecognitionExpectation, WhereAnEngineRefusesARuleBothAnswersAreRight) {
   EXPECT_EQ(expectation->judge(1, frames[1], echo, false), Answer::kWrong) << "another rule matches, which nobody refuses";
 }
 
-/// Messages of three segments as the client's model makes them: templates of every message begin at the same number, and what is
-/// sent goes on where the flow's last message ended.
+/// Messages of three segments as the client's model makes them. The templates of every message begin at the same number. The
+/// sent segments continue where the flow's last message ended.
 TEST(RecognitionExpectation, MessagesOfAFlowFollowEachOther) {
   Bench bench;
   const Params params = {{"mode", "stream"}};
@@ -174,7 +174,7 @@ TEST(RecognitionExpectation, AfterALossInAFlowItCannotBeToldWhatWasCompleted) {
   EXPECT_EQ(expectation->judge(1, frames[1], wrong, true), Answer::kWrong) << "the right answer of no class";
 }
 
-/// Every packet of a capture as an Ethernet frame.
+/// Return the packets of a capture as Ethernet frames of at most `most_bytes`.
 std::vector<FrameTemplate> frames_of(const inputs::Capture& capture, std::uint32_t most_bytes) {
   std::vector<FrameTemplate> templates;
   std::map<std::vector<std::byte>, std::uint32_t> flows;
@@ -193,8 +193,8 @@ std::vector<FrameTemplate> frames_of(const inputs::Capture& capture, std::uint32
   return templates;
 }
 
-/// Real captures through all stages: every packet is accounted for and every reply is right, whichever engine searches; sent a
-/// second time, too.
+/// Run a real capture through all stages, twice. Every packet is accounted for and every reply is right, whichever engine
+/// searches.
 void serve_capture(Bench& bench, const std::filesystem::path& file, const std::string& mode,
                    std::array<std::size_t, 3>& classes) {
   SCOPED_TRACE(file.filename().string() + ", mode " + mode);
@@ -228,7 +228,7 @@ void serve_capture(Bench& bench, const std::filesystem::path& file, const std::s
 
 TEST(RecognitionExpectation, RealCapturesComeBackRight) {
   NEED_SHARED_DATA("pcap");
-  // Words that real traffic holds.
+  // The rules name words that real traffic holds.
   Bench bench(
       "1:/dpubench-is-not-there/\n2:/Host: [a-z0-9.-]+/\n3:/(?:User-Agent|Content-Type): /i\n4:/^\\x16\\x03[\\x00-\\x03]/s\n"
       "5:/[Gg]oogle|netflix/\n6:/ (?:200 OK|404 Not Found)\\r/\n");

@@ -124,7 +124,7 @@ void Reassembly::Scratch::add(Piece p) noexcept {
   }
 }
 
-/// Moves the stretch on by so many bytes.
+/// Move the stretch on by so many bytes.
 void Reassembly::move_on(std::uint32_t flow, std::uint32_t by) noexcept {
   Flow& f = flows_[flow];
   std::uint32_t kept = 0;
@@ -141,7 +141,7 @@ void Reassembly::move_on(std::uint32_t flow, std::uint32_t by) noexcept {
   std::memmove(bytes + begin, bytes + begin + by, f.piece[kept - 1].end - begin);
 }
 
-/// From the first to behind the last byte of a segment that was not seen before; empty where there is none.
+/// Return the range from the first new byte of a segment to behind its last new one, or an empty range when there is none.
 Reassembly::Stretch Reassembly::new_bytes(const Flow& flow, Stretch segment) noexcept {
   for (std::uint32_t i = 0; i < flow.pieces; ++i) {
     const Piece& p = flow.piece[i];
@@ -154,7 +154,7 @@ Reassembly::Stretch Reassembly::new_bytes(const Flow& flow, Stretch segment) noe
   return segment;
 }
 
-/// Takes the pieces over, without the lowest where there are too many.
+/// Take the pieces over, without the lowest ones if there are too many.
 void Reassembly::keep(std::uint32_t flow, const Scratch& scratch) noexcept {
   Flow& f = flows_[flow];
   const std::uint32_t too_many = scratch.n > kMostPieces ? scratch.n - kMostPieces : 0;
@@ -165,7 +165,7 @@ void Reassembly::keep(std::uint32_t flow, const Scratch& scratch) noexcept {
   move_on(flow, scratch.piece[too_many - 1].end);
 }
 
-/// Copies what is new of a payload to its place. @param fresh new_bytes()
+/// Copy the new bytes of a payload to their place. @param fresh  result of new_bytes()
 void Reassembly::insert(std::uint32_t flow, std::uint32_t at, std::span<const std::byte> payload, Stretch fresh) noexcept {
   Flow& f = flows_[flow];
   std::byte* const bytes = bytes_of(flow);
@@ -179,7 +179,7 @@ void Reassembly::insert(std::uint32_t flow, std::uint32_t at, std::span<const st
   for (std::uint32_t i = 0; i < f.pieces; ++i) {
     Piece p = f.piece[i];
     fill(std::min(fresh.end, p.begin));
-    // New bytes on both sides: what may lie across all of it must be seen in one window.
+    // New bytes lie on both sides: one window must show a text that lies across all of it.
     if (p.begin > fresh.begin && p.end < fresh.end) p.spent = false;
     scratch.add(p);
     cursor = std::max(cursor, p.end);
@@ -188,7 +188,7 @@ void Reassembly::insert(std::uint32_t flow, std::uint32_t at, std::span<const st
   keep(flow, scratch);
 }
 
-/// The window around new bytes, all of which lie in one piece; empty where they are forgotten already.
+/// Return the window around new bytes, all of which lie in one piece. It is empty if they are forgotten already.
 Window Reassembly::window(std::uint32_t flow, std::uint32_t first_sequence, std::uint32_t bytes) const noexcept {
   const Flow& f = flows_[flow];
   const std::uint32_t first = first_sequence - f.base;
@@ -212,7 +212,7 @@ Window Reassembly::add(std::uint32_t flow, const TcpSegment& segment) noexcept {
     return nothing;
   }
   if (segment.syn) {
-    // The SYN takes a number (RFC 9293 section 3.4); one with another number is a new connection between the same ports.
+    // The SYN takes a number (RFC 9293 section 3.4). A SYN with another number begins a new connection between the same ports.
     ++sequence;
     if (!f.has_initial || f.initial != segment.sequence) begin(f, sequence);
     f.has_initial = true;

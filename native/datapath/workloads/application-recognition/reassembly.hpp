@@ -1,4 +1,4 @@
-// Payloads of TCP flows put side by side as far as a search across segments needs it. No DPDK.
+// Puts payloads of TCP flows side by side, as far as a search across segments needs it. Uses no DPDK.
 #pragma once
 
 #include <array>
@@ -24,25 +24,27 @@ struct TcpSegment {
   std::span<const std::byte> payload;
 };
 
-/// What is to be searched because of a segment.
+/// The text to search because of a segment.
 struct Window {
   const std::byte* data = nullptr;  ///< valid until the next add() to the same flow
   std::uint32_t bytes = 0;          ///< 0: the segment brought nothing new
-  std::uint32_t sequence = 0;       ///< of its first byte
+  std::uint32_t sequence = 0;       ///< sequence number of its first byte
   std::uint32_t flow = 0;
 };
 
-/// Of every flow a stretch of the sequence space is kept, with the bytes of it that were seen. A segment that brings new bytes
-/// yields the contiguous stretch around them, `overlap_bytes` to either side: what is not longer than that and one byte is found
-/// when its last byte arrives, whatever the order of the segments.
+/// The payloads of flows. Of every flow a stretch of the sequence space is kept, with the bytes of it that were seen. A segment
+/// that brings new bytes yields the contiguous text around them, with `overlap_bytes` to either side. So a match of up to
+/// `overlap_bytes` + 1 bytes is found when its last byte arrives, whatever the order of the segments.
 ///
-/// - Of bytes that come twice the first copy is kept (retransmission, overlap). RFC 9293 leaves that open and operating systems
+/// - If bytes come twice (retransmission, overlap), the first copy is kept. RFC 9293 leaves that open, and operating systems
 ///   differ (Novak and Sturges, "Target-based TCP stream reassembly", 2007).
-/// - What was found is spent (spend()): no later window reaches into it, so that nothing is found twice. Only where a segment
-///   brings new bytes on both sides of it is it searched again.
-/// - A flow begins with its SYN, or in mid-stream with the first segment seen; half of the stretch is room for what comes before.
-/// - The stretch moves on with the highest byte seen; what falls out behind is forgotten, and what arrives from there is old. So
-///   it is with the lowest of more than kMostPieces pieces. When flows run out, the one that was idle for longest is evicted.
+/// - A text with a match is spent (spend()). No later window reaches into it, so that nothing is found twice. It is searched
+///   again only when a segment brings new bytes on both sides of it.
+/// - A flow begins with its SYN, or in mid-stream with the first segment seen. In mid-stream, half of the stretch is room for
+///   earlier bytes.
+/// - The stretch moves on with the highest byte seen. Bytes that fall out behind are forgotten, and bytes that arrive from there
+///   are old. If there are more than kMostPieces pieces, the lowest are forgotten in the same way. When flows run out, the one
+///   that was idle for longest is evicted.
 ///
 /// Memory is allocated once, and nothing after that.
 class Reassembly {
@@ -51,48 +53,48 @@ class Reassembly {
 
   struct Limits {
     std::uint32_t flows = 4096;
-    std::uint32_t stretch_bytes = 16384;  ///< of each flow
-    std::uint32_t overlap_bytes = 256;    ///< at most a quarter of it
+    std::uint32_t stretch_bytes = 16384;  ///< bytes of the stretch of each flow
+    std::uint32_t overlap_bytes = 256;    ///< at most a quarter of the stretch
   };
   struct Counters {
-    std::uint64_t flows = 0;            ///< begun
-    std::uint64_t evicted = 0;          ///< of those
-    std::uint64_t segments = 0;         ///< with payload
-    std::uint64_t repeated = 0;         ///< segments of which every byte was there
+    std::uint64_t flows = 0;            ///< flows begun
+    std::uint64_t evicted = 0;          ///< flows evicted
+    std::uint64_t segments = 0;         ///< segments with payload
+    std::uint64_t repeated = 0;         ///< segments that brought no new byte
     std::uint64_t out_of_order = 0;     ///< segments with new bytes below the highest byte seen, or behind a gap
     std::uint64_t old = 0;              ///< segments from before the stretch
     std::uint64_t too_long = 0;         ///< segments that the stretch cannot hold
-    std::uint64_t forgotten_bytes = 0;  ///< seen, and out of the stretch
+    std::uint64_t forgotten_bytes = 0;  ///< bytes seen that fell out of the stretch
   };
 
-  /// @throws Error on limits that contradict each other, or when memory does not suffice
+  /// Allocate the memory. @throws Error on limits that contradict each other, or when memory does not suffice
   explicit Reassembly(const Limits& limits);
 
-  /// Index of the flow, which is made when there is none. It becomes the youngest: the next Limits::flows - 1 other ones that are
-  /// made do not evict it.
+  /// Return the index of the flow, and make the flow when there is none. It becomes the youngest: the next Limits::flows - 1
+  /// other flows that are made do not evict it.
   std::uint32_t find(const FlowKey& key) noexcept;
   Window add(std::uint32_t flow, const TcpSegment& segment) noexcept;
-  /// The window held what was looked for. Before the next add() to its flow.
+  /// Mark the window as one that held a match. Call this before the next add() to its flow.
   void spend(const Window& window) noexcept;
-  /// Forgets all flows and counts.
+  /// Forget all flows and counts.
   void clear() noexcept;
 
   [[nodiscard]] const Limits& limits() const { return limits_; }
   [[nodiscard]] const Counters& counters() const { return counters_; }
   [[nodiscard]] std::uint32_t live_flows() const { return used_; }
   [[nodiscard]] std::size_t memory_bytes() const;
-  /// Where all windows lie: whole pages.
+  /// Return the memory where all windows lie: whole pages.
   [[nodiscard]] std::span<std::byte> memory() { return {memory_.get(), memory_size_}; }
-  /// Flows that a search may have to pass.
+  /// Return the most flows that a search may have to pass.
   [[nodiscard]] std::uint32_t longest_bucket() const noexcept;
-  /// Sequence number where the stretch of a flow that has had a segment begins.
+  /// Return the sequence number where the stretch of a flow begins. The flow must have had a segment.
   [[nodiscard]] std::uint32_t floor(std::uint32_t flow) const { return flows_[flow].base; }
   [[nodiscard]] std::uint32_t pieces(std::uint32_t flow) const { return flows_[flow].pieces; }
 
  private:
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
-  /// Bytes that were seen, as offsets from the stretch's beginning.
+  /// A range of bytes that were seen, as offsets from the stretch's beginning.
   struct Piece {
     std::uint32_t begin = 0;
     std::uint32_t end = 0;
@@ -106,11 +108,11 @@ class Reassembly {
     bool has_initial = false;  ///< its SYN was seen
     std::uint32_t pieces = 0;
     std::array<Piece, kMostPieces> piece{};  ///< in order, disjoint; neighbours that touch differ in `spent`
-    std::uint32_t next = kNone;              ///< of the bucket
+    std::uint32_t next = kNone;              ///< next flow of the bucket
     std::uint32_t older = kNone;
     std::uint32_t younger = kNone;
   };
-  /// Pieces while one segment is put in: at most one more before, between and behind those that there are.
+  /// The pieces while one segment is put in: at most one more before, between and behind the existing ones.
   struct Scratch {
     std::uint32_t n = 0;
     std::array<Piece, 2 * kMostPieces + 1> piece;
@@ -142,7 +144,7 @@ class Reassembly {
   std::uint64_t secret_;
   Counters counters_;
   std::vector<Flow> flows_;
-  std::vector<std::uint32_t> buckets_;  ///< a power of two
+  std::vector<std::uint32_t> buckets_;  ///< their number is a power of two
   std::unique_ptr<std::byte, Free> memory_;
   std::size_t memory_size_ = 0;
   std::uint32_t used_ = 0;

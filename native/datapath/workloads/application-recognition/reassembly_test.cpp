@@ -31,7 +31,7 @@ std::string text_of(const Window& window) {
 class Feeder {
  public:
   explicit Feeder(std::uint32_t start, const Reassembly::Limits& limits = kSmall) : reassembly_(limits), start_(start) {}
-  /// What is to be searched when text arrives at this offset.
+  /// Add text at this offset and return the text to search.
   std::string at(std::uint32_t offset, std::string_view text, bool hit = false) {
     const Window window =
         reassembly_.add(reassembly_.find(key(1)), {.sequence = start_ + offset, .payload = std::as_bytes(std::span(text))});
@@ -53,7 +53,7 @@ TEST(Reassembly, YieldsTheTextAroundWhatIsNew) {
     EXPECT_EQ(flow.at(10, "abcdefghij"), "23456789abcdefghij");  // 8 bytes of what came before
     EXPECT_EQ(flow.at(30, "ABCDEFGHIJ"), "ABCDEFGHIJ");          // a gap
     EXPECT_EQ(flow.at(20, "klmnopqrst"), "cdefghijklmnopqrstABCDEFGH");
-    EXPECT_EQ(flow.at(0, "XXXXXXXXXXXXXXXXXXXX"), "");  // came before
+    EXPECT_EQ(flow.at(0, "XXXXXXXXXXXXXXXXXXXX"), "");  // all of it came before
     EXPECT_EQ(flow.counters().repeated, 1U);
     EXPECT_EQ(flow.counters().out_of_order, 2U);
   }
@@ -72,7 +72,7 @@ TEST(Reassembly, WhatWasFoundIsNotSearchedAgain) {
   EXPECT_EQ(flow.at(9, "more"), "more");
   EXPECT_EQ(flow.at(13, "text", true), "moretext");
   EXPECT_EQ(flow.at(30, "z", true), "z");
-  // New on both sides of what was found: all of it.
+  // There are new bytes on both sides of the match: all of it is searched again.
   EXPECT_EQ(flow.at(17, "0123456789abcdefghij"), "0123456789abczefghij");
 }
 
@@ -87,7 +87,7 @@ TEST(Reassembly, AConnectionBeginsWithItsSyn) {
   EXPECT_EQ(add(100, false, false, "abc"), "abc");
   EXPECT_EQ(add(99, true, false, ""), "");  // retransmitted
   EXPECT_EQ(add(100, false, false, "abc"), "");
-  EXPECT_EQ(add(90, false, false, "0123456789AB"), "");  // reaches into it, but brings nothing new
+  EXPECT_EQ(add(90, false, false, "0123456789AB"), "");  // reaches into the stretch, but brings nothing new
   EXPECT_EQ(add(90, false, false, "0123456789"), "");
   EXPECT_EQ(r.counters().old, 1U);
   EXPECT_EQ(add(5000, true, false, "new"), "new");  // another connection, data with its SYN
@@ -152,7 +152,7 @@ TEST(Reassembly, DoesWhatAMapFromByteToContentDoes) {
   }
 }
 
-/// The hash that was used until packets could be made for it: no secret in it.
+/// Return the hash that was used until packets could be made for it. It has no secret in it.
 std::uint64_t public_hash(const FlowKey& key) {
   std::uint64_t hash = 0;
   for (std::size_t i = 0; i < key.bytes.size(); i += sizeof hash) {
@@ -175,7 +175,7 @@ TEST(Reassembly, FlowsThatAreMadeToCollideDoNot) {
     ++made;
   }
   ASSERT_EQ(reassembly.live_flows(), kFlows);
-  // Of 512 balls in 1,024 boxes more than a dozen share one in less than one of 10^10 cases.
+  // With 512 balls in 1,024 boxes, more than a dozen share one in less than one of 10^10 cases.
   EXPECT_LE(reassembly.longest_bucket(), 12U);
 }
 

@@ -36,7 +36,7 @@ FlowKey key_of(const Subject& subject) noexcept {
   return key;
 }
 
-/// The first rule whose bit is set, at or behind `from`; `rules` where there is none.
+/// Return the first rule at or behind `from` whose bit is set, or `rules` when there is none.
 std::size_t first_rule(const std::byte* bitmap, std::size_t rules, std::size_t from) noexcept {
   for (std::size_t i = from / 8; i * 8 < rules; ++i) {
     unsigned bits = std::to_integer<unsigned>(bitmap[i]);
@@ -58,7 +58,7 @@ Recogniser::Recogniser(std::unique_ptr<LaneRunner> lane, std::size_t rules, std:
       outputs_(static_cast<std::byte*>(std::aligned_alloc(kLine, std::size_t{LaneRunner::kCapacity} * stride_)), std::free) {
   if (outputs_ == nullptr) throw std::bad_alloc();
   if (!reassembly) return;
-  // A flow whose answer is awaited must not be evicted by others of the same batch.
+  // Other flows of the same batch must not evict a flow whose answer is awaited.
   if (reassembly->flows < LaneRunner::kCapacity) throw Error("reassembly: at least 256 flows are needed");
   reassembly_ = std::make_unique<Reassembly>(*reassembly);
   lane_->attach(reassembly_->memory());
@@ -94,7 +94,7 @@ bool Recogniser::ask_segment(std::uint32_t index, const Subject& subject) noexce
                            .syn = (flags & kSyn) != 0,
                            .rst = (flags & kRst) != 0,
                            .payload = payload_of(subject)};
-  // Acknowledgements alone say nothing about the flow, and are no reason to keep one.
+  // An acknowledgement alone says nothing about the flow, and is no reason to keep one.
   if (segment.payload.empty() && !segment.syn && !segment.rst) return true;
   const std::uint32_t flow = reassembly_->find(key_of(subject));
   if (asked_in_[flow] == round_) return false;
@@ -127,7 +127,8 @@ void Recogniser::judge(Subject& subject, std::uint32_t item) const noexcept {
   if (!doubts_.shared.empty()) subject.possible = possible(matched, undecided);
 }
 
-/// Classes of the rules up to the first of which every engine says that it matches.
+/// Return the classes of the rules that may match, up to the first rule that matches in every engine; with echo when there is
+/// no such rule.
 std::uint8_t Recogniser::possible(const std::byte* matched, const std::byte* undecided) const noexcept {
   std::uint8_t classes = 0;
   for (std::size_t rule = 0; rule < rules_; ++rule) {
@@ -142,7 +143,7 @@ std::uint8_t Recogniser::possible(const std::byte* matched, const std::byte* und
 void Recogniser::answer(std::span<Subject> subjects) noexcept {
   ++round_;
   if (lane_->size() == 0) return;
-  static_cast<void>(lane_->run());  // the status tells item by item
+  static_cast<void>(lane_->run());  // each item has a status of its own
   for (std::uint32_t item = 0; item < lane_->size(); ++item) {
     judge(subjects[asked_[item].subject], item);
     const bool hit = lane_->status(item) == kStatusOk && lane_->result(item) != 0;
@@ -162,7 +163,7 @@ void Recogniser::run(std::span<Subject> subjects) noexcept {
       ask_plain(i, subjects[i]);
     }
   }
-  // What a segment completes depends on what was found before in its flow: of each flow one segment at a time, in order.
+  // The result for a segment depends on earlier matches in its flow. So search one segment of each flow at a time, in order.
   while (waiting != 0) {
     std::uint32_t still = 0;
     for (std::uint32_t w = 0; w < waiting; ++w) {

@@ -1,5 +1,4 @@
-// Which rule's class a packet belongs to: its payload, or what it completes of its flow, is searched by a lane of the regex
-// operator.
+// Finds the class of a packet. A lane of the regex operator searches its payload, or the text that it completes in its flow.
 #pragma once
 
 #include <array>
@@ -19,43 +18,45 @@
 
 namespace dpubench::datapath::recognition {
 
-/// A packet, and what was found out about it.
+/// A packet, and the findings about it.
 struct Subject {
   std::span<const std::byte> frame;
   const Parsed* parsed = nullptr;
-  Class verdict = Class::kEcho;  ///< that of the first rule of the set that matches; echo where none does
-  std::uint8_t possible = 1;     ///< bit c: class c is one that it may have, where the engine left rules undecided
+  Class verdict = Class::kEcho;  ///< class of the first rule of the set that matches; echo if none does
+  std::uint8_t possible = 1;     ///< bit c: the packet may have class c, because the engine left rules undecided
   bool searched = false;         ///< it had something to search
   bool failed = false;           ///< the engine did not search it
-  bool lost = false;             ///< and may read it still
+  bool lost = false;             ///< the engine may still read it
 };
 constexpr std::uint8_t class_bit(Class c) noexcept {
   return static_cast<std::uint8_t>(1U << static_cast<unsigned>(c));
 }
 
-/// Longest text that is searched because of a packet of so many bytes of payload. @param reassembly  in mode stream
+/// Return the longest text that is searched because of a packet with so many bytes of payload. @param reassembly  set in mode
+/// stream
 constexpr std::uint32_t longest_text(std::uint32_t payload_bytes, const std::optional<Reassembly::Limits>& reassembly) noexcept {
   return payload_bytes + (reassembly ? 2 * reassembly->overlap_bytes : 0);
 }
 
-/// One core's. TCP and UDP payloads are searched; in mode stream those of TCP as far as Reassembly puts them side by side.
+/// The recogniser of one core. It searches TCP and UDP payloads; in mode stream it searches TCP payloads as Reassembly puts
+/// them side by side.
 class Recogniser {
  public:
-  /// @param rules  of the set @param longest  text that the lane takes; packets with longer ones are not searched
-  /// @param reassembly  mode stream @throws Error
+  /// @param rules  number of rules in the set @param longest  longest text that the lane takes; longer ones are not searched
+  /// @param reassembly  set in mode stream @throws Error
   Recogniser(std::unique_ptr<LaneRunner> lane, std::size_t rules, std::uint32_t longest,
              const std::optional<Reassembly::Limits>& reassembly);
-  /// Which rules some engine may not decide; bitmaps.
+  /// The rules that some engine may not decide, as bitmaps.
   struct Doubts {
     std::vector<std::byte> shared;     ///< every engine leaves them undecided alike
-    std::vector<std::byte> contested;  ///< some engine does not know them at all
+    std::vector<std::byte> contested;  ///< some engine refuses them
   };
-  /// From now on Subject::possible is told, too.
+  /// Set Subject::possible, too, from now on.
   void tell_possible(Doubts doubts) { doubts_ = std::move(doubts); }
 
-  /// Packets in the order of their arrival, at most LaneRunner::kCapacity.
+  /// Recognise packets in the order of their arrival, at most LaneRunner::kCapacity.
   void run(std::span<Subject> subjects) noexcept;
-  /// Forgets flows and counts.
+  /// Forget flows and counts.
   void clear() noexcept;
 
   [[nodiscard]] const Reassembly* reassembly() const { return reassembly_.get(); }
@@ -70,7 +71,7 @@ class Recogniser {
 
   void ask(std::uint32_t subject, const std::byte* text, std::uint32_t bytes) noexcept;
   void ask_plain(std::uint32_t index, const Subject& subject) noexcept;
-  /// False: the packet must wait for the answer about one of its flow.
+  /// Ask about a TCP segment. Return false when it must wait for the answer about another segment of its flow.
   bool ask_segment(std::uint32_t index, const Subject& subject) noexcept;
   void answer(std::span<Subject> subjects) noexcept;
   void judge(Subject& subject, std::uint32_t item) const noexcept;

@@ -41,14 +41,14 @@ TEST(Recognition, TheRuleDecidesWhatComesBack) {
   Bench bench;
   const auto pipeline = bench.open({});
   Core core(*pipeline);
-  // Echo: nothing matches, or a rule of that class does.
+  // Echo: no rule matches, or a rule of class echo does.
   for (const std::string& text : {kDull, std::string("please leave-it-alone"), std::string("alpha\nomega")}) {
     const Frame sent = udp_frame(text);
     const Served served = core.serve_one(sent);
     EXPECT_EQ(served.fate, Fate::kForward);
     EXPECT_EQ(served.frame, swapped(sent));
   }
-  // Hash: the digest by hand, of all that was sent but the trailer.
+  // Hash: the test computes the digest of all bytes that were sent, except the trailer.
   Frame sent = udp_frame("xx HASH-ME7 xx");
   Served served = core.serve_one(sent);
   Frame want = swapped(Frame(sent.begin(), sent.begin() + 42));
@@ -62,7 +62,7 @@ TEST(Recognition, TheRuleDecidesWhatComesBack) {
   ASSERT_EQ(served.frame.size(), 74U + kTrailerBytes);
   EXPECT_EQ(Frame(served.frame.begin(), served.frame.begin() + 74), want);
   expect_headers(sent, served.frame, 32);
-  // Compress: what comes back decompresses to the payload.
+  // Compress: the reply decompresses to the payload.
   const std::string text = kDull + " PressMeFlat " + kDull;
   sent = framed(ipv6(6, tcp(text)), 9, 4, "8100 0005 86dd");
   served = core.serve_one(sent);
@@ -74,7 +74,7 @@ TEST(Recognition, TheRuleDecidesWhatComesBack) {
       std::span(served.frame).subspan(parsed.payload, std::size_t{parsed.end} - parsed.payload), plain);
   EXPECT_EQ(bytes, text.size());
   EXPECT_EQ(plain, bytes_of(text));
-  // Too short to gain.
+  // This payload is too short to gain.
   sent = udp_frame("squeeze!");
   EXPECT_EQ(core.serve_one(sent).frame, swapped(sent));
   // The first rule of the set decides.
@@ -101,7 +101,7 @@ TEST(Recognition, ACompactTrailerGrowsWithItsFrame) {
   EXPECT_EQ(served.frame.size(), 42U + 32 + kTrailerBytes);
   expect_headers(small, served.frame, 32);
   EXPECT_EQ(Core(*pipeline).serve_one(sent).frame, swapped(sent));
-  // Of its trial's number the compact form knew the low bits.
+  // The compact form holds only the low bits of the trial's number.
   write_trailer(small, {.trial = 259, .number = 1, .due_ns = 2, .frame = 0});
   const Served late = Core(*hashes).serve_one(small);
   const auto length = static_cast<std::uint32_t>(late.frame.size());
@@ -157,7 +157,7 @@ TEST(Recognition, ASignatureInThreeSegmentsIsFoundInAnyOrder) {
   const auto stream = bench.open({.params = {{"mode", "stream"}}});
   const auto packet = bench.open({});
   const std::string pieces[] = {kDull + " HAS", "H-M", "E7 " + kDull};
-  const std::uint32_t start = 0xffffffd0;  // wraps within the first
+  const std::uint32_t start = 0xffffffd0;  // the sequence number wraps within the first piece
   const std::uint32_t at[] = {start, start + static_cast<std::uint32_t>(pieces[0].size()),
                               start + static_cast<std::uint32_t>(pieces[0].size() + pieces[1].size())};
   std::array<std::size_t, 3> order = {0, 1, 2};
@@ -168,7 +168,7 @@ TEST(Recognition, ASignatureInThreeSegmentsIsFoundInAnyOrder) {
       for (const std::size_t i : order) frames.push_back(tcp_frame(pieces[i], at[i]));  // retransmitted
       frames.push_back(tcp_frame("more", at[2] + static_cast<std::uint32_t>(pieces[2].size())));
       Core core(*stream);
-      // Whichever comes last completes it; nothing before and nothing after is taken for it.
+      // The segment that comes last completes the signature. No segment before or after it counts as a match.
       EXPECT_EQ(classes_of(core, frames, burst),
                 (std::vector{Class::kEcho, Class::kEcho, Class::kHash, Class::kEcho, Class::kEcho, Class::kEcho, Class::kEcho}));
       EXPECT_EQ(core.collect()["stream"]["repeated"], 3);
@@ -185,10 +185,10 @@ TEST(Recognition, FlowsAreNotMixedAndOverlapsKeepTheFirstCopy) {
   Core core(*pipeline);
   std::vector<Frame> frames = {tcp_frame("HASH-", 100, 1), tcp_frame("ME7", 105, 2), tcp_frame("ME7", 105, 1)};
   EXPECT_EQ(classes_of(core, frames, 32), (std::vector{Class::kEcho, Class::kEcho, Class::kHash}));
-  // The second copy of bytes would complete a signature, the first does not.
+  // The first copy of bytes counts. In flow 3 it completes no signature, and in flow 4 it does.
   frames = {tcp_frame("HASH", 100, 3), tcp_frame("....xME7", 100, 3), tcp_frame("HASH", 100, 4), tcp_frame("....-ME7", 100, 4)};
   EXPECT_EQ(classes_of(core, frames, 32), (std::vector{Class::kEcho, Class::kEcho, Class::kEcho, Class::kHash}));
-  // UDP has no order: packet by packet.
+  // UDP has no order, so each packet is searched by itself.
   const std::vector<Frame> datagrams = {udp_frame("HASH-"), udp_frame("ME7"), udp_frame("HASH-ME7")};
   EXPECT_EQ(classes_of(core, datagrams, 32), (std::vector{Class::kEcho, Class::kEcho, Class::kHash}));
 }
@@ -216,7 +216,7 @@ TEST(Recognition, ServersOneBehindTheOtherAnswerAsOneDoes) {
   EXPECT_EQ(front.collect()["classes"], (nlohmann::json{{"echo", 2}, {"hash", 2}, {"compress", 2}}));
   EXPECT_EQ(back.collect()["hash"]["answered"], 2);
   EXPECT_EQ(back.collect()["compress"]["answered"], 2);
-  // Marks on what is no such packet are believed by nobody.
+  // A server ignores a mark on a frame that cannot be a marked packet.
   EXPECT_EQ(back.serve_one(framed(dpubench::test::hex("4500"), 0, 0, "88b5")).fate, Fate::kForward);
   const auto half = bench.open({.stages = {"hash"}});
   EXPECT_EQ(Core(*half).serve_one(front.serve_one(frames[4]).frame).fate, Fate::kDropFailed);

@@ -41,7 +41,7 @@ const char* class_name(Class c) noexcept {
 
 std::uint32_t frame_bytes(std::uint32_t packet_end, bool has_trailer) noexcept {
   if (!has_trailer) return std::max(packet_end, kLeastFrame);
-  // Where the compact form would make a frame that asks for the full one, it is the full one.
+  // A frame that is long enough for the full form with its compact trailer gets the full form.
   const bool compact = packet_end + kCompactTrailerBytes < kLeastFullFrame;
   return packet_end + (compact ? kCompactTrailerBytes : kTrailerBytes);
 }

@@ -19,13 +19,13 @@ constexpr std::uint32_t lines(std::size_t bytes) {
   return static_cast<std::uint32_t>((bytes + kLine - 1) / kLine * kLine);
 }
 
-/// Each core adds its own.
+/// Add a core's count to the sum of all cores.
 void add(nlohmann::json& into, const std::string& name, std::uint64_t count) {
   const std::uint64_t before = into.contains(name) ? into[name].get<std::uint64_t>() : 0;
   into[name] = before + count;
 }
 
-/// Where a packet goes whose class is known: back, on to the next server with its mark, or to a stage that follows here.
+/// Send a packet on whose class is known: back, to the next server with its mark, or to a later stage here.
 void send_on(Batch& batch, std::uint32_t i, Class c, const Placement& placement) noexcept {
   batch.mark[i] = static_cast<std::uint32_t>(c);
   if (c == Class::kEcho) {
@@ -40,7 +40,7 @@ void send_on(Batch& batch, std::uint32_t i, Class c, const Placement& placement)
   }
 }
 
-/// False, and its fate decided, for a frame without a whole Ethernet header.
+/// Return whether a frame has a whole Ethernet header. Drop it if it has not.
 bool has_addresses(Batch& batch, std::uint32_t i) noexcept {
   if (batch.packets[i]->data_len >= kEthernetHeader) return true;
   batch.fate[i] = Fate::kDropShort;
@@ -102,7 +102,7 @@ void ScanStage::collect(nlohmann::json& into, const std::string& /*dump_folder*/
 AnswerStage::AnswerStage(std::unique_ptr<LaneRunner> lane, Class c, std::uint32_t longest, std::uint32_t room,
                          Placement placement, bool takes_marks)
     : lane_(std::move(lane)), class_(c), longest_(longest), room_(lines(room)), placement_(placement), takes_marks_(takes_marks) {
-  // Whole pages, which is what a device maps.
+  // A device maps whole pages.
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   const std::size_t bytes = (std::size_t{LaneRunner::kCapacity} * room_ + page - 1) / page * page;
   outputs_.reset(static_cast<std::byte*>(std::aligned_alloc(page, bytes)));
@@ -110,13 +110,13 @@ AnswerStage::AnswerStage(std::unique_ptr<LaneRunner> lane, Class c, std::uint32_
   lane_->attach({outputs_.get(), bytes});
 }
 
-/// Reads the classes that a server before this one has found.
+/// Read the classes that a server before this one has found.
 void AnswerStage::take_marks(Batch& batch) noexcept {
   for (std::uint32_t i = 0; i < batch.n; ++i) {
     if (batch.fate[i] != Fate::kForward || !has_addresses(batch, i)) continue;
     const std::optional<Class> c = unmark(batch.frame(i));
     if (c) batch.parsed[i] = parse(batch.frame(i));
-    // Anyone may send such a type: only what can be answered is.
+    // Anyone may send such a type, so only a packet that can be answered is answered.
     const bool whole = batch.parsed[i].kind == Kind::kTransport && !batch.parsed[i].first_fragment;
     send_on(batch, i, whole ? c.value_or(Class::kEcho) : Class::kEcho, placement_);
   }
@@ -139,7 +139,7 @@ std::uint32_t AnswerStage::run(Batch& batch) noexcept {
     lane_->add(in.data(), in_bytes_[item], output(item), room_);
   }
   if (lane_->size() == 0) return 0;
-  static_cast<void>(lane_->run());  // the status tells item by item
+  static_cast<void>(lane_->run());  // each item has a status of its own
   for (std::uint32_t item = 0; item < lane_->size(); ++item) answer(batch, packet_of_[item], item);
   return lane_->size();
 }

@@ -16,7 +16,7 @@
 
 namespace dpubench::datapath::recognition {
 
-/// Which of the stages run in this process.
+/// The stages that run in this process.
 struct Placement {
   bool scan = true;
   bool hash = true;
@@ -25,7 +25,7 @@ struct Placement {
   [[nodiscard]] bool has(Class c) const noexcept { return c == Class::kEcho || (c == Class::kHash ? hash : compress); }
 };
 
-/// Recognises, and sends back or passes on what no other stage here is for.
+/// The stage that recognises packets. It sends back packets of class echo, and passes on those whose class no stage here answers.
 class ScanStage final : public Stage {
  public:
   ScanStage(std::unique_ptr<Recogniser> recogniser, Placement placement)
@@ -44,8 +44,8 @@ class ScanStage final : public Stage {
   std::uint64_t unclassified_ = 0;
 };
 
-/// What the stages behind it share: they take packets of one class, run a lane on them, and put its output in place of the
-/// payload.
+/// The common part of the stages behind the scan. They take packets of one class, run a lane on them, and put its output in
+/// place of the payload.
 class AnswerStage : public Stage {
  public:
   std::uint32_t run(Batch& batch) noexcept override;
@@ -53,13 +53,14 @@ class AnswerStage : public Stage {
   void collect(nlohmann::json& into, const std::string& dump_folder) override;
 
  protected:
-  /// @param room  of output that an item may need @param takes_marks  first stage of a process that does not scan
+  /// @param room  bytes of output that an item may need @param takes_marks  true for the first stage of a process that does not
+  /// scan
   AnswerStage(std::unique_ptr<LaneRunner> lane, Class c, std::uint32_t longest, std::uint32_t room, Placement placement,
               bool takes_marks);
-  /// What the lane gets of a packet.
+  /// Return the part of a packet that the lane gets.
   [[nodiscard]] virtual std::span<const std::byte> input(std::span<const std::byte> frame,
                                                          const Parsed& parsed) const noexcept = 0;
-  /// Whether an output goes back, else the packet does as it came.
+  /// Return whether the output goes back. If not, the packet goes back as it came.
   [[nodiscard]] virtual bool replaces(std::uint32_t in_bytes, std::uint32_t out_bytes) const noexcept = 0;
 
  private:
@@ -80,7 +81,7 @@ class AnswerStage : public Stage {
   std::uint64_t unchanged_ = 0;
 };
 
-/// SHA-256 of the frame up to the end of its IP packet.
+/// The stage that answers with the SHA-256 of the frame up to the end of its IP packet.
 class HashStage final : public AnswerStage {
  public:
   static constexpr std::uint32_t kDigestBytes = 32;
@@ -96,10 +97,10 @@ class HashStage final : public AnswerStage {
   }
 };
 
-/// The payload as a raw deflate stream, where that is shorter.
+/// The stage that answers with the payload as a raw deflate stream, if that is shorter.
 class CompressStage final : public AnswerStage {
  public:
-  /// @param room  that a stream of the longest payload may need
+  /// @param room  bytes that a stream of the longest payload may need
   CompressStage(std::unique_ptr<LaneRunner> lane, std::uint32_t longest, std::uint32_t room, Placement placement,
                 bool takes_marks)
       : AnswerStage(std::move(lane), Class::kCompress, longest, room, placement, takes_marks) {}

@@ -1,5 +1,5 @@
-// application-recognition: which application a packet belongs to is told by the rules that its payload matches, and that decides
-// what is done with it.
+// application-recognition: the rules that a packet's payload matches tell which application the packet belongs to. That decides
+// what the server does with the packet.
 
 #include "datapath/workloads/workload.hpp"
 
@@ -41,7 +41,7 @@ const RegexWork& rules_of(const PreparedOperator& scan) {
   return static_cast<const RegexWork&>(scan.work());
 }
 
-/// Adds to a bitmap the rules that an engine leaves undecided on a plain text: those that its compiler refuses.
+/// Add to a bitmap the rules that an engine leaves undecided on a plain text: those that its compiler refuses.
 void add_refused(const RegexWork& work, LaneRunner& runner, std::vector<std::byte>& bitmap) {
   const std::vector<std::byte> text(64, std::byte{'a'});
   std::vector<std::byte> out(2 * bitmap.size());
@@ -53,7 +53,7 @@ void add_refused(const RegexWork& work, LaneRunner& runner, std::vector<std::byt
   }
 }
 
-/// What engines of this machine do not decide alike.
+/// Return the rules that every engine leaves undecided, and those that engines of this machine do not decide alike.
 recognition::Recogniser::Doubts doubts_about(const RegexWork& work, const EngineCatalog& engines) {
   recognition::Recogniser::Doubts doubts;
   doubts.shared.resize(regex::bitmap_bytes(work.rules.size()));
@@ -68,7 +68,7 @@ recognition::Recogniser::Doubts doubts_about(const RegexWork& work, const Engine
       LaneRunner runner(session->open(), LaneRunner::kCapacity);
       add_refused(work, runner, doubts.contested);
     } catch (const std::exception&) {
-      // An engine that cannot even begin with these rules serves nobody.
+      // An engine that cannot even prepare these rules serves nobody, so it raises no doubts.
     }
   }
   return doubts;
@@ -132,7 +132,7 @@ class RecognitionPipeline final : public Pipeline {
   std::unique_ptr<PreparedOperator> compress_;
 };
 
-/// The first engine of the operator that can run here: its reference, where that can.
+/// Return the first engine of the operator that can run here: its reference, if that can run. @throws Error when none can
 std::string reference_engine(const std::string& op, const EngineCatalog& engines) {
   std::string reasons;
   for (const EngineSlot* slot : engines.of(*find_operator(op))) {
@@ -142,7 +142,7 @@ std::string reference_engine(const std::string& op, const EngineCatalog& engines
   throw Error("application-recognition: no engine of " + op + " can run here, so that no answer can be expected" + reasons);
 }
 
-/// Expectation with what it was made from, which goes after it.
+/// An expectation with the operator that it uses. The operator is destroyed after the expectation.
 class OwningExpectation final : public Expectation {
  public:
   OwningExpectation(std::unique_ptr<PreparedOperator> scan, const EngineCatalog& engines,

@@ -17,13 +17,13 @@
 namespace dpubench::datapath::flow_table {
 namespace {
 
-/// rte_hash holds a key in one of two buckets of 8 and moves others to make room; without extendable buckets that fails near
-/// 95 % of its entries. At 80 % it does not.
+/// Return the entries to ask rte_hash for. It holds a key in one of two buckets of 8 and moves others to make room. Without
+/// extendable buckets that fails near 95 % of its entries. At 80 % it does not.
 constexpr std::uint64_t entries_for(std::uint32_t flows) {
   return std::max<std::uint64_t>(std::uint64_t{flows} * 5 / 4, 64);
 }
 
-/// Bytes that rte_hash allocates, with room for its rounding up to powers of two.
+/// Return the bytes that rte_hash allocates, with room for its rounding up to powers of two.
 constexpr std::size_t heap_bytes_for(std::uint32_t flows) {
   constexpr std::size_t kKeySlotBytes = 64;  // pointer, key of 48 bytes, rounded up
   constexpr std::size_t kBucketBytes = 64;   // of 8 entries
@@ -76,7 +76,7 @@ class HashIndex {
   void erase(std::uint32_t place) noexcept {
     void* key = nullptr;
     if (rte_hash_get_key_with_position(hash_.get(), static_cast<std::int32_t>(place), &key) == 0) {
-      Key erased;  // a copy: where rte_hash keeps it, it is not aligned, and rte_hash_del_key clears it
+      Key erased;  // a copy: in rte_hash the key is not aligned, and rte_hash_del_key clears it
       std::memcpy(&erased, key, sizeof erased);
       rte_hash_del_key(hash_.get(), &erased);
     }

@@ -1,11 +1,11 @@
-// A flow table: packets and bytes of each flow, with ageing and a policy for the time when it is full.
+// A flow table: packets and bytes of each flow, with ageing and a policy for a full table.
 //
-// What every engine does alike, to the packet:
+// All engines follow the same rules, to the packet:
 // - A flow enters with its first packet and is counted from that packet on.
 // - A flow that had no packet for more than `idle_ms` is retired: at its next packet, which then begins a new record, or when the
 //   bounded scan of age() comes to it. Until then it keeps its place.
 // - When the table is full, a new flow's packet is refused, or the flow that entered first is retired to make room (evicted).
-// - What was retired goes to a log, so that the sum over all records of a key is what was counted of it.
+// - Retired records go to a log, so that all records of a key together sum up to its counts.
 #pragma once
 
 #include <cstddef>
@@ -32,11 +32,11 @@ struct Limits {
 struct FlowRecord {
   Key key;
   std::uint64_t packets = 0;
-  std::uint64_t bytes = 0;  ///< of frames with FCS
+  std::uint64_t bytes = 0;  ///< bytes of frames with FCS
 };
 static_assert(sizeof(FlowRecord) == 64);
 
-/// Since clear() or zero().
+/// The totals since clear() or zero().
 struct Totals {
   std::uint64_t flows = 0;  ///< live now
   std::uint64_t inserted = 0;
@@ -47,7 +47,7 @@ struct Totals {
   bool operator==(const Totals&) const = default;
 };
 
-/// Retired records that are kept, at most.
+/// Most retired records that are kept.
 inline constexpr std::size_t kMaxRetired = std::size_t{4} << 20;
 
 /// One core's table; used by one thread.
@@ -58,19 +58,19 @@ class FlowTable {
   FlowTable& operator=(const FlowTable&) = delete;
   virtual ~FlowTable() = default;
 
-  /// Counts the packets of a batch, in order. @param keys of at most kMaxPacketBurst packets @param bytes of their frames, with
-  /// FCS @param refused set for packets that found no place @param now_ms of a clock that does not go back, modulo 2^32
-  /// @returns how many were refused
+  /// Count the packets of a batch, in order. @param keys  of at most kMaxPacketBurst packets @param bytes  of their frames,
+  /// with FCS @param refused  set for packets that found no place @param now_ms  of a clock that does not go back, modulo 2^32
+  /// @returns how many packets were refused
   virtual std::uint32_t count(std::span<const Key> keys, const std::uint32_t* bytes, bool* refused,
                               std::uint32_t now_ms) noexcept = 0;
-  /// Looks at the next `places` of the table, round and round, and retires what is idle.
+  /// Look at the next `places` of the table, round and round, and retire idle flows.
   virtual void age(std::uint32_t now_ms, std::uint32_t places) noexcept = 0;
-  /// Empties it. Untimed. @throws Error
+  /// Empty the table. Untimed. @throws Error
   virtual void clear() = 0;
-  /// Keeps the flows that are live, with counts of nothing, and forgets what was retired. Untimed. @throws Error
+  /// Keep the live flows, with counts of zero, and forget the retired ones. Untimed. @throws Error
   virtual void zero() = 0;
   [[nodiscard]] virtual Totals totals() const = 0;
-  /// Every record with packets: live flows, then retired ones. A key may come several times. Untimed. @throws Error
+  /// Visit every record with packets: live flows, then retired ones. A key may come several times. Untimed. @throws Error
   virtual void for_each(const std::function<void(const FlowRecord&)>& visit) const = 0;
   [[nodiscard]] virtual std::size_t memory_bytes() const = 0;
 };
@@ -80,7 +80,7 @@ class FlowTable {
 /// bytes. Counts of records with the same key add up.
 inline constexpr std::size_t kDumpRecordBytes = 56;
 
-/// Writes all records of a table to `FOLDER/flows.bin`. @param append behind those of another core @throws Error
+/// Write all records of a table to `FOLDER/flows.bin`. @param append  behind the records of another core @throws Error
 void dump(const FlowTable& table, KeyKind kind, const std::string& folder, bool append);
 
 }  // namespace dpubench::datapath::flow_table

@@ -1,4 +1,4 @@
-// The flow table: every engine against the model, the stage, and the dump.
+// Tests the flow table: every engine against the model, the stage, and the dump.
 #include <gtest/gtest.h>
 #include <rte_mbuf.h>
 #include <sys/syscall.h>
@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kSeed = 7;
 
-/// The key number `i`, which differs from the others in addresses and port.
+/// Return key number `i`, which differs from the others in its source address.
 Key numbered(std::uint32_t i) {
   Key key;
   key.version = 4;
@@ -54,7 +54,7 @@ INSTANTIATE_TEST_SUITE_P(FlowTable, Tables, testing::Values("portable", "dpdk-ha
   return std::string(instance.param) == "portable" ? "portable" : "dpdk_hash";
 });
 
-/// Counts `keys` in bursts of 32, each with 64 bytes. @returns packets refused
+/// Count `keys` in bursts of 32, each packet with 64 bytes. @returns packets refused
 std::uint64_t count_all(FlowTable& table, std::span<const Key> keys, std::uint32_t now_ms = 0) {
   std::array<std::uint32_t, 32> bytes;
   bytes.fill(64);
@@ -143,7 +143,7 @@ TEST_P(Tables, CountsEachFlowOfAFullTable) {
 }
 
 TEST_P(Tables, LosesNothingWhateverTheScanDoes) {
-  // The scan looks at some places only, so that what is retired when differs from the model; the sums of each key do not.
+  // The scan looks at some places only, so the time when a flow retires may differ. The sums of each key do not.
   const std::unique_ptr<FlowTable> aging = table({.flows = 1000, .idle_ms = 5, .full = Full::kEvictOldest});
   inputs::Random random(kSeed);
   std::map<Key, std::uint64_t> sent;
@@ -180,7 +180,7 @@ TEST_P(Tables, KeepsItsFlowsAndForgetsTheirCounts) {
   kept->zero();
   EXPECT_EQ(kept->totals(), (Totals{.flows = 1000}));
   EXPECT_TRUE(sorted_records(*kept).empty());
-  // Flows that are known enter no more; one that had no packet since leaves no record when it has to make room.
+  // Known flows do not enter again. A flow that had no packet since leaves no record when it has to make room.
   count_all(*kept, std::span(keys).last(500));
   EXPECT_EQ(kept->totals(), (Totals{.flows = 1000}));
   count_all(*kept, std::span(keys).first(1));
@@ -244,7 +244,7 @@ TEST(FlowTableModel, DiffersWhereATableIsWrong) {
   EXPECT_THROW(require_equal(wrong, right, "test"), Error);
 }
 
-/// UDP over IPv4 from 10.0.0.1:4660 to 10.0.0.2:80, with a VLAN tag, 60 bytes.
+/// Return a frame of 60 bytes: UDP over IPv4 from 10.0.0.1:4660 to 10.0.0.2:80, with a VLAN tag.
 std::vector<std::byte> tagged_udp() {
   constexpr unsigned char kFrame[] = {2, 0,    0, 0,  0,  2, 2, 0,  0, 0, 0, 1,  0x81, 0, 0, 5,    8,    0, 0x45, 0, 0, 28, 0,
                                       1, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0,    0, 2, 0x12, 0x34, 0, 80,   0, 8, 0,  0};
@@ -273,7 +273,7 @@ TEST(FlowTableKey, HoldsWhatItsKindSays) {
   EXPECT_FALSE(make_key(arp, parse(arp), KeyKind::kPaper, paper));
 }
 
-/// Frames as packets of a batch.
+/// A batch whose packets are the given frames.
 class Packets {
  public:
   explicit Packets(Frames frames) : frames_(std::move(frames)), mbufs_(frames_.size()) {
@@ -293,7 +293,7 @@ class Packets {
   std::vector<rte_mbuf> mbufs_;
 };
 
-/// The workload's pipeline with these parameters, portable.
+/// Return the workload's pipeline with these parameters, by default with engine portable.
 std::unique_ptr<Pipeline> pipeline(const Params& given, const std::string& engine = "portable", std::uint32_t cores = 1) {
   const Workload* const workload = find_workload("flow-table");
   Setting setting;
@@ -321,7 +321,7 @@ TEST(FlowTableStage, AccountsForEveryPacketOfABatch) {
   EXPECT_EQ(packets.batch.fate[1], Fate::kForward);
   EXPECT_EQ(packets.batch.fate[2], Fate::kDropShort);
   EXPECT_EQ(packets.batch.fate[4], Fate::kDropChecksum);
-  EXPECT_EQ(packets.batch.frame(0)[5], std::byte{1});  // the destination is the source that it had
+  EXPECT_EQ(packets.batch.frame(0)[5], std::byte{1});  // the destination is the former source
   EXPECT_EQ(packets.batch.frame(0)[11], std::byte{2});
   EXPECT_EQ(packets.batch.frame(1)[5], std::byte{1});
   const Folder folder;
@@ -393,7 +393,7 @@ TEST(FlowTableStage, AgesWhenNothingComes) {
   EXPECT_EQ(aged(150), 200);
 }
 
-/// What a stage says of the part of a trial in which the table met 200 flows, of which it knew 150.
+/// Return a stage's counts for a trial whose measured part has 200 flows. The table knows 150 of them if it kept its flows.
 nlohmann::json measured_part(const Params& given, bool keeps_flows) {
   const auto open = pipeline(given);
   const auto stages = open->open(0);
@@ -492,7 +492,7 @@ TEST(FlowTableWorkload, ExpectsTheFrameWithItsAddressesSwapped) {
   EXPECT_FALSE(expectation->may_drop(0));
 }
 
-/// This process's pool of packet buffers, made once.
+/// Return this process's pool of packet buffers, made once.
 rte_mempool* pool() {
   static rte_mempool* const made = [] {
     test::start_memory();

@@ -1,4 +1,4 @@
-// Frames on which engines are verified.
+// Makes the frames on which engines are verified.
 #include <algorithm>
 #include <array>
 #include <initializer_list>
@@ -14,7 +14,7 @@ using Frame = std::vector<std::byte>;
 
 constexpr std::size_t kGenerated = 2000;
 constexpr std::size_t kCaptured = 4000;
-/// Of Ethernet without a tag, with FCS taken off: what every kind of port takes.
+/// Most bytes of an untagged Ethernet frame without FCS, which every kind of port takes.
 constexpr std::size_t kMostFrameBytes = 1514;
 constexpr std::size_t kEthernetBytes = 14;
 
@@ -26,7 +26,7 @@ void put16(Frame& frame, std::size_t value) {
   put(frame, {static_cast<unsigned>(value >> 8 & 0xff), static_cast<unsigned>(value & 0xff)});
 }
 
-/// MAC addresses of one of four hosts, up to three tags (the parser knows two), and the type.
+/// Return an Ethernet header: MAC addresses, each of one of four hosts, up to three tags (the parser knows two), and the type.
 Frame ethernet(inputs::Random& random, unsigned type) {
   Frame frame;
   put(frame, {2, 0, 0, 0, 0, static_cast<unsigned>(random.below(4)), 2, 0, 0, 0, 1, static_cast<unsigned>(random.below(4))});
@@ -40,7 +40,8 @@ Frame ethernet(inputs::Random& random, unsigned type) {
   return frame;
 }
 
-/// Protocol and header of TCP, UDP, SCTP, ICMP or something else with `payload` bytes behind, now and then with a wrong length.
+/// Return a protocol, and a header of TCP, UDP, SCTP, ICMP or something else with a payload behind it, now and then with a
+/// wrong length.
 std::pair<unsigned, Frame> transport(inputs::Random& random) {
   constexpr std::array<unsigned, 6> kProtocols = {17, 17, 6, 132, 1, 47};
   const unsigned protocol = kProtocols[random.below(kProtocols.size())];
@@ -80,7 +81,7 @@ Frame ipv4(inputs::Random& random) {
   return frame;
 }
 
-/// Up to three extension headers, fragment headers among them.
+/// Return an IPv6 frame with up to three extension headers, fragment headers among them.
 Frame ipv6(inputs::Random& random) {
   constexpr std::array<unsigned, 8> kExtensions = {0, 43, 44, 51, 60, 135, 139, 140};
   const auto [protocol, segment] = transport(random);

@@ -1,4 +1,4 @@
-// A flow table over an index that maps a key to a place: what portable and dpdk-hash have in common.
+// A flow table over an index that maps a key to a place. portable and dpdk-hash both use it.
 #pragma once
 
 #include <algorithm>
@@ -14,10 +14,10 @@
 
 namespace dpubench::datapath::flow_table {
 
-/// No place.
+/// The value that stands for no place.
 inline constexpr std::uint32_t kNowhere = 0xffff'ffffU;
 
-/// Packets and bytes of the flow at a place, wherever the index keeps them; none of a place that is free.
+/// The packets and bytes of the flow at a place, wherever the index keeps them. Both are 0 at a free place.
 struct CounterRef {
   std::uint64_t& packets;
   std::uint64_t& bytes;
@@ -26,12 +26,12 @@ struct CounterRef {
 template <class T>
 concept Index = requires(T index, const T view, std::span<const Key> keys, const Key& key, std::uint32_t* places,
                          std::uint32_t place) {
-  /// The places of a batch of keys, kNowhere for those that are not there; brings their counters near.
+  /// Write the places of a batch of keys, kNowhere for keys that are not there, and prefetch the counters.
   { index.find(keys, places) }
   noexcept;
   { index.find_one(key) }
   noexcept->std::same_as<std::uint32_t>;
-  /// A place for a key that is not there; kNowhere when there is none.
+  /// Return a place for a key that is not there yet, or kNowhere when there is none.
   { index.insert(key) }
   noexcept->std::same_as<std::uint32_t>;
   { index.erase(place) }
@@ -40,7 +40,7 @@ concept Index = requires(T index, const T view, std::span<const Key> keys, const
   noexcept->std::same_as<CounterRef>;
   { view.record(place) }
   noexcept->std::same_as<FlowRecord>;
-  { view.places() } -> std::same_as<std::uint32_t>;  // every place is below
+  { view.places() } -> std::same_as<std::uint32_t>;  // every place is below this
   { view.memory_bytes() } -> std::same_as<std::size_t>;
   index.clear();
 };
@@ -48,7 +48,7 @@ concept Index = requires(T index, const T view, std::span<const Key> keys, const
 template <Index I>
 class IndexedTable final : public FlowTable {
  public:
-  /// @throws Error when there is no memory
+  /// Make an empty table. @throws Error when there is no memory
   IndexedTable(I index, const Limits& limits)
       : index_(std::move(index)),
         limits_(limits),
@@ -140,7 +140,7 @@ class IndexedTable final : public FlowTable {
   }
 
  private:
-  /// When a flow was seen last, and its neighbours in the order in which flows entered.
+  /// The time when a flow was last seen, and its neighbours in the order in which flows entered.
   struct Age {
     std::uint32_t last_ms;
     std::uint32_t older;
@@ -173,7 +173,7 @@ class IndexedTable final : public FlowTable {
 
   void retire(std::uint32_t place) noexcept {
     changed_ = true;
-    // Nothing was counted of a flow that was kept by zero() and had no packet since.
+    // A flow that zero() kept and that had no packet since has nothing to record.
     if (const FlowRecord record = index_.record(place); record.packets != 0) {
       if (n_retired_ < retired_.size()) {
         retired_[n_retired_++] = record;
@@ -192,7 +192,7 @@ class IndexedTable final : public FlowTable {
   I index_;
   Limits limits_;
   Pages<Age> ages_;
-  Pages<FlowRecord> retired_;  // touched as it is used: most trials retire few
+  Pages<FlowRecord> retired_;  // memory is touched only as it is used: most trials retire few
   std::size_t n_retired_ = 0;
   Totals totals_;
   std::uint32_t hand_ = 0;

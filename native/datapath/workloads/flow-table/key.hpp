@@ -1,4 +1,4 @@
-// What a flow is known by.
+// The key that identifies a flow.
 #pragma once
 
 #include <array>
@@ -16,8 +16,8 @@ enum class KeyKind : std::uint8_t {
   kFiveTuple,  ///< both IP addresses, both ports, protocol
 };
 
-/// 48 bytes whatever the kind and the IP version, so that a flow and its counters share one cache line. The XDP program
-/// (xdp.bpf.c) writes the same bytes.
+/// The key of a flow. It has 48 bytes whatever the kind and the IP version, so that a flow and its counters share one cache
+/// line. The XDP program (xdp.bpf.c) writes the same bytes.
 struct alignas(16) Key {
   std::array<std::byte, 16> source{};  ///< an IPv4 address takes the first four bytes, the others are 0
   std::array<std::byte, 16> destination{};
@@ -33,12 +33,12 @@ struct alignas(16) Key {
     return port;
   }
   bool operator==(const Key&) const = default;
-  /// Any order: for maps and for sorting. There is no padding.
+  /// Compare the bytes, for maps and for sorting; the order has no meaning. There is no padding.
   bool operator<(const Key& other) const noexcept { return std::memcmp(this, &other, sizeof *this) < 0; }
 };
 static_assert(sizeof(Key) == 48);
 
-/// Equality without branches.
+/// Return whether two keys are equal, without branches.
 inline bool same(const Key& a, const Key& b) noexcept {
   std::uint64_t x[6];
   std::uint64_t y[6];
@@ -47,8 +47,8 @@ inline bool same(const Key& a, const Key& b) noexcept {
   return ((x[0] ^ y[0]) | (x[1] ^ y[1]) | (x[2] ^ y[2]) | (x[3] ^ y[3]) | (x[4] ^ y[4]) | (x[5] ^ y[5])) == 0;
 }
 
-/// The key of a frame. Only a packet whose IP header is sound has one: false for what parse() calls not IP, short or malformed.
-/// Packets without ports (later fragments, ICMP, tunnels) have port 0. @param parsed of `frame`
+/// Make the key of a frame. Return false if the IP header is not sound, that is, if parse() calls the frame not IP, short or
+/// malformed. Packets without ports (later fragments, ICMP, tunnels) have port 0. @param parsed  the result for `frame`
 inline bool make_key(std::span<const std::byte> frame, const Parsed& parsed, KeyKind kind, Key& key) noexcept {
   if (parsed.kind != Kind::kTransport && parsed.kind != Kind::kFragment && parsed.kind != Kind::kOtherIp) return false;
   const auto port = [&](std::size_t at) {

@@ -10,7 +10,7 @@ namespace dpubench::datapath::flow_table {
 namespace {
 
 constexpr std::uint32_t kFcs = 4;
-/// Smaller than the number of flows that come, so that it fills.
+/// Smaller than the number of flows that come, so that the table fills.
 constexpr std::uint32_t kVerifiedFlows = 300;
 constexpr std::uint32_t kVerifiedBatches = 600;
 constexpr std::uint32_t kVerifiedIdleMs = 20;
@@ -29,7 +29,7 @@ const char* name_of(Full full) {
 
 struct Keys {
   std::vector<Key> keys;
-  std::vector<std::uint32_t> bytes;  ///< of the frames
+  std::vector<std::uint32_t> bytes;  ///< bytes of the frames
 };
 
 Keys keys_of(const Frames& frames, KeyKind kind) {
@@ -43,8 +43,9 @@ Keys keys_of(const Frames& frames, KeyKind kind) {
   return found;
 }
 
-/// The same operations on a table and on the model: batches of 1 to 32 keys, some drawn from few flows (which live on) and some
-/// from all (which fill the table), then time passes. Whatever the scan of a table does, the model sees the whole of it.
+/// Run the same operations on a table and on the model. A batch has 1 to 32 keys, some drawn from few flows (which live on) and
+/// some from all (which fill the table); then time passes. Ageing always covers the whole table, so that it retires the same
+/// flows in both.
 void run_alike(FlowTable& table, FlowTable& model, const Keys& keys, inputs::Random random, const std::string& what) {
   std::uint32_t now_ms = 0xffff'ff00U;  // the clock wraps on the way
   std::size_t at = 0;
@@ -139,7 +140,7 @@ void ModelTable::for_each(const std::function<void(const FlowRecord&)>& visit) c
 }
 
 void ModelTable::retire(const Key& key) {
-  const Key copy = key;  // `key` may be the list's own
+  const Key copy = key;  // `key` may refer to the list's own key
   const auto found = flows_.find(copy);
   if (found->second.record.packets != 0) retired_.push_back(found->second.record);
   order_.erase(found->second.entered);

@@ -20,7 +20,7 @@ class ModelTable final : public FlowTable {
   explicit ModelTable(const Limits& limits) : limits_(limits) {}
   std::uint32_t count(std::span<const Key> keys, const std::uint32_t* bytes, bool* refused,
                       std::uint32_t now_ms) noexcept override;
-  /// Retires all that is idle, whatever `places` says.
+  /// Retire every idle flow, whatever `places` says.
   void age(std::uint32_t now_ms, std::uint32_t places) noexcept override;
   void clear() override;
   void zero() override;
@@ -46,19 +46,18 @@ class ModelTable final : public FlowTable {
   Totals totals_;
 };
 
-/// All records, sorted: what two tables are compared by.
+/// Return all records, sorted, for comparing two tables.
 std::vector<FlowRecord> sorted_records(const FlowTable& table);
 
-/// Compares totals and records. @throws Error naming `what` and the first difference
+/// Compare totals and records. @throws Error that names `what` and the first difference
 void require_equal(const FlowTable& table, const FlowTable& model, const std::string& what);
 
-/// Runs batches of the frames' keys and of generated ones through a table and the model: every policy, both keys, with and
-/// without ageing, more flows than there is room for. @returns in words what was compared @throws Error naming the first
-/// difference
+/// Run batches of the frames' keys through a table and the model: every policy, both keys, with and without ageing, and more
+/// flows than there is room for. @returns in words what was compared @throws Error that names the first difference
 std::string verify_tables(const MakeTable& make, const Frames& frames, std::uint64_t seed);
 
-/// Frames of every kind that the parser tells apart, whole and cut off, generated from the seed; and the packets of the job's
-/// capture, when it has one, each in an Ethernet frame.
+/// Return frames of every kind that the parser tells apart, whole and cut off, generated from the seed. If the job has a
+/// capture, its packets follow, each in an Ethernet frame.
 Frames verification_frames(inputs::Store& store, std::uint64_t seed);
 
 }  // namespace dpubench::datapath::flow_table

@@ -1,4 +1,4 @@
-// Session of engines whose tables the server's loop works on: one for each core, nothing shared.
+// The session of engines whose tables the server's loop works on: one table for each core, nothing shared.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@ using MakeTable = std::function<std::unique_ptr<FlowTable>(const Limits&)>;
 
 class OwnTables final : public TableSession {
  public:
-  /// @throws Error when there is no memory
+  /// Make the tables of all cores. @throws Error when there is no memory
   OwnTables(const TableSetting& setting, PathInfo path, const MakeTable& make) : path_(std::move(path)) {
     for (std::uint32_t core = 0; core < setting.cores; ++core) {
       tables_.push_back(make(setting.limits));

@@ -1,5 +1,5 @@
-// Memory of tables that are larger than the caches, on transparent huge pages where the kernel has some: with 4 KiB pages every
-// random access would also miss the TLB.
+// Memory for tables that are larger than the caches. It uses transparent huge pages if the kernel has some: with 4 KiB pages
+// every random access would also miss the TLB.
 #pragma once
 
 #include <sys/mman.h>
@@ -22,7 +22,7 @@ class Pages {
 
  public:
   Pages() = default;
-  /// @param what  for the message @throws Error when there is no memory
+  /// @param what  content of the array, for the error message @throws Error when there is no memory
   Pages(std::size_t n, const char* what) : n_(n) {
     if (n == 0) return;
     mapped_ = (n * sizeof(T) + kHuge - 1) / kHuge * kHuge + kHuge;
@@ -49,7 +49,7 @@ class Pages {
   const T& operator[](std::size_t i) const noexcept { return data_[i]; }
   [[nodiscard]] std::size_t size() const noexcept { return n_; }
   [[nodiscard]] std::size_t bytes() const noexcept { return n_ * sizeof(T); }
-  /// Zeros, and every page in place: no fault in the packet loop.
+  /// Write zeros, which puts every page in place: the packet loop then meets no page fault.
   void zero() noexcept {
     if (n_ != 0) std::memset(static_cast<void*>(data_), 0, bytes());
   }

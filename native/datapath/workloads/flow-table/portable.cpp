@@ -1,9 +1,9 @@
 // flow-table, engine portable: a hash table of our own in plain C++.
 //
 // A bucket is one cache line: 8 tags of 16 bits and the places of the records that they stand for. A record is one cache line
-// too, key and counters together, so that a packet of a known flow costs two lines. Both are fetched ahead for the whole batch. A
-// key that finds its bucket full goes to the next one, and the bucket counts those that passed it: a search ends at the first
-// bucket that none has passed, and erasing leaves no marks behind, so that nothing is ever rehashed.
+// too, key and counters together, so that a packet of a known flow costs two lines. Both are fetched ahead for the whole batch.
+// A key that finds its bucket full goes to the next one, and the full bucket counts the keys that passed it. A search ends at
+// the first bucket that no key has passed. Erasing leaves no marks behind, so nothing is ever rehashed.
 #include "datapath/workloads/flow-table/portable.hpp"
 
 #include <array>
@@ -20,24 +20,24 @@ namespace dpubench::datapath::flow_table {
 namespace {
 
 constexpr std::uint32_t kSlots = 8;
-/// On average; at 4 of 8 some 2 % of the buckets overflow.
+/// Flows per bucket on average. At 4 of 8 some 2 % of the buckets overflow.
 constexpr std::uint32_t kFlowsPerBucket = 4;
 
 struct alignas(64) Bucket {
   std::array<std::uint16_t, kSlots> tags;  ///< 0: free
   std::array<std::uint32_t, kSlots> places;
-  std::uint32_t passed;  ///< keys that lie behind because this bucket was full
+  std::uint32_t passed;  ///< keys that lie in a later bucket because this one was full
 };
 static_assert(sizeof(Bucket) == 64);
 
-/// Bit 15 of each of the four tags in `word` that equals those of `pattern`. The lowest such bit is right; one above it may be
-/// wrong by a borrow (Warren, "Hacker's Delight", section 6-1), which the comparison of keys then finds out.
+/// Return bit 15 of each of the four tags in `word` that equals the tags of `pattern`. The lowest such bit is right. One above
+/// it may be wrong by a borrow (Warren, "Hacker's Delight", section 6-1); the comparison of keys then finds that out.
 std::uint64_t equal_lanes(std::uint64_t word, std::uint64_t pattern) noexcept {
   const std::uint64_t difference = word ^ pattern;
   return (difference - 0x0001'0001'0001'0001U) & ~difference & 0x8000'8000'8000'8000U;
 }
 
-/// As wyhash, of the six words of a key side by side.
+/// Return a hash of the six words of a key, computed side by side as in wyhash.
 std::uint64_t hash_of(const Key& key, std::uint64_t seed) noexcept {
   std::uint64_t w[6];
   std::memcpy(w, &key, sizeof w);
@@ -80,7 +80,7 @@ class PortableIndex {
     if (n_free_ == 0) return kNowhere;
     const std::uint32_t place = free_[--n_free_];
     const std::uint64_t hash = hash_of(key, seed_);
-    // Twice as many slots as places: some bucket has room.
+    // There are twice as many slots as places, so some bucket has room.
     for (std::size_t b = home(hash);; b = next(b)) {
       Bucket& bucket = buckets_[b];
       for (std::uint32_t slot = 0; slot < kSlots; ++slot) {
@@ -138,13 +138,13 @@ class PortableIndex {
     const std::uint64_t high = equal_lanes(words[1], pattern);
     return high != 0 ? bucket.places[4 + lane(high)] : kNowhere;
   }
-  /// Of the lowest match, in the order in which the machine's words hold the tags.
+  /// Return the lane of the lowest match, in the order in which the machine's words hold the tags.
   static std::uint32_t lane(std::uint64_t matches) noexcept {
     static_assert(std::endian::native == std::endian::little, "the first tag is the lowest 16 bits of its word");
     return static_cast<std::uint32_t>(__builtin_ctzll(matches)) / 16;
   }
 
-  /// All candidates of all buckets where the key can be.
+  /// Compare the key with all candidates of all buckets where it can be.
   [[nodiscard]] std::uint32_t search(const Key& key, std::uint64_t hash) const noexcept {
     for (std::size_t b = home(hash), n = 0; n < buckets_.size(); b = next(b), ++n) {
       const Bucket& bucket = buckets_[b];

@@ -1,4 +1,4 @@
-// The portable table, for engines that count in software what their device does not.
+// The portable table, for engines that count in software the packets that their device does not count.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 
 namespace dpubench::datapath::flow_table {
 
-/// @throws Error when there is no memory
+/// Make a portable table. @throws Error when there is no memory
 std::unique_ptr<FlowTable> make_portable_table(const Limits& limits);
 
 }  // namespace dpubench::datapath::flow_table

@@ -1,5 +1,5 @@
-// flow-table, engine rte-flow: the device counts. A new flow is counted by the portable table until the port's driver has a rule
-// for it, which counts, marks and delivers; a marked packet has been counted, so that each packet is counted once.
+// flow-table, engine rte-flow: the device counts. The portable table counts a new flow until the port's driver has a rule for
+// it. The rule counts, marks and delivers. A marked packet has been counted, so that each packet is counted once.
 #include <rte_ethdev.h>
 #include <rte_flow.h>
 
@@ -20,17 +20,17 @@
 namespace dpubench::datapath::flow_table {
 namespace {
 
-/// Of the network class, of any kind (PCI Code and ID Assignment Specification, class 02h).
+/// Prefix of the class of network devices of any kind (PCI Code and ID Assignment Specification, class 02h).
 constexpr std::string_view kNetworkClass = "0x02";
 
 bool is_transport(std::uint8_t protocol) {
   return protocol == IPPROTO_TCP || protocol == IPPROTO_UDP;
 }
 
-/// The rule of one flow: what matches, and what the device does then.
+/// The rule of one flow: the packets that it matches, and the actions of the device on them.
 class Rule {
  public:
-  /// @param queue  to deliver to: the one where the flow's first packet came @param mark  any number below 2^20
+  /// @param queue  queue to deliver to: the one where the flow's first packet came @param mark  any number below 2^20
   Rule(const Key& key, std::uint16_t queue, std::uint32_t mark) : queue_{.index = queue}, mark_{.id = mark} {
     items_[0].type = RTE_FLOW_ITEM_TYPE_ETH;
     if (key.version == 4) {
@@ -48,14 +48,14 @@ class Rule {
   Rule(const Rule&) = delete;
   Rule& operator=(const Rule&) = delete;
 
-  /// The driver's reason why it has no such rules; empty if it has.
+  /// Return why the driver refuses such a rule, or an empty string if it takes it.
   [[nodiscard]] std::string refusal(std::uint16_t port) const {
     rte_flow_error error{};
     const int failed = rte_flow_validate(port, &kIngress, items_.data(), actions_.data(), &error);
     if (failed == 0) return {};
     return std::string(error.message == nullptr ? "no reason given" : error.message) + " (" + rte_strerror(-failed) + ")";
   }
-  /// Null when the driver has no room.
+  /// Create the rule. Return null when the driver has no room.
   [[nodiscard]] rte_flow* create(std::uint16_t port) const noexcept {
     rte_flow_error error{};
     return rte_flow_create(port, &kIngress, items_.data(), actions_.data(), &error);
@@ -85,7 +85,7 @@ class Rule {
     ipv6_mask_.hdr.proto = 0xff;
     items_[1] = {.type = RTE_FLOW_ITEM_TYPE_IPV6, .spec = &ipv6_, .last = nullptr, .mask = &ipv6_mask_};
   }
-  /// Both headers begin with the two ports.
+  /// Match the two ports, with which both headers begin.
   void match_ports(const Key& key) {
     const rte_be16_t source = htons(key.source_port(KeyKind::kFiveTuple));
     const rte_be16_t destination = htons(key.destination_port);
@@ -113,7 +113,7 @@ class Rule {
   std::array<rte_flow_action, 4> actions_{};
 };
 
-/// A flow as a driver is asked whether it takes such rules at all.
+/// Return an example flow, to ask a driver whether it takes such rules at all.
 Key example() {
   Key key;
   key.version = 4;
@@ -177,7 +177,7 @@ class DeviceTable final : public FlowTable {
     Key key;
     rte_flow* flow;
   };
-  /// @throws Error
+  /// Read a rule's counters. @param resets  also set them to 0 @throws Error
   [[nodiscard]] rte_flow_query_count read(const Installed& rule, bool resets) const {
     const rte_flow_action action = {.type = RTE_FLOW_ACTION_TYPE_COUNT, .conf = nullptr};
     rte_flow_query_count counters{};

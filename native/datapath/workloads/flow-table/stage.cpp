@@ -13,7 +13,7 @@ namespace dpubench::datapath::flow_table {
 namespace {
 
 constexpr std::uint64_t kNsPerMs = 1'000'000;
-/// Places that ageing looks at, beside the packets of a burst and when there are none. 16 bytes each, one after the other.
+/// Places that ageing looks at after a burst, and when nothing came. A place takes 16 bytes; they lie one after the other.
 constexpr std::uint32_t kScannedPerBurst = 64;
 constexpr std::uint32_t kScannedWhenIdle = 256;
 
@@ -93,7 +93,7 @@ void TableStage::measured(bool begins) noexcept {
           .packets = now.packets - before_->packets, .inserted = now.inserted - before_->inserted, .flows = before_->flows};
     }
   } catch (const Error&) {
-    before_.reset();  // not known then
+    before_.reset();  // the counts of the part are then not known
   }
 }
 
@@ -108,7 +108,7 @@ std::optional<std::uint64_t> TableStage::elsewhere() const noexcept {
   try {
     return session_.elsewhere().received;
   } catch (const Error&) {
-    return 0;  // collect() says why
+    return 0;  // collect() reports the reason
   }
 }
 

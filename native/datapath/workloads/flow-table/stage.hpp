@@ -15,7 +15,8 @@ namespace dpubench::datapath::flow_table {
 
 class TableStage final : public Stage {
  public:
-  /// @param session outlives it @param starts_dump says, once for each collection, whether flows.bin is begun anew
+  /// @param session  outlives the stage @param starts_dump  called once in each collection; returns whether to begin flows.bin
+  /// anew
   TableStage(TableSession& session, std::unique_ptr<FlowTable> table, const TableSetting& setting,
              std::function<bool()> starts_dump);
 
@@ -29,13 +30,13 @@ class TableStage final : public Stage {
   void collect(nlohmann::json& into, const std::string& dump_folder) override;
 
  private:
-  /// What was counted up to a time, or of the measured part.
+  /// The counts up to a time, or of the measured part.
   struct Counted {
     std::uint64_t packets = 0;
     std::uint64_t inserted = 0;
-    std::uint64_t flows = 0;  ///< known at its begin
+    std::uint64_t flows = 0;  ///< flows known at its begin
   };
-  /// @throws Error
+  /// Return the counts so far. @throws Error
   [[nodiscard]] Counted counted() const;
 
   TableSession& session_;
@@ -44,16 +45,16 @@ class TableStage final : public Stage {
   KeyKind kind_;
   bool is_prefilled_;
   bool is_elsewhere_;
-  std::uint64_t counted_by_device_;  ///< flags of an mbuf; none where no device counts
+  std::uint64_t counted_by_device_;  ///< flag of mbufs that the device counted; 0 if no device counts
   std::function<bool()> starts_dump_;
   const measure::Clock& clock_;
   std::uint64_t unkeyed_ = 0;
   std::uint64_t packets_ = 0;
-  std::optional<Counted> before_;    ///< the measured part
-  std::optional<Counted> measured_;  ///< the part alone
+  std::optional<Counted> before_;    ///< counts when the measured part began
+  std::optional<Counted> measured_;  ///< counts of the part alone
   std::array<Key, kMaxPacketBurst> keys_;
   std::array<std::uint32_t, kMaxPacketBurst> bytes_;
-  std::array<std::uint16_t, kMaxPacketBurst> packet_;  ///< of the batch, that a key belongs to
+  std::array<std::uint16_t, kMaxPacketBurst> packet_;  ///< packet of the batch that a key belongs to
   std::array<bool, kMaxPacketBurst> refused_{};
 };
 

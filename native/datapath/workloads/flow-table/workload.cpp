@@ -1,4 +1,4 @@
-// flow-table: packets and bytes of every flow are counted, and the packet is sent back.
+// flow-table: counts packets and bytes of every flow, and sends the packet back.
 #include <algorithm>
 #include <chrono>
 #include <mutex>
@@ -31,7 +31,7 @@ TableSetting setting_of(const Setting& setting) {
           .ports = setting.ports};
 }
 
-/// @throws Error with the reason when there is no such engine or it cannot do this
+/// Return the engine of this name. @throws Error with the reason when there is no such engine or it cannot do this
 const TableEngine& require_engine(const std::string& name, const TableSetting& setting) {
   std::string known;
   for (const EngineEntry& entry : engines()) {
@@ -45,7 +45,7 @@ const TableEngine& require_engine(const std::string& name, const TableSetting& s
   throw Error("flow-table: its stage has no engine '" + name + "'; it has " + known);
 }
 
-/// Tells the first of a collection's dumps from those that follow it. A core dumps once in a collection.
+/// The order of dumps in a collection: it tells the first one from those that follow. A core dumps once in a collection.
 class DumpOrder {
  public:
   bool starts(std::uint32_t core) {
@@ -83,13 +83,13 @@ class TablePipeline final : public Pipeline {
   }
 
  private:
-  TableSetting kept_;  ///< what stages need, without what the ports' owner holds
+  TableSetting kept_;  ///< the settings that stages need; the ports are not in it
   StageReport report_;
   std::unique_ptr<TableSession> session_;
   DumpOrder dumps_;
 };
 
-/// The other half of a split: no stage of this workload runs here.
+/// The pipeline for the other half of a split: no stage of this workload runs here.
 class EmptyPipeline final : public Pipeline {
  public:
   [[nodiscard]] std::vector<StageReport> report() const override { return {}; }

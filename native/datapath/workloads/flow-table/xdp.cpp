@@ -29,7 +29,8 @@ alignas(8) constexpr unsigned char kProgram[] = {
 };
 
 constexpr std::uint32_t kVerifiedFlows = 300;
-/// Before a trial nothing may come for so long, or it begins after so many waits all the same, and its check tells.
+/// A trial begins once nothing came for this time. It begins after this many waits in any case; its check then finds the
+/// difference.
 constexpr std::chrono::milliseconds kQuiet(20);
 constexpr unsigned kMostWaits = 100;
 
@@ -57,7 +58,7 @@ class Program {
     reset_state();
   }
 
-  /// Flows stay, with counts of nothing.
+  /// Keep the flows, with counts of zero.
   void zero() {
     wait_until_quiet([] {});
     kept_ = 0;
@@ -69,7 +70,7 @@ class Program {
     reset_state();
   }
 
-  /// In the map.
+  /// Return how many flows the map holds.
   [[nodiscard]] std::uint64_t known_flows() const { return kept_ + state().inserted; }
 
   [[nodiscard]] xdp_state state() const {
@@ -79,7 +80,7 @@ class Program {
     return now;
   }
 
-  /// @throws Error
+  /// Visit every flow that has packets. @throws Error
   void for_each(const std::function<void(const FlowRecord&)>& visit) const {
     xdp_key key{};
     for (const xdp_key* from = nullptr; bpf_map_get_next_key(flows_, from, &key) == 0; from = &key) {
@@ -89,7 +90,7 @@ class Program {
     }
   }
 
-  /// As the kernel accounts it.
+  /// Return the map's memory as the kernel accounts it.
   [[nodiscard]] std::size_t memory_bytes() const {
     std::ifstream info("/proc/self/fdinfo/" + std::to_string(flows_));
     for (std::string word; info >> word;) {
@@ -100,7 +101,8 @@ class Program {
   }
 
  private:
-  /// The program does not tell trials apart: packets that the link still held of the one before must be through first.
+  /// Repeat `work` until no packet comes. The program does not tell trials apart: packets of the trial before that the link
+  /// still holds must be through first.
   template <class Work>
   void wait_until_quiet(const Work& work) const {
     for (unsigned i = 0; i < kMostWaits; ++i) {
@@ -115,11 +117,11 @@ class Program {
     for_each_key([this](const xdp_key& key) { bpf_map_delete_elem(flows_, &key); });
   }
 
-  /// `work` may change or delete the flow of its key.
+  /// Call `work` for every key. It may change or delete the flow of its key.
   template <class Work>
   void for_each_key(const Work& work) {
-    // The next key is asked for while the one before it is where it was. From a deleted one the kernel begins anew, and passes
-    // all empty buckets; one that was updated lies at the head of its bucket, and what follows there would come again for ever.
+    // Get the next key while the key before it is still in its place. After a deleted key the kernel begins anew, and passes
+    // all empty buckets. An updated key lies at the head of its bucket, so that the keys after it would come again for ever.
     xdp_key key{};
     xdp_key next{};
     for (bool more = bpf_map_get_next_key(flows_, nullptr, &key) == 0; more; key = next) {
@@ -140,7 +142,7 @@ class Program {
   std::uint64_t kept_ = 0;  ///< flows that zero() has kept
 };
 
-/// The kernel's map, for reading.
+/// The kernel's map as a flow table. The kernel itself counts.
 class KernelTable final : public FlowTable {
  public:
   explicit KernelTable(Program& program) : program_(program) {}
@@ -185,7 +187,7 @@ class XdpSession final : public TableSession {
   PathInfo path_;
 };
 
-/// Runs the frames through the program and the model, and compares both. @returns how many
+/// Run the frames through the program and the model, and compare both. @returns how many frames were run
 std::size_t run_alike(Program& program, ModelTable& model, const Limits& limits, KeyKind kind, const Frames& frames,
                       const std::string& what) {
   std::size_t n = 0;
@@ -221,7 +223,8 @@ std::size_t run_alike(Program& program, ModelTable& model, const Limits& limits,
   return n;
 }
 
-/// With an empty table, and with the flows that this has left. @returns how many frames it was each time
+/// Verify the program with an empty table, and again with the flows that the first run left. @returns how many frames each run
+/// had
 std::size_t verify_program(const Limits& limits, KeyKind kind, const Frames& frames) {
   const std::string what = std::string("flow-table, engine xdp, key=") + (kind == KeyKind::kPaper ? "paper" : "five_tuple");
   Program program(limits, kind);

@@ -1,5 +1,5 @@
-// What an engine of the stage `swap` is that needs a library which may be missing: a module of its own with
-// DPUBENCH_STAGE_ENGINE. The engine `portable` is the workload's own.
+// The interface of those engines of the stage `swap` that need a library which may be missing. Each is a module that uses
+// DPUBENCH_STAGE_ENGINE. The engine `portable` is part of the workload.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace dpubench::datapath::forward {
 
-/// Raised when anything that a module sees changes.
+/// Version of the interface. Raise it when anything that a module sees changes.
 inline constexpr std::uint32_t kSwapEngineAbi = 2;
 inline constexpr const char* kStage = "swap";
 
@@ -20,13 +20,13 @@ class SwapEngine {
   virtual ~SwapEngine() = default;
   [[nodiscard]] virtual const char* name() const = 0;
   [[nodiscard]] virtual const char* summary() const = 0;
-  /// The kind of port whose packets it answers before a loop sees them.
+  /// Return the kind of port whose packets it answers before a loop sees them.
   [[nodiscard]] virtual const char* port() const = 0;
-  /// Why it cannot run on this machine; empty if it can. Cheap.
+  /// Return why it cannot run on this machine, or an empty string if it can. Cheap.
   [[nodiscard]] virtual std::string unavailable() const { return {}; }
-  /// Why it does not do this, and what to do; empty if it does.
+  /// Return why it does not do this, and what to do, or an empty string if it does.
   [[nodiscard]] virtual std::string unsupported(const Setting&) const { return {}; }
-  /// Verified, and at work from here on. @throws Error
+  /// Verify the engine and put it to work. @throws Error
   [[nodiscard]] virtual std::unique_ptr<Pipeline> open(const Setting& setting) const = 0;
 };
 

@@ -1,4 +1,4 @@
-// forward: the null workload. Its rates and latencies are the floor of every other workload's on the same port.
+// forward: the null workload. Its rates and latencies are the limit for every other workload on the same port.
 
 #include <rte_ether.h>
 
@@ -55,7 +55,7 @@ std::span<const StageModule> modules() {
   return found;
 }
 
-/// nullptr: the workload's own engine, or none that could be loaded.
+/// Return the engine of a module, or nullptr for the workload's own engine and for one that could not be loaded.
 const SwapEngine* engine_of(const Setting& setting) {
   const auto all = modules();
   const std::string& name = setting.engines.at(kStage);

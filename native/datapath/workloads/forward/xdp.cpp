@@ -16,7 +16,7 @@ alignas(8) constexpr unsigned char kProgram[] = {
 #include DPUBENCH_BPF_OBJECT
 };
 
-/// The program that is attached, and its count.
+/// The attached program and its count.
 class Program {
  public:
   Program() : code_("forward, engine xdp", kProgram) {
@@ -30,7 +30,8 @@ class Program {
     return count;
   }
 
-  /// In the kernel's test run, frames of every size from the header alone. @returns in words what was compared @throws Error
+  /// Verify the program in the kernel's test run, on frames of many sizes from the header alone. @returns in words what was
+  /// compared @throws Error
   [[nodiscard]] std::string verify() const {
     std::size_t n = 0;
     const std::uint64_t before = received();
@@ -56,7 +57,7 @@ class Program {
   int map_ = -1;
 };
 
-/// Sees no packet: it tells what the program counted.
+/// A stage that sees no packet. It reports what the program counted.
 class CountingStage final : public Stage {
  public:
   explicit CountingStage(const Program& program) : program_(program) {}
@@ -67,7 +68,7 @@ class CountingStage final : public Stage {
     try {
       return program_.received() - before_;
     } catch (const Error&) {
-      return 0;  // collect() says why
+      return 0;  // collect() reports the reason
     }
   }
   void collect(nlohmann::json& into, const std::string& /*dump_folder*/) override {
