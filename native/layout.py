@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Writes the orders in which the functions of a library are linked: its *code layouts*.
+"""Writes the *code layouts* of a library: orders in which its functions are linked.
 
     layout.py LIBRARY FOLDER COUNT OBJECT...
 
-FOLDER receives `LIBRARY.layout-K.ld` for K from 1 to COUNT - 1. Each is a fragment of a linker script (GNU ld, INSERT) that places every function of
-the objects, which were compiled with -ffunction-sections. Layout 0 is the linker's own order and has no file.
+FOLDER receives `LIBRARY.layout-K.ld` for K from 1 to COUNT - 1. Each file is a fragment of a linker script (GNU ld, INSERT). It places every
+function of the objects, which must be compiled with -ffunction-sections. Layout 0 is the linker's own order and has no file.
 
-Three things differ between layouts, and a processor sees all three (docs/methodology.md, "Rounds"): where in a page the code begins, the order of the
-functions, and by how many bytes (a multiple of 16) a function begins behind the beginning of a cache line. All of them are drawn by a hash of the
-layout's number and the name, and of nothing else. A function that is in two builds therefore has the same place in a cache line in the same layout of
-both, and the same neighbours as far as those are in both. The same sources give the same files.
+Layouts differ in three things, and a processor sees all three (docs/methodology.md, "Rounds"): the place in a page where the code begins, the
+order of the functions, and the distance of a function from the beginning of a cache line (a multiple of 16 bytes). A hash of the layout's number
+and the name draws all of them, and nothing else does. If two builds have the same function, a layout gives it the same place in a cache line in
+both, and the same neighbours if both builds have those. The same sources give the same files.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from pathlib import Path
 
 PAGE = 4096
 LINE = 64
-#: What the compiler aligns loops to; a function that is moved by a multiple of it keeps them aligned.
+#: Alignment of loops by the compiler. Loops stay aligned when their function moves by a multiple of it.
 STEP = 16
-#: Functions that are hardly ever executed stay where the linker puts them.
+#: Functions that hardly ever run stay where the linker puts them.
 COLD = (".text.unlikely", ".text.startup", ".text.exit")
 SHF_EXECINSTR = 4
 
@@ -36,7 +36,7 @@ def functions(data: bytes) -> list[str]:
     (table,) = struct.unpack_from(order + "Q", data, 40)
     size, count, names = struct.unpack_from(order + "HHH", data, 58)
     headers = [struct.unpack_from(order + "IIQQQQ", data, table + i * size) for i in range(max(count, 1))]
-    if count == 0:  # more than fits: they stand in the first header
+    if count == 0:  # too many for the field: the first header has the numbers
         count, names = headers[0][5], struct.unpack_from(order + "I", data, table + 40)[0]
         headers = [struct.unpack_from(order + "IIQQQQ", data, table + i * size) for i in range(count)]
     elif names == 0xFFFF:
@@ -51,7 +51,7 @@ def functions(data: bytes) -> list[str]:
 
 
 def drawn(layout: int, what: str, name: str) -> int:
-    """Return the number that belongs to a name in a layout."""
+    """Return the number that a hash draws for a name in a layout."""
     return int.from_bytes(hashlib.blake2b(f"{layout}/{what}/{name}".encode(), digest_size=8).digest(), "big")
 
 
@@ -64,7 +64,7 @@ def fragment(library: str, sections: set[str], layout: int) -> str:
 
 
 def main() -> None:
-    """Writes the files that the arguments name."""
+    """Write the files that the arguments name."""
     library, folder, count, *objects = sys.argv[1:]
     sections: set[str] = set()
     for path in objects:

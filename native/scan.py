@@ -1,23 +1,23 @@
 #!/usr/bin/env python3
-"""Finds operators, engine modules and tests, so that adding one edits no list.
+"""Finds operators, engine modules and tests, so that a new one needs no edit of a list.
 
-Prints one line per source file, fields separated by '|' (paths relative to native/):
+Prints one line per source file, with fields separated by '|' (paths relative to native/):
 
     operator|<operator>|<file>
     module|<operator>|<file>|<pkg-config requirements, comma-separated>|<flags>|<arch>|<folder of the built module>
     test|<operator or nothing>|<file>
     datapath|<file>                  of the end-to-end study's programs; a port kind or a workload is one of them
-    datapath-module|<workload>|<file>|...   an engine of a workload's stage that needs a library of its own; fields as of `module`
+    datapath-module|<workload>|<file>|...   an engine of a workload's stage that needs its own library; fields as of `module`
     datapath-test|<file>
     cores|<file>                     of the processor model
     cores-test|<file>
-    applications|<file>              what whole applications have in common
+    applications|<file>              common code of the whole applications
     application|<name>|<files, comma-separated>|<pkg-config requirements>|<flags>|<arch>     one module; directives are application.cpp's
     application-test|<file>
 
 Modules are the engines below native/operators (built into `engines`), the bare loops that benchmarks compare them with (`bare`), and the
-engines that tests misbehave with (`fixtures`). Directives stand in a module's first comment block (docs/adding-an-engine.md). Run by Meson
-at configure time, and by `make build` to see whether anything was added since. The optional arguments name the only operators wanted.
+misbehaving engines of tests (`fixtures`). Directives are in a module's first comment block (docs/adding-an-engine.md). Meson runs this file at
+configure time, and `make build` runs it to detect additions. The optional arguments name the only operators to list.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ FOLDERS = {NATIVE / "operators": "engines", NATIVE.parent / "benchmarks/bare": "
 
 
 def describe(operator: str, path: Path, folder: str) -> str:
-    """The scan line of one source file."""
+    """Return the scan line of one source file."""
     name = os.path.relpath(path, NATIVE)
     if path.name.endswith("_test.cpp"):
         return f"test|{operator}|{name}"
@@ -44,14 +44,14 @@ def describe(operator: str, path: Path, folder: str) -> str:
         return f"operator|{operator}|{name}"
     directives = dict(DIRECTIVE.findall(text))
     if swallowed := SWALLOWED.search(text):
-        # A formatter may fold a directive into the comment line before it, and the module would silently be built without it.
+        # A formatter may join a directive to the comment line before it. The module would then silently be built without the directive.
         sys.exit(f"{path}: '{swallowed[1]}:' must stand at the beginning of its own comment line")
     fields = [directives.get(key, "").strip() for key in ("requires", "cxxflags", "arch")]
     return "|".join(["module", operator, name, *fields, folder])
 
 
 def describe_datapath(path: Path) -> str:
-    """The scan line of a source file of the end-to-end study."""
+    """Return the scan line of a source file of the end-to-end study."""
     line = describe(path.parent.name, path, "stages")
     kind, _, rest = line.partition("|")
     if kind == "operator":
@@ -62,14 +62,14 @@ def describe_datapath(path: Path) -> str:
 
 
 def describe_application(folder: Path) -> str:
-    """The scan line of one application."""
+    """Return the scan line of one application."""
     directives = dict(DIRECTIVE.findall((folder / "application.cpp").read_text(encoding="utf-8")))
     files = [os.path.relpath(path, NATIVE) for path in sorted(folder.glob("*.cpp")) if not path.name.endswith("_test.cpp")]
     return "|".join(["application", folder.name, ",".join(files), *(directives.get(key, "").strip() for key in ("requires", "cxxflags", "arch"))])
 
 
 def main() -> None:
-    """Scans the repository that this file lies in."""
+    """Scan the repository that contains this file."""
     wanted = set(sys.argv[1:])
     operators = {f.parent.name for f in (NATIVE / "operators").glob("*/operator.cpp")}
     for root, folder in FOLDERS.items():

@@ -29,10 +29,10 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kChunk = std::size_t{1} << 16;
-/// Output that waits for the connection; beyond it the program has to wait.
+/// Most bytes of output that wait for the connection. Beyond that the program has to wait.
 constexpr std::size_t kMaxQueued = std::size_t{1} << 18;
 constexpr std::size_t kMaxCaptured = std::size_t{1} << 16;
-/// A killed process is gone at once unless the kernel holds it (a dead disk, a dead device).
+/// Time to wait for killed processes. They end at once unless the kernel holds them (a dead disk, a dead device).
 constexpr auto kKillLimit = std::chrono::seconds(5);
 
 class Fd {
@@ -79,7 +79,7 @@ void set_nonblocking(int fd) {
   sigprocmask(SIG_SETMASK, &none, nullptr);
   std::signal(SIGPIPE, SIG_DFL);
   setsid();
-  // When the agent itself is killed there is nobody left to end this.
+  // If the agent itself is killed, nobody else is left to end this process.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127);
   dup2(in, STDIN_FILENO);
@@ -92,7 +92,7 @@ void set_nonblocking(int fd) {
   _exit(127);
 }
 
-/// Starts it. @throws Error with the reason that the kernel gave
+/// Start the command. @returns its process number @throws Error with the kernel's reason
 pid_t start(const Command& command, int in, int out, int err) {
   std::vector<char*> words;
   for (const std::string& word : command.words) words.push_back(const_cast<char*>(word.c_str()));
@@ -114,7 +114,7 @@ pid_t start(const Command& command, int in, int out, int err) {
   return pid;
 }
 
-/// Processes whose parent is this one.
+/// Return the direct children of this process.
 std::vector<pid_t> children() {
   std::vector<pid_t> found;
   std::error_code error;
@@ -124,15 +124,15 @@ std::vector<pid_t> children() {
     std::ifstream in(it->path() / "stat");
     std::string line;
     std::getline(in, line);
-    const auto after = line.rfind(')');  // the name of a program may hold anything
+    const auto after = line.rfind(')');  // a program's name may contain any character
     if (after == std::string::npos || after + 4 > line.size()) continue;
     if (std::strtol(line.c_str() + after + 4, nullptr, 10) == getpid()) found.push_back(static_cast<pid_t>(std::stol(name)));
   }
   return found;
 }
 
-/// Kills everything that this process has started; what a killed process leaves behind becomes ours (PR_SET_CHILD_SUBREAPER) and
-/// is next. The wait status of `pid`, if it had not been taken yet.
+/// Kill everything that this process has started. Orphans of a killed process become our children (PR_SET_CHILD_SUBREAPER), and
+/// the loop kills them next. @returns the wait status of `pid` if nobody has taken it yet
 std::optional<int> end_all(pid_t pid) {
   std::optional<int> status;
   const auto given_up = Clock::now() + kKillLimit;
@@ -159,7 +159,7 @@ std::string how_it_ended(int status) {
   return nlohmann::json{{"status", WEXITSTATUS(status)}}.dump();
 }
 
-/// Makes signals readable instead of deadly, as long as it lives: what a program has started must not outlive the agent.
+/// A guard that makes signals readable instead of deadly while it lives. Without it, programs could outlive a killed agent.
 class Signals {
  public:
   Signals() {
@@ -179,7 +179,7 @@ class Signals {
   Fd fd_;
 };
 
-/// The program and what flows to and from it.
+/// A running program with its input and output.
 class Session {
  public:
   Session(Connection& connection, const Command& command, int signals) : connection_(connection), signals_(signals) {
@@ -199,17 +199,17 @@ class Session {
 
   void run() {
     while (!ended_) step(-1);
-    // The output has an end now, for nobody is left to write more.
+    // Nobody is left to write, so the output now has an end.
     while (from_program_.open() || connection_.queued() > 0) step(kIdleLimitMs);
     connection_.send(Frame::kExit, how_it_ended(status_));
   }
 
  private:
   void step(int timeout_ms) {
-    // Frames that came together with others are in no pipe any more: nothing would announce them.
+    // Several frames may arrive in one read. No descriptor announces those that are already in the buffer, so take them first.
     if (!ended_) take_frames();
     const bool takes_input = waiting_.empty() && !ended_;
-    // POLLRDHUP: the other side closed, whatever is still unread. A descriptor of -1 is passed over.
+    // POLLRDHUP: the other side closed, even if data is still unread. poll() skips a descriptor of -1.
     std::array<pollfd, 5> fds = {{
         {connection_.in(), static_cast<short>(POLLRDHUP | (takes_input ? POLLIN : 0)), 0},
         {connection_.out(), static_cast<short>(connection_.queued() > 0 ? POLLOUT : 0), 0},
@@ -250,7 +250,7 @@ class Session {
       const ssize_t sent = to_program_.open() ? write(to_program_.get(), waiting_.data(), waiting_.size()) : -1;
       if (to_program_.open() && sent < 0 && errno == EINTR) continue;
       if (to_program_.open() && sent < 0 && errno == EAGAIN) return;
-      if (sent < 0) {  // it closed its input: its output and its end say more
+      if (sent < 0) {  // the program closed its input; its output and exit status tell more
         waiting_.clear();
         to_program_.reset();
         return;
@@ -270,7 +270,7 @@ class Session {
     signalfd_siginfo info{};
     if (read(signals_, &info, sizeof info) != static_cast<ssize_t>(sizeof info)) return;
     if (info.ssi_signo != SIGCHLD) throw Ended(std::string("ended by ") + strsignal(static_cast<int>(info.ssi_signo)));
-    // Descendants that became ours end here too; only the program's own end matters.
+    // Adopted descendants end here too. Only the program's own exit status matters.
     int status = 0;
     for (pid_t who = 0; (who = waitpid(-1, &status, WNOHANG)) > 0;) {
       if (who != pid_) continue;
@@ -289,7 +289,7 @@ class Session {
   pid_t pid_ = -1;
   Fd to_program_;
   Fd from_program_;
-  std::string waiting_;  ///< for the program's standard input
+  std::string waiting_;  ///< bytes for the program's standard input
   bool input_over_ = false;
   bool ended_ = false;
   int status_ = 0;

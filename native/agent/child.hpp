@@ -1,4 +1,4 @@
-// A program under the agent's care: it ends, with all that it started, when the connection does.
+// Runs a program for the agent. The program and all its descendants end when the connection ends.
 #pragma once
 
 #include <sys/types.h>
@@ -12,22 +12,22 @@
 namespace dpubench::agent {
 
 struct Command {
-  std::vector<std::string> words;                                ///< the first is a path
-  std::vector<std::pair<std::string, std::string>> environment;  ///< on top of the agent's own
+  std::vector<std::string> words;                                ///< the first word is a path
+  std::vector<std::pair<std::string, std::string>> environment;  ///< added to the agent's own
 };
 
-/// Runs `command` with its standard input and output in frames over `connection` (standard error is the agent's own) and sends
-/// how it ended. Descendants that outlive it, in whatever group or session, are killed.
-/// @throws Error when it cannot be started; Ended when the connection, SIGHUP, SIGTERM or SIGINT came first: nothing of it is
-/// left then
+/// Run `command` with its standard input and output in frames over `connection`, and report its exit status or signal. Standard
+/// error is the agent's own. Kill all descendants that outlive the command, whatever their group or session.
+/// @throws Error when the command cannot be started; Ended when the connection ended or SIGHUP, SIGTERM or SIGINT came first: in
+/// that case no process of the command is left
 void run_program(Connection& connection, const Command& command);
 
-/// What a helper (a vendor's tool) printed.
+/// The output of a helper (a vendor's tool).
 struct Output {
-  int status = -1;   ///< exit status, or -1 when it did not end by itself in time
+  int status = -1;   ///< exit status, or -1 when the helper did not end by itself in time
   std::string text;  ///< standard output and error together, at most 64 KiB
 };
-/// Runs `words` and reads what it prints, for at most `limit_ms`. @throws Error when it cannot be started
+/// Run `words` and return the output, after at most `limit_ms`. @throws Error when the helper cannot be started
 Output capture(const std::vector<std::string>& words, int limit_ms);
 
 }  // namespace dpubench::agent

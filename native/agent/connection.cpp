@@ -43,7 +43,7 @@ std::string encode(char kind, std::string_view payload) {
 std::optional<Frame> FrameReader::next() {
   if (buffer_.empty()) return std::nullopt;
   const char kind = buffer_[0];
-  // A closed set, so that rubbish is told at its first byte, not after the length that it would mean.
+  // The set is closed. Invalid input therefore fails at its first byte, not after the length that it would announce.
   if (kind != Frame::kRequest && kind != Frame::kData && kind != Frame::kEnd)
     throw Error("what came is no frame: it begins with byte " + std::to_string(static_cast<unsigned char>(kind)));
   if (buffer_.size() < kHeaderBytes) return std::nullopt;

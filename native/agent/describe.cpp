@@ -36,11 +36,11 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr auto kBusySample = std::chrono::milliseconds(300);
-/// A CPU that is busy for less than this is free: the kernel's own work is below it.
+/// A CPU with a smaller busy share counts as free. The kernel's own work stays below it.
 constexpr double kFreeBelow = 0.1;
-/// Vendors' tools talk to firmware, which may not answer.
+/// Vendors' tools talk to firmware, and the firmware may not answer.
 constexpr int kToolLimitMs = 3000;
-/// No machine has more of anything that is listed here; a list without an end would not fit the answer.
+/// No machine has more entries of any listed kind. An endless list would not fit into the answer.
 constexpr std::size_t kMaxListed = 256;
 constexpr std::size_t kMaxText = std::size_t{1} << 16;
 
@@ -71,7 +71,7 @@ void put(json& into, const char* key, const std::optional<long long>& value) {
   if (value) into[key] = *value;
 }
 
-/// Entries of a folder, by name; empty when there is none.
+/// Return the entries of a folder, sorted by name. Empty when the folder does not exist.
 std::vector<fs::path> entries(const fs::path& folder) {
   std::vector<fs::path> found;
   std::error_code error;
@@ -81,7 +81,7 @@ std::vector<fs::path> entries(const fs::path& folder) {
   return found;
 }
 
-/// Name of what a symbolic link points to.
+/// Return the name of a symbolic link's target, or an empty text.
 std::string link_name(const fs::path& link) {
   std::error_code error;
   const fs::path to = fs::read_symlink(link, error);
@@ -100,7 +100,7 @@ bool is_pci_address(std::string_view text) {
 
 // ---- CPUs
 
-/// One CPU of each physical core, then the others.
+/// Return one CPU of each physical core first, then the other CPUs.
 std::vector<int> one_of_each_core_first(const fs::path& cpu_folder, const std::vector<int>& cpus) {
   std::vector<int> first;
   std::vector<int> others;
@@ -115,7 +115,7 @@ std::vector<int> one_of_each_core_first(const fs::path& cpu_folder, const std::v
 }
 
 std::vector<int> allowed_cpus() {
-  // Machines with more CPUs than cpu_set_t has room for exist; the kernel says so with EINVAL.
+  // Some machines have more CPUs than cpu_set_t has room for. The kernel then returns EINVAL.
   for (int room = 1024; room <= (1 << 16); room *= 4) {
     cpu_set_t* set = CPU_ALLOC(room);
     const std::size_t bytes = CPU_ALLOC_SIZE(room);
@@ -160,7 +160,7 @@ json cpus(const fs::path& root, bool is_this_machine) {
 std::optional<long long> meminfo(const fs::path& file, std::string_view key) {
   std::istringstream in(text_of(file));
   for (std::string line; std::getline(in, line);) {
-    const auto at = line.find(key);  // a node's file has "Node 0 " before it
+    const auto at = line.find(key);  // a NUMA node's file has "Node 0 " before the key
     if (at == std::string::npos) continue;
     std::istringstream rest(line.substr(at + key.size()));
     long long kib = 0;
@@ -196,7 +196,7 @@ json numa_nodes(const fs::path& root) {
 
 // ---- network and PCI devices
 
-/// PCI Express generation by the rate of a lane, as the kernel writes it ("16.0 GT/s PCIe"); 0 when it is not known.
+/// Return the PCI Express generation for a lane rate as the kernel writes it ("16.0 GT/s PCIe"). 0 when it is unknown.
 int pcie_generation(const std::string& speed) {
   static const std::map<std::string, int> kBySpeed = {{"2.5", 1},  {"5.0", 2}, {"5", 2},    {"8.0", 3}, {"8", 3},
                                                       {"16.0", 4}, {"16", 4},  {"32.0", 5}, {"64.0", 6}};
@@ -210,7 +210,7 @@ json pcie_link(const fs::path& device) {
     if (const int generation = pcie_generation(text_of(device / file)); generation > 0) link[key] = generation;
   }
   for (const auto& [key, file] : {std::pair{"width", "current_link_width"}, std::pair{"max_width", "max_link_width"}}) {
-    // A device inside a chip has no link, and the kernel says width 0 or 255 of it.
+    // A device inside a chip has no link. The kernel then reports width 0 or 255.
     if (const auto width = number_of(device / file); width && *width > 0 && *width <= 32) link[key] = *width;
   }
   return link;
@@ -229,7 +229,7 @@ void put_pci(json& into, const fs::path& device) {
   if (json link = pcie_link(place); !link.empty()) into["pcie"] = std::move(link);
 }
 
-/// Versions of a NIC's driver and firmware, which sysfs does not have (ioctl ETHTOOL_GDRVINFO).
+/// Add the versions of a NIC's driver and firmware. sysfs does not have them (ioctl ETHTOOL_GDRVINFO).
 void put_versions(json& into, const std::string& name) {
   const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (fd < 0 || name.size() >= IFNAMSIZ) return;
@@ -263,8 +263,8 @@ json nics(const fs::path& root, bool is_this_machine) {
   return found;
 }
 
-/// Devices that an engine may be pointed at with --device: encryption controllers, processing accelerators (PCI base classes 10h
-/// and 12h; PCI Code and ID Assignment, 1.16 and 1.18), and whatever was given to a driver in user space.
+/// Return the devices that --device can name for an engine: encryption controllers, processing accelerators (PCI base classes 10h
+/// and 12h; PCI Code and ID Assignment, 1.16 and 1.18), and devices with a user-space driver.
 json accelerators(const fs::path& root) {
   constexpr std::array kUserSpace = {"vfio-pci", "uio_pci_generic", "igb_uio"};
   json found = json::array();
@@ -283,7 +283,7 @@ json accelerators(const fs::path& root) {
 
 // ---- a DPU's mode
 
-/// The integrated NICs of NVIDIA's DPUs, PCI vendor 15b3h (pci.ids).
+/// Return the model of an NVIDIA DPU from its integrated NIC (PCI vendor 15b3h, pci.ids), or null.
 const char* bluefield(const std::string& vendor, const std::string& device) {
   if (vendor != "0x15b3") return nullptr;
   if (device == "0xa2d2") return "BlueField";
@@ -301,8 +301,8 @@ fs::path find_tool(const fs::path& root, std::initializer_list<const char*> name
   return {};
 }
 
-/// The value in effect in a line of `mlxconfig -e query`: "NAME default current next", with a '*' before it where they differ.
-/// Older tools print one value, that of the next boot.
+/// Return the value in effect from the output of `mlxconfig -e query`: "NAME default current next", with a '*' before it where
+/// the values differ. Older tools print only the value of the next boot.
 std::string setting_in(const std::string& text, const std::string& name) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
@@ -321,7 +321,7 @@ std::string first_line(const std::string& text) {
   return text.substr(0, std::min(text.find('\n'), std::size_t{200}));
 }
 
-/// Whether the firmware lets the host manage the device: "RESTRICTED", "PRIVILEGED", or nothing.
+/// Return whether the firmware lets the host manage the device: "RESTRICTED", "PRIVILEGED", or an empty text.
 std::string privilege_level(const fs::path& root, const std::string& address) {
   const fs::path tool = find_tool(root, {"mlxprivhost", "mstprivhost"});
   if (tool.empty()) return {};
@@ -336,7 +336,7 @@ std::string privilege_level(const fs::path& root, const std::string& address) {
   return {};
 }
 
-/// Mode from the firmware's settings (NVIDIA BlueField documentation, "Modes of Operation").
+/// Set the DPU's mode from the firmware's settings (NVIDIA BlueField documentation, "Modes of Operation").
 void ask_firmware(json& dpu, const fs::path& root, const std::string& address) {
   const fs::path tool = find_tool(root, {"mlxconfig", "mstconfig"});
   if (tool.empty()) {
@@ -364,7 +364,7 @@ void ask_firmware(json& dpu, const fs::path& root, const std::string& address) {
     dpu["reason"] = "not readable: " + dpu["how"].get<std::string>() + " is not known";
 }
 
-/// The Arm side has a representor of the host's function only when it manages the embedded switch.
+/// Return the host's representor, or an empty text. The Arm side has one only when it manages the embedded switch.
 std::string host_representor(const json& all) {
   for (const json& nic : all) {
     const std::string port = nic.value("port", "");
@@ -434,7 +434,7 @@ std::vector<int> parse_cpu_list(std::string_view text) {
 }
 
 std::vector<double> busy_between(const std::string& before, const std::string& after) {
-  // "cpu3 user nice system idle iowait irq softirq steal ..." (proc(5)); guest times are part of user and nice.
+  // A line is "cpu3 user nice system idle iowait irq softirq steal ..." (proc(5)). user and nice include the guest times.
   const auto read = [](const std::string& text) {
     std::map<int, std::pair<double, double>> by_cpu;  // idle, all
     std::istringstream lines(text);

@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-/// Environment variables that would let something else than the bundle's files be run.
+/// Return whether an environment variable could make the loader run files from outside the bundle.
 bool is_loader_variable(const std::string& name) {
   return name.starts_with("LD_") || name == "GCONV_PATH" || name == "GLIBC_TUNABLES";
 }
@@ -36,7 +36,7 @@ Input read_input(const json& given) {
   return {given.at("sha256").get<std::string>(), given.at("name").get<std::string>(), given.at("bytes").get<std::uint64_t>()};
 }
 
-/// `layouts/K/` where a program's name begins so: of its code layouts (native/layout.py) the one that is meant.
+/// Return `layouts/K/` if the program's name begins with it, else nothing. It selects a code layout (native/layout.py).
 std::string layout_in(std::string_view program) {
   constexpr std::string_view kLayouts = "layouts/";
   if (!program.starts_with(kLayouts)) return {};
@@ -97,7 +97,7 @@ Place find_place() {
   if (error) throw Error("/proc/self/exe: " + error.message() + ": /proc has to be mounted");
   Place place;
   place.lib = self.parent_path();
-  // Started through the bundle's loader, which is then what the kernel runs.
+  // If the agent was started through the bundle's loader, the kernel runs the loader.
   if (self.filename().string().starts_with("ld-")) place.loader = self;
   const fs::path home = place.lib.parent_path().parent_path().parent_path();  // HOME/bundles/DIGEST/lib
   if (fs::is_regular_file(home / kMarker, error)) place.home = home;

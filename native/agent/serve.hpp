@@ -1,4 +1,4 @@
-// What the agent does, request by request: docs/architecture.md, "The agent".
+// Answers the agent's requests (docs/architecture.md, "The agent").
 #pragma once
 
 #include <filesystem>
@@ -7,20 +7,20 @@
 
 namespace dpubench::agent {
 
-/// Where this agent and its programs are.
+/// The paths of this agent and its programs.
 struct Place {
-  std::filesystem::path loader;  ///< of the bundle; empty where the programs run without
+  std::filesystem::path loader;  ///< the bundle's loader; empty where the programs run without it
   std::filesystem::path lib;     ///< programs and libraries
-  std::filesystem::path home;    ///< the target's folder, with its marker; empty when nobody installed this
+  std::filesystem::path home;    ///< the target's folder, with its marker; empty when dpubench did not install this agent
 };
 
-/// Told from the running program. @throws Error
+/// Return the paths, derived from the running program. @throws Error
 Place find_place();
 
-/// Answers requests until the other side closes or a program has run. @throws Ended, dpubench::Error
+/// Answer requests until the other side closes the connection or a program has run. @throws Ended, dpubench::Error
 void serve(Connection& connection, const Place& place);
 
-/// The marker that tells a folder of dpubench's from any other.
+/// The marker file of a folder that belongs to dpubench.
 inline constexpr const char* kMarker = ".dpubench-target";
 
 }  // namespace dpubench::agent

@@ -26,7 +26,7 @@ std::string because(int number) {
   return std::string(std::strerror(number)) + " (errno " + std::to_string(number) + ")";
 }
 
-/// Parts of agents that were killed while they took them in.
+/// Remove the partial files of agents that were killed while they received them.
 void remove_abandoned(const fs::path& folder) {
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
@@ -87,7 +87,7 @@ std::vector<std::string> remove_other_bundles(const fs::path& folder, const std:
     if (is_digest(name) && name != keep) others.push_back(name);
   }
   for (fs::directory_iterator it("/proc", error), end; !error && it != end; it.increment(error)) {
-    std::error_code unreadable;  // another user's
+    std::error_code unreadable;  // a process of another user
     const std::string program = fs::read_symlink(it->path() / "exe", unreadable).string();
     std::erase_if(others, [&](const std::string& name) { return program.starts_with((folder / name).string() + '/'); });
   }
@@ -123,7 +123,7 @@ Incoming::~Incoming() {
   if (temporary_.empty()) return;
   std::error_code ignored;
   fs::remove(temporary_, ignored);
-  fs::remove(path_.parent_path(), ignored);  // only when nothing is in it
+  fs::remove(path_.parent_path(), ignored);  // removes only an empty folder
 }
 
 void Incoming::add(std::string_view bytes) {

@@ -1,4 +1,4 @@
-// What lies in the target's folder: the bundle that this agent is of, and input files that were sent, named by their SHA-256.
+// Manages the target's folder: the agent's own bundle, and the received input files, which are named by their SHA-256.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +12,20 @@
 
 namespace dpubench::agent {
 
-/// 64 lower-case hexadecimal digits.
+/// Return whether the text is 64 lowercase hexadecimal digits.
 bool is_digest(std::string_view text);
-/// A file name that stays in its folder: no separator, no control character, neither empty nor a dot or two.
+/// Return whether the text is a file name that stays in its folder: no separator, no control character, not empty, "." or "..".
 bool is_file_name(std::string_view text);
 
-/// SHA-256 of a file's content, in hexadecimal digits. @throws Error when it cannot be read
+/// Return the SHA-256 of a file's content in hexadecimal digits. @throws Error when the file cannot be read
 std::string digest_of(const std::filesystem::path& file);
 
-/// Compares every file of the bundle in `folder` with its manifest, whose own digest is `manifest_sha256`; the number of files.
-/// @throws Error naming the first file that is missing or different
+/// Compare every file of the bundle in `folder` with its manifest. The manifest's own digest is `manifest_sha256`.
+/// @returns the number of files @throws Error that names the first missing or different file
 std::size_t verify_bundle(const std::filesystem::path& folder, const std::string& manifest_sha256);
 
-/// Removes the bundles in `folder` (named by digests) but `keep` and those of which a program is running; the names of the
-/// removed.
+/// Remove the bundles in `folder` (named by digests), except `keep` and bundles with a running program.
+/// @returns the names of the removed bundles
 std::vector<std::string> remove_other_bundles(const std::filesystem::path& folder, const std::string& keep);
 
 struct Input {
@@ -34,12 +34,12 @@ struct Input {
   std::uint64_t bytes = 0;
 };
 
-/// `<cache>/inputs/<sha256>/<name>`. @throws Error for a digest or a name that is none
+/// Return `<cache>/inputs/<sha256>/<name>`. @throws Error on an invalid digest or name
 std::filesystem::path input_path(const std::filesystem::path& cache, const Input& input);
-/// Whether it is there, whole.
+/// Return whether the input exists in full length.
 bool has_input(const std::filesystem::path& cache, const Input& input);
 
-/// Takes an input in piece by piece; it gets its name only when it is complete and its digest is right.
+/// A receiver that takes an input in pieces. The file gets its name only when it is complete and its digest is right.
 class Incoming {
  public:
   /// @throws Error with the path and the system's reason
@@ -47,9 +47,9 @@ class Incoming {
   Incoming(const Incoming&) = delete;
   Incoming& operator=(const Incoming&) = delete;
   ~Incoming();
-  /// @throws Error: more than was announced, or the disk is full
+  /// Add a piece. @throws Error when more bytes come than announced, or the disk is full
   void add(std::string_view bytes);
-  /// The path under which it can be used now. @throws Error: less than was announced, other content, or the disk is full
+  /// Finish the file and return its path. @throws Error when bytes are missing, the content differs, or the disk is full
   std::filesystem::path finish();
 
  private:

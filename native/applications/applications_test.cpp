@@ -1,4 +1,4 @@
-// What all applications have in common, and what each must do.
+// Tests of the rules that all applications share, and of each application.
 
 #include "applications/testing.hpp"
 
@@ -124,7 +124,7 @@ TEST(L3Forwarding, ForwardsWhatIsRightAndNothingElse) {
   EXPECT_EQ(run.fact("version"), 1U);
   EXPECT_EQ(run.fact("address"), 2U);
   EXPECT_EQ(run.fact("short"), 2U);
-  // 198.19.0.1 lies in the /24, whose next hop is the second that the list names; the default route has the first number.
+  // 198.19.0.1 lies in the /24. The list names that route's next hop second. The default route has the first number.
   EXPECT_NE(output.find("\n1,3,95\n"), std::string::npos) << output.substr(output.size() - 400);
   EXPECT_NE(output.find("0,1,44\n"), std::string::npos);
 }
@@ -144,7 +144,7 @@ TEST(L3Forwarding, ReadsPcapngInEitherByteOrder) {
       try {
         while (reader.next(frame)) EXPECT_LE(frame.bytes.size(), file.size());
       } catch (const Error&) {
-        continue;  // what cannot be is refused
+        continue;  // the reader refuses impossible records
       }
     }
   }
@@ -226,7 +226,7 @@ TEST(FileIntegrity, WritesAManifestAndChecksIt) {
   OneRun run("file-integrity", {{"block", "512"}});
   run.input("corpus", "abc", "one").input("corpus", std::string(5000, 'x'), "two");
   const std::string& output = run.go();
-  // FIPS 180-4's example.
+  // The example in FIPS 180-4.
   EXPECT_TRUE(output.starts_with("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  "));
   EXPECT_NE(output.find("/two: OK\n"), std::string::npos);
   EXPECT_EQ(run.application().records, 4U);
@@ -255,7 +255,7 @@ TEST(Ips, GivesAVerdictForEachConnection) {
 
 TEST(Ips, FindsWhatLiesAcrossSegmentsInAnyOrder) {
   NEED_APPLICATION("ips");
-  // Segments of a stream of 9000 octets, shuffled, doubled and overlapping, with what is looked for across pieces.
+  // The segments of a stream of 9000 octets are shuffled, doubled and overlapping. The searched text lies across pieces.
   std::string stream;
   while (stream.size() < 9000) stream += "filler " + std::to_string(stream.size()) + " ";
   for (const std::size_t at : {2040U, 4090U, 8000U}) stream.replace(at, 8, "attack77");
@@ -321,14 +321,14 @@ TEST(Stream, KeepsTheFirstCopyAndTheOrder) {
   };
   add(10, "ab");
   add(16, "GH");
-  add(14, "efghij");  // what was there before stays
+  add(14, "efghij");  // the octets that arrived before stay
   add(5, "12345AB");  // old
   EXPECT_EQ(all, "ab");
   add(11, "XcdEF");  // the second copy of "b" and of "ef" counts for nothing
   EXPECT_EQ(all, "abcdefGHij");
   add(22, "m");
   add(24, "o");
-  add(30 + (1U << 16), "far");  // what is missing was lost
+  add(30 + (1U << 16), "far");  // the missing octets were lost
   EXPECT_EQ(all, "abcdefGHijmofar");
   add(20, "kl");  // too late
   add(40 + (1U << 16), "end");

@@ -61,7 +61,7 @@ const ApplicationModule& ApplicationCatalog::find(std::string_view name) const {
 json ApplicationCatalog::describe() const {
   json list = json::array();
   for (const ApplicationSlot& slot : slots_) {
-    // What is not here is listed all the same, with the reason.
+    // The list also holds applications that are not available, with the reason.
     static const ApplicationInfo unknown{.name = {},
                                          .summary = "not built",
                                          .definition = "not built",

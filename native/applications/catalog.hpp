@@ -11,23 +11,23 @@
 
 namespace dpubench::applications {
 
-/// An application, or the reason why there is none of that name here.
+/// An application, or the reason why it cannot run here.
 struct ApplicationSlot {
   std::string name;
   std::string reason;                         ///< why it cannot run here; empty if it can
-  const ApplicationModule* module = nullptr;  ///< null where there is a reason
+  const ApplicationModule* module = nullptr;  ///< null if there is a reason
 };
 
 class ApplicationCatalog {
  public:
-  /// Loads every module `<application>.so` of `folder`, and the reasons of modules not built (`.missing`).
+  /// Load every module `<application>.so` of `folder`, and the reasons of the modules that were not built (`.missing`).
   /// @throws Error when the folder cannot be read
   void load(const std::filesystem::path& folder);
-  /// By name.
+  /// Return all applications, sorted by name.
   [[nodiscard]] const std::vector<ApplicationSlot>& all() const { return slots_; }
-  /// @throws Error when there is none of that name, or it cannot run here
+  /// Return the module of an application. @throws Error when there is no such application, or it cannot run here
   [[nodiscard]] const ApplicationModule& find(std::string_view name) const;
-  /// What `--list` tells of them.
+  /// Return the list of applications that `--list` prints.
   [[nodiscard]] nlohmann::json describe() const;
 
  private:
@@ -35,7 +35,7 @@ class ApplicationCatalog {
   std::vector<ApplicationSlot> slots_;
 };
 
-/// The folder of modules beside the running program.
+/// Return the folder of modules beside the running program.
 std::filesystem::path default_application_folder();
 
 }  // namespace dpubench::applications

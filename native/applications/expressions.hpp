@@ -14,13 +14,13 @@
 
 namespace dpubench::applications {
 
-/// One rule. Matching is bounded, so that no rule holds a packet for ever; a rule that reaches the bound does not match.
+/// One rule. Matching is bounded, so that no rule can hold a packet for ever. A rule that reaches the bound does not match.
 class Expression {
  public:
-  /// What cannot be compiled is null. @param jit  as machine code, else interpreted
+  /// Return the compiled rule, or null if it cannot be compiled. @param jit  compile to machine code instead of interpreting
   static std::unique_ptr<Expression> compile(const inputs::Rule& rule, bool jit) {
     std::uint32_t options = 0;
-    // Octets are what is looked at: hsbench's 8 and W (UTF-8) mean nothing here, and neither do its parameters in braces.
+    // Patterns match octets. hsbench's flags 8 and W (UTF-8) and its parameters in braces therefore mean nothing here.
     for (const char flag : std::string_view(rule.flags).substr(0, rule.flags.find('{'))) {
       if (flag == 'i') options |= PCRE2_CASELESS;
       if (flag == 's') options |= PCRE2_DOTALL;
@@ -33,7 +33,7 @@ class Expression {
         pcre2_compile(reinterpret_cast<PCRE2_SPTR>(rule.pattern.data()), rule.pattern.size(), options, &error, &at, nullptr);
     if (code == nullptr) return nullptr;
     std::unique_ptr<Expression> expression(new Expression(code, rule.id));
-    if (jit) pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);  // where it cannot, the code is interpreted
+    if (jit) pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);  // without JIT support, PCRE2 interprets the code
     return expression;
   }
   Expression(const Expression&) = delete;
@@ -45,14 +45,15 @@ class Expression {
   }
 
   [[nodiscard]] bool matches(std::string_view text) const {
-    // An empty text may have no address, which PCRE2 refuses.
+    // PCRE2 refuses a null address, and an empty text may have one.
     const char* const data = text.empty() ? "" : text.data();
     return pcre2_match(code_, reinterpret_cast<PCRE2_SPTR>(data), text.size(), 0, 0, match_, context_) >= 0;
   }
   [[nodiscard]] std::uint32_t id() const { return id_; }
 
  private:
-  // The interpreter and machine code count differently towards a bound: it must lie far above what rules need, or they differ.
+  // The interpreter and the machine code count differently towards the bound. It must lie far above what rules need: otherwise
+  // the two would give different results.
   static constexpr std::uint32_t kMatchLimit = 10'000'000;
   Expression(pcre2_code* code, std::uint32_t id)
       : code_(code), match_(pcre2_match_data_create(1, nullptr)), context_(pcre2_match_context_create(nullptr)), id_(id) {
@@ -66,7 +67,7 @@ class Expression {
   std::uint32_t id_;
 };
 
-/// Rules that compile, in their order. @param skipped  out: how many did not
+/// Return the rules that compile, in their order. @param skipped  out: number of rules that did not compile
 inline std::vector<std::unique_ptr<Expression>> compile_all(std::span<const inputs::Rule> rules, bool jit,
                                                             std::uint64_t& skipped) {
   std::vector<std::unique_ptr<Expression>> all;

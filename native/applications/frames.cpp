@@ -7,7 +7,7 @@ namespace dpubench::applications {
 
 namespace {
 
-// The format: draft-ietf-opsawg-pcap, sections 4 and 5.
+// Values of the format: draft-ietf-opsawg-pcap, sections 4 and 5.
 constexpr std::uint32_t kMicro = 0xa1b2c3d4;
 constexpr std::uint32_t kNano = 0xa1b23c4d;
 constexpr std::uint32_t kSection = 0x0a0d0d0a;  // the same in either byte order
@@ -61,7 +61,7 @@ bool FrameReader::next_record(Frame& frame) {
   return true;
 }
 
-/// draft-ietf-opsawg-pcapng, sections 3.1 and 4.
+/// Read the next packet of a pcapng file (draft-ietf-opsawg-pcapng, sections 3.1 and 4).
 bool FrameReader::next_block(Frame& frame) {
   while (file_.size() - at_ >= kLeastBlock) {
     const std::size_t at = at_;
@@ -84,14 +84,15 @@ bool FrameReader::next_block(Frame& frame) {
   return false;
 }
 
-/// @param at, end  the body of an Enhanced Packet Block, of 20 bytes at least @returns false when its interface is not described
+/// Read an Enhanced Packet Block. @param at, end  its body, of at least 20 bytes
+/// @returns false when the file does not describe its interface
 bool FrameReader::read_packet(std::size_t at, std::size_t end, Frame& frame) {
   const std::uint32_t interface = u32(at);
   const std::uint32_t captured = u32(at + 12);
   if (captured > end - at - 20) refuse(at, captured);
   if (interface >= interfaces_.size()) return false;
   link_type_ = interfaces_[interface];
-  // In microseconds unless the interface says otherwise, which decides nothing here.
+  // The unit is microseconds unless the interface says otherwise. No result depends on it.
   frame.time_us = std::uint64_t{u32(at + 4)} << 32 | u32(at + 8);
   frame.bytes = file_.subspan(at + 20, captured);
   return true;

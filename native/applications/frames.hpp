@@ -1,4 +1,4 @@
-// Frames of a capture (pcap, pcapng), header and all, and captures written. Files are untrusted.
+// Reads the frames of a capture (pcap, pcapng), and writes captures. Files are untrusted.
 #pragma once
 
 #include <cstddef>
@@ -12,18 +12,18 @@ namespace dpubench::applications {
 inline constexpr std::uint32_t kLinkEthernet = 1;
 inline constexpr std::uint32_t kLinkRaw = 101;  ///< LINKTYPE_RAW: an IP header comes first
 
-/// One frame after the other. What is cut off at the end of the file is no frame.
+/// A reader that gives one frame after the other. It ignores a frame that is cut off at the end of the file.
 class FrameReader {
  public:
   struct Frame {
     std::span<const std::byte> bytes;
     std::uint64_t time_us = 0;
   };
-  /// @param name  used in messages @throws Error when it is no capture
+  /// @param name  used in messages @throws Error when the file is no capture
   FrameReader(std::span<const std::byte> file, const std::string& name);
-  /// @returns false at the end @throws Error on a record that cannot be
+  /// Read the next frame. @returns false at the end @throws Error on an impossible record
   bool next(Frame& frame);
-  /// Of the last frame.
+  /// Return the link type of the last frame.
   [[nodiscard]] std::uint32_t link_type() const { return link_type_; }
 
  private:
@@ -38,12 +38,12 @@ class FrameReader {
   bool big_ = false;
   bool nano_ = false;
   bool in_blocks_ = false;                 ///< pcapng
-  std::vector<std::uint32_t> interfaces_;  ///< of the section: their link types
+  std::vector<std::uint32_t> interfaces_;  ///< link types of the section's interfaces
   std::uint32_t link_type_ = 0;
   std::size_t at_ = 0;
 };
 
-/// Little-endian, in microseconds.
+/// Append the header of a capture, little-endian, with times in microseconds.
 void begin_capture(std::vector<std::byte>& to, std::uint32_t link_type);
 void append_frame(std::vector<std::byte>& to, std::uint64_t time_us, std::uint32_t bytes);
 

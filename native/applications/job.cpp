@@ -36,7 +36,7 @@ void read_inputs(protocol::Reader& reader, const json& whole, Task& into) {
   }
 }
 
-/// @throws Error
+/// Check that the task has every required input and no unknown one. @throws Error
 void check_inputs(const ApplicationInfo& info, const Task& task) {
   std::set<std::string_view> known;
   std::string names;

@@ -1,4 +1,4 @@
-// One direction of a TCP connection, in order, and the HTTP requests in it.
+// Puts one direction of a TCP connection in order, and finds the HTTP requests in it.
 #pragma once
 
 #include <algorithm>
@@ -10,14 +10,14 @@
 
 namespace dpubench::applications {
 
-/// Puts segments in order. Of octets that come twice the first copy counts. What is missing before a segment that is far ahead
-/// was lost on the way to us: the stream goes on behind it.
+/// A stream that puts segments in order. If octets come twice, the first copy counts. When a segment arrives far ahead, the
+/// octets missing before it count as lost, and the stream continues behind the gap.
 class Stream {
  public:
   static constexpr std::int32_t kAhead =
-      1 << 16;  ///< octets that are waited for: a window without scaling (RFC 9293, section 3.1)
+      1 << 16;  ///< most octets behind a gap that wait for it: a window without scaling (RFC 9293, section 3.1)
 
-  /// @param deliver  called with the octets that are in order now, piece by piece
+  /// Add a segment. @param deliver  called with the octets that are now in order, piece by piece
   template <class Deliver>
   void add(std::uint32_t sequence, bool syn, std::string_view payload, Deliver deliver) {
     if (syn) ++sequence;  // SYN takes a number (RFC 9293, section 3.4)
@@ -28,7 +28,7 @@ class Stream {
     auto ahead = static_cast<std::int32_t>(sequence - next_);
     if (payload.empty()) return;
     while (ahead > kAhead) {
-      // To the first octets that are there, or to these.
+      // Skip to the first waiting octets, or to this segment if none wait.
       const std::uint64_t behind = delivered_ + static_cast<std::uint32_t>(ahead);
       const std::uint64_t to = waiting_.empty() ? behind : waiting_.begin()->first;
       next_ += static_cast<std::uint32_t>(to - delivered_);
@@ -50,7 +50,7 @@ class Stream {
     keep(delivered_ + static_cast<std::uint32_t>(ahead), payload);
     deliver_waiting(deliver);
   }
-  /// Nothing more comes: what waits is delivered, whatever is missing in between.
+  /// End the stream: deliver the waiting octets, whatever is missing between them.
   template <class Deliver>
   void end(Deliver deliver) {
     while (!waiting_.empty()) {
@@ -60,7 +60,7 @@ class Stream {
   }
 
  private:
-  /// What waits and is in order now.
+  /// Deliver the waiting octets that are now in order.
   template <class Deliver>
   void deliver_waiting(Deliver& deliver) {
     for (auto first = waiting_.begin(); first != waiting_.end() && first->first == delivered_; first = waiting_.begin()) {
@@ -70,16 +70,16 @@ class Stream {
       waiting_.erase(first);
     }
   }
-  /// Those octets that are not there yet. @param at  place, missing octets counted
+  /// Keep the octets that do not wait yet. @param at  place in the stream, with missing octets counted
   void keep(std::uint64_t at, std::string_view payload);
 
   bool begun_ = false;
-  std::uint32_t next_ = 0;                        ///< sequence number that is waited for
-  std::uint64_t delivered_ = 0;                   ///< place behind what was delivered
+  std::uint32_t next_ = 0;                        ///< sequence number of the next octet in order
+  std::uint64_t delivered_ = 0;                   ///< place behind the last delivered octet
   std::map<std::uint64_t, std::string> waiting_;  ///< disjoint, by place
 };
 
-/// Cuts a stream into pieces that overlap, so that what lies across two is in one of them.
+/// A cutter of a stream into overlapping pieces. A text across a border lies whole in one of the two pieces.
 class Pieces {
  public:
   static constexpr std::size_t kPiece = 2048;
@@ -98,7 +98,7 @@ class Pieces {
       is_new_ = false;
     }
   }
-  /// The last one, where there is more in it than in the one before.
+  /// Inspect the last piece if it holds more than the overlap with the piece before.
   template <class Inspect>
   void end(Inspect inspect) const {
     if (is_new_) inspect(std::string_view(text_));
@@ -109,11 +109,11 @@ class Pieces {
   bool is_new_ = false;
 };
 
-/// HTTP requests at the beginning of a stream and behind each other; gives up where there is something else.
+/// A reader of the HTTP requests that follow each other from the beginning of a stream. It stops at anything else.
 class Requests {
  public:
   static constexpr std::size_t kMostHead = 8192;
-  /// @param inspect  called with each request's normal form: method, path and query decoded and without detours; then host
+  /// @param inspect  called with the normal form of each request: method, decoded path and query without detours, then host
   template <class Inspect>
   void add(std::string_view octets, Inspect inspect) {
     while (!octets.empty() && !is_over_) {
@@ -140,7 +140,7 @@ class Requests {
   }
 
  private:
-  /// Of the request in `head_`, whose body's length it finds out; empty when it is none.
+  /// Return the normal form of the request in `head_` and set `body_` to the length of its body. Empty if it is no request.
   std::string normal_form();
 
   bool is_over_ = false;

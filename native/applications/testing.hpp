@@ -1,4 +1,4 @@
-// For tests: applications of this build on inputs made by hand.
+// Runs the applications of this build on handmade inputs, for tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ inline const ApplicationCatalog& catalog() {
   return loaded;
 }
 
-/// Why an application cannot run here; empty if it can.
+/// Return why an application cannot run here, or an empty text if it can.
 inline std::string missing(const std::string& name) {
   for (const ApplicationSlot& slot : catalog().all()) {
     if (slot.name == name) return slot.reason;
@@ -46,7 +46,7 @@ inline std::string text_of(const Packet& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// One run: inputs are files of a folder of its own.
+/// One run. Its inputs are files in a folder of its own.
 class OneRun {
  public:
   explicit OneRun(std::string name, Params params = {}) : name_(std::move(name)) { task_.params = std::move(params); }
@@ -61,7 +61,7 @@ class OneRun {
     task_.limit_bytes = bytes;
     return *this;
   }
-  /// Runs and verifies. @returns its output
+  /// Run and verify. @returns the output
   const std::string& go() {
     const ApplicationModule& module = catalog().find(name_);
     task_.params = complete(name_, module.info().parameters, task_.params);
@@ -72,7 +72,7 @@ class OneRun {
     output_ = text_of(application_->output);
     return output_;
   }
-  /// The same as a job. @returns the event
+  /// Run and verify as a job. @returns the event
   nlohmann::json job() {
     ApplicationJob job{name_, task_, 60};
     Phase phase;
@@ -95,12 +95,12 @@ class OneRun {
   std::string output_;
 };
 
-/// An Ethernet frame around an IP packet.
+/// Return an Ethernet frame around an IP packet.
 inline Packet ethernet(const Packet& ip, std::string_view type = "0800", std::string_view tags = "") {
   return Bytes().hex("020000000001 020000000002").hex(tags).hex(type).add(ip).get();
 }
 
-/// An IPv4 packet with a right checksum.
+/// Fields of an IPv4 packet. ip4() adds a correct checksum.
 struct Ip {
   std::uint8_t protocol = 17;
   std::string_view source = "c6120001";

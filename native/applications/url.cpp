@@ -17,10 +17,10 @@ bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/// Host and port of an authority. @returns false when the port is none
+/// Read host and port from an authority. @returns false when the port is invalid or the host is empty
 bool parse_authority(std::string_view authority, Url& into) {
   if (const std::size_t user = authority.rfind('@'); user != std::string_view::npos) authority.remove_prefix(user + 1);
-  const std::size_t bracket = authority.find(']');  // an IPv6 address has colons of its own
+  const std::size_t bracket = authority.find(']');  // an IPv6 address contains colons
   const std::size_t colon = authority.find(':', bracket == std::string_view::npos ? 0 : bracket);
   into.port = 0;
   if (colon != std::string_view::npos) {

@@ -1,4 +1,4 @@
-// Parts of a URL, and its one spelling among many: for filters, which must not be evaded by writing it otherwise.
+// Parts of a URL in one normal spelling, so that another spelling cannot evade a filter.
 #pragma once
 
 #include <cstdint>
@@ -7,24 +7,24 @@
 
 namespace dpubench::applications {
 
-/// Percent-encoded octets as octets (RFC 3986, section 2.1), once; what is no encoding stays.
+/// Return the text with percent-encoded octets decoded once (RFC 3986, section 2.1). Invalid encodings stay as they are.
 std::string percent_decoded(std::string_view text);
-/// Path without "." and ".." segments (RFC 3986, section 5.2.4) and without doubled slashes; decoded first.
+/// Return the decoded path without "." and ".." segments (RFC 3986, section 5.2.4) and without doubled slashes.
 std::string normal_path(std::string_view path);
-/// ASCII letters as small ones.
+/// Change ASCII letters to lowercase.
 void lower(std::string& text);
 
 struct Url {
-  std::string scheme;      ///< in small letters
-  std::string host;        ///< decoded, in small letters, without the dot at its end
+  std::string scheme;      ///< lowercase
+  std::string host;        ///< decoded, lowercase, without the dot at its end
   std::uint32_t port = 0;  ///< 0: not given
   std::string path;        ///< normal_path()
   std::string query;       ///< decoded; "+" is a space (WHATWG URL, application/x-www-form-urlencoded)
 };
 
-/// @returns false when `text` is no URL with an authority (RFC 3986, section 3)
+/// Split a URL into its parts. @returns false when `text` is no URL with an authority (RFC 3986, section 3)
 bool parse_url(std::string_view text, Url& into);
-/// Fills path and query from a request's target in origin form (RFC 9112, section 3.2.1).
+/// Fill path and query from a request's target in origin form (RFC 9112, section 3.2.1).
 void parse_target(std::string_view target, Url& into);
 
 }  // namespace dpubench::applications

@@ -1,11 +1,11 @@
-// The one error type for faults that the user can mend; everything else that is thrown is a bug.
+// The one error type for faults that the user can correct. Any other exception is a bug.
 #pragma once
 
 #include <stdexcept>
 
 namespace dpubench {
 
-/// The message says what, where (file, line, field) and what to do.
+/// A fault that the user can correct. The message names the fault, the place (file, line, field) and the remedy.
 class [[gnu::visibility("default")]] Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

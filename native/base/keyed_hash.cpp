@@ -7,8 +7,9 @@
 namespace dpubench {
 
 std::uint64_t process_secret() noexcept {
-  // The kernel gives each process 16 random bytes (getauxval(3), AT_RANDOM), of which the C library makes its own secrets: not as
-  // they are. An emulator gives the same ones for the same seed, so that a trace can be made again.
+  // The kernel gives each process 16 random bytes (getauxval(3), AT_RANDOM). The C library derives its own secrets from them, so
+  // this function mixes them and does not use them directly. An emulator gives the same bytes for the same seed. A trace can
+  // therefore be repeated.
   static const std::uint64_t secret = [] {
     std::uint64_t words[2] = {};
     // NOLINTNEXTLINE(performance-no-int-to-ptr): the kernel gives the address as a number

@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kLayouts = "layouts";
 
-/// The number that a folder's name is, or 0.
+/// Return the number that is a folder's name, or 0.
 unsigned number_in(const std::string& name) {
   const bool is_number = !name.empty() && name.size() < 4 && name[0] != '0' &&
                          std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });

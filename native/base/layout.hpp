@@ -1,21 +1,21 @@
-// Which of its code layouts the running program has: orders in which the same functions were linked (native/layout.py).
+// Finds the code layout of the running program. Code layouts link the same functions in different orders (native/layout.py).
 #pragma once
 
 #include <filesystem>
 
 namespace dpubench {
 
-/// Layout 0 lies in a folder of programs, layout K in `layouts/K` there.
+/// The place of a code layout. Layout 0 lies in a folder of programs, layout K in `layouts/K` below that folder.
 struct Layout {
-  std::filesystem::path folder;  ///< of the library, with `engines` beside it
+  std::filesystem::path folder;  ///< folder of the library, with `engines` beside it
   unsigned number = 0;
-  unsigned count = 1;  ///< that this build has
+  unsigned count = 1;  ///< layouts in this build
 };
 
-/// The layout that a library belongs to, told from where it lies.
+/// Return the layout of a library. The library's path tells it.
 Layout layout_of(const std::filesystem::path& library);
 
-/// The layout that runs: that of the library with this function in it, whichever program loaded it, and by which loader.
+/// Return the running layout: the layout of the library that holds this function, whichever program and loader loaded it.
 Layout layout();
 
 }  // namespace dpubench

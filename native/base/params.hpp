@@ -1,4 +1,4 @@
-// The parameters of one configuration: what a plan, a job and a result call by the same names.
+// The parameters of one configuration. Plans, jobs and results use the same names for them.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace dpubench {
 
-/// Ordered name-to-value map. Values are text (`mode` = "gcm") or whole numbers (`size` = "1024", in bytes).
+/// An ordered map from names to values. Values are text (`mode` = "gcm") or whole numbers (`size` = "1024", in bytes).
 class Params {
  public:
   Params() = default;
@@ -22,16 +22,16 @@ class Params {
   void set(std::string name, std::uint64_t value) { values_[std::move(name)] = std::to_string(value); }
   void remove(const std::string& name) { values_.erase(name); }
   [[nodiscard]] bool has(std::string_view name) const { return find(name) != nullptr; }
-  /// The value as text. @throws Error when there is no such parameter.
+  /// Return the value as text. @throws Error when there is no such parameter.
   [[nodiscard]] const std::string& text(std::string_view name) const;
-  /// The value as a whole number. @throws Error when there is none or it is not a number.
+  /// Return the value as a whole number. @throws Error when there is no such parameter or its value is not a number.
   [[nodiscard]] std::uint64_t number(std::string_view name) const;
   [[nodiscard]] bool is(std::string_view name, std::string_view value) const {
     const std::string* found = find(name);
     return found != nullptr && *found == value;
   }
   [[nodiscard]] const std::map<std::string, std::string, std::less<>>& all() const { return values_; }
-  /// `direction=encrypt mode=gcm size=1024`
+  /// Return all parameters in one line: `direction=encrypt mode=gcm size=1024`.
   [[nodiscard]] std::string str() const;
   bool operator==(const Params&) const = default;
 

@@ -1,4 +1,4 @@
-// Numbers in the bytes of a file or packet that somebody else wrote. Callers check the length before they read.
+// Reads numbers from the bytes of a foreign file or packet. Callers check the length before they read.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ inline std::uint32_t le32(Bytes b, std::size_t at) {
   return le16(b, at) | le16(b, at + 2) << 16;
 }
 
-/// Reads numbers in the byte order that a file, or a section of it, declares.
+/// A reader of numbers in the byte order that a file, or a section of it, declares.
 struct Order {
   bool big = false;
   [[nodiscard]] std::uint32_t u16(Bytes b, std::size_t at) const { return big ? be16(b, at) : le16(b, at); }

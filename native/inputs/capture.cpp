@@ -12,7 +12,8 @@ using namespace wire;
 
 namespace {
 
-// Far above any link's frames and the largest jumbograms that hosts send to themselves; a longer record is a damaged file.
+// This is far above the frames of any link and the largest jumbograms that hosts send to themselves. A longer record means a
+// damaged file.
 constexpr std::uint32_t kLongestRecord = 64U << 20;
 constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
 
@@ -20,13 +21,13 @@ constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
   throw Error("capture " + name + ", byte " + std::to_string(offset) + ": " + what);
 }
 
-/// One frame as a file records it.
+/// One frame as recorded in a file.
 struct Frame {
   std::uint32_t link = 0;
   std::uint64_t time_ns = 0;
   Bytes bytes;
   std::uint32_t wire_length = 0;
-  std::uint32_t fcs_bytes = 0;  ///< of wire_length
+  std::uint32_t fcs_bytes = 0;  ///< FCS bytes in wire_length
 };
 
 void add(Capture& capture, const Frame& frame) {
@@ -35,7 +36,7 @@ void add(Capture& capture, const Frame& frame) {
     ++(inner.content == Content::kOther ? capture.non_ip : capture.malformed);
     return;
   }
-  // A wire length below the captured length is a recorder's mistake.
+  // A wire length below the captured length is a mistake of the recorder.
   const std::uint32_t wire = std::max(frame.wire_length, static_cast<std::uint32_t>(frame.bytes.size()));
   capture.packets.push_back({.time_ns = frame.time_ns,
                              .offset = capture.bytes.size(),
@@ -47,14 +48,14 @@ void add(Capture& capture, const Frame& frame) {
 
 constexpr std::uint32_t kMicroseconds = 0xa1b2c3d4;
 constexpr std::uint32_t kNanoseconds = 0xa1b23c4d;
-constexpr std::uint32_t kKuznetzov = 0xa1b2cd34;  // Linux libpcap of the 1990s: eight more bytes in each record
+constexpr std::uint32_t kKuznetzov = 0xa1b2cd34;  // Linux libpcap of the 1990s; its records are eight bytes longer
 constexpr std::uint32_t kSectionHeader = 0x0a0d0d0a;
 
 bool is_pcap(std::uint32_t magic) {
   return magic == kMicroseconds || magic == kNanoseconds || magic == kKuznetzov;
 }
 
-/// The classic format: draft-ietf-opsawg-pcap.
+/// Parse the classic format (draft-ietf-opsawg-pcap).
 void parse_pcap(Bytes file, const std::string& name, Capture& capture) {
   constexpr std::size_t kFileHeader = 24;
   if (file.size() < kFileHeader) fail(name, 0, "the file header is cut off; copy or record the file again");
@@ -96,11 +97,11 @@ void parse_pcap(Bytes file, const std::string& name, Capture& capture) {
   }
 }
 
-/// What an interface description block says.
+/// The content of an interface description block.
 struct Interface {
   std::uint32_t link = 0;
   std::uint32_t snap_length = 0;
-  std::uint32_t resolution = 6;      ///< as coded: power of ten, or of two when the top bit is set
+  std::uint32_t resolution = 6;      ///< as coded: a power of ten, or of two when the top bit is set
   std::uint64_t offset_seconds = 0;  ///< two's complement
   std::uint32_t fcs_bytes = 0;
 };
@@ -119,7 +120,7 @@ std::uint64_t to_ns(std::uint64_t ticks, const Interface& interface) {
   return static_cast<std::uint64_t>(ns) + interface.offset_seconds * kNsPerSecond;
 }
 
-/// draft-ietf-opsawg-pcapng.
+/// A parser of pcapng (draft-ietf-opsawg-pcapng).
 class PcapngParser {
  public:
   PcapngParser(Bytes file, const std::string& name, Capture& capture) : file_(file), name_(name), capture_(capture) {}
@@ -151,7 +152,7 @@ class PcapngParser {
     capture_.truncated = true;
   }
 
-  /// Every section has a byte order and interfaces of its own. False when the block is cut off.
+  /// Begin a section. Every section has its own byte order and interfaces. @returns false when the block is cut off
   bool begin_section(Bytes block) {
     constexpr std::uint32_t kByteOrderMagic = 0x1a2b3c4d;
     constexpr std::size_t kSectionBlock = 28;
@@ -172,7 +173,7 @@ class PcapngParser {
     switch (type) {
       case 1:
         return interface_description(body);
-      case 2: {  // packet block, obsolete: its interface has 16 bits, and a drop count follows it
+      case 2: {  // packet block, obsolete: its interface has 16 bits, and a drop count follows
         if (body.size() < 20) return broken();
         return packet(order_.u16(body, 0), body);
       }
@@ -182,7 +183,7 @@ class PcapngParser {
         if (body.size() < 20) return broken();
         return packet(order_.u32(body, 0), body);
       default:
-        return;  // sections, name resolution, statistics, secrets, and whatever comes: nothing of theirs is needed
+        return;  // sections, name resolution, statistics, secrets and unknown blocks are not needed
     }
   }
 
@@ -195,7 +196,7 @@ class PcapngParser {
       interface.snap_length = order_.u32(body, 4);
       options(body.subspan(8), interface);
     } else {
-      interface.link = 0xffffffffU;  // still counts, so that the numbers of those after it are right
+      interface.link = 0xffffffffU;  // it still counts, so that the numbers of later interfaces are right
     }
     interfaces_.push_back(interface);
   }
@@ -217,7 +218,7 @@ class PcapngParser {
     }
   }
 
-  /// The part that both packet blocks share: at 4 the time, at 12 the lengths, at 20 the frame.
+  /// Add the packet of either packet block. The common part has the time at 4, the lengths at 12 and the frame at 20.
   void packet(std::uint32_t id, Bytes body) {
     const std::uint32_t captured = order_.u32(body, 12);
     if (id >= interfaces_.size() || captured > body.size() - 20) return broken();
@@ -230,7 +231,7 @@ class PcapngParser {
                    .fcs_bytes = interface.fcs_bytes});
   }
 
-  /// Belongs to interface 0; has no time, and no captured length but what the snap length and the block leave.
+  /// Add a simple packet. It belongs to interface 0 and has no time. The snap length and the block limit its captured length.
   void simple_packet(Bytes body) {
     if (body.size() < 4 || interfaces_.empty()) return broken();
     const Interface& interface = interfaces_.front();

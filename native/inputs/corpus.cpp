@@ -19,13 +19,14 @@ std::uint64_t Corpus::total_bytes() const {
 }
 
 std::vector<std::vector<std::byte>> Corpus::messages(std::size_t count, std::size_t size, Random& random) const {
-  std::vector<std::uint64_t> ends;  // of each file in the concatenation
+  std::vector<std::uint64_t> ends;  // end of each file in the concatenation
   std::uint64_t total = 0;
   for (const CorpusFile& f : files) ends.push_back(total += f.bytes.size());
   if (total == 0) throw std::invalid_argument("Corpus::messages: the corpus is empty");
-  // Places from a drawn one on in steps of the golden ratio of the whole (Knuth, The Art of Computer Programming, volume 3,
-  // section 6.4, theorem S). Messages differ in cost by half: of 1,000 independent draws two sets differ by 2 % on average.
-  constexpr std::uint64_t kGoldenRatio = 0x9E3779B97F4A7C15U;  // of 2^64
+  // The places begin at a drawn one and continue in steps of the golden ratio of the whole (Knuth, The Art of Computer
+  // Programming, volume 3, section 6.4, theorem S). Messages differ in cost by half. Two sets of 1,000 independent draws would
+  // therefore differ by 2 % on average.
+  constexpr std::uint64_t kGoldenRatio = 0x9E3779B97F4A7C15U;  // as a fraction of 2^64
   std::uint64_t place = random.next();
   std::vector<std::vector<std::byte>> messages(count);
   for (std::vector<std::byte>& message : messages) {

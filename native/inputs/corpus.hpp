@@ -1,4 +1,4 @@
-// Corpora: the files, in name order, from which messages for compression and scanning are cut.
+// Reads corpora: files in the order of their names. Messages for compression and scanning are cut from them.
 #pragma once
 
 #include <cstddef>
@@ -19,12 +19,12 @@ struct CorpusFile {
 struct Corpus {
   std::vector<CorpusFile> files;
   [[nodiscard]] std::uint64_t total_bytes() const;
-  /// `count` messages of exactly `size` bytes, from places that are spread evenly over all bytes, as are those of any of them in
-  /// a row; where they lie is drawn. Fewer messages are the first of more. A file shorter than `size` is repeated.
+  /// Return `count` messages of exactly `size` bytes. Their places are drawn and spread evenly over all bytes, also for any part
+  /// of the messages in a row. A smaller `count` gives the first messages of a larger one. A file shorter than `size` repeats.
   [[nodiscard]] std::vector<std::vector<std::byte>> messages(std::size_t count, std::size_t size, Random& random) const;
 };
 
-/// Files, and directories (all regular files below, hidden ones left out). @throws Error (unreadable, empty, none)
+/// Read files, and directories with all regular files below them except hidden ones. @throws Error (unreadable, empty, none)
 Corpus read_corpus(const std::vector<std::filesystem::path>& paths);
 
 }  // namespace dpubench::inputs

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kBlock = 64;
 
-// FIPS 180-4 section 4.2.2.
+// FIPS 180-4, section 4.2.2.
 constexpr std::array<std::uint32_t, 64> kRound = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5, 0xd807aa98, 0x12835b01,
     0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174, 0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc,
@@ -20,7 +20,7 @@ constexpr std::array<std::uint32_t, 64> kRound = {
     0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3, 0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208,
     0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
-// Section 4.1.2. Ch and Maj in forms with one operation less; the results are the same.
+// Section 4.1.2. These forms of Ch and Maj need one operation less and give the same results.
 constexpr std::uint32_t choose(std::uint32_t x, std::uint32_t y, std::uint32_t z) {
   return z ^ (x & (y ^ z));
 }
@@ -52,12 +52,12 @@ void store_be(std::byte* p, std::uint64_t v, std::size_t bytes) {
 
 }  // namespace
 
-// Section 5.3.3.
+// The initial values of section 5.3.3.
 Sha256::Sha256()
     : state_{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19}, buffer_{} {}
 
 void Sha256::blocks(const std::byte* data, std::size_t count) {
-  // Plain variables: C++20 lets lambdas capture structured bindings, but Clang 14 does not.
+  // These are plain variables because Clang 14 cannot capture structured bindings in lambdas, although C++20 allows it.
   std::uint32_t a = state_[0];
   std::uint32_t b = state_[1];
   std::uint32_t c = state_[2];
@@ -68,15 +68,15 @@ void Sha256::blocks(const std::byte* data, std::size_t count) {
   std::uint32_t h = state_[7];
   for (; count > 0; --count, data += kBlock) {
     const std::array<std::uint32_t, 8> before = {a, b, c, d, e, f, g, h};
-    std::array<std::uint32_t, 16> w;  // the last 16 words of the schedule are all that section 6.2.2 ever looks back to
-    // One round. Instead of moving eight variables along, the caller names them one place further each time.
+    std::array<std::uint32_t, 16> w;  // section 6.2.2 never looks back farther than the last 16 words of the schedule
+    // One round. The caller passes the variables shifted by one place each time, instead of moving eight variables.
     const auto round = [](std::uint32_t ra, std::uint32_t rb, std::uint32_t rc, std::uint32_t& rd, std::uint32_t re,
                           std::uint32_t rf, std::uint32_t rg, std::uint32_t& rh, std::uint32_t k_plus_w) {
       const std::uint32_t t1 = rh + sum1(re) + choose(re, rf, rg) + k_plus_w;
       rd += t1;
       rh = t1 + sum0(ra) + majority(ra, rb, rc);
     };
-    // Eight rounds bring the names back to their places.
+    // After eight rounds the names are back in their places.
     const auto sixteen_rounds = [&](const auto& word, const std::uint32_t* k) {
 #pragma GCC unroll 1  // unrolled further, GCC 12 at -O3 runs short of registers and loses a fifth of the speed
       for (const std::size_t i : {std::size_t{0}, std::size_t{8}}) {
@@ -127,7 +127,7 @@ void Sha256::update(std::span<const std::byte> data) {
 }
 
 std::array<std::byte, Sha256::kBytes> Sha256::finish() {
-  // Section 5.1.1: a one bit, zeros, and the length in bits as the last eight bytes of a block.
+  // Section 5.1.1: append a one bit, zeros, and the length in bits as the last eight bytes of a block.
   constexpr std::size_t kLengthAt = kBlock - 8;
   buffer_[buffered_++] = std::byte{0x80};
   if (buffered_ > kLengthAt) {

@@ -1,4 +1,4 @@
-// SHA-256 (FIPS 180-4), portable: identifies inputs, and is the kernel of the sha256 operator's portable engine.
+// SHA-256 (FIPS 180-4) in portable code. It identifies inputs, and is the kernel of the sha256 operator's portable engine.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ class Sha256 {
   static constexpr std::size_t kBytes = 32;
   Sha256();
   void update(std::span<const std::byte> data);
-  /// Pads and finishes; the object is spent.
+  /// Pad and return the digest. The object cannot be used afterwards.
   std::array<std::byte, kBytes> finish();
   static std::array<std::byte, kBytes> of(std::span<const std::byte> data);
   static std::string hex(std::span<const std::byte> data);

@@ -13,7 +13,7 @@ constexpr std::uint32_t kIpv6Header = 40;
 constexpr std::uint32_t kHopByHop = 0;
 constexpr std::uint32_t kNoNextHeader = 59;
 
-/// Payload length in a jumbogram's hop-by-hop option (RFC 2675 section 2), 0 when there is none.
+/// Return the payload length from a jumbogram's hop-by-hop option (RFC 2675 section 2), or 0 when there is none.
 std::uint32_t jumbo_payload(Bytes ip) {
   constexpr std::uint32_t kPad1 = 0;
   constexpr std::uint32_t kJumbo = 0xc2;
@@ -81,7 +81,7 @@ bool find_transport(Bytes ip_packet, Transport& out) {
           if (at + 8 > ip.size()) return false;
           if (protocol == 44 && (be16(ip, at + 2) & 0xfff8U) != 0) return false;
           const std::uint32_t length = u8(ip, at + 1);
-          // RFC 8200 section 4.5: fixed; RFC 4302 section 2.2: in words of four, minus two; others in words of eight, minus one.
+          // Lengths: fixed (RFC 8200 section 4.5), words of four minus two (RFC 4302 section 2.2), or words of eight minus one.
           const std::size_t size = protocol == 44 ? 8 : protocol == 51 ? (length + 2) * 4 : (length + 1) * 8;
           protocol = u8(ip, at);
           at += size;

@@ -1,4 +1,4 @@
-// IP headers: how far a packet reaches, and where its transport header and payload lie. Packets are untrusted.
+// Parses IP headers: finds the length of a packet, its transport header and its payload. Packets are untrusted.
 #pragma once
 
 #include <cstdint>
@@ -8,19 +8,19 @@
 
 namespace dpubench::inputs {
 
-/// What an IP header says of its packet.
+/// The facts in an IP header about its packet.
 struct Extent {
   std::uint32_t version;
   std::uint32_t header;  ///< bytes of the fixed header with IPv4 options
-  std::size_t length;    ///< of the packet, at most what was captured
+  std::size_t length;    ///< length of the packet, at most the captured length
 };
 
-/// Nothing when the header is cut off or contradicts itself. A length of zero is what a host's own captures show of packets that
-/// the device is to segment: such a packet goes to the end of the frame.
+/// Return the extent of a packet, or nothing when the header is cut off or contradicts itself. A host's own captures show a
+/// length of zero in packets that the device will segment. Such a packet extends to the end of the frame.
 std::optional<Extent> ip_extent(wire::Bytes ip);
 
-/// Where in an IP packet its transport header and payload lie; false when it is a non-first fragment, cut off, or not
-/// TCP/UDP/SCTP.
+/// The places of transport header and payload in an IP packet. find_transport() returns false for a fragment other than the
+/// first, a packet that is cut off, or a protocol other than TCP, UDP and SCTP.
 struct Transport {
   std::uint8_t protocol = 0;
   std::uint32_t header = 0;   ///< offset of the transport header from the IP header

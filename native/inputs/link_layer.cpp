@@ -10,14 +10,14 @@ using namespace wire;
 
 namespace {
 
-/// What stands at the front of the bytes that are left of a frame.
+/// The layer at the front of the remaining bytes of a frame.
 enum class Layer : std::uint8_t {
-  kEtherType,    ///< a 16-bit EtherType, or an 802.3 length with LLC behind it
-  kCookedType,   ///< a 16-bit EtherType, or a small number of Linux's own with LLC behind 4
+  kEtherType,    ///< a 16-bit EtherType, or an 802.3 length followed by LLC
+  kCookedType,   ///< a 16-bit EtherType, or a small number of Linux; 4 is followed by LLC
   kLlc,          ///< IEEE 802.2
   kSnap,         ///< OUI and type
   kMpls,         ///< label stack (RFC 3032)
-  kPpp,          ///< protocol number, address and control field before it or not (RFC 1662)
+  kPpp,          ///< protocol number, optionally after address and control field (RFC 1662)
   kPppoe,        ///< RFC 2516 session
   kPppHdlc,      ///< PPP in HDLC-like framing, or Cisco HDLC
   kNull,         ///< BSD address family in the byte order of the capturing host
@@ -28,7 +28,7 @@ enum class Layer : std::uint8_t {
   kDot11Padded,  ///< IEEE 802.11, header padded to a multiple of four
   kRadiotap,
   kPpi,
-  kIp,      ///< IP of the version that its first byte says
+  kIp,      ///< IP, version in its first byte
   kIp4,     ///< must be IPv4
   kIp6,     ///< must be IPv6
   kOther,   ///< not IP
@@ -40,12 +40,12 @@ struct Rest {
   Bytes bytes;
 };
 
-/// `layer` after `skip` bytes.
+/// Return `layer` after `skip` bytes.
 Rest after(Bytes bytes, std::size_t skip, Layer layer) {
   return bytes.size() < skip ? Rest{} : Rest{layer, bytes.subspan(skip)};
 }
 
-/// Link types of capture files (the registry at www.tcpdump.org/linktypes.html): how many bytes lead, and what follows.
+/// A link type of capture files (the registry at www.tcpdump.org/linktypes.html): the bytes to skip, and the layer behind them.
 struct LinkType {
   std::uint32_t number;
   std::size_t skip;
@@ -55,7 +55,7 @@ constexpr std::array kLinkTypes = std::to_array<LinkType>({
     {0, 0, Layer::kNull},           // NULL
     {1, 12, Layer::kEtherType},     // EN10MB: two addresses, then the type
     {6, 0, Layer::kTokenRing},      // IEEE802_5
-    {8, 16, Layer::kIp},            // SLIP: direction and compressed header, then the packet whole
+    {8, 16, Layer::kIp},            // SLIP: direction and compressed header, then the whole packet
     {9, 0, Layer::kPpp},            // PPP
     {10, 13, Layer::kLlc},          // FDDI: frame control and two addresses
     {12, 0, Layer::kIp},            // RAW on most systems
@@ -74,7 +74,7 @@ constexpr std::array kLinkTypes = std::to_array<LinkType>({
     {122, 16, Layer::kLlc},         // IP_OVER_FC: two addresses
     {127, 0, Layer::kRadiotap},     // IEEE802_11_RADIOTAP
     {138, 16, Layer::kCookedType},  // APPLE_IP_OVER_IEEE1394: two addresses
-    {166, 2, Layer::kPpp},          // PPP_PPPD: direction in place of the address field, control
+    {166, 2, Layer::kPpp},          // PPP_PPPD: direction instead of the address field, then control
     {192, 0, Layer::kPpi},          // PPI
     {204, 1, Layer::kPpp},          // PPP_WITH_DIR
     {219, 0, Layer::kMpls},         // MPLS
@@ -113,7 +113,7 @@ Rest ether_type(std::uint32_t type, Bytes rest) {
 Rest ppp(Bytes b) {
   if (b.size() >= 2 && be16(b, 0) == 0xff03) b = b.subspan(2);
   if (b.empty()) return {};
-  // RFC 1661 section 2: the last byte of a protocol number is odd, all before it even, so one byte may stand alone.
+  // RFC 1661 section 2: the last byte of a protocol number is odd, all earlier bytes are even. A number may thus have one byte.
   const std::size_t bytes = (u8(b, 0) & 1U) != 0 ? 1 : 2;
   if (b.size() < bytes) return {};
   const Bytes rest = b.subspan(bytes);
@@ -136,7 +136,7 @@ Rest frame_relay(Bytes b) {
   while (at < b.size() && at < kLongestAddress && (u8(b, at) & 1U) == 0) ++at;
   b = b.subspan(std::min(at + 1, b.size()));
   if (b.size() < 2) return {};
-  if (u8(b, 0) != 0x03) return {Layer::kCookedType, b};  // Cisco's encapsulation has an EtherType here, RFC 2427 control 3
+  if (u8(b, 0) != 0x03) return {Layer::kCookedType, b};  // RFC 2427 has control 3 here, Cisco an EtherType
   b = b.subspan(1);
   if (u8(b, 0) == 0x00) b = b.subspan(1);  // padding before the network layer's identifier
   if (b.empty()) return {};
@@ -152,7 +152,7 @@ Rest frame_relay(Bytes b) {
   }
 }
 
-/// Data frames that are neither encrypted, fragments, nor aggregates (A-MSDU): of those the IP header is not in plain sight.
+/// Unwrap an unencrypted data frame. The IP header is not visible in encrypted frames, later fragments and aggregates (A-MSDU).
 Rest dot11(Bytes b, bool padded) {
   constexpr std::size_t kAddresses3 = 24;
   if (b.size() < 2) return {};
@@ -173,7 +173,7 @@ Rest dot11(Bytes b, bool padded) {
   return after(b, padded ? (header + 3) / 4 * 4 : header, Layer::kLlc);
 }
 
-/// www.radiotap.org: little endian, fields aligned to their size, present when their bit is set.
+/// Unwrap a radiotap header (www.radiotap.org): little endian; fields are aligned to their size, and present if their bit is set.
 Rest radiotap(Bytes b) {
   constexpr std::uint32_t kMorePresent = 1U << 31;
   constexpr std::uint32_t kTimer = 1U << 0;
@@ -208,7 +208,7 @@ Rest null_family(Bytes b) {
   }
 }
 
-/// Takes one layer off; always ends, because every step shortens the bytes or goes towards kIp, kOther or kBroken.
+/// Remove one layer. The loop over steps ends, because every step shortens the bytes or moves towards kIp, kOther or kBroken.
 Rest step(Layer layer, Bytes b) {
   constexpr std::uint32_t kFirstEtherType = 1536;
   constexpr std::uint32_t kLongest8023 = 1500;
@@ -236,7 +236,7 @@ Rest step(Layer layer, Bytes b) {
     case Layer::kSnap: {
       if (b.size() < 5) return {};
       const std::uint32_t organisation = be32(b, 0) >> 8;
-      // RFC 1042; 0000f8 is the bridge-tunnel encapsulation of IEEE 802.1H.
+      // RFC 1042. 0000f8 is the bridge-tunnel encapsulation of IEEE 802.1H.
       return organisation == 0 || organisation == 0xf8 ? ether_type(be16(b, 3), b.subspan(5)) : Rest{Layer::kOther, b};
     }
     case Layer::kMpls: {
@@ -245,7 +245,7 @@ Rest step(Layer layer, Bytes b) {
       const Bytes rest = b.subspan(4);
       if (!is_bottom) return {Layer::kMpls, rest};
       if (rest.empty()) return {};
-      // Below the last label nothing names the protocol; RFC 4928 section 3: the first nibble tells IP from all else.
+      // Nothing names the protocol below the last label. The first nibble distinguishes IP from all else (RFC 4928 section 3).
       const std::uint32_t nibble = u8(rest, 0) >> 4;
       return {nibble == 4 || nibble == 6 ? Layer::kIp : Layer::kOther, rest};
     }
@@ -260,7 +260,7 @@ Rest step(Layer layer, Bytes b) {
     }
     case Layer::kPppHdlc:
       if (b.empty()) return {};
-      // Cisco HDLC begins with 0f (unicast) or 8f (multicast) where PPP has ff.
+      // Cisco HDLC begins with 0f (unicast) or 8f (multicast). PPP has ff there.
       return u8(b, 0) == 0x0f || u8(b, 0) == 0x8f ? after(b, 2, Layer::kCookedType) : Rest{Layer::kPpp, b};
     case Layer::kNull:
       return null_family(b);

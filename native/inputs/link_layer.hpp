@@ -1,4 +1,4 @@
-// From a frame of some link type to the IP packet in it.
+// Finds the IP packet in a frame of any link type.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,18 @@ namespace dpubench::inputs {
 
 enum class Content : std::uint8_t {
   kIp,
-  kOther,   ///< no IP in plain sight (ARP, encrypted 802.11, unknown link type)
+  kOther,   ///< no visible IP (ARP, encrypted 802.11, unknown link type)
   kBroken,  ///< cut off or contradicting itself
 };
 
-/// What a frame holds.
+/// The content of a frame.
 struct Unwrapped {
   Content content = Content::kBroken;
-  Extent extent{};   ///< of the packet, when it is IP
-  wire::Bytes ip{};  ///< the packet without link padding, when it is IP
+  Extent extent{};   ///< extent of the packet, if it is IP
+  wire::Bytes ip{};  ///< the packet without link padding, if it is IP
 };
 
-/// Takes link-layer headers, VLAN tags, MPLS labels and the like off. @param link_type a number of the registry at
+/// Remove link-layer headers, VLAN tags, MPLS labels and similar layers. @param link_type a number of the registry at
 /// www.tcpdump.org/linktypes.html @param frame untrusted
 Unwrapped unwrap(std::uint32_t link_type, wire::Bytes frame);
 

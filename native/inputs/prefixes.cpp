@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kShownErrors = 10;
 
-/// Collects what is wrong with lines; only the first ten are worded.
+/// A collector of faulty lines. It describes only the first ten.
 class Complaints {
  public:
   explicit Complaints(const std::string& name) : name_(name) {}
@@ -46,7 +46,7 @@ std::string_view trimmed(std::string_view s) {
   return s.substr(first, s.find_last_not_of(kBlank) - first + 1);
 }
 
-/// A whole decimal number without sign or blanks; nothing when it is anything else or above `max`.
+/// Return a whole decimal number without sign or blanks, or nothing for any other text or a value above `max`.
 std::optional<std::uint32_t> number(std::string_view s, std::uint32_t max) {
   std::uint32_t value = 0;
   const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), value);
@@ -54,7 +54,7 @@ std::optional<std::uint32_t> number(std::string_view s, std::uint32_t max) {
   return value;
 }
 
-/// A family of addresses: how its text is read and what its host bits are. A parsed prefix carries the next hop as written.
+/// A family of addresses: how to read its text, and how to clear host bits. A parsed prefix keeps the next hop as written.
 struct Family4 {
   using Prefix = Prefix4;
   static constexpr unsigned kBits = 32;
@@ -62,7 +62,7 @@ struct Family4 {
   static constexpr std::string_view kOther = "IPv6 address in a list of IPv4 prefixes; give it as routes6";
   static bool is_other(std::string_view s) { return s.find(':') != std::string_view::npos; }
 
-  /// Dotted decimal without leading zeros, which some programs read as octal.
+  /// Parse dotted decimal. Leading zeros are refused, because some programs read them as octal.
   static bool parse(std::string_view s, Prefix& out) {
     std::uint32_t address = 0;
     const char* p = s.data();
@@ -119,7 +119,7 @@ struct Family6 {
   }
 };
 
-/// What is wrong with a line, or empty when `out` was read from it.
+/// Parse a line into `out`. @returns the fault, or an empty text
 template <class Family>
 std::string parse_line(std::string_view line, typename Family::Prefix& out) {
   const std::size_t comma = line.find(',');
@@ -150,10 +150,10 @@ auto key(const P& p) {
   return std::tie(p.address, p.length);
 }
 
-/// Keeps the first place and the last next hop of each prefix.
+/// Keep the first place and the last next hop of each prefix.
 template <class P>
 void drop_duplicates(PrefixList<P>& list) {
-  // Real tables come sorted: one pass proves that there is nothing to do.
+  // Real tables are sorted. One pass then proves that there is nothing to do.
   const auto ordered = [](const P& a, const P& b) { return key(a) < key(b); };
   if (std::adjacent_find(list.prefixes.begin(), list.prefixes.end(), [&](const P& a, const P& b) { return !ordered(a, b); }) ==
       list.prefixes.end()) {

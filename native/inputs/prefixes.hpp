@@ -1,5 +1,6 @@
-// BGP prefix lists: lines `prefix/len,next_hop_id`, as `203.0.113.0/24,64500`; `#` starts a comment, and a first line that begins
-// with `prefix,` names the columns. Next hops are any numbers up to 2^32-1 (the origin AS, say), folded into dense indexes.
+// Reads BGP prefix lists. Lines are `prefix/len,next_hop_id`, for example `203.0.113.0/24,64500`. `#` starts a comment. A first
+// line that begins with `prefix,` names the columns. Next hops are any numbers up to 2^32-1 (for example the origin AS). The
+// parser folds them into dense indexes.
 #pragma once
 
 #include <array>
@@ -29,15 +30,15 @@ struct Prefix6 {
 
 template <class P>
 struct PrefixList {
-  std::vector<P> prefixes;       ///< unique, in file order; of duplicates the last one's next hop counts
+  std::vector<P> prefixes;       ///< unique, in file order; the next hop of the last duplicate counts
   std::uint32_t next_hops = 0;   ///< number of distinct next hops
-  std::uint64_t duplicates = 0;  ///< lines that named a prefix again
+  std::uint64_t duplicates = 0;  ///< lines that repeat a prefix
 };
 using PrefixList4 = PrefixList<Prefix4>;
 using PrefixList6 = PrefixList<Prefix6>;
 
-/// @throws Error "file:line: ..." on the first ten bad lines together (address of the wrong family, length out of range, host
-/// bits set, missing or huge next hop), and when there is no prefix at all
+/// Parse a list. @throws Error "file:line: ..." with the first ten bad lines (address of the wrong family, length out of range,
+/// host bits set, missing or too large next hop), and when there is no prefix
 PrefixList4 parse_prefixes4(std::string_view text, const std::string& name);
 PrefixList6 parse_prefixes6(std::string_view text, const std::string& name);
 PrefixList4 read_prefixes4(const std::filesystem::path& path);

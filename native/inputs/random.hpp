@@ -1,4 +1,4 @@
-// Seeded random numbers that are the same on every platform and standard library.
+// Seeded random numbers, the same on every platform and standard library.
 #pragma once
 
 #include <cstddef>
@@ -7,14 +7,14 @@
 
 namespace dpubench::inputs {
 
-/// xoshiro256** seeded by splitmix64 (Blackman and Vigna, "Scrambled linear pseudorandom number generators", 2021).
+/// A xoshiro256** generator seeded by splitmix64 (Blackman and Vigna, "Scrambled linear pseudorandom number generators", 2021).
 class Random {
  public:
   explicit Random(std::uint64_t seed);
   std::uint64_t next();
-  /// Uniform in [0, bound), without modulo bias (Lemire 2019). @param bound at least 1
+  /// Return a uniform number in [0, bound), without modulo bias (Lemire 2019). @param bound at least 1
   std::uint64_t below(std::uint64_t bound);
-  /// Uniform in [0, 1).
+  /// Return a uniform number in [0, 1).
   double uniform();
   void fill(std::span<std::byte> bytes);
 
@@ -22,7 +22,8 @@ class Random {
   std::uint64_t state_[4];
 };
 
-/// Zipf-distributed ranks 0..n-1 with exponent `s`, by rejection-inversion (Hörmann and Derflinger 1996): O(1) memory.
+/// A generator of Zipf-distributed ranks 0..n-1 with exponent `s`, by rejection-inversion (Hörmann and Derflinger 1996). It needs
+/// O(1) memory.
 class Zipf {
  public:
   /// @param n at least 1 @param s exponent, above 0 (1.0 allowed)

@@ -10,10 +10,10 @@ namespace dpubench::inputs {
 
 namespace {
 
-// The flags of hsbench's expression files, and x (extended), which PCRE knows too.
+// The flags of hsbench's expression files, and x (extended), which PCRE also knows.
 constexpr std::string_view kFlags = "ismx8WHVPLCQ1O";
 
-/// What is wrong with a line, or empty when `out` was read from it.
+/// Parse a line into `out`. @returns the fault, or an empty text
 std::string parse_line(std::string_view line, Rule& out) {
   const std::size_t colon = line.find(':');
   const char* const id_end = line.data() + (colon == std::string_view::npos ? line.size() : colon);
@@ -21,14 +21,14 @@ std::string parse_line(std::string_view line, Rule& out) {
   if (colon == std::string_view::npos || end == line.data() || end != id_end) return "does not begin with ID:; write 12:/regex/i";
   if (error != std::errc{}) return "the id must be a number from 0 to 4294967295";
   std::string_view rest = line.substr(colon + 1);
-  // The expression may hold slashes of its own, so the last one ends it.
+  // The expression may contain slashes. The last slash ends it.
   const std::size_t last = rest.rfind('/');
   if (!rest.starts_with('/') || last == 0) return "the expression is not enclosed in slashes; write 12:/regex/i";
   out.pattern = rest.substr(1, last - 1);
   out.flags = rest.substr(last + 1);
   if (out.pattern.empty()) return "the expression is empty";
   if (out.pattern.find('\0') != std::string::npos) return "the expression holds a NUL byte; write \\x00";
-  // hsbench allows parameters in braces after the flags, as i{min_offset=4}.
+  // hsbench allows parameters in braces after the flags, for example i{min_offset=4}.
   const std::string_view letters = std::string_view(out.flags).substr(0, out.flags.find('{'));
   const bool open = letters.size() < out.flags.size() &&
                     (!out.flags.ends_with('}') || out.flags.find('{', letters.size() + 1) != std::string::npos);

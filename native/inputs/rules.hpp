@@ -12,16 +12,16 @@ namespace dpubench::inputs {
 struct Rule {
   std::uint32_t id = 0;
   std::string pattern;
-  std::string flags;  ///< subset of "ismx8WHV..." as in hsbench; engines say which they honour
+  std::string flags;  ///< subset of "ismx8WHV..." as in hsbench; each engine documents the flags that it honours
   std::uint32_t line = 0;
 };
 
 struct RuleList {
   std::vector<Rule> rules;           ///< unique ids, in file order
-  std::vector<std::string> skipped;  ///< "file:line: reason" of lines that are no rule
+  std::vector<std::string> skipped;  ///< "file:line: reason" for lines that are no rule
 };
 
-/// @throws Error when no line is a rule
+/// Parse a list of rules. @throws Error when no line is a rule
 RuleList parse_rules(std::string_view text, const std::string& name);
 RuleList read_rules(const std::filesystem::path& path);
 

@@ -23,7 +23,7 @@ struct Kind {
   std::string_view name;
   std::string_view noun;
   bool many;
-  std::string_view default_source;  ///< where the default comes from on Debian, empty when there is none
+  std::string_view default_source;  ///< Debian package of the default; empty if there is none
 };
 constexpr std::array<Kind, 5> kKinds = {{
     {"routes4", "IPv4 prefix list", false, "python3-pyasn"},
@@ -38,7 +38,7 @@ const Kind* find_kind(std::string_view name) {
   return it == kKinds.end() ? nullptr : &*it;
 }
 
-/// File names, in the order given, for people.
+/// Return the file names in the given order, for people.
 std::string names(const std::vector<fs::path>& paths) {
   std::string text;
   for (const fs::path& path : paths) {
@@ -204,7 +204,7 @@ Store::Identity Store::identity(std::string_view kind) const {
 
 namespace {
 
-/// Cached bytes are trusted only with their digest: a disk that filled up or a stray edit must cost a rebuild, not a crash.
+/// Return the digest that a cached file needs. A full disk or a stray edit must cost a rebuild, not a crash.
 std::array<std::byte, Sha256::kBytes> seal(std::string_view key, std::span<const std::byte> content) {
   Sha256 sha;
   sha.update(Sha256::of(std::as_bytes(std::span(key))));
@@ -231,7 +231,7 @@ void save(const fs::path& path, std::string_view key, std::span<const std::byte>
   static std::atomic<unsigned> counter{0};
   std::error_code error;
   fs::create_directories(path.parent_path(), error);
-  // Its own name for each writer; rename makes the whole file visible at once.
+  // Each writer has its own file name. The rename makes the whole file visible at once.
   fs::path temporary = path;
   temporary += "." + std::to_string(getpid()) + "." + std::to_string(counter++) + ".tmp";
   std::ofstream file(temporary, std::ios::binary);

@@ -1,4 +1,4 @@
-// The inputs of a job, read once and shared by every operator.
+// The inputs of a job. Each is read once and shared by all operators.
 #pragma once
 
 #include <cstddef>
@@ -21,49 +21,49 @@
 
 namespace dpubench::inputs {
 
-/// Files by kind, as the job names them: "routes4", "routes6", "rules" (one file each), "capture", "corpus" (any number; a corpus
-/// may be a directory).
+/// The files of a job by kind: "routes4", "routes6", "rules" (one file each), "capture", "corpus" (any number; a corpus may be a
+/// directory).
 using Files = std::map<std::string, std::vector<std::filesystem::path>, std::less<>>;
 
-/// Reads each input on first use and keeps it; not thread-safe (used before threads start).
+/// A store that reads each input on first use and keeps it. It is not thread-safe: use it before threads start.
 class Store {
  public:
-  /// @param cache_dir  where compiled artefacts are kept by content hash; empty: nowhere
-  /// @throws Error on a kind that does not exist, or several files where one is taken
+  /// @param cache_dir  folder for compiled artefacts by content hash; empty: no cache
+  /// @throws Error on an unknown kind, or several files for a kind that takes one
   Store(Files files, std::uint64_t seed, std::filesystem::path cache_dir = {});
 
   [[nodiscard]] std::uint64_t seed() const { return seed_; }
-  /// A generator of its own for `purpose`, so that one operator's draws never shift another's.
+  /// Return a separate generator for `purpose`, so that the draws of one operator never shift those of another.
   [[nodiscard]] Random random(std::string_view purpose) const;
 
   [[nodiscard]] bool has(std::string_view kind) const;
-  /// @throws Error naming the kind and how to give it, when the job has none.
+  /// Return the input. @throws Error that names the kind and how to give it, when the job has none
   const PrefixList4& routes4();
   const PrefixList6& routes6();
   const RuleList& rules();
-  /// All captures of the job, concatenated.
+  /// Return all captures of the job, concatenated.
   const Capture& capture();
   const Corpus& corpus();
-  /// Reads the input of `kind`, for whoever only wants to know whether it can be read. @throws Error as these
+  /// Read the input of `kind`, for callers that only want to know whether it is readable. @throws Error as the functions above
   void read(std::string_view kind);
 
-  /// What identifies an input that was read: the file names for people, and the SHA-256 of the content of all its files, one
-  /// after the other (a corpus: in name order), for pairing results.
+  /// The identity of an input that was read: its file names for people, and a SHA-256 for pairing results. The SHA-256 covers the
+  /// content of all files, one after the other (a corpus: in name order).
   struct Identity {
     std::string name;
     std::string sha256;
   };
   [[nodiscard]] Identity identity(std::string_view kind) const;
-  /// Identities of everything read so far.
+  /// Return the identities of all inputs read so far.
   [[nodiscard]] const std::map<std::string, Identity, std::less<>>& identities() const { return identities_; }
 
-  /// What was passed over and why ("rule 12 of crs.regex does not compile: ..."), for the run's warnings.
+  /// Return the skipped parts with reasons ("rule 12 of crs.regex does not compile: ..."), for the run's warnings.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
-  /// Adds to notes() what an operator passes over, once: the same input is prepared for many configurations.
+  /// Add a text to notes() unless it is there already. The same input is prepared for many configurations.
   void note(const std::string& text);
 
-  /// Bytes cached under `key` (which must name content and version of what is cached), else build() and keep. Written atomically;
-  /// a cache that cannot be written is no fault.
+  /// Return the bytes cached under `key`, or build() and cache them. `key` must name the content and version of the cached data.
+  /// Writes are atomic. A cache that cannot be written is no error.
   std::vector<std::byte> cached(std::string_view key, const std::function<std::vector<std::byte>()>& build) const;
 
  private:

@@ -52,8 +52,8 @@ void check(const TrafficModel& model, const std::vector<TrafficModel::SizeShare>
   if (!(sum > 0) || !std::isfinite(sum)) refuse("the weights of the packet sizes must add up to more than 0");
 }
 
-/// Addresses of the benchmarking ranges, which no network routes: 198.18.0.0/15 (RFC 2544 appendix C.2.2) halved between the
-/// two sides, and 2001:2::/48 (RFC 5180 section 8). Ports are spread as RFC 4814 section 4 advises.
+/// Draw a flow. Addresses come from the benchmarking ranges, which no network routes: 198.18.0.0/15 (RFC 2544 appendix C.2.2),
+/// one half per side, and 2001:2::/48 (RFC 5180 section 8). Ports are spread as RFC 4814 section 4 advises.
 Flow draw_flow(const TrafficModel& model, Random& random) {
   Flow flow;
   flow.version = model.version;
@@ -74,7 +74,7 @@ Flow draw_flow(const TrafficModel& model, Random& random) {
   return flow;
 }
 
-/// Equal for equal flows.
+/// Return a number that is equal for equal flows.
 std::uint64_t fingerprint(const Flow& f) {
   std::uint64_t h = f.protocol;
   const auto mix = [&h](std::uint64_t v) { h = Random(h ^ v).next(); };
@@ -100,7 +100,7 @@ Traffic generate_traffic(const TrafficModel& model, std::size_t packets, Random&
   check(model, sizes);
   Traffic traffic;
   traffic.flows.reserve(model.flows);
-  // Two flows with one fingerprint count as the same: that drops a different flow once in 2^64, and never keeps a twin.
+  // Two flows with the same fingerprint count as equal. This drops a different flow once in 2^64, and never keeps a duplicate.
   std::unordered_set<std::uint64_t> known;
   while (traffic.flows.size() < model.flows) {
     const Flow flow = draw_flow(model, random);
@@ -114,7 +114,7 @@ Traffic generate_traffic(const TrafficModel& model, std::size_t packets, Random&
   for (std::size_t i = 0; i < packets; ++i) {
     const std::uint64_t flow = model.popularity == Popularity::kZipf ? zipf(random) : random.below(model.flows);
     const auto drawn = std::upper_bound(ends.begin(), ends.end(), random.uniform() * sum);
-    // A product rounded up to the sum itself belongs to the last size that has a weight.
+    // If the product is rounded up to the sum, choose the last size that has a weight.
     const auto chosen = drawn == ends.end() ? std::lower_bound(ends.begin(), ends.end(), sum) : drawn;
     const std::uint32_t length = sizes[static_cast<std::size_t>(chosen - ends.begin())].ip_length;
     traffic.packets.push_back({static_cast<std::uint32_t>(flow), std::max(length, shortest(traffic.flows[flow]))});
@@ -129,7 +129,7 @@ void put16(std::span<std::byte> bytes, std::size_t at, std::uint32_t value) {
   bytes[at + 1] = static_cast<std::byte>(value & 0xffU);
 }
 
-/// Adds big-endian 16-bit words to a one's complement sum that is not folded yet (RFC 1071); an odd last byte is padded.
+/// Add big-endian 16-bit words to an unfolded one's complement sum (RFC 1071). An odd last byte is padded.
 std::uint64_t add_words(std::uint64_t sum, std::span<const std::byte> bytes) {
   for (std::size_t i = 0; i < bytes.size(); ++i) sum += std::to_integer<std::uint64_t>(bytes[i]) << (i % 2 == 0 ? 8 : 0);
   return sum;
@@ -164,7 +164,7 @@ std::vector<std::byte> make_packet(const Flow& flow, std::uint32_t ip_length, Ra
   if (flow.version == 4) {
     ip[0] = std::byte{0x45};
     put16(ip, 2, length);
-    put16(ip, 4, static_cast<std::uint32_t>(random.below(65536)));  // don't-fragment stays clear: the packet may be fragmented
+    put16(ip, 4, static_cast<std::uint32_t>(random.below(65536)));  // don't-fragment stays clear, so the packet may be fragmented
     ip[8] = kHops;
     ip[9] = std::byte{flow.protocol};
     put16(ip, 10, folded(add_words(0, ip.first(kIpv4Header))));
@@ -189,7 +189,7 @@ std::vector<std::byte> make_packet(const Flow& flow, std::uint32_t ip_length, Ra
     put16(transport, 4, transport_length);
     random.fill(transport.subspan(kUdpHeader));
   }
-  // Pseudo header: addresses, protocol, length (RFC 9293 section 3.1, RFC 8200 section 8.1).
+  // The pseudo header: addresses, protocol, length (RFC 9293 section 3.1, RFC 8200 section 8.1).
   const std::uint64_t pseudo =
       add_words(std::uint64_t{flow.protocol} + transport_length, ip.subspan(addresses, 2 * address_bytes));
   const std::uint16_t sum = folded(add_words(pseudo, transport));

@@ -1,4 +1,4 @@
-// Seeded traffic models: which flow each packet belongs to, how long it is, and its bytes.
+// Seeded traffic models. They draw the flow and the length of each packet, and its bytes.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace dpubench::inputs {
 
-/// A flow's 5-tuple; addresses in network byte order (IPv4 in the first four bytes).
+/// A flow's 5-tuple. Addresses are in network byte order (IPv4 in the first four bytes).
 struct Flow {
   std::uint8_t version = 4;
   std::uint8_t protocol = 6;
@@ -27,16 +27,16 @@ struct TrafficModel {
   std::uint32_t flows = 10'000;
   Popularity popularity = Popularity::kZipf;
   double zipf_exponent = 1.0;
-  double udp_share = 0.2;  ///< of the flows; the others are TCP
+  double udp_share = 0.2;  ///< share of UDP flows; the others are TCP
   std::uint8_t version = 4;
-  /// IP packet length for each weight; empty means imix(). A length below the flow's headers is raised to them.
+  /// An IP packet length and its weight. No sizes mean imix(). A length below the flow's headers is raised to their length.
   struct SizeShare {
     std::uint32_t ip_length;
     double weight;
   };
   std::vector<SizeShare> sizes;
 
-  /// Simple IMIX: 7:4:1 of 40, 576 and 1500 byte IP packets (the mix that RFC 6985 section 1 names as the common one).
+  /// Return Simple IMIX: IP packets of 40, 576 and 1500 bytes in the ratio 7:4:1 (RFC 6985 section 1 calls this mix common).
   static std::vector<SizeShare> imix();
 };
 
@@ -50,11 +50,11 @@ struct Traffic {
   std::vector<ModelPacket> packets;
 };
 
-/// Draws distinct flows and a packet sequence; the same for the same seed on every platform. @throws Error on an impossible model
+/// Draw distinct flows and a sequence of packets, the same for a seed on every platform. @throws Error on an impossible model
 Traffic generate_traffic(const TrafficModel& model, std::size_t packets, Random& random);
 
-/// Writes the IP packet of a flow: header with valid checksums, TCP or UDP header, payload drawn from `random`.
-/// @param ip_length total length; raised to the headers' size when shorter; at most 65535 (IPv4) or 65575 (IPv6)
+/// Return an IP packet of a flow: headers with valid checksums, TCP or UDP header, payload drawn from `random`.
+/// @param ip_length total length; raised to the headers' length if shorter; at most 65535 (IPv4) or 65575 (IPv6)
 std::vector<std::byte> make_packet(const Flow& flow, std::uint32_t ip_length, Random& random);
 
 }  // namespace dpubench::inputs

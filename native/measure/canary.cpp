@@ -22,15 +22,15 @@ std::uint64_t CoreCanary::step(std::uint64_t bursts) noexcept {
   for (std::uint64_t i = 0; i < bursts * kStepsPerBurst; i += 8) {
     for (int k = 0; k < 8; ++k) {
       x *= 0xD1342543DE82EF95U;
-      asm volatile("" : "+r"(x));  // else eight multiplications by a constant fold into one
+      asm volatile("" : "+r"(x));  // without this, eight multiplications by a constant fold into one
     }
   }
-  state_ = x | 1U;  // an even factor would decay to zero
+  state_ = x | 1U;  // an even number would decay to zero
   return bursts * kStepsPerBurst;
 }
 
 MemoryCanary::MemoryCanary(std::size_t bytes, std::uint64_t seed) : nodes_(bytes / sizeof(Node)) {
-  // Sattolo's shuffle: a single cycle through all nodes, so that the walk never shortens to a part that fits a cache.
+  // Sattolo's shuffle makes a single cycle through all nodes. The walk therefore never falls into a part that fits a cache.
   std::vector<std::uint32_t> order(nodes_.size());
   std::iota(order.begin(), order.end(), 0U);
   std::uint64_t x = seed * 2 + 1;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t kCalibrationNs = 20'000'000;
 
-/// A (ticks, ns) pair whose two readings lie as close together as ten tries allow: an interrupt between them would skew the rate.
+/// Return a (ticks, ns) pair: the closest two readings of ten tries. An interrupt between two readings would falsify the rate.
 std::pair<std::uint64_t, std::uint64_t> simultaneous(const Clock& clock) {
   std::uint64_t best_gap = std::numeric_limits<std::uint64_t>::max();
   std::pair<std::uint64_t, std::uint64_t> best;
@@ -40,7 +40,7 @@ ClockSource best_clock_source() {
   unsigned d = 0;
   if (__get_cpuid(0x80000007U, &a, &b, &c, &d) != 0 && (d & (1U << 8)) != 0) return ClockSource::kTsc;
 #elif defined(__aarch64__)
-  return ClockSource::kCntvct;  // the generic timer is architectural and constant-rate (Arm ARM D11)
+  return ClockSource::kCntvct;  // the generic timer is architectural and has a constant rate (Arm ARM D11)
 #endif
   return ClockSource::kMonotonicRaw;
 }
@@ -53,7 +53,7 @@ Clock::Clock(ClockSource source) : source_(source) {
     const auto [ticks1, ns1] = simultaneous(*this);
     ns_per_tick_ = static_cast<double>(ns1 - ns0) / static_cast<double>(ticks1 - ticks0);
 #if defined(__aarch64__)
-    // The counter's frequency is known exactly; the measured rate is only the cross-check.
+    // The counter's frequency is known exactly. The measured rate serves only as a cross-check.
     std::uint64_t hz = 0;
     asm volatile("mrs %0, cntfrq_el0" : "=r"(hz));
     if (hz != 0) ns_per_tick_ = 1e9 / static_cast<double>(hz);

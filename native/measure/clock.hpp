@@ -1,4 +1,4 @@
-// The clock of every result: invariant TSC on x86-64, CNTVCT on aarch64, else clock_gettime(CLOCK_MONOTONIC_RAW).
+// The clock of all results: invariant TSC on x86-64, CNTVCT on aarch64, otherwise clock_gettime(CLOCK_MONOTONIC_RAW).
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@ enum class ClockSource : std::uint8_t { kTsc, kCntvct, kMonotonicRaw };
 
 class Clock {
  public:
-  /// The process's clock, calibrated on first use (about 20 ms) against CLOCK_MONOTONIC_RAW.
+  /// Return the process's clock. The first call calibrates it (about 20 ms) against CLOCK_MONOTONIC_RAW.
   static const Clock& instance();
 
-  /// Ticks now; ordered after the loads and stores before it.
+  /// Return the ticks now, ordered after all earlier loads and stores.
   [[nodiscard]] std::uint64_t ticks() const {
 #if defined(__x86_64__)
     if (source_ == ClockSource::kTsc) {
-      _mm_lfence();  // RDTSC may pass earlier instructions (Intel SDM vol. 2B, RDTSC)
+      _mm_lfence();  // RDTSC may overtake earlier instructions (Intel SDM vol. 2B, RDTSC)
       return __rdtsc();
     }
 #elif defined(__aarch64__)
@@ -50,11 +50,12 @@ class Clock {
   }
   [[nodiscard]] double overhead_ns() const {
     return overhead_ns_;
-  }  ///< of one ticks() call, median
+  }  ///< median duration of one ticks() call
   [[nodiscard]] double resolution_ns() const {
     return resolution_ns_;
-  }  ///< smallest step seen
-  /// Difference of this clock from CLOCK_MONOTONIC_RAW since calibration, in parts per million (0 where it is that clock).
+  }  ///< smallest step that was seen
+  /// Return the drift of this clock from CLOCK_MONOTONIC_RAW since calibration, in parts per million. 0 if it is that clock, and
+  /// during the first millisecond.
   [[nodiscard]] double cross_check_ppm() const;
 
   static std::uint64_t monotonic_raw_ns() {
@@ -63,7 +64,7 @@ class Clock {
     return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(now.tv_nsec);
   }
 
-  /// @param source forced by tests; kTsc and kCntvct only where they exist
+  /// @param source tests can force it; kTsc and kCntvct only where they exist
   explicit Clock(ClockSource source);
 
  private:
@@ -75,7 +76,7 @@ class Clock {
   std::uint64_t base_ns_ = 0;
 };
 
-/// Best source of this machine: a TSC only when the CPU declares it invariant (CPUID 80000007H EDX[8]).
+/// Return the best source of this machine. A TSC qualifies only if the CPU declares it invariant (CPUID 80000007H EDX[8]).
 ClockSource best_clock_source();
 
 }  // namespace dpubench::measure

@@ -22,8 +22,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The kernel's own levels end at 2, at which a thread may count itself in user mode (Documentation/admin-guide/sysctl/kernel.rst,
-// perf_event_paranoid); distributions add 3 and 4.
+// The kernel's own levels end at 2. At level 2 a thread may count itself in user mode
+// (Documentation/admin-guide/sysctl/kernel.rst, perf_event_paranoid). Distributions add levels 3 and 4.
 constexpr std::uint64_t kParanoidForbidsAll = 3;
 constexpr int kTrialSteps = 10'000;
 constexpr auto kPoll = std::chrono::microseconds(100);
@@ -43,7 +43,7 @@ std::optional<std::uint64_t> number(std::string_view text) {
   return value;
 }
 
-/// A file of sysfs, read again from its start each time: the kernel then makes its content anew.
+/// Return the number in a sysfs file. Each call reads from the start, so the kernel makes the content anew.
 std::optional<std::uint64_t> number_in(const Descriptor& file) {
   std::array<char, 32> text{};
   const ssize_t size = pread(file.get(), text.data(), text.size(), 0);
@@ -55,7 +55,7 @@ Descriptor open_file(const fs::path& path) {
   return Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
 }
 
-/// Entries of a folder whose name begins with `prefix`, in a fixed order; none where there is no such folder.
+/// Return the entries of a folder whose names begin with `prefix`, in a fixed order. Empty if the folder does not exist.
 std::vector<fs::path> entries(const fs::path& folder, std::string_view prefix) {
   std::vector<fs::path> found;
   std::error_code error;
@@ -66,7 +66,7 @@ std::vector<fs::path> entries(const fs::path& folder, std::string_view prefix) {
   return found;
 }
 
-/// hwmon's energy1_input, power2_average (Documentation/hwmon/sysfs-interface.rst).
+/// Return a hwmon chip's files such as energy1_input and power2_average (Documentation/hwmon/sysfs-interface.rst).
 std::vector<fs::path> sensors(const fs::path& chip, std::string_view kind, std::string_view what = "_input") {
   std::vector<fs::path> found = entries(chip, kind);
   std::erase_if(found, [&](const fs::path& path) { return !path.filename().string().ends_with(what); });
@@ -79,7 +79,7 @@ std::string joined(const std::set<std::string>& words) {
   return text;
 }
 
-/// Errors of opening are in errno afterwards.
+/// Open a cycle counter. On failure, errno holds the error.
 Descriptor open_cycles(bool user_mode_only) {
   perf_event_attr attributes{};
   attributes.type = PERF_TYPE_HARDWARE;
@@ -91,7 +91,7 @@ Descriptor open_cycles(bool user_mode_only) {
   return Descriptor(static_cast<int>(syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC)));
 }
 
-/// Files that may be open, raised as far as it may be: a stepped job holds a counter for each thread of every configuration.
+/// Return the limit of open files after raising it as far as allowed. A stepped job holds a counter per thread and configuration.
 rlim_t descriptor_limit() {
   static const rlim_t limit = [] {
     rlimit files{};
@@ -135,7 +135,7 @@ std::unique_ptr<CycleCounter> CycleCounter::open(CounterFault& why) {
       return nullptr;
     }
     auto opened = std::make_unique<CycleCounter>(std::move(counter), user_mode_only);
-    // Some virtual machines open it and count nothing; others of this machine may hold the counter.
+    // Some virtual machines open the counter and count nothing. Other programs on this machine may hold it.
     const auto before = opened->read();
     for (int i = 0; i < kTrialSteps; ++i) asm volatile("" : "+r"(i));
     const auto after = opened->read();
@@ -164,8 +164,7 @@ CounterFault cycle_counter_fault(int error, std::string_view paranoid) {
       if (level && *level >= kParanoidForbidsAll) {
         return {"perf_event_paranoid = " + std::to_string(*level) + " forbids it", "sysctl kernel.perf_event_paranoid=1"};
       }
-      // At the kernel's own levels a thread may count its own user mode: it is a filter (seccomp) or a security module that
-      // forbids.
+      // At the kernel's own levels a thread may count its own user mode. Thus a filter (seccomp) or a security module forbids it.
       return {"the system call perf_event_open is forbidden here", "run outside the container, or grant it CAP_PERFMON"};
     }
     default:
@@ -174,7 +173,7 @@ CounterFault cycle_counter_fault(int error, std::string_view paranoid) {
 }
 
 std::vector<std::unique_ptr<CycleCounter>> open_cycle_counters(ThreadTeam& team) {
-  // Half of what may be open is left to the inputs and to the engines, which cannot do without.
+  // Leave half of the limit to the inputs and engines, which cannot work without files.
   const rlim_t room = descriptor_limit() / 2;
   std::vector<std::unique_ptr<CycleCounter>> counters(team.size());
   team.run([&](unsigned i) {
@@ -224,11 +223,11 @@ void EnergyMeter::find_packages(const fs::path& sysfs) {
     const std::string number_of_zone = zone.filename().string().substr(std::strlen("intel-rapl:"));
     if (!number(number_of_zone)) continue;  // intel-rapl:0:1 is a part of intel-rapl:0
     const std::string name = first_line(zone / "name");
-    // "psys" is a zone at the top too: the whole platform, the packages among it (Documentation/power/powercap/powercap.rst).
+    // "psys" is a top zone too, but it is the whole platform with the packages (Documentation/power/powercap/powercap.rst).
     if (!name.starts_with("package")) continue;
     Descriptor file = open_file(zone / "energy_uj");
     if (!number_in(file)) {
-      // A sum over some of the packages would be taken for all.
+      // A sum over only some packages would look like the sum over all.
       return refuse("RAPL counters are there but cannot be read (" + name + ")",
                     "chmod a+r /sys/class/powercap/intel-rapl:*/energy_uj, as root");
     }
@@ -238,7 +237,7 @@ void EnergyMeter::find_packages(const fs::path& sysfs) {
 }
 
 void EnergyMeter::find_hwmon(const fs::path& sysfs, std::chrono::milliseconds settle) {
-  // Energy of graphics cards has nothing to do with what is measured.
+  // The energy of graphics cards does not belong to the measurement.
   const std::set<std::string> foreign = {"amdgpu", "i915", "nouveau", "xe"};
   std::vector<Counter> found;
   std::set<std::string> chips;
@@ -253,7 +252,7 @@ void EnergyMeter::find_hwmon(const fs::path& sysfs, std::chrono::milliseconds se
       const std::string stem = input.filename().string();
       return first_line(input.parent_path() / (stem.substr(0, stem.rfind('_')) + "_label"));
     };
-    // amd_energy counts every core, and every socket with its cores again (Documentation/hwmon/amd_energy.rst).
+    // amd_energy counts every core, and every socket including its cores (Documentation/hwmon/amd_energy.rst).
     const auto of_socket = [&](const fs::path& input) { return label(input).starts_with("Esocket"); };
     if (std::any_of(inputs.begin(), inputs.end(), of_socket)) {
       std::erase_if(inputs, [&](const fs::path& input) { return !of_socket(input); });
@@ -284,7 +283,7 @@ void EnergyMeter::find_hwmon(const fs::path& sysfs, std::chrono::milliseconds se
       advanced = now && now != first;
     }
     if (!advanced) {
-      // What stands still for longer than a window gives the energy of one window to another.
+      // A counter that stands still longer than a window charges the energy of one window to another.
       return refuse(
           counter.domain + " advances more slowly than every " + std::to_string(settle.count()) + " ms, longer than a window",
           "measure energy from outside, over a whole run");
@@ -316,7 +315,7 @@ std::optional<double> EnergyMeter::uj_between(const std::vector<std::uint64_t>& 
   for (std::size_t i = 0; i < counters_.size(); ++i) {
     if (after[i] >= before[i]) {
       sum += after[i] - before[i];
-    } else if (counters_[i].range_uj >= before[i]) {  // around once: a range lasts for minutes at least
+    } else if (counters_[i].range_uj >= before[i]) {  // it wrapped once: a range lasts for minutes at least
       sum += counters_[i].range_uj - before[i] + after[i];
     } else {
       return std::nullopt;

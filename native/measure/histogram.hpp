@@ -1,4 +1,4 @@
-// Times in a histogram of high dynamic range: buckets are 1 ns wide up to 256 ns, and from there on 128 in each power of two.
+// A histogram of times with a high dynamic range. Buckets are 1 ns wide up to 256 ns; above, each power of two has 128 buckets.
 #pragma once
 
 #include <algorithm>
@@ -10,11 +10,11 @@
 
 namespace dpubench::measure {
 
-/// Log-linear histogram of nanoseconds over the whole range of 64 bits (the layout of Tene's HdrHistogram). What it says of a
-/// percentile is never below the recorded value and less than 1/128 (0.78 %) above it; maximum and mean are exact.
+/// A log-linear histogram of nanoseconds over the whole range of 64 bits (the layout of Tene's HdrHistogram). A percentile is
+/// never below the recorded value and less than 1/128 (0.78 %) above it. Maximum and mean are exact.
 class Histogram {
  public:
-  static constexpr unsigned kExactBits = 8;  ///< values of so many bits have a bucket each
+  static constexpr unsigned kExactBits = 8;  ///< values of at most this many bits have a bucket each
 
   Histogram() : counts_(index_of(~std::uint64_t{0}) + 1) {}
 
@@ -24,8 +24,7 @@ class Histogram {
     sum_ns_ += static_cast<double>(ns) * static_cast<double>(times);
     max_ns_ = ns > max_ns_ ? ns : max_ns_;
   }
-  /// Records how long before `now_ns` each of `n` times was, of times that ascend: the first one is the longest ago, and that
-  /// less than 104 days.
+  /// Record the ages at `now_ns` of `n` ascending times. The first one is the oldest, and must be younger than 104 days.
   void record_since(std::uint64_t now_ns, const std::uint64_t* times_ns, std::uint32_t n) noexcept {
     if (n == 0) return;
     std::uint64_t* const counts = counts_.data();
@@ -44,20 +43,21 @@ class Histogram {
 
   [[nodiscard]] std::uint64_t count() const { return total_; }
   [[nodiscard]] std::uint64_t max_ns() const { return max_ns_; }
-  /// 0 when nothing was recorded, as all that follow.
+  /// Return the mean. This and the functions below return 0 when nothing was recorded.
   [[nodiscard]] double mean_ns() const { return total_ == 0 ? 0 : sum_ns_ / static_cast<double>(total_); }
-  /// The least time that at least `percent` of the recorded values do not exceed (nearest rank). @param percent from 0 to 100
+  /// Return the least time that at least `percent` of the recorded values do not exceed (nearest rank).
+  /// @param percent from 0 to 100
   [[nodiscard]] std::uint64_t percentile_ns(double percent) const;
-  /// {p50, p90, p99, p99_9, max, mean, buckets [[largest ns of the bucket, count]...]}, buckets that hold something only.
+  /// Return {p50, p90, p99, p99_9, max, mean, buckets [[largest ns of the bucket, count]...]} with only the buckets in use.
   [[nodiscard]] nlohmann::json json() const;
 
-  /// The bucket of a time, and the largest time in a bucket.
+  /// Return the bucket of a time. largest_of() returns the largest time in a bucket.
   static constexpr std::size_t index_of(std::uint64_t ns) noexcept {
     const unsigned width = static_cast<unsigned>(std::bit_width(ns));
     const unsigned shift = width > kExactBits ? width - kExactBits : 0;
     return (std::size_t{shift} << (kExactBits - 1)) + static_cast<std::size_t>(ns >> shift);
   }
-  /// The same below 2^53 ns, in two thirds of the time: exponent and first bits of a double are those of a bucket.
+  /// Return the same for times below 2^53 ns, in two thirds of the time: a double's exponent and first bits select the bucket.
   static constexpr std::size_t index_below_2_53(std::uint64_t ns) noexcept {
     constexpr unsigned kMantissaBits = 52;
     constexpr std::uint64_t kExponentBias = 1023;

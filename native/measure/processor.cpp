@@ -16,7 +16,7 @@ constexpr std::string_view kAmd = "AuthenticAMD";
 constexpr std::string_view kFog = "Fog, Instruction tables (agner.org/optimize)";
 constexpr std::string_view kUops = "uops.info, IMUL (R64, R64)";
 
-/// A microarchitecture's models, `from` to `to`, of one vendor and family.
+/// The models `from` to `to` of a microarchitecture, of one vendor and family.
 struct Known {
   std::string_view vendor;
   std::uint32_t family;
@@ -27,9 +27,10 @@ struct Known {
   std::string_view source;
 };
 
-// Models of Intel: SDM volume 4, table 2-1. Of AMD: the PPR and the optimization guide of each family. Processors with two kinds
-// of cores (Alder Lake and later for clients) are not here: the efficient ones take 5 cycles (uops.info), and which core a thread
-// is on may change. Neither are Atom, Zhaoxin and AMD before Zen: few of them are left, and their latencies differ (4 to 6).
+// Intel's models: SDM volume 4, table 2-1. AMD's models: the PPR and the optimization guide of each family. The list omits
+// processors with two kinds of cores (client processors from Alder Lake on), because the efficient cores take 5 cycles
+// (uops.info) and a thread may change cores. It also omits Atom, Zhaoxin and AMD before Zen: few of them are left, and their
+// latencies differ (4 to 6).
 constexpr std::array kKnown = {
     Known{kIntel, 6, 0x1a, 0x1a, 3, "Nehalem", kFog},
     Known{kIntel, 6, 0x1e, 0x1f, 3, "Nehalem", kFog},
@@ -60,7 +61,7 @@ constexpr std::array kKnown = {
     Known{kIntel, 6, 0x8c, 0x8d, 3, "Tiger Lake", kUops},
     Known{kIntel, 6, 0xa7, 0xa7, 3, "Rocket Lake", kUops},
     Known{kIntel, 6, 0x8f, 0x8f, 3, "Sapphire Rapids (Golden Cove)", "uops.info, IMUL (R64, R64) on Golden Cove (Alder Lake-P)"},
-    // Raptor Cove, which the optimization manual lists with Golden Cove: the difference is in caches.
+    // The optimization manual lists Raptor Cove with Golden Cove. They differ in their caches.
     Known{kIntel, 6, 0xcf, 0xcf, 3, "Emerald Rapids (Raptor Cove)", "Intel Optimization Reference Manual, Golden Cove"},
     Known{kAmd, 0x17, 0x00, 0x2f, 4, "Zen or Zen+", "AMD 55723, Software Optimization Guide for Family 17h"},
     Known{kAmd, 0x17, 0x30, 0xaf, 3, "Zen 2", "AMD 56305, Software Optimization Guide for Family 17h Models 30h and Greater"},
@@ -104,8 +105,8 @@ Signature signature() {
   if (__get_cpuid(0, &eax, &name[0], &name[2], &name[1]) == 0) return found;
   for (const std::byte letter : std::as_bytes(std::span(name))) found.vendor += std::to_integer<char>(letter);
   if (__get_cpuid(1, &eax, &ebx, &ecx, &edx) == 0) return {};
-  // Intel SDM volume 2, CPUID, figure 3-6: extended fields count where the base family is 15, the extended model also where it
-  // is 6.
+  // Intel SDM volume 2, CPUID, figure 3-6: extended fields count if the base family is 15. The extended model also counts if the
+  // base family is 6.
   constexpr std::uint32_t kNibble = 0xf;
   const std::uint32_t family = eax >> 8U & kNibble;
   found.family = family == kNibble ? family + (eax >> 20U & 0xffU) : family;

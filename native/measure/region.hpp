@@ -1,5 +1,5 @@
-// Marks for the tracing plugin what of a program it records (docs/cores.md, "Traces"). Instructions that do nothing on a
-// processor, so that a marked kernel may run anywhere; and barriers for the compiler, so that the kernel stays between them.
+// Marks for the tracing plugin that select what it records of a program (docs/cores.md, "Traces"). The instructions do nothing on
+// a processor, so a marked kernel can run anywhere. They are also compiler barriers that keep the kernel between the marks.
 #pragma once
 
 #include "measure/marks.h"
@@ -15,15 +15,15 @@ namespace dpubench::measure {
 #define DPUBENCH_MARK_INSTRUCTION(number) asm volatile("" : : : "memory")
 #endif
 
-/// What follows is recorded. A region that is opened within one is an error of the capture.
+/// Start the recording. Opening a region within an open one is an error of the capture.
 [[gnu::always_inline]] inline void open_region() {
   DPUBENCH_MARK_INSTRUCTION(DPUBENCH_HINT_OPEN);
 }
-/// What follows is not recorded.
+/// Stop the recording.
 [[gnu::always_inline]] inline void close_region() {
   DPUBENCH_MARK_INSTRUCTION(DPUBENCH_HINT_CLOSE);
 }
-/// What follows, up to the next of these or the region's end, is work for the next message. Outside a region it means nothing.
+/// Begin the work for the next message. It lasts to the next such mark or the region's end. Outside a region it means nothing.
 [[gnu::always_inline]] inline void next_message() {
   DPUBENCH_MARK_INSTRUCTION(DPUBENCH_HINT_MESSAGE);
 }

@@ -13,7 +13,7 @@
 namespace dpubench::measure {
 
 namespace {
-constexpr std::size_t kPage = 4096;  // what loads compare first, whatever the size of a page is
+constexpr std::size_t kPage = 4096;  // loads compare these address bits first, whatever the size of a page
 constexpr std::size_t kStackAlignment = 16;
 }  // namespace
 
@@ -67,10 +67,10 @@ void ThreadTeam::run(const std::function<void(unsigned)>& work) {
 }
 
 void ThreadTeam::serve(unsigned index, int cpu, std::size_t stack_offset) {
-  // A thread's stack begins at a page, and so its variables lie at the same place of a page in every process, beside which loads
-  // of the input are slow or quick (they are compared by the low 12 bits of their addresses first). That is no property of an
-  // engine: with the offset, rounds sample it (Mytkowicz et al., "Producing Wrong Data Without Doing Anything Obviously Wrong!",
-  // ASPLOS 2009).
+  // A thread's stack begins at a page. Its variables would therefore lie at the same place of a page in every process. This place
+  // makes loads of the input slow or quick, because the processor first compares the low 12 bits of addresses. That is not a
+  // property of an engine. The offset lets rounds sample the places (Mytkowicz et al., "Producing Wrong Data Without Doing
+  // Anything Obviously Wrong!", ASPLOS 2009).
   auto* const gap = static_cast<volatile char*>(__builtin_alloca(stack_offset + kStackAlignment));
   gap[0] = 0;
   const HeapGap heap(stack_offset);

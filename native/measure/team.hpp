@@ -1,4 +1,4 @@
-// Pinned threads that start each piece of work together.
+// Runs pinned threads that start each piece of work together.
 #pragma once
 
 #include <condition_variable>
@@ -10,13 +10,13 @@
 
 namespace dpubench::measure {
 
-/// CPUs this process may run on.
+/// Return the CPUs on which this process may run.
 std::vector<int> allowed_cpus();
 
-/// A fixed set of threads, each pinned to cpus[i % cpus.size()]. run() is for the thread that owns the team only.
+/// A fixed set of threads, each pinned to cpus[i % cpus.size()]. Only the thread that owns the team may call run().
 class ThreadTeam {
  public:
-  /// @param cpus empty: the allowed ones. A CPU that cannot be pinned to is reported by pinned().
+  /// @param cpus empty: the allowed CPUs. pinned() tells whether all threads could be pinned.
   /// @param seed moves each thread's stack within a page
   ThreadTeam(unsigned threads, std::vector<int> cpus, std::uint64_t seed = 0);
   ~ThreadTeam();
@@ -24,11 +24,11 @@ class ThreadTeam {
   ThreadTeam& operator=(const ThreadTeam&) = delete;
 
   [[nodiscard]] unsigned size() const { return static_cast<unsigned>(threads_.size()); }
-  /// Distinct CPUs that the threads share.
+  /// Return the number of distinct CPUs that the threads share.
   [[nodiscard]] unsigned cpus() const { return cpus_; }
   [[nodiscard]] bool pinned() const { return pinned_; }
 
-  /// Calls work(i) on every thread i and returns when all have returned; the first exception of a thread is rethrown here.
+  /// Call work(i) on every thread i and return when all have returned. Rethrow the first exception of a thread.
   void run(const std::function<void(unsigned)>& work);
 
  private:

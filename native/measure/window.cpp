@@ -8,7 +8,7 @@
 namespace dpubench::measure {
 namespace {
 
-constexpr double kReadingShare = 0.0005;  // half of the promised 0.1 %: a window begins and ends with a reading too
+constexpr double kReadingShare = 0.0005;  // half of the promised 0.1 %, because a window also begins and ends with a reading
 constexpr int kSpinsBeforeYield = 1000;
 
 }  // namespace
@@ -28,7 +28,7 @@ std::uint64_t bursts_per_reading(Stepper& stepper, const Clock& clock) {
 
 Window run_window(ThreadTeam& team, std::span<Stepper* const> steppers, std::uint64_t chunk, const WindowSpec& spec,
                   const Clock& clock, std::span<const std::unique_ptr<CycleCounter>> counters) {
-  struct alignas(128) Tally {  // two lines: adjacent-line prefetch would share them otherwise
+  struct alignas(128) Tally {  // two lines: otherwise the adjacent-line prefetch would share them
     std::uint64_t start = 0;
     std::uint64_t end = 0;
     std::uint64_t operations = 0;
@@ -47,9 +47,9 @@ Window run_window(ThreadTeam& team, std::span<Stepper* const> steppers, std::uin
     Tally tally;
     waiting.fetch_sub(1, std::memory_order_acq_rel);
     for (int spins = 0; waiting.load(std::memory_order_acquire) != 0;) {
-      if (++spins % kSpinsBeforeYield == 0) std::this_thread::yield();  // the thread waited for may need this CPU
+      if (++spins % kSpinsBeforeYield == 0) std::this_thread::yield();  // the other thread may need this CPU
     }
-    // After the barrier: the cycles of waiting are not those of the work.
+    // Read the counter after the barrier: the cycles of waiting do not belong to the work.
     std::optional<CycleReading> before;
     if (!counters.empty()) before = counters[index]->read();
     tally.start = clock.ticks();
@@ -58,7 +58,7 @@ Window run_window(ThreadTeam& team, std::span<Stepper* const> steppers, std::uin
       tally.bursts += chunk;
       tally.end = clock.ticks();
     } while (tally.end - tally.start < least || (tally.bursts < spec.min_bursts && tally.end - tally.start < most));
-    // A queue is filled and emptied once a window, not once a reading.
+    // A queue is filled and emptied once per window, not once per reading.
     if (const std::uint64_t rest = stepper.finish(); rest != 0) {
       tally.operations += rest;
       tally.end = clock.ticks();

@@ -1,5 +1,5 @@
-// dpubench-agent: what dpubench talks to on another machine. Frames on standard input and output; docs/architecture.md, "The
-// agent".
+// dpubench-agent: the part of dpubench on another machine. It exchanges frames on standard input and output
+// (docs/architecture.md, "The agent").
 
 #include <unistd.h>
 
@@ -24,7 +24,7 @@ void tell(std::optional<Connection>& connection, const char* message) {
   try {
     const nlohmann::json fault = {{"message", message}};
     connection->send(Frame::kFault, fault.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-  } catch (const std::exception&) {  // nobody is left to be told
+  } catch (const std::exception&) {  // nobody is left to hear of it
   }
 }
 
@@ -36,7 +36,7 @@ int program() {
     dpubench::agent::serve(*connection, dpubench::agent::find_place());
     return 0;
   } catch (const dpubench::agent::Ended&) {
-    return 0;  // the usual end of a conversation; a program that was at work is gone
+    return 0;  // the usual end of a connection; a running program was killed
   } catch (const std::exception& error) {
     tell(connection, error.what());
     return kFailed;

@@ -1,5 +1,5 @@
-// dpubench-applications: runs one whole application on one input. Job on standard input, events on standard output;
-// docs/applications.md.
+// dpubench-applications: runs one whole application on one input. It reads a job from standard input and writes events to
+// standard output (docs/applications.md).
 
 #include <CLI/CLI.hpp>
 #include <iostream>

@@ -1,5 +1,5 @@
-// dpubench-cores: says how many cycles a described processor needs for a trace. Job on standard input, events on standard output;
-// docs/cores.md.
+// dpubench-cores: computes how many cycles a described processor needs for a trace. It reads a job from standard input and writes
+// events to standard output (docs/cores.md).
 
 #include <CLI/CLI.hpp>
 #include <iostream>

@@ -32,8 +32,8 @@ int Program::refuse(protocol::EventWriter& events, const char* why) const {
 }
 
 int Program::carry_out(bool list, const std::vector<std::string>& folders) {
-  std::signal(SIGPIPE, SIG_IGN);  // a reader that went away is noticed by the writer
-  // Libraries print to standard output as they please (DPDK does): events keep the real one, everybody else gets standard error.
+  std::signal(SIGPIPE, SIG_IGN);  // the event writer notices when its reader goes away
+  // Libraries print to standard output as they like (DPDK does). Events keep the real one; all others get standard error.
   std::FILE* out = fdopen(dup(STDOUT_FILENO), "w");
   dup2(STDERR_FILENO, STDOUT_FILENO);
   protocol::EventWriter events(out);
@@ -85,7 +85,7 @@ int Program::start(int argc, char** argv) {
 int Program::main(int argc, char** argv) noexcept {
   try {
     return start(argc, argv);
-  } catch (const std::exception& error) {  // before there was a writer of events, or when it failed itself
+  } catch (const std::exception& error) {  // before a writer of events existed, or when the writer failed
     std::fprintf(stderr, "%s: %s\n", name_.c_str(), error.what());
   } catch (...) {
     std::fprintf(stderr, "%s: ended by a fault of unknown type\n", name_.c_str());

@@ -1,4 +1,4 @@
-// What the programs that read a job and write events have in common: options, streams, signals, exit status.
+// The common frame of programs that read a job and write events: options, streams, signals, exit status.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -13,39 +13,39 @@ class App;
 
 namespace dpubench::programs {
 
-/// Exit status, docs/architecture.md.
+/// Exit statuses (docs/architecture.md).
 inline constexpr int kFailed = 1;
 inline constexpr int kUsage = 2;
 inline constexpr int kNothingRan = 4;
 
 class Program {
  public:
-  /// @param name as it is started @param summary what it does, for --help @param listed what --list prints, for --help
+  /// @param name of the executable @param summary its purpose, for --help @param listed the output of --list, for --help
   Program(std::string name, std::string summary, std::string listed)
       : name_(std::move(name)), summary_(std::move(summary)), listed_(std::move(listed)) {}
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
   virtual ~Program() = default;
 
-  /// Runs it. Its first event is `hello`, with a catalog where --list asks for it. @return its exit status
+  /// Run the program. Its first event is `hello`, with a catalog if --list asks for it. @return its exit status
   int main(int argc, char** argv) noexcept;
 
  protected:
-  /// Options of its own, beside --list, --engine-dir, --version and --device.
+  /// Add the program's own options to --list, --engine-dir, --version and --device.
   virtual void add_options(CLI::App& /*app*/) {}
-  /// Called before any thread is started: signals that all of them leave alone are blocked here. @throws Error
+  /// Prepare before any thread starts, for example block signals that no thread may take. @throws Error
   virtual void begin() {}
-  /// Whether it runs engines: then it loads their modules, and has --engine-dir and --device.
+  /// Return whether the program runs engines. Then it loads their modules, and has --engine-dir and --device.
   [[nodiscard]] virtual bool has_engines() const { return true; }
-  /// Adds to what `hello` says of the build.
+  /// Add facts to the build description in `hello`.
   virtual void describe(nlohmann::json& /*build*/) const {}
   [[nodiscard]] virtual nlohmann::json catalog(const EngineCatalog& engines) const = 0;
-  /// What one of its own options asks for in place of a job. @return whether one did
+  /// Answer one of the program's own options instead of running a job. @return whether an option asked for it
   virtual bool answer(const EngineCatalog& /*engines*/, protocol::EventWriter& /*events*/) { return false; }
-  /// Reads the job and carries it out. @param out_fd where events go @return exit status @throws on what is a failure of the job
+  /// Read the job and run it. @param out_fd target of the events @return exit status @throws on a failure of the job
   virtual int run(const EngineCatalog& engines, protocol::EventWriter& events, int out_fd) = 0;
 
-  /// Tells of a job that cannot be read. @return the exit status
+  /// Report a job that cannot be read. @return the exit status
   int refuse(protocol::EventWriter& events, const char* why) const;
   [[nodiscard]] const std::string& name() const { return name_; }
 

@@ -1,4 +1,5 @@
-// dpubench-operators: measures operators. Job on standard input, events on standard output; docs/architecture.md.
+// dpubench-operators: measures operators. It reads a job from standard input and writes events to standard output
+// (docs/architecture.md).
 
 #include <CLI/CLI.hpp>
 #include <iostream>
@@ -18,7 +19,7 @@ using dpubench::EngineCatalog;
 using dpubench::protocol::EventWriter;
 using nlohmann::json;
 
-/// The job: the first line when it is one JSON text by itself (a stepped session goes on after it), else all of the input.
+/// Return the job: the first line if it is a whole JSON text (a stepped session continues after it), else the whole input.
 std::string read_job(std::istream& in) {
   std::string text;
   std::getline(in, text);

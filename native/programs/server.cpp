@@ -1,5 +1,5 @@
-// dpubench-server: runs a network application on the packets of its ports. Job and commands on standard input, events on standard
-// output; docs/end-to-end.md.
+// dpubench-server: runs a network application on the packets of its ports. It reads a job and commands from standard input and
+// writes events to standard output (docs/end-to-end.md).
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -29,7 +29,7 @@ void obey(const Command& command, ServerSession& session, EventWriter& events) {
   }
 }
 
-/// Obeys commands until they end. @returns how many trials were collected
+/// Obey commands until they end. @returns the number of collected trials
 std::uint64_t serve(ServerSession& session, Commands& commands, EventWriter& events) {
   std::uint64_t trials = 0;
   while (const auto line = commands.next()) {

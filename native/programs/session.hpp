@@ -1,4 +1,4 @@
-// The frame of a program that works on commands after its job: dpubench-server and dpubench-traffic.
+// The frame of programs that take commands after their job: dpubench-server and dpubench-traffic.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ inline nlohmann::json event(const char* name, nlohmann::json fields) {
   return fields;
 }
 
-/// @tparam Job with time_limit_s
+/// A program that takes commands after its job. @tparam Job with time_limit_s
 template <class Job>
 class SessionProgram : public Program {
  public:
@@ -37,15 +37,15 @@ class SessionProgram : public Program {
   }
   int run(const EngineCatalog& engines, protocol::EventWriter& events, int out_fd) final;
 
-  /// @throws Error
+  /// Parse the job. @throws Error
   [[nodiscard]] virtual Job parse(std::string_view text) const = 0;
-  /// Prepares, tells `ready`, and obeys commands until they end. @param working set once it is ready: what fails from then on is
-  /// a failure of the work, and of what was to be prepared before @param phase for a failure; kept up to date @return trials done
+  /// Prepare, send `ready`, and obey commands until they end. @param working set after `ready`: later failures belong to the
+  /// work, earlier ones to the preparation @param phase current phase, for a failure @return number of trials
   virtual std::uint64_t work(const Job& job, const EngineCatalog& engines, protocol::EventWriter& events, std::string& phase,
                              bool& working) = 0;
 
   [[nodiscard]] datapath::Commands& commands() { return *commands_; }
-  /// Tells of progress by the event of that name. @param begun what is being prepared
+  /// Send a `progress` event. @param begun the part that is being prepared
   static void tell_begun(protocol::EventWriter& events, std::string_view begun, std::string& phase) {
     phase = begun == "ports" ? "ports" : "prepare";
     events.write({{"event", "progress"}, {"phase", begun}, {"done", 0}, {"of", 1}});

@@ -1,5 +1,5 @@
-// dpubench-traffic: sends packets by an open-loop schedule and accounts for what comes back. Job and commands on standard input,
-// events on standard output; docs/end-to-end.md.
+// dpubench-traffic: sends packets by an open-loop schedule and accounts for the packets that return. It reads a job and commands
+// from standard input and writes events to standard output (docs/end-to-end.md).
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -31,12 +31,12 @@ ServerSession& server_of(ClientSession& session) {
   return *session.server();
 }
 
-/// Runs trials while commands come. @return how many
+/// An executor of commands. It counts the trials.
 class Obedience {
  public:
   Obedience(ClientSession& session, EventWriter& events) : session_(session), events_(events), watch_(events) {}
 
-  /// @return false when nothing more shall be done
+  /// Obey one command. @return false when the session must end
   bool obey(const Command& command) {
     return std::visit([this](const auto& one) { return carry_out(one); }, command);
   }
@@ -46,7 +46,7 @@ class Obedience {
   bool carry_out(const TrialSpec& spec) {
     Watch::Trial watched = watch_.trial(spec, session_.runner());
     json fields = session_.trial(spec, watched.stop());
-    if (watched.stop()) return false;  // half a trial is none
+    if (watched.stop()) return false;  // an interrupted trial does not count
     events_.write(event("trial", std::move(fields)));
     ++trials_;
     return true;
@@ -89,7 +89,7 @@ std::uint64_t obey_all(ClientSession& session, Commands& commands, EventWriter& 
   return obedience.trials();
 }
 
-/// The client's port, and those of a server in this process.
+/// Return the client's port, and the ports of a server in this process.
 std::vector<PortSpec> ports_of(const TrafficJob& job) {
   std::vector<PortSpec> ports = {job.port};
   if (job.server) ports.insert(ports.end(), job.server->ports.begin(), job.server->ports.end());

@@ -1,5 +1,5 @@
-// dpubench-workloads: runs an end-to-end workload on one thread and without time, for a trace of it. Job on standard input,
-// events on standard output; docs/applications.md.
+// dpubench-workloads: runs an end-to-end workload on one thread and without timing, to trace it. It reads a job from standard
+// input and writes events to standard output (docs/applications.md).
 
 #include <CLI/CLI.hpp>
 #include <iostream>

@@ -39,7 +39,7 @@ void watch(double limit_s, EventWriter& events, int out_fd, int over) {
   for (;;) {
     const double left_s = limit_s - static_cast<double>(measure::Clock::monotonic_raw_ns() - start_ns) * 1e-9;
     if (left_s <= 0) break;
-    // Of a writing end, POLLERR and POLLHUP (which need not be asked for) say that nobody reads any more: pipe(7), poll(2).
+    // On a writing end, POLLERR and POLLHUP mean that nobody reads any more (pipe(7), poll(2)). poll() reports both unasked.
     pollfd watched[] = {{over, POLLIN, 0}, {out_fd, 0, 0}};
     const int ready = poll(watched, 2, static_cast<int>(std::min(left_s, kLongestPollS) * 1e3) + 1);
     if (ready < 0 && errno != EINTR) return;

@@ -1,4 +1,4 @@
-// Ends a program that overstays its time limit, or whose reader went away, whatever its threads are doing.
+// Ends a program that exceeds its time limit or whose reader went away, whatever its threads do.
 #pragma once
 
 #include <thread>
@@ -7,13 +7,13 @@
 
 namespace dpubench::protocol {
 
-/// While it lives, the process is ended with a failure event and exit status 1 once `limit_s` seconds are over: an engine that
-/// hangs in a library cannot be stopped in any gentler way. It is ended likewise, without a word, when the other end of `out_fd`
-/// is closed: whoever started it was killed, and a program that builds a table or hangs would otherwise keep the machine busy
-/// until its next event. Works the same under a pipe and ssh.
+/// A guard that ends the process with a failure event and exit status 1 after `limit_s` seconds. An engine that hangs in a
+/// library cannot be stopped in a gentler way. The guard also ends the process, without an event, when the other end of `out_fd`
+/// closes. In this case the parent was killed, and a program that builds a table or hangs would keep the machine busy until its
+/// next event. It works the same under a pipe and ssh.
 class Deadline {
  public:
-  /// @param out_fd  where events go: a pipe, a terminal or a file (which never goes away)
+  /// @param out_fd  target of the events: a pipe, a terminal or a file (which never closes)
   /// @throws Error when the system has no descriptor left
   Deadline(double limit_s, EventWriter& events, int out_fd);
   ~Deadline();

@@ -8,7 +8,7 @@ using nlohmann::json;
 
 void EventWriter::write(const json& event) {
   if (closed_) return;
-  // Text from outside (file names, library messages) need not be UTF-8: replaced rather than thrown at.
+  // Text from outside (file names, library messages) may not be UTF-8. Replace invalid bytes instead of throwing.
   std::string line = event.dump(-1, ' ', false, json::error_handler_t::replace);
   line += '\n';
   const std::lock_guard lock(mutex_);

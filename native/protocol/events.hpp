@@ -1,4 +1,4 @@
-// Events out: newline-delimited JSON on one stream; see docs/architecture.md for the fields.
+// Writes events: newline-delimited JSON on one stream. docs/architecture.md has the fields.
 #pragma once
 
 #include <atomic>
@@ -13,13 +13,14 @@ namespace dpubench::protocol {
 
 inline constexpr std::string_view kEventSchema = "dpubench.event/1";
 
-/// Writes one flushed line an event, whole even when threads write at once. A reader that went away is told by closed().
+/// A writer of events. It writes and flushes one line per event, whole even if threads write at once. closed() tells whether the
+/// reader went away.
 class EventWriter {
  public:
   explicit EventWriter(std::FILE* out) : out_(out) {}
-  /// @param event its "event" field names it
+  /// Write one event. @param event its "event" field names it
   void write(const nlohmann::json& event);
-  /// True once a write failed: nobody listens any more, or the disk is full.
+  /// Return whether a write failed: nobody listens any more, or the disk is full.
   [[nodiscard]] bool closed() const { return closed_; }
 
   void warning(std::string_view code, std::string_view message, std::string_view group = {}, std::string_view point = {});

@@ -19,8 +19,9 @@ struct Part {
   std::string_view name;
 };
 
-// Arm's from the technical reference manual of each core; the others as the kernel (arch/arm64/include/asm/cputype.h) and
-// util-linux (sys-utils/lscpu-arm.c) have them. Servers, DPUs and the boards that are used in their place.
+// Arm's parts come from the technical reference manual of each core, the others from the kernel
+// (arch/arm64/include/asm/cputype.h) and util-linux (sys-utils/lscpu-arm.c). The list has servers, DPUs and the boards that are
+// used instead of them.
 constexpr std::array kParts = {
     Part{0x41, 0xd03, "Cortex-A53"},     Part{0x41, 0xd04, "Cortex-A35"},       Part{0x41, 0xd05, "Cortex-A55"},
     Part{0x41, 0xd07, "Cortex-A57"},     Part{0x41, 0xd08, "Cortex-A72"},       Part{0x41, 0xd09, "Cortex-A73"},
@@ -40,7 +41,7 @@ constexpr std::array kParts = {
     Part{0xc0, 0xac4, "Ampere-1a"},
 };
 
-/// Beginnings of what the firmware of virtual machines says of the vendor or the product.
+/// Beginnings of the vendor or product names in the firmware of virtual machines.
 constexpr std::array<std::string_view, 17> kVirtual = {
     "QEMU",
     "KVM",
@@ -115,12 +116,12 @@ bool is_virtual_machine(const fs::path& root) {
   if (!content(root / "sys/hypervisor/type").empty()) return true;
   const fs::path dmi = root / "sys/class/dmi/id";
   const std::string product = content(dmi / "product_name");
-  if (product.ends_with(".metal") || product.find(".metal-") != std::string::npos) return false;  // Amazon's machines without one
+  if (product.ends_with(".metal") || product.find(".metal-") != std::string::npos) return false;  // Amazon machines without one
   for (const char* file : {"sys_vendor", "product_name", "board_vendor", "bios_vendor"}) {
     const std::string says = content(dmi / file);
     if (std::any_of(kVirtual.begin(), kVirtual.end(), [&](std::string_view sign) { return says.starts_with(sign); })) return true;
   }
-  // Device trees: a node of the hypervisor's (Xen, KVM), or the board that QEMU makes up (hw/arm/virt.c).
+  // Signs in a device tree: the hypervisor's node (Xen, KVM), or the board that QEMU makes up (hw/arm/virt.c).
   const fs::path tree = root / "proc/device-tree";
   std::error_code ignored;
   if (fs::exists(tree / "hypervisor/compatible", ignored) || fs::exists(tree / "fw-cfg", ignored)) return true;

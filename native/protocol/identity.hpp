@@ -1,4 +1,4 @@
-// What a machine is, from what its kernel tells of it: the name of its processor, and whether it is a virtual one.
+// Identifies a machine from its kernel's files: the name of its processor, and whether it is virtual.
 #pragma once
 
 #include <filesystem>
@@ -8,16 +8,16 @@
 
 namespace dpubench::protocol {
 
-/// Values of all "key : value" lines of a file such as /proc/cpuinfo, in their order; lines without a value are left out.
+/// Return the values of all "key : value" lines of a file such as /proc/cpuinfo, in order. Lines without a value are left out.
 std::vector<std::string> fields(const std::filesystem::path& file, std::string_view key);
 
-/// The processor by its name. Of Arm, whose kernels give numbers, from a list of parts; several kinds of cores are joined with
-/// " + ". Numbers where the list has no name; empty where the kernel says nothing.
-/// @param root  "/", or a folder that stands for it
+/// Return the processor's name. Arm kernels give only numbers, so Arm names come from a list of parts. Several kinds of cores are
+/// joined with " + ". The result has numbers for parts outside the list, and is empty if the kernel tells nothing.
+/// @param root  "/", or a folder that replaces it
 std::string cpu_name(const std::filesystem::path& root);
 
-/// Whether a hypervisor or an emulator is underneath. The signs are those of systemd-detect-virt(1): CPUID's bit, Xen's folder,
-/// the firmware's tables (DMI), the device tree.
+/// Return whether this machine runs on a hypervisor or an emulator. The signs are the same as in systemd-detect-virt(1): CPUID's
+/// bit, Xen's folder, the firmware's tables (DMI), the device tree.
 bool is_virtual_machine(const std::filesystem::path& root);
 
 }  // namespace dpubench::protocol

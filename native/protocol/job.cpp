@@ -58,7 +58,7 @@ JobGroup read_group(Reader& reader, const json& value, const std::string& where)
   return group;
 }
 
-/// A trace is of one thread that does one thing.
+/// Check that the job can be traced: a trace has one thread that does one thing.
 void require_traceable(Reader& reader, const Job& job) {
   if (job.operations == 0) reader.fault("/operations", "is missing: how many are to be traced");
   if (job.groups.size() != 1 || job.groups[0].points.size() != 1) {

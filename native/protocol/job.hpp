@@ -1,4 +1,4 @@
-// The job: what a native program is asked to measure. Untrusted input; see docs/architecture.md for the format.
+// The job of a native program: the measurements to make. Jobs are untrusted. docs/architecture.md has the format.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ inline constexpr std::string_view kJobSchema = "dpubench.job/1";
 struct JobPoint {
   std::string id;
   std::string engine;
-  std::uint32_t in_flight = 0;  ///< jobs under way at once; 0: the engine's default
+  std::uint32_t in_flight = 0;  ///< jobs in flight at once; 0: the engine's default
 };
 
 enum class Footprint : std::uint8_t {
@@ -46,14 +46,14 @@ struct JobWindow {
 enum class Control : std::uint8_t {
   kAuto,
   kStepped,  ///< windows on command
-  kTraced,   ///< no window: the operations are run once between marks for whoever records instructions
+  kTraced,   ///< no windows: the program runs the operations once between marks, for a recorder of instructions
 };
 
 struct Job {
   std::uint64_t seed = 1;
   std::uint32_t round = 0;
   Control control = Control::kAuto;
-  std::uint64_t operations = 0;  ///< to trace, at least
+  std::uint64_t operations = 0;  ///< least number of operations to trace
   std::map<std::string, std::vector<std::filesystem::path>, std::less<>> inputs;
   std::filesystem::path cache_dir;
   std::vector<int> cpus;
@@ -64,17 +64,17 @@ struct Job {
   std::vector<JobGroup> groups;
 };
 
-/// Largest job that is read, in bytes.
+/// The largest job that is read, in bytes.
 inline constexpr std::size_t kMaxJobBytes = 64U << 20;
 
-/// @throws Error naming the field (as a JSON pointer), what is wrong and what is right; all faults of a job in one message
+/// Parse a job. @throws Error with all faults of the job: each names the field (as a JSON pointer), the fault and the right form
 Job parse_job(std::string_view text);
 
 /// A line of a stepped session.
 struct Command {
-  std::string window;  ///< the point to run; empty: end
+  std::string window;  ///< the point to run; empty: end of the session
 };
-/// @throws Error
+/// Parse a command. @throws Error
 Command parse_command(std::string_view line);
 
 }  // namespace dpubench::protocol

@@ -34,7 +34,7 @@ std::string first_line(const fs::path& path) {
   return line;
 }
 
-/// "2048K" -> bytes
+/// Return the bytes in a text such as "2048K".
 std::size_t parse_cache_size(const std::string& text) {
   std::size_t value = 0;
   char suffix = 0;
@@ -45,7 +45,7 @@ std::size_t parse_cache_size(const std::string& text) {
   return value;
 }
 
-/// The first of fields(); empty where there is none.
+/// Return the first value of fields(), or an empty text.
 std::string field(const fs::path& path, std::string_view key) {
   const std::vector<std::string> found = fields(path, key);
   return found.empty() ? std::string() : found.front();
@@ -55,12 +55,12 @@ void put(json& into, const char* key, const std::string& value) {
   if (!value.empty()) into[key] = value;
 }
 
-/// Physical cores among the CPUs that are online; 0 where the kernel does not tell.
+/// Return the number of physical cores among the online CPUs. 0 if the kernel does not tell.
 std::size_t cores_online() {
   std::set<std::string> cores;
   std::error_code error;
   for (fs::directory_iterator it("/sys/devices/system/cpu", error), end; !error && it != end; it.increment(error)) {
-    // Hyper-threads of a core name the same CPUs. A CPU that is offline has no such file.
+    // Hyper-threads of a core list the same CPUs. An offline CPU has no such file.
     std::string siblings = first_line(it->path() / "topology/core_cpus_list");
     if (siblings.empty()) siblings = first_line(it->path() / "topology/thread_siblings_list");  // before Linux 5.3
     if (!siblings.empty()) cores.insert(siblings);
@@ -78,7 +78,7 @@ json energy() {
   return {{"domains", meter.domains()}};
 }
 
-/// What a virtual machine counts is what its hypervisor lets it see, or what an emulator makes up.
+/// Describe the cycle counter. In a virtual machine, its counts are whatever the hypervisor shows or the emulator makes up.
 json cycle_counter(bool is_virtual) {
   measure::CounterFault why;
   const auto counter = measure::CycleCounter::open(why);
@@ -121,7 +121,7 @@ std::uint64_t available_memory() {
   std::uint64_t kib = 0;
   std::istringstream(field("/proc/meminfo", "MemAvailable")) >> kib;
   std::uint64_t bytes = kib << 10;
-  // A container may be allowed less than the machine has; "max" is no number.
+  // A container's limit may be below the machine's memory. "max" is no number.
   std::uint64_t limit = 0;
   std::istringstream(first_line("/sys/fs/cgroup/memory.max")) >> limit;
   if (limit != 0) bytes = bytes == 0 ? limit : std::min(bytes, limit);

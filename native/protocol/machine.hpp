@@ -1,4 +1,4 @@
-// What machine this is, as far as an unprivileged process can read it.
+// Describes this machine as far as an unprivileged process can.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace dpubench::protocol {
 
-/// Data cache sizes in bytes of CPU 0; 0 where the kernel does not tell.
+/// The data cache sizes of CPU 0 in bytes; 0 if the kernel does not tell.
 struct Caches {
   std::size_t l1d = 0;
   std::size_t l2 = 0;
@@ -15,14 +15,14 @@ struct Caches {
 };
 Caches caches();
 
-/// Bytes of memory that a process may still take without others having to give some up; 0 where the kernel does not tell.
+/// Return the bytes of memory that a process can take without taking them from others. 0 if the kernel does not tell.
 std::uint64_t available_memory();
 
-/// host, kernel, architecture, CPU model and flags, cores, caches, memory, page size, libc, governor, SMT, hypervisor, clock
-/// source, load; keys that cannot be read are absent. `cycle_counter` and `energy` say what counts, or why nothing does;
-/// `clock_estimate` what the clock is estimated by where no counter is, or why not.
+/// Return host, kernel, architecture, CPU model and flags, cores, caches, memory, page size, libc, governor, SMT, hypervisor,
+/// clock source, load. A value that cannot be read has no key. `cycle_counter` and `energy` name the counter, or why there is
+/// none. `clock_estimate` names the basis of the clock estimate for machines without a counter, or why there is none.
 nlohmann::json machine();
-/// Compiler, flags, build type and revision of this program.
+/// Return compiler, flags, build type and revision of this program.
 nlohmann::json build();
 
 }  // namespace dpubench::protocol

@@ -12,24 +12,24 @@ namespace {
 constexpr std::size_t kMaxDepth = 16;
 constexpr int kMaxCpu = 1024;
 
-/// Whether `path` is `above`, or stands below it.
+/// Return whether `path` is `above` or lies below it.
 bool is_within(const std::string& path, const std::string& above) {
   return path.compare(0, above.size(), above) == 0 && (path.size() == above.size() || path[above.size()] == '/');
 }
 
-/// Watches a text being parsed: what the library would do wrongly, or not at all.
+/// A watcher of a parse. It checks what the library would do wrong or not at all.
 class Watch {
  public:
   explicit Watch(const char* what) : what_(what) {}
 
-  /// @throws Error where the text is nested too deep, or has a key twice
+  /// Take one event of the parser. @throws Error when the text is nested too deep, or has a key twice
   void see(json::parse_event_t event, const json& parsed) {
     switch (event) {
       case json::parse_event_t::object_start:
       case json::parse_event_t::array_start:
         begin_value();
         open_.push_back({event == json::parse_event_t::array_start, {}, {}, 0});
-        // The library recurses on nesting: refuse depths that no job has before they become a stack overflow.
+        // The library recurses on nesting. Refuse depths that no job has, before they overflow the stack.
         if (open_.size() > kMaxDepth) throw Error(what_ + " is nested deeper than " + std::to_string(kMaxDepth) + " levels");
         break;
       case json::parse_event_t::object_end:
@@ -46,12 +46,12 @@ class Watch {
   }
 
  private:
-  /// An object or an array that is not at its end.
+  /// An object or array that has not ended yet.
   struct Open {
     bool is_array = false;
-    std::set<std::string> keys;  ///< so far
-    std::string key;             ///< of the value under way
-    std::size_t elements = 0;    ///< that have begun
+    std::set<std::string> keys;  ///< keys so far
+    std::string key;             ///< key of the current value
+    std::size_t elements = 0;    ///< elements that have begun
   };
 
   void begin_value() {
@@ -146,7 +146,7 @@ json parse_json(std::string_view text, const char* what, std::size_t most_bytes)
 }
 
 std::string Reader::bound(double value) {
-  constexpr double kMostExact = 9007199254740992.0;  // 2^53: below it whole numbers are exact
+  constexpr double kMostExact = 9007199254740992.0;  // 2^53: whole numbers below it are exact
   const bool is_whole = value == std::floor(value) && std::abs(value) < kMostExact;
   return is_whole ? std::to_string(static_cast<std::int64_t>(value)) : json(value).dump();
 }

@@ -1,4 +1,4 @@
-// Reads the fields of a job, which is untrusted input, and tells all its faults at once.
+// Reads the fields of a job and reports all its faults at once. Jobs are untrusted.
 #pragma once
 
 #include <cstddef>
@@ -17,13 +17,13 @@
 
 namespace dpubench::protocol {
 
-/// One thing that is wrong with a job.
+/// One fault of a job.
 struct Fault {
-  std::string where;  ///< a JSON pointer; empty: the job
+  std::string where;  ///< a JSON pointer; empty: the whole job
   std::string what;
 };
 
-/// A job that cannot be run, with all that is wrong with it.
+/// The error for a job that cannot run, with all its faults.
 class [[gnu::visibility("default")]] Refused : public Error {
  public:
   Refused(const std::string& message, std::vector<Fault> faults) : Error(message), faults_(std::move(faults)) {}
@@ -35,7 +35,7 @@ class [[gnu::visibility("default")]] Refused : public Error {
   std::vector<Fault> faults_;
 };
 
-/// Reads fields with their types and ranges, and collects what is wrong instead of stopping at the first fault.
+/// A reader of fields with types and ranges. It collects faults instead of stopping at the first one.
 class Reader {
  public:
   /// @param schema  name of the job's schema, for messages
@@ -45,10 +45,10 @@ class Reader {
     faulty_.insert(where);
     if (faults_.size() < kMaxFaults) faults_.push_back({where, what});
   }
-  /// Whether nothing is wrong at `where`, above it and below it: what is compared with other fields has to be itself what was
-  /// given.
+  /// Return whether there is no fault at `where`, above it or below it. Only then does the field hold the given value, so that it
+  /// can be compared with other fields.
   [[nodiscard]] bool sound(const std::string& where) const;
-  /// @throws Refused
+  /// Throw if there are faults. @throws Refused
   void finish() const;
 
   bool object(const nlohmann::json& value, const std::string& where, const std::set<std::string_view>& known) {
@@ -87,7 +87,7 @@ class Reader {
     }
   }
 
-  /// A bound of a range as people write it.
+  /// Return a bound of a range as people write it.
   [[nodiscard]] static std::string bound(double value);
 
   void boolean(const nlohmann::json& parent, const std::string& where, const char* key, bool& into) {
@@ -100,7 +100,7 @@ class Reader {
     }
   }
 
-  /// The array `key` of `parent`; null (and a fault, if it is there or required) when there is none.
+  /// Return the array `key` of `parent`, or null. Report a fault if it is no array, or is missing although required.
   const nlohmann::json* array(const nlohmann::json& parent, const std::string& where, const char* key, bool required) {
     const auto it = parent.find(key);
     if (it == parent.end()) {
@@ -114,22 +114,22 @@ class Reader {
     return &*it;
   }
 
-  /// Parameters: an object of texts.
+  /// Read parameters: an object of texts.
   void params(const nlohmann::json& parent, const std::string& where, const char* key, Params& into);
-  /// Files by kind: an object of arrays of texts.
+  /// Read files by kind: an object of arrays of texts.
   void inputs(const nlohmann::json& parent, std::map<std::string, std::vector<std::filesystem::path>, std::less<>>& into);
-  /// CPU numbers.
+  /// Read CPU numbers.
   void cpus(const nlohmann::json& parent, const char* key, std::vector<int>& into);
 
  private:
   static constexpr std::size_t kMaxFaults = 10;
   std::string schema_;
   std::vector<Fault> faults_;
-  std::set<std::string> faulty_;  ///< where, without a limit
+  std::set<std::string> faulty_;  ///< places of all faults, without a limit
 };
 
-/// @param what  for messages: "the job" @throws Error when it is no JSON, larger than `most_bytes`, nested deeper than any job
-/// is, or has a key twice, of which only one would count
+/// Parse JSON. @param what  for messages: "the job" @throws Error when the text is no JSON, larger than `most_bytes`, nested
+/// deeper than any job, or has a key twice: only one of the two would count
 nlohmann::json parse_json(std::string_view text, const char* what, std::size_t most_bytes);
 
 }  // namespace dpubench::protocol

@@ -1,4 +1,4 @@
-// Any words: their registers are registers, the counts fit, and a target is a whole number of instructions away.
+// Decodes any words. Their registers must exist, the counts must fit, and a target must be a whole number of instructions away.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -21,7 +21,7 @@ void check(const Instruction& i) {
   FUZZ_CHECK(i.target % 4 == 0 && (is_direct || i.target == 0));
   FUZZ_CHECK(i.target >= -(std::int64_t{1} << 27) && i.target < std::int64_t{1} << 27);
   if (i.kind == Kind::kUnknown) FUZZ_CHECK(i.reads == 0 && i.writes == 0);
-  // Only loads have results that come from memory later than the address, and only stores and atomics have data.
+  // Only loads have results from memory that come later than the address. Only stores and atomics have data.
   if (i.first_address != i.writes) FUZZ_CHECK(i.kind == Kind::kLoad);
   if (i.first_data != i.reads) FUZZ_CHECK(i.kind == Kind::kStore || i.kind == Kind::kAtomic);
 }

@@ -1,6 +1,6 @@
-// Any bytes that reach the agent: it answers, or ends with a message, and makes nothing outside of its cache.
+// Sends any bytes to the agent. It must answer or end with a message, and create nothing outside its cache.
 //
-// It has no program to run, so that nothing is executed; what a request wants is carried out in a folder of its own.
+// The bundle has no program, so nothing is executed. Requests work in a separate folder.
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -24,11 +24,11 @@ using namespace dpubench::agent;
 
 namespace {
 
-/// A target's folder as an install leaves it, with a bundle without programs; removed at the end.
+/// A target's folder as an installation leaves it, with a bundle without programs. The destructor removes it.
 class Target {
  public:
   Target() {
-    // In memory, where that is there: a file that is sent is written, and synced.
+    // Use memory if /dev/shm exists, because received files are written and synced.
     std::string pattern = fs::exists("/dev/shm") ? "/dev/shm/dpubench-fuzz-XXXXXX" : "/tmp/dpubench-fuzz-XXXXXX";
     FUZZ_CHECK(mkdtemp(pattern.data()) != nullptr);
     home_ = pattern;
@@ -46,7 +46,7 @@ class Target {
   Target& operator=(const Target&) = delete;
 
   [[nodiscard]] const Place& place() const { return place_; }
-  /// That nothing else is there, and the cache is as it was.
+  /// Check that the folder holds nothing else, and remove the cache.
   void check() const {
     for (const auto& entry : fs::directory_iterator(home_)) {
       const std::string name = entry.path().filename().string();
@@ -72,9 +72,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     Connection connection(ends[1], ends[1]);
     serve(connection, target.place());
-    FUZZ_CHECK(false);  // it only returns after a program has run, and there is none
+    FUZZ_CHECK(false);  // serve() returns only after a program ran, and there is none
   } catch (const Ended&) {
-    // the bytes came to their end
+    // the input ended
   } catch (const dpubench::Error& error) {
     FUZZ_CHECK(error.what()[0] != 0);
   }

@@ -1,6 +1,6 @@
-// What the applications read from the wire: URLs and HTTP requests, ESP packets, frames that a router forwards, rules of an IPS.
+// Feeds the parsers of wire data in the applications: URLs and HTTP requests, ESP packets, frames for a router, rules of an IPS.
 //
-// The first byte says which of them the rest is given to.
+// The first byte selects the parser that gets the rest.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +24,7 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-/// One spelling: what is in normal form stays as it is.
+/// Check that a normal form has no detours and no uppercase letters.
 void url(std::string_view text) {
   const std::string path = normal_path(text);
   FUZZ_CHECK(path.find("//") == std::string::npos);
@@ -41,7 +41,7 @@ void url(std::string_view text) {
   FUZZ_CHECK(percent_decoded(text).size() <= text.size());
 }
 
-/// Requests in a stream are the same however it is cut.
+/// Check that cutting a stream in other places finds the same requests.
 void requests(std::string_view text) {
   const auto found = [&](std::size_t step) {
     Requests reader;
@@ -55,7 +55,7 @@ void requests(std::string_view text) {
   for (const std::size_t step : {std::size_t{1}, std::size_t{7}}) FUZZ_CHECK(found(step) == whole);
 }
 
-/// Segments, each of a place (two bytes), a flag with a length, and its text, in any order; each octet is delivered once at most.
+/// Feed segments in any order. Each has a place (two bytes), a flag with a length, and text. No octet may be delivered twice.
 void stream(Bytes input) {
   Stream direction;
   std::size_t delivered = 0;
@@ -81,7 +81,7 @@ SaKeys keys_of(Algorithm algorithm) {
   return keys;
 }
 
-/// What is sent is received, once, and not when a bit of it is another; what is not sent is not.
+/// Check that a receiver accepts a sent packet once, refuses it with a changed bit, and refuses packets that were never sent.
 void esp(Bytes input) {
   if (input.empty()) return;
   const auto algorithm = (input[0] & std::byte{1}) != std::byte{0} ? Algorithm::kGcm : Algorithm::kCbcHmac;
@@ -89,10 +89,10 @@ void esp(Bytes input) {
   input = input.subspan(1);
   std::vector<std::byte> received;
   Inbound(keys_of(algorithm)).open(input, received);
-  FUZZ_CHECK(received.empty());  // nobody guesses an ICV of 16 bytes
+  FUZZ_CHECK(received.empty());  // nobody can guess an ICV of 16 bytes
   if (input.size() < 20 || input.size() > 2000) return;
   std::vector<std::byte> packet(input.begin(), input.end());
-  packet[0] = std::byte{0x45};  // of IPv4, with its length
+  packet[0] = std::byte{0x45};  // an IPv4 header with the right length
   packet[2] = static_cast<std::byte>(packet.size() >> 8U);
   packet[3] = static_cast<std::byte>(packet.size());
   Outbound sender(keys_of(algorithm));
@@ -123,7 +123,7 @@ void router(Bytes frame) {
   }
 }
 
-/// What every match must hold is in lower case, and is found in a text that holds it.
+/// Check that a required literal is lowercase, and that the search finds it in a text that contains it.
 void literal(std::string_view text) {
   const dpubench::inputs::Rule rule{.id = 1, .pattern = std::string(text), .flags = {}, .line = 1};
   const std::string needed = required_literal(rule);

@@ -1,4 +1,4 @@
-// Any bytes: a capture or an Error, and of a capture every packet lies within its bytes and is an IP packet.
+// Parses any bytes. The result is a capture or an Error. Every packet of a capture must be an IP packet within its bytes.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -46,9 +46,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     check(twice, 2 * size);
     dpubench::inputs::require_packets(capture, "fuzz");
   } catch (const dpubench::Error&) {
-    // refused with a message: as it should be
+    // refused with a message, as it should be
   }
-  // The bytes as an IP packet of their own reach what a capture's framing makes improbable.
+  // Parse the bytes as one IP packet too. This reaches code that a capture's framing makes improbable.
   dpubench::inputs::Transport transport;
   if (dpubench::inputs::find_transport(file, transport)) FUZZ_CHECK(transport.payload <= transport.end && transport.end <= size);
   return 0;

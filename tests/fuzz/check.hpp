@@ -1,4 +1,4 @@
-// What a fuzz target demands of a parser's result: unlike assert, it is there in every build.
+// A check of a parser's result. Unlike assert, it is active in every build.
 #pragma once
 
 #include <cstdio>

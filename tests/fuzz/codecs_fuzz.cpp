@@ -1,7 +1,7 @@
-// Any bytes are a stream or none to our decoders, whatever the room for the result; what DEFLATE's reads, zlib reads too, and to
-// the same bytes; and what our encoders write, our decoders read back.
+// Decodes any bytes with our decoders and any room for the result. zlib must read the same DEFLATE streams to the same bytes. Our
+// decoders must read back all output of our encoders.
 //
-// The first byte says what is done, the next two how much room there is.
+// The first byte selects the operation, the next two the size of the room.
 #include <lz4.h>
 #include <zlib.h>
 
@@ -26,7 +26,7 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-/// Exactly so many bytes, so that a sanitizer sees every one behind them.
+/// A buffer of exactly this many bytes, so that a sanitizer sees every access behind it.
 struct Room {
   explicit Room(std::size_t bytes) : memory(new std::byte[bytes]), out(memory.get(), bytes) {}
   std::unique_ptr<std::byte[]> memory;
@@ -37,7 +37,7 @@ bool same(Bytes a, Bytes b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end());
 }
 
-/// What zlib makes of a raw stream; nothing where it refuses it, or wants more room.
+/// Return the size of zlib's output for a raw stream. Nothing if zlib refuses the stream or needs more room.
 std::optional<std::size_t> zlib_reads(Bytes in, std::span<std::byte> out) {
   z_stream stream{};
   FUZZ_CHECK(inflateInit2(&stream, -15) == Z_OK);
@@ -70,7 +70,7 @@ void read_lz4(Bytes in, std::size_t room) {
   FUZZ_CHECK(*written <= room);
   const int expected = LZ4_decompress_safe(reinterpret_cast<const char*>(in.data()), reinterpret_cast<char*>(theirs.out.data()),
                                            static_cast<int>(in.size()), static_cast<int>(room));
-  // The library also asks for what its encoder does at the end of a block.
+  // The library also demands the form that its encoder gives to the end of a block.
   if (expected >= 0)
     FUZZ_CHECK(static_cast<std::size_t>(expected) == *written && same(mine.out.first(*written), theirs.out.first(*written)));
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Tables of routes and lists of rules as others write them: converted line by line, whatever is in them.
+"""Converts foreign tables of routes and lists of rules, line by line, whatever they contain.
 
-The first byte says what the rest is: routes of IPv4 or IPv6, or rules of ModSecurity.
+The first byte selects the kind of the rest: routes of IPv4 or IPv6, or rules of ModSecurity.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import guided
 
 
 def converted(data: bytes) -> None:
-    """One input."""
+    """Convert one input."""
     from dpubench import inputs
 
     if not data:
@@ -35,7 +35,7 @@ def imports() -> None:
 
 
 def seeds() -> Iterator[tuple[str, bytes]]:
-    """Of each kind."""
+    """Yield inputs of each kind."""
     yield "pyasn4", b"\0; IP-ASN32-DAT file\n; Original: rib\n1.0.0.0/24\t13335\n2001:db8::/32\t64500\n\n10.0.0.0/8\t7"
     yield "csv4", b"\0prefix,next_hop_id\n0.0.0.0/0,0\r\n# comment\n10.0.0.0/8,7\n"
     yield "csv6", b"\1prefix next\n2001:db8::/32,64500\n1.2.3.0/24,1\n ::/0 , 1\n"

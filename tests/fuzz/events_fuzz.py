@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Lines of programs and frames of an agent: each is an event that can be kept and shown, or is refused in words.
+"""Reads lines of programs and frames of an agent. Each must be an event that can be kept and shown, or be refused in words.
 
-The first byte says who is speaking.
+The first byte selects the speaker.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import guided
 
 
 def said(data: bytes) -> None:
-    """One input: a line of a program, or bytes of an agent's stream."""
+    """Read one input: a line of a program, or bytes of an agent's stream."""
     from dpubench import terminal, wire
     from dpubench.results.store import windows_table
     from dpubench.workers.checks import Rubbish, parse_cores_event, parse_datapath_event, parse_event
@@ -31,7 +31,7 @@ def said(data: bytes) -> None:
     except Rubbish as refusal:
         assert str(refusal) and not guided.controls(terminal.shown(str(refusal))), refusal
     else:
-        # What came through is kept as it is: as a line of a round under way, and a window as a row.
+        # An accepted event is kept as it is: as a line of a running round, and a window also as a row.
         assert wire.decoded(json.dumps(event).encode()) == event
         shown = terminal.shown(json.dumps(event, ensure_ascii=False))
         assert not guided.controls(shown), shown
@@ -46,7 +46,7 @@ def said(data: bytes) -> None:
 
 
 def listened(event: dict[str, Any]) -> None:
-    """What a person and a program see of it."""
+    """Show an event to a person and to a program."""
     from dpubench.progress import JsonEvents
 
     out = io.StringIO()
@@ -62,7 +62,7 @@ def imports() -> None:
 
 
 def seeds() -> Iterator[tuple[str, bytes]]:
-    """Events of every program, right ones and such as are wrong in one place."""
+    """Yield events of every program: correct ones, and ones with a single fault."""
     window = {
         "event": "window", "point": "p", "group": "g", "round": 0, "cycle": 1, "half": 0, "operations": 5, "elapsed_ns": 9.5, "in_bytes": 1,
         "out_bytes": 1, "rate_bytes": 1, "bursts": 2, "ghz": 2.5, "core_cycles": 7, "energy_uj": 1.5, "metrics": {"ratio": 2.5},

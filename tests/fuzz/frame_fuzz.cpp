@@ -1,5 +1,5 @@
-// Any bytes as a frame: offsets are in order and within it, nothing is read or written beyond, and checksums that were set are
-// right.
+// Parses any bytes as a frame. Offsets must be in order and within the frame, nothing may be read or written beyond it, and
+// checksums must be right after they are set.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -33,7 +33,7 @@ void check(const Parsed& p, std::size_t frame) {
   FUZZ_CHECK(p.payload <= p.end);
 }
 
-/// @param frame  in memory of its own, so that the sanitizer sees what lies beyond it
+/// Parse a frame and check the result. @param frame  in separate memory, so that the sanitizer sees accesses beyond it
 void parse_and_check(std::vector<std::byte> frame) {
   const Parsed p = dpubench::datapath::parse(frame);
   check(p, frame.size());
@@ -54,7 +54,7 @@ void parse_and_check(std::vector<std::byte> frame) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto bytes = std::as_bytes(std::span(data, size));
   parse_and_check({bytes.begin(), bytes.end()});
-  // As an IP packet of its own, which reaches what lies behind the EtherType more often.
+  // Parse the bytes as an IP packet too. This reaches the code behind the EtherType more often.
   if (bytes.empty()) return 0;
   std::vector<std::byte> frame(12);
   const bool is_ipv6 = data[0] >> 4 == 6;

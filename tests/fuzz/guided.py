@@ -1,7 +1,7 @@
-"""What the fuzzers in Python share: coverage-guided search (atheris) in a child process, replay, and the lines that it reached.
+"""The common part of the fuzzers in Python: coverage-guided search (atheris) in a child process, replay, and the reached lines.
 
-A fuzzer is a script that says what one input is and calls :func:`main`. Its corpus is the folder of its name in ``corpus``. Where atheris is not
-installed (PyPI has it for x86-64 only) the corpus and the seeds are replayed without searching further, and that is said.
+A fuzzer is a script that defines one input and calls :func:`main`. Its corpus is the folder of the same name in ``corpus``. If atheris is not
+installed (PyPI has it only for x86-64), this module only replays the corpus and the seeds, and prints that.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from unicodedata import bidirectional, category
 
 HERE = Path(__file__).resolve().parent
 PACKAGE = HERE.parents[1] / "python"
-#: Files of a corpus.
+#: Most files of a corpus.
 MOST_KEPT = 480
 
 sys.path.insert(0, str(PACKAGE))
@@ -27,13 +27,13 @@ sys.path.insert(0, str(PACKAGE))
 
 @dataclass(frozen=True)
 class Fuzzer:
-    """What is tried."""
+    """A fuzzer: its target, search and limits."""
 
-    name: str  #: also of its corpus
-    one_input: Callable[[bytes], None]  #: raises what is a fault
-    imports: Callable[[], None]  #: of what is tried, so that it is watched
+    name: str  #: name of the fuzzer and of its corpus
+    one_input: Callable[[bytes], None]  #: runs one input; raises on a fault
+    imports: Callable[[], None]  #: imports the target, so that its branches are watched
     watched: tuple[str, ...]  #: packages whose branches guide the search
-    covered: tuple[str, ...]  #: modules or packages whose lines must be run
+    covered: tuple[str, ...]  #: modules or packages whose lines must run
     least_percent: float
     seeds: Callable[[], Iterable[tuple[str, bytes]]]
     dictionary: Callable[[], Iterable[str]] = lambda: ()
@@ -45,7 +45,7 @@ class Fuzzer:
 
 
 def main(fuzzer: Fuzzer, script: str) -> int:
-    """Fuzz for --seconds; return 1 where an input broke something, or too few lines were run."""
+    """Fuzz for --seconds; return 1 if an input broke something, or too few lines ran."""
     parser = argparse.ArgumentParser(description=f"Fuzzes {fuzzer.name}.")
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--keep", action="store_true", help="add to the corpus what reaches more")
@@ -56,11 +56,11 @@ def main(fuzzer: Fuzzer, script: str) -> int:
         return _replayed(fuzzer, chosen.replay)
     if chosen.child is not None:
         _fuzz(fuzzer, chosen.child)
-    # In memory, where that is there: a target may write files for each input.
+    # Use memory if /dev/shm exists, because a target may write files for each input.
     memory = "/dev/shm" if Path("/dev/shm").is_dir() else None
     with tempfile.TemporaryDirectory(prefix="dpubench-fuzz-", dir=memory) as folder:
         place = Path(folder)
-        # The child's files are here too: libFuzzer's loop ends in a way that tidies nothing up.
+        # The child's files lie here too, because libFuzzer's loop ends without any cleanup.
         environment = {**os.environ, "PYTHONPATH": str(PACKAGE), "TMPDIR": folder}
         found, started = place / "found", place / "started"
         for made in (found, started):
@@ -80,7 +80,7 @@ def main(fuzzer: Fuzzer, script: str) -> int:
         for source in {started, kept}:
             for file in source.iterdir():
                 (found / file.name).write_bytes(file.read_bytes())
-        # A process of its own: lines that run at import count too.
+        # Replay in a separate process, so that lines that run at import count too.
         return subprocess.run([sys.executable, script, "--replay", str(found)], env=environment, check=False).returncode
 
 
@@ -97,7 +97,7 @@ def _search(fuzzer: Fuzzer, script: str, seconds: int, place: Path, folders: Seq
 
 
 def _keep(fuzzer: Fuzzer, found: Path) -> None:
-    """Add what the search found to the corpus, the smallest inputs first, up to so many."""
+    """Add the inputs that the search found to the corpus, smallest first, up to MOST_KEPT files."""
     fuzzer.corpus.mkdir(parents=True, exist_ok=True)
     room = MOST_KEPT - len(list(fuzzer.corpus.iterdir()))
     kept = sorted(found.iterdir(), key=lambda file: (file.stat().st_size, file.name))[: max(room, 0)]
@@ -107,7 +107,7 @@ def _keep(fuzzer: Fuzzer, found: Path) -> None:
 
 
 def _fuzz(fuzzer: Fuzzer, arguments: list[str]) -> None:
-    """The child: libFuzzer's loop; never returns."""
+    """Run libFuzzer's loop in the child; never return."""
     import atheris
 
     with atheris.instrument_imports(include=list(fuzzer.watched)):
@@ -131,12 +131,12 @@ def _replayed(fuzzer: Fuzzer, corpus: Path) -> int:
 
 
 def controls(text: str) -> list[str]:
-    """Characters of ``text`` that control a terminal, or turn the direction of writing (Unicode: categories, and bidirectional classes)."""
+    """Return the characters of ``text`` that control a terminal or turn the direction of writing (Unicode categories, bidirectional classes)."""
     turning = ("LRE", "RLE", "PDF", "LRO", "RLO", "LRI", "RLI", "FSI", "PDI")
     return [c for c in text if c not in "\t\n" and (category(c) in ("Cc", "Cs", "Zl", "Zp") or bidirectional(c) in turning)]
 
 
 def files(paths: Iterable[Path]) -> Iterator[tuple[str, bytes]]:
-    """Seeds that are files elsewhere."""
+    """Yield seeds from files elsewhere."""
     for path in paths:
         yield "-".join(path.parts[-2:]), path.read_bytes()

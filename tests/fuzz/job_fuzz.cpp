@@ -1,4 +1,4 @@
-// Any text: a job (or a command) within its documented ranges, or an Error.
+// Parses any text. The result is a job (or a command) within its documented ranges, or an Error.
 #include <cstddef>
 #include <cstdint>
 #include <set>
@@ -24,12 +24,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     for (const int cpu : job.cpus) FUZZ_CHECK(cpu >= 0 && cpu < 1024);
   } catch (const dpubench::Error&) {
-    // refused with a message: as it should be
+    // refused with a message, as it should be
   }
   try {
     (void)parse_command(input);
   } catch (const dpubench::Error&) {
-    // likewise
+    // also refused with a message
   }
   return 0;
 }

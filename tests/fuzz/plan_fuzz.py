@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The plan parser: whatever the text, the answer is a plan or a PlanError, soon."""
+"""Parses any text as a plan. The answer must be a plan or a PlanError, and come soon."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 
 import guided
 
-#: A file that is gone with the process: libFuzzer's loop ends in a way that tidies nothing up.
+#: A file that disappears with the process, because libFuzzer's loop ends without any cleanup.
 SCRATCH = Path(f"/proc/self/fd/{os.memfd_create('plan.yaml')}")
 
 
 def parse(data: bytes) -> None:
-    """One input: a plan in a file, the same values as if options had given them, and quantities."""
+    """Read one input: as a plan in a file, as the same values given as options, and as quantities."""
     from dpubench.errors import PlanError, UserError
     from dpubench.plans import load, yaml_lines
     from dpubench.plans import quantities as q
@@ -27,14 +27,14 @@ def parse(data: bytes) -> None:
         if not str(error):
             raise AssertionError("an error without words") from error
     else:
-        # What was accepted is written out and read back to the same plan: `plan.yaml` of a run repeats it.
+        # Write an accepted plan and read it back. The result must be the same plan, because a run repeats its `plan.yaml`.
         again, _ = load.parse_plan(load.plan_text(plan), "again")
         where = load.Where("plan.yaml", options={"operators": "--operator"})
         if load.plan_from_words(plan.words(), where) != plan or not where.problem("unknown", "operators", 0).field.startswith("--"):
             raise AssertionError("values of options are read otherwise than those of files")
         if again != plan:
             raise AssertionError(f"{plan} came back as {again}")
-    if data[:1] >= b"\x80":  # bytes that are no UTF-8 reach the parser only through a file
+    if data[:1] >= b"\x80":  # only a file can bring bytes that are no UTF-8 to the parser
         try:
             SCRATCH.write_bytes(data)
             load.read_plan(SCRATCH if data[:1] != b"\xff" else SCRATCH.parent)
@@ -61,12 +61,12 @@ def imports() -> None:
 
 
 def seeds() -> Iterator[tuple[str, bytes]]:
-    """The built-in plans."""
+    """Return the built-in plans."""
     return guided.files(sorted(guided.PACKAGE.glob("dpubench/studies/*/*.yaml")))
 
 
 def dictionary() -> list[str]:
-    """Keys, words and units of plans, so that the fuzzer need not guess them letter by letter."""
+    """Return keys, words and units of plans, so that the fuzzer need not guess them letter by letter."""
     from dpubench.plans.model import Rounds
     from dpubench.studies.operators.plan import Cycles, Exclude, Plan, Window
 

@@ -1,4 +1,5 @@
-// Any text: a prefix list or an Error; a list is free of duplicates and host bits, and written out it parses to itself.
+// Parses any text. The result is a prefix list or an Error. A list has no duplicates and no host bits, and its written form must
+// parse to the same list.
 #include <arpa/inet.h>
 
 #include <cstddef>
@@ -55,7 +56,7 @@ void check(PrefixList<P> (*parse)(std::string_view, const std::string&), std::st
     const PrefixList<P> again = parse(written, "again");
     FUZZ_CHECK(again.prefixes == list.prefixes && again.next_hops == list.next_hops && again.duplicates == 0);
   } catch (const dpubench::Error&) {
-    // refused with a message: as it should be
+    // refused with a message, as it should be
   }
 }
 

@@ -1,4 +1,4 @@
-// Any text: a job or a command of the server or the client within its documented ranges, or an Error.
+// Parses any text. The result is a job or a command of the server or client within its documented ranges, or an Error.
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -1,4 +1,5 @@
-// Any order of segments, with wraps, overlaps, resets and evictions: reassembly does what a map from byte to content does.
+// Reassembles segments in any order, with wraps, overlaps, resets and evictions. The result must equal that of a map from byte to
+// content.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -11,7 +12,7 @@ namespace {
 constexpr std::size_t kStepBytes = 4;
 constexpr std::uint32_t kAroundTheWrap = 0xffffff00;
 
-/// Byte 0: key (2 bits), SYN, RST, hit, far; 1 and 2: sequence number around the wrap; 3: length.
+/// Return the step of four bytes. Byte 0: key (2 bits), SYN, RST, hit, far; 1 and 2: sequence number around the wrap; 3: length.
 dpubench::test::ReassemblyStep step_of(const std::uint8_t* at) {
   dpubench::test::ReassemblyStep step;
   step.key = at[0] & 3U;
@@ -19,7 +20,7 @@ dpubench::test::ReassemblyStep step_of(const std::uint8_t* at) {
   step.rst = (at[0] & 0x18U) == 0x18U;
   step.hit = (at[0] & 0x20U) != 0;
   const auto offset = static_cast<std::uint32_t>(at[1] | at[2] << 8);
-  // Mostly near each other, seldom anywhere.
+  // Most numbers are near each other, a few are anywhere.
   step.sequence = kAroundTheWrap + ((at[0] & 0xc0U) == 0xc0U ? offset << 16 : offset % 1024);
   step.bytes = at[3] % 130;
   return step;

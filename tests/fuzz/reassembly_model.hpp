@@ -1,5 +1,5 @@
-// What native/datapath/workloads/application-recognition/reassembly.hpp promises, done the plain way: a map from byte to content.
-// Shared by its fuzzer and its test.
+// A plain model of native/datapath/workloads/application-recognition/reassembly.hpp: a map from byte to content. The fuzzer and
+// the test of the reassembly share it.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace dpubench::test {
 
-/// One step: a segment, and whether what it yields was a hit.
+/// One step: a segment, and whether its window was a hit.
 struct ReassemblyStep {
   std::uint8_t key = 0;
   std::uint32_t sequence = 0;
@@ -32,7 +32,7 @@ class ReassemblyModel {
 
   explicit ReassemblyModel(const Reassembly::Limits& limits) : limits_(limits), reassembly_(limits) {}
 
-  /// Takes the step with both: empty, or where they differ.
+  /// Apply the step to both. @returns the difference between them, or an empty text
   std::string apply(const ReassemblyStep& step) {
     std::vector<std::byte> payload(step.bytes);
     for (std::byte& b : payload) b = static_cast<std::byte>(++counter_ * 0x9e3779b1U >> 24);
@@ -50,7 +50,7 @@ class ReassemblyModel {
     forget_lowest(mine);
     return compare_state(mine, flow);
   }
-  /// Forgets everything; then the first segment of a flow is new, whatever was before.
+  /// Forget everything. After that, the first segment of a flow must be new, whatever came before.
   std::string start_anew() {
     reassembly_.clear();
     flows_.clear();
@@ -63,7 +63,7 @@ class ReassemblyModel {
     std::byte content;
     bool spent;
   };
-  /// Positions do not wrap: the low 32 bits are the sequence number.
+  /// A flow. Its positions do not wrap: their low 32 bits are the sequence number.
   struct Flow {
     std::uint8_t key = 0;
     bool begun = false;
@@ -98,7 +98,7 @@ class ReassemblyModel {
     flow.bytes.erase(flow.bytes.begin(), flow.bytes.lower_bound(floor));
   }
 
-  /// Contiguous bytes that are all spent or all not.
+  /// Return the runs of contiguous bytes that are all spent or all unspent.
   static std::vector<Range> runs(const Flow& flow) {
     std::vector<Range> found;
     bool spent = false;
@@ -181,7 +181,7 @@ class ReassemblyModel {
 
   Reassembly::Limits limits_;
   Reassembly reassembly_;
-  std::list<Flow> flows_;  ///< the one that was idle for longest first
+  std::list<Flow> flows_;  ///< the flow that was idle longest comes first
   std::uint32_t counter_ = 0;
 };
 

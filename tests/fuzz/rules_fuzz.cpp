@@ -1,5 +1,5 @@
-// Any text: a rule list or an Error; ids are unique, every line is a rule, skipped or no content, and a list written out parses
-// to itself.
+// Parses any text. The result is a rule list or an Error. Ids must be unique. Every line must be a rule, skipped or without
+// content. The written form of a list must parse to the same list.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -37,7 +37,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         std::equal(list.rules.begin(), list.rules.end(), again.rules.begin(), again.rules.end(),
                    [](const Rule& a, const Rule& b) { return a.id == b.id && a.pattern == b.pattern && a.flags == b.flags; }));
   } catch (const dpubench::Error&) {
-    // refused with a message: as it should be
+    // refused with a message, as it should be
   }
   return 0;
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fuzzes one parser, replays its corpus, and says which share of the parser's lines that covers.
+"""Fuzzes one parser, replays its corpus, and prints the share of the parser's lines that the inputs cover.
 
     python3 tests/fuzz/run.py TARGET SECONDS [--update-corpus]
 
@@ -30,7 +30,7 @@ CORPUS_BYTES = 300 * 1024
 
 @dataclass(frozen=True)
 class Target:
-    """What a fuzz target is built from."""
+    """The files and options from which a fuzz target is built."""
 
     covered: tuple[str, ...]
     """Source files whose lines must be covered."""
@@ -64,7 +64,7 @@ TARGETS: dict[str, Target] = {
         sources=("native/inputs/ip.cpp", "native/inputs/link_layer.cpp"),
         flags=("-lcrypto",),
         max_length=1024,
-        options=("-malloc_limit_mb=512",),  # a router's table, which is made once
+        options=("-malloc_limit_mb=512",),  # for a router's table, which is made once
     ),
     "codecs": Target(
         covered=(
@@ -111,12 +111,12 @@ INSTRUMENTED = ("-fsanitize=fuzzer", "-fprofile-instr-generate", "-fcoverage-map
 
 
 def names() -> list[str]:
-    """Every fuzzer: those of this file, and the scripts beside it, which the slowest to build come before."""
+    """Return the names of all fuzzers: first those of this file, which are the slowest to build, then the scripts beside it."""
     return [*sorted(TARGETS), *sorted(file.stem.removesuffix("_fuzz") for file in FUZZ.glob("*_fuzz.py"))]
 
 
 def tool(name: str) -> str:
-    """The path of an LLVM tool, under its own name or with a version. Exits with status 2 when there is none."""
+    """Return the path of an LLVM tool, under its own name or with a version. Exit with status 2 when there is none."""
     for candidate in (f"{name}-14", name, *(f"{name}-{version}" for version in range(20, 14, -1))):
         path = shutil.which(candidate)
         if path:
@@ -126,20 +126,20 @@ def tool(name: str) -> str:
 
 
 def compile_target(name: str, target: Target, kind: tuple[str, ...], binary: Path) -> None:
-    """Builds the target unless nothing changed since."""
+    """Build the target unless nothing changed since the last build."""
     sources = [FUZZ / f"{name}_fuzz.cpp", *(ROOT / source for source in (*target.covered, *target.sources))]
     launcher = [path] if (path := shutil.which("ccache")) else []
     common = [tool("clang++"), "-std=c++20", "-g", *kind, "-I", str(ROOT / "native"), "-I", str(FUZZ), *target.flags]
     objects = []
     for source in sources:
-        # One object at a time, so that a compiler cache can serve what did not change.
+        # Compile one object at a time, so that a compiler cache can serve unchanged ones.
         objects.append(binary.with_name(f"{binary.name}.{source.stem}.o"))
         subprocess.run([*launcher, *common, "-c", str(source), "-o", str(objects[-1])], check=True)
     subprocess.run([*common, *map(str, objects), "-o", str(binary)], check=True)
 
 
 def line_coverage(name: str, target: Target, binary: Path, inputs: list[Path]) -> dict[str, tuple[int, int]]:
-    """Lines covered and lines in all, of each source file to be covered, over all inputs."""
+    """Return covered lines and all lines of each source file that must be covered, over all inputs."""
     raw, merged = binary.with_suffix(".profraw"), binary.with_suffix(".profdata")
     subprocess.run(
         [str(binary), "-runs=0", f"-max_len={target.max_length}", *target.options, *map(str, inputs)],
@@ -159,7 +159,7 @@ def line_coverage(name: str, target: Target, binary: Path, inputs: list[Path]) -
 
 
 def update_corpus(target: Target, binary: Path, inputs: list[Path], corpus: Path) -> None:
-    """Replaces the corpus by the smallest set of inputs that reaches as much."""
+    """Replace the corpus by the smallest set of inputs that reaches as much."""
     fresh = corpus.with_name(corpus.name + ".new")
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(parents=True)
@@ -179,7 +179,7 @@ def update_corpus(target: Target, binary: Path, inputs: list[Path], corpus: Path
 
 
 def main() -> int:
-    """Builds, fuzzes, replays, reports."""
+    """Build, fuzz, replay and report. Return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--list", action="version", version="\n".join(names()), help="print the names of all fuzzers, those in Python too")
     parser.add_argument("target", choices=sorted(TARGETS))
@@ -199,7 +199,7 @@ def main() -> int:
     compile_target(name, target, SANITIZED, sanitized)
     compile_target(name, target, INSTRUMENTED, instrumented)
 
-    # The limits hold the parsers to their word: nothing is allocated because an input claims to be large.
+    # These limits check a promise of the parsers: they allocate nothing just because an input claims to be large.
     limits = ["-malloc_limit_mb=64", "-rss_limit_mb=1024", "-timeout=5", f"-max_len={target.max_length}", f"-artifact_prefix={work}/"]
     length = [f"-max_total_time={arguments.seconds}"] if arguments.seconds > 0 else ["-runs=0"]
     inputs = [found, seeds, corpus]

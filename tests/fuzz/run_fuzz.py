@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Files of a run directory, which may come from anywhere: shown, exported, queried and reported, or refused in words.
+"""Shows, exports, queries and reports files of a run directory, which may come from anywhere, or refuses them in words.
 
-The first byte says which file the rest is: run.json, a round under way, or a whole round.
+The first byte selects the file that the rest replaces: run.json, a running round, or a whole round.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _inputs = 0
 
 @cache
 def place() -> Path:
-    """A run directory; the files of an input are put into it, and taken out again."""
+    """Return a run directory. Each input replaces one of its files and restores it afterwards."""
     return made(Path(tempfile.mkdtemp()) / "r")
 
 
@@ -40,7 +40,7 @@ def originals() -> dict[Path, bytes]:
 
 
 def read(data: bytes) -> None:
-    """One input."""
+    """Read one input."""
     from dpubench import terminal
     from dpubench.errors import UserError
     from dpubench.results import export, query, text
@@ -60,14 +60,14 @@ def read(data: bytes) -> None:
             query.query([place()], "SELECT count(*), max(operations / elapsed_ns) FROM windows")
         run = summarize(place())
         if kind == RECORD:
-            # What is shown of a run.json whose parts contradict each other is not promised: run.schema.json says which do not.
+            # The shown text of a run.json with contradicting parts is not defined. run.schema.json defines which parts must agree.
             return
         shown = terminal.shown(text.show([run]))
         assert not guided.controls(shown)
         for form in ("json", "csv", "latex"):
             STUDY.export([run], form)
         export.to_table([run])
-        if _inputs % 20 == 0:  # it takes as long as twenty of the others
+        if _inputs % 20 == 0:  # one report takes as long as twenty other inputs
             STUDY.write_report([run], place() / "report.html")
             (place() / "report.html").unlink()
     except UserError as refusal:
@@ -84,7 +84,7 @@ def imports() -> None:
 
 
 def seeds() -> Iterator[tuple[str, bytes]]:
-    """The files of a run."""
+    """Yield the files of a run."""
     with tempfile.TemporaryDirectory() as folder:
         run = made(Path(folder) / "r")
         yield "record", bytes([RECORD]) + (run / "run.json").read_bytes()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the inputs that a fuzzer starts from: small, well-formed files of every variant that a parser knows.
+"""Writes the inputs from which a fuzzer starts: small, well-formed files of every variant that a parser knows.
 
 python3 tests/fuzz/seeds.py TARGET DIRECTORY
 """
@@ -20,7 +20,7 @@ Seeds = Iterator[tuple[str, bytes]]
 
 
 def ipv4(protocol: int, payload: bytes, options: bytes = b"", fragment: int = 0) -> bytes:
-    """An IPv4 packet; checksums are left zero, because parsers do not look at them."""
+    """Return an IPv4 packet. Checksums stay zero, because parsers do not look at them."""
     first = 0x40 | (20 + len(options)) // 4
     total = 20 + len(options) + len(payload)
     header = struct.pack(">BBHHHBBH", first, 0, total, 1, fragment, 64, protocol, 0)
@@ -28,7 +28,7 @@ def ipv4(protocol: int, payload: bytes, options: bytes = b"", fragment: int = 0)
 
 
 def ipv6(next_header: int, payload: bytes, length: int | None = None) -> bytes:
-    """An IPv6 packet; `length` overrides the payload length."""
+    """Return an IPv6 packet. `length` overrides the payload length."""
     length = len(payload) if length is None else length
     return struct.pack(">IHBB", 6 << 28, length, next_header, 64) + bytes(range(32)) + payload
 
@@ -126,7 +126,7 @@ FRAMES: list[tuple[str, int, bytes]] = [
 
 
 def pcap(frames: list[bytes], link: int, order: str = "<", magic: int = 0xA1B2C3D4) -> bytes:
-    """A classic capture."""
+    """Return a classic capture."""
     out = struct.pack(order + "IHHiIII", magic, 2, 4, 0, 0, 65535, link)
     for i, frame in enumerate(frames):
         out += struct.pack(order + "IIII", 1_000_000_000 + i, 5, len(frame), len(frame))
@@ -136,19 +136,19 @@ def pcap(frames: list[bytes], link: int, order: str = "<", magic: int = 0xA1B2C3
 
 
 def block(order: str, kind: int, body: bytes) -> bytes:
-    """A pcapng block."""
+    """Return a pcapng block."""
     body += bytes(-len(body) % 4)
     length = len(body) + 12
     return struct.pack(order + "II", kind, length) + body + struct.pack(order + "I", length)
 
 
 def option(order: str, code: int, value: bytes) -> bytes:
-    """A pcapng option."""
+    """Return a pcapng option."""
     return struct.pack(order + "HH", code, len(value)) + value + bytes(-len(value) % 4)
 
 
 def section(order: str, link: int, frames: list[bytes], resolution: int) -> bytes:
-    """A pcapng section with every kind of packet block."""
+    """Return a pcapng section with every kind of packet block."""
     out = block(order, 0x0A0D0D0A, struct.pack(order + "IHHq", 0x1A2B3C4D, 1, 0, -1))
     options = option(order, 9, bytes([resolution])) + option(order, 13, b"\4")
     options += option(order, 14, struct.pack(order + "q", -1)) + option(order, 0, b"")
@@ -168,7 +168,7 @@ def section(order: str, link: int, frames: list[bytes], resolution: int) -> byte
 
 
 def capture() -> Seeds:
-    """Captures."""
+    """Yield captures."""
     for name, link, frame in FRAMES:
         yield name, pcap([frame], link)
     for name, packet in IP_PACKETS.items():
@@ -195,7 +195,7 @@ def capture() -> Seeds:
 
 
 def frame() -> Seeds:
-    """Ethernet frames, and IP packets without their Ethernet header."""
+    """Yield Ethernet frames, and IP packets without their Ethernet header."""
     for name, packet in IP_PACKETS.items():
         kind = b"\x08\0" if packet[0] >> 4 == 4 else b"\x86\xdd"
         yield "ethernet_" + name, MACS + kind + packet + bytes(24)
@@ -209,7 +209,7 @@ def frame() -> Seeds:
 
 
 def reassembly() -> Seeds:
-    """Steps of four bytes: key and flags, sequence number, length."""
+    """Yield steps of four bytes: key and flags, sequence number, length."""
 
     def steps(*each: tuple[int, int, int]) -> bytes:
         return b"".join(struct.pack("<BHB", *step) for step in each)
@@ -225,7 +225,7 @@ def reassembly() -> Seeds:
 
 
 def prefixes() -> Seeds:
-    """Prefix lists."""
+    """Yield prefix lists."""
     yield "list4", b"prefix,next_hop_id\n# comment\n0.0.0.0/0,0\n10.0.0.0/8,7\n10.128.0.0/9,4294967295 # default\r\n10.0.0.0/8,8\n"
     yield "list6", b"\xef\xbb\xbf::/0,1\n2001:db8::/32,64500\n::ffff:192.0.2.1/128,3\n2001:db8::/32,5\n"
     yield (
@@ -252,7 +252,7 @@ def prefixes() -> Seeds:
 
 
 def rules() -> Seeds:
-    """Rule lists."""
+    """Yield rule lists."""
     yield "list", b"# comment\n1:/abc/\n2:/a\\/b/c/is\r\n3:/x{2}/HV8{min_offset=4,max_offset=9}\n  4://user/[0-9]+/edit$/  \n4:/again/\n"
     yield (
         "bad",
@@ -264,7 +264,7 @@ def rules() -> Seeds:
 
 
 def job() -> Seeds:
-    """Jobs with every field, commands, and a few that are wrong in one place."""
+    """Yield jobs with every field, jobs with a single fault, and commands."""
     point = {"id": "p", "engine": "portable"}
     group = {"id": "g", "operator": "aes", "params": {"mode": "gcm"}, "threads": 2, "burst": 8, "footprint": "resident", "points": [point]}
     whole = {
@@ -299,7 +299,7 @@ def job() -> Seeds:
 
 
 def a64() -> Seeds:
-    """Instruction words: of every group, with and without write-back, zero register, data beside an address."""
+    """Yield instruction words of every group, with and without write-back, zero register, and data beside an address."""
     groups = {
         "integer": (0x910003FD, 0xD2800020, 0x8B020021, 0x9B020C20, 0x1AC20820, 0xDAC01000, 0xFA420820, 0x9A9FB7E0),
         "control": (0x54FFFFE0, 0x14000001, 0x94000400, 0xB4000003, 0x36000003, 0xD65F03C0, 0xD63F0100, 0xD503201F, 0xD51B4203),
@@ -313,7 +313,7 @@ def a64() -> Seeds:
 
 
 def trace() -> Seeds:
-    """Traces, right ones and such as are wrong in one place; see trace_fuzz.cpp for what stands before them."""
+    """Yield correct traces, and traces with a single fault. trace_fuzz.cpp describes the bytes before them."""
     magic = b"dpubtrac"
     accessed, mark = 1 << 63, 3 << 62
 
@@ -381,7 +381,7 @@ def trace() -> Seeds:
 
 
 def agent() -> Seeds:
-    """Frames of the agent's protocol (native/agent/connection.hpp): every request, right and wrong ones."""
+    """Yield frames of the agent's protocol (native/agent/connection.hpp): every request, correct and wrong."""
 
     def frame(kind: bytes, payload: bytes) -> bytes:
         return kind + struct.pack(">I", len(payload)) + payload
@@ -417,7 +417,7 @@ def agent() -> Seeds:
 
 
 def applications() -> Seeds:
-    """What each application reads, behind a byte that names it (applications_fuzz.cpp)."""
+    """Yield inputs of each application, behind a byte that selects it (applications_fuzz.cpp)."""
     for i, url in enumerate(
         (b"http://User@Example.COM:8080/a/%2e%2E/b//c/./d?x=1+2%20#f", b"https://[2001:db8::1]/", b"//host/path", b"ftp://a.:0/..", b"nothing")
     ):
@@ -446,7 +446,7 @@ def applications() -> Seeds:
 
 
 def checked(packet: bytes) -> bytes:
-    """An IPv4 packet of 20 bytes of header with its checksum (RFC 1071)."""
+    """Return an IPv4 packet with a 20-byte header after setting its checksum (RFC 1071)."""
     header = packet[:10] + b"\0\0" + packet[12:20]
     total = sum(struct.unpack(">10H", header))
     total = (total & 0xFFFF) + (total >> 16)
@@ -455,14 +455,14 @@ def checked(packet: bytes) -> bytes:
 
 
 def codecs() -> Seeds:
-    """Streams of each format behind what is done and the room for the result (codecs_fuzz.cpp), and texts to be packed."""
+    """Yield streams of each format behind the operation and the room for the result (codecs_fuzz.cpp), and texts to pack."""
 
     def case(what: int, content: bytes, room: int = 4000) -> bytes:
         return bytes([what]) + struct.pack("<H", room) + content
 
     text = b"to be or not to be, that is the question: whether 'tis nobler in the mind to suffer " * 3
     noise = bytes((i * 197 + i * i * 31) % 256 for i in range(600))
-    # Frequencies as Fibonacci's numbers give codes that are longer than any limit.
+    # Frequencies like Fibonacci numbers give codes that are longer than any limit.
     numbers = [1, 1]
     while len(numbers) < 18:
         numbers.append(numbers[-1] + numbers[-2])
@@ -492,7 +492,7 @@ def codecs() -> Seeds:
 
 
 def programs() -> Seeds:
-    """Jobs of the server and the client with every field, and commands; each also wrong in one place."""
+    """Yield jobs of the server and the client with every field, and commands; each job also with a single fault."""
     port = {"kind": "veth", "role": "server", "arguments": {"interface": "eth0"}}
     workload = {"name": "flow-table", "params": {"flows": "1000"}, "engines": {"table": "portable"}}
     common = {"seed": 1, "time_limit_s": 60, "memory": {"huge_pages": False, "mb": 128}, "burst": 32, "max_frame": 1518, "workload": workload,
@@ -540,14 +540,14 @@ TARGETS: dict[str, Callable[[], Seeds]] = {
 
 
 def write_seeds(target: str, directory: Path) -> None:
-    """Writes one file per seed; a target without seeds of its own starts from its corpus alone."""
+    """Write one file per seed. A target without seeds starts only from its corpus."""
     directory.mkdir(parents=True, exist_ok=True)
     for name, content in TARGETS.get(target, lambda: iter(()))():
         (directory / name).write_bytes(content)
 
 
 def main() -> int:
-    """Writes the seeds of one target."""
+    """Write the seeds of one target. Return the exit status."""
     if len(sys.argv) != 3 or sys.argv[1] not in TARGETS:
         print(f"usage: seeds.py {{{','.join(TARGETS)}}} DIRECTORY", file=sys.stderr)
         return 2

@@ -1,6 +1,6 @@
-// Any two files: an Error, or a trace whose blocks are those of its table, whose accesses are theirs, and which reads the same
-// again. The first byte says which of them (1: blocks, 2: stream) is taken as it is instead of compressed, two more how long the
-// first is.
+// Reads any two files as a trace. The result is an Error, or a trace whose blocks are in its table and whose accesses belong to
+// them. A second pass must read the same. The first byte selects the files (1: blocks, 2: stream) that are used as they are
+// instead of compressed. Two more bytes give the length of the first file.
 #include <unistd.h>
 
 #include <cstddef>
@@ -22,7 +22,7 @@ using What = Step::What;
 
 namespace {
 
-/// In memory, where there is such a file system; removed when the fuzzer ends in any way but a crash.
+/// Return a folder, in memory if /dev/shm exists. It is removed when the fuzzer ends, except after a crash.
 const std::filesystem::path& folder() {
   static const struct Folder {
     Folder() {
@@ -42,7 +42,7 @@ void write(const char* name, std::string_view bytes, bool as_it_is) {
   file << (as_it_is ? std::string(bytes) : test::TraceWriter::compressed(bytes));
 }
 
-/// What a pass over a trace saw, to compare it with another.
+/// The facts from one pass over a trace, to compare with another pass.
 struct Seen {
   std::vector<What> steps;
   std::uint64_t instructions = 0;
@@ -89,7 +89,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     reader.rewind();
     FUZZ_CHECK(read(reader) == first);
   } catch (const dpubench::Error& e) {
-    // Refused, and the file is named.
+    // A refusal must name the file.
     FUZZ_CHECK(std::string_view(e.what()).find(folder().string()) == 0);
   }
   return 0;

@@ -1,4 +1,4 @@
-// file-compression: a file to gzip's format, chunk by chunk.
+// file-compression: compresses a file to the gzip format, chunk by chunk.
 // requires: zlib >= 1.2
 #include <zlib.h>
 
@@ -57,7 +57,7 @@ void append_le32(std::vector<std::byte>& to, std::uint64_t value) {
   for (unsigned shift = 0; shift < 32; shift += 8) to.push_back(static_cast<std::byte>(value >> shift & 0xffU));
 }
 
-/// The bytes of the file's own name, as RFC 1952 has it: no folder, no zero.
+/// Return the file's own name as RFC 1952 requires it: without a folder and without a zero byte.
 std::string member_name(const std::filesystem::path& path) {
   return path.filename().string();
 }
@@ -119,7 +119,7 @@ class FileCompression final : public Application {
 
  private:
   void write_header(const std::string& name, int level) {
-    constexpr std::uint8_t kMagic[] = {0x1f, 0x8b, Z_DEFLATED, kHasName, 0, 0, 0, 0};  // without a time
+    constexpr std::uint8_t kMagic[] = {0x1f, 0x8b, Z_DEFLATED, kHasName, 0, 0, 0, 0};  // no modification time
     append(output, std::as_bytes(std::span(kMagic)));
     output.push_back(static_cast<std::byte>(level == 9 ? 2 : level == 1 ? 4 : 0));  // XFL
     output.push_back(std::byte{kUnix});
@@ -143,7 +143,7 @@ class FileCompression final : public Application {
     if (status != (last ? Z_STREAM_END : Z_OK) && status != Z_BUF_ERROR) throw Error("zlib: deflate failed");
   }
 
-  /// Bit by bit, as RFC 1952 section 8 defines it.
+  /// Return the CRC-32, computed bit by bit as RFC 1952 section 8 defines it.
   static std::uint32_t slow_crc32(std::span<const std::byte> bytes) {
     std::uint32_t crc = 0xffffffff;
     for (const std::byte byte : bytes) {

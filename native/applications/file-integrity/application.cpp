@@ -1,4 +1,4 @@
-// file-integrity: a manifest of SHA-256 digests is written, and files are checked against it.
+// file-integrity: writes a manifest of SHA-256 digests and checks files against it.
 // requires: libcrypto >= 3.0
 #include <openssl/evp.h>
 
@@ -48,7 +48,7 @@ struct FreeDigest {
   void operator()(EVP_MD* digest) const { EVP_MD_free(digest); }
 };
 
-/// One line of a manifest; nothing where it is none.
+/// One line of a manifest.
 struct Entry {
   std::string_view digest;
   std::string_view name;
@@ -112,7 +112,7 @@ class FileIntegrity final : public Application {
     return digest;
   }
 
-  /// What `sha256sum --check` says.
+  /// Return the report that `sha256sum --check` would print.
   std::string check(std::string_view manifest, std::uint64_t limit_bytes) {
     std::string report;
     while (!manifest.empty()) {

@@ -37,12 +37,12 @@ const ApplicationInfo& info() {
   return info;
 }
 
-/// Rules with the literals that they need.
+/// A detector of rules. It tries a rule only on text that holds the rule's required literal.
 class Detector {
  public:
   Detector(const inputs::RuleList& list, std::uint64_t& skipped) : Detector(compiled(list, skipped)) {}
 
-  /// Adds the rules that `text` meets. @returns how many were tried
+  /// Add the rules that match `text` to the findings. @returns the number of rules tried
   std::uint64_t inspect(std::string_view text, Findings& findings) {
     literals_.find(text, found_);
     std::uint64_t tried = 0;

@@ -1,4 +1,4 @@
-// Connections: both directions of a 5-tuple under one key.
+// Connections: both directions of a 5-tuple share one key.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ struct Endpoint {
 };
 
 struct ConnectionKey {
-  Endpoint low;  ///< the lesser one
+  Endpoint low;  ///< the lesser endpoint
   Endpoint high;
   std::uint8_t version = 4;
   std::uint8_t protocol = 0;
@@ -47,7 +47,7 @@ struct HashConnection {
   }
 };
 
-/// What a packet is of, and where its payload lies.
+/// A decoded packet: its connection and its payload.
 struct Decoded {
   ConnectionKey key;
   bool from_low = false;  ///< sent by the lesser endpoint
@@ -56,7 +56,7 @@ struct Decoded {
   std::uint32_t sequence = 0;
   std::span<const std::byte> payload;
 };
-/// @returns false for what has no ports in plain sight (later fragments, other protocols) @param ip  untrusted
+/// Decode a packet. @returns false if its ports are not visible (later fragments, other protocols) @param ip  untrusted
 inline bool decode(std::span<const std::byte> ip, Decoded& into) {
   namespace wire = inputs::wire;
   constexpr std::uint8_t kTcp = 6;
@@ -82,13 +82,13 @@ inline bool decode(std::span<const std::byte> ip, Decoded& into) {
   return true;
 }
 
-/// Which rules were met, and whether one of them drops. Where one did, nothing more is looked at.
+/// The rules that matched, and whether one of them drops. After a drop, nothing more is inspected.
 struct Findings {
   std::set<std::uint32_t> rules;
   bool drops = false;
 };
 
-/// A rule whose number this divides drops, others alert: rule lists say nothing of it.
+/// A rule drops if this divides its number. Other rules alert. Rule lists do not name an action, so this number decides.
 inline constexpr std::uint32_t kDropEvery = 4;
 
 struct Direction {
@@ -105,7 +105,7 @@ struct Connection {
   std::uint64_t payload_bytes = 0;
 };
 
-/// The line of the output that tells of a connection.
+/// Return the output line of a connection.
 inline std::string connection_line(const ConnectionKey& key, std::uint64_t packets, std::uint64_t payload_bytes,
                                    const std::set<std::uint32_t>& rules, bool drops) {
   std::string line = key.protocol == 6 ? "tcp" : "udp";

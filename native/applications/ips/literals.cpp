@@ -7,13 +7,13 @@ namespace dpubench::applications {
 
 namespace {
 
-constexpr std::size_t kShortest = 3;  // shorter ones are in nearly every text
+constexpr std::size_t kShortest = 3;  // shorter literals occur in nearly every text
 
 char small(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
-/// Behind the class or group that begins at `at`; npos where it does not end.
+/// Return the position behind the class that begins at `at`, or npos if it does not end.
 std::size_t behind_class(std::string_view p, std::size_t at) {
   ++at;
   if (at < p.size() && p[at] == '^') ++at;
@@ -22,7 +22,7 @@ std::size_t behind_class(std::string_view p, std::size_t at) {
     if (p[at] == '\\') {
       ++at;
     } else if (p[at] == '[' && at + 1 < p.size() && (p[at + 1] == ':' || p[at + 1] == '.' || p[at + 1] == '=')) {
-      return std::string_view::npos;  // classes in classes have brackets of their own
+      return std::string_view::npos;  // classes inside classes have their own brackets
     } else if (p[at] == ']') {
       return at + 1;
     }
@@ -57,7 +57,7 @@ bool is_quantifier(char c) {
 
 std::string required_literal(const inputs::Rule& rule) {
   const std::string_view p = rule.pattern;
-  // Extended patterns have comments and spaces that mean nothing; options, conditions and verbs mean too much.
+  // Extended patterns contain comments and spaces without meaning. Options, conditions and verbs are too complex for this parser.
   const bool is_understood = rule.flags.find('x') == std::string::npos && p.find("\\Q") == p.npos && p.find("(*") == p.npos &&
                              p.find("(?(") == p.npos && p.find("(?x") == p.npos && p.find("(?i") == p.npos &&
                              p.find("(?s") == p.npos;
@@ -78,7 +78,7 @@ std::string required_literal(const inputs::Rule& rule) {
       if (next >= p.size()) return {};
       literal = p[next];
       is_literal = !is_alphanumeric(literal);
-      // Of escapes with letters those that stand alone; others have operands, which are no literals.
+      // These escapes stand alone. Other escapes with letters take operands, and the operands are no literals.
       static constexpr std::string_view kAlone = "dDwWsShHvVnrtbBAzZ";
       if (!is_literal && kAlone.find(literal) == std::string_view::npos) return {};
       ++next;
@@ -87,9 +87,9 @@ std::string required_literal(const inputs::Rule& rule) {
     } else if (c == '[') {
       next = behind_class(p, at);
     } else if (c == '^' || c == '$' || c == '.') {
-      // stand for something else
+      // these stand for something else than themselves
     } else if (is_quantifier(c) || c == ')') {
-      return {};  // quantifiers are taken with what they follow
+      return {};  // the code below consumes a quantifier together with the item before it
     } else {
       is_literal = static_cast<unsigned char>(c) < 0x80;
     }
@@ -99,7 +99,7 @@ std::string required_literal(const inputs::Rule& rule) {
     if (!is_literal || is_quantified) end_run();
     at = next;
     if (is_quantified) {
-      // A brace that counts nothing is a literal, which is not told apart here.
+      // A brace that does not count is a literal. This parser treats it as a quantifier all the same.
       if (p[at] == '{') {
         at = p.find('}', at);
         if (at == std::string_view::npos) return {};
@@ -123,7 +123,7 @@ Literals::Literals(std::span<const std::string> literals) : next_(1), ends_(1), 
   connect();
 }
 
-/// @returns the state at its end
+/// Add a literal to the automaton. @returns the state at its end
 std::uint32_t Literals::insert(std::string_view literal) {
   std::uint32_t state = 0;
   for (const char c : literal) {
@@ -160,7 +160,7 @@ void Literals::connect() {
       }
     }
   }
-  // Letters of either case lead to the same state.
+  // Uppercase and lowercase letters lead to the same state.
   for (Row& row : next_) {
     for (unsigned c = 'A'; c <= 'Z'; ++c) row[c] = row[c - 'A' + 'a'];
   }

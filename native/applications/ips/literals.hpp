@@ -1,5 +1,5 @@
-// Which rules can match at all: a text without the literal that a rule needs cannot (as Snort's fast patterns do), and all
-// literals are looked for at once.
+// Selects the rules that can match. A text without a rule's required literal cannot match the rule (compare Snort's fast
+// patterns). One pass finds all literals.
 #pragma once
 
 #include <array>
@@ -13,17 +13,17 @@
 
 namespace dpubench::applications {
 
-/// The longest text that every match of the rule holds, in small letters; empty where none was found. What it does not understand
-/// of a pattern it gives up on.
+/// Return the longest text that every match of the rule contains, in lowercase. Empty if there is none, if it is too short to
+/// help, or if this function does not understand the pattern.
 std::string required_literal(const inputs::Rule& rule);
 
-/// All literals in one pass, letters of either case alike (Aho and Corasick, "Efficient string matching", 1975), as a table of
-/// states by octet.
+/// A search for all literals in one pass, ignoring case (Aho and Corasick, "Efficient string matching", 1975). The automaton is a
+/// table of states by octet.
 class Literals {
  public:
-  /// @param literals  in small letters; empty ones are in every text
+  /// @param literals  in lowercase; an empty literal occurs in every text
   explicit Literals(std::span<const std::string> literals);
-  /// Sets those of `found` (one a literal) that occur in `text`; the others are cleared.
+  /// Set the entries of `found` (one per literal) whose literals occur in `text`, and clear the others.
   void find(std::string_view text, std::vector<bool>& found) const;
   [[nodiscard]] std::size_t states() const { return next_.size(); }
 
@@ -34,8 +34,8 @@ class Literals {
 
   std::vector<Row> next_;
   std::vector<std::vector<std::uint32_t>> ends_;  ///< by state: literals that end there
-  std::vector<std::uint32_t> suffix_;             ///< by state: the longest suffix that a literal begins with
-  std::vector<std::uint32_t> report_;             ///< by state: the nearest on the way of suffixes at which literals end; 0: none
+  std::vector<std::uint32_t> suffix_;             ///< by state: the longest suffix that begins a literal
+  std::vector<std::uint32_t> report_;             ///< by state: nearest state along the suffixes at which literals end; 0: none
   std::vector<std::uint32_t> always_;
   std::size_t count_;
 };

@@ -12,12 +12,12 @@ namespace dpubench::applications {
 
 namespace {
 
-/// A direction's octets by their place.
+/// The octets of one direction by their place.
 struct SlowStream {
   bool begun = false;
   std::uint32_t first = 0;
   std::map<std::int64_t, char> octets;
-  std::int64_t end = 0;  ///< all before are there, or were lost
+  std::int64_t end = 0;  ///< all octets before it have arrived or are lost
 
   void add(const Decoded& packet) {
     const std::uint32_t sequence = packet.sequence + (packet.syn ? 1 : 0);
@@ -84,7 +84,7 @@ std::vector<std::string> lines_of(const std::string& head) {
   return lines;
 }
 
-/// Normal forms of the requests that a stream begins with.
+/// Return the normal forms of the requests at the beginning of a stream.
 std::vector<std::string> slow_requests(const std::string& stream) {
   static const std::set<std::string> kMethods = {"GET", "POST", "HEAD", "PUT", "DELETE", "OPTIONS", "PATCH", "CONNECT", "TRACE"};
   std::vector<std::string> all;
@@ -128,7 +128,7 @@ std::vector<std::string> slow_requests(const std::string& stream) {
 std::vector<std::string> pieces_of(const std::string& stream) {
   std::vector<std::string> all;
   for (std::size_t at = 0; at < stream.size(); at += Pieces::kPiece - Pieces::kOverlap) {
-    if (at != 0 && stream.size() - at <= Pieces::kOverlap) break;  // nothing of it is new
+    if (at != 0 && stream.size() - at <= Pieces::kOverlap) break;  // it holds nothing new
     all.push_back(stream.substr(at, Pieces::kPiece));
   }
   return all;
@@ -148,7 +148,7 @@ class SlowRules {
   }
 
  private:
-  /// Kept: captures say the same thing many times.
+  /// Return the rules that match a text. The result is cached, because captures repeat the same texts many times.
   const std::set<std::uint32_t>& matching(const std::string& text) {
     const auto [known, is_new] = known_.try_emplace(text);
     if (is_new) {

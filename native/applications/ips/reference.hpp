@@ -1,4 +1,4 @@
-// The same verdicts, found slowly: streams octet by octet, every rule interpreted on everything, no look for literals before.
+// A slow reference for the verdicts: it builds streams octet by octet and interprets every rule on every text, without literals.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace dpubench::applications {
 
-/// What the application must write for these packets and rules.
+/// Return the output that the application must write for these packets and rules.
 std::string slow_verdicts(const inputs::Capture& capture, const inputs::RuleList& rules);
 
 }  // namespace dpubench::applications

@@ -1,4 +1,4 @@
-// ipsec: a security gateway's tunnels, and the gateway at their other end.
+// ipsec: the tunnels of a security gateway, and the gateway at their other end.
 // requires: libcrypto >= 3.0
 #include <algorithm>
 #include <memory>
@@ -54,7 +54,7 @@ constexpr std::uint32_t kFirstSpi = 0x1000;  // RFC 4303, section 2.1: 1 to 255 
 constexpr std::uint64_t kReplayEvery = 64;
 constexpr std::uint64_t kSeed = 4303;
 
-/// Keys as they would have been agreed on (RFC 7296), drawn here.
+/// Return random keys in place of keys that the gateways would negotiate (RFC 7296).
 SaKeys draw_keys(const Params& params, std::uint32_t number, inputs::Random& random) {
   SaKeys keys;
   keys.algorithm = params.is("algorithm", "aes-gcm") ? Algorithm::kGcm : Algorithm::kCbcHmac;
@@ -69,7 +69,7 @@ SaKeys draw_keys(const Params& params, std::uint32_t number, inputs::Random& ran
   return keys;
 }
 
-/// Destination of a packet, in 16 bytes.
+/// The destination address of a packet, in 16 bytes.
 using Destination = std::array<std::byte, 16>;
 struct HashDestination {
   std::size_t operator()(const Destination& destination) const {
@@ -78,7 +78,7 @@ struct HashDestination {
     return static_cast<std::size_t>(hash);
   }
 };
-/// Nothing where the header is cut off.
+/// Return the destination of a packet, or nothing if its header is cut off.
 std::optional<Destination> destination_of(std::span<const std::byte> packet) {
   if (packet.empty()) return std::nullopt;
   const bool is6 = wire::u8(packet, 0) >> 4 == 6;
@@ -90,11 +90,11 @@ std::optional<Destination> destination_of(std::span<const std::byte> packet) {
   return destination;
 }
 
-/// The gateway that seals.
+/// The gateway that seals packets.
 class Sender {
  public:
   explicit Sender(const Params& params) : params_(params), random_(kSeed), most_(params.number("tunnels")) {}
-  /// Appends the ESP packet. @returns the keys of a tunnel that it had to make first, else null
+  /// Seal a packet and append the ESP packet. @returns the keys of a tunnel that it had to create first, else null
   const SaKeys* send(const Destination& destination, std::span<const std::byte> packet, std::vector<std::byte>& out) {
     const auto [policy, is_new] = policies_.try_emplace(destination, next_);
     const SaKeys* made = nullptr;
@@ -122,11 +122,11 @@ class Sender {
   std::vector<std::unique_ptr<Outbound>> tunnels_;
 };
 
-/// The gateway that opens.
+/// The gateway that opens packets.
 class Receiver {
  public:
   void add(const SaKeys& keys) { tunnels_.emplace(keys.spi, std::make_unique<Inbound>(keys)); }
-  /// @param packet  from the outer IP header on, untrusted
+  /// Open a packet. @param packet  from the outer IP header on, untrusted
   Verdict receive(std::span<const std::byte> packet, std::vector<std::byte>& out) {
     if (packet.size() < kOuterHeader + kEspHeader || wire::u8(packet, 0) != 0x45 || wire::u8(packet, 9) != 50)
       return Verdict::kMalformed;
@@ -186,8 +186,8 @@ class Ipsec final : public Application {
  private:
   void count(Verdict verdict) { ++counts_.at(static_cast<std::size_t>(verdict)); }
 
-  /// A receiver of its own sees each ESP packet with a bit changed, somewhere between SPI and the end, before it sees it as it
-  /// is.
+  /// Check the ESP packets with a new receiver. The receiver sees each packet first with one bit changed, somewhere behind the
+  /// SPI, and then unchanged.
   void check_sealed() const {
     Receiver receiver;
     for (std::size_t tunnel = 0; tunnel < sender_->tunnels(); ++tunnel) receiver.add(sender_->keys(tunnel));
@@ -206,7 +206,7 @@ class Ipsec final : public Application {
       if (receiver.receive(frame.bytes, opened) != Verdict::kAccepted)
         throw Error("ipsec: ESP packet " + std::to_string(number) + " cannot be opened a second time");
       const auto plain = std::span(opened_).subspan(at, opened.size());
-      // Of a packet's first 20 bytes none may be where they were: so long a coincidence does not happen.
+      // The packet's first 20 bytes must not occur in the ESP packet. A coincidence of 20 bytes does not happen.
       if (std::search(frame.bytes.begin() + kOuterHeader, frame.bytes.end(), plain.begin(), plain.begin() + 20) !=
           frame.bytes.end())
         throw Error("ipsec: ESP packet " + std::to_string(number) + " holds plaintext");

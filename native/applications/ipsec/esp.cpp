@@ -29,7 +29,7 @@ constexpr std::uint8_t kIp6InIp = 41;
 std::size_t iv_bytes(Algorithm algorithm) {
   return algorithm == Algorithm::kGcm ? kGcmIv : kBlock;
 }
-/// What the encrypted part must be a multiple of: sections 2.4 and, of CBC, the cipher's block.
+/// Return the alignment of the encrypted part in bytes: 4 by section 2.4, or the cipher's block with CBC.
 std::size_t alignment(Algorithm algorithm) {
   return algorithm == Algorithm::kGcm ? 4 : kBlock;
 }
@@ -73,7 +73,7 @@ MacContext mac_of(const SaKeys& keys) {
   return context;
 }
 
-/// HMAC-SHA-256-128 over what is authenticated: the first half of the digest (RFC 4868, section 2.1).
+/// Return the HMAC-SHA-256 of the authenticated part. HMAC-SHA-256-128 uses its first half (RFC 4868, section 2.1).
 std::array<std::byte, 32> digest_of(EVP_MAC_CTX* mac, std::span<const std::byte> message) {
   std::array<std::byte, 32> digest{};
   std::size_t bytes = 0;
@@ -91,7 +91,7 @@ void store_be16(std::byte* at, std::size_t value) {
   at[1] = static_cast<std::byte>(value & 0xffU);
 }
 
-/// RFC 4106, section 4: salt and the packet's IV.
+/// Return the nonce: the salt followed by the packet's IV (RFC 4106, section 4).
 std::array<std::byte, 12> nonce_of(const SaKeys& keys, const std::byte* iv) {
   std::array<std::byte, 12> nonce{};
   std::memcpy(nonce.data(), keys.salt.data(), keys.salt.size());
@@ -107,7 +107,7 @@ Outbound::Outbound(const SaKeys& keys) : keys_(keys), cipher_(packet_cipher(keys
 }
 
 void Outbound::protect(std::span<const std::byte> packet, std::vector<std::byte>& out) {
-  // Section 3.3.3: an association ends before its sequence numbers begin anew.
+  // Section 3.3.3: an association must end before its sequence numbers start again.
   if (sequence_ == 0xffffffff) throw Error("ipsec: the sequence numbers of an association are used up: give it more tunnels");
   ++sequence_;
   const std::size_t iv = iv_bytes(keys_.algorithm);
@@ -136,7 +136,7 @@ void Outbound::protect(std::span<const std::byte> packet, std::vector<std::byte>
   }
 }
 
-/// RFC 4303, section 5.1.2.1: the outer header is of the tunnel's ends.
+/// Write the outer header with the addresses of the tunnel's ends (RFC 4303, section 5.1.2.1).
 void Outbound::write_outer(std::byte* at, std::size_t length) {
   std::memset(at, 0, kOuterHeader);
   at[0] = std::byte{0x45};
@@ -150,7 +150,7 @@ void Outbound::write_outer(std::byte* at, std::size_t length) {
 }
 
 void Outbound::seal_cbc(std::byte* esp, std::size_t encrypted) {
-  // Nobody can foresee the cipher of a counter: NIST SP 800-38A, appendix C.
+  // An IV must be unpredictable. The encryption of a counter is (NIST SP 800-38A, appendix C).
   std::array<std::byte, kBlock> counter{};
   store_be32(counter.data(), keys_.spi);
   store_be32(counter.data() + 12, sequence_);
@@ -169,7 +169,7 @@ void Outbound::seal_cbc(std::byte* esp, std::size_t encrypted) {
 void Outbound::seal_gcm(std::byte* esp, std::size_t encrypted) {
   std::byte* const iv = esp + kEspHeader;
   store_be32(iv, 0);
-  store_be32(iv + 4, sequence_);  // unique under the key, which is all that RFC 4106 asks for
+  store_be32(iv + 4, sequence_);  // RFC 4106 requires only that it is unique under the key
   std::byte* const text = iv + kGcmIv;
   const auto nonce = nonce_of(keys_, iv);
   int bytes = 0;
@@ -205,7 +205,7 @@ Verdict Inbound::open(std::span<const std::byte> esp, std::vector<std::byte>& ou
   if (esp.size() < kEspHeader + iv + align + kIcv) return Verdict::kMalformed;
   const std::size_t encrypted = esp.size() - kEspHeader - iv - kIcv;
   if (encrypted % align != 0) return Verdict::kMalformed;
-  // Before anything is computed, and noted only when the packet is authentic.
+  // Check for a replay before the costly work, but note the number only when the packet is authentic.
   const std::uint32_t sequence = wire::be32(esp, 4);
   if (!is_new(sequence)) return Verdict::kReplayed;
   plain_.resize(encrypted);

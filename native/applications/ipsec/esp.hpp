@@ -1,4 +1,4 @@
-// ESP in tunnel mode (RFC 4303), outbound and inbound, of one security association each.
+// ESP in tunnel mode (RFC 4303): the outbound and the inbound end of one security association.
 #pragma once
 
 #include <openssl/evp.h>
@@ -18,13 +18,13 @@ enum class Algorithm : std::uint8_t {
   kGcm,      ///< AES-GCM with an ICV of 16 bytes (RFC 4106)
 };
 
-/// What both ends of a tunnel agreed on.
+/// The agreement between both ends of a tunnel.
 struct SaKeys {
   Algorithm algorithm = Algorithm::kGcm;
   std::uint32_t spi = 0;
   std::vector<std::byte> cipher;          ///< 16 or 32 bytes
-  std::array<std::byte, 32> integrity{};  ///< of HMAC
-  std::array<std::byte, 4> salt{};        ///< of GCM
+  std::array<std::byte, 32> integrity{};  ///< HMAC key
+  std::array<std::byte, 4> salt{};        ///< GCM salt
   std::array<std::byte, 4> local{};       ///< outer addresses, IPv4
   std::array<std::byte, 4> remote{};
 };
@@ -41,12 +41,12 @@ struct FreeMac {
 using CipherContext = std::unique_ptr<EVP_CIPHER_CTX, FreeCipher>;
 using MacContext = std::unique_ptr<EVP_MAC_CTX, FreeMac>;
 
-/// The sending end.
+/// The sending end of a tunnel.
 class Outbound {
  public:
   /// @throws Error when OpenSSL lacks an algorithm
   explicit Outbound(const SaKeys& keys);
-  /// Appends the outer IPv4 packet that carries `packet`. @throws Error when the sequence numbers are used up (section 3.3.3), or
+  /// Append the outer IPv4 packet that carries `packet`. @throws Error when the sequence numbers are used up (section 3.3.3), or
   /// the packet is too long
   void protect(std::span<const std::byte> packet, std::vector<std::byte>& out);
 
@@ -63,14 +63,14 @@ class Outbound {
   MacContext mac_;
 };
 
-/// What the receiving end makes of a packet. A closed set.
+/// The receiving end's decision on a packet. The set is closed.
 enum class Verdict : std::uint8_t { kAccepted, kMalformed, kReplayed, kNotAuthentic, kPadding };
 
-/// The receiving end, with the window against replays of section 3.4.3.
+/// The receiving end of a tunnel, with the anti-replay window of section 3.4.3.
 class Inbound {
  public:
   explicit Inbound(const SaKeys& keys);
-  /// @param esp  from the ESP header on, untrusted @param out  the packet that was carried, appended when it is accepted
+  /// Open an ESP packet. @param esp  from the ESP header on, untrusted @param out  receives the inner packet if it is accepted
   Verdict open(std::span<const std::byte> esp, std::vector<std::byte>& out);
 
  private:
@@ -82,7 +82,7 @@ class Inbound {
 
   SaKeys keys_;
   std::uint32_t highest_ = 0;
-  std::uint64_t seen_ = 0;  ///< bit i: `highest_ - i`
+  std::uint64_t seen_ = 0;  ///< bit i: `highest_ - i` was seen
   CipherContext cipher_;
   MacContext mac_;
   std::vector<std::byte> plain_;

@@ -41,7 +41,7 @@ const ApplicationInfo& info() {
   return info;
 }
 
-/// Longest prefix match by looking for every length in turn.
+/// A longest prefix match that tries every length in turn.
 class SlowTable {
  public:
   explicit SlowTable(const std::vector<Route>& routes) {
@@ -93,7 +93,7 @@ bool is_unicast(std::span<const std::byte> address) {
   return first != 0xff;
 }
 
-/// What the reference sends for a packet: next hop and packet; nothing when it is dropped.
+/// The reference's result for a packet: next hop and packet; nothing if it drops the packet.
 using Sent = std::pair<std::uint32_t, std::vector<std::byte>>;
 std::optional<Sent> slow_forward(std::span<const std::byte> ip, const SlowTable& four, const SlowTable& six) {
   if (ip.size() < 20) return std::nullopt;
@@ -186,8 +186,8 @@ class L3Forwarding final : public Application {
   }
 
  private:
-  /// Those of a list take a hundred million instructions to read, and would be most of what a router is traced doing; to build
-  /// its tables of them is the program's.
+  /// The routes of a task. Reading a list takes a hundred million instructions, which would dominate the trace of a router.
+  /// Therefore load() reads the lists, and the traced program only builds its tables from them.
   struct Routes {
     std::vector<Route> four;
     std::vector<Route> six{Route{}};
@@ -198,7 +198,7 @@ class L3Forwarding final : public Application {
     }
   };
 
-  /// The IP packet of a frame with what lies behind it; empty when there is none that is named by the frame's type.
+  /// Return a frame's IP packet and all bytes behind it. Empty if the frame's type does not name the packet's IP version.
   static std::span<const std::byte> network_packet(std::span<const std::byte> frame, std::uint32_t link_type) {
     if (link_type != kLinkEthernet) {
       const inputs::Unwrapped inner = inputs::unwrap(link_type, frame);

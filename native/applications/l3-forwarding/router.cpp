@@ -28,13 +28,13 @@ const std::uint8_t* bytes_at(std::span<const std::byte> packet, std::size_t at) 
   return reinterpret_cast<const std::uint8_t*>(packet.data() + at);
 }
 
-/// RFC 1812, section 5.3.7: addresses that are no source, or no destination, of a packet that is forwarded as unicast.
+/// Return whether the source or the destination cannot belong to a forwarded unicast packet (RFC 1812, section 5.3.7).
 bool is_martian4(const std::uint8_t* source, const std::uint8_t* destination) {
   const bool bad_source = source[0] == 0 || source[0] == 127 || source[0] >= 224;
   return bad_source || destination[0] == 0 || destination[0] == 127 || destination[0] >= 224;
 }
 
-/// RFC 4291, sections 2.5.2, 2.5.3, 2.5.6 and 2.7.
+/// Return the same for IPv6 (RFC 4291, sections 2.5.2, 2.5.3, 2.5.6 and 2.7).
 bool is_martian6(const std::uint8_t* source, const std::uint8_t* destination) {
   const auto is_local = [](const std::uint8_t* a) {
     const bool is_loopback_or_none = std::all_of(a, a + 15, [](std::uint8_t byte) { return byte == 0; }) && a[15] <= 1;
@@ -43,7 +43,7 @@ bool is_martian6(const std::uint8_t* source, const std::uint8_t* destination) {
   return is_local(source) || is_local(destination);
 }
 
-/// RFC 1624, equation 3, when one 16-bit word of the header changes.
+/// Return the checksum after a change of one 16-bit word of the header (RFC 1624, equation 3).
 std::uint16_t updated(std::uint16_t checksum, std::uint16_t before, std::uint16_t after) {
   std::uint32_t sum = static_cast<std::uint16_t>(~checksum) + std::uint32_t{static_cast<std::uint16_t>(~before)} + after;
   sum = (sum & 0xffffU) + (sum >> 16);
@@ -85,7 +85,7 @@ Outcome Router::forward(std::span<const std::byte> frame, std::uint32_t link_typ
   return Outcome::kNotIp;
 }
 
-/// The checks of RFC 1812, section 5.2.2, in its order.
+/// Route an IPv4 packet: the checks of RFC 1812, section 5.2.2, in its order.
 Outcome Router::forward4(std::span<const std::byte> ip, std::vector<std::byte>& out) {
   if (ip.size() < kHeader4) return Outcome::kShort;
   const std::uint32_t first = wire::u8(ip, 0);
@@ -107,7 +107,7 @@ Outcome Router::forward4(std::span<const std::byte> ip, std::vector<std::byte>& 
   return Outcome::kForwarded;
 }
 
-/// RFC 8200, sections 3 and 4.
+/// Route an IPv6 packet (RFC 8200, sections 3 and 4).
 Outcome Router::forward6(std::span<const std::byte> ip, std::vector<std::byte>& out) {
   if (ip.size() < kHeader6) return Outcome::kShort;
   if (wire::u8(ip, 0) >> 4 != 6) return Outcome::kVersion;
@@ -122,12 +122,12 @@ Outcome Router::forward6(std::span<const std::byte> ip, std::vector<std::byte>& 
   return Outcome::kForwarded;
 }
 
-/// @returns where the packet lies now
+/// Append an Ethernet frame with the packet to `out`, and count it. @returns the place of the packet in `out`
 std::byte* Router::send(std::span<const std::byte> ip, std::uint32_t type, std::uint32_t hop, std::vector<std::byte>& out) {
   const std::size_t at = out.size();
   out.resize(at + kEthernet + ip.size());
   std::byte* const frame = out.data() + at;
-  // Locally administered: to the neighbour of this number, from the router's port to it.
+  // Locally administered addresses. The destination is the neighbour of this number, the source is the router's port to it.
   const std::array<std::uint8_t, kEthernet> header = {0x02,
                                                       0,
                                                       0,

@@ -10,7 +10,7 @@ namespace dpubench::applications {
 
 namespace {
 
-/// Every n-th line, so that about `wanted` are left. What a router is configured with is what it has to parse.
+/// Return every n-th line, so that about `wanted` lines are left. A router must parse its whole configuration, hence no more.
 std::string thinned(std::string_view text, std::uint64_t wanted) {
   std::uint64_t lines = 0;
   for (std::size_t at = text.find('\n'); at != std::string_view::npos; at = text.find('\n', at + 1)) ++lines;
@@ -20,7 +20,7 @@ std::string thinned(std::string_view text, std::uint64_t wanted) {
   std::uint64_t number = 0;
   for (std::size_t begin = 0; begin < text.size(); ++number) {
     const std::size_t end = std::min(text.find('\n', begin), text.size() - 1) + 1;
-    // The second line is the first that can be a route: the first may name the columns.
+    // The second line is the first that can be a route, because the first line may name the columns.
     if (number % every == 1) kept.append(text.substr(begin, end - begin));
     begin = end;
   }

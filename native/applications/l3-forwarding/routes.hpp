@@ -1,4 +1,4 @@
-// Routes for the forwarding application, some or all of a prefix list.
+// Reads the routes of the forwarding application: all or part of a prefix list.
 #pragma once
 
 #include <filesystem>
@@ -8,8 +8,9 @@
 
 namespace dpubench::applications {
 
-/// Routes, with a default route before them: a router at a network's edge has one.
-/// @param wanted  evenly over the list; 0: all @throws Error as inputs::read_prefixes4 @param next_hops  of all routes, from 0
+/// Return routes after a default route: a router at a network's edge has one.
+/// @param wanted  number of routes, taken evenly from the list; 0: all @throws Error as inputs::read_prefixes4 does
+/// @param next_hops  number of next hops; they are numbered from 0
 std::vector<Route> read_routes4(const std::filesystem::path& path, std::uint64_t wanted, std::uint32_t next_hops);
 std::vector<Route> read_routes6(const std::filesystem::path& path, std::uint64_t wanted, std::uint32_t next_hops);
 

@@ -1,4 +1,5 @@
-// Longest prefix match: a table of the first bits, continued in strides of 8 (for IPv4, DIR-24-8: Gupta, Lin and McKeown, 1998).
+// Longest prefix match in a table of the first bits that continues in strides of 8. For IPv4 this is DIR-24-8 (Gupta, Lin and
+// McKeown, 1998).
 #pragma once
 
 #include <algorithm>
@@ -20,18 +21,19 @@ struct Route {
   std::uint32_t next_hop = 0;
 };
 
-/// @tparam kRootBits  a multiple of 8
+/// A table for longest prefix match. @tparam kRootBits  a multiple of 8
 template <unsigned kRootBits>
 class Trie {
  public:
-  /// Of the routes to one prefix the last one counts.
+  /// Build the table. If several routes have the same prefix, the last one counts.
   explicit Trie(std::vector<Route> routes) : root_(zeroed(std::size_t{1} << kRootBits)) {
-    // Shortest first: what a prefix overwrites is less specific, and no node lies below the entries that it covers yet.
+    // Insert the shortest prefixes first. A prefix then overwrites only less specific ones, and the entries that it covers have
+    // no nodes below them yet.
     std::stable_sort(routes.begin(), routes.end(), [](const Route& a, const Route& b) { return a.length < b.length; });
     for (const Route& route : routes) insert(route);
   }
 
-  /// @param address  network byte order
+  /// Return the next hop of an address, or kMissed. @param address  network byte order
   [[nodiscard]] std::uint32_t find(const std::uint8_t* address) const {
     std::size_t index = 0;
     for (unsigned i = 0; i < kRootBits / 8; ++i) index = index << 8 | address[i];
@@ -41,14 +43,15 @@ class Trie {
   }
 
  private:
-  static constexpr std::uint32_t kChild = 0x80000000;  // the number of a node, else a next hop plus one; 0: no route
+  /// With this bit, an entry is the number of a node. Without it, an entry is a next hop plus one; 0: no route.
+  static constexpr std::uint32_t kChild = 0x80000000;
   using Node = std::array<std::uint32_t, 256>;
   struct Free {
     void operator()(std::uint32_t* memory) const { std::free(memory); }
   };
   using Table = std::unique_ptr<std::uint32_t, Free>;
 
-  /// Pages take memory as they are written.
+  /// Return a table of zeros. The kernel gives its pages memory only when they are written.
   static Table zeroed(std::size_t entries) {
     Table table(static_cast<std::uint32_t*>(std::calloc(entries, sizeof(std::uint32_t))));
     if (table == nullptr) throw std::bad_alloc();
@@ -56,7 +59,7 @@ class Trie {
   }
 
   void insert(const Route& route) {
-    if (route.length == 0) {  // it would fill the whole table
+    if (route.length == 0) {  // otherwise it would fill the whole table
       default_ = route.next_hop + 1;
       return;
     }

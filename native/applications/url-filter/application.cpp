@@ -1,4 +1,4 @@
-// url-filter: URLs, or the HTTP requests of a capture, against lists of domains and rules.
+// url-filter: checks URLs, or the HTTP requests of a capture, against lists of domains and rules.
 // requires: libpcre2-8 >= 10.30
 #include <algorithm>
 #include <cctype>
@@ -46,7 +46,7 @@ const ApplicationInfo& info() {
 
 constexpr std::uint32_t kShare = 8;
 
-/// FNV-1a.
+/// Return the FNV-1a hash of a text.
 std::uint32_t hash_of(std::string_view text) {
   std::uint32_t hash = 0x811c9dc5;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x01000193U;
@@ -64,7 +64,7 @@ std::string_view next_line(std::string_view& text) {
   return line;
 }
 
-/// A request in a segment's payload: its target and its host; nothing where none begins there.
+/// An HTTP request at the beginning of a segment's payload.
 struct Request {
   std::string_view target;
   std::string_view host;
@@ -93,11 +93,11 @@ std::optional<Request> parse_request(std::string_view payload) {
   return request;
 }
 
-/// Domains, and whether a host is one or lies below one.
+/// A set of domains. It tells whether a host is one of them or lies below one.
 class Domains {
  public:
   void add(std::string_view domain) { names_.emplace(domain); }
-  /// @returns the domain that blocks; empty when none does
+  /// Return the domain that blocks the host, or an empty text.
   [[nodiscard]] std::string_view find(std::string_view host) const {
     while (true) {
       if (const auto found = names_.find(host); found != names_.end()) return *found;
@@ -116,7 +116,7 @@ class Domains {
   std::unordered_set<std::string, Hash, std::equal_to<>> names_;
 };
 
-/// Calls `each` with every URL of the task as text.
+/// Call `each` with the text of every URL of the task. @returns the bytes of the input file
 template <class Each>
 std::uint64_t for_each_url(const Task& task, Each each) {
   if (task.params.is("source", "list")) {
@@ -139,7 +139,7 @@ std::uint64_t for_each_url(const Task& task, Each each) {
     if (!inputs::find_transport(ip, transport) || transport.protocol != kTcp || transport.end <= transport.payload) continue;
     const auto request = parse_request(inputs::as_text(ip.subspan(transport.payload, transport.end - transport.payload)));
     if (!request) continue;
-    // RFC 9112, section 3.3: a target in absolute form is the URL, else the field Host has the rest of it.
+    // RFC 9112, section 3.3: a target in absolute form is the whole URL. Otherwise the field Host completes it.
     url = request->target.starts_with('/') ? "http://" + std::string(request->host) + std::string(request->target)
                                            : std::string(request->target);
     each(url);
@@ -213,7 +213,7 @@ class UrlFilter final : public Application {
   }
 };
 
-// The reference: shares with the above how URLs are found in the input, and what a rule is.
+// The reference. It shares only two things with the code above: how it finds URLs in the input, and the rule format.
 
 std::string slow_decoded(const std::string& text) {
   std::string decoded = text;
@@ -310,13 +310,13 @@ void UrlFilter::verify(const Task& task) const {
       for (auto rule = rules.rbegin(); rule != rules.rend(); ++rule) {
         if ((*rule)->matches(url->subject)) expected = "blocked rule " + std::to_string((*rule)->id());
       }
-      // The longest that the host ends in comes last, and counts.
+      // The loop tries longer suffixes of the host later, so the longest listed suffix counts.
       for (std::size_t dot = url->host.size(); dot != std::string::npos; dot = dot == 0 ? std::string::npos : dot - 1) {
         if (dot != 0 && url->host[dot - 1] != '.') continue;
         if (const std::string suffix = url->host.substr(dot); domains.contains(suffix)) expected = "blocked " + suffix;
       }
     }
-    // A decoded octet may be a line feed.
+    // A decoded octet may be a line feed, so the output cannot be split into lines.
     if (!said.starts_with(expected + "\n")) {
       throw Error("url-filter: of URL " + std::to_string(number) + " it says '" +
                   inputs::excerpt(said.substr(0, said.find('\n'))) + "', and the reference '" + inputs::excerpt(expected) + "'");

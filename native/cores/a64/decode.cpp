@@ -20,7 +20,7 @@ const Row* find(Rows rows, std::uint32_t word) {
   return nullptr;
 }
 
-/// The register's number in the model; nothing for the zero register.
+/// Return the register's number in the model, or nothing for the zero register.
 std::optional<std::uint8_t> number(const Row::Operand& operand, std::uint32_t word) {
   if (operand.file == Row::Operand::File::kFixed) return operand.place;
   const std::uint32_t field = word >> operand.place & ((1U << operand.bits) - 1);
@@ -30,8 +30,8 @@ std::optional<std::uint8_t> number(const Row::Operand& operand, std::uint32_t wo
   return static_cast<std::uint8_t>(index);
 }
 
-/// Those of `count` operands that are registers go to `out`. Returns where those from `boundary` on begin there, and how many
-/// there are.
+/// Write the operands that are registers to `out`. @returns the index in `out` of the first operand from `boundary` on, and the
+/// number of registers
 template <typename Operands, typename Registers>
 std::array<std::uint8_t, 2> place(const Operands& operands, std::uint8_t count, std::uint8_t boundary, std::uint32_t word,
                                   Registers& out) {
@@ -52,7 +52,7 @@ std::int64_t offset(const Row& row, std::uint32_t word) {
 
 }  // namespace
 
-/// The table in C4.1: bits 28 to 25 choose the group.
+/// Return the row of a word. Bits 28 to 25 choose the group (the table in C4.1).
 const Row* find_row(std::uint32_t word) {
   const std::uint32_t group = word >> 25 & 0xf;
   if ((group & 0b1110) == 0b1000) return find(immediate_rows(), word);
@@ -63,7 +63,7 @@ const Row* find_row(std::uint32_t word) {
     return row != nullptr ? row : find(memory_rows(), word);
   }
   if ((group & 0b0111) != 0b0111) return nullptr;
-  // Bits 30 and 28: scalar floating point, which has bit 31 for the width of an integer register too.
+  // Bits 30 and 28 mark scalar floating point. Its bit 31 can be set too: it is the width of an integer register.
   if ((word & 0x50000000) == 0x10000000) return find(float_rows(), word);
   const Row* row = find(crypto_rows(), word);
   return row != nullptr ? row : find(vector_rows(), word);

@@ -16,7 +16,7 @@ std::string name(std::uint8_t number) {
   return number < 32 ? "X" + std::to_string(number) : "V" + std::to_string(number - 32);
 }
 
-/// "written | address < read | data", as rows have it.
+/// Return the registers in the notation of rows: "written | address < read | data".
 std::string registers(const Instruction& i) {
   std::string text;
   for (std::uint8_t r = 0; r < i.writes; ++r) text += (r == i.first_address ? "| " : "") + name(i.written[r]) + " ";
@@ -27,14 +27,14 @@ std::string registers(const Instruction& i) {
 
 struct Known {
   std::uint32_t word;
-  const char* text;  ///< as an assembler writes it
+  const char* text;  ///< in assembler notation
   Kind kind;
   const char* registers;
   Branch branch = Branch::kNone;
   std::int64_t target = 0;
 };
 
-/// Words as binutils 2.40 assembles the texts.
+/// Check the decoder against known words. binutils 2.40 assembled the words from the texts.
 void expect_known(std::initializer_list<Known> all) {
   for (const Known& known : all) {
     const Instruction i = decode(known.word);
@@ -353,7 +353,7 @@ TEST(Decode, Cryptography) {
   });
 }
 
-/// A row that the rows before it leave nothing to is a mistake, and so is one in a table that its words do not lead to.
+/// A row is a mistake if the rows before it leave nothing to it, or if its words lead to another table.
 TEST(Decode, EveryRowIsReached) {
   std::mt19937 random(1);
   for (const Rows rows : {immediate_rows(), register_rows(), control_rows(), memory_rows(), structure_rows(), float_rows(),
@@ -374,7 +374,7 @@ TEST(Decode, WhatIsNoInstructionOrNotKnownIsUnknown) {
                                    0x25221cc1U,  // SVE: whilelo
                                    0x1d010400U,  // MOPS: cpyfm
                                    0xf83f9020U,  // LS64: st64b
-                                   0xf8c00000U,  // LDURSW with a width that there is not
+                                   0xf8c00000U,  // LDURSW with a width that does not exist
                                    0xfd800000U}) {
     const Instruction i = decode(word);
     EXPECT_EQ(i.kind, Kind::kUnknown) << std::hex << word;

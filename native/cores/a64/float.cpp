@@ -8,7 +8,7 @@ namespace {
 using enum Kind;
 
 constexpr Row kFloatRows[] = {
-    {"00011111 xx x mmmmm x aaaaa nnnnn ddddd", kFloat, "Vd < Vn Vm Va"},  // FMADD and its like
+    {"00011111 xx x mmmmm x aaaaa nnnnn ddddd", kFloat, "Vd < Vn Vm Va"},  // FMADD and similar ones
     // From and to fixed point.
     {"x 0011110 xx 0 00 01x xxxxxx nnnnn ddddd", kFloat, "Vd < Xn"},
     {"x 0011110 xx 0 11 00x xxxxxx nnnnn ddddd", kFloat, "Xd < Vn"},

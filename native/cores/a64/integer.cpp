@@ -1,4 +1,4 @@
-// Data processing with immediates and of registers: Arm ARM, C4.1.92 and C4.1.95.
+// Data processing with immediates and with registers: Arm ARM, C4.1.92 and C4.1.95.
 #include "cores/a64/row.hpp"
 
 namespace dpubench::cores::a64 {
@@ -37,11 +37,11 @@ constexpr Row kRegister[] = {
     {"0 0 1 11010000 000000 x 0010 nnnnn 0 1101", kInteger, "F < Xn F"},      // SETF8, SETF16
     {"x x 1 11010010 mmmmm xxxx 00 nnnnn 0 xxxx", kInteger, "F < Xn Xm F"},   // CCMN, CCMP
     {"x x 1 11010010 xxxxx xxxx 10 nnnnn 0 xxxx", kInteger, "F < Xn F"},      // with an immediate
-    {"x x 0 11010100 mmmmm xxxx 0x nnnnn ddddd", kInteger, "Xd < Xn Xm F"},   // CSEL and its like
+    {"x x 0 11010100 mmmmm xxxx 0x nnnnn ddddd", kInteger, "Xd < Xn Xm F"},   // CSEL and similar ones
     // Three sources.
     {"x 00 11011 000 mmmmm x aaaaa nnnnn ddddd", kMultiply, "Xd < Xn Xm Xa"},  // MADD, MSUB
     {"1 00 11011 011 mmmmm x aaaaa nnnnn ddddd", kMultiply, "Xd < Xn Xm Xa"},  // MADDPT, MSUBPT
-    {"1 00 11011 x01 mmmmm x aaaaa nnnnn ddddd", kMultiply, "Xd < Xn Xm Xa"},  // SMADDL and its like
+    {"1 00 11011 x01 mmmmm x aaaaa nnnnn ddddd", kMultiply, "Xd < Xn Xm Xa"},  // SMADDL and similar ones
     {"1 00 11011 x10 mmmmm 0 xxxxx nnnnn ddddd", kMultiply, "Xd < Xn Xm"},     // SMULH, UMULH
     // Two sources.
     {"x 0 0 11010110 mmmmm 00001x nnnnn ddddd", kDivide, "Xd < Xn Xm"},
@@ -56,7 +56,7 @@ constexpr Row kRegister[] = {
     // One source.
     {"x 1 0 11010110 00000 000xxx nnnnn ddddd", kInteger, "Xd < Xn"},     // RBIT, REV, CLZ, CLS, CTZ, CNT
     {"x 1 0 11010110 00000 001000 nnnnn ddddd", kInteger, "Xd < Xn"},     // ABS
-    {"1 1 0 11010110 00001 000xxx nnnnn ddddd", kInteger, "Xd < Xd Sn"},  // PACIA, AUTIA and their like
+    {"1 1 0 11010110 00001 000xxx nnnnn ddddd", kInteger, "Xd < Xd Sn"},  // PACIA, AUTIA and similar ones
     {"1 1 0 11010110 00001 001xxx 11111 ddddd", kInteger, "Xd < Xd"},     // PACIZA
     {"1 1 0 11010110 00001 01000x 11111 ddddd", kInteger, "Xd < Xd"},     // XPACI, XPACD
 };

@@ -1,4 +1,4 @@
-// A line of the decoder's tables, written as the Arm ARM prints encodings, and checked when it is compiled.
+// A row of the decoder's tables, in the notation of the Arm ARM. The compiler checks the notation.
 #pragma once
 
 #include <array>
@@ -11,20 +11,20 @@
 
 namespace dpubench::cores::a64 {
 
-/// Encoding of a class of instructions and what they do with registers.
+/// The encoding of a class of instructions, and its use of registers.
 ///
-/// The encoding has 32 symbols, spaces aside: 0 and 1 are fixed, x is whatever does not matter, i is the offset of a direct
-/// branch in instructions, and d, n, m, a, t, u, s are fields of register numbers (l one of four bits, for the lower half of the
-/// vector registers).
+/// The encoding has 32 symbols without the spaces. 0 and 1 are fixed bits. x is any bit. i is the offset of a direct branch in
+/// instructions. d, n, m, a, t, u and s are fields of register numbers. l is a field of four bits for the lower half of the
+/// vector registers.
 ///
-/// The operands are the registers written, '<', and those read: X (31 is the zero register), S (31 is the stack pointer) or V and
-/// the letter of a field, which +1 to +3 adds to; X and a number; F, the flags. Registers behind a '|' are addresses where they
-/// are written and data where they are read: Instruction::first_address and first_data.
+/// The operands are the written registers, '<', and the read registers. A register is X (31 is the zero register), S (31 is the
+/// stack pointer) or V with the letter of a field, to which +1 to +3 adds; or X with a number; or F, the flags. Behind a '|',
+/// written registers are addresses and read registers are data: see Instruction::first_address and first_data.
 struct Row {
   struct Operand {
     enum class File : std::uint8_t { kZero, kStack, kVector, kFixed };
     File file = File::kFixed;
-    std::uint8_t place = 0;  ///< lowest bit of the field; of a fixed one the register
+    std::uint8_t place = 0;  ///< lowest bit of the field; for a fixed register its number
     std::uint8_t bits = 0;
     std::uint8_t plus = 0;
   };
@@ -126,10 +126,10 @@ struct Row {
   }
 };
 
-/// The first row that a word matches is its own.
+/// A table of rows. A word belongs to the first row that it matches.
 using Rows = std::span<const Row>;
 Rows immediate_rows();  ///< C4.1.92, data processing with an immediate
-Rows register_rows();   ///< C4.1.95, data processing of registers
+Rows register_rows();   ///< C4.1.95, data processing with registers
 Rows control_rows();    ///< C4.1.93, branches, exceptions and system instructions
 Rows memory_rows();     ///< C4.1.94, loads and stores of one to two registers, atomics
 Rows structure_rows();  ///< C4.1.94, loads and stores of vectors and their elements
@@ -137,7 +137,7 @@ Rows float_rows();      ///< C4.1.96, scalar floating point
 Rows vector_rows();     ///< C4.1.96, NEON, and the scalar forms of its instructions
 Rows crypto_rows();     ///< C4.1.96, cryptographic instructions
 
-/// The row that `word` is decoded by, or nullptr.
+/// Return the row that decodes `word`, or nullptr.
 const Row* find_row(std::uint32_t word);
 
 }  // namespace dpubench::cores::a64

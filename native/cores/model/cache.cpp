@@ -5,7 +5,7 @@
 namespace dpubench::cores {
 
 namespace {
-/// Prefetchers know physical addresses, and stay within the smallest page.
+/// Prefetchers see physical addresses. Therefore they stay within the smallest page.
 constexpr std::uint64_t kPrefetchPageBytes = 4096;
 constexpr std::uint32_t kSure = 2;
 }  // namespace
@@ -23,7 +23,7 @@ Cache::Cache(const CacheLevel& description, Level* next, const Now& now)
 Cycle Cache::on_its_way(Line& line, Cycle at) {
   const Cycle hit = at + description_.latency_cycles;
   if (at < line.asked) {
-    // Younger in program order, and earlier in time: it would have been the miss.
+    // This access is younger in program order but earlier in time, so it would have been the miss.
     const Cycle ready = at + (line.ready - line.asked);
     line.asked = at;
     line.ready = ready;
@@ -76,7 +76,7 @@ Cycle Cache::read(std::uint64_t line, Cycle at, bool demand) {
     if (worth_prefetching && description_.prefetch == Prefetch::kNextLine) prefetch_next(line, at);
     return ready;
   }
-  // Somebody else's prefetch brings the line here too, and is no access of anyone's.
+  // A prefetch of a level above brings the line here too. It does not count as an access.
   if (const std::size_t slot = sets_.find(line); slot != Sets::kNone) return on_its_way(lines_[slot], at);
   const Cycle begin = registers_.first_free(at);
   const Cycle ready = next_->read(line, begin, false);
@@ -131,7 +131,7 @@ Cycle Cache::store(std::uint64_t line, Cycle at) {
 }
 
 void Cache::prefetch(std::uint64_t line, Cycle at) {
-  // A prefetch that would wait for a miss register is dropped.
+  // Drop a prefetch that would have to wait for a miss register.
   if (sets_.find(line) != Sets::kNone || registers_.first_free(at) != at) return;
   const Cycle ready = next_->read(line, at, false);
   registers_.take(at, ready);
@@ -146,7 +146,7 @@ void Cache::prefetch_next(std::uint64_t line, Cycle at) {
   }
 }
 
-// By the load's address: Baer and Chen, Supercomputing 1991.
+// Learn a stride per load address (Baer and Chen, Supercomputing 1991).
 void Cache::prefetch_stride(std::uint64_t line, std::uint64_t pc, Cycle at) {
   Stride& entry = strides_[pc / 4 % kStrides];
   if (entry.pc != pc) {

@@ -1,4 +1,4 @@
-// A cache that does not block, with a prefetcher.
+// A non-blocking cache with a prefetcher.
 #pragma once
 
 #include <array>
@@ -11,26 +11,28 @@
 
 namespace dpubench::cores {
 
-/// Not inclusive of those above it, write-back, allocates on stores. A line on its way is one miss however many wait for it.
+/// A write-back cache that does not include the levels above it and allocates on stores. A line on its way is one miss, however
+/// many accesses wait for it.
 class Cache final : public Level {
  public:
-  /// @param next  where misses go; null of an ideal cache
+  /// @param next  the level that gets the misses; null for an ideal cache
   Cache(const CacheLevel& description, Level* next, const Now& now);
 
   Cycle read(std::uint64_t line, Cycle at, bool demand) override;
   void write_back(std::uint64_t line, Cycle at) override;
   void warm(std::uint64_t line, bool is_store) override;
 
-  /// A load or a fetch of the core, of the first level. @param pc  whose loads have a stride of their own
+  /// Do a load or a fetch of the core in the first level. @param pc  address of the load; the prefetcher learns a stride per load
+  /// @returns when the data is at the core
   Cycle load(std::uint64_t line, std::uint64_t pc, Cycle at);
-  /// A store that writes a line from `at` on. @returns when the line is there to be written
+  /// Do a store that wants to write a line from `at` on. @returns when the line can be written
   Cycle store(std::uint64_t line, Cycle at);
 
-  /// A line that a device wrote: it is here now and changed. Takes `bytes_per_cycle`.
+  /// Take a line that a device wrote. It is here from now on, and dirty. Takes `bytes_per_cycle` of the port.
   void deliver(std::uint64_t line, Cycle at);
-  /// Whether the line is here; a device reads it and takes `bytes_per_cycle`.
+  /// Return whether the line is here. If so, a device reads it and takes `bytes_per_cycle` of the port.
   bool fetch_for_device(std::uint64_t line, Cycle at);
-  /// Forgets a line, changed or not.
+  /// Forget a line, dirty or not.
   void invalidate(std::uint64_t line);
 
   [[nodiscard]] std::uint32_t line_bytes() const { return description_.line_bytes; }
@@ -42,9 +44,9 @@ class Cache final : public Level {
  private:
   struct Line {
     Cycle asked = 0;
-    Cycle ready = 0;  ///< its data is at the core
+    Cycle ready = 0;  ///< cycle at which its data is at the core
     bool dirty = false;
-    bool prefetched = false;  ///< and not asked for since
+    bool prefetched = false;  ///< prefetched, and not accessed since
   };
   struct Stride {
     std::uint64_t pc = 0;
@@ -54,8 +56,7 @@ class Cache final : public Level {
   };
   static constexpr std::size_t kStrides = 256;
 
-  /// Looks a line up and asks the next level for it where needed. @param prefetch  out: whether the prefetcher sees something in
-  /// it
+  /// Look a line up, and ask the next level for it on a miss. @param prefetch  out: whether the access should start a prefetch
   Cycle access(std::uint64_t line, Cycle at, bool is_store, bool& prefetch);
   Cycle on_its_way(Line& line, Cycle at);
   std::size_t fill(std::uint64_t line, Cycle asked, Cycle ready);

@@ -1,4 +1,4 @@
-// Shared resources that are booked ahead of time: requests do not come in the order of their times.
+// Shared resources that are booked ahead of time. Requests do not arrive in the order of their times.
 #pragma once
 
 #include <algorithm>
@@ -11,27 +11,27 @@ namespace dpubench::cores {
 
 using Cycle = std::uint64_t;
 
-/// The cycle that the chip has reached: nothing is asked of a resource for a time before it.
+/// The cycle that the chip has reached. Nobody asks a resource for an earlier time.
 struct Now {
   Cycle cycle = 0;
 };
 
-/// So many places that are each taken for a stretch of time: miss registers (places = lines on their way), a bank (one place).
+/// A number of places that are each taken for a stretch of time: miss registers (one per line on its way), a bank (one place).
 class Places {
  public:
   Places(std::size_t places, const Now& now) : places_(places), now_(&now) {}
 
-  /// The first cycle from `at` on in which a place is free.
+  /// Return the first cycle from `at` on in which a place is free.
   [[nodiscard]] Cycle first_free(Cycle at) {
     std::erase_if(taken_, [this](const Stretch& s) { return s.end <= now_->cycle; });
     return taken_.size() < places_ ? at : free_from(at);
   }
-  /// The first cycle from `at` on from which a place is free for `cycles`.
+  /// Return the first cycle from `at` on from which a place is free for `cycles`.
   [[nodiscard]] Cycle first_gap(Cycle at, Cycle cycles) {
     at = first_free(at);
     for (;;) {
       at = free_from(at);
-      // A stretch that begins within the gap takes a place that is free at its beginning, unless that is the last.
+      // A stretch that begins within the gap takes a place that is free at its beginning, unless that is the last free place.
       Cycle again = 0;
       for (const Stretch& s : taken_) {
         if (s.begin > at && s.begin < at + cycles && free_from(s.begin) != s.begin) again = std::max(again, s.begin + 1);
@@ -66,8 +66,8 @@ class Places {
   std::vector<Stretch> taken_;
 };
 
-/// Bytes that pass a point in a cycle: the bus to memory, the port of a cache. Booked in buckets of some cycles, so that
-/// what is asked for early is not held up by what was booked for later.
+/// A limit on the bytes per cycle that pass a point: the bus to memory, the port of a cache. Bytes are booked in buckets of
+/// several cycles, so that a booking for a later time does not delay a request for an earlier time.
 class Pipe {
  public:
   /// @param bytes_per_cycle  0: no limit
@@ -76,7 +76,7 @@ class Pipe {
     if (per_cycle_ != 0) ring_.resize(kBuckets);
   }
 
-  /// Books `bytes` from cycle `at` on. @returns by how many cycles they come later than through an idle pipe
+  /// Book `bytes` from cycle `at` on. @returns the extra cycles compared with an idle pipe
   Cycle take(Cycle at, std::uint64_t bytes) {
     if (per_cycle_ == 0) return 0;
     const std::uint64_t units = bytes * kScale;
@@ -84,7 +84,7 @@ class Pipe {
     const Cycle idle_end = at + (units + per_cycle_ - 1) / per_cycle_;
     std::uint64_t number = at / kBucketCycles;
     for (std::uint64_t left = units;; ++number) {
-      // Farther ahead than the ring goes nothing is booked.
+      // The ring ends here. Nothing is booked farther ahead.
       if (number >= now_->cycle / kBucketCycles + kBuckets)
         return number * kBucketCycles - std::min(number * kBucketCycles, idle_end);
       Bucket& bucket = ring_[number % kBuckets];

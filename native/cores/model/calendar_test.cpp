@@ -1,4 +1,4 @@
-// Resources that are booked out of order.
+// Tests of resources that are booked out of order.
 
 #include "cores/model/calendar.hpp"
 
@@ -14,7 +14,7 @@ TEST(Places, AnEarlierRequestFindsThePlaceFree) {
   EXPECT_EQ(one.first_free(20), 20U);
   EXPECT_EQ(one.first_free(120), 150U);
   EXPECT_EQ(one.first_gap(20, 80), 20U);   // up to 100
-  EXPECT_EQ(one.first_gap(20, 81), 150U);  // it would still be taken when the other begins
+  EXPECT_EQ(one.first_gap(20, 81), 150U);  // the place would still be taken when the other stretch begins
   EXPECT_EQ(one.first_gap(99, 2), 150U);
 }
 
@@ -44,7 +44,7 @@ TEST(Pipe, FractionsOfAByteAddUp) {
   Pipe pipe(0.75, now);
   Cycle late = 0;
   for (int i = 0; i < 300; ++i) late = pipe.take(0, 64);
-  // 300 lines of 64 bytes at 0.75 bytes a cycle end after 25,600 cycles; one of them would take 86.
+  // 300 lines of 64 bytes at 0.75 bytes a cycle end after 25,600 cycles. One line alone would take 86.
   EXPECT_EQ(late, 25600U - 86);
 }
 

@@ -22,7 +22,7 @@ json context_result(const Context& context, double clock_mhz) {
   result["ipc"] = cycles == 0 ? 0.0 : static_cast<double>(context.result.instructions) / static_cast<double>(cycles);
   result["messages_per_s"] =
       cycles == 0 ? 0.0 : static_cast<double>(context.result.messages) * clock_mhz * 1e6 / static_cast<double>(cycles);
-  // Ends of messages, for intervals: message n is over when message n + 1 begins.
+  // These are the ends of messages, for intervals. Message n ends when message n + 1 begins.
   json times = json::array();
   for (const Cycle cycle : context.message_times.cycles()) times.push_back(cycle - std::min(cycle, context.start));
   result["message_cycles"] = {{"every", context.message_times.every()}, {"cycles", times}};
@@ -64,7 +64,7 @@ Chip::Chip(const Description& description, std::vector<Load> loads, std::vector<
   }
 }
 
-/// Caches and memory count from the cycle on in which all contexts are behind their warm-up.
+/// Start counting in caches and memory once all contexts are behind their warm-up.
 void Chip::begin_counting() {
   for (const auto& core : cores_) {
     for (const auto& context : core->contexts()) {

@@ -1,4 +1,4 @@
-// A whole processor: cores, the caches and memory that they share, the DMA agent, and the time in which all of it happens.
+// A whole processor: the cores, their shared caches and memory, the DMA agent, and the simulated time.
 #pragma once
 
 #include <functional>
@@ -14,22 +14,22 @@ namespace dpubench::cores {
 
 class Chip {
  public:
-  /// @param loads  one for each context, those of core 0 first @param buffers  where the DMA agent puts frames; its own if none
-  /// @throws Error when there are not as many loads as contexts
+  /// @param loads  one for each context, those of core 0 first @param buffers  places for the DMA agent's frames; if empty, the
+  /// agent uses its own @throws Error when the number of loads differs from the number of contexts
   Chip(const Description& description, std::vector<Load> loads, std::vector<FrameBuffers> buffers);
   Chip(const Chip&) = delete;
   Chip& operator=(const Chip&) = delete;
 
-  /// Simulates until every context is done. @param progress  called now and then with the instructions simulated so far
-  /// @throws Error of the sources, and when the processor lacks a unit for an instruction
+  /// Simulate until every context is done. @param progress  called now and then with the instructions simulated so far
+  /// @throws Error from the sources, and when the processor lacks a unit for an instruction
   void run(const std::function<void(std::uint64_t instructions)>& progress);
 
-  [[nodiscard]] std::uint64_t instructions() const;  ///< counted, of all contexts
-  [[nodiscard]] std::uint64_t unknown() const;       ///< of these not known to the decoder
-  /// Contexts in order: `start` to `end` and what was counted.
+  [[nodiscard]] std::uint64_t instructions() const;  ///< counted instructions of all contexts
+  [[nodiscard]] std::uint64_t unknown() const;       ///< counted instructions that the decoder does not know
+  /// Return the contexts in order, with their `start`, `end` and counters.
   [[nodiscard]] std::vector<const Context*> contexts() const;
   [[nodiscard]] const Hierarchy& hierarchy() const { return hierarchy_; }
-  /// All that is known of the run: docs/cores.md.
+  /// Return all results of the run (docs/cores.md).
   [[nodiscard]] nlohmann::json result() const;
 
  private:

@@ -19,7 +19,7 @@ namespace dpubench::cores {
 
 inline constexpr Cycle kNever = ~Cycle{0};
 
-/// Bytes that an instruction accesses in one direction.
+/// The bytes that an instruction accesses in one direction.
 struct Range {
   std::uint64_t address = 0;
   std::uint32_t bytes = 0;  ///< 0: none
@@ -35,17 +35,17 @@ struct Fetched {
   std::uint16_t messages = 0;
   bool mispredicted = false;
   bool late_target = false;
-  bool wrapped = false;  ///< the source began again with it
+  bool wrapped = false;  ///< the source began again with this instruction
   Cause delayed_by = Cause::kFrontEnd;
 };
 
-/// Issue cycles of the instructions in one queue of one context, in ascending order.
+/// The issue cycles of the instructions in one queue of one context, in ascending order.
 class Waiting {
  public:
   explicit Waiting(std::size_t entries) : cycles_(entries) {}
 
   void push(Cycle issue) {
-    // Most issue in about the order in which they enter: the place is near the end.
+    // Most instructions issue in about the order in which they enter. The right place is therefore near the end.
     cycles_.push(issue);
     for (std::size_t i = cycles_.size() - 1; i > 0 && cycles_[i - 1] > issue; --i) std::swap(cycles_[i - 1], cycles_[i]);
   }
@@ -58,7 +58,7 @@ class Waiting {
   Ring<Cycle> cycles_;
 };
 
-/// Commit cycles of messages, thinned out as they become many: every n-th is kept, n a power of two.
+/// The commit cycles of messages. When there are many, it keeps only every n-th, where n is a power of two.
 class MessageTimes {
  public:
   void add(Cycle cycle) {
@@ -79,7 +79,7 @@ class MessageTimes {
   std::uint64_t count_ = 0;
 };
 
-/// What a context executes.
+/// The work of a context.
 struct Load {
   std::unique_ptr<InstructionSource> source;
   Extent extent;
@@ -112,15 +112,15 @@ struct Context {
 
   // Fetch.
   Ring<Fetched> buffer;
-  Cycle fetch_from = 0;     ///< nothing is fetched before
-  bool unresolved = false;  ///< a mispredicted branch is in the buffer: what follows it is not known
+  Cycle fetch_from = 0;     ///< the first cycle in which it may fetch
+  bool unresolved = false;  ///< a mispredicted branch is in the buffer; the instructions behind it are not known
   bool source_over = false;
-  Cause fetch_cause = Cause::kFrontEnd;  ///< why fetch was stopped last
+  Cause fetch_cause = Cause::kFrontEnd;  ///< reason of the last stop of fetch
   std::uint64_t fetch_line = ~std::uint64_t{0};
   Cycle suspended_until = 0;  ///< switch_on_stall
 
   // Window.
-  std::array<Cycle, kRegisters> ready{};  ///< when registers can be read
+  std::array<Cycle, kRegisters> ready{};  ///< cycles from which registers can be read
   Ring<Cycle> window;                     ///< commit cycles
   Ring<Cycle> loads;                      ///< commit cycles
   Ring<Cycle> stores;                     ///< cycles in which they are written
@@ -130,23 +130,23 @@ struct Context {
   Cycle last_commit = 0;
   Cycle last_written = 0;
   const Instruction* last_entered = nullptr;
-  std::uint64_t last_pc = 0;  ///< of `last_entered`
+  std::uint64_t last_pc = 0;  ///< address of `last_entered`
 
   // Account.
-  Cause cause = Cause::kFrontEnd;  ///< why nothing entered in the last cycle that was looked at
-  Cycle wake = 0;                  ///< the first cycle in which that can be otherwise
-  bool counting = false;           ///< behind the warm-up
-  bool done = false;               ///< all that is to be counted has entered
-  bool stopped = false;            ///< nothing is fetched any more
+  Cause cause = Cause::kFrontEnd;  ///< reason why nothing entered in the last simulated cycle
+  Cycle wake = 0;                  ///< the first cycle in which that can change
+  bool counting = false;           ///< it is behind the warm-up
+  bool done = false;               ///< everything that is to be counted has entered
+  bool stopped = false;            ///< it fetches nothing more
   std::uint64_t messages_begun = 0;
-  Cycle start = 0;  ///< the cycle after the commit of the last instruction before those that are counted
-  Cycle end = 0;    ///< the cycle after the commit of the last one counted
+  Cycle start = 0;  ///< the cycle after the commit of the last instruction that is not counted
+  Cycle end = 0;    ///< the cycle after the commit of the last counted instruction
   ContextCounters counters;
-  ContextCounters result;  ///< `counters` when it was done
+  ContextCounters result;  ///< `counters` at the moment when it was done
   MessageTimes message_times;
   PhaseLog phases;
 
-  /// All that is to be counted has entered. @param stop  and it executes nothing any more
+  /// End the counting: everything that is to be counted has entered. @param stop  also stop execution
   void finish(bool stop) {
     stopped = stopped || stop;
     if (done) return;
@@ -156,19 +156,19 @@ struct Context {
       phases.finish(counters, end);
       result = counters;
     } else {
-      start = end;  // its warm-up was all that there was
+      start = end;  // the warm-up was the whole input
     }
     message_times.add(end);
   }
-  [[nodiscard]] std::size_t in_front() const {  ///< what icount counts
+  [[nodiscard]] std::size_t in_front() const {  ///< instructions that icount counts
     std::size_t waiting = buffer.size();
     for (const Waiting& queue : queues) waiting += queue.size();
     return waiting;
   }
 };
 
-/// Address that the caches see. Spaces are shifted against each other as address space randomisation would: buffers that lie at
-/// the same place in every process would otherwise fall into the same sets.
+/// Return the address that the caches see. Spaces are shifted against each other, as address space randomisation would do.
+/// Otherwise buffers at the same place in every process would fall into the same sets.
 [[nodiscard]] inline std::uint64_t place(std::uint64_t space, std::uint64_t address) {
   constexpr std::uint64_t kShiftBytes = 37 * 4096 + 13 * 128;
   constexpr std::uint64_t kAddressMask = (std::uint64_t{1} << 48) - 1;

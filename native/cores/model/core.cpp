@@ -10,7 +10,7 @@ namespace dpubench::cores {
 
 namespace {
 
-/// @param entries  cycles in which they are free again, in ascending order
+/// Return the first cycle in which an entry is free. @param entries  cycles in which entries are free again, in ascending order
 template <class Entries>
 Cycle first_of(const Entries& entries) {
   return entries.empty() ? kNever : entries.front();
@@ -43,7 +43,7 @@ Core::Core(const Description& description, std::uint32_t number, std::vector<Loa
       if (unit.executes.at(kind)) executors_.at(kind).push_back({i, unit.queue, unit.access_bytes, *unit.executes.at(kind)});
     }
   }
-  // Unknown instructions execute as integer ones.
+  // Unknown instructions execute as integer instructions.
   executors_.at(index_of(Kind::kUnknown)) = executors_.at(index_of(Kind::kInteger));
   for (std::uint32_t i = 0; i < loads.size(); ++i) {
     contexts_.push_back(std::make_unique<Context>(description, i, std::move(loads[i]),
@@ -56,9 +56,9 @@ Core::Core(const Description& description, std::uint32_t number, std::vector<Loa
   }
 }
 
-/// What an instruction lacks to enter; kNone when it can. @param until  out: the cycle in which that can be otherwise
+/// Return the structure that is too full for an instruction to enter, or kNone. @param until  out: cycle in which that can change
 Cause Core::lacking(const Context& context, const Fetched& fetched, Cycle now, Cycle& until) const {
-  // Entries are free in the cycle after their instructions left.
+  // An entry is free in the cycle after its instruction left.
   const auto freed = [&](auto entry_of) {
     Cycle first = entry_of(context);
     if (!divided_) {
@@ -89,7 +89,7 @@ Cause Core::lacking(const Context& context, const Fetched& fetched, Cycle now, C
   return Cause::kQueue;
 }
 
-/// Keeps account of an instruction that is about to enter. @returns false: it is not simulated any more
+/// Account for an instruction that is about to enter. @returns false if the context ends here and must not simulate it
 bool Core::begin_instruction(Context& context, const Fetched& fetched) {
   const Extent& extent = context.extent;
   if (context.done) return true;
@@ -117,25 +117,25 @@ bool Core::begin_instruction(Context& context, const Fetched& fetched) {
   return true;
 }
 
-/// Whether an instruction is the second half of a pair that passes as one: its result is there when that of the first half is.
+/// Return whether an instruction is the second half of a fused pair. Its result is then ready together with the first half's.
 bool Core::is_fused(const Context& context, const Fetched& fetched) const {
   const Instruction* const first = context.last_entered;
   const Instruction& second = *fetched.what;
-  // AESE and AESD read what they write, AESMC and AESIMC read one register (a64/vector.cpp).
+  // AESE and AESD also read the register that they write. AESMC and AESIMC read one register (a64/vector.cpp).
   return description_->widths.fuses_aes && second.kind == Kind::kAes && second.reads == 1 && first != nullptr &&
          first->kind == Kind::kAes && first->reads == 2 && first->read[0] == first->written[0] &&
          context.last_pc + Executed::kInstructionBytes == fetched.pc && second.read[0] == first->written[0] &&
          second.written[0] == first->written[0];
 }
 
-/// Lets up to `width` instructions of a context enter the window. @returns how many did
+/// Let up to `width` instructions of a context enter the window. @returns the number that entered
 std::uint32_t Core::enter(Context& context, Cycle now, std::uint32_t width) {
   std::uint32_t entered = 0;
   context.wake = now + 1;
   while (entered < width) {
     if (context.buffer.empty()) {
       context.cause = context.fetch_cause;
-      context.wake = kNever;  // fetch knows
+      context.wake = kNever;  // only fetch knows
       break;
     }
     const Fetched& fetched = context.buffer.front();
@@ -175,13 +175,13 @@ std::uint32_t Core::enter(Context& context, Cycle now, std::uint32_t width) {
   return entered;
 }
 
-/// The cycle in which an instruction could issue for all that it reads.
+/// Return the cycle in which an instruction could issue with respect to its operands.
 Cycle Core::operands(const Context& context, const Fetched& fetched, Cycle from) const {
   const Instruction& what = *fetched.what;
   const std::uint8_t reads = fetched.store.bytes != 0 ? what.first_data : what.reads;
   for (std::uint8_t i = 0; i < reads; ++i) from = std::max(from, context.ready[what.read[i]]);
   if (!description_->organisation.in_order) return from;
-  // In order, and without renaming: what is written must not be on its way any more (a scoreboard).
+  // In-order issue has no renaming. The written registers must have no result on its way (a scoreboard).
   from = std::max(from, context.last_issue);
   for (std::uint8_t i = 0; i < what.writes; ++i) from = std::max(from, context.ready[what.written[i]]);
   return from;
@@ -192,7 +192,7 @@ Core::Choice Core::choose_unit(const Context& context, const Fetched& fetched, C
   Choice best;
   for (const auto& [unit, queue, access_bytes, execution] : executors_[index_of(fetched.what->kind)]) {
     if (queue_full(context, queue)) continue;
-    // Long accesses pass the unit piece by piece.
+    // Long accesses pass the unit in pieces.
     const std::uint32_t pieces = bytes <= access_bytes ? 1 : (bytes + access_bytes - 1) / access_bytes;
     const Cycle every = Cycle{execution.every_cycles} * pieces;
     const Cycle issue = table_.find(unit, from, every, context.number);
@@ -202,7 +202,7 @@ Core::Choice Core::choose_unit(const Context& context, const Fetched& fetched, C
   return best;
 }
 
-/// @param at  cycle in which the address is there @returns the cycle in which the data is
+/// Simulate a load. @param at  cycle in which the address is ready @returns the cycle in which the data is ready
 Cycle Core::load(Context& context, const Fetched& fetched, Cycle at) {
   const std::uint64_t address = place(context.data_space, fetched.load.address);
   ++context.counters.loads;
@@ -229,7 +229,7 @@ void Core::store(Context& context, const Fetched& fetched, Cycle address_ready, 
   ++context.counters.stores;
   const std::uint64_t first = address >> line_shift_;
   const std::uint64_t last = (address + fetched.store.bytes - 1) >> line_shift_;
-  // The line is asked for when the store commits; one store a cycle is written, in order.
+  // The store asks for the line when it commits. Stores are written in order, one per cycle.
   Cycle written = std::max(commit, context.last_written) + 1;
   for (std::uint64_t line = first; line <= last; ++line) written = std::max(written, data_->store(line, commit));
   context.last_written = written;
@@ -238,7 +238,7 @@ void Core::store(Context& context, const Fetched& fetched, Cycle address_ready, 
   context.store_buffer.add(address, fetched.store.bytes, std::max(address_ready, data_ready), written);
 }
 
-/// A mispredicted branch is executed: the front end goes on where it went.
+/// Let the front end continue behind a mispredicted branch once it is executed.
 void Core::resolve(Context& context, const Fetched& fetched, Cycle complete, Cycle now) {
   if (!fetched.mispredicted) return;
   context.unresolved = false;
@@ -280,7 +280,7 @@ void Core::schedule(Context& context, const Fetched& fetched, Cycle now) {
       for (std::uint8_t i = what.first_data; i < what.reads; ++i) data_ready = std::max(data_ready, context.ready[what.read[i]]);
     }
   }
-  // A plain store writes nothing but its address, a load the address last.
+  // A plain store writes only its address register. A load writes its address registers last.
   const bool is_plain_store = fetched.store.bytes != 0 && fetched.load.bytes == 0 && what.kind == Kind::kStore;
   const std::uint8_t first_address = is_plain_store ? 0 : what.first_address;
   for (std::uint8_t i = 0; i < what.writes; ++i) context.ready[what.written[i]] = i < first_address ? complete : issue + 1;

@@ -1,4 +1,4 @@
-// One core: front end cycle by cycle, execution decided when an instruction enters the window. docs/cores.md.
+// Simulates one core: the front end cycle by cycle, the execution of an instruction when it enters the window (docs/cores.md).
 #pragma once
 
 #include <array>
@@ -17,13 +17,13 @@ namespace dpubench::cores {
 
 class Core {
  public:
-  /// @param description, hierarchy, now  outlive it @param loads  one for each context
+  /// @param description, hierarchy, now  must outlive the core @param loads  one for each context
   Core(const Description& description, std::uint32_t number, std::vector<Load> loads, Hierarchy& hierarchy, const Now& now);
   Core(const Core&) = delete;
   Core& operator=(const Core&) = delete;
 
-  /// Simulates the cycle `now`. @returns the next one in which anything can happen, kNever when all contexts stopped
-  /// @throws Error when an instruction is of a kind that no unit executes, and whatever the sources throw
+  /// Simulate the cycle `now`. @returns the next cycle in which anything can happen, kNever when all contexts stopped
+  /// @throws Error when no unit executes an instruction's kind, and every error of the sources
   Cycle step(Cycle now);
 
   [[nodiscard]] const std::vector<std::unique_ptr<Context>>& contexts() const { return contexts_; }
@@ -33,21 +33,21 @@ class Core {
   }
 
  private:
-  /// Units that execute a kind of instruction: of the description what every instruction asks for, side by side.
+  /// Units that execute a kind of instruction. It keeps the fields that every instruction needs side by side.
   struct Executor {
     std::size_t unit = 0;
     std::size_t queue = 0;
     std::uint32_t access_bytes = 0;
     Execution execution;
   };
-  /// Entries that a context may have of a structure: its own if they are divided, else with the others.
+  /// The entries of each structure that a context may have: its own if they are divided, else all of them.
   struct Limits {
     std::size_t window = 0;
     std::size_t loads = 0;
     std::size_t stores = 0;
     std::vector<std::size_t> queues;
   };
-  /// Where an instruction executes.
+  /// The unit and queue for an instruction, with its times.
   struct Choice {
     std::size_t unit = 0;
     std::size_t queue = 0;
@@ -60,7 +60,7 @@ class Core {
   // front_end.cpp: cycles, contexts, fetch
   void account(Cycle now);
   void release(Context& context, Cycle now);
-  /// Contexts in the order in which the policy lets them enter and fetch; @returns how many of them may.
+  /// Order the contexts as the policy lets them enter and fetch. @returns the number of contexts that may
   std::uint32_t choose(Cycle now, Order& order);
   void switch_context(Cycle now);
   bool enter_all(Cycle now, const Order& order, std::uint32_t count);
@@ -102,13 +102,13 @@ class Core {
   Limits limits_;
   bool divided_;
   std::vector<std::unique_ptr<Context>> contexts_;
-  // Of all contexts together.
+  // Sums over all contexts.
   std::size_t window_used_ = 0;
   std::size_t loads_used_ = 0;
   std::size_t stores_used_ = 0;
   std::vector<std::size_t> queues_used_;
 
-  Cycle looked_at_ = 0;     ///< the last cycle that was simulated
+  Cycle looked_at_ = 0;     ///< the last simulated cycle
   std::uint32_t last_ = 0;  ///< switch_on_stall: the context that has the core
   Cycle switched_ = 0;      ///< switch_on_stall: the current context may enter from here on
 };

@@ -1,4 +1,4 @@
-// Micro kernels whose cycles are counted by hand: the model has to give exactly these.
+// Tests with micro kernels. The expected cycles are counted by hand, and the model must match them exactly.
 
 #include "cores/model/core.hpp"
 
@@ -13,7 +13,7 @@ using dpubench::test::expect_error;
 
 namespace {
 
-// From the first fetch until the window, and from the last issue until the commit: see processor().
+// Cycles from the first fetch to the window, and from the last issue to the commit: see processor().
 constexpr std::uint64_t kFrame = 3;
 
 Program chain(Kind kind, unsigned length) {
@@ -22,7 +22,7 @@ Program chain(Kind kind, unsigned length) {
   return program;
 }
 
-/// Additions that depend on nothing.
+/// Return additions without dependences.
 Program independent(unsigned length) {
   Program program;
   for (unsigned i = 0; i < length; ++i) program.integer(static_cast<std::uint8_t>(i % 31), {});
@@ -84,7 +84,7 @@ TEST(Core, AUnitThatIsNotPipelinedIsBusyForSoLong) {
 TEST(Core, APointerChaseTakesTheCachesLatencyEach) {
   Program program;
   for (unsigned i = 0; i < 100; ++i) program.load(1, 1, 0x8000 + 64 * (i % 8));
-  EXPECT_EQ(cycles(processor(), program), 200 + kFrame);  // 2 cycles, nothing for the address
+  EXPECT_EQ(cycles(processor(), program), 200 + kFrame);  // 2 cycles each; the address takes no time
 }
 
 TEST(Core, CompareAndSelectFollowOneAnother) {
@@ -97,7 +97,8 @@ TEST(Core, AStoreGivesItsDataToTheLoadThatFollows) {
   Program program;
   program.add(Kind::kMultiply, {1}, {});
   for (unsigned i = 0; i < 100; ++i) program.store(1, 2, 0x8000).load(1, 2, 0x8000);
-  // The product is there in 6; each load waits for its store's data, which the load before it has: 3 cycles of forwarding each.
+  // The product is ready in cycle 6. Each load waits for its store's data, which the load before it provides. Each forwarding
+  // takes 3 cycles.
   const json result = run(processor(), {&program});
   EXPECT_EQ(result["cycles"], 6 + 300 + 1);
   EXPECT_EQ(result["contexts"][0]["forwarded_loads"], 100);
@@ -106,14 +107,15 @@ TEST(Core, AStoreGivesItsDataToTheLoadThatFollows) {
 TEST(Core, ALoadOfOtherBytesDoesNotWaitForAStore) {
   Program program;
   program.add(Kind::kMultiply, {1}, {}).store(1, 2, 0x8000).load(3, 2, 0x8008).add(Kind::kMultiply, {3}, {3});
-  // The store's address issues in 2, the load in 3, its data is there in 5, and the second product in 9.
+  // The store's address issues in cycle 2 and the load in 3. Its data is ready in 5, the second product in 9.
   EXPECT_EQ(cycles(processor(), program), 9 + 1);
 }
 
 TEST(Core, ALoadOfMoreThanAStoreHasWaitsUntilItIsWritten) {
   Program program;
   program.add(Kind::kMultiply, {1}, {}).store(1, 2, 0x8000, 2).load(3, 2, 0x8000, 3);
-  // Multiplication issues in 2, its data is there in 6, so the store commits in 6 and is written in 7; the load has it in 9.
+  // The multiplication issues in cycle 2 and its data is ready in 6. The store commits in 6 and is written in 7. The load has the
+  // data in 9.
   const json result = run(processor(), {&program});
   EXPECT_EQ(result["cycles"], 9 + 1);
   EXPECT_EQ(result["contexts"][0]["forwarded_loads"], 0);
@@ -135,13 +137,13 @@ TEST(Core, LongAccessesPassTheUnitInPieces) {
   description["units"][2]["access_bytes"] = 16;
   Program program;
   for (unsigned i = 0; i < 100; ++i) program.load(static_cast<std::uint8_t>(i % 31), 31, 0x8000, 6);
-  EXPECT_EQ(cycles(description, program), 400 + 1 + kFrame);  // four pieces each; the cache's second cycle
+  EXPECT_EQ(cycles(description, program), 400 + 1 + kFrame);  // four pieces each, and the second cycle of the cache
 }
 
 TEST(Core, AWindowOfOneInstructionExecutesOneAtATime) {
   json description = with_alus(8);
   description["window"]["instructions"] = 1;
-  // It enters in e, issues in e + 1, commits in e + 2, and its place is free in e + 3.
+  // An instruction enters in cycle e, issues in e + 1 and commits in e + 2. Its place is free in e + 3.
   EXPECT_EQ(cycles(description, independent(100)), 3 * 99 + 1 + kFrame);
 }
 
@@ -159,11 +161,11 @@ TEST(Core, InOrderIssueWaitsBehindAStalledInstruction) {
     program.integer(3, {}).integer(4, {});
   }
   json description = with_alus(2);
-  // Out of order: three additions on two units a round, 150 cycles; the last round's product and its sum follow.
+  // Out of order: three additions per round on two units, 150 cycles. The last round's product and its sum follow.
   const std::uint64_t out_of_order = cycles(description, program);
   description["organisation"]["issue"] = "in-order";
-  // In order: multiplication in c, the sum and the next addition in c + 4, the last addition and the next multiplication in c
-  // + 5.
+  // In order: the multiplication issues in cycle c, the sum and the next addition in c + 4, the last addition and the next
+  // multiplication in c + 5.
   EXPECT_EQ(cycles(description, program), 5 * 99 + 6 + kFrame);
   EXPECT_LT(out_of_order, 180U);
 }
@@ -174,14 +176,14 @@ TEST(Core, AMispredictedBranchCostsUntilItIsExecutedAndTheFrontEnd) {
   description["branches"] = {{"predictor", "bimodal"}, {"entries", 1024}, {"target_entries", 64},
                              {"target_ways", 4},       {"returns", 8},    {"target_miss_cycles", 0}};
   Program program;
-  // Indirect jumps to where none of them went before.
+  // Indirect jumps, each to a new target.
   for (unsigned i = 0; i < 100; ++i) program.branch(Branch::kIndirect, 0x2000 + 0x100 * i);
   program.integer(1, {});
-  // Each: fetched in f, enters in f + 5, issues in f + 6, is executed in f + 7, when the next one is fetched.
+  // Each jump is fetched in cycle f, enters in f + 5, issues in f + 6 and is executed in f + 7. The next one is fetched in f + 7.
   const json result = run(description, {&program});
   EXPECT_EQ(result["cycles"], 7 * 100 + 5 + 1 + 1 + 1);
   EXPECT_EQ(result["contexts"][0]["mispredicted"], 100);
-  // All cycles without an instruction entering but those before the first.
+  // These are all cycles in which no instruction enters, without those before the first instruction.
   EXPECT_EQ(result["contexts"][0]["stall_cycles"]["branch"], 6 * 100);
   EXPECT_EQ(result["contexts"][0]["stall_cycles"]["front_end"], 5);
 }
@@ -201,19 +203,19 @@ TEST(Core, AMissingInstructionLineCostsTheDifferenceOfLatencies) {
     twice.at(0x4000);
     for (unsigned i = 0; i < 160; ++i) twice.integer(1, {});
   }
-  // Ten lines of 16 instructions from memory (100 cycles, of which one is the front end's), two cycles each to fetch.
+  // Ten lines of 16 instructions come from memory (100 cycles, one of them the front end's). Fetching a line takes two cycles.
   const json result = run(description, {&twice});
   EXPECT_EQ(result["caches"]["i"]["misses"], 10);
   EXPECT_EQ(result["caches"]["i"]["accesses"], 20);
   EXPECT_EQ(result["cycles"], 10 * (99 + 2) + 10 * 2 + kFrame);
-  EXPECT_EQ(result["contexts"][0]["stall_cycles"]["instruction_miss"], 10 * 99 + 1);  // the first cycle of all too
+  EXPECT_EQ(result["contexts"][0]["stall_cycles"]["instruction_miss"], 10 * 99 + 1);  // and the very first cycle
 }
 
 TEST(Core, AFrontEndHoldsWhatIsOnItsWay) {
   for (const unsigned depth : {1U, 4U, 10U}) {
     json description = with_alus(8);
     description["widths"]["depth_cycles"] = depth;
-    description["widths"]["buffer"] = 1;  // behind it
+    description["widths"]["buffer"] = 1;  // behind the front end
     EXPECT_EQ(cycles(description, independent(800)), 100 + depth + 2) << depth;
   }
 }
@@ -230,7 +232,7 @@ json with_aes(const char* fuses) {
   return description;
 }
 
-/// Rounds that depend on one another. @param second  what the second instruction of each reads and writes
+/// Return rounds that depend on each other. @param second  the register that the second instruction of a round reads and writes
 Program aes_rounds(unsigned rounds, std::uint8_t second, bool apart = false) {
   Program program;
   for (unsigned i = 0; i < rounds; ++i) {
@@ -251,7 +253,7 @@ TEST(Core, APairOfAesInstructionsOnOneRegisterIsOneWhereTheProcessorFusesThem) {
 }
 
 TEST(Core, WhatIsNoSuchPairIsNotFused) {
-  // Two chains of their own, one of each kind of instruction, side by side on one unit.
+  // There are two separate chains, one per kind of instruction, side by side on one unit.
   EXPECT_EQ(cycles(with_aes("aes"), aes_rounds(100, 33)), 100 * kAesLatency + 1 + kFrame);
   EXPECT_EQ(cycles(with_aes("aes"), aes_rounds(100, 32, true)), 200 * kAesLatency + kFrame);
 }

@@ -1,4 +1,4 @@
-// What is counted while a processor is simulated.
+// The counters of a simulated processor.
 #pragma once
 
 #include <array>
@@ -11,18 +11,18 @@
 
 namespace dpubench::cores {
 
-/// Why no instruction of a context entered the window in a cycle.
+/// The reason why no instruction of a context entered the window in a cycle.
 enum class Cause : std::uint8_t {
   kNone,
-  kFrontEnd,         ///< instructions are on their way from fetch, behind a taken branch for instance
-  kInstructionMiss,  ///< cache or TLB
-  kBranch,           ///< a mispredicted branch is not executed yet, or what follows it is on its way
+  kFrontEnd,         ///< instructions are on their way from fetch, for example behind a taken branch
+  kInstructionMiss,  ///< a miss of the instruction cache or the TLB
+  kBranch,           ///< a mispredicted branch is not executed yet, or its successors are on their way
   kWindow,           ///< reorder buffer full
   kQueue,            ///< issue queue full
   kLoads,            ///< load queue full
   kStores,           ///< store queue full
-  kSwitch,           ///< switch_on_stall: its miss is under way, or another context has the core
-  kOther,            ///< other contexts had the cycle
+  kSwitch,           ///< switch_on_stall: its miss is not over, or another context has the core
+  kOther,            ///< other contexts used the cycle
 };
 inline constexpr std::size_t kCauses = 10;
 inline constexpr std::array<std::string_view, kCauses> kCauseNames = {
@@ -30,28 +30,28 @@ inline constexpr std::array<std::string_view, kCauses> kCauseNames = {
 
 struct CacheCounters {
   std::uint64_t accesses = 0;
-  std::uint64_t misses = 0;  ///< the first access to a line that is not there, nor on its way
+  std::uint64_t misses = 0;  ///< first accesses to lines that are neither here nor on their way
   std::uint64_t late = 0;    ///< accesses to a line on its way
   std::uint64_t write_backs = 0;
   std::uint64_t prefetches = 0;
-  std::uint64_t prefetch_hits = 0;  ///< prefetched lines that were asked for
+  std::uint64_t prefetch_hits = 0;  ///< prefetched lines that were accessed later
 };
 
 struct TlbCounters {
   std::uint64_t accesses = 0;
   std::uint64_t misses = 0;
-  std::uint64_t walks = 0;  ///< misses of the second level too
+  std::uint64_t walks = 0;  ///< accesses that also missed in the second level
 };
 
 struct MemoryCounters {
   std::uint64_t reads = 0;           ///< lines
   std::uint64_t writes = 0;          ///< lines
-  std::uint64_t waiting_cycles = 0;  ///< of reads, for banks and bandwidth
+  std::uint64_t waiting_cycles = 0;  ///< cycles that reads waited for banks and bandwidth
 };
 
 struct DmaCounters {
   std::uint64_t frames = 0;
-  std::uint64_t lost = 0;  ///< of these: memory was behind by more than the ring holds
+  std::uint64_t lost = 0;  ///< frames lost because memory was behind by more than the ring holds
 };
 
 struct ContextCounters {
@@ -65,7 +65,7 @@ struct ContextCounters {
   std::uint64_t late_targets = 0;
   std::uint64_t loads = 0;
   std::uint64_t stores = 0;
-  std::uint64_t forwarded = 0;  ///< loads that a store in the queue gave their data
+  std::uint64_t forwarded = 0;  ///< loads that got their data from a store in the queue
 };
 
 nlohmann::json to_json(const CacheCounters& counters);

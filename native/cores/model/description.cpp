@@ -19,7 +19,7 @@ constexpr double kMaxWidth = 64;
 constexpr double kMaxEntries = 4096;
 constexpr double kMaxCycles = 1000;
 
-/// The section `key` of a description, when it is there and an object of known keys.
+/// Return the section `key` of a description if it exists and is an object of known keys. Otherwise report a fault.
 std::optional<Fields> section(protocol::Reader& reader, const Fields& whole, const char* key, const Keys& known) {
   if (!whole.has(key)) {
     whole.fault(key, "is missing");
@@ -41,7 +41,7 @@ void read_policy(const Fields& whole, const Fields& fields, Organisation& into, 
       named("skip_not_ready", Policy::kSkipNotReady) || named("switch_on_stall", Policy::kSwitchOnStall)) {
     return;
   }
-  // icount.2.8: two contexts, eight instructions a cycle (Tullsen et al., ISCA 1996).
+  // icount.2.8 means two contexts and eight instructions a cycle (Tullsen et al., ISCA 1996).
   const std::size_t dot = policy.find('.');
   const std::size_t second = dot == std::string::npos ? dot : policy.find('.', dot + 1);
   const std::string name = policy.substr(0, dot);
@@ -172,7 +172,7 @@ void read_units(protocol::Reader& reader, const Fields& whole, Description& into
     fields.maybe_number("access_bytes", unit.access_bytes, 1, 256);
     const auto found = std::find_if(into.queues.begin(), into.queues.end(), [&](const Queue& q) { return q.name == queue; });
     if (found == into.queues.end()) {
-      // Of queues that cannot be read the name may be one.
+      // A queue that cannot be read may have this name.
       if (fields.sound("queue") && whole.sound("queues")) fields.fault("queue", "there is no queue '" + queue + "'");
     } else {
       unit.queue = static_cast<std::size_t>(found - into.queues.begin());
@@ -181,8 +181,8 @@ void read_units(protocol::Reader& reader, const Fields& whole, Description& into
     for (std::size_t kind = 0; kind < kKinds; ++kind) executed.at(kind) = executed.at(kind) || unit.executes.at(kind).has_value();
     into.units.push_back(unit);
   }
-  if (!whole.sound("units")) return;  // what cannot be read may be what executes them
-  // Without these no program runs; a kind that is missing otherwise is refused when a trace has it.
+  if (!whole.sound("units")) return;  // a unit that cannot be read may execute them
+  // No program runs without these kinds. Other missing kinds are refused when a trace contains them.
   for (const Kind kind : {Kind::kInteger, Kind::kLoad, Kind::kStore, Kind::kBranch}) {
     if (!executed.at(static_cast<std::size_t>(kind))) {
       whole.fault("units",
@@ -206,7 +206,7 @@ void read_branches(protocol::Reader& reader, const Fields& whole, Branches& into
                              {"gshare", Predictor::kGshare},
                              {"tage", Predictor::kTage}});
   fields->maybe_number("taken_cycles", into.taken_cycles, 0, 16);
-  // What a perfect predictor does not have is no fault: sweeps replace the predictor's name alone.
+  // A perfect predictor needs none of these keys but may have them, because sweeps replace only the predictor's name.
   const bool is_perfect = into.predictor == Predictor::kPerfect;
   const auto number = [&](const char* key, std::uint32_t& value, double least, double most) {
     if (!is_perfect || fields->has(key)) fields->number(key, value, least, most);

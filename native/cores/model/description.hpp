@@ -1,4 +1,4 @@
-// A processor as the model sees it: what the JSON of a model description says. docs/cores.md has the keys.
+// A processor as the model sees it: the content of a model description in JSON. docs/cores.md has the keys.
 #pragma once
 
 #include <algorithm>
@@ -16,13 +16,13 @@
 namespace dpubench::cores {
 
 inline constexpr std::uint32_t kMaxCores = 64;
-inline constexpr std::uint32_t kMaxContexts = 16;  ///< of a core
-inline constexpr std::size_t kMaxUnits = 9;        ///< kinds of units: the booking table has a byte for each
+inline constexpr std::uint32_t kMaxContexts = 16;  ///< per core
+inline constexpr std::size_t kMaxUnits = 9;        ///< kinds of units; the booking table has one byte for each
 inline constexpr std::size_t kMaxQueues = 8;
-/// The next level below the last cache.
+/// The index that stands for memory, the level below the last cache.
 inline constexpr std::size_t kMemory = static_cast<std::size_t>(-1);
 
-/// Names of the kinds of instructions, by kind, as descriptions and results have them.
+/// The names of the kinds of instructions in descriptions and results, by kind.
 inline constexpr std::array<std::string_view, kKinds> kKindNames = {
     "integer", "multiply",      "divide", "load", "store",        "atomic", "branch", "float", "float_divide",
     "simd",    "simd_multiply", "aes",    "sha",  "sha_schedule", "crc",    "system", "nop",   "unknown"};
@@ -31,33 +31,33 @@ enum class Policy : std::uint8_t {
   kSingle,         ///< one context
   kStrict,         ///< FGMT: cycle c belongs to context c mod N
   kSkipNotReady,   ///< FGMT: a cycle belongs to the next context that can use it
-  kSwitchOnStall,  ///< FGMT: one context until it misses
+  kSwitchOnStall,  ///< FGMT: one context runs until it misses
   kIcount,         ///< SMT: fewest instructions in front end and queues first (Tullsen et al., ISCA 1996)
-  kRoundRobin,     ///< SMT: in turn
+  kRoundRobin,     ///< SMT: the contexts take turns
 };
 
 struct Organisation {
   std::uint32_t cores = 1;
-  std::uint32_t contexts = 1;  ///< of each core
+  std::uint32_t contexts = 1;  ///< contexts per core
   bool in_order = false;
   Policy policy = Policy::kSingle;
-  std::uint32_t fetch_contexts = 1;  ///< that fetch in one cycle: the 2 of icount.2.8
-  std::uint32_t switch_cycles = 0;   ///< switch_on_stall: from the miss until the next context enters instructions
-  bool divided = false;              ///< each context has its share of window and queues, else any may take all of them
+  std::uint32_t fetch_contexts = 1;  ///< contexts that fetch in one cycle: the 2 of icount.2.8
+  std::uint32_t switch_cycles = 0;   ///< switch_on_stall: cycles from the miss until the next context enters instructions
+  bool divided = false;              ///< each context has its share of window and queues; else any may take all of them
 };
 
-/// Instructions a cycle, and the length of the front end.
+/// The widths in instructions per cycle, and the length of the front end.
 struct Widths {
   std::uint32_t fetch = 1;
-  std::uint32_t enter = 1;  ///< decode, rename, into the window
+  std::uint32_t enter = 1;  ///< decode, rename, and entry into the window
   std::uint32_t issue = 1;
   std::uint32_t commit = 1;
-  std::uint32_t depth_cycles = 1;  ///< from fetch until an instruction enters the window; what a misprediction costs at least
-  std::uint32_t buffer = 1;        ///< instructions of each context that are through the front end and wait for the window
-  bool fuses_aes = false;          ///< AESE with AESMC on the same register, AESD with AESIMC, are one instruction behind fetch
+  std::uint32_t depth_cycles = 1;  ///< from fetch until an instruction enters the window; the least cost of a misprediction
+  std::uint32_t buffer = 1;        ///< instructions per context that are through the front end and wait for the window
+  bool fuses_aes = false;          ///< AESE and AESMC, or AESD and AESIMC, on one register become one instruction behind fetch
 
-  /// Most instructions of a context that were fetched and did not enter: those on their way through the front end, and those
-  /// behind.
+  /// Return the most instructions of a context that were fetched and have not entered: those in the front end and those in the
+  /// buffer behind it.
   [[nodiscard]] std::uint32_t most_fetched() const { return depth_cycles * std::min(fetch, enter) + buffer; }
 };
 
@@ -73,16 +73,16 @@ struct Queue {
 };
 
 struct Execution {
-  std::uint32_t latency_cycles = 1;  ///< until a dependent instruction can issue; of loads and stores the address
-  std::uint32_t every_cycles = 1;    ///< until the unit takes the next one: 1 where it is pipelined
+  std::uint32_t latency_cycles = 1;  ///< until a dependent instruction can issue; for loads and stores, of the address only
+  std::uint32_t every_cycles = 1;    ///< until the unit takes the next instruction; 1 if it is pipelined
 };
 
-/// Units that are alike.
+/// A group of equal units.
 struct Unit {
   std::string name;
   std::uint32_t count = 1;
   std::size_t queue = 0;
-  std::uint32_t access_bytes = 16;  ///< of loads and stores, at a time
+  std::uint32_t access_bytes = 16;  ///< most bytes per access of loads and stores
   std::array<std::optional<Execution>, kKinds> executes{};
 };
 
@@ -90,15 +90,15 @@ enum class Predictor : std::uint8_t { kPerfect, kBimodal, kGshare, kTage };
 
 struct Branches {
   Predictor predictor = Predictor::kPerfect;
-  std::uint32_t entries = 4096;         ///< of the table of two-bit counters; of TAGE the base table
-  std::uint32_t history = 12;           ///< branches that gshare hashes; of TAGE the longest history
-  std::uint32_t tagged_entries = 1024;  ///< TAGE: of each tagged table
+  std::uint32_t entries = 4096;         ///< entries of the table of two-bit counters; for TAGE of the base table
+  std::uint32_t history = 12;           ///< branches that gshare hashes; for TAGE the longest history
+  std::uint32_t tagged_entries = 1024;  ///< TAGE: entries of each tagged table
   std::uint32_t tagged_tables = 4;
   std::uint32_t target_entries = 2048;  ///< BTB
   std::uint32_t target_ways = 4;
   std::uint32_t returns = 16;            ///< entries of the return stack
-  std::uint32_t taken_cycles = 0;        ///< in which nothing is fetched behind a taken branch
-  std::uint32_t target_miss_cycles = 0;  ///< the same behind a direct branch that the BTB does not know
+  std::uint32_t taken_cycles = 0;        ///< cycles without fetch behind a taken branch
+  std::uint32_t target_miss_cycles = 0;  ///< cycles without fetch behind a direct branch that the BTB does not know
 };
 
 enum class Replacement : std::uint8_t { kLru, kPlru, kRandom };
@@ -106,39 +106,39 @@ enum class Prefetch : std::uint8_t { kNone, kNextLine, kStride };
 
 struct CacheLevel {
   std::string name;
-  bool ideal = false;  ///< never misses; `latency_cycles` is all that it has
+  bool ideal = false;  ///< it never misses, and has no other property than `latency_cycles`
   std::uint64_t size_bytes = 0;
   std::uint32_t ways = 1;
   std::uint32_t line_bytes = 64;
-  std::uint32_t latency_cycles = 1;  ///< from the load's address until its data, if it is found here
+  std::uint32_t latency_cycles = 1;  ///< from the load's address until its data on a hit in this level
   Replacement replacement = Replacement::kLru;
   std::uint32_t miss_registers = 8;  ///< lines on their way at once
-  std::uint32_t shared_by = 1;       ///< cores
-  double bytes_per_cycle = 0;        ///< to those above it; 0: no limit
+  std::uint32_t shared_by = 1;       ///< cores that share one cache
+  double bytes_per_cycle = 0;        ///< to the levels above; 0: no limit
   Prefetch prefetch = Prefetch::kNone;
   std::uint32_t prefetch_lines = 1;
-  std::size_t next = kMemory;  ///< index of the cache that misses go to
+  std::size_t next = kMemory;  ///< index of the cache that gets the misses
   [[nodiscard]] std::uint64_t sets() const { return size_bytes / line_bytes / ways; }
 };
 
 struct TlbLevel {
   std::uint32_t entries = 64;
   std::uint32_t ways = 64;
-  std::uint32_t latency_cycles = 0;  ///< of the second level, on top
+  std::uint32_t latency_cycles = 0;  ///< second level: additional cycles
 };
 
 struct Tlbs {
   std::uint32_t page_bytes = 4096;
   TlbLevel instruction;
   TlbLevel data;
-  std::optional<TlbLevel> second;  ///< of instructions and data
+  std::optional<TlbLevel> second;  ///< shared by instructions and data
   std::uint32_t walk_cycles = 20;
 };
 
 struct Memory {
   double latency_ns = 100;  ///< from the load until its data, through all caches
   std::uint32_t banks = 1;
-  double bank_busy_ns = 0;    ///< between two lines of one bank
+  double bank_busy_ns = 0;    ///< time between two lines of one bank
   double bandwidth_gbps = 0;  ///< Gb/s, both directions together
 };
 
@@ -146,8 +146,8 @@ struct Dma {
   double line_rate_gbps = 0;
   std::uint32_t frame_bytes = 64;
   std::uint32_t gap_bytes = 20;     ///< preamble and gap of Ethernet
-  std::uint32_t ring_frames = 256;  ///< buffers that are used in turn
-  std::size_t level = kMemory;      ///< `deliver`: memory, or the cache that frames come into, that of the first core
+  std::uint32_t ring_frames = 256;  ///< buffers, used in turn
+  std::size_t level = kMemory;      ///< `deliver`: memory, or the cache that receives frames (the first core's)
 };
 
 struct Description {
@@ -158,20 +158,20 @@ struct Description {
   Window window;
   std::vector<Queue> queues;
   std::vector<Unit> units;
-  std::uint32_t store_forwarding_cycles = 1;  ///< from the store's data, or the load's issue, until the load's data
+  std::uint32_t store_forwarding_cycles = 1;  ///< from the store's data or the load's issue until the load's data
   Branches branches;
   std::vector<CacheLevel> caches;
   std::size_t instruction_cache = 0;
   std::size_t data_cache = 0;
-  std::optional<Tlbs> tlbs;  ///< none: no address is ever looked for
+  std::optional<Tlbs> tlbs;  ///< none: addresses need no translation
   Memory memory;
   std::optional<Dma> dma;
 
   [[nodiscard]] double cycles_of_ns(double ns) const { return ns * clock_mhz / 1000; }
 };
 
-/// Reads a description. Every key has to be there but those that docs/cores.md calls optional.
-/// @throws Error with all faults, each with its place: unknown keys, values that no processor has, caches that go in a circle
+/// Read a description. Every key must exist, except those that docs/cores.md calls optional.
+/// @throws Error with all faults and their places: unknown keys, impossible values, caches that form a circle
 Description parse_description(const nlohmann::json& description, const std::string& where);
 
 }  // namespace dpubench::cores

@@ -15,7 +15,7 @@ constexpr std::size_t kMaxCaches = 8;
 constexpr double kMostLatency = 1000;  // cycles
 constexpr double kMaxSizeBytes = 4.0 * (1U << 30);
 
-/// Text of a whole number of bytes, for messages.
+/// Return a whole number of bytes as text for messages.
 std::string bytes(std::uint64_t count) {
   return std::to_string(count) + " bytes";
 }
@@ -41,7 +41,7 @@ void read_prefetch(protocol::Reader& reader, const Fields& cache, CacheLevel& in
   fields.number("lines", into.prefetch_lines, 1, 32);
 }
 
-/// Of a cache with a clock of its own the latency is given in ns: as many of the core's cycles as that clock makes of it.
+/// Read a cache's latency in cycles of the core. A cache with its own clock gives it in ns, and this function converts it.
 void read_latency(const Fields& fields, double clock_mhz, std::uint32_t& cycles) {
   if (!fields.has("latency_ns")) return fields.number("latency_cycles", cycles, 1, kMostLatency);
   if (fields.has("latency_cycles")) return fields.fault("latency_ns", "is there beside latency_cycles: give one of them");
@@ -77,7 +77,7 @@ void read_cache(protocol::Reader& reader, const Fields& fields, double clock_mhz
   check_geometry(fields, into);
 }
 
-/// Index of the cache called `name`, of those in `names`.
+/// Return the index of the cache called `name`, or nothing.
 std::optional<std::size_t> index_of(const std::vector<CacheLevel>& caches, const std::string& name) {
   const auto found = std::find_if(caches.begin(), caches.end(), [&](const CacheLevel& cache) { return cache.name == name; });
   if (found == caches.end()) return std::nullopt;
@@ -100,7 +100,7 @@ void link_caches(protocol::Reader& reader, const Fields& caches, Description& in
   }
 }
 
-/// The caches that `cache`'s misses go through, itself first, as far as memory; where they go in a circle, each of them once.
+/// Return the caches on the way of `cache`'s misses to memory, itself first. If they form a circle, each cache is listed once.
 std::vector<std::size_t> way_to_memory(const std::vector<CacheLevel>& caches, std::size_t cache) {
   std::vector<std::size_t> way;
   for (std::size_t level = cache; level != kMemory && std::find(way.begin(), way.end(), level) == way.end();
@@ -110,7 +110,7 @@ std::vector<std::size_t> way_to_memory(const std::vector<CacheLevel>& caches, st
   return way;
 }
 
-/// A circle is told of once, at the first of its caches. @return whether the misses of the cache `number` reach memory
+/// Return whether the misses of the cache `number` reach memory. Report a circle once, at the first of its caches.
 bool reaches_memory(const Fields& cache, const std::vector<CacheLevel>& caches, std::size_t number) {
   const std::vector<std::size_t> way = way_to_memory(caches, number);
   const std::size_t behind = caches.at(way.back()).next;
@@ -123,7 +123,7 @@ bool reaches_memory(const Fields& cache, const std::vector<CacheLevel>& caches, 
   return false;
 }
 
-/// What a cache and the one behind it have to agree upon.
+/// Check the values on which a cache and the one behind it must agree.
 void check_neighbours(protocol::Reader& reader, const Fields& whole, const Fields& caches, const Description& into) {
   for (std::size_t number = 0; number < into.caches.size(); ++number) {
     const CacheLevel& cache = into.caches.at(number);

@@ -1,4 +1,4 @@
-// The part of a processor description that lies behind the core: caches, TLBs, memory, DMA.
+// Reads the part of a processor description behind the core: caches, TLBs, memory, DMA.
 #pragma once
 
 #include "cores/model/description.hpp"
@@ -6,7 +6,7 @@
 
 namespace dpubench::cores {
 
-/// Reads `caches`, `instruction_cache`, `data_cache`, `tlbs`, `memory` and `dma` of `whole`; faults go to `reader`.
+/// Read `caches`, `instruction_cache`, `data_cache`, `tlbs`, `memory` and `dma` of `whole`. Report faults to `reader`.
 void read_memory_system(protocol::Reader& reader, const Fields& whole, Description& into);
 
 }  // namespace dpubench::cores

@@ -1,4 +1,4 @@
-// Descriptions of processors: what is refused, and by which name.
+// Tests of processor descriptions: the faults that are refused, and the names in the messages.
 
 #include "cores/model/description.hpp"
 
@@ -77,7 +77,7 @@ TEST(Description, ACircleOfCachesIsRefused) {
   refuses("/caches/l2/next", "l9", {"/processor/caches/l2/next", "there is no cache 'l9'"});
 }
 
-/// The faults of the description with `value` in its place.
+/// Return the faults of the description after setting `value` at `pointer`.
 std::vector<protocol::Fault> faults_with(const char* pointer, const json& value) {
   try {
     parse_description(with(pointer, value), "");

@@ -7,9 +7,9 @@
 namespace dpubench::cores {
 
 namespace {
-/// Part of the address space that no context has: theirs are below 2^56.
+/// A part of the address space that no context uses: theirs lies below 2^56.
 constexpr std::uint64_t kOwnBuffers = std::uint64_t{1} << 60;
-/// Fractions of a cycle in which the time between frames is kept, so that a long run drifts by nothing.
+/// Fractions per cycle in the time between frames. They keep a long run from drifting.
 constexpr double kFractions = 1U << 20;
 }  // namespace
 
@@ -28,13 +28,13 @@ DmaAgent::DmaAgent(const Description& description, std::vector<FrameBuffers> buf
 }
 
 Cycle DmaAgent::arrival(std::uint64_t frame) const {
-  // 128 bits: a product of 64 would be over after some hours of a fast line.
+  // 128 bits: a 64-bit product would overflow after some hours on a fast line.
   __extension__ using Wide = unsigned __int128;
   return static_cast<Cycle>(static_cast<Wide>(frame) * fractions_per_frame_ >> 20U);
 }
 
 void DmaAgent::write_line(std::uint64_t line, Cycle at) {
-  // Buffers of its own are in no cache but the one they are delivered into.
+  // The agent's own buffers are in no other cache than the one that receives them.
   if (!own_buffers_) hierarchy_->invalidate(line);
   if (into_ != nullptr) {
     into_->deliver(line, at);
@@ -61,7 +61,7 @@ void DmaAgent::move_frame() {
   for (std::uint64_t line = first; line <= last; ++line) {
     const Cycle at = begin + duration * (line - first) / (last - first + 1);
     write_line(line, at);
-    // The frame that leaves is as long as the one that came, at the same rate.
+    // The frame that leaves is as long as the one that came, and leaves at the same rate.
     if (into_ == nullptr || !into_->fetch_for_device(line, at)) busy_until_ = hierarchy_->memory().read(line, at, true);
   }
 }

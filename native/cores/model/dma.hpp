@@ -1,4 +1,4 @@
-// The DMA agent: writes each frame that arrives and reads it back to send it, at line rate, whatever the cores do.
+// The DMA agent: it writes each arriving frame and reads it back for sending, at line rate, whatever the cores do.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace dpubench::cores {
 
-/// Buffers of frames in the address space of the chip.
+/// The buffers of frames in the address space of the chip.
 struct FrameBuffers {
   std::uint64_t address = 0;
   std::uint64_t stride_bytes = 0;
@@ -18,12 +18,12 @@ struct FrameBuffers {
 
 class DmaAgent {
  public:
-  /// @param buffers  used in turn; those of the agent itself, which no core ever looks at, when there are none
+  /// @param buffers  used in turn; if empty, the agent uses its own buffers, which no core ever accesses
   DmaAgent(const Description& description, std::vector<FrameBuffers> buffers, Hierarchy& hierarchy);
 
-  /// Moves all frames that arrive up to `at`, which may be ahead of the time of the chip.
+  /// Move all frames that arrive up to `at`. This may be ahead of the chip's time.
   void advance(Cycle at) {
-    if (moving_) return;  // memory, asked by the agent itself
+    if (moving_) return;  // a call from memory while the agent itself accesses it
     moving_ = true;
     while (next_arrival_ <= at) move_frame();
     moving_ = false;
@@ -45,7 +45,7 @@ class DmaAgent {
   std::uint64_t frame_ = 0;
   Cycle next_arrival_ = 0;
   bool moving_ = false;
-  Cycle busy_until_ = 0;  ///< memory with what was moved so far
+  Cycle busy_until_ = 0;  ///< cycle until which memory is busy with the frames moved so far
   DmaCounters counters_;
 };
 

@@ -13,7 +13,7 @@ bool Feed::refill() {
     batch_ = source_->next();
     wrapped_ = true;
   }
-  over_ = batch_.empty();  // a source that holds nothing ends even if it is to be repeated
+  over_ = batch_.empty();  // an empty source ends even if it is to be repeated
   if ((extent_.skip_messages == 0 || messages_ > extent_.skip_messages) && extent_.every == extent_.measured) plain_ = true;
   return !over_;
 }

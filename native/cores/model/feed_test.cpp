@@ -1,4 +1,4 @@
-// Which part of a trace is simulated and counted.
+// Tests of the part of a trace that is simulated and counted.
 
 #include "cores/model/feed.hpp"
 
@@ -10,9 +10,9 @@ namespace dpubench::cores::test {
 namespace {
 
 constexpr unsigned kMessages = 40;
-constexpr unsigned kLength = 10;  // instructions of a message
+constexpr unsigned kLength = 10;  // instructions per message
 
-/// Messages of a chain of additions.
+/// Return messages of chained additions.
 Program messages() {
   Program program;
   for (unsigned m = 0; m < kMessages; ++m) {
@@ -47,7 +47,7 @@ TEST(Extent, WarmUpIsSimulatedAndNotCounted) {
   const json behind = counted(extent);
   EXPECT_EQ(behind["messages"], kMessages - 10);
   EXPECT_EQ(behind["instructions"], (kMessages - 10) * kLength);
-  EXPECT_EQ(behind["cycles"], (kMessages - 10) * kLength);  // the pipeline was full before
+  EXPECT_EQ(behind["cycles"], (kMessages - 10) * kLength);  // the pipeline was already full
 }
 
 TEST(Extent, LimitsEndOnAMessageOrAnInstruction) {
@@ -78,7 +78,7 @@ TEST(Extent, WhatIsBetweenSamplesWarmsTheCaches) {
   const json whole = run(description, {&program});
   EXPECT_EQ(whole["caches"]["d"]["misses"], kMessages / 2);
   EXPECT_EQ(whole["cycles"], kMessages / 2 * (100 + 2) + 3);
-  // Odd messages find what even ones, which are not measured, brought.
+  // Odd messages find the lines of the even messages, which are not measured.
   extent.skip_messages = 1;
   const json odd = run(description, {&program}, extent);
   EXPECT_EQ(odd["caches"]["d"]["misses"], 1);
@@ -97,7 +97,7 @@ TEST(Extent, RepeatedTracesKeepTheOthersCompany) {
   const json result = run(description, {&long_one, &short_one}, extent);
   EXPECT_EQ(result["contexts"][0]["instructions"], kMessages * kLength);
   EXPECT_EQ(result["contexts"][1]["instructions"], 50);
-  // One addition a cycle for both, and two chains that want one each: half of it for each, to the end.
+  // Both contexts share one addition per cycle, and each chain wants one per cycle. Each context gets half to the end.
   EXPECT_NEAR(result["contexts"][0]["cycles"].get<double>(), 2 * kMessages * kLength, kMessages);
 }
 

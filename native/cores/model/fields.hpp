@@ -1,4 +1,4 @@
-// Required fields of a model description, on top of the reader of jobs.
+// Reads required fields of a model description. It builds on the reader of jobs.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,8 +11,8 @@
 
 namespace dpubench::cores {
 
-/// One object of a description, and where it stands. Fields are required unless `maybe_` stands in front of their type: a figure
-/// that nobody gave is none of the processor's.
+/// One object of a description, with its place. Fields are required unless the method begins with `maybe_`: a model must not use
+/// a value that its description does not state.
 class Fields {
  public:
   Fields(protocol::Reader& reader, const nlohmann::json& object, std::string where)
@@ -23,8 +23,8 @@ class Fields {
   [[nodiscard]] bool has(const char* key) const { return object_->contains(key); }
   [[nodiscard]] std::string at(const char* key) const { return where_ + "/" + key; }
   void fault(const char* key, const std::string& what) const { reader_->fault(at(key), what); }
-  /// Whether nothing is wrong with these fields so far: one that is at fault has its default, which nobody gave, and comparing
-  /// that with another field would tell of a fault that there is not.
+  /// Return whether these fields have no fault so far. A faulty field keeps its default. A comparison of the default with another
+  /// field would report a second fault that does not exist.
   template <class... Keys>
   [[nodiscard]] bool sound(Keys... keys) const {
     return (reader_->sound(at(keys)) && ...);
@@ -42,7 +42,7 @@ class Fields {
   void maybe_boolean(const char* key, bool& into) const { reader_->boolean(*object_, where_, key, into); }
   void text(const char* key, std::string& into) const { reader_->text(*object_, where_, key, into); }
 
-  /// A text of a closed set.
+  /// Read a text that must be one of a closed set.
   template <class T>
   void choice(const char* key, T& into, const std::vector<std::pair<std::string_view, T>>& choices) const {
     std::string chosen;

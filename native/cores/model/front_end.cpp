@@ -1,4 +1,4 @@
-// The front end of a core: which contexts have a cycle, what they fetch, and which cycle is looked at next.
+// The front end of a core: it chooses the contexts for a cycle, fetches for them, and finds the next cycle to simulate.
 #include <algorithm>
 
 #include "cores/model/core.hpp"
@@ -11,7 +11,7 @@ bool shares_cycles(Policy policy) {
   return policy == Policy::kIcount || policy == Policy::kRoundRobin;
 }
 
-/// Adds the bytes of an access to those of an instruction in its direction. Accesses of an A64 instruction lie side by side.
+/// Add an access to the range of an instruction in the same direction. The accesses of an A64 instruction lie side by side.
 void add(Range& range, const Access& access) {
   constexpr std::uint64_t kMostBytes = 64;
   const std::uint64_t bytes = std::uint64_t{1} << access.size_log2;
@@ -22,7 +22,7 @@ void add(Range& range, const Access& access) {
 
 }  // namespace
 
-/// Charges the cycles since the last one that was looked at, in which nothing could happen, to what was in the way.
+/// Charge the cycles since the last simulated one to their cause. Nothing could happen in these cycles.
 void Core::account(Cycle now) {
   for (const auto& context : contexts_) {
     if (!context->stopped && context->cause != Cause::kNone) {
@@ -32,7 +32,7 @@ void Core::account(Cycle now) {
   looked_at_ = now;
 }
 
-/// Frees what instructions left before this cycle.
+/// Free the entries of instructions that left before this cycle.
 void Core::release(Context& context, Cycle now) {
   const auto leave = [now](auto& entries, std::size_t& used) {
     while (!entries.empty() && entries.front() < now) {
@@ -66,7 +66,7 @@ std::uint32_t Core::choose(Cycle now, Order& order) {
     case Policy::kSwitchOnStall:
       rotated(last_);
       return now < switched_ ? 0 : 1;
-    case Policy::kSkipNotReady:  // the turn is that of IssueTable: contexts that enter out of step with it wait for their cycles
+    case Policy::kSkipNotReady:  // same turns as in IssueTable: a context that enters out of turn waits for its cycle
     case Policy::kRoundRobin:
       return rotated(now);
     case Policy::kIcount: {
@@ -81,7 +81,7 @@ std::uint32_t Core::choose(Cycle now, Order& order) {
   return count;
 }
 
-/// switch_on_stall: gives the core to the next context that waits for nothing, when the one that has it does.
+/// Give the core to the next context that does not wait, if the current one waits (switch_on_stall).
 void Core::switch_context(Cycle now) {
   const auto waits = [now](const Context& context) { return context.stopped || context.suspended_until > now; };
   if (!waits(*contexts_[last_])) return;
@@ -111,13 +111,13 @@ bool Core::enter_all(Cycle now, const Order& order, std::uint32_t count) {
   return left < description_->widths.enter;
 }
 
-/// Looks a line of instructions up. @returns false: it is not here yet
+/// Look up a line of instructions. @returns false if it is not here yet
 bool Core::fetch_line(Context& context, std::uint64_t address, Cycle now) {
   context.fetch_line = address >> instruction_line_shift_;
   Cycle at = now;
   if (translation_) at += translation_->instruction(address, at);
   const Cycle ready = instructions_->load(context.fetch_line, address, at);
-  const Cycle hit = now + instructions_->latency_cycles();  // part of the front end's length
+  const Cycle hit = now + instructions_->latency_cycles();  // the front end's length includes it
   if (ready <= hit) return true;
   context.fetch_from = now + (ready - hit);
   context.fetch_cause = Cause::kInstructionMiss;
@@ -126,7 +126,7 @@ bool Core::fetch_line(Context& context, std::uint64_t address, Cycle now) {
   return false;
 }
 
-/// Predicts a branch. @returns whether nothing behind it is fetched in this cycle
+/// Predict a branch. @returns whether fetch ends behind it in this cycle
 bool Core::fetch_branch(Context& context, const Executed& executed, Fetched& fetched, Cycle now) {
   const Outcome outcome = branches_.predict(context.number, *executed.what, executed.pc, executed.next_pc);
   if (outcome == Outcome::kWrong) {
@@ -142,7 +142,7 @@ bool Core::fetch_branch(Context& context, const Executed& executed, Fetched& fet
   return true;
 }
 
-/// Fetches up to `width` instructions of one line, up to a taken branch. @returns how many
+/// Fetch up to `width` instructions of one line, up to a taken branch. @returns the number of fetched instructions
 std::uint32_t Core::fetch(Context& context, Cycle now, std::uint32_t width) {
   std::uint32_t fetched = 0;
   const Cause delayed_by = context.fetch_cause;
@@ -192,7 +192,7 @@ bool Core::fetch_all(Cycle now, const Order& order, std::uint32_t count) {
   return active;
 }
 
-/// The next cycle in which any context can do anything.
+/// Return the next cycle in which any context can do anything.
 Cycle Core::next_cycle(Cycle now, bool active) {
   Cycle next = kNever;
   const auto turns = static_cast<Cycle>(contexts_.size());
@@ -217,7 +217,7 @@ Cycle Core::next_cycle(Cycle now, bool active) {
   return next;
 }
 
-/// The first cycle behind `now` in which a context may let an instruction enter, or an earlier one.
+/// Return the first cycle behind `now` in which a context may let an instruction enter, or an earlier cycle.
 Cycle Core::silent_until(const Context& context, Cycle now) const {
   const Cycle depth = description_->widths.depth_cycles;
   if (context.stopped) return kNever;
@@ -227,7 +227,7 @@ Cycle Core::silent_until(const Context& context, Cycle now) const {
   return std::max(context.buffer.front().available, is_full ? context.wake : now + 1);
 }
 
-/// Leaves caches and predictors as the instruction would.
+/// Put caches and predictors into the state in which the instruction would leave them.
 void Core::warm(Context& context, const Executed& executed) {
   const std::uint64_t pc = place(context.code_space, executed.pc);
   if (pc >> instruction_line_shift_ != context.fetch_line) {
@@ -253,7 +253,7 @@ Cycle Core::step(Cycle now) {
   bool active = enter_all(now, order, count);
   active = fetch_all(now, order, count) || active;
   for (const auto& context : contexts_) {
-    // Why nothing is there to enter is what fetch found in this very cycle.
+    // If nothing is there to enter, the cause is the one that fetch found in this cycle.
     const bool starved = context->buffer.empty() && context->cause != Cause::kNone && context->cause != Cause::kOther;
     if (starved && context->cause != Cause::kSwitch) context->cause = context->fetch_cause;
     if (context->source_over && context->buffer.empty() && !context->stopped) {

@@ -6,7 +6,7 @@ namespace dpubench::cores {
 
 namespace {
 
-/// Line size of the level before memory: descriptions have one size all the way down.
+/// Return the line size of the level before memory. A description has the same size at all levels.
 std::uint32_t memory_line_bytes(const Description& description) {
   std::size_t level = description.data_cache;
   while (description.caches[level].next != kMemory) level = description.caches[level].next;
@@ -29,7 +29,7 @@ Hierarchy::Hierarchy(const Description& description, const Now& now)
       line_bytes_(memory_line_bytes(description)),
       memory_(description, line_bytes_, now),
       caches_(description.caches.size()) {
-  // Those nearest to memory first, for every cache needs the one behind it.
+  // Create the caches nearest to memory first, because every cache needs the one behind it.
   for (std::size_t made = 0; made < caches_.size();) {
     for (std::size_t level = 0; level < caches_.size(); ++level) {
       const CacheLevel& cache = description_.caches[level];

@@ -1,4 +1,4 @@
-// All caches of a chip, and memory behind them.
+// All caches of a chip, and the memory behind them.
 #pragma once
 
 #include <memory>
@@ -12,22 +12,22 @@ namespace dpubench::cores {
 
 class Hierarchy {
  public:
-  /// @param now  outlives it
+  /// @param now  must outlive the hierarchy
   Hierarchy(const Description& description, const Now& now);
 
   [[nodiscard]] Cache& instruction_cache(std::uint32_t core) { return of_core(description_.instruction_cache, core); }
   [[nodiscard]] Cache& data_cache(std::uint32_t core) { return of_core(description_.data_cache, core); }
-  /// The cache of level `level` that `core` uses.
+  /// Return the cache of level `level` that `core` uses.
   [[nodiscard]] Cache& of_core(std::size_t level, std::uint32_t core) {
     return *caches_[level][core / description_.caches[level].shared_by];
   }
   [[nodiscard]] MainMemory& memory() { return memory_; }
   [[nodiscard]] std::uint32_t line_bytes() const { return line_bytes_; }
-  /// Forgets a line in all caches.
+  /// Forget a line in all caches.
   void invalidate(std::uint64_t line);
 
   void reset_counters();
-  /// Counters of each level, summed over its caches, and of memory.
+  /// Return the counters of each level, summed over its caches, and those of memory.
   [[nodiscard]] nlohmann::json counters() const;
 
  private:

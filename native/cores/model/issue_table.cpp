@@ -16,11 +16,11 @@ IssueTable::IssueTable(const Description& description, const Now& now)
     counts_.at(i) = static_cast<std::uint8_t>(description.units[i].count);
 }
 
-/// FGMT: whether a cycle that `owner` (0: nobody) has can be the context's.
+/// Return whether a context may have a cycle that belongs to `owner` (0: nobody). For FGMT.
 bool IssueTable::may_have(Cycle cycle, std::uint8_t owner, std::uint32_t context) const {
   if (owner != 0) return owner == context + 1;
   if (!skipped_) return true;
-  // Those whose turn comes before the context's go first. What enters in cycle e issues from e + 1 on.
+  // Contexts whose turn comes earlier go first. An instruction that enters in cycle e issues from e + 1 on.
   for (auto turn = static_cast<std::uint32_t>(cycle % contexts_); turn != context; turn = turn + 1 == contexts_ ? 0 : turn + 1) {
     if (cycle > silent_until_[turn]) return false;
   }

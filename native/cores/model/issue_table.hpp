@@ -1,4 +1,4 @@
-// The cycles ahead: which issue slots, units and commit slots of them are taken.
+// Books the issue slots, units and commit slots of the cycles ahead.
 #pragma once
 
 #include <array>
@@ -10,17 +10,17 @@
 
 namespace dpubench::cores {
 
-/// Instructions book in the order in which they enter the window, each the first cycle that suits it. So an older one never loses
-/// a slot to a younger one, which is what a scheduler that picks the oldest instruction first comes to.
+/// A table of booked slots. Instructions book in the order in which they enter the window, and each takes the first cycle that
+/// suits it. An older instruction therefore never loses a slot to a younger one, as with an oldest-first scheduler.
 class IssueTable {
  public:
   IssueTable(const Description& description, const Now& now);
 
-  /// The first cycle from `from` on in which `context` may issue and a unit of kind `unit` is free for `every` cycles.
+  /// Return the first cycle from `from` on in which `context` may issue and a unit of kind `unit` is free for `every` cycles.
   [[nodiscard]] Cycle find(std::size_t unit, Cycle from, Cycle every, std::uint32_t context) const {
     const Cycle end = now_->cycle + kAhead - every;
     if (turns_ > 1) from += (context + turns_ - from % turns_) % turns_;
-    // The usual case by itself, for every instruction goes through here at least once.
+    // The usual case has its own loop, because every instruction passes here at least once.
     if (every == 1 && !owned_) {
       while (from < end && !is_free(unit, from)) from += turns_;
     } else {
@@ -36,9 +36,9 @@ class IssueTable {
     if (owned_) first.owner = static_cast<std::uint8_t>(context + 1);
     for (Cycle later = 1; later < every; ++later) ++fresh(at + later).units[unit];
   }
-  /// FGMT skip_not_ready: until which cycle a context lets nothing enter, as far as is known now.
+  /// Set the cycle until which a context lets nothing enter, as far as it is known now. For FGMT skip_not_ready.
   void be_silent(std::uint32_t context, Cycle until) { silent_until_[context] = until; }
-  /// Books a commit slot in the first cycle from `from` on that has one.
+  /// Book a commit slot in the first cycle from `from` on that has one. @returns that cycle
   Cycle commit(Cycle from) {
     const Cycle end = now_->cycle + kAhead;
     for (; from < end; ++from) {
@@ -51,14 +51,14 @@ class IssueTable {
   }
 
  private:
-  // Instructions that wait for many misses one after the other issue farther ahead than this, and take no slot from anybody.
+  // Instructions that wait for many misses in a row issue farther ahead than this. They take no slots from others.
   static constexpr unsigned kAheadLog2 = 14;
   static constexpr Cycle kAhead = Cycle{1} << kAheadLog2;
 
   struct Slots {
-    std::uint32_t lap = ~std::uint32_t{0};  ///< of the ring; any other makes the rest stale
+    std::uint32_t lap = ~std::uint32_t{0};  ///< lap of the ring; if it differs, the other fields are stale
     std::uint8_t issued = 0;
-    std::uint8_t owner = 0;  ///< FGMT: the context that has the cycle, from 1 on
+    std::uint8_t owner = 0;  ///< FGMT: number of the context that has the cycle, plus one; 0: nobody
     std::uint8_t committed = 0;
     std::array<std::uint8_t, kMaxUnits> units{};
   };
@@ -97,10 +97,10 @@ class IssueTable {
   std::array<std::uint8_t, kMaxUnits> counts_{};
   std::uint32_t issue_width_;
   std::uint32_t commit_width_;
-  std::uint32_t turns_;  ///< FGMT strict: contexts, else 1
+  std::uint32_t turns_;  ///< FGMT strict: number of contexts; otherwise 1
   std::uint32_t contexts_;
-  bool owned_;    ///< FGMT: one context issues in a cycle
-  bool skipped_;  ///< skip_not_ready: a cycle is its context's in turn, and another's only if that one cannot use it
+  bool owned_;    ///< FGMT: only one context issues in a cycle
+  bool skipped_;  ///< skip_not_ready: a cycle belongs to the context in turn; others get it only if that one cannot use it
   std::array<Cycle, kMaxContexts> silent_until_{};
 };
 

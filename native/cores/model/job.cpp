@@ -50,7 +50,7 @@ void read_extent(protocol::Reader& reader, const Fields& configuration, Extent& 
 void read_contexts(protocol::Reader& reader, const Fields& configuration, JobConfiguration& into) {
   const json* const contexts = reader.array(configuration.json(), configuration.where(), "contexts", true);
   if (contexts == nullptr) return;
-  // Contexts of one trace are threads of one program, unless the job says otherwise.
+  // Contexts of the same trace are threads of one program, unless the job says otherwise.
   std::map<std::filesystem::path, std::uint64_t> spaces;
   for (std::size_t i = 0; i < contexts->size(); ++i) {
     const Fields fields(reader, (*contexts)[i], configuration.at("contexts") + "/" + std::to_string(i));
@@ -93,7 +93,7 @@ void read_buffers(protocol::Reader& reader, const Fields& configuration, JobConf
   }
 }
 
-/// Phases have misses of their context's own, which caches know of a core.
+/// Check that phases can be told apart. They need the misses of their own context, but a data cache counts for all its contexts.
 void check_phases(const Fields& configuration, const JobConfiguration& into) {
   if (into.extent.phase_instructions == 0 || !configuration.sound("extent")) return;
   const Description& processor = into.processor;
@@ -114,7 +114,7 @@ void read_configuration(protocol::Reader& reader, const Fields& fields, JobConfi
   read_buffers(reader, fields, into);
 }
 
-/// @return the faults of a configuration without traces
+/// Return the faults of a configuration that has no traces.
 std::vector<protocol::Fault> faults_of(const json& configuration) {
   std::vector<protocol::Fault> faults;
   const auto gather = [&](const auto& read) {

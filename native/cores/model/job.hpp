@@ -1,4 +1,4 @@
-// The job of dpubench-cores: which processors execute which traces. Untrusted input; docs/cores.md has the format.
+// The job of dpubench-cores: processors and the traces that they execute. Jobs are untrusted. docs/cores.md has the format.
 #pragma once
 
 #include <cstdint>
@@ -36,11 +36,11 @@ struct CoresJob {
   std::vector<JobConfiguration> configurations;
 };
 
-/// @throws Error naming the field, what is wrong and what is right
+/// Parse a job. @throws Error that names the field, the fault and the right form
 CoresJob parse_cores_job(std::string_view text);
 
-/// What is wrong with each configuration of `text`, an array of objects with `processor` and (or not) `extent`, by the code that
-/// reads them in a job: a `checked` event. @throws Error when it is no such array
+/// Check each configuration of `text`, an array of objects with `processor` and optionally `extent`, with the code that reads
+/// jobs. @returns a `checked` event with the faults @throws Error when `text` is no such array
 nlohmann::json check_configurations(std::string_view text);
 
 }  // namespace dpubench::cores

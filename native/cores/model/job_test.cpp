@@ -1,4 +1,4 @@
-// Jobs of the model: configurations that are checked before there are traces.
+// Tests of the model's jobs: configurations are checked before traces exist.
 
 #include "cores/model/job.hpp"
 
@@ -11,7 +11,7 @@ namespace dpubench::cores::test {
 
 namespace {
 
-/// What is wrong with one configuration, as "/at: what".
+/// Return the faults of one configuration as "/at: what".
 std::vector<std::string> faults_of(const json& configuration) {
   const json checked = check_configurations(json::array({configuration}).dump());
   EXPECT_EQ(checked["event"], "checked");

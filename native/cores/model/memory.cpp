@@ -5,7 +5,7 @@
 namespace dpubench::cores {
 
 namespace {
-/// 1 Gb/s is 125 bytes in a microsecond, which are `clock_mhz` cycles.
+/// 1 Gb/s is 125 bytes in a microsecond, and a microsecond has `clock_mhz` cycles.
 constexpr double kBytesPerUsPerGbps = 125;
 }  // namespace
 

@@ -1,4 +1,4 @@
-// Memory behind the last cache: latency, banks, and bandwidth that all cores and the DMA agent share.
+// The memory behind the last cache: latency, banks, and bandwidth. All cores and the DMA agent share it.
 #pragma once
 
 #include <functional>
@@ -17,10 +17,10 @@ class MainMemory final : public Level {
   Cycle read(std::uint64_t line, Cycle at, bool demand) override;
   void write_back(std::uint64_t line, Cycle at) override;
   void warm(std::uint64_t /*line*/, bool /*is_store*/) override {}
-  /// Calls `before` with the time of each request before it is booked: whoever else uses memory up to then books first, although
-  /// cores ask for times far ahead.
+  /// Call `before` with the time of each request before it is booked. Other users of memory can then book their earlier requests
+  /// first, although cores ask for times far ahead.
   void call_before_requests(std::function<void(Cycle at)> before) { before_ = std::move(before); }
-  /// Cycles that a line asked for at `at` waits for its bank and the bus; books both.
+  /// Book the bank and the bus for a line. @returns the cycles that the line waits for them from `at` on
   Cycle book(std::uint64_t line, Cycle at);
 
   [[nodiscard]] const MemoryCounters& counters() const { return counters_; }

@@ -1,4 +1,4 @@
-// Caches, TLBs, prefetchers, memory and DMA: latencies, misses and waiting counted by hand.
+// Tests of caches, TLBs, prefetchers, memory and DMA. Latencies, misses and waiting times are counted by hand.
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@ namespace {
 constexpr std::uint64_t kFrame = 3;
 constexpr unsigned kLine = 64;
 
-/// L1D of 1 KB, L2 of 16 KB at 12 cycles, memory at 100.
+/// Return a processor with an L1D of 1 KB, an L2 of 16 KB at 12 cycles, and memory at 100.
 json two_levels() {
   json description = processor();
   description["caches"]["d"] = cache(1024, 2, 2, "l2");
@@ -18,7 +18,7 @@ json two_levels() {
   return description;
 }
 
-/// Loads, each at the address that the one before gave, over `lines` lines, `rounds` times.
+/// Return loads over `lines` lines, `rounds` times. Each load depends on the one before it.
 Program chase(unsigned lines, unsigned rounds) {
   Program program;
   for (unsigned round = 0; round < rounds; ++round) {
@@ -27,7 +27,7 @@ Program chase(unsigned lines, unsigned rounds) {
   return program;
 }
 
-/// Loads that depend on nothing, a line each.
+/// Return loads without dependences, one per line.
 Program stream(unsigned lines, unsigned from = 0) {
   Program program;
   for (unsigned i = from; i < from + lines; ++i) program.load(static_cast<std::uint8_t>(i % 8), 31, 0x10000 + kLine * i);
@@ -38,7 +38,7 @@ TEST(Caches, APointerChaseTakesTheLatencyOfTheLevelThatHoldsIt) {
   EXPECT_EQ(cycles(two_levels(), chase(16, 1)), 16 * 100 + kFrame);
   EXPECT_EQ(cycles(two_levels(), chase(16, 11)) - cycles(two_levels(), chase(16, 1)), 10 * 16 * 2U);  // fits L1D
   EXPECT_EQ(cycles(two_levels(), chase(64, 11)) - cycles(two_levels(), chase(64, 1)),
-            10 * 64 * 12U);  // LRU in turn: all miss L1D
+            10 * 64 * 12U);  // cyclic accesses with LRU: all miss L1D
   EXPECT_EQ(cycles(two_levels(), chase(512, 3)) - cycles(two_levels(), chase(512, 1)), 2 * 512 * 100U);
 }
 
@@ -72,7 +72,7 @@ TEST(Caches, WaysDecideWhetherLinesOfOneSetStay) {
 TEST(Caches, MissesOverlapAsFarAsMissRegistersGo) {
   json description = two_levels();
   description["caches"]["d"]["miss_registers"] = 4;
-  // Eight loads a cycle apart, from memory: four at once; the others begin as the first four end, a cycle apart again.
+  // Eight loads from memory, a cycle apart. Four run at once. The others begin when the first four end, again a cycle apart.
   const Program program = stream(8);
   EXPECT_EQ(cycles(description, program), 200 + 3 + kFrame);
 }
@@ -89,7 +89,7 @@ TEST(Caches, ALineOnItsWayIsOneMiss) {
 TEST(Caches, AYoungerLoadThatIsReadyEarlierMakesTheMiss) {
   Program program;
   program.load(1, 31, 0x20000).load(2, 1, 0x10000).load(3, 31, 0x10008).add(Kind::kMultiply, {3}, {3});
-  // The second load issues after 100 cycles, the third at once: its line is there long before.
+  // The second load issues after 100 cycles, the third at once. The third one's line is therefore there long before.
   EXPECT_EQ(run(two_levels(), {&program})["caches"]["d"]["misses"], 2);
   EXPECT_EQ(cycles(two_levels(), program), 200 + kFrame);
 }
@@ -99,7 +99,7 @@ TEST(Caches, ChangedLinesAreWrittenBack) {
   for (unsigned i = 0; i < 64; ++i) program.store(1, 31, 0x10000 + kLine * i);
   const json result = run(two_levels(), {&program});
   EXPECT_EQ(result["caches"]["d"]["write_backs"], 64 - 16);
-  EXPECT_EQ(result["memory"]["lines_written"], 0);  // all in L2
+  EXPECT_EQ(result["memory"]["lines_written"], 0);  // all lines fit into L2
 }
 
 TEST(Caches, NextLinePrefetchHalvesTheMissesOfAStream) {
@@ -107,7 +107,7 @@ TEST(Caches, NextLinePrefetchHalvesTheMissesOfAStream) {
   description["caches"]["d"]["prefetch"] = {{"kind", "next-line"}, {"lines", 1}};
   const Program program = chase(64, 1);
   const json result = run(description, {&program});
-  // Within a page every hit on a prefetched line fetches the next: one miss a page.
+  // Within a page, every hit on a prefetched line fetches the next line. There is one miss per page.
   EXPECT_EQ(result["caches"]["d"]["misses"], 1);
   EXPECT_EQ(result["caches"]["d"]["prefetch_hits"], 63);
   EXPECT_LT(result["cycles"], 64U * 100);
@@ -118,10 +118,10 @@ TEST(Caches, StridePrefetchFollowsALoadsStride) {
   description["caches"]["d"] = cache(65536, 4, 2, "l2", 32);
   description["caches"]["d"]["prefetch"] = {{"kind", "stride"}, {"lines", 2}};
   Program program;
-  // A loop: the load stands at one address, three lines on each time.
+  // A loop: the same load moves three lines ahead each time.
   for (unsigned i = 0; i < 20; ++i) program.at(0x1000).load(1, 1, 0x10000 + 3 * kLine * i);
   const json result = run(description, {&program});
-  // The fourth is sure of the stride; from then on all are on their way but the first of the second... of no further page.
+  // At the fourth load the prefetcher is sure of the stride. From then on all lines are prefetched; they lie in one page.
   EXPECT_LT(result["caches"]["d"]["misses"], 8);
   EXPECT_GT(result["caches"]["d"]["prefetch_hits"], 10);
 }
@@ -129,7 +129,7 @@ TEST(Caches, StridePrefetchFollowsALoadsStride) {
 TEST(Memory, BandwidthIsTheLimitOfAStream) {
   json description = two_levels();
   for (const char* level : {"d", "l2"}) description["caches"][level]["miss_registers"] = 64;
-  description["memory"]["bandwidth_gbps"] = 32;  // at 1 GHz 4 bytes a cycle: 16 cycles a line
+  description["memory"]["bandwidth_gbps"] = 32;  // at 1 GHz 4 bytes a cycle, 16 cycles a line
   EXPECT_EQ(cycles(description, stream(600)) - cycles(description, stream(200)), 400 * 16U);
 }
 
@@ -138,7 +138,7 @@ TEST(Memory, BanksAreBusy) {
   for (const char* level : {"d", "l2"}) description["caches"][level]["miss_registers"] = 64;
   description["memory"]["banks"] = 4;
   description["memory"]["bank_busy_ns"] = 40;
-  // Lines in turn on four banks: one in ten cycles.
+  // The lines go to the four banks in turn: one line in ten cycles.
   EXPECT_EQ(cycles(description, stream(600)) - cycles(description, stream(200)), 400 * 10U);
   Program one_bank;
   for (unsigned i = 0; i < 100; ++i) one_bank.load(static_cast<std::uint8_t>(i % 8), 31, 0x10000 + 4 * kLine * i);
@@ -178,9 +178,9 @@ TEST(Tlbs, AMissCostsTheSecondLevelOrTheWalk) {
   }
   const json result = run(description, {&program});
   EXPECT_EQ(result["tlbs"]["data"]["accesses"], 24);
-  EXPECT_EQ(result["tlbs"]["data"]["misses"], 24);  // LRU in turn over eight pages
+  EXPECT_EQ(result["tlbs"]["data"]["misses"], 24);  // cyclic accesses to eight pages with LRU
   EXPECT_EQ(result["tlbs"]["data"]["walks"], 8);
-  // The instructions' page is walked for as well; loads of 2 cycles.
+  // The page of the instructions needs a walk too. Loads take 2 cycles.
   EXPECT_EQ(result["cycles"], 37 + 8 * (2 + 37) + 16 * (2 + 7) + kFrame);
 }
 
@@ -190,13 +190,13 @@ TEST(DmaAgent, TakesBandwidthFromTheCores) {
   description["memory"]["bandwidth_gbps"] = 32;
   const auto of_thousand = [&] { return cycles(description, stream(2000)) - cycles(description, stream(1000)); };
   EXPECT_EQ(of_thousand(), 1000 * 16U);
-  // 64 bytes in 64 cycles at 8 Gb/s, in and out: half of the 32 Gb/s.
+  // At 8 Gb/s, 64 bytes come in and go out in 64 cycles. That is half of the 32 Gb/s.
   description["dma"] = {{"line_rate_gbps", 8}, {"frame_bytes", 64}, {"gap_bytes", 0}, {"deliver", "memory"}};
   EXPECT_NEAR(static_cast<double>(of_thousand()), 2 * 1000 * 16, 32);
   const Program program = stream(1000);
   const json result = run(description, {&program});
   EXPECT_EQ(result["dma"]["lost"], 0);
-  // What waits for memory at the end, 64 lines, has come before the frames of that time.
+  // At the end, 64 lines wait for memory. They came before the frames of that time.
   EXPECT_NEAR(result["dma"]["frames"].get<double>(), result["cycles"].get<double>() / 64, 64 * 16 / 64 + 1);
 }
 
@@ -206,9 +206,9 @@ TEST(DmaAgent, LosesFramesThatMemoryCannotTake) {
   description["dma"] = {{"line_rate_gbps", 16}, {"frame_bytes", 64}, {"gap_bytes", 0}, {"ring_frames", 8}, {"deliver", "memory"}};
   const Program program = chase(500, 1);
   const json result = run(description, {&program});
-  // A frame takes 128 cycles of the bus, in and out, and one comes every 32: without the core three of four would be lost. The
-  // core's load waits behind at most eight frames' time and takes 64 cycles of 100 to 356, so that between 64 and 18 % of the bus
-  // are its own.
+  // A frame takes 128 cycles of the bus, in and out. One comes every 32 cycles. Without the core, three of four would be lost.
+  // The core's load waits for at most the time of eight frames. It takes 64 cycles of 100 to 356, so the core has between 64 and
+  // 18 % of the bus.
   const double lost = result["dma"]["lost"].get<double>() / result["dma"]["frames"].get<double>();
   EXPECT_GT(lost, 0.75);
   EXPECT_LT(lost, 1 - 0.25 * (1 - 0.64));
@@ -221,7 +221,7 @@ TEST(DmaAgent, FramesThatComeIntoTheCacheAreFoundThere) {
   Program program;
   for (unsigned i = 0; i < 200; ++i) program.load(1, 1, 0x10000 + kLine * (i % 16));
   const auto l2_misses = [&](const char* deliver) {
-    // A frame of 1 KB every 1024 cycles into the same 16 lines that the program reads.
+    // A frame of 1 KB comes every 1024 cycles into the same 16 lines that the program reads.
     description["dma"] = {{"line_rate_gbps", 8}, {"frame_bytes", 1024}, {"gap_bytes", 0}, {"deliver", deliver}};
     Chip chip(parse_description(description, "/processor"), loads({&program}), {{place(0, 0x10000), 1024, 1}});
     chip.run({});

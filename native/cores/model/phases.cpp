@@ -11,7 +11,7 @@ using nlohmann::json;
 
 namespace {
 
-// Field by field, so that a counter that is added is not forgotten: these lists stand for sums and differences alike.
+// These lists go field by field. Sums and differences share them, so that nobody forgets a new counter in one of the two.
 template <class Combine>
 void combine(CacheCounters& into, const CacheCounters& other, Combine with) {
   with(into.accesses, other.accesses);
@@ -125,7 +125,7 @@ void PhaseLog::finish(const ContextCounters& counters, Cycle at) {
   if (counters.instructions != before_.instructions || phases_.empty()) {
     end_phase(counters, at);
   } else {
-    // What was fetched ahead of the end, and never entered.
+    // These counts come from instructions that were fetched ahead of the end and never entered.
     add(phases_.back(), take(counters, at));
   }
   next_ = ~std::uint64_t{0};

@@ -1,4 +1,4 @@
-// Phases: each has what was counted in it, and together they have all of it.
+// Tests of phases: each phase has the counts of its time, and all phases together have the total.
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 namespace dpubench::cores::test {
 namespace {
 
-/// With caches and TLBs that miss.
+/// Return a processor whose caches and TLBs miss.
 json described() {
   json description = processor();
   description["caches"] = {{"i", cache(1024, 2, 1, "memory")}, {"d", cache(1024, 2, 2, "memory")}};
@@ -22,7 +22,7 @@ json described() {
   return description;
 }
 
-/// Messages of 50 instructions: reads and writes all over, and a branch to another page.
+/// Return messages of 50 instructions with reads and writes in many places, and a branch to another page.
 Program wander(unsigned messages) {
   Program program;
   for (unsigned message = 0; message < messages; ++message) {
@@ -95,7 +95,7 @@ TEST(Phases, BeginBehindTheWarmUpAndEndWithTheExtent) {
   ASSERT_EQ(context["phases"].size(), 2U);
   expect_sums(context);
   EXPECT_EQ(sum(context["phases"], "/instructions"), 2000U);
-  // What was seen in the cycle in which counting began is in the phases; the chip's account begins with the next.
+  // The phases include the cycle in which counting began. The chip's counters begin with the next cycle.
   for (const char* key : {"accesses", "misses"})
     EXPECT_GE(sum(context["phases"], std::string("/l1d/") + key), result["caches"]["d"][key]) << key;
 }

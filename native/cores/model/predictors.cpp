@@ -10,7 +10,7 @@ constexpr std::uint64_t kInstructionBytes = 4;
 constexpr std::uint8_t kWeaklyTaken = 2;
 constexpr std::uint8_t kStronglyTaken = 3;
 
-/// Prediction of a two-bit counter, which then learns.
+/// Return the prediction of a two-bit counter, then train the counter.
 bool predict_and_train(std::uint8_t& counter, bool taken) {
   const bool predicted = counter >= kWeaklyTaken;
   if (taken && counter < kStronglyTaken) ++counter;

@@ -11,16 +11,16 @@
 
 namespace dpubench::cores {
 
-/// Says whether conditional branches are taken. Tables are shared by the contexts of a core, histories are their own.
+/// A predictor of conditional branches. The contexts of a core share its tables, but each has its own history.
 class DirectionPredictor {
  public:
   virtual ~DirectionPredictor() = default;
-  /// The prediction, after which it learns what happened: histories hold the path that was taken, which is what a processor
-  /// has again after it repaired them.
+  /// Return the prediction, then learn the outcome. Histories contain the path that was really taken: a processor has the same
+  /// history after it repairs a misprediction.
   virtual bool predict(std::uint32_t context, std::uint64_t pc, bool taken) = 0;
 };
 
-/// Two-bit counters by address (Smith, ISCA 1981).
+/// A predictor with two-bit counters by address (Smith, ISCA 1981).
 class Bimodal final : public DirectionPredictor {
  public:
   explicit Bimodal(std::uint32_t entries) : counters_(entries, 1) {}
@@ -30,7 +30,7 @@ class Bimodal final : public DirectionPredictor {
   std::vector<std::uint8_t> counters_;
 };
 
-/// Two-bit counters by address and global history, xored (McFarling, WRL TN-36, 1993).
+/// A predictor with two-bit counters by address xor global history (McFarling, WRL TN-36, 1993).
 class Gshare final : public DirectionPredictor {
  public:
   Gshare(std::uint32_t entries, std::uint32_t history, std::uint32_t contexts)
@@ -43,26 +43,26 @@ class Gshare final : public DirectionPredictor {
   std::vector<std::uint64_t> histories_;
 };
 
-/// @returns null for a perfect predictor
+/// Return a new predictor, or null for a perfect one.
 std::unique_ptr<DirectionPredictor> make_direction_predictor(const Branches& branches, std::uint32_t contexts);
 
-/// What the front end makes of a branch.
+/// The quality of a prediction.
 enum class Outcome : std::uint8_t {
   kRight,
-  kLateTarget,  ///< direct, and only the decoder knows where it goes
-  kWrong,       ///< the front end goes on at the wrong address until it is executed
+  kLateTarget,  ///< a direct branch whose target only the decoder knows
+  kWrong,       ///< the front end continues at the wrong address until the branch is executed
 };
 
-/// Direction, targets and return addresses of the branches of one core.
+/// A predictor of directions, targets and return addresses for one core.
 class BranchUnit {
  public:
   BranchUnit(const Branches& branches, std::uint32_t contexts);
-  /// @param next_pc  where it went
+  /// Predict a branch and learn its outcome. @param next_pc  the address to which it went
   Outcome predict(std::uint32_t context, const Instruction& branch, std::uint64_t pc, std::uint64_t next_pc);
 
  private:
   struct Returns {
-    std::vector<std::uint64_t> stack;  ///< round: the oldest address is overwritten, as in hardware
+    std::vector<std::uint64_t> stack;  ///< circular: the oldest address is overwritten, as in hardware
     std::size_t top = 0;
   };
   Outcome predict_target(std::uint64_t pc, std::uint64_t next_pc, bool direct);

@@ -1,4 +1,4 @@
-// Branch predictors on patterns whose mispredictions are known.
+// Tests of branch predictors on patterns with known mispredictions.
 
 #include "cores/model/predictors.hpp"
 
@@ -17,7 +17,7 @@ Branches branches(Predictor predictor) {
   return b;
 }
 
-/// Mispredictions of `taken(i)` at one address, of the last `counted` of `total` branches.
+/// Return the mispredictions of `taken(i)` at one address among the last `counted` of `total` branches.
 unsigned wrong(Predictor predictor, const std::function<bool(unsigned)>& taken, unsigned total, unsigned counted) {
   const auto unit = make_direction_predictor(branches(predictor), 1);
   unsigned count = 0;
@@ -41,7 +41,7 @@ TEST(Predictors, BimodalMissesTheEndOfEveryLoop) {
 TEST(Predictors, BimodalLearnsABiasedBranch) {
   EXPECT_EQ(wrong(
                 Predictor::kBimodal, [](unsigned) { return true; }, 100, 100),
-            1U);  // begins weakly not taken
+            1U);  // the counter begins weakly not taken
 }
 
 TEST(Predictors, GshareLearnsALoopShorterThanItsHistory) {
@@ -88,7 +88,7 @@ Instruction branch(Branch kind) {
 
 TEST(BranchUnit, ReturnsGoWhereTheirCallsCameFrom) {
   BranchUnit unit(branches(Predictor::kBimodal), 1);
-  // One function called from three places, nested in another.
+  // Three places call one function, which calls another one.
   for (const std::uint64_t caller : {0x1000ULL, 0x2000ULL, 0x3000ULL}) {
     unit.predict(0, branch(Branch::kCall), caller, 0x8000);
     unit.predict(0, branch(Branch::kCall), 0x8010, 0x9000);

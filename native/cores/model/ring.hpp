@@ -1,4 +1,4 @@
-// A queue of limited length whose entries stay where they are.
+// A queue of limited length whose entries do not move.
 #pragma once
 
 #include <bit>
@@ -17,7 +17,7 @@ class Ring {
   [[nodiscard]] std::size_t size() const { return end_ - first_; }
   [[nodiscard]] T& front() { return entries_[first_ & mask_]; }
   [[nodiscard]] const T& front() const { return entries_[first_ & mask_]; }
-  /// @param i  0: the front
+  /// Return an entry. @param i  0 is the front
   [[nodiscard]] T& operator[](std::size_t i) { return entries_[(first_ + i) & mask_]; }
   T& push() { return entries_[end_++ & mask_]; }
   void push(const T& value) { push() = value; }

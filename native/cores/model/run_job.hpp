@@ -1,4 +1,4 @@
-// Carries a job of dpubench-cores out.
+// Runs a job of dpubench-cores.
 #pragma once
 
 #include "cores/model/job.hpp"
@@ -6,12 +6,11 @@
 
 namespace dpubench::cores {
 
-/// Most of a trace's executed instructions that the decoder may not know.
+/// The largest share of executed instructions that the decoder may not know.
 inline constexpr double kMostUnknown = 0.001;
 
-/// Simulates all configurations in order: events progress, result, and failure of those that cannot be carried out; the rest goes
-/// on.
-/// @returns how many gave a result
+/// Simulate all configurations in order. Write events: progress, result, and failure for a configuration that cannot run. The
+/// others still run. @returns the number of results
 std::size_t run_job(const CoresJob& job, protocol::EventWriter& events);
 
 }  // namespace dpubench::cores

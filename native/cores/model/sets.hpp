@@ -1,4 +1,4 @@
-// Sets of ways with a replacement policy: what caches, TLBs and branch targets are looked up in.
+// Sets of ways with a replacement policy, for lookups in caches, TLBs and branch targets.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ class Sets {
 
   [[nodiscard]] std::size_t size() const { return tags_.size(); }
 
-  /// Slot of `key`, kNone when it is not there; leaves the order of replacement as it is.
+  /// Return the slot of `key`, or kNone when it is not there. Do not change the order of replacement.
   [[nodiscard]] std::size_t find(std::uint64_t key) const {
     const std::size_t first = first_of(key);
     for (std::size_t slot = first; slot < first + ways_; ++slot) {
@@ -33,7 +33,7 @@ class Sets {
     }
     return kNone;
   }
-  /// Notes that a slot was used.
+  /// Note the use of a slot.
   void touch(std::size_t slot) {
     if (replacement_ == Replacement::kLru) {
       stamps_[slot] = ++clock_;
@@ -41,7 +41,7 @@ class Sets {
       touch_tree(slot);
     }
   }
-  /// Puts `key`, which is not there, into its set. @returns its slot; `evicted` is what lay there, kFree if nothing did
+  /// Put `key`, which must not be there, into its set. @returns its slot @param evicted  out: the former content, or kFree
   std::size_t insert(std::uint64_t key, std::uint64_t& evicted) {
     const std::size_t slot = victim(first_of(key));
     evicted = tags_[slot];
@@ -54,7 +54,7 @@ class Sets {
     if (replacement_ == Replacement::kLru) stamps_[slot] = 0;
   }
 
-  /// No address has this number of a line or page.
+  /// No line or page has this number.
   static constexpr std::uint64_t kFree = static_cast<std::uint64_t>(-1);
 
  private:
@@ -74,14 +74,14 @@ class Sets {
       if (tags_[slot] == kFree) return slot;
     }
     if (replacement_ == Replacement::kPlru) return first + tree_victim(trees_[first / ways_]);
-    // xorshift64 (Marsaglia 2003): the same in every run.
+    // xorshift64 (Marsaglia 2003) gives the same numbers in every run.
     random_ ^= random_ << 13;
     random_ ^= random_ >> 7;
     random_ ^= random_ << 17;
     return first + random_ % ways_;
   }
 
-  // A node of the tree is a bit that points away from the half used last; node 1 is the root, 2n and 2n+1 follow n.
+  // A node of the tree is a bit that points away from the half that was used last. Node 1 is the root; 2n and 2n+1 follow n.
   void touch_tree(std::size_t slot) {
     std::uint64_t& tree = trees_[slot / ways_];
     for (std::size_t node = slot % ways_ + ways_; node > 1; node /= 2) {

@@ -1,4 +1,4 @@
-// Where the model takes its instructions from: a trace, or what a test made up.
+// The interface to the model's instructions. They come from a trace or from a test.
 #pragma once
 
 #include <cstdint>
@@ -9,27 +9,27 @@
 
 namespace dpubench::cores {
 
-/// An instruction that was executed, on the path that was taken.
+/// An executed instruction on the path that was taken.
 struct Executed {
-  const Instruction* what = nullptr;  ///< of the source; stays as long as that
-  const Access* accesses = nullptr;   ///< in the order in which they were made; valid as long as the span it stands in
+  const Instruction* what = nullptr;  ///< owned by the source, and valid as long as the source
+  const Access* accesses = nullptr;   ///< accesses in their order; valid as long as the span that holds this
   std::uint64_t pc = 0;
-  std::uint64_t next_pc = 0;  ///< of the instruction executed after it; that behind it at the end
+  std::uint64_t next_pc = 0;  ///< address of the instruction executed next; at the end, the address behind this one
   std::uint32_t number_of_accesses = 0;
-  std::uint16_t messages = 0;  ///< that begin with it
-  /// A branch that went to its target, also where that is the next instruction.
+  std::uint16_t messages = 0;  ///< messages that begin with it
+  /// Return whether a branch went to a target other than the next instruction.
   [[nodiscard]] bool taken() const { return next_pc != pc + kInstructionBytes; }
 
   static constexpr std::uint64_t kInstructionBytes = 4;
 };
 
-/// The instructions that one context executes, in program order.
+/// A source of the instructions that one context executes, in program order.
 class InstructionSource {
  public:
   virtual ~InstructionSource() = default;
-  /// The next instructions; none at the end, and ever after. Valid until the next call. @throws Error of whatever it reads
+  /// Return the next instructions; none at the end and from then on. Valid until the next call. @throws Error from its input
   virtual std::span<const Executed> next() = 0;
-  /// Begins again at the first one. @throws Error
+  /// Begin again at the first instruction. @throws Error
   virtual void rewind() = 0;
 };
 

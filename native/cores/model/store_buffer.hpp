@@ -1,4 +1,4 @@
-// Stores that are not yet written, and the loads that want their bytes.
+// Stores that are not written yet, and loads of their bytes.
 #pragma once
 
 #include <algorithm>
@@ -11,20 +11,20 @@
 
 namespace dpubench::cores {
 
-/// The store queue of one context as loads see it: which bytes are in it, since when and until when.
+/// The store queue of one context as loads see it: its bytes, and the cycles in which they are in it.
 class StoreBuffer {
  public:
-  /// @param stores  that are in it at most at once, none longer than 64 bytes
+  /// @param stores  most stores at once, each of at most 64 bytes
   explicit StoreBuffer(std::size_t stores) : pieces_(std::bit_ceil(stores * kMostPieces)) {}
 
   struct Answer {
     bool forwarded = false;  ///< all bytes come from stores
-    bool touched = false;    ///< some do
-    Cycle data = 0;          ///< when those are there
-    Cycle wait = 0;          ///< a store covers a part only: until when it is written
+    bool touched = false;    ///< some bytes come from stores
+    Cycle data = 0;          ///< cycle in which those bytes are ready
+    Cycle wait = 0;          ///< a store covers only a part: cycle until which it is written
   };
 
-  /// @param data  cycle in which its data is there @param written  cycle in which it leaves, not before any older store
+  /// Add a store. @param data  cycle in which its data is ready @param written  cycle in which it leaves, never before older ones
   void add(std::uint64_t address, std::uint32_t bytes, Cycle data, Cycle written) {
     each_piece(address, bytes, [&](std::uint64_t word, std::uint8_t mask) {
       std::uint64_t& head = heads_[word % heads_.size()];
@@ -34,7 +34,7 @@ class StoreBuffer {
     });
   }
 
-  /// What the stores say to a load of `bytes` at `address` in cycle `at`. @param now  nobody asks for earlier cycles any more
+  /// Return the stores' answer to a load of `bytes` at `address` in cycle `at`. @param now  no later call asks for earlier cycles
   [[nodiscard]] Answer look_up(std::uint64_t address, std::uint32_t bytes, Cycle at, Cycle now) const {
     Answer answer;
     bool all = true;
@@ -62,7 +62,7 @@ class StoreBuffer {
     std::uint64_t word = 0;
     Cycle data = 0;
     Cycle written = 0;
-    std::uint64_t before = 0;  ///< the number of the piece added before it under the same head
+    std::uint64_t before = 0;  ///< number of the previous piece under the same head
     std::uint8_t mask = 0;     ///< bytes of the word
   };
 
@@ -79,7 +79,7 @@ class StoreBuffer {
   [[nodiscard]] const Piece* youngest(std::uint64_t word, std::uint8_t mask, Cycle now) const {
     for (std::uint64_t n = heads_[word % heads_.size()]; n != 0 && count_ - n < pieces_.size();) {
       const Piece& piece = pieces_[n & (pieces_.size() - 1)];
-      if (piece.written <= now) return nullptr;  // and so are all older ones
+      if (piece.written <= now) return nullptr;  // all older pieces are written too
       if (piece.word == word && (piece.mask & mask) != 0) return &piece;
       n = piece.before;
     }

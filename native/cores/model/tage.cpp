@@ -8,7 +8,7 @@ namespace dpubench::cores {
 namespace {
 
 constexpr double kShortestHistory = 4;
-/// Branches between two agings of the useful counters (the paper's 256 K).
+/// Number of branches between two agings of the useful counters (256 K in the paper).
 constexpr std::uint64_t kAgingPeriod = 256 * 1024;
 
 void train_counter(std::int8_t& counter, bool taken) {
@@ -31,7 +31,7 @@ Tage::Tage(const Branches& branches, std::uint32_t contexts)
       base_(branches.entries, 1),
       entries_(branches.tagged_tables, std::vector<Entry>(branches.tagged_entries)),
       histories_(contexts) {
-  // L(i) = shortest * (longest / shortest) ^ (i / (tables - 1)): section 3.1.
+  // L(i) = shortest * (longest / shortest) ^ (i / (tables - 1)), section 3.1.
   const double ratio = branches.history / kShortestHistory;
   for (std::size_t i = 0; i < tables_; ++i) {
     const double exponent = static_cast<double>(i) / static_cast<double>(tables_ - 1);
@@ -66,14 +66,14 @@ Tage::Lookup Tage::look_up(const History& history, std::uint64_t pc) const {
 }
 
 void Tage::allocate(const Lookup& found, bool taken) {
-  // One of the longer tables whose entry is of no use; of two such the shorter with twice the probability (section 3.2.3).
+  // Choose a longer table whose entry is not useful. Of two such tables, the shorter gets twice the probability (section 3.2.3).
   const auto first = static_cast<std::size_t>(found.provider) + 1;
   std::array<std::size_t, 2> candidates{};
   std::size_t count = 0;
   for (std::size_t i = first; i < tables_ && count < 2; ++i) {
     if (entries_[i][found.index[i]].useful == 0) candidates.at(count++) = i;
   }
-  random_ = random_ * 1664525U + 1013904223U;  // linear congruential: the same in every run
+  random_ = random_ * 1664525U + 1013904223U;  // linear congruential, so every run gives the same numbers
   if (count > 0) {
     const std::size_t chosen = count == 2 && (random_ >> 24) % 3 == 0 ? candidates[1] : candidates[0];
     entries_[chosen][found.index[chosen]] = {found.tag[chosen], static_cast<std::int8_t>(taken ? 0 : -1), 0};

@@ -1,4 +1,4 @@
-// Processors and instruction streams whose cycles can be counted by hand.
+// Processors and instruction streams for tests whose cycles can be counted by hand.
 #pragma once
 
 #include <algorithm>
@@ -16,9 +16,9 @@ namespace dpubench::cores::test {
 
 using nlohmann::json;
 
-/// A small processor: everything one wide, one cycle, ideal caches; tests replace what they are about. Cycles by hand: an
-/// instruction fetched in cycle f enters the window in f + 1, issues in f + 2 at the earliest, and commits one latency later; n
-/// instructions in a row that issue one a cycle are over after n + 3 cycles.
+/// Return a small processor: one unit of each kind, short latencies, ideal caches. Tests replace the parts that they test.
+/// An instruction that is fetched in cycle f enters the window in f + 1, issues in f + 2 at the earliest, and commits one latency
+/// later. A row of n instructions that issue one per cycle ends after n + 3 cycles.
 inline json processor() {
   const auto unit = [](const char* name, std::initializer_list<const char*> kinds, unsigned latency) {
     json executes = json::object();
@@ -42,7 +42,7 @@ inline json processor() {
           {"memory", {{"latency_ns", 100}, {"banks", 1}, {"bank_busy_ns", 0}, {"bandwidth_gbps", 100000}}}};
 }
 
-/// A cache as descriptions have it: LRU, 64 bytes a line.
+/// Return a cache for a description, with LRU and lines of 64 bytes.
 inline json cache(unsigned size_bytes, unsigned ways, unsigned latency_cycles, const char* next, unsigned miss_registers = 16) {
   return {{"size_bytes", size_bytes},
           {"ways", ways},
@@ -53,7 +53,7 @@ inline json cache(unsigned size_bytes, unsigned ways, unsigned latency_cycles, c
           {"next", next}};
 }
 
-/// A program written down instruction by instruction.
+/// A program that a test writes instruction by instruction.
 class Program {
  public:
   Program& add(Kind kind, std::initializer_list<std::uint8_t> written, std::initializer_list<std::uint8_t> read) {
@@ -77,7 +77,7 @@ class Program {
     entries_.back().access = {address, 0, size_log2, false};
     return *this;
   }
-  /// A load whose address register moves on.
+  /// Add a load that also advances its address register.
   Program& load_and_advance(std::uint8_t written, std::uint8_t address_register, std::uint64_t address) {
     load(written, address_register, address);
     entries_.back().what.written[1] = address_register;
@@ -90,19 +90,19 @@ class Program {
     entries_.back().access = {address, 0, size_log2, true};
     return *this;
   }
-  /// A branch; what is added after it stands at `to`.
+  /// Add a branch. The next instruction lies at `to`.
   Program& branch(Branch kind, std::uint64_t to, std::initializer_list<std::uint8_t> read = {}) {
     add(Kind::kBranch, {}, read);
     entries_.back().what.branch = kind;
     pc_ = to;
     return *this;
   }
-  /// The next instruction begins a message.
+  /// Let the next instruction begin a message.
   Program& message() {
     ++messages_;
     return *this;
   }
-  /// What is added next stands at `address`.
+  /// Set the address of the next instruction.
   Program& at(std::uint64_t address) {
     pc_ = address;
     return *this;
@@ -110,7 +110,7 @@ class Program {
   [[nodiscard]] std::uint64_t pc() const { return pc_; }
   [[nodiscard]] std::size_t size() const { return entries_.size(); }
 
-  /// A source of it, of `batch` instructions at a time. The program must outlive it.
+  /// Return a source that gives `batch` instructions at a time. The program must outlive it.
   [[nodiscard]] std::unique_ptr<InstructionSource> source(std::size_t batch = 7) const {
     return std::make_unique<Source>(*this, batch);
   }
@@ -151,14 +151,14 @@ class Program {
   std::uint16_t messages_ = 0;
 };
 
-/// One program for each context.
+/// Return the loads for a chip, one program per context.
 inline std::vector<Load> loads(const std::vector<const Program*>& programs, const Extent& extent = {}) {
   std::vector<Load> all;
   for (const Program* program : programs) all.push_back({program->source(), extent, 0, 0});
   return all;
 }
 
-/// What a run of `programs`, one for each context, gives.
+/// Return the result of a run of `programs`, one per context.
 inline json run(const json& description, const std::vector<const Program*>& programs, const Extent& extent = {}) {
   Chip chip(parse_description(description, "/processor"), loads(programs, extent), {});
   chip.run({});

@@ -1,4 +1,4 @@
-// Several contexts: FGMT, SMT and CMP, counted by hand.
+// Tests of several contexts: FGMT, SMT and CMP. The cycles are counted by hand.
 
 #include <gtest/gtest.h>
 
@@ -32,7 +32,7 @@ std::uint64_t total(const json& description, const Program& program) {
 TEST(FgmtStrict, EveryContextHasEveryNthCycle) {
   const Program program = chain(Kind::kInteger, 100);
   for (const unsigned contexts : {2U, 3U, 4U, 7U}) {
-    // Context k fetches in k, enters in k + N, issues in its next turn, and then once in N cycles.
+    // Context k fetches in cycle k, enters in k + N, issues in its next turn, and then issues once in N cycles.
     const std::uint64_t last_issue = (contexts - 1) + 2 * contexts + std::uint64_t{contexts} * 99;
     EXPECT_EQ(total(threads(contexts, "strict", 8), program), last_issue + 2) << contexts;
   }
@@ -46,7 +46,7 @@ TEST(FgmtStrict, AContextOfItsOwnGetsNoMoreThanItsShare) {
 }
 
 TEST(FgmtStrict, MultiplicationsHideBehindOtherContexts) {
-  // Four cycles of latency, and four contexts: as many cycles as with additions.
+  // Four cycles of latency and four contexts: it takes as many cycles as with additions.
   EXPECT_EQ(total(threads(4, "strict", 1), chain(Kind::kMultiply, 100)), 3 + 8 + 4 * 99 + 4 + 1);
 }
 
@@ -58,19 +58,19 @@ TEST(FgmtSkipNotReady, AContextAloneHasEveryCycle) {
     return result["contexts"][0]["cycles"].get<std::uint64_t>();
   };
   EXPECT_EQ(cycles_of(1100) - cycles_of(100), 1000U);
-  // What enters before the others are known to have nothing, eight instructions, has every fourth cycle.
+  // Eight instructions enter before the others are known to have nothing. These get every fourth cycle.
   EXPECT_LE(cycles_of(100), 100 + kFrame + 4 + 8 * 3);
 }
 
 TEST(FgmtSkipNotReady, ChainsOfSeveralContextsFillTheCycles) {
-  // One instruction a cycle, whoever's: a cycle belongs to one context.
+  // One instruction issues per cycle, because a cycle belongs to one context.
   const std::uint64_t cycles = total(threads(4, "skip_not_ready", 8), chain(Kind::kInteger, 1000));
   EXPECT_GE(cycles, 4000 + kFrame);
   EXPECT_LE(cycles, 4000 + kFrame + 20);
 }
 
 TEST(FgmtSkipNotReady, IsNoWorseThanStrict) {
-  // Where contexts wait now and then, their cycles are the others'.
+  // When a context waits, the others get its cycles.
   json description = threads(4, "strict", 2);
   description["caches"]["d"] = cache(4096, 4, 2, "memory");
   Program program;
@@ -84,8 +84,8 @@ TEST(FgmtSkipNotReady, IsNoWorseThanStrict) {
 }
 
 TEST(FgmtSkipNotReady, IsNoWorseThanStrictWhereAQueueHoldsAllContextsUp) {
-  // A round is a chain of three with independent work beside it, as in a hash; contexts fill the queue with it. Who enters out of
-  // step with the cycles in which it may issue keeps its entries for longer.
+  // A round is a chain of three with independent work beside it, as in a hash. The contexts fill the queue with it. A context
+  // that enters out of step with its issue cycles keeps its entries longer.
   for (const unsigned beside : {1U, 2U, 4U}) {
     Program program;
     for (unsigned i = 0; i < 2000; ++i) {
@@ -110,7 +110,7 @@ TEST(FgmtSwitchOnStall, MissesOfOneContextAreAnothersCycles) {
   description["caches"]["d"] = cache(4096, 4, 2, "memory");
   description["window"]["instructions"] = 8;
   Program program;
-  // Each context: a miss of 100 cycles and a chain of 90 that waits for it.
+  // Each context has misses of 100 cycles, each with a chain of 90 that waits for it.
   for (unsigned i = 0; i < 50; ++i) {
     program.load(1, 1, 0x10000 + 0x1000 * i);
     for (unsigned k = 0; k < 90; ++k) program.integer(1, {1});
@@ -120,12 +120,12 @@ TEST(FgmtSwitchOnStall, MissesOfOneContextAreAnothersCycles) {
   const std::uint64_t one = total(alone, program);
   const std::uint64_t two = run(description, {&program, &program})["cycles"];
   EXPECT_GE(one, 50U * (100 + 90));
-  // While one waits the other computes: hardly longer than one alone.
+  // While one context waits, the other computes. Both together take hardly longer than one alone.
   EXPECT_LT(two, one + one / 10);
 }
 
 TEST(Smt, ChainsOfTwoContextsDoNotMeetWhereThereAreUnits) {
-  // The eight instructions of the first cycle are one context's, so that the other begins a cycle later.
+  // One context gets all eight instructions of the first cycle. The other therefore begins a cycle later.
   for (const char* policy : {"icount.2.8", "rr.2.8"})
     EXPECT_EQ(total(threads(2, policy, 8), chain(Kind::kInteger, 100)), 100 + 1 + kFrame) << policy;
 }
@@ -141,14 +141,14 @@ TEST(Smt, LinearInContextsUntilUnitsRunOut) {
   const Program program = chain(Kind::kInteger, 1000);
   for (const unsigned contexts : {1U, 2U, 4U})
     EXPECT_EQ(total(threads(contexts, "icount.4.8", 4), program), 1000 + contexts - 1 + kFrame) << contexts;
-  // Eight chains on four units.
+  // Eight chains share four units.
   const std::uint64_t eight = total(threads(8, "icount.8.8", 4), program);
   EXPECT_GE(eight, 2000 + kFrame);
   EXPECT_LE(eight, 2000 + kFrame + 16);
 }
 
 TEST(Smt, ADividedWindowLeavesAContextItsShare) {
-  // A chain of long latency fills what it may of the window; the other context needs room for eight a cycle.
+  // A chain with a long latency fills its part of the window. The other context needs room for eight instructions per cycle.
   json description = threads(2, "icount.2.8", 8);
   description["window"]["instructions"] = 32;
   description["units"][1]["executes"]["multiply"] = {{"latency_cycles", 50}, {"every_cycles", 1}};
@@ -159,7 +159,7 @@ TEST(Smt, ADividedWindowLeavesAContextItsShare) {
     description["organisation"]["window"] = window;
     return run(description, {&slow, &fast})["contexts"][1]["cycles"].get<std::uint64_t>();
   };
-  // Half of the window holds two cycles' worth, three cycles from entry until its places are free.
+  // Half of the window holds the instructions of two cycles. Three cycles pass from entry until a place is free.
   const std::uint64_t divided = fast_cycles("divided");
   const std::uint64_t shared = fast_cycles("shared");
   EXPECT_LE(divided, 800 * 3 / 16 + 10U);
@@ -185,7 +185,7 @@ TEST(Cmp, CoresShareASecondLevelInGroups) {
   Program program;
   for (unsigned i = 0; i < 10; ++i) program.load(1, 1, 0x10000 + 64 * i);
   const json result = run(description, {&program, &program, &program, &program});
-  // Cores 1 and 3 find the lines on their way in the L2 of cores 0 and 2.
+  // Cores 1 and 3 find the lines on their way in the L2 that they share with cores 0 and 2.
   EXPECT_EQ(result["caches"]["d"]["misses"], 40);
   EXPECT_EQ(result["caches"]["l2"]["accesses"], 40);
   EXPECT_EQ(result["caches"]["l2"]["misses"], 20);

@@ -39,7 +39,7 @@ Cycle Translation::look_up_page(First& first, std::uint64_t page, Cycle at) {
     first.sets.touch(slot);
   }
   Entry& entry = first.entries[slot];
-  // Younger and earlier: it would have been the miss.
+  // This access is younger but earlier in time, so it would have been the miss.
   if (at < entry.asked) entry = {at, at + (entry.ready - entry.asked)};
   first.last_page = page;
   first.last_ready = entry.ready;

@@ -1,4 +1,4 @@
-// Address translation of one core: time alone, for addresses stay as they are.
+// Address translation of one core. It models only time: addresses stay as they are.
 #pragma once
 
 #include <optional>
@@ -10,16 +10,16 @@
 
 namespace dpubench::cores {
 
-/// First levels for instructions and data, a second level for both, and a table walk of fixed length.
+/// A translation with first levels for instructions and data, a common second level, and a table walk of fixed length.
 class Translation {
  public:
   Translation(const Tlbs& description);
 
-  /// @returns cycles that the translation of an address takes on top of the access
+  /// Return the additional cycles for the translation of an address.
   Cycle instruction(std::uint64_t address, Cycle at) { return look_up(instruction_, address, at); }
   Cycle data(std::uint64_t address, Cycle at) { return look_up(data_, address, at); }
 
-  /// Leaves the state that an access would leave, in no time and uncounted.
+  /// Leave the state that an access would leave, without time and without counting.
   void warm_instruction(std::uint64_t address, Cycle at) { warm(instruction_, address, at); }
   void warm_data(std::uint64_t address, Cycle at) { warm(data_, address, at); }
 
@@ -35,7 +35,7 @@ class Translation {
   struct First {
     Sets sets;
     std::vector<Entry> entries;
-    std::uint64_t last_page = Sets::kFree;  ///< that was found, with nothing to wait for any more
+    std::uint64_t last_page = Sets::kFree;  ///< the page found last, with nothing left to wait for
     Cycle last_ready = 0;
     TlbCounters counters;
     explicit First(const TlbLevel& level)

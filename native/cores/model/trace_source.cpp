@@ -20,7 +20,7 @@ const std::vector<Instruction>& TraceSource::decoded(const Block& block) {
   return instructions;
 }
 
-/// Appends the block read last, whose last instruction went to `next_pc`; 0: nobody knows, as behind a region.
+/// Append the block that was read last. @param next_pc  where its last instruction went; 0: unknown, as at the end of a region
 void TraceSource::append_pending(std::uint64_t next_pc) {
   if (pending_ == nullptr) return;
   const std::vector<Instruction>& instructions = decoded(*pending_);
@@ -32,7 +32,7 @@ void TraceSource::append_pending(std::uint64_t next_pc) {
     executed.what = &instructions[i];
     executed.pc = pending_->pc + Executed::kInstructionBytes * i;
     executed.next_pc = executed.pc + Executed::kInstructionBytes;
-    // Pointers come when nothing is appended any more.
+    // The pointers are set later, when the vector grows no more.
     while (access < accesses_.size() && accesses_[access].index == i) {
       ++access;
       ++executed.number_of_accesses;

@@ -1,4 +1,4 @@
-// The instructions of a trace as the model takes them.
+// Gives the model the instructions of a trace.
 #pragma once
 
 #include <filesystem>
@@ -9,10 +9,10 @@
 
 namespace dpubench::cores {
 
-/// Streams a trace of aarch64: some blocks at a time, never the whole.
+/// A source that streams an aarch64 trace. It holds some blocks at a time, never the whole trace.
 class TraceSource final : public InstructionSource {
  public:
-  /// @throws Error of the reader, naming the folder
+  /// @throws Error from the reader, which names the folder
   explicit TraceSource(const std::filesystem::path& folder);
 
   std::span<const Executed> next() override;
@@ -24,14 +24,14 @@ class TraceSource final : public InstructionSource {
   void append_pending(std::uint64_t next_pc);
 
   TraceReader reader_;
-  std::vector<std::vector<Instruction>> decoded_;  ///< by number of the block; empty: not executed yet
+  std::vector<std::vector<Instruction>> decoded_;  ///< by block number; empty: not executed yet
   std::vector<Executed> executed_;
   std::vector<Access> accesses_;
-  // The block read last: where its last instruction goes is known when the next one is read.
+  // The block that was read last. The next block tells where its last instruction goes.
   const Block* pending_ = nullptr;
   std::vector<Access> pending_accesses_;
   std::uint16_t pending_messages_ = 0;
-  std::uint16_t messages_ = 0;  ///< that begin with the next block
+  std::uint16_t messages_ = 0;  ///< messages that begin with the next block
   bool over_ = false;
 };
 

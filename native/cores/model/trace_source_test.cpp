@@ -1,4 +1,4 @@
-// Traces as the model takes them: order, targets, accesses and messages; and jobs that run them.
+// Tests of traces as the model reads them (order, targets, accesses, messages), and of jobs that run them.
 
 #include "cores/model/trace_source.hpp"
 
@@ -22,7 +22,7 @@ using dpubench::test::TemporaryDirectory;
 
 namespace {
 
-// Arm ARM C6.2: add x1, x1, #1; ldr x2, [x1]; str x2, [x1]; b.ne -8; ret; and a word that is none.
+// Arm ARM C6.2: add x1, x1, #1; ldr x2, [x1]; str x2, [x1]; b.ne -8; ret; and a word that is no instruction.
 constexpr std::uint32_t kAdd = 0x91000421;
 constexpr std::uint32_t kLoad = 0xf9400022;
 constexpr std::uint32_t kStore = 0xf9000022;
@@ -30,7 +30,7 @@ constexpr std::uint32_t kBranchBack = 0x54ffffc1;
 constexpr std::uint32_t kReturn = 0xd65f03c0;
 constexpr std::uint32_t kNothing = 0x00000000;
 
-/// Messages of three rounds of a loop (add, load, branch back) and a store.
+/// Write messages of three rounds of a loop (add, load, branch back) and a store.
 void write_loop(const std::filesystem::path& folder, unsigned messages) {
   TraceWriter writer("loop");
   const std::uint32_t loop = writer.block(0x4000, {kAdd, kLoad, kBranchBack});
@@ -77,7 +77,7 @@ TEST(TraceSource, GivesInstructionsWithWhereTheyWentAndWhatTheyAccessed) {
   EXPECT_EQ(executed[2].next_pc, 0x4000U);
   EXPECT_FALSE(executed[8].taken());
   EXPECT_EQ(executed[10].next_pc, 0x4000U);              // returns to the next message
-  EXPECT_EQ(executed[21].next_pc, executed[21].pc + 4);  // and nobody knows where to
+  EXPECT_EQ(executed[21].next_pc, executed[21].pc + 4);  // here the target is unknown
   ASSERT_EQ(accesses.size(), 8U);
   EXPECT_EQ(accesses[1].address, 0x10008U);
   EXPECT_TRUE(accesses[3].is_store);
@@ -138,7 +138,7 @@ TEST(CoresJob, SaysHowManyCyclesATraceTakes) {
   EXPECT_EQ(result["contexts"][0]["messages"], 100);
   EXPECT_EQ(result["contexts"][0]["kinds"]["load"], 300);
   EXPECT_EQ(result["contexts"][0]["trace"]["kernel"], "loop");
-  // Seven of the eleven instructions of a message are the one ALU's: three additions, four branches.
+  // The only ALU executes seven of the eleven instructions of a message: three additions and four branches.
   EXPECT_EQ(result["cycles"], 700 + 3);
   EXPECT_EQ(run_it(job_of(folder.path())).only("result"), result);
 }

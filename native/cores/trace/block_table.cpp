@@ -11,7 +11,7 @@ namespace dpubench::cores {
 
 namespace {
 
-/// The words of a kernel, its arguments and a digest fit many times over.
+/// A large limit: a kernel's description with its arguments, or a digest, is much shorter.
 constexpr std::uint32_t kMaxTextBytes = 64 * 1024;
 constexpr std::uint32_t kInstructionBytes = 4;
 

@@ -1,4 +1,4 @@
-// The static half of a trace: its head, and the blocks that its stream names.
+// Reads the static half of a trace: its head, and the blocks that its stream names.
 #pragma once
 
 #include <filesystem>
@@ -13,10 +13,11 @@ struct BlockTable {
   std::vector<Block> blocks;  ///< by number
 };
 
-/// @throws Error naming the file when there is none, or it is no trace, of another version or architecture, cut off or damaged
+/// Read the table of blocks. @throws Error that names the file, when it is missing, is no trace, has another version or
+/// architecture, or is cut off or damaged
 BlockTable read_block_table(const std::filesystem::path& path);
 
-/// Refuses a magic or a version that this program does not read; the texts are the same for both files of a trace.
+/// Return the fault of a magic or a version that this program does not read, or an empty text. Both files of a trace use it.
 [[nodiscard]] std::string magic_fault(std::span<const std::byte> magic, std::uint64_t version);
 
 }  // namespace dpubench::cores

@@ -17,9 +17,9 @@ namespace dpubench::cores {
 
 namespace {
 
-/// What the plugin writes needs 2^19; a damaged file must not make the reader allocate gigabytes.
+/// The plugin's files need 2^19. This limit keeps a damaged file from making the reader allocate gigabytes.
 constexpr int kWindowLog = 23;
-/// One byte more than a frame may have, so that what is too long shows.
+/// One byte more than a frame may have, so that too long frames are noticed.
 constexpr std::size_t kMostPlain = DPUBENCH_TRACE_FRAME_BYTES + 1;
 
 }  // namespace
@@ -41,16 +41,16 @@ struct CompressedFile::State {
   std::unique_ptr<ZSTD_DCtx, Close> context;
   std::vector<std::byte> compressed = std::vector<std::byte>(ZSTD_DStreamInSize());
   ZSTD_inBuffer in = {compressed.data(), 0, 0};
-  bool was_any = false;          ///< a frame was read
-  std::vector<std::byte> plain;  ///< the frame that is being given out
-  std::size_t given = 0;         ///< bytes of it
+  bool was_any = false;          ///< at least one frame was read
+  std::vector<std::byte> plain;  ///< the frame whose bytes are returned at present
+  std::size_t given = 0;         ///< bytes of `plain` that were returned
 
   [[noreturn]] void refuse(const std::string& why) const { throw Error(path.string() + ": " + why); }
   [[noreturn]] void refuse_damaged(const std::string& why) const {
     refuse("is damaged, or was not written by the tracing plugin: " + why + ": capture the trace again");
   }
 
-  /// Reads on where all that was read is used up. @returns whether there is more
+  /// Read more compressed bytes if all are used up. @returns whether there are more
   bool more() {
     if (in.pos < in.size) return true;
     in = {compressed.data(), std::fread(compressed.data(), 1, compressed.size(), file.get()), 0};
@@ -58,14 +58,14 @@ struct CompressedFile::State {
     return in.size != 0;
   }
 
-  /// Feeds the decompressor with the next bytes. @returns 0 when the frame is complete
+  /// Feed the next bytes to the decompressor. @returns 0 when the frame is complete
   std::size_t decompress(ZSTD_outBuffer& out, ZSTD_inBuffer& from) const {
     const std::size_t wanted = ZSTD_decompressStream(context.get(), &out, &from);
     if (ZSTD_isError(wanted) != 0) refuse_damaged(ZSTD_getErrorName(wanted));
     return wanted;
   }
 
-  /// The head of a frame up to its descriptor (RFC 8878, 3.1.1.1), fed to the decompressor.
+  /// Check the head of a frame up to its descriptor (RFC 8878, 3.1.1.1), and feed it to the decompressor.
   void begin_frame() {
     std::array<unsigned char, 5> head{};
     for (unsigned char& byte : head) {
@@ -81,7 +81,7 @@ struct CompressedFile::State {
     decompress(nowhere, from);
   }
 
-  /// Reads the next frame whole. @returns false: the file is over
+  /// Read the next whole frame. @returns false at the end of the file
   bool next_frame() {
     plain.clear();
     given = 0;

@@ -1,4 +1,4 @@
-// A file of a trace, which is a row of zstd frames (format.h), read from its beginning to its end.
+// Reads a file of a trace from its beginning to its end. Such a file is a row of zstd frames (format.h).
 #pragma once
 
 #include <cstddef>
@@ -11,18 +11,18 @@ namespace dpubench::cores {
 
 class CompressedFile {
  public:
-  /// @throws Error when it cannot be opened
+  /// @throws Error when the file cannot be opened
   explicit CompressedFile(const std::filesystem::path& path);
   CompressedFile(CompressedFile&&) noexcept;
   CompressedFile& operator=(CompressedFile&&) noexcept;
   ~CompressedFile();
 
-  /// Fills `out` as far as the file goes; fewer bytes than it holds are its end. What it gives was compared with its checksum.
-  /// @throws Error when it cannot be read, is not compressed in such frames, damaged or cut off
+  /// Fill `out`. Fewer bytes than it holds mean the end of the file. All bytes were compared with their checksum.
+  /// @returns the number of bytes @throws Error when the file cannot be read, is not such a row of frames, is damaged or cut off
   std::size_t read(std::span<std::byte> out);
-  /// Fills `out`. @throws Error as read(), and when the file ends within it: `what` was read
+  /// Fill `out` completely. @throws Error as read(), and when the file ends within `what`
   void read_exactly(std::span<std::byte> out, const std::string& what);
-  /// Throws an Error that begins with the file's path.
+  /// Throw an Error that begins with the file's path.
   [[noreturn]] void refuse(const std::string& why) const;
 
  private:

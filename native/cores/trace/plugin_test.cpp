@@ -1,4 +1,4 @@
-// What of the plugin QEMU's own check of versions keeps any real QEMU from showing.
+// Tests the refusals of the plugin that no real QEMU can show, because QEMU's own version check comes first.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ namespace {
 TEST(TracePlugin, RefusesAnInterfaceThatChanged) {
   const char* path = std::getenv("DPUBENCH_TRACE_PLUGIN");
   if (path == nullptr) GTEST_SKIP() << "no plugin was built: it needs a C compiler";
-  // Lazily: the functions that it calls are QEMU's.
+  // Bind lazily: the plugin calls functions that only QEMU has.
   void* plugin = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
   ASSERT_NE(plugin, nullptr) << dlerror();
   using Install = int(qemu_plugin_id_t, const qemu_info_t*, int, char**);

@@ -14,15 +14,15 @@ namespace {
 
 constexpr std::size_t kBufferWords = std::size_t{1} << 13;
 constexpr std::uint64_t kAddressMask = (std::uint64_t{1} << DPUBENCH_ADDRESS_BITS) - 1;
-/// An access is at most so long (the field has three bits): longer ones are several.
+/// The longest access (the field has three bits). Longer ones are several accesses.
 constexpr std::uint64_t kMaxAccessBytes = 128;
 
 bool is_access(std::uint64_t word) {
   return (word & DPUBENCH_WORD_MARK) == DPUBENCH_WORD_ACCESS;
 }
 
-/// Joins what one instruction accesses in a row to the fewest accesses whose sizes are powers of two: the emulator reports a pair
-/// as two and an LD4 byte by byte, in order of their addresses.
+/// A joiner of the accesses of one instruction that lie in a row. It makes the fewest accesses whose sizes are powers of two. The
+/// emulator reports a pair as two accesses and an LD4 byte by byte, in the order of their addresses.
 class Joiner {
  public:
   explicit Joiner(std::vector<Access>& accesses) : accesses_(accesses) {}
@@ -55,7 +55,7 @@ class Joiner {
   std::uint64_t bytes_ = 0;
 };
 
-/// The words of a stream, refilled as they are used up.
+/// The words of a stream, in a buffer that refills itself.
 class Words {
  public:
   explicit Words(const std::filesystem::path& path) : file_(path), buffer_(kBufferWords) {
@@ -66,7 +66,7 @@ class Words {
     if (const std::string fault = magic_fault(magic, version); !fault.empty()) file_.refuse(fault);
   }
 
-  /// Whether there is a word; it is at peek().
+  /// Return whether there is another word. It is then at peek().
   bool more() {
     if (next_ < filled_) return true;
     const std::size_t bytes = file_.read(std::as_writable_bytes(std::span(buffer_)));
@@ -79,7 +79,7 @@ class Words {
   [[nodiscard]] std::uint64_t peek() const { return buffer_[next_]; }
   std::uint64_t take() { return buffer_[next_++]; }
 
-  /// About the word that was taken last.
+  /// Throw an Error about the word that was taken last.
   [[noreturn]] void refuse(const std::string& why) const {
     file_.refuse("word " + std::to_string(passed_ + next_) + ": " + why + ": capture the trace again");
   }

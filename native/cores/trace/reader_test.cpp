@@ -22,7 +22,7 @@ using What = Step::What;
 
 constexpr std::uint32_t kNopWord = 0xd503201f;
 
-/// Reads to the end. @throws Error
+/// Read a trace to its end. @throws Error
 std::vector<What> read_all(const std::filesystem::path& folder) {
   TraceReader reader(folder);
   std::vector<What> steps;
@@ -32,7 +32,7 @@ std::vector<What> read_all(const std::filesystem::path& folder) {
   return steps;
 }
 
-/// A trace that `fill` writes into, with block 0 of four instructions, must be refused with `parts` in the message.
+/// Expect the reader to refuse a trace with `parts` in the message. `fill` writes the trace; its block 0 has four instructions.
 void expect_refused(const std::function<void(TraceWriter&)>& fill, std::initializer_list<std::string_view> parts) {
   const TemporaryDirectory folder;
   TraceWriter writer;
@@ -97,12 +97,12 @@ TEST(TraceReader, JoinsWhatOneInstructionAccessesInARow) {
   writer.run(block);
   for (unsigned i = 0; i < 64; ++i) writer.access(0x100 + i, 0, 0, false);    // LD4 of bytes
   for (unsigned i = 0; i < 6; ++i) writer.access(0x200 + 8 * i, 1, 3, true);  // 48 bytes
-  writer.access(0x300, 2, 3, false);                                          // an atomic: a load, and a store of the same bytes
+  writer.access(0x300, 2, 3, false);                                          // an atomic: a load and a store of the same bytes
   writer.access(0x300, 2, 3, true);
   writer.access(0x308, 3, 3, true);   // the next bytes, another instruction
   writer.access(0x400, 4, 3, false);  // no neighbours
   writer.access(0x410, 4, 3, false);
-  for (unsigned i = 0; i < 32; ++i) writer.access(0x500 + 8 * i, 4, 3, false);  // more than one access can have
+  for (unsigned i = 0; i < 32; ++i) writer.access(0x500 + 8 * i, 4, 3, false);  // longer than one access can be
   writer.close();
   writer.end();
   writer.write(folder.path());
@@ -124,18 +124,18 @@ TEST(TraceReader, JoinsWhatOneInstructionAccessesInARow) {
                                                             {4, 0x580, 7, 0}}));
 }
 
-/// Steps and accesses of a trace, and by how many bytes reading it to its end raised the peak of resident memory.
+/// Counts from reading a trace to its end, and the growth of the peak of resident memory in bytes.
 struct Reading {
   std::uint64_t runs = 0;
   std::uint64_t accesses = 0;
   std::uint64_t peak_bytes = 0;
 };
 
-/// Reads the trace in `folder` in a process of its own, whose peak nothing else has raised.
+/// Read the trace in `folder` in a separate process. Nothing else has raised that process's peak.
 Reading read_apart(const std::filesystem::path& folder) {
   int ends[2];
   if (pipe(ends) != 0) throw Error("no pipe");
-  malloc_trim(0);  // what is free and resident could be taken without raising the peak
+  malloc_trim(0);  // free resident memory could be reused without raising the peak
   const pid_t child = fork();
   if (child == 0) {
     const auto peak_bytes = [] {
@@ -152,7 +152,7 @@ Reading read_apart(const std::filesystem::path& folder) {
         reading.accesses += step->accesses.size();
       }
     } catch (const std::exception&) {
-      _exit(2);  // never back into the tests
+      _exit(2);  // never return into the tests
     }
     reading.peak_bytes = peak_bytes() - before;
     _exit(write(ends[1], &reading, sizeof reading) == sizeof reading ? 0 : 1);
@@ -231,7 +231,7 @@ TEST(TraceReader, RefusesWhatItDoesNotKnow) {
 }
 
 TEST(TraceReader, GivesNothingOutThatItDidNotCheck) {
-  // Whoever reads the beginning only sees no checksum but that of the frames it reads.
+  // A reader of only the beginning can check only the checksums of the frames that it reads.
   const TemporaryDirectory folder;
   TraceWriter writer;
   const auto block = writer.block(0x1000, {1, 2});
