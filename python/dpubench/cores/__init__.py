@@ -1,4 +1,4 @@
-"""What the studies ``cores`` and ``coverage`` share: processors as models see them, kernels and their traces, simulations (docs/cores.md).
+"""Code shared by the studies ``cores`` and ``coverage``: models of processors, kernels and their traces, simulations (docs/cores.md).
 
-It stands on traces, programs, bundles, inputs, workers and errors; nothing in it knows a study.
+It builds on traces, programs, bundles, inputs, workers and errors. It does not depend on any study.
 """

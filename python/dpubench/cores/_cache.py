@@ -1,6 +1,6 @@
-"""Folders of results that can be had again: entries are named by what they were made of, and those not used for longest make room.
+"""Cache folders. The name of an entry is a digest of everything that it was made from. The least recently used entries are removed first.
 
-A file is read at once. A folder that is used for longer is held: a lock on it, which goes with its process, keeps everybody from removing it.
+A file is read at once. A folder in longer use is held: a lock prevents its removal by any process, and ends with the process that holds it.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _READ_BYTES: Final = 1 << 20
 
 
 def digest_of(value: Any) -> str:
-    """SHA-256 of what ``value`` is as JSON, whatever the order of its keys."""
+    """Return the SHA-256 of ``value`` as JSON, independent of the order of its keys."""
     return sha256(json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()).hexdigest()
 
 
 def digest_of_files(*files: Path) -> str:
-    """SHA-256 over the files one after another, each preceded by its length. @raises OSError"""
+    """Return the SHA-256 over the files one after another, each preceded by its length. @raises OSError"""
     digest = sha256()
     for file in files:
         with file.open("rb") as opened:
@@ -36,18 +36,20 @@ def digest_of_files(*files: Path) -> str:
 
 
 def write_json(file: Path, value: Mapping[str, Any]) -> None:
-    """Puts ``value`` into ``file`` at once or not at all. @raises OSError"""
+    """Write ``value`` to ``file`` atomically. @raises OSError"""
     scratch.write(file, json.dumps(value, separators=(",", ":"), ensure_ascii=False))
 
 
 def used(entry: Path) -> None:
-    """Marks ``entry`` as used now."""
+    """Mark ``entry`` as used now."""
     with contextlib.suppress(OSError):
         os.utime(entry)
 
 
 def hold(folder: Path) -> int | None:
-    """Keeps ``folder`` from being removed, by any process, until the descriptor returned is closed. None: there is no such folder.
+    """Lock ``folder`` against removal by any process; return the descriptor that holds the lock until it is closed.
+
+    Return None if there is no such folder, or if it is being removed.
 
     Raises:
         OSError: it cannot be locked.
@@ -59,9 +61,9 @@ def hold(folder: Path) -> int | None:
     held = False
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        # Between its opening and the lock it may have been removed, and another one made.
+        # Between the opening and the lock, another process may have replaced the folder.
         held = os.path.samestat(os.fstat(descriptor), folder.stat())
-    except (BlockingIOError, FileNotFoundError):  # it is being removed
+    except (BlockingIOError, FileNotFoundError):  # another process is removing it
         pass
     finally:
         if not held:
@@ -70,12 +72,12 @@ def hold(folder: Path) -> int | None:
 
 
 def prune(folder: Path, most_bytes: int) -> None:
-    """Removes the entries of ``folder`` that were not used for longest until the others fit ``most_bytes``, except those that are held.
+    """Remove the least recently used entries of ``folder`` until the others fit ``most_bytes``. Keep held entries.
 
-    An entry is a file or a folder of files. What killed processes left half made goes in any case.
+    An entry is a file or a folder of files. Unfinished entries of killed processes are removed in any case.
     """
     scratch.sweep(folder)
-    # Two at once would each remove what the other counts on.
+    # Two processes at once would together remove too much, so only one prunes at a time.
     with contextlib.suppress(OSError), scratch.locked(folder, fcntl.LOCK_NB):
         _make_room(folder, most_bytes)
 
@@ -96,7 +98,7 @@ def _make_room(folder: Path, most_bytes: int) -> None:
 
 
 def remove(entry: Path) -> None:
-    """Removes a file or folder so that nobody finds half of it."""
+    """Remove a file or folder atomically, so that no process sees a part of it."""
     with contextlib.suppress(OSError):
         if entry.is_dir():
             with scratch.folder(entry.parent) as gone:
@@ -106,7 +108,7 @@ def remove(entry: Path) -> None:
 
 
 def _removed(entry: Path) -> bool:
-    """Removes ``entry`` unless it is held. Whether it did."""
+    """Remove ``entry`` unless it is held; return whether it was removed."""
     with contextlib.suppress(OSError), scratch.locked(entry, fcntl.LOCK_NB):
         remove(entry)
         return True

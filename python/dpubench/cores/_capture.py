@@ -1,8 +1,8 @@
-"""What traces of kernels and of whole programs have in common: the programs for 64-bit Arm, one capture under the emulator, and keeping it.
+"""Code shared by traces of kernels and of whole programs: the programs for 64-bit Arm, a capture under the emulator, and the cache of traces.
 
-A trace is kept in a folder named by all that decides what is executed: the job, the inputs, the programs, the plugin, the emulator and the machine
-that it shows. Several processes may want the same one at once: one captures, the others wait. A trace that was obtained is held, so that nobody
-removes it, until :func:`release` or the end of the process.
+A trace lies in a folder named by a digest of everything that decides the executed instructions: the job, the inputs, the programs, the plugin, the
+emulator and the machine that it shows. If several processes want the same trace at once, one captures and the others wait. A process holds each trace
+that it obtained against removal, until :func:`release` or its end.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from dpubench.workers.checks import Event, Rubbish, parse_event
 from dpubench.workers.process import StopRequest
 
 ARCHITECTURE: Final = "aarch64"
-#: Names an archive of programs to use instead of those that are compiled here.
+#: Environment variable: an archive of programs to use instead of those compiled here.
 BUNDLE_VARIABLE: Final = "DPUBENCH_AARCH64_BUNDLE"
 _COMPILER: Final = "aarch64-linux-gnu-g++"
-#: Raised when the same job would give another trace for a reason that is in no file.
+#: Increased when the same job would give another trace, and no file shows the difference.
 _VERSION: Final = 1
 _RECORD: Final = "trace.json"
 _SCHEMA: Final = "dpubench.trace/1"
-#: What a traced program is given to end itself in, and to say so; what does not even do that is ended so much later.
+#: Time limit of a traced program, which it enforces itself; and seconds after that until the capture kills it.
 LIMIT_S: Final = 3600.0
 _GRACE_S: Final = 30.0
 _LIST_LIMIT_S: Final = 120.0
@@ -47,32 +47,32 @@ _LOOK_S: Final = 0.2
 #: Folders of traces that this process holds, with their descriptors.
 _holds: Final[dict[Path, int]] = {}
 _holding: Final = threading.Lock()
-#: What traces may take on the disk beside those in use; those not used for longest go first.
+#: Most bytes of traces on disk; the least recently used are removed first, and those in use stay.
 CACHE_BYTES: Final = 4 << 30
-#: The measuring thread is told to run on a CPU that is not there, so that it stays wherever the system puts it: captures beside each other would
-#: share a CPU otherwise, and a number of this machine's would be in the trace's stead.
+#: A CPU that does not exist, for the measuring thread, so that the system places it. A real CPU would be shared by concurrent captures. And its
+#: number, which depends on this machine, would enter the trace.
 CPUS: Final = (1023,)
-#: The libraries of engines read no file of this system's.
+#: Keeps the libraries of engines from reading files of this system.
 ENVIRONMENT: Final = {"OPENSSL_CONF": "/dev/null"}
 
 
 class NotTraced(EnvironmentFault):
-    """What has no trace: its program failed, crashed, cannot run, or took too long. Others may have theirs."""
+    """The error that something has no trace: its program failed, crashed, cannot run, or took too long. It does not affect other traces."""
 
 
 @dataclass(frozen=True)
 class ArmPrograms:
-    """The native programs for 64-bit Arm, with all that they need: a bundle, unpacked."""
+    """The native programs for 64-bit Arm, with everything that they need: an unpacked bundle."""
 
     folder: Path
-    digest: str  #: SHA-256 of its manifest, which names every file with its digest
+    digest: str  #: SHA-256 of the bundle's manifest, which names every file with its digest
 
     @classmethod
     def found(cls) -> ArmPrograms:
-        """Those of the archive that ``$DPUBENCH_AARCH64_BUNDLE`` names, else of this installation: compiled first where they are not up to date.
+        """Return the programs of the archive in ``$DPUBENCH_AARCH64_BUNDLE``, else those of this installation, compiled if they are out of date.
 
         Raises:
-            UserError, EnvironmentFault: there are none, saying what to install or run.
+            UserError, EnvironmentFault: there are no programs; the message says what to install or run.
         """
         if shutil.which(traces.EMULATOR) is None:
             raise UserError(f"there is no {traces.EMULATOR} here, which kernels are traced under: install the package qemu-user")
@@ -90,7 +90,7 @@ class ArmPrograms:
 
     @classmethod
     def of(cls, archive: Path) -> ArmPrograms:
-        """Those of ``archive``. @raises UserError, EnvironmentFault when it is no bundle for 64-bit Arm"""
+        """Return the programs of ``archive``. @raises UserError, EnvironmentFault when it is no bundle for 64-bit Arm"""
         folder = _bundles.unpacked(archive)
         manifest = (folder / "manifest.json").read_bytes()
         try:
@@ -103,7 +103,7 @@ class ArmPrograms:
 
     @property
     def lib(self) -> Path:
-        """Programs, libraries and the loader."""
+        """Return the folder of programs, libraries and the loader."""
         return self.folder / "lib"
 
     @property
@@ -111,7 +111,7 @@ class ArmPrograms:
         return self.lib / programs.OPERATORS
 
     def catalog(self) -> dict[str, Any]:
-        """The ``hello`` event with the catalog: operators and engines, and why some cannot run under the emulator. Kept; asked once.
+        """Return the ``hello`` event with the catalog: operators and engines, and why some cannot run under the emulator. Ask only once; keep it.
 
         Raises:
             EnvironmentFault: the program gave no answer.
@@ -119,7 +119,7 @@ class ArmPrograms:
         return _hello(self, programs.OPERATORS)
 
     def catalog_of(self, program: str, key: str) -> tuple[dict[str, Any], ...]:
-        """What is listed as ``key`` in the catalog of ``program``.
+        """Return the list under ``key`` in the catalog of ``program``.
 
         Raises:
             UserError: the programs were built without this one.
@@ -130,7 +130,7 @@ class ArmPrograms:
         return tuple(_hello(self, program)["catalog"][key])
 
     def check(self, combinations: Sequence[tuple[str, dict[str, str]]]) -> list[tuple[str, dict[str, str]]]:
-        """Of each operator with all its parameters why it does not exist (empty if it does), and per engine why it cannot do it, as its program says.
+        """Return, per (operator, all its parameters), why it does not exist (empty if it does), and per engine why it cannot do it. Ask the program.
 
         Raises:
             EnvironmentFault: the program gave no answer.
@@ -138,17 +138,19 @@ class ArmPrograms:
         return self.answers(programs.OPERATORS, catalog.check_of(combinations), len(combinations))
 
     def answers(self, program: str, question: bytes, count: int) -> list[tuple[str, dict[str, str]]]:
-        """What ``program`` says to ``--check`` of so many combinations: why there is none (empty if there is), and per engine or stage why not.
+        """Return the answers of ``program`` to ``--check`` about ``count`` combinations.
+
+        An answer is why the combination does not exist (empty if it does), and per engine or stage why it cannot do it.
 
         Raises:
-            EnvironmentFault: it gave no answer.
+            EnvironmentFault: the program gave no answer.
         """
         if not count:
             return []
         return catalog.checked(_said(self, program, "--check", question), count, str(self.lib / program))
 
     def operator(self, name: str) -> dict[str, Any]:
-        """The catalog's entry. @raises UserError with the nearest name"""
+        """Return the operator's entry in the catalog. @raises UserError with the nearest name"""
         operators = {entry["name"]: entry for entry in self.catalog()["catalog"]["operators"]}
         if name not in operators:
             raise UserError(f"unknown operator '{name}'{nearest(name, operators)}")
@@ -165,17 +167,20 @@ def _hello(arm: ArmPrograms, program: str) -> dict[str, Any]:
     hello = next(_said(arm, program, "--list", b""), {"event": ""})
     if hello["event"] != "hello" or "catalog" not in hello:
         raise EnvironmentFault(f"{arm.lib / program} --list: its first event holds no catalog: build programs and package from one revision")
-    with contextlib.suppress(OSError):  # then it is asked again next time
+    with contextlib.suppress(OSError):  # on an error the next call asks again
         scratch.sweep(kept.parent)
         _cache.write_json(kept, hello)
     return hello
 
 
 def _said(arm: ArmPrograms, program: str, question: str, given: bytes) -> Iterator[Event]:
-    """What ``program`` prints under the emulator when it is asked ``question`` and ``given`` on standard input. @raises EnvironmentFault"""
+    """Yield the events that ``program`` prints under the emulator, with the option ``question`` and ``given`` on standard input.
+
+    @raises EnvironmentFault
+    """
     with Machine(arm.lib) as machine:
         emulated = [traces.EMULATOR, "-cpu", CPU, "-L", str(machine.folder), str(machine.loader), *machine.words(program), question]
-        words = ["setpriv", "--pdeathsig", "KILL", *emulated]  # it goes with this process, however that ends
+        words = ["setpriv", "--pdeathsig", "KILL", *emulated]  # the kernel kills it when this process ends, however that ends
         try:
             done = subprocess.run(
                 words, cwd=machine.folder, input=given, capture_output=True, timeout=_LIST_LIMIT_S, check=False, env={**os.environ, **ENVIRONMENT}
@@ -187,7 +192,7 @@ def _said(arm: ArmPrograms, program: str, question: str, given: bytes) -> Iterat
 
 @memoized
 def emulator(program: str = traces.EMULATOR) -> str:
-    """What emulates: its version. @raises EnvironmentFault"""
+    """Return the version line of the emulator. @raises EnvironmentFault"""
     try:
         done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=_LIST_LIMIT_S, check=True)
     except (OSError, subprocess.SubprocessError) as error:
@@ -196,16 +201,16 @@ def emulator(program: str = traces.EMULATOR) -> str:
 
 
 def cache_folder() -> Path:
-    """Where traces are kept."""
+    """Return the folder in which traces are kept."""
     return programs.cache_directory() / "traces"
 
 
 class Spec(Protocol):
-    """What is traced."""
+    """Something to trace."""
 
     @property
     def label(self) -> str:
-        """For people."""
+        """Return a name for people."""
 
 
 S = TypeVar("S", bound=Spec)
@@ -214,18 +219,18 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Task:
-    """One program run that is traced."""
+    """One run of a program to trace."""
 
     label: str
-    text: str  #: in the trace's head: what it is of
-    program: str  #: of the bundle
-    job: Callable[[Mapping[str, Sequence[str]]], bytes]  #: the job, given where the program finds its inputs, by kind
+    text: str  #: description in the head of the trace
+    program: str  #: name of the program in the bundle
+    job: Callable[[Mapping[str, Sequence[str]]], bytes]  #: returns the job; gets the paths at which the program finds its inputs, by kind
     files: Mapping[str, Sequence[Path]]  #: inputs by kind
-    record: Callable[[Mapping[str, Event]], dict[str, Any]]  #: what is kept of the program's events (by name), beside the trace
+    record: Callable[[Mapping[str, Event]], dict[str, Any]]  #: returns the record to keep beside the trace; gets the program's events, by name
 
 
 def key_of(task: Task, arm: ArmPrograms) -> str:
-    """Of everything that a trace is made of. @raises EnvironmentFault when an input cannot be read"""
+    """Return the digest of everything that a trace is made from. @raises EnvironmentFault when an input cannot be read"""
     return _cache.digest_of(
         {
             "version": _VERSION,
@@ -241,9 +246,9 @@ def key_of(task: Task, arm: ArmPrograms) -> str:
 
 
 def obtain(task: Task, arm: ArmPrograms, cache: Path, read: Callable[[Path, Mapping[str, Any]], T], stop: StopRequest | None) -> T:
-    """What ``read`` makes of the trace's folder and record, from ``cache`` where it is there already.
+    """Return ``read(folder, record)`` of the trace, from ``cache`` if it is there already; else capture it. Hold the trace.
 
-    ``read`` raises ValueError, KeyError or TypeError where the record is not one of its own. The trace is held.
+    ``read`` raises ValueError, KeyError or TypeError if the record is of another kind.
 
     Raises:
         NotTraced: the program failed, crashed, or took longer than an hour.
@@ -262,7 +267,7 @@ def obtain(task: Task, arm: ArmPrograms, cache: Path, read: Callable[[Path, Mapp
         try:
             _capture(task, arm, folder, stop)
             captured = True
-        except traces.CaptureExists:  # another process had it meanwhile
+        except traces.CaptureExists:  # another process captured it meanwhile
             continue
         except traces.CaptureBusy:
             time.sleep(_LOOK_S)
@@ -278,12 +283,12 @@ def all_of(
     stop: StopRequest,
     tell: Callable[[str, int, int], None],
 ) -> Generator[tuple[S, T | UserError], None, None]:
-    """Traces ``wanted``, so many at a time: each once, in order of finishing, with what kept it from having a trace in the trace's place.
+    """Call ``trace`` once for each of ``wanted``, ``processes`` at a time; yield (item, its outcome or the error) in order of finishing.
 
-    ``tell`` hears the label of each that is done, how many are, and of how many.
+    ``tell`` gets the label of each finished item, the number finished, and the total.
 
     Raises:
-        Interrupted: ``stop`` was set; what was traced is kept.
+        Interrupted: ``stop`` was set; finished traces are kept.
     """
     halt = StopRequest()
     pool = ThreadPoolExecutor(max(1, processes))
@@ -308,7 +313,7 @@ def all_of(
 
 
 def _capture(task: Task, arm: ArmPrograms, folder: Path, stop: StopRequest | None) -> None:
-    """@raises as traces.capture"""
+    """Capture the trace of ``task`` into ``folder``. @raises as traces.capture"""
 
     def accept(partial: Path, output: bytes) -> None:
         _cache.write_json(partial / _RECORD, _record(task, partial, output, arm))
@@ -332,7 +337,7 @@ def _capture(task: Task, arm: ArmPrograms, folder: Path, stop: StopRequest | Non
 
 
 def _record(task: Task, partial: Path, output: bytes, arm: ArmPrograms) -> dict[str, Any]:
-    """What is kept beside a trace. @raises CaptureFault when the program did not do what it was asked"""
+    """Return the record kept beside a trace. @raises CaptureFault when the program failed or reported no trace"""
     said = {event["event"]: event for event in events_of(output)}
     if "traced" not in said or "failure" in said:
         raise traces.CaptureFault("the program ended well and did not say what it traced", output)
@@ -348,7 +353,7 @@ def _record(task: Task, partial: Path, output: bytes, arm: ArmPrograms) -> dict[
 
 
 def release(folders: Iterable[Path]) -> None:
-    """Lets go of traces that were obtained; those that were not used for longest make room."""
+    """Release obtained traces, then remove the least recently used ones until the rest fits the cache."""
     caches = set()
     for folder in folders:
         with _holding:
@@ -361,7 +366,7 @@ def release(folders: Iterable[Path]) -> None:
 
 
 def _held(folder: Path, read: Callable[[Path, Mapping[str, Any]], T]) -> T | None:
-    """As :func:`_kept`, and holds it. @raises EnvironmentFault when it cannot be locked"""
+    """Return the trace as :func:`_kept` does, and hold it. @raises EnvironmentFault when it cannot be locked"""
     try:
         descriptor = _cache.hold(folder)
     except OSError as error:
@@ -383,7 +388,7 @@ def _held(folder: Path, read: Callable[[Path, Mapping[str, Any]], T]) -> T | Non
 
 
 def _kept(folder: Path, read: Callable[[Path, Mapping[str, Any]], T], *, checked: bool) -> T | None:
-    """The trace in ``folder``; None, and nothing is there any more, when it is not what was captured. ``checked``: its content was looked at."""
+    """Return the trace in ``folder``, or None. Remove a trace that differs from its record. ``checked``: its content was verified before."""
     try:
         record = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
         files = [folder / name for name in (traces.BLOCKS, traces.STREAM)]
@@ -400,7 +405,7 @@ def _kept(folder: Path, read: Callable[[Path, Mapping[str, Any]], T], *, checked
 
 
 def events_of(output: bytes) -> list[Event]:
-    """@raises CaptureFault where a line is no event"""
+    """Return the events in ``output``. @raises CaptureFault when a line is no event"""
     try:
         return [parse_event(line) for line in output.split(b"\n") if line]
     except Rubbish as rubbish:
@@ -408,7 +413,7 @@ def events_of(output: bytes) -> list[Event]:
 
 
 def reason_of(fault: traces.CaptureFault) -> str:
-    """Why a program failed: it says so in an event, or what became of it has to do."""
+    """Return why a program failed: the message of its ``failure`` event, else the fault itself."""
     for line in fault.output.split(b"\n"):
         try:
             event = parse_event(line)

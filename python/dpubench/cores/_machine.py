@@ -1,8 +1,8 @@
-"""The machine that traced programs believe to be on: the same whatever machine this is, and wherever its files lie.
+"""The machine that traced programs see. It is the same on every real machine, wherever its files lie.
 
-The emulator looks for absolute paths below a folder first. There lie the bundle's programs (``/lib``), the inputs (``/inputs``) and the few
-files by which a program learns what machine it is on: the footprint ``stream`` is four times the L2 cache that it finds. The folder is in
-``/tmp`` under a name of constant length, because the emulator tells a program where its own file really is.
+The emulator looks for absolute paths below a folder first. The folder holds the bundle's programs (``/lib``), the inputs (``/inputs``) and the few
+files that describe the machine to a program: the footprint ``stream`` is four times the L2 cache described there. The folder lies in ``/tmp`` under a
+name of constant length, because the emulator tells a program the real path of its own file.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from typing import Final
 from dpubench import scratch
 from dpubench.errors import EnvironmentFault
 
-#: The core that is emulated: that of the first Arm servers, which has what DPUs' cores have.
+#: The emulated core: that of the first Arm servers. It has the features of the cores of DPUs.
 CPU: Final = "neoverse-n1"
 _PLACE: Final = Path("/tmp")
 _PREFIX: Final = "dpubench-traced-"
 _CPU_FOLDER: Final = "sys/devices/system/cpu"
 _CPUINFO: Final = {
     "aarch64": "processor\t: 0\nFeatures\t: fp asimd aes pmull sha1 sha2 crc32 atomics\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n",
-    "x86_64": "processor\t: 0\nvendor_id\t: emulated\nmodel name\t: emulated\n",  # what it can do, programs ask the processor itself
+    "x86_64": "processor\t: 0\nvendor_id\t: emulated\nmodel name\t: emulated\n",  # no features: programs ask the processor itself for them
 }
 _CLOCK: Final = {"aarch64": "arch_sys_counter\n", "x86_64": "tsc\n"}
-#: What programs read about their machine (native/protocol/machine.cpp): one core, 64 KiB of L1 and 1 MiB of L2 cache, as a Neoverse N1 has.
+#: Files that programs read about their machine (native/protocol/machine.cpp): one core, 64 KiB of L1 and 1 MiB of L2 cache, as a Neoverse N1 has.
 _COMMON: Final = {
     "proc/loadavg": "0.00 0.00 0.00 1/1 1\n",
     "etc/os-release": 'PRETTY_NAME="emulated"\n',
@@ -46,22 +46,25 @@ _CLOCK_FILE: Final = "sys/devices/system/clocksource/clocksource0/current_clocks
 
 
 def files_of(architecture: str) -> dict[str, str]:
-    """Return what a program of ``architecture`` reads about its machine: the text of each file, by its path."""
+    """Return the files that a program of ``architecture`` reads about its machine: their text by path."""
     return {"proc/cpuinfo": _CPUINFO[architecture], **_COMMON, _CLOCK_FILE: _CLOCK[architecture]}
 
 
-#: What is in that of 64-bit Arm, which traces depend on.
+#: The machine of 64-bit Arm programs, on which traces depend.
 DESCRIPTION: Final = {"cpu": CPU, "files": files_of("aarch64")}
 
 
 class Machine:
-    """A context manager: the folder is there within it, and gone afterwards."""
+    """The folder with the machine's files. A context manager: the folder exists only within the context."""
 
-    #: Starts a program of the bundle, relative to :attr:`folder`.
+    #: The loader that starts a program of the bundle, relative to :attr:`folder`.
     loader: Final = Path("loader")
 
     def __init__(self, lib: Path, architecture: str = "aarch64", engine_dirs: Sequence[Path] = ()) -> None:
-        """``lib``: the folder of a bundle that holds its programs, libraries and the loader. ``engine_dirs``: with further modules of engines."""
+        """Prepare the machine.
+
+        ``lib``: the folder of a bundle with its programs, libraries and the loader. ``engine_dirs``: folders with further modules of engines.
+        """
         self._lib = lib
         self._architecture = architecture
         self._engine_dirs = engine_dirs
@@ -88,7 +91,8 @@ class Machine:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(content, encoding="ascii")
         (self.folder / "lib").symlink_to(self._lib)
-        # The program looks for its modules beside its own file, which is the loader's as the emulator tells it: a copy, for a link would lead away.
+        # The program looks for its modules beside its own file, and the emulator reports the loader's file as that. So copy the loader: a link would
+        # lead to another folder.
         loaders = sorted(self._lib.glob("ld-linux*"))
         if not loaders:
             raise EnvironmentFault(f"{self._lib}: holds no loader: the bundle is broken, remove it and make it again")
@@ -99,12 +103,12 @@ class Machine:
             (self.folder / f"further{number}").symlink_to(further.resolve())
 
     def words(self, program: str) -> list[str]:
-        """Arguments of :attr:`loader` that start ``program`` of the bundle."""
+        """Return the arguments of :attr:`loader` that start ``program`` of the bundle."""
         further = [word for number, _ in enumerate(self._engine_dirs) for word in ("--engine-dir", f"/further{number}")]
         return ["--library-path", "/lib", f"/lib/{program}", *further]
 
     def place(self, kind: str, files: Sequence[Path]) -> list[str]:
-        """The paths at which the program finds ``files``."""
+        """Link ``files`` into the machine; return the paths at which the program finds them."""
         places = []
         for number, file in enumerate(files):
             place = Path("inputs") / kind / str(number) / file.name
@@ -115,5 +119,5 @@ class Machine:
 
 
 def sweep() -> None:
-    """Removes folders of processes that were killed."""
+    """Remove the folders of killed processes."""
     scratch.sweep(_PLACE, f"{_PREFIX}*")

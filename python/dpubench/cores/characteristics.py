@@ -1,8 +1,8 @@
-"""Seven characteristics of a program's work on a processor (DPUBench, Figure 8), from what a simulation or hardware counters counted.
+"""Seven characteristics of a program's work on a processor (DPUBench, Figure 8), from the counts of a simulation or of hardware counters.
 
-IPC; misses of accesses to the instruction TLB, to the data TLB and to the first-level data cache; and the shares of integer, branch, and load and
-store instructions. Integer instructions are those of the integer units: arithmetic, logic, multiplications and divisions. Vector, floating-point and
-crypto instructions are none of the three, nor are those that the model does not know.
+They are IPC; the miss ratios of the instruction TLB, of the data TLB and of the first-level data cache; and the shares of integer, branch, and load
+and store instructions. Integer instructions are those of the integer units: arithmetic, logic, multiplications and divisions. Vector, floating-point
+and crypto instructions, and those that the model does not know, belong to none of the three.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
-#: In the order of every table and figure.
+#: The seven, in the order of every table and figure.
 CHARACTERISTICS: Final = ("ipc", "itlb_miss_ratio", "dtlb_miss_ratio", "l1d_miss_ratio", "integer_share", "branch_share", "load_store_share")
-#: The same for people.
+#: Their names for people.
 WORDS: Final[Mapping[str, str]] = {
     "ipc": "IPC",
     "itlb_miss_ratio": "instruction-TLB misses",
@@ -24,9 +24,9 @@ WORDS: Final[Mapping[str, str]] = {
     "branch_share": "branches",
     "load_store_share": "loads and stores",
 }
-#: What stands behind the seven, per instruction, in the same order: it adds up by shares of instructions, where ratios do not.
+#: The counts behind the seven, in the same order. Per instruction they add up by shares of instructions; ratios do not.
 COSTS: Final = ("cycles", "itlb_misses", "dtlb_misses", "l1d_misses", "integer", "branches", "loads_and_stores")
-#: The same for people.
+#: Their names for people.
 COST_WORDS: Final[Mapping[str, str]] = {
     "cycles": "cycles",
     "itlb_misses": "instruction-TLB misses",
@@ -41,7 +41,7 @@ _INTEGER: Final = ("integer", "multiply", "divide")
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What was counted of some work; ``nan`` where nothing counts it. Per instruction these add up by shares of instructions, and ratios do not."""
+    """The counts of some work; ``nan`` if not counted. Per instruction they add up by shares of instructions; ratios do not."""
 
     instructions: float
     cycles: float
@@ -56,7 +56,7 @@ class Counts:
     loads_and_stores: float
 
     def characteristics(self) -> tuple[float, ...]:
-        """The seven, in the order of :data:`CHARACTERISTICS`; ``nan`` where something was not counted. Where nothing was accessed nothing missed."""
+        """Return the seven, in the order of :data:`CHARACTERISTICS`; ``nan`` if not counted. Without accesses the miss ratio is 0."""
         return (
             _ratio(self.instructions, self.cycles),
             _ratio(self.itlb_misses, self.itlb_accesses),
@@ -68,11 +68,11 @@ class Counts:
         )
 
     def per_instruction(self) -> Counts:
-        """The same of one instruction."""
+        """Return the counts per instruction."""
         return Counts(*(_ratio(value, self.instructions) for value in self._values()))
 
     def costs(self) -> tuple[float, ...]:
-        """:data:`COSTS` of one instruction."""
+        """Return :data:`COSTS` per instruction."""
         one = self.per_instruction()
         return tuple(getattr(one, name) for name in COSTS)
 
@@ -81,25 +81,25 @@ class Counts:
 
 
 def total(parts: Iterable[Counts]) -> Counts:
-    """All of ``parts`` together."""
+    """Return the sum of ``parts``."""
     return Counts(*(sum(column) for column in zip(*(part._values() for part in parts), strict=True)))
 
 
 def mixed(parts: Sequence[Counts], shares: Sequence[float]) -> Counts:
-    """One instruction of a program of which ``parts`` have these shares of the instructions."""
+    """Return the counts per instruction of a program in which ``parts`` have these shares of the instructions."""
     ones = [part.per_instruction()._values() for part in parts]
     return Counts(*(math.fsum(share * value for share, value in zip(shares, column, strict=True)) for column in zip(*ones, strict=True)))
 
 
 def of_result(result: Mapping[str, Any], data_cache: str) -> Counts:
-    """Of a ``result`` event of dpubench-cores (docs/cores.md) with one context; ``data_cache``: the name of its first level."""
+    """Return the counts of a ``result`` event of dpubench-cores (docs/cores.md) with one context; ``data_cache``: the name of its first level."""
     (context,) = result["contexts"]
     tlbs = result["tlbs"]
     return _counts(context, tlbs["instruction"], tlbs["data"], result["caches"][data_cache])
 
 
 def of_phases(context: Mapping[str, Any], least: float) -> list[Counts]:
-    """Of the phases of a context; the last one, which may be partial, where it has at least ``least`` instructions."""
+    """Return the counts of each phase of a context with at least ``least`` instructions. Only the last phase may be partial."""
     return [_counts(phase, phase["itlb"], phase["dtlb"], phase["l1d"]) for phase in context["phases"] if phase["instructions"] >= least]
 
 

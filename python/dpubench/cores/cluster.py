@@ -1,8 +1,7 @@
-"""Simulations on a Dask cluster: one task each, which does what a process here would do (``simulator.simulate_one``).
+"""Simulations on a Dask cluster. Each is one task, which does the same as a process on this machine (``simulator.simulate_one``).
 
-A task whose worker dies is begun anew on another one by the scheduler; that a result is there twice for it cannot happen, since a task has one
-result. The scheduler and its workers need this package, the workers the same build of ``dpubench-cores``, and a file system that holds the traces
-for all.
+If a worker dies, the scheduler starts its task again on another worker. No result appears twice, because a task has one result. The scheduler and
+its workers need this package. The workers also need the same build of ``dpubench-cores``, and a file system on which all see the traces.
 """
 
 from __future__ import annotations
@@ -28,19 +27,19 @@ from dpubench.workers.process import StopRequest
 
 _CONNECT_S: Final = 10.0
 _LOOK_S: Final = 0.2
-#: How often a worker looks whether the result is still wanted, and a client whether there are workers.
+#: Seconds between two checks: a worker checks whether its result is still wanted, a client whether there are workers.
 _ASK_S: Final = 2.0
-#: A cluster without a worker for so long is not going to have one.
+#: Seconds without a worker after which a cluster is given up.
 _NO_WORKER_S: Final = 60.0
-#: Tasks that a scheduler is given at once: enough for any cluster, and no burden to it.
+#: Most tasks given to a scheduler at once: enough for any cluster, and a small load for the scheduler.
 _MOST_TASKS: Final = 1024
 
 
 def simulate(configurations: Sequence[Mapping[str, Any]], address: str, stop: StopRequest) -> Generator[Event, None, None]:
-    """The ``result`` or ``failure`` event of each configuration, in order of finishing.
+    """Yield the ``result`` or ``failure`` event of each configuration, in order of finishing.
 
     Raises:
-        UserError: there is no Dask here, or ``address`` is none.
+        UserError: Dask is not installed here, or ``address`` is not an address.
         EnvironmentFault: the scheduler cannot be reached or went away, or it had no workers for a minute.
         Interrupted: ``stop`` was set.
     """
@@ -56,7 +55,7 @@ def simulate(configurations: Sequence[Mapping[str, Any]], address: str, stop: St
 
 
 def _distributed() -> Any:
-    """The package. @raises UserError when it is not installed"""
+    """Return the package ``distributed``. @raises UserError when it is not installed"""
     try:
         import distributed
     except ImportError:
@@ -66,8 +65,8 @@ def _distributed() -> Any:
 
 @contextlib.contextmanager
 def _connected(distributed: Any, address: str) -> Iterator[Any]:
-    """A client. @raises UserError, EnvironmentFault when there is none"""
-    # What it would say about connections that break is said by this module, to people.
+    """Yield a client of the scheduler. @raises UserError, EnvironmentFault when it cannot be reached"""
+    # Silence the package's log messages about broken connections: this module reports them in plain words.
     logger = logging.getLogger("distributed")
     former = logger.level
     logger.setLevel(logging.CRITICAL)
@@ -87,19 +86,19 @@ def _connected(distributed: Any, address: str) -> Iterator[Any]:
 
 
 class _Tasks:
-    """Configurations on their way through the cluster."""
+    """The configurations in the cluster, waiting or at work."""
 
     def __init__(self, client: Any, given: Mapping[str, str], configurations: Sequence[Mapping[str, Any]]) -> None:
         self._client = client
         self._given = given
         self._waiting = list(reversed(configurations))
-        # Names of this sweep alone: what an earlier one left half done is nobody's affair.
+        # Makes task names unique to this sweep, so that unfinished tasks of an earlier one do not interfere.
         self._sweep = uuid.uuid4().hex
         self._names: dict[Any, str] = {}
-        self.done: queue.SimpleQueue[Any] = queue.SimpleQueue()  #: futures
+        self.done: queue.SimpleQueue[Any] = queue.SimpleQueue()  #: futures of finished tasks
 
     def submit(self) -> None:
-        """Hands out more, as far as there is room."""
+        """Submit more tasks, up to the limit."""
         while self._waiting and len(self._names) < _MOST_TASKS:
             configuration = self._waiting.pop()
             name = str(configuration["id"])
@@ -113,20 +112,20 @@ class _Tasks:
         return bool(self._names or self._waiting)
 
     def take(self, future: Any) -> str:
-        """The name of a task that is over."""
+        """Remove a finished task; return its name."""
         name = self._names.pop(future)
         future.release()
         return name
 
     def cancel(self) -> None:
         if self._names and self._client.status == "running":
-            with contextlib.suppress(Exception):  # a scheduler that goes away now leaves nothing to cancel
+            with contextlib.suppress(Exception):  # if the scheduler goes away now, nothing is left to cancel
                 self._client.cancel(list(self._names), force=True)
         self._names.clear()
 
 
 class _Watch:
-    """Whether there is still somebody who works."""
+    """The check that the scheduler and at least one worker are still there."""
 
     def __init__(self, client: Any, address: str) -> None:
         self._client = client
@@ -134,7 +133,7 @@ class _Watch:
         self._asked = self._seen = time.monotonic()
 
     def look(self) -> None:
-        """@raises EnvironmentFault when the scheduler is gone or has had no workers for too long"""
+        """Check the cluster. @raises EnvironmentFault when the scheduler is gone or has had no workers for too long"""
         now = time.monotonic()
         if self._client.status == "closed":
             raise self.lost()
@@ -171,7 +170,7 @@ def _outcomes(distributed: Any, tasks: _Tasks, watch: _Watch, stop: StopRequest)
             continue
         try:
             event = future.result(timeout=_LOOK_S)
-        except distributed.TimeoutError:  # its worker died before the result was fetched: it is computed again
+        except distributed.TimeoutError:  # the worker died before the result was fetched: the scheduler computes it again
             future.add_done_callback(tasks.done.put)
             continue
         tasks.take(future)
@@ -179,7 +178,7 @@ def _outcomes(distributed: Any, tasks: _Tasks, watch: _Watch, stop: StopRequest)
 
 
 def _told(error: BaseException) -> str:
-    """Why a task has no result. @raises EnvironmentFault when the workers can do no task at all"""
+    """Return why a task has no result. @raises EnvironmentFault when the workers cannot do any task"""
     if isinstance(error, ModuleNotFoundError):
         raise EnvironmentFault(f"--dask: the cluster lacks a package ({error}): install dpubench on its scheduler and workers") from None
     if type(error).__name__ == "KilledWorker":
@@ -191,7 +190,7 @@ def _told(error: BaseException) -> str:
 
 
 def simulate_there(job_json: str, program: str, digest: str) -> Event:
-    """What comes of a job of one configuration, by the simulator of the worker that has this digest."""
+    """Return the outcome of a job of one configuration. Run on a worker, with the worker's simulator that has this digest."""
     (configuration,) = json.loads(job_json)["configurations"]
     name, here = str(configuration["id"]), platform.node()
     found = _program_of(program, digest)
@@ -215,7 +214,7 @@ def _program_of(program: str, digest: str) -> str | None:
 
 
 def _unwanted() -> Callable[[], bool]:
-    """Tells whether the task that runs in this thread was cancelled."""
+    """Return a function that tells whether the task of the current thread was cancelled."""
     import distributed
 
     worker = distributed.get_worker()
@@ -230,7 +229,7 @@ def _unwanted() -> Callable[[], bool]:
 
 @contextlib.contextmanager
 def _halted_when(unwanted: Callable[[], bool]) -> Iterator[StopRequest]:
-    """A stop that is set as soon as ``unwanted`` says so: a task runs in a thread, which nothing else can end."""
+    """Yield a stop request that is set as soon as ``unwanted`` returns true. A task runs in a thread, and nothing else can end it."""
     halt, over = StopRequest(), threading.Event()
 
     def watch() -> None:

@@ -1,4 +1,4 @@
-"""A model beside what was published about the processor: what was measured, what gives our figure, and the error."""
+"""Comparison of a model with published figures of its processor: the published figure, ours, and the error."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UNITS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """A generated trace that gives our figure: reads at random that depend on one another (:mod:`dpubench.cores.reads`)."""
+    """A generated trace behind our figure: random reads that depend on one another (:mod:`dpubench.cores.reads`)."""
 
     buffer_bytes: int
 
@@ -31,23 +31,23 @@ class Comparison:
     what: str
     quantity: str  #: one of :data:`UNITS`
     value: float
-    at_most: bool  #: what was published is a bound: a figure below it is no error
-    source: str  #: the document, cited
-    at: str  #: the place in it
-    machine: str  #: what was measured
-    clock_mhz: float | None  #: of that machine, where it decides: ours is modelled at it
+    at_most: bool  #: whether the published figure is an upper bound: a smaller figure of ours is no error
+    source: str  #: citation of the document
+    at: str  #: place in the document
+    machine: str  #: the measured machine
+    clock_mhz: float | None  #: clock of that machine, if it matters: our figure is modelled at it
     independent: bool  #: whether no figure of the description was taken from this measurement
     note: str
-    kernel: Kernel | None  #: what gives our figure: this, message by message,
-    reads: Reads | None  #: or that
-    warm_up_messages: int  #: of a kernel's messages, simulated before counting begins
+    kernel: Kernel | None  #: the kernel that gives our figure, message by message; None: ``reads`` gives it
+    reads: Reads | None  #: the generated reads that give our figure; None: ``kernel`` gives it
+    warm_up_messages: int  #: messages of the kernel that are simulated before counting begins
 
     @property
     def unit(self) -> str:
         return UNITS[self.quantity]
 
     def processor(self, model: Model) -> dict[str, Any]:
-        """The description that our figure is simulated with: one core, at the clock of the machine that was measured."""
+        """Return the description for the simulation of our figure: one core, at the clock of the measured machine if it matters."""
         return model.with_organisation(cores=1, clock_mhz=self.clock_mhz)
 
 
@@ -57,15 +57,15 @@ class Compared:
 
     comparison: Comparison
     modelled: float  #: in the comparison's unit
-    error_percent: float  #: of the published figure; positive: ours is larger
+    error_percent: float  #: error relative to the published figure; positive: ours is larger
 
 
 def compare(comparison: Comparison, processor: Mapping[str, Any], result: Mapping[str, Any], *, message_bytes: float | None = None) -> Compared:
-    """Our figure and its error.
+    """Return our figure and its error.
 
-    ``result`` is the ``result`` event of ``dpubench-cores`` for ``processor`` (:meth:`Comparison.processor`) and one context, with the
-    kernel's trace, or with that of :func:`dpubench.cores.reads.write`. ``message_bytes`` is what a message of the trace holds, where that is
-    not the kernel's own ``message_bytes`` (several items to a burst).
+    ``result`` is the ``result`` event of ``dpubench-cores`` for ``processor`` (:meth:`Comparison.processor`) and one context, with the kernel's trace
+    or the trace of :func:`dpubench.cores.reads.write`. ``message_bytes`` is the size of a message of the trace, if it differs from the kernel's own
+    ``message_bytes`` (several items to a burst).
 
     Raises:
         ValueError: the result counts no message, read or access.

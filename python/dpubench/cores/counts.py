@@ -1,8 +1,8 @@
 """Counts of instructions: an engine at work between two marks, under an emulator (docs/counts.md).
 
-What is executed is the same every time, as of traces: fixed addresses, environment, stack, seed and machine (:mod:`dpubench.cores._machine`). Nothing
-is decoded or written down, so that engines of any architecture that the emulator knows can be counted. A count is repeated: one that differs from
-time to time (of an engine that draws random numbers) is found that way, and never taken for exact.
+As for traces, every run executes the same instructions: addresses, environment, stack, seed and machine (:mod:`dpubench.cores._machine`) are fixed.
+No instruction is decoded or recorded, so engines of any architecture that the emulator knows can be counted. Each count is repeated. That shows a
+count that differs from run to run (of an engine that draws random numbers), and it is never taken for exact.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from dpubench.targets.qemu import CORE
 from dpubench.workers.checks import Event
 from dpubench.workers.process import StopRequest
 
-#: The plugin's file (native/cores/trace/format.h): state, messages, instructions, regions.
+#: File that the plugin writes (native/cores/trace/format.h): state, messages, instructions, regions.
 _COUNT: Final = "count"
 _WORDS: Final = "<QQQQ"
-#: Counts of one that does not repeat itself: its scatter is told from so many.
+#: Number of counts that show the scatter of a count that does not repeat itself.
 UNREPEATABLE_COUNTS: Final = 5
 _GRACE_S: Final = 10.0
 
 
 class NotCounted(EnvironmentFault):
-    """What has no count: its program failed, crashed, cannot run, or took too long. Others may have theirs."""
+    """The error that something has no count: its program failed, crashed, cannot run, or took too long. It does not affect other counts."""
 
 
 @dataclass(frozen=True)
 class Programs:
-    """The native programs for an architecture, with all that they need: a bundle, unpacked."""
+    """The native programs for an architecture, with everything that they need: an unpacked bundle."""
 
     architecture: str
-    lib: Path  #: programs, libraries and the loader
+    lib: Path  #: folder of programs, libraries and the loader
     digest: str  #: SHA-256 of the bundle's manifest, which names every file with its digest
-    engine_dirs: tuple[Path, ...] = ()  #: with further modules of engines
+    engine_dirs: tuple[Path, ...] = ()  #: folders with further modules of engines
 
     @property
     def emulator(self) -> str:
@@ -50,7 +50,7 @@ class Programs:
 
     @property
     def cpu(self) -> str:
-        """The processor that is emulated: on x86-64 all that the emulator can."""
+        """Return the emulated processor; for x86-64 the one with everything that the emulator can do."""
         return CORE[self.architecture]
 
 
@@ -80,14 +80,14 @@ class Counted:
 
     instructions: tuple[int, ...]
     messages: int  #: bursts that the program began between the marks
-    said: Mapping[str, Event]  #: the program's events, by name, of the first time
+    said: Mapping[str, Event]  #: the program's events of the first count, by name
 
 
 def counted(
     what: Programs, job: Callable[[Mapping[str, Sequence[str]]], bytes], files: Mapping[str, Sequence[Path]], *, repeats: int, limit_s: float,
     stop: StopRequest | None,
 ) -> Counted:  # fmt: skip
-    """Count ``job`` (given where its inputs are, by kind) ``repeats`` times; :data:`UNREPEATABLE_COUNTS` times where the counts differ.
+    """Count ``job`` (called with the paths of its inputs, by kind) ``repeats`` times, or :data:`UNREPEATABLE_COUNTS` times if the counts differ.
 
     Raises:
         NotCounted: the program failed, crashed, did not verify its output, or took longer than ``limit_s``.
@@ -125,5 +125,5 @@ def _count(
 
 
 def tidy() -> None:
-    """Remove what counts that were killed left."""
+    """Remove the leftovers of killed counts."""
     sweep()

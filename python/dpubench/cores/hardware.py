@@ -1,11 +1,11 @@
-"""Hardware counters of this machine around a kernel: what perf_event_open(2) counts, and nothing in the place of what it does not.
+"""Hardware counters of this machine around a kernel. It reports only counts of perf_event_open(2), and estimates nothing in place of missing ones.
 
-A program's counters hold all that it does: reading input, building tables, verifying its engine. The kernel's own share is the difference of two
-runs, one of which processes twice as many messages: everything else is the same in both. Counters run in user mode only, as a trace is of user mode.
-A processor has few of them, so each process counts a few events; one that was not counting all the time gives nothing, as scaling up what it saw
-would be an estimate under a counter's name.
+The counters of a program hold all of its work: reading input, building tables, verifying its engine. The kernel's own counts are the difference of
+two runs, one of which processes twice as many messages: everything else is the same in both. Counters run in user mode only, as a trace covers user
+mode only. A processor has few counters, so each process counts a few events. An event that was not counted all the time gives nothing, because a
+scaled-up count would be an estimate.
 
-There are no generic events for integer instructions, nor for loads and stores: these shares are never there.
+There are no generic events for integer instructions, nor for loads and stores. These shares are always missing.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from dpubench.errors import EnvironmentFault
 _SYSTEM_CALL: Final = {"x86_64": 298, "aarch64": 241}
 _HARDWARE, _CACHE = 0, 3
 _L1D, _DTLB, _ITLB = 0, 3, 4
-_MISS = 1 << 16  # of reads, whose number is 0
+_MISS = 1 << 16  # the result "miss"; the operation "read" is 0
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A counter, as linux/perf_event.h names it."""
+    """A counter, with type and config as in linux/perf_event.h."""
 
     type: int
     config: int
 
 
 CYCLES, INSTRUCTIONS, BRANCHES = Event(_HARDWARE, 0), Event(_HARDWARE, 1), Event(_HARDWARE, 4)
-#: Counted in one process each: few enough for the counters of any processor.
+#: Groups of events, each counted in its own process: small enough for the counters of any processor.
 GROUPS: Final[tuple[Mapping[str, Event], ...]] = (
     {"instructions": INSTRUCTIONS, "cycles": CYCLES, "branches": BRANCHES},
     {"itlb_accesses": Event(_CACHE, _ITLB), "itlb_misses": Event(_CACHE, _ITLB | _MISS)},
@@ -52,16 +52,16 @@ _DISABLED, _INHERIT, _EXCLUDE_KERNEL, _EXCLUDE_HYPERVISOR, _ENABLE_ON_EXEC = 1 <
 _TIMES: Final = 1 | 2  #: PERF_FORMAT_TOTAL_TIME_ENABLED, PERF_FORMAT_TOTAL_TIME_RUNNING
 _CLOSE_ON_EXEC: Final = 8
 _LIMIT_S: Final = 600.0
-#: Waits for a line before it becomes the program, so that counters can be opened on it in between.
+#: A shell script that waits for a line before it becomes the program, so that counters can be opened on it in between.
 _WAITS: Final = 'read -r _ && exec "$0" "$@"'
 
 
 class NoCounters(EnvironmentFault):
-    """This machine has no hardware counters, or they cannot be used."""
+    """The error that this machine has no hardware counters, or that they cannot be used."""
 
 
 def check() -> None:
-    """That this machine counts instructions and cycles. @raises NoCounters with what to do"""
+    """Check that this machine counts instructions and cycles. @raises NoCounters with advice"""
     for name, event in (("instructions", INSTRUCTIONS), ("cycles", CYCLES)):
         try:
             os.close(_open(os.getpid(), event))
@@ -72,16 +72,16 @@ def check() -> None:
 
 
 def measured(program: Path, jobs: tuple[bytes, bytes]) -> Counts:
-    """Counts of the messages that the second of two ``jobs`` has more than the first; ``nan`` where the machine does not count something.
+    """Return the counts of the messages that the second of two ``jobs`` has more than the first; ``nan`` for events that were not counted.
 
     Raises:
-        NoCounters: not even instructions.
+        NoCounters: not even instructions were counted.
         EnvironmentFault: the program failed.
     """
     found: dict[str, float] = {}
     for group in GROUPS:
         less, more = (counted([str(program)], job, group) for job in jobs)
-        # What is counted less of more work is noise that hides the messages' own.
+        # A smaller count for more work means that noise hides the counts of the messages.
         found |= {name: more[name] - less[name] if more[name] >= less[name] else math.nan for name in group}
     if not found["instructions"] > 0:
         raise NoCounters("target local: instructions were not counted all the time: end other programs that use hardware counters (perf)")
@@ -89,9 +89,9 @@ def measured(program: Path, jobs: tuple[bytes, bytes]) -> Counts:
 
 
 def counted(words: Sequence[str], given: bytes, events: Mapping[str, Event]) -> dict[str, float]:
-    """What ``events`` count of the program ``words`` with ``given`` on its standard input, from its first instruction to its last.
+    """Return the counts of ``events`` for the program ``words`` with ``given`` on its standard input, from its first instruction to its last.
 
-    ``nan`` of an event that there is none of here, or that was not counted all the time. @raises EnvironmentFault when the program fails
+    A count is ``nan`` if this machine does not have the event, or did not count it all the time. @raises EnvironmentFault when the program fails
     """
     child = subprocess.Popen(["/bin/sh", "-c", _WAITS, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     counters: dict[str, int | None] = {}
@@ -120,7 +120,7 @@ def _opened(process: int, event: Event) -> int | None:
 
 
 def _open(process: int, event: Event) -> int:
-    """A counter of ``process`` and of all that it starts, in user mode, from its next exec on. @raises OSError"""
+    """Open a counter of ``process`` and all its children, in user mode, from its next exec on; return the descriptor. @raises OSError"""
     number = _SYSTEM_CALL.get(platform.machine())
     if number is None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
@@ -139,7 +139,7 @@ def _read(counter: int) -> float:
 
 
 def _why(number: int) -> str:
-    """Why perf_event_open failed, and what to do."""
+    """Return why perf_event_open failed, with advice."""
     if number in (errno.ENOENT, errno.ENODEV, errno.EOPNOTSUPP):
         return "the processor, or the virtual machine, does not count them: measure on the bare machine, or give the virtual machine counters"
     if number == errno.ENOSYS:

@@ -1,9 +1,9 @@
-"""Kernels: operators on given input, with all that decides what they execute, and their traces.
+"""Kernels and their traces. A kernel is an operator on given input, with everything that decides which instructions it executes.
 
-A trace is of the program that is measured, cross-compiled for 64-bit Arm: it verifies the engine as before any measurement, and is recorded while it
-runs the kernel's messages once (docs/architecture.md, ``"control": "traced"``). The same kernel of the same programs on the same input gives the same
-trace, wherever the files lie and whatever this machine is; so it is captured once and kept by what it was made of. Public-key operators draw random
-numbers as they go, and of them every capture is another sample.
+The traced program is the measured program, cross-compiled for 64-bit Arm. It verifies the engine as before any measurement, and the trace records one
+run over the kernel's messages (docs/architecture.md, ``"control": "traced"``). The same kernel, programs and input give the same trace on any
+machine, wherever the files lie. So a trace is captured once and kept under a digest of everything that it was made from. Public-key operators draw
+random numbers as they run, so each capture of them is a different sample.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ from dpubench.workers.process import StopRequest
 
 __all__ = ["BUNDLE_VARIABLE", "ArmPrograms", "Catalogued", "Kernel", "NotTraced", "Trace", "cache_folder", "job_of", "release", "trace", "trace_all"]
 
-#: No window is run; the program wants them described all the same.
+#: The job format requires a description of the windows, although no window runs.
 _WINDOW: Final[jobs.Window] = {"min_ms": 1, "max_ms": 20, "min_bursts": 60, "threaded_min_ms": 5}
 
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """What is traced."""
+    """An operator with everything that decides its trace."""
 
     operator: str
     engine: str
-    params: tuple[tuple[str, str], ...] = ()  #: those that differ from their defaults; without ``size``
-    message_bytes: int | None = None  #: the parameter ``size`` of operators that have it; of others it says what a frame takes on a line
-    footprint: str = "stream"  #: of the buffers; or ``resident``
-    messages: int = 1000  #: at least; rounded up to whole bursts
-    seed: int = 1  #: of input drawing and of memory layout
-    burst: int = 0  #: messages that the engine is given at once, which are one message of the trace; 0: as the operator's studies do
+    params: tuple[tuple[str, str], ...] = ()  #: parameters that differ from their defaults; without ``size``
+    message_bytes: int | None = None  #: the parameter ``size`` of operators that have it; for others the bytes of a frame on a line
+    footprint: str = "stream"  #: footprint of the buffers: ``stream`` or ``resident``
+    messages: int = 1000  #: messages, at least; rounded up to whole bursts
+    seed: int = 1  #: seed for drawing input and for the memory layout
+    burst: int = 0  #: messages that the engine gets at once, which are one message of the trace; 0: the operator's default burst
 
     @property
     def label(self) -> str:
-        """For people: ``lpm, patricia, prefixes 1000, 64 B``."""
+        """Return a name for people: ``lpm, patricia, prefixes 1000, 64 B``."""
         words = [self.operator, self.engine]
-        # A number says nothing without its name, and a word needs none.
+        # A number needs the name of its parameter, a word does not.
         words += [f"{name.replace('_', ' ')} {value}" if value.isascii() and value.isdigit() else value for name, value in self.params]
         words += [f"{self.message_bytes} B"] if self.message_bytes is not None else []
         words += [self.footprint] if self.footprint != "stream" else []
@@ -61,15 +61,15 @@ class Trace:
     kernel: Kernel
     digest: str  #: SHA-256 over both files
     messages: int
-    burst: int  #: messages in one of the trace's
+    burst: int  #: messages in one message of the trace
     in_bytes: int
     out_bytes: int
-    #: ``input``, ``path``, ``verified`` and, where inputs lie at equal distances, ``input_ring`` as the program said them; ``program``: SHA-256
+    #: The program's own ``input``, ``path``, ``verified`` and, if inputs lie at equal distances, ``input_ring``; ``program``: its SHA-256.
     about: Mapping[str, Any] = field(default_factory=dict)
 
 
 def trace(kernel: Kernel, inputs: Resolved, arm: ArmPrograms, *, cache: Path, stop: StopRequest | None = None) -> Trace:
-    """The trace of ``kernel``, from ``cache`` where it is there already. Several processes may ask at once: one captures, the others wait.
+    """Return the trace of ``kernel``, from ``cache`` if it is there already. Several processes may ask at once: one captures, the others wait.
 
     ``inputs`` may hold more kinds than the kernel reads.
 
@@ -97,12 +97,12 @@ def trace_all(
     stop: StopRequest,
     tell: Callable[[str, int, int], None] = lambda _label, _done, _of: None,
 ) -> Generator[tuple[Kernel, Trace | UserError], None, None]:
-    """Traces ``kernels``, so many at a time: each once, in order of finishing, with what kept it from having a trace in the trace's place.
+    """Trace each of ``kernels`` once, ``processes`` at a time; yield (kernel, its trace or the error) in order of finishing.
 
-    ``tell`` hears the label of each that is done, how many are, and of how many.
+    ``tell`` gets the label of each finished kernel, the number finished, and the total.
 
     Raises:
-        Interrupted: ``stop`` was set; what was traced is kept.
+        Interrupted: ``stop`` was set; finished traces are kept.
     """
 
     def one(kernel: Kernel, halt: StopRequest) -> Trace:
@@ -112,20 +112,20 @@ def trace_all(
 
 
 class Catalogued(Protocol):
-    """Programs that say what they have."""
+    """Programs with a catalog of operators."""
 
     def operator(self, name: str) -> dict[str, Any]:
-        """The catalog's entry. @raises UserError with the nearest name"""
+        """Return the operator's entry in the catalog. @raises UserError with the nearest name"""
 
 
 def job_of(kernel: Kernel, inputs: Resolved, known: Catalogued) -> bytes:
-    """The job by which the program for operators verifies ``kernel`` and runs its messages once. @raises as :func:`trace`"""
+    """Return the job with which the program for operators verifies ``kernel`` and runs its messages once. @raises as :func:`trace`"""
     plain = _complete(kernel, known)
     return _job(plain, {kind: [str(file) for file in files] for kind, files in _files(plain, inputs, known).items()})
 
 
 def _complete(kernel: Kernel, arm: Catalogued) -> Kernel:
-    """``kernel`` with every parameter and the burst spelt out, and nothing in it that decides nothing. @raises UserError"""
+    """Return ``kernel`` with every parameter that matters and the burst spelt out. @raises UserError, NotTraced"""
     operator = arm.operator(kernel.operator)
     parameters = {entry["name"]: entry for entry in operator["parameters"]}
     given = dict(kernel.params)
@@ -141,13 +141,14 @@ def _complete(kernel: Kernel, arm: Catalogued) -> Kernel:
 
 
 def parameters_of(kernel: Kernel, operator: Mapping[str, Any]) -> dict[str, str]:
-    """Every parameter that decides something in ``kernel``, with its value; ``operator`` is its operator's entry in the catalog."""
+    """Return every parameter that matters in ``kernel``, with its value. ``operator``: the operator's entry in the catalog."""
     parameters = {entry["name"]: entry for entry in operator["parameters"]}
     given = dict(kernel.params)
     if "size" in parameters and kernel.message_bytes is not None:
         given.setdefault("size", str(kernel.message_bytes))
     whole = {name: given.get(name, str(entry["default"])) for name, entry in parameters.items()}
-    # A parameter that belongs to one value of another is left out where that has another value, unless it was given: then the program says so.
+    # Leave out a parameter that applies only with a certain value of another parameter, if that has a different value. But keep it if the caller
+    # gave it: then the program reports the mistake.
     return {
         name: value
         for name, value in whole.items()
@@ -156,7 +157,7 @@ def parameters_of(kernel: Kernel, operator: Mapping[str, Any]) -> dict[str, str]
 
 
 def _files(kernel: Kernel, inputs: Resolved, arm: Catalogued) -> dict[str, list[Path]]:
-    """Kind -> files that ``kernel``, which is complete, reads. @raises UserError when one is missing"""
+    """Return the files that a complete ``kernel`` reads, by kind. @raises UserError when one is missing"""
     files = {}
     for kind in sorted(inputs_of(arm.operator(kernel.operator), dict(kernel.params))):
         if kind not in inputs.inputs:
@@ -167,7 +168,7 @@ def _files(kernel: Kernel, inputs: Resolved, arm: Catalogued) -> dict[str, list[
 
 
 def _task(kernel: Kernel, files: Mapping[str, Sequence[Path]], label: str) -> _capture.Task:
-    """Of a kernel that is complete."""
+    """Return the capture task of a complete ``kernel``."""
     return _capture.Task(
         label=label,
         text=f"{kernel.label}, bursts of {kernel.burst}, {kernel.messages} messages, seed {kernel.seed}",
@@ -204,7 +205,7 @@ def _job(kernel: Kernel, inputs: Mapping[str, Sequence[str]]) -> bytes:
 
 
 def _record(kernel: Kernel, said: Mapping[str, Event]) -> dict[str, Any]:
-    """What is kept beside a trace."""
+    """Return the record kept beside a trace."""
     traced, prepared = said["traced"], said.get("prepared", {})
     return {
         "messages": traced["operations"],

@@ -1,13 +1,13 @@
-"""Models of real processors: descriptions that ``dpubench-cores`` takes, every figure with its source, and what they are compared with.
+"""Models of real processors: descriptions for ``dpubench-cores``, with a source for every figure, and comparisons with published figures.
 
-A model is a file ``models/NAME.yaml``. Its ``processor`` is a description as docs/cores.md has it ("Describing a processor"), with a
-source at each figure: either beside the value, or in the mapping around several that one row of a table gives::
+A model is a file ``models/NAME.yaml``. Its ``processor`` is a description in the form of docs/cores.md ("Describing a processor"), with a source for
+each figure: either beside the value, or in the mapping around several values that come from one row of a table::
 
     fetch: {value: 3, source: swog, at: section 2.1}
     depth_cycles: {value: 13, assumed: the manuals do not say}
     integer: {latency_cycles: 1, every_cycles: 1, source: swog, at: section 3.3}
 
-``source`` names one of the file's ``references``, ``at`` the place in it; ``assumed`` gives the reason why there is no source.
+``source`` names one of the file's ``references``, ``at`` the place in it. ``assumed`` gives the reason why a value has no source.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from dpubench.errors import PlanError, Problem, UserError, nearest
 from dpubench.plans import load as plan_files
 from dpubench.plans import yaml_lines
 
-#: What stands beside every figure of a model.
+#: Label printed beside every figure of a model.
 LABEL: Final = "modelled, general-purpose cores only, no accelerators"
-#: And where the processor executes another instruction set than the one that traces are of.
+#: A second label, if the processor's instruction set is not that of the traces.
 OTHER_ARCHITECTURE: Final = "A64 trace"
-#: Words for organisations, and the policies that they mean where none is given.
+#: Words for organisations -> the fetch policies that they mean.
 ORGANISATIONS: Final = {"superscalar": "single", "cmp": "single", "fgmt": "skip_not_ready", "smt": "icount"}
 
 _NOTES: Final = frozenset({"source", "at", "assumed"})
@@ -40,30 +40,30 @@ _FIRST_LEVELS: Final = ("instruction_cache", "data_cache")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where one value of a description comes from."""
+    """The source of one value of a description."""
 
-    path: str  #: in the description: ``caches/l1d/size_bytes``; units and queues by their names
+    path: str  #: path in the description: ``caches/l1d/size_bytes``; units and queues by their names
     value: str | float | bool
-    reference: str  #: the document, cited; empty: the value is assumed
-    at: str  #: the place in it
+    reference: str  #: citation of the document; empty: the value is assumed
+    at: str  #: place in the document
     assumed: str  #: why the value is assumed; empty: it has a source
 
 
 @dataclass(frozen=True)
 class Model:
-    """A processor: its description, where each figure of it comes from, and what was published about it."""
+    """A processor: its description, the source of each figure, and comparisons with published figures."""
 
     name: str
     title: str
-    year: int  #: of the product, or of the paper that describes it
-    architecture: str  #: of the instructions that it executes: ``A64``, ``x86-64``, ``Alpha``
-    processor: dict[str, Any]  #: as ``dpubench-cores`` takes it; never changed, :meth:`with_organisation` gives copies
+    year: int  #: year of the product, or of the paper that describes it
+    architecture: str  #: instruction set that it executes: ``A64``, ``x86-64``, ``Alpha``
+    processor: dict[str, Any]  #: description for ``dpubench-cores``; never changed, :meth:`with_organisation` returns copies
     sources: tuple[Source, ...]
-    references: Mapping[str, str]  #: short name to citation
+    references: Mapping[str, str]  #: short name -> citation
     comparisons: tuple[Comparison, ...]
-    line_rates_gbps: tuple[float, ...]  #: of the product's ports; empty where it has none
+    line_rates_gbps: tuple[float, ...]  #: line rates of the product's ports; empty if it has none
     limits: tuple[str, ...]  #: what the model leaves out, and what to keep in mind about it
-    unit_set: tuple[str, ...] = field(default=())  #: names of the units of which a unit set has one each; empty: it has no unit sets
+    unit_set: tuple[str, ...] = field(default=())  #: names of the units that make up a unit set, one of each; empty: the model has no unit sets
 
     @property
     def clock_mhz(self) -> float:
@@ -71,12 +71,12 @@ class Model:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Words that stand beside every figure of this model."""
+        """Return the labels printed beside every figure of this model."""
         return (LABEL,) if self.architecture == "A64" else (LABEL, OTHER_ARCHITECTURE)
 
     @property
     def assumed(self) -> tuple[Source, ...]:
-        """Values without a source."""
+        """Return the values without a source."""
         return tuple(source for source in self.sources if source.assumed)
 
     def with_organisation(
@@ -92,15 +92,15 @@ class Model:
         dma: Mapping[str, Any] | None = None,
         changes: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """A description derived from this one; what is not given stays as it is.
+        """Return a description derived from this model's. Values that are not given stay unchanged.
 
-        ``policy`` is one of the descriptions' own, or a word of :data:`ORGANISATIONS`. ``smt`` (or ``icount``, ``rr`` without numbers)
-        fetches for up to two contexts as many instructions as the front end is wide. Caches that all cores share are shared by the new
-        number of them; groups of a fixed size stay groups. A window that is ``divided`` loses the entries that no context gets.
-        ``changes`` sets single values by path, as :func:`changed` does, last.
+        ``policy`` is a policy of descriptions, or a word of :data:`ORGANISATIONS`. ``smt`` (or ``icount``, ``rr`` without numbers) fetches for up to
+        two contexts, each up to the width of the front end. A cache that all cores share is shared by the new number of cores; groups of a fixed size
+        keep their size. A ``divided`` window loses the entries that no context gets. ``changes`` sets single values by path, as :func:`changed` does,
+        after everything else.
 
         Raises:
-            UserError: the model has no unit sets, or caches whose groups do not fit, or no such path.
+            UserError: the model has no unit sets, its cache groups do not fit the number of cores, or there is no such path.
         """
         derived = copy.deepcopy(self.processor)
         organisation = derived["organisation"]
@@ -128,17 +128,17 @@ class Model:
 
 
 def names() -> tuple[str, ...]:
-    """Every model, by name."""
+    """Return the names of all models, sorted."""
     return tuple(sorted(f.name.removesuffix(".yaml") for f in _folder().iterdir() if f.name.endswith(".yaml")))
 
 
 @functools.cache
 def load(name: str) -> Model:
-    """The model ``name``.
+    """Return the model ``name``.
 
     Raises:
-        UserError: there is none of that name.
-        PlanError: its file is wrong, with all that is wrong in it.
+        UserError: there is no model of that name.
+        PlanError: its file is wrong; with every problem.
     """
     if name not in names():
         raise UserError(f"there is no processor model '{name}'{nearest(name, names())}")
@@ -147,7 +147,7 @@ def load(name: str) -> Model:
 
 
 def parse(text: str, name: str, source: str) -> Model:
-    """The model in ``text``, the content of a file ``source``. @raises PlanError with everything that is wrong, by key and line"""
+    """Return the model in ``text``, the content of the file ``source``. @raises PlanError with every problem, by key and line"""
     data, lines = yaml_lines.parse(text, source, "processor model")
     try:
         file = _File.model_validate(data)
@@ -173,10 +173,10 @@ def parse(text: str, name: str, source: str) -> Model:
 
 
 def changed(processor: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy of the description ``processor`` with values set by path: ``{"window/instructions": 64, "units/integer/count": 3}``.
+    """Return a copy of the description ``processor`` with values set by path: ``{"window/instructions": 64, "units/integer/count": 3}``.
 
     Raises:
-        UserError: a path that leads to nothing in it.
+        UserError: a path does not exist in the description.
     """
     derived = copy.deepcopy(dict(processor))
     for path, value in changes.items():
@@ -192,7 +192,7 @@ def changed(processor: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[st
 
 
 def leaves(part: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Every value of a description with its path; elements of lists are named, where they have a name."""
+    """Yield (path, value) for every value of a description. A list element goes by its name, else by its number."""
     if isinstance(part, Mapping):
         for key, value in part.items():
             yield from leaves(value, f"{path}/{key}" if path else str(key))
@@ -230,7 +230,7 @@ def _policy(word: str, contexts: int, fetch: int) -> str:
 
 
 def _share(model: Model, derived: dict[str, Any], cores: int) -> None:
-    """Gives the description ``cores`` cores."""
+    """Set the number of cores in the description, and how many share each cache. @raises UserError"""
     was = derived["organisation"]["cores"]
     derived["organisation"]["cores"] = cores
     for name, cache in derived["caches"].items():
@@ -265,9 +265,9 @@ def _divide(derived: dict[str, Any]) -> None:
 
 
 def _name(model: Model, derived: Mapping[str, Any]) -> str:
-    """The model's name, and what is not as in its file, for results to be told apart."""
+    """Return the model's name and the values that differ from its file, to distinguish results."""
     was = dict(leaves(model.processor))
-    # Who shares a cache follows from the number of cores, the name from the rest.
+    # Leave out the sharing of caches, which follows from the number of cores, and the name itself.
     other = [(p, v) for p, v in leaves(derived) if was.get(p) != v and p != "name" and not p.endswith("/shared_by")]
     short = {"clock/mhz": "clock"}
     words = [(short.get(p, p.removeprefix("organisation/")), v) for p, v in other]
@@ -275,7 +275,7 @@ def _name(model: Model, derived: Mapping[str, Any]) -> str:
     return f"{model.name} ({', '.join(parts)})" if parts else model.name
 
 
-# The file.
+# The models of the file's content.
 
 _Text = Annotated[str, Field(min_length=1)]
 _Positive = Annotated[float, Field(gt=0)]
@@ -312,7 +312,7 @@ class _Comparison(_Strict):
     note: str = ""
     kernel: _Kernel | None = None
     reads: _Reads | None = None
-    #: Once around the buffers of a resident footprint.
+    #: By default one pass over the buffers of a resident footprint.
     warm_up_messages: Annotated[int, Field(ge=0)] = 32
 
     @model_validator(mode="after")
@@ -342,7 +342,7 @@ class _File(_Strict):
 
 @dataclass(frozen=True, slots=True)
 class _Note:
-    """A source or an assumption, as it stands in the file."""
+    """A source or an assumption in the file."""
 
     reference: str
     at: str
@@ -355,7 +355,7 @@ def _kernel(part: _Kernel) -> Kernel:
 
 
 class _Reader:
-    """Takes an annotated description apart: the description, and the source of every value in it."""
+    """The reader of an annotated description: it separates the plain description from the source of every value."""
 
     def __init__(self, lines: yaml_lines.Lines, references: Mapping[str, str]) -> None:
         self._lines = lines
@@ -369,7 +369,7 @@ class _Reader:
         self.problems.append(Problem(message, ".".join(str(p) for p in path), line))
 
     def mapping(self, part: Mapping[str, Any], path: tuple[str | int, ...], note: _Note | None, at: str = "") -> dict[str, Any]:
-        """``part`` without its notes. ``note`` is what the mapping around it says; ``at`` its path in the description."""
+        """Return ``part`` without its notes. ``note``: the note of the mapping around it; ``at``: its path in the description."""
         note = self._note(part, path) or note
         return {
             key: self._value(value, (*path, key), note, f"{at}/{key}" if at else key) for key, value in part.items() if key not in _NOTES
@@ -405,7 +405,7 @@ class _Reader:
         return value
 
     def _note(self, part: Mapping[str, Any], path: tuple[str | int, ...]) -> _Note | None:
-        """What ``part`` says of itself, None when it says nothing."""
+        """Return the note of ``part`` itself, or None if it has none."""
         said = {key: part[key] for key in part if key in _NOTES}
         if not said:
             return None

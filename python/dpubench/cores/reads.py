@@ -1,7 +1,7 @@
-"""A generated trace of reads at random, each at an address that the one before gave: what shows a hierarchy's latencies.
+"""A generated trace of random reads, each at an address that the previous read gave. It shows the latencies of a memory hierarchy.
 
-It stands for what ``lat_mem_rd`` and tinymembench measure. Addresses are drawn uniformly, as tinymembench draws them; a chain of pointers
-through a buffer would never hit in a cache smaller than the buffer, where its lines are replaced in order of use.
+It stands for the measurements of ``lat_mem_rd`` and tinymembench. Addresses are drawn uniformly, as in tinymembench. A chain of pointers through a
+buffer would never hit in a smaller cache that replaces its lines in order of use.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ import zstandard
 
 from dpubench import traces
 
-#: Reads of a message, and of a round of the loop.
+#: Reads in a message, and in one iteration of the loop.
 READS_OF_MESSAGE: Final = 32
 LINE_BYTES: Final = 64
-#: Reads that are counted, and the most before them, which fill the caches. Both are whole messages.
+#: Number of counted reads, and most reads before them to fill the caches. Both are whole messages.
 _COUNTED: Final = 65_536
 _MOST_WARMING: Final = 393_216
 
-#: Words of native/cores/trace/format.h.
+#: Constants of native/cores/trace/format.h.
 _MAGIC: Final = b"dpubtrac"
 _VERSION: Final = 2
 _FRAME_BYTES: Final = 1 << 20
@@ -39,31 +39,31 @@ _DATA: Final = 0x10000000
 _LDR: Final = 0xF9400000  # ldr x0, [x0]
 _SUBS: Final = 0xF1000421  # subs x1, x1, #1
 _NOP: Final = 0xD503201F
-#: b.ne, back to the first read
+#: Instruction b.ne, a branch back to the first read.
 _BNE: Final = 0x54000001 | ((-(READS_OF_MESSAGE + 1) & 0x7FFFF) << 5)
 
 
 @dataclass(frozen=True, slots=True)
 class ReadsTrace:
-    """A trace that was written, and what of it is to be counted."""
+    """A written trace, and the messages of it to count."""
 
     folder: Path
-    digest: str  #: SHA-256 of what it was made from, in hexadecimal
+    digest: str  #: SHA-256 of its parameters, in hexadecimal
     warm_up_messages: int
-    messages: int  #: to count
+    messages: int  #: messages to count
 
 
 def write(buffer_bytes: int, folder: Path, seed: int = 1) -> ReadsTrace:
-    """Writes the trace of reads in a buffer of ``buffer_bytes`` into ``folder``, which is made. The same every time.
+    """Write the trace of reads in a buffer of ``buffer_bytes`` into the new folder ``folder``. Equal arguments give the same trace.
 
     Raises:
-        FileExistsError: ``folder`` is there already.
+        FileExistsError: ``folder`` exists already.
     """
     lines = max(READS_OF_MESSAGE, buffer_bytes // LINE_BYTES // READS_OF_MESSAGE * READS_OF_MESSAGE)
     messages = _COUNTED // READS_OF_MESSAGE
-    # A counter-based generator, whose numbers no release of numpy changes (NEP 19).
+    # The numbers of this counter-based generator do not change between releases of numpy (NEP 19).
     random = np.random.Philox(seed)
-    # Each line once, so that what fits into a cache is there, and as often again at random, so that its order of use is.
+    # Read each line once, so that the caches hold all that fits. Then read as many at random, so that the order of use is random too.
     once = np.argsort(random.random_raw(lines), kind="stable").astype(np.uint64)[:_MOST_WARMING]
     again = min(lines, _MOST_WARMING - len(once))
     drawn = np.concatenate([once, random.random_raw(again + _COUNTED) % np.uint64(lines)])
@@ -94,7 +94,7 @@ def _blocks(kernel: str, digest: str) -> bytes:
 
 
 def _stream(addresses: np.ndarray[tuple[int, ...], np.dtype[np.uint64]]) -> bytes:
-    """Of each message the mark, the block, and its accesses. ``addresses``: messages by reads."""
+    """Return the stream: per message the mark, the block and its accesses. ``addresses`` has shape (messages, reads)."""
     messages, reads = addresses.shape
     words = np.zeros((messages, 2 + reads), dtype="<u8")
     words[:, 0] = np.uint64(_MARK | _MESSAGE)

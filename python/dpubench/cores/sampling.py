@@ -1,12 +1,13 @@
-"""What a sample of messages says about all of them: intervals by batch means.
+"""Estimates for all messages from a sample of them: intervals by batch means.
 
-Messages that follow one another are not independent: each finds caches and predictors as those before it left them. So the simulated messages of a
-context are cut, in their order, into batches of equal number, and the means of batches are treated as independent; the interval of their mean is
-Student's with one degree of freedom less than there are batches (Law, Simulation Modeling and Analysis, 9.5.3). From 30 batches on more of them gain
-nothing, and with fewer than ten the quantile grows steeply (Schmeiser, Batch size effects in the analysis of simulation output, Operations Research
-30, 1982). Of 30, 20, 15 and 10 batches the first are taken whose means show no correlation of neighbours.
+Consecutive messages are not independent: each finds caches and predictors as the previous ones left them. So the simulated messages of a context are
+cut, in their order, into batches of equal size, and the means of the batches are treated as independent. The interval of their mean is Student's with
+one degree of freedom less than there are batches (Law, Simulation Modeling and Analysis, 9.5.3). More than 30 batches gain nothing, and with fewer
+than ten the quantile grows steeply (Schmeiser, Batch size effects in the analysis of simulation output, Operations Research 30, 1982). Of 30, 20, 15
+and 10 batches the first number is taken for which neighbouring means show no correlation.
 
-A simulation of every message of its traces has no sampling error: it is the figure for those messages. A message is one of the trace, a burst.
+A simulation of every message of its traces has no sampling error: it gives the figure for exactly these messages. A message here is a message of the
+trace, which is a burst.
 """
 
 from __future__ import annotations
@@ -20,41 +21,41 @@ import numpy as np
 from numpy.typing import NDArray
 
 CONFIDENCE: Final = 0.95
-#: Numbers of batches that are tried, in this order.
+#: Numbers of batches to try, in this order.
 BATCHES: Final = (30, 20, 15, 10)
-#: Above this many standard errors (of white noise, 1 / sqrt(batches)) neighbours count as correlated: one-sided, 95 %.
+#: Neighbours count as correlated above this many standard errors (of white noise, 1 / sqrt(batches)): one-sided, 95 %.
 _CORRELATED: Final = 1.645
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A figure and its interval; ``nan`` bounds where there are too few messages for one."""
+    """A figure and its interval. The bounds are ``nan`` if there are too few messages for an interval."""
 
     value: float
     low: float
     high: float
-    batches: int  #: 0: every message was simulated, and there is nothing to estimate; 1: too few messages for an interval
+    batches: int  #: number of batches; 0: every message was simulated, so nothing is estimated; 1: too few messages for an interval
 
     @property
     def precision(self) -> float:
-        """Half the interval's width in relation to the figure."""
+        """Return half the interval's width, relative to the figure."""
         return (self.high - self.low) / 2 / self.value if self.value else math.nan
 
     def scaled(self, factor: float) -> Estimate:
-        """The estimate of ``factor`` (above zero) times the quantity."""
+        """Return the estimate of ``factor`` (above zero) times the quantity."""
         return Estimate(self.value * factor, self.low * factor, self.high * factor, self.batches)
 
 
 def is_exact(extent: Mapping[str, Any]) -> bool:
-    """Whether an extent (docs/cores.md) leaves no message out but those that warm up: what it gives is no sample."""
+    """Tell whether an extent (docs/cores.md) counts every message except those that warm up. Then the result is not a sample."""
     every, measured = extent.get("every", 1), extent.get("measured", 1)
     return bool(every == measured) and not extent.get("messages") and not extent.get("instructions")
 
 
 def cycles_per_message(context: Mapping[str, Any], *, exact: bool = False) -> Estimate:
-    """Cycles between the ends of messages of a context, an entry of ``contexts`` of a ``result`` event.
+    """Return the cycles from the end of one message to the end of the next, for a context: an entry of ``contexts`` of a ``result`` event.
 
-    ``exact``: all messages that matter were simulated (:func:`is_exact`).
+    ``exact``: every message that matters was simulated (:func:`is_exact`).
     """
     messages, cycles = int(context["messages"]), int(context["cycles"])
     if messages == 0:
@@ -71,10 +72,10 @@ def cycles_per_message(context: Mapping[str, Any], *, exact: bool = False) -> Es
 
 
 def messages_per_s(result: Mapping[str, Any], *, exact: bool = False, bursts: Sequence[int] | int = 1) -> Estimate:
-    """Messages per second of a whole chip, from its ``result`` event: the sum over its contexts.
+    """Return messages per second of a whole chip, from its ``result`` event: the sum over its contexts.
 
-    ``bursts`` is how many messages a message of the trace stands for, of all contexts or of each. Contexts share caches and memory, and nobody
-    knows how far what happens to one happens to the others: their intervals are added, as if it were all the same. That is the widest they can be.
+    ``bursts`` is the number of messages in a message of the trace, one number for all contexts or one for each. Contexts share caches and memory, and
+    the correlation between them is unknown. So their intervals are added, as if they were fully correlated: the widest possible interval.
     """
     contexts = result["contexts"]
     each = [bursts] * len(contexts) if isinstance(bursts, int) else list(bursts)
@@ -84,16 +85,16 @@ def messages_per_s(result: Mapping[str, Any], *, exact: bool = False, bursts: Se
     parts = []
     for context, burst in zip(contexts, each, strict=True):
         cost = cycles_per_message(context, exact=exact)
-        # Of a cost that may be nothing the rate has no bound.
+        # A cost that may be zero gives a rate without an upper bound.
         value, low, high = (per_s * burst / cycles if cycles else math.inf for cycles in (cost.value, cost.high, cost.low))
         parts.append(Estimate(value, low, high, cost.batches))
-    # Without a sampling error (0) only where none of them has one; without an interval (1) where one of them has none.
+    # The sum has no sampling error (0) only if no context has one. It has no interval (1) if one context has none.
     batches = min((part.batches for part in parts if part.batches), default=0)
     return Estimate(sum(part.value for part in parts), sum(part.low for part in parts), sum(part.high for part in parts), batches)
 
 
 def _times(context: Mapping[str, Any]) -> tuple[NDArray[np.int64], int]:
-    """When each ``every``-th message began, behind the last whole ``every`` messages the end; and ``every``."""
+    """Return the times at which each ``every``-th message began, with the end of the last whole ``every`` messages; and ``every``."""
     told = context["message_cycles"]
     every = int(told["every"])
     times = np.asarray(told["cycles"], dtype=np.int64)
@@ -101,7 +102,7 @@ def _times(context: Mapping[str, Any]) -> tuple[NDArray[np.int64], int]:
 
 
 def _batch_means(times: NDArray[np.int64], every: int) -> NDArray[np.float64] | None:
-    """Mean cycles per message of each batch, shape ``(batches,)``; None where there are too few messages."""
+    """Return the mean cycles per message of each batch, shape ``(batches,)``; None with too few messages."""
     intervals = len(times) - 1
     fitting = [count for count in BATCHES if count <= intervals]
     means = None
@@ -115,14 +116,14 @@ def _batch_means(times: NDArray[np.int64], every: int) -> NDArray[np.float64] | 
 
 
 def _correlation(values: NDArray[np.float64]) -> float:
-    """Of neighbours (lag 1); 0 where all are the same."""
+    """Return the correlation of neighbours (lag 1); 0 if all values are equal."""
     centred = values - values.mean()
     square = float(centred @ centred)
     return float(centred[1:] @ centred[:-1]) / square if square > 0 else 0.0
 
 
 def _quantile(batches: int) -> float:
-    """Of Student's distribution for the mean of so many values."""
-    from scipy import special  # a fifth of a second, which commands that compute nothing need not wait for
+    """Return the quantile of Student's distribution for the mean of ``batches`` values."""
+    from scipy import special  # the import takes 0.2 s; commands that compute nothing do not need it
 
     return float(special.stdtrit(batches - 1, 0.5 + CONFIDENCE / 2))

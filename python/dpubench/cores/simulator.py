@@ -1,6 +1,6 @@
-"""The program ``dpubench-cores`` at work: jobs in, results out. What runs here and what runs on a Dask cluster is the same function.
+"""Runs the program ``dpubench-cores``: takes jobs, returns results. This machine and the workers of a Dask cluster call the same functions.
 
-No function of this module holds anything of a sweep: a process of a cluster calls it with a job alone.
+No function here keeps state of a sweep, because a worker of a cluster calls it with nothing but a job.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from dpubench.workers.ask import ask
 from dpubench.workers.checks import Event, parse_cores_event
 from dpubench.workers.process import StopRequest, Worker, WorkerFault
 
-#: Without a sign of life for so long a simulator hangs: it tells how far it is every four million cycles.
+#: A simulator that is silent for this many seconds hangs: it reports progress every four million cycles.
 SILENCE_S: Final = 600.0
-#: A configuration that takes longer than any that makes sense, in seconds.
+#: Time limit of a configuration, in seconds: longer than any that makes sense.
 LIMIT_S: Final = 1e6
-#: Of a question that is answered without simulating anything, in seconds.
+#: Time limit of a question that needs no simulation, in seconds.
 _CHECK_LIMIT_S: Final = 60.0
-#: Each context tells when up to 2048 of its messages began.
+#: Most bytes of an output line. Lines are long because each context reports when up to 2048 of its messages began.
 _MOST_LINE_BYTES: Final = 64 << 20
 
 
 def program() -> Path:
-    """The program ``dpubench-cores`` of this installation. @raises UserError when it is not there"""
+    """Return the path of the program ``dpubench-cores`` of this installation. @raises UserError when it is not there or not executable"""
     path = programs.directory() / programs.CORES
     if not path.is_file():
         raise UserError(f"{path}: there is no such program: run `make build` where libzstd is installed, or set DPUBENCH_PROGRAMS to its folder")
@@ -42,7 +42,7 @@ def program() -> Path:
 
 
 def digest_of_program(path: Path) -> str:
-    """SHA-256 of the program. @raises EnvironmentFault when it cannot be read"""
+    """Return the SHA-256 of the program. @raises EnvironmentFault when it cannot be read"""
     try:
         status = path.stat()
         return _digest(path, status.st_size, status.st_mtime_ns)
@@ -57,18 +57,18 @@ def _digest(path: Path, _size: int, _changed_ns: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What is wrong with a configuration."""
+    """A fault in a configuration."""
 
-    at: str  #: path in it: ``processor/caches/l1d/ways``; elements of lists by their numbers
+    at: str  #: path in the configuration: ``processor/caches/l1d/ways``; elements of lists by their numbers
     what: str
 
 
 def check(configurations: Sequence[Mapping[str, Any]]) -> list[list[Fault]]:
-    """What is wrong with each of ``configurations`` (``processor`` and, or not, ``extent``), by the code that reads them before it simulates.
+    """Return the faults of each of ``configurations`` (``processor`` and optionally ``extent``). The simulator checks them with its own reader.
 
     Raises:
         UserError: there is no program ``dpubench-cores``, or it refuses the question as a whole.
-        EnvironmentFault: it gave no answer to each.
+        EnvironmentFault: it did not answer for each configuration.
     """
     if not configurations:
         return []
@@ -92,12 +92,12 @@ def check(configurations: Sequence[Mapping[str, Any]]) -> list[list[Fault]]:
 
 
 def job(configurations: Sequence[Mapping[str, Any]]) -> str:
-    """The job of these configurations."""
+    """Return the job of these configurations as JSON."""
     return json.dumps({"schema": schemas.CORES_JOB, "time_limit_s": LIMIT_S, "configurations": list(configurations)}, separators=(",", ":"))
 
 
 def simulate_one(job_json: str, program: str, stop: StopRequest | None = None) -> Event:
-    """What comes of a job of one configuration: its ``result`` event, or a ``failure`` event that says why there is none.
+    """Return the outcome of a job of one configuration: its ``result`` event, or a ``failure`` event with the reason.
 
     Raises:
         Interrupted: ``stop`` was set.
@@ -110,9 +110,9 @@ def simulate_one(job_json: str, program: str, stop: StopRequest | None = None) -
 def simulate(
     configurations: Sequence[Mapping[str, Any]], program: str, stop: StopRequest | None = None, tell: Callable[[Event], None] = lambda _event: None
 ) -> Iterator[Event]:
-    """For each configuration its ``result`` or ``failure`` event, as soon as it is there; ``tell`` hears ``progress`` events.
+    """Yield the ``result`` or ``failure`` event of each configuration as soon as it arrives; ``tell`` gets ``progress`` events.
 
-    They share a process as long as that lives. One that dies or hangs costs the configuration at work, whose failure it is; the others begin anew.
+    The configurations share a process while it lives. If it dies or hangs, the configuration at work fails, and the others continue in a new process.
 
     Raises:
         Interrupted: ``stop`` was set.
@@ -126,7 +126,7 @@ def simulate(
         if not left:
             return
         if process.refused and len(left) > 1:
-            # One description that is wrong makes the whole job so: which one, each alone tells.
+            # One wrong description makes the simulator refuse the whole job. Run each configuration alone to find it.
             for configuration in left.values():
                 yield from simulate([configuration], program, stop, tell)
             return
@@ -136,19 +136,19 @@ def simulate(
 
 
 def failure(name: str, message: str) -> Event:
-    """The event that a configuration has no result."""
+    """Return a ``failure`` event for the configuration ``name``."""
     return {"event": "failure", "group": name, "phase": "simulate", "message": message}
 
 
 class _Process:
-    """One process, from its job to its end, whatever that is."""
+    """One process of the simulator, from its job to its end, however it ends."""
 
     def __init__(self, configurations: Mapping[str, Mapping[str, Any]], program: str) -> None:
         self._configurations = configurations
         self._program = program
-        self.at_work = ""  #: the configuration that was being simulated last
-        self.refused = ""  #: why the job was not even begun
-        self.fault = ""  #: what ended the process before its time
+        self.at_work = ""  #: the configuration last seen at work
+        self.refused = ""  #: why the simulator refused the whole job
+        self.fault = ""  #: what ended the process early
 
     def outcomes(self, stop: StopRequest | None, tell: Callable[[Event], None]) -> Iterator[Event]:
         wanted = set(self._configurations)

@@ -1,10 +1,10 @@
-"""Points in a space of characteristics: what a set of operators covers of whole programs.
+"""Points in a space of characteristics, and the coverage of whole programs by a set of operators.
 
-Every characteristic is **standardised**: its mean over the points that the scale is made of (each counts once) becomes 0, their standard deviation
-(of the population) 1. One that is the same everywhere has no deviation: it keeps its unit and is said to be constant; all points lie at 0 of it then.
+Every characteristic is **standardised**: its mean over the points of the scale (each counts once) becomes 0, their standard deviation (of the
+population) 1. A characteristic that is the same everywhere has no deviation. It keeps its unit and is marked constant, and all points lie at 0.
 Distances are Euclidean, in standard deviations.
 
-Everything here is a pure function of its arguments.
+All functions here are pure.
 """
 
 from __future__ import annotations
@@ -20,33 +20,33 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 CONFIDENCE: Final = 0.95
-#: A point is in a hull where it is at most so far off, the sum over the characteristics in standard deviations: what rounding leaves.
+#: Largest distance at which a point still counts as inside a hull, summed over the characteristics, in standard deviations. It allows for rounding.
 TOLERANCE: Final = 1e-6
-#: Relative to a characteristic's size: a spread below this is rounding.
+#: A spread below this, relative to a characteristic's size, is rounding.
 _ROUNDING: Final = 1e-12
-#: Inputs of a program below which nothing is said of other inputs.
+#: Fewest inputs of a program for an interval, which speaks of other inputs.
 LEAST_INPUTS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How characteristics are standardised."""
+    """The mean and deviation that standardise each characteristic."""
 
     mean: Floats  #: shape (characteristics,)
-    deviation: Floats  #: likewise; 1 where a characteristic is constant
-    constant: Bools  #: likewise
+    deviation: Floats  #: shape (characteristics,); 1 where a characteristic is constant
+    constant: Bools  #: shape (characteristics,)
 
     def standardised(self, points: Floats) -> Floats:
-        """``points``, shape (points, characteristics) or (characteristics,), on this scale."""
+        """Return ``points``, shape (points, characteristics) or (characteristics,), on this scale."""
         return np.asarray((points - self.mean) / self.deviation, dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True)
 class Components:
-    """Principal components, the one with most variance first."""
+    """Principal components, ordered by variance, largest first."""
 
     axes: Floats  #: shape (components, characteristics): unit vectors, the largest entry of each positive
-    variance: Floats  #: shape (components,): share of the whole variance that each explains; zeros where there is none
+    variance: Floats  #: shape (components,): share of the whole variance that each explains; zeros if there is no variance
     scores: Floats  #: shape (points, components): the points' coordinates
 
 
@@ -55,22 +55,25 @@ class Nearest:
     """The point of a convex hull that is nearest to another point."""
 
     distance: float
-    weights: Floats  #: shape (hull's points,): not negative, sum 1: the mixture that it is
-    beyond: Floats  #: shape (characteristics,): from it to the other point
+    weights: Floats  #: shape (hull's points,): the weights of its mixture, not negative, sum 1
+    beyond: Floats  #: shape (characteristics,): vector from it to the other point
 
 
 def scale_of(points: Floats) -> Scale:
-    """The scale that ``points``, shape (points, characteristics), make."""
+    """Return the scale of ``points``, shape (points, characteristics)."""
     mean, deviation = points.mean(axis=0), points.std(axis=0)
     constant = deviation <= _ROUNDING * np.maximum(np.abs(mean), np.finfo(np.float64).tiny)
     return Scale(mean, np.where(constant, 1.0, deviation), constant)
 
 
 def principal_components(standardised: Floats) -> Components:
-    """Of ``standardised`` points, shape (points, characteristics): as many components as have variance at all, at most."""
+    """Return the principal components of ``standardised`` points, shape (points, characteristics).
+
+    There are as many as the smaller of both dimensions, including those without variance.
+    """
     centred = standardised - standardised.mean(axis=0)
     _, singular, axes = np.linalg.svd(centred, full_matrices=False)
-    # The sign of a component means nothing: the same points give the same one.
+    # The sign of a component has no meaning. Fix it, so that the same points always give the same sign.
     largest = axes[np.arange(len(axes)), np.abs(axes).argmax(axis=1)]
     axes = axes * np.where(largest < 0, -1.0, 1.0)[:, None]
     squares = singular**2
@@ -79,11 +82,11 @@ def principal_components(standardised: Floats) -> Components:
 
 
 def is_inside(hull: Floats, point: Floats) -> bool:
-    """Whether ``point`` is a mixture of the points of ``hull``, shape (points, characteristics), up to :data:`TOLERANCE`.
+    """Tell whether ``point`` is a mixture of the points of ``hull``, shape (points, characteristics), up to :data:`TOLERANCE`.
 
-    A linear program: weights that are not negative and sum to 1, and the least sum of what their mixture is off.
+    Solve a linear program: find weights, not negative and with sum 1, that minimise the sum of the mixture's absolute differences to ``point``.
     """
-    from scipy.optimize import linprog  # a third of a second, which commands that compute nothing need not wait for
+    from scipy.optimize import linprog  # the import takes 0.3 s; commands that compute nothing do not need it
 
     number, dimensions = hull.shape
     off = np.eye(dimensions)
@@ -96,10 +99,10 @@ def is_inside(hull: Floats, point: Floats) -> bool:
 
 
 def nearest(hull: Floats, point: Floats) -> Nearest:
-    """The point of the hull of ``hull``, shape (points, characteristics), that is nearest to ``point``.
+    """Return the point of the convex hull of ``hull``, shape (points, characteristics), that is nearest to ``point``.
 
-    Least squares under u >= 0 of (hull - point) u = 0 and sum(u) = 1: for u = t w with weights w the best t leaves d^2 / (1 + d^2), where d is the
-    distance of the mixture by w; so the u with the least error is that of the nearest mixture, and w = u / sum(u), exactly.
+    Solve (hull - point) u = 0 and sum(u) = 1 by least squares under u >= 0. For u = t w with weights w, the best t leaves the error d^2 / (1 + d^2),
+    where d is the distance of the mixture by w. So the u with the least error belongs to the nearest mixture, and w = u / sum(u), exactly.
     """
     from scipy.optimize import nnls
 
@@ -113,10 +116,10 @@ def nearest(hull: Floats, point: Floats) -> Nearest:
 
 
 def inside(hull: Floats, points: Floats) -> Bools:
-    """:func:`is_inside` of each of ``points``, shape (points, characteristics).
+    """Return :func:`is_inside` of each of ``points``, shape (points, characteristics).
 
-    The nearest mixture is found much faster, and decides nearly always: what it is off bounds the program's optimum, the sum over the
-    characteristics, from both sides.
+    The nearest mixture is much faster to find and nearly always decides: its difference to the point bounds the linear program's optimum, the sum
+    over the characteristics, from both sides.
     """
     return np.array([_is_inside(hull, point) for point in points], dtype=bool)
 
@@ -125,41 +128,43 @@ def _is_inside(hull: Floats, point: Floats) -> bool:
     off = nearest(hull, point)
     if np.abs(off.beyond).sum() <= TOLERANCE / 2:
         return True
-    # A mixture whose sum is below the tolerance would be nearer than that.
+    # A mixture with a sum below the tolerance would be nearer than this distance.
     return False if off.distance > 2 * TOLERANCE else is_inside(hull, point)
 
 
 def own_inside(hull: Floats) -> int:
-    """How many of the points of ``hull``, shape (points, characteristics), are mixtures of the others: none of a hull that is all corners.
+    """Return how many points of ``hull``, shape (points, characteristics), are mixtures of the others; 0 if all are corners.
 
-    So often about would one more point of the same kind be inside: where hardly any is, a hull says hardly anything of what is outside.
+    The share of these points is about the probability that one more point of the same kind is inside. If it is small, a point outside the hull means
+    little.
     """
     return sum(_is_inside(np.delete(hull, i, axis=0), point) for i, point in enumerate(hull)) if len(hull) > 1 else 0
 
 
 def rank(points: Floats) -> int:
-    """Dimensions of the flat that ``points``, shape (points, characteristics), span: at most one less than there are points."""
+    """Return the number of dimensions that ``points``, shape (points, characteristics), span: at most one less than there are points."""
     return int(np.linalg.matrix_rank(points - points.mean(axis=0), tol=TOLERANCE))
 
 
 def leave_one_out(hull: Floats, owners: Sequence[str], points: Floats, within: Bools) -> dict[str, Bools]:
-    """For each of ``owners`` (of the hull's points, one each) which of ``points`` are inside without its points; ``within``: which are with all.
+    """Return, per owner, which of ``points`` are inside the hull without the owner's points.
 
-    Without the last owner there is no hull, and nothing in it.
+    ``owners`` has the owner of each of the hull's points. ``within``: which of ``points`` are inside the whole hull. If there is only one owner, no
+    hull is left without it, and no point is inside.
     """
     found = {}
     for owner in dict.fromkeys(owners):
         left = hull[[other != owner for other in owners]]
         now = np.zeros(len(points), dtype=bool)
         if len(left):
-            now[within] = inside(left, points[within])  # a smaller hull holds nothing that the whole one does not
+            now[within] = inside(left, points[within])  # a point outside the whole hull is outside a smaller one too
         found[owner] = now
     return found
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A share with its interval; the ends are ``nan`` where too few inputs stand behind it."""
+    """A share with its interval. The ends are ``nan`` if there are too few inputs."""
 
     value: float
     low: float
@@ -167,14 +172,14 @@ class Share:
 
 
 def share_inside(applications: Sequence[Sequence[tuple[int, int]]]) -> tuple[Share, list[Share]]:
-    """Return the share of phases that are inside, over all ``applications``, which weigh alike, and of each.
+    """Return the share of phases that are inside, over all ``applications`` with equal weight, and the share of each.
 
-    An application is its inputs, an input ``(phases inside, phases)``. An interval says how far other inputs of the same kinds may change the share:
-    that of Korn and Graubard ("Confidence intervals for proportions with small expected number of positive counts estimated from survey data", Survey
-    Methodology 24, 1998) for a proportion of which few clusters were drawn. It is the exact binomial interval of Clopper and Pearson for as many
-    independent phases as would scatter like the inputs do, fewer by what the t quantile of few inputs asks for. That number lies between the inputs
-    (the phases of each are all alike) and the phases (none is like another). Below :data:`LEAST_INPUTS` inputs there is no interval; in the one over
-    all applications those with fewer count as they are.
+    An application is a list of inputs, an input is ``(phases inside, phases)``. An interval says how far other inputs of the same kinds may change
+    the share. The method is by Korn and Graubard ("Confidence intervals for proportions with small expected number of positive counts estimated from
+    survey data", Survey Methodology 24, 1998) for a proportion from few clusters: the exact binomial interval of Clopper and Pearson for an effective
+    number of independent phases. That number of phases would scatter as the inputs do; the t quantile for few inputs lowers it further. It lies
+    between the number of inputs (all phases of an input are alike) and the number of phases (no two are alike). An application with fewer than
+    :data:`LEAST_INPUTS` inputs has no interval; the interval over all applications takes its share as certain.
     """
     counted = [np.array(inputs, dtype=np.float64).reshape(-1, 2) for inputs in applications]
     parts = [_Part.of(counts) for counts in counted]
@@ -188,32 +193,33 @@ def share_inside(applications: Sequence[Sequence[tuple[int, int]]]) -> tuple[Sha
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """An application's share, and what stands behind it."""
+    """An application's share, with its variance and the number of its inputs and phases."""
 
     value: float
-    variance: float  #: of the share, estimated from its inputs
+    variance: float  #: variance of the share, estimated from its inputs
     inputs: int
     phases: float
 
     @classmethod
     def of(cls, counts: Floats) -> _Part:
-        """``counts``, shape (inputs, 2): phases inside, phases."""
+        """Return the part of an application with ``counts``, shape (inputs, 2): phases inside, phases."""
         inputs, (held, phases) = len(counts), counts.sum(axis=0)
-        # The variance of a ratio of sums, linearised (Cochran, Sampling Techniques, 1977, 6.4).
+        # This is the linearised variance of a ratio of sums (Cochran, Sampling Techniques, 1977, 6.4).
         off = counts[:, 0] - held / phases * counts[:, 1]
         variance = float((off**2).sum() * inputs / (inputs - 1) / phases**2) if inputs > 1 else np.nan
         return cls(float(held / phases), variance, inputs, float(phases))
 
 
 def _interval(value: float, parts: Sequence[_Part], number: int) -> Share:
-    """Return ``value``, the mean over ``number`` applications, with the interval that the inputs of ``parts`` (some of them) leave."""
-    from scipy.special import betaincinv, stdtrit  # as above: commands that compute nothing need not wait
+    """Return ``value``, the mean over ``number`` applications, with an interval. ``parts`` are those of them with enough inputs."""
+    from scipy.special import betaincinv, stdtrit  # slow to import; commands that compute nothing do not need it
 
     variances = np.array([part.variance for part in parts]) / number**2
     variance = float(variances.sum())
-    # As many as would be there if every input, or every phase, were one draw of a mean over applications that weigh alike.
+    # Effective number of draws if every input (least), or every phase (most), is one independent draw of a mean with equal weights.
     least, most = (number**2 / float(np.sum(1 / np.array(sizes))) for sizes in ([p.inputs for p in parts], [p.phases for p in parts]))
-    effective = least if value in (0, 1) else most  # what no input tells apart may be each one's own, and what all share is not
+    # Without variance between inputs: a share of 0 or 1 cannot show that an input's phases are independent. A share in between shows that they are.
+    effective = least if value in (0, 1) else most
     if variance > 0:
         freedom = variance**2 / float(np.sum(variances**2 / np.array([part.inputs - 1 for part in parts])))
         normal, student = (float(stdtrit(degrees, (1 + CONFIDENCE) / 2)) for degrees in (np.inf, freedom))

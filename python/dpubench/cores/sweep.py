@@ -1,8 +1,7 @@
 """Sweeps: many simulations, on all cores of this machine or on a Dask cluster, each kept as soon as it is done.
 
-What comes out does not depend on how it was computed: a simulation is a pure function of its description, its traces and the program, and its
-result is kept by their digest. So a sweep that was interrupted goes on where it was, and one that shares configurations with another computes
-them once.
+A simulation is a pure function of its description, its traces and the program, so the place of computation does not change its result. The result is
+kept under their digest. So an interrupted sweep continues where it stopped, and two sweeps with a common configuration compute it once.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ from dpubench.errors import UserError
 from dpubench.workers.checks import Event
 from dpubench.workers.process import StopRequest
 
-#: What kept results may take on the disk; those not used for longest go first.
+#: Most bytes of kept results on disk; the least recently used are removed first.
 CACHE_BYTES: Final = 1 << 30
 _SCHEMA: Final = "dpubench.simulation/1"
-#: How long a stop that was asked for may go unnoticed, and how often progress is told at most.
+#: Longest time until a requested stop is noticed, in seconds.
 _LOOK_S: Final = 0.2
-#: A process is given at most so many configurations at once, and fewer towards the end of a sweep, so that all processes end together.
+#: Most configurations given to a process at once. Towards the end of a sweep it gets fewer, so that all processes end together.
 _MOST_AT_ONCE: Final = 16
 _SHARES: Final = 3
 
@@ -44,10 +43,10 @@ class Traced(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What one hardware context executes. Contexts of one trace share address spaces unless numbers say otherwise."""
+    """The work of one hardware context. Contexts of one trace share address spaces, unless the numbers of the spaces differ."""
 
     trace: Traced
-    skip_messages: int = 0  #: messages of the trace, which are bursts
+    skip_messages: int = 0  #: messages of the trace (bursts) to skip
     code_space: int | None = None
     data_space: int | None = None
 
@@ -59,12 +58,12 @@ class Simulation:
     id: str
     processor: Mapping[str, Any]
     contexts: tuple[Context, ...]  #: one for each context of the chip, those of core 0 first
-    extent: Mapping[str, Any] = field(default_factory=dict)  #: counts are of messages of the trace, which are bursts
+    extent: Mapping[str, Any] = field(default_factory=dict)  #: part to simulate, in messages of the trace (bursts)
     frame_buffers: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def digest(self) -> str:
-        """Of all that decides the result: the program's and the traces' content too, and neither the name nor where files lie.
+        """Return the digest of everything that decides the result, including the content of program and traces, but not names and paths.
 
         Raises:
             UserError, EnvironmentFault: there is no program ``dpubench-cores``, or it cannot be read.
@@ -73,8 +72,8 @@ class Simulation:
         return _cache.digest_of([_SCHEMA, program, self._described(lambda trace: trace.digest)])
 
     def configuration(self) -> dict[str, Any]:
-        """As it stands in a job."""
-        # Traces of the same content are one trace, wherever they lie: whether contexts share spaces goes by the folder there.
+        """Return the configuration in the form of a job."""
+        # Give traces with equal content the same folder, because the simulator lets contexts of the same folder share address spaces.
         places = {context.trace.digest: str(context.trace.folder) for context in reversed(self.contexts)}
         return {"id": self.id, **self._described(lambda trace: places[trace.digest])}
 
@@ -90,7 +89,7 @@ class Simulation:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a simulation: a result, or why there is none."""
+    """The outcome of a simulation: a result, or the failure."""
 
     id: str
     result: dict[str, Any] | None  #: the ``result`` event
@@ -100,18 +99,18 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a sweep is."""
+    """The progress of a sweep."""
 
     done: int
     of: int
-    cached: int  #: of those that are done
-    failed: int  #: likewise
-    instructions: int = 0  #: simulated in this sweep, in millions and more at a time; on a cluster they are told when a simulation is done
-    at_work: str = ""  #: the simulation that was heard of last
+    cached: int  #: finished simulations that came from the cache
+    failed: int  #: finished simulations that failed
+    instructions: int = 0  #: instructions simulated in this sweep; updated every few million, on a cluster at the end of each simulation
+    at_work: str = ""  #: the simulation of the last event
 
 
 def cache_folder() -> Path:
-    """Where results are kept."""
+    """Return the folder in which results are kept."""
     return programs.cache_directory() / "simulations"
 
 
@@ -124,15 +123,15 @@ def simulate(
     stop: StopRequest,
     tell: Callable[[Progress], None] = lambda _progress: None,
 ) -> Generator[Outcome, None, None]:
-    """The outcome of each simulation, once, in order of finishing; what ``cache`` holds comes first. What fails is never kept.
+    """Yield the outcome of each simulation once, in order of finishing. Results from ``cache`` come first. Failures are never kept.
 
-    ``processes`` is how many simulators run at a time here; with ``dask``, the address of a scheduler, its workers run them instead, and see the
-    folders of the traces under the same paths. A worker that dies gives up the simulation that it was at, which another one begins anew.
+    ``processes`` simulators run at a time on this machine. With ``dask``, the address of a scheduler, its workers run them instead; they must see the
+    folders of the traces under the same paths. If a worker dies, another one starts its simulation again.
 
     Raises:
-        UserError: there is no program ``dpubench-cores``, two simulations have the same name, or there is no Dask here.
-        EnvironmentFault: the cluster cannot be reached or went away; what was simulated is kept.
-        Interrupted: ``stop`` was set; what was simulated is kept.
+        UserError: there is no program ``dpubench-cores``, two simulations have the same name, or Dask is not installed here.
+        EnvironmentFault: the cluster cannot be reached or went away; finished results are kept.
+        Interrupted: ``stop`` was set; finished results are kept.
     """
     if len({s.id for s in simulations}) != len(simulations):
         raise UserError("two simulations of a sweep have the same name: give each its own")
@@ -146,7 +145,7 @@ def simulate(
         events = cluster.simulate(sweep.configurations(), dask, stop)
     else:
         events = _here(sweep.configurations(), processes, stop)
-    # Closed at once, however this ends: then nothing of it runs any more.
+    # Close the generator however the loop ends, so that no simulation keeps running.
     with contextlib.closing(events):
         for event in events:
             yield from sweep.take(event)
@@ -155,7 +154,7 @@ def simulate(
 
 
 class _Sweep:
-    """Which simulations are owed, and what is known of the others. Those that are the same but for their names are simulated once."""
+    """The state of a sweep: the owed simulations and the progress. Simulations that differ only in their names are simulated once."""
 
     def __init__(self, simulations: Sequence[Simulation], cache: Path | None, tell: Callable[[Progress], None]) -> None:
         self._cache = cache
@@ -163,22 +162,22 @@ class _Sweep:
         self._progress = Progress(0, len(simulations), 0, 0)
         self._under_way: dict[str, int] = {}  # digest -> instructions
         self._finished = 0  # instructions
-        self.owed: dict[str, list[Simulation]] = {}  #: by digest
+        self.owed: dict[str, list[Simulation]] = {}  #: simulations without an outcome, by digest
         for simulation in simulations:
             self.owed.setdefault(simulation.digest, []).append(simulation)
 
     def configurations(self) -> list[dict[str, Any]]:
-        """Those that are owed, named by their digests."""
+        """Return the configurations of the owed simulations, named by their digests."""
         return [{**same[0].configuration(), "id": digest} for digest, same in self.owed.items()]
 
     def kept(self) -> Iterator[Outcome]:
-        """Outcomes that are known from before."""
+        """Yield the outcomes from the cache."""
         for digest in list(self.owed):
             if (result := self._read(digest)) is not None:
                 yield from self._outcomes(digest, result, cached=True)
 
     def take(self, event: Event) -> Iterator[Outcome]:
-        """Keeps an event of a simulator, and gives what it decides."""
+        """Record an event of a simulator, and yield the outcomes that it decides."""
         digest = event.get("group", "")
         if digest not in self.owed:
             return
@@ -204,7 +203,7 @@ class _Sweep:
         self._progress = replace(self._progress, instructions=self._finished + sum(self._under_way.values()), at_work=at_work)
         self._tell(self._progress)
 
-    # --- what is kept
+    # --- cache
 
     def _read(self, digest: str) -> dict[str, Any] | None:
         if self._cache is None:
@@ -223,7 +222,7 @@ class _Sweep:
     def _write(self, digest: str, result: Mapping[str, Any]) -> None:
         if self._cache is None:
             return
-        with contextlib.suppress(OSError):  # a disk that is full takes the way back after an interruption, and no result
+        with contextlib.suppress(OSError):  # a full disk only costs the cached result: the outcome itself is still reported
             sealed = {"schema": _SCHEMA, "digest": digest, "seal": _cache.digest_of(result), "result": dict(result)}
             _cache.write_json(self._cache / f"{digest}.json", sealed)
 
@@ -232,7 +231,7 @@ class _Sweep:
 
 
 def _here(configurations: Sequence[Mapping[str, Any]], processes: int, stop: StopRequest) -> Generator[Event, None, None]:
-    """Events of the simulators, ``processes`` at a time. @raises Interrupted"""
+    """Yield the events of the simulators, ``processes`` at a time. @raises Interrupted"""
     batches = _Batches(configurations, processes)
     events: queue.SimpleQueue[Event | BaseException | None] = queue.SimpleQueue()
     halt = StopRequest()
@@ -243,7 +242,7 @@ def _here(configurations: Sequence[Mapping[str, Any]], processes: int, stop: Sto
             while batch := batches.next():
                 for event in simulator.simulate(batch, program, halt, events.put):
                     events.put(event)
-        except BaseException as error:  # told to the thread that waits, which decides what it means
+        except BaseException as error:  # pass it to the waiting thread, which raises it
             events.put(error)
         else:
             events.put(None)
@@ -272,7 +271,7 @@ def _here(configurations: Sequence[Mapping[str, Any]], processes: int, stop: Sto
 
 
 class _Batches:
-    """Configurations in portions: of one portion all have the same traces, so that one process reads what is in memory already."""
+    """Configurations in portions. All of one portion have the same traces, so that a process finds them in memory."""
 
     def __init__(self, configurations: Sequence[Mapping[str, Any]], processes: int) -> None:
         groups: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
@@ -284,7 +283,7 @@ class _Batches:
         self._lock = threading.Lock()
 
     def next(self) -> list[Mapping[str, Any]]:
-        """The next portion; empty when nothing is left."""
+        """Return the next portion; empty if nothing is left."""
         with self._lock:
             while self._groups and not self._groups[0]:
                 self._groups.pop(0)

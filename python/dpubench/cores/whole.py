@@ -1,8 +1,8 @@
 """Whole programs and their traces: applications from the first byte of an input to the last of their output, and end-to-end workloads.
 
-An application (``dpubench-applications``) is traced around all that it does with one input, the reading of files and the building of tables
-included. A workload (``dpubench-workloads``) is traced around its packet loop, with a mark for each burst of 32 frames. Both are verified outside
-of what is traced (docs/applications.md). Their traces are kept as those of kernels are.
+The trace of an application (``dpubench-applications``) covers all of its work on one input, including reading files and building tables. The trace of
+a workload (``dpubench-workloads``) covers its packet loop, with a mark for each burst of 32 frames. Both are verified outside the traced part
+(docs/applications.md). Their traces are kept like those of kernels.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from dpubench.workers.process import StopRequest
 
 __all__ = ["Application", "NotTraced", "WholeTrace", "Workload", "applications", "cache_folder", "refusals", "trace", "trace_all", "workloads"]
 
-#: Frames of a workload that are one message of its trace.
+#: Frames of a workload in one message of its trace.
 BURST: Final = 32
 _FLOWS: Final = 1000
-#: Kind of the port that a traced workload's frames come by.
+#: Kind of the port that brings the frames of a traced workload.
 _PORT: Final = "ring"
 
 
@@ -35,13 +35,13 @@ class Application:
     """An application on its input."""
 
     name: str
-    files: tuple[tuple[str, Path], ...]  #: kind and file; several of a kind in this order
-    params: tuple[tuple[str, str], ...] = ()  #: those that differ from their defaults
-    limit_bytes: int = 0  #: of the input that varies (the capture, the corpus); 0: all of it
+    files: tuple[tuple[str, Path], ...]  #: (kind, file) pairs; several files of a kind in this order
+    params: tuple[tuple[str, str], ...] = ()  #: parameters that differ from their defaults
+    limit_bytes: int = 0  #: most bytes to read of the input that varies (the capture, the corpus); 0: all of it
 
     @property
     def label(self) -> str:
-        """For people: ``ips, netflix.pcap, rules selective.rules``. The input that varies stands first, and needs no name of its kind."""
+        """Return a name for people: ``ips, netflix.pcap, rules selective.rules``. The input that varies comes first, without its kind."""
         words = [self.name, *(f"{value}" if not value.isdigit() else f"{name.replace('_', ' ')} {value}" for name, value in self.params)]
         words += [file.name if kind in _VARIED else f"{kind} {file.name}" for kind, file in sorted(self.files, key=lambda f: f[0] not in _VARIED)]
         return ", ".join([*words, f"{self.limit_bytes} B"] if self.limit_bytes else words)
@@ -49,26 +49,26 @@ class Application:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A workload on frames of the traffic model: UDP of ``flows`` flows, whose popularity is Zipf's."""
+    """A workload on frames of the traffic model: UDP in ``flows`` flows with Zipf popularity."""
 
     name: str
-    engines: tuple[tuple[str, str], ...] = ()  #: stage and engine; of the others the default
-    params: tuple[tuple[str, str], ...] = ()  #: those that differ from their defaults
-    frame_bytes: int = 64  #: with FCS
-    frames: int = 3200  #: rounded up to whole bursts
+    engines: tuple[tuple[str, str], ...] = ()  #: (stage, engine) pairs; other stages use their default
+    params: tuple[tuple[str, str], ...] = ()  #: parameters that differ from their defaults
+    frame_bytes: int = 64  #: bytes of a frame with FCS
+    frames: int = 3200  #: number of frames, rounded up to whole bursts
     seed: int = 1
-    files: tuple[tuple[str, Path], ...] = ()  #: kind and file of what the workload or its traffic reads
+    files: tuple[tuple[str, Path], ...] = ()  #: (kind, file) pairs that the workload or its traffic reads
     flows: int = _FLOWS
 
     @property
     def label(self) -> str:
-        """For people: ``flow-table, lookup portable, 64 B``."""
+        """Return a name for people: ``flow-table, lookup portable, 64 B``."""
         words = [self.name, *(f"{stage} {engine}" for stage, engine in self.engines)]
         words += [f"{name.replace('_', ' ')} {value}" for name, value in self.params]
         return ", ".join([*words, f"{self.frame_bytes} B"])
 
 
-#: Kinds of which each file is an input of its own; the others are what applications are set up with.
+#: Input kinds of the data that an application processes: each file is a separate input. Files of other kinds set the application up.
 _VARIED: Final = ("capture", "corpus")
 
 
@@ -79,29 +79,29 @@ class WholeTrace:
     folder: Path
     digest: str  #: SHA-256 over both files
     label: str
-    about: Mapping[str, Any] = field(default_factory=dict)  #: the ``traced`` event, and ``program``: SHA-256
+    about: Mapping[str, Any] = field(default_factory=dict)  #: the ``traced`` event, and ``program``: the program's SHA-256
 
 
 def applications(arm: ArmPrograms) -> tuple[dict[str, Any], ...]:
-    """The catalog of applications: name, summary, inputs, operators, parameters, and whether it can run.
+    """Return the catalog of applications: name, summary, inputs, operators, parameters, and whether each can run.
 
     Raises:
-        UserError: the programs were built without it. EnvironmentFault: it gave no answer.
+        UserError: the programs were built without dpubench-applications. EnvironmentFault: it gave no answer.
     """
     return arm.catalog_of(programs.APPLICATIONS, "applications")
 
 
 def workloads(arm: ArmPrograms) -> tuple[dict[str, Any], ...]:
-    """The catalog of workloads: name, summary, parameters, stages with their engines, inputs.
+    """Return the catalog of workloads: name, summary, parameters, stages with their engines, inputs.
 
     Raises:
-        UserError: the programs were built without DPDK. EnvironmentFault: it gave no answer.
+        UserError: the programs were built without DPDK. EnvironmentFault: the program gave no answer.
     """
     return arm.catalog_of(programs.WORKLOADS, "workloads")
 
 
 def refusals(wanted: Sequence[Application | Workload], arm: ArmPrograms) -> list[str]:
-    """Of each why there is no such thing whatever its input, as its program says: a value of a parameter, an engine that cannot do it; else empty.
+    """Return, per program, why it cannot run on any input (a parameter's value, an engine that cannot do it), or an empty string. Ask the program.
 
     Raises:
         EnvironmentFault: a program gave no answer.
@@ -128,11 +128,11 @@ def refusals(wanted: Sequence[Application | Workload], arm: ArmPrograms) -> list
 
 
 def trace(what: Application | Workload, arm: ArmPrograms, *, cache: Path, stop: StopRequest | None = None) -> WholeTrace:
-    """The trace of ``what``, from ``cache`` where it is there already. Several processes may ask at once: one captures, the others wait.
+    """Return the trace of ``what``, from ``cache`` if it is there already. Several processes may ask at once: one captures, the others wait.
 
     Raises:
         UserError: there is no such application, workload, stage, engine or parameter, or an input is missing or cannot be read.
-        NotTraced: it cannot run, refused its input, failed its verification, crashed, or took longer than an hour.
+        NotTraced: the program cannot run, refused its input, failed its verification, crashed, or took longer than an hour.
         Interrupted: ``stop`` was set.
     """
     label = what.label
@@ -153,12 +153,12 @@ def trace_all(
     stop: StopRequest,
     tell: Callable[[str, int, int], None] = lambda _label, _done, _of: None,
 ) -> Generator[tuple[Application | Workload, WholeTrace | UserError], None, None]:
-    """Traces ``wanted``, so many at a time: each once, in order of finishing, with what kept it from having a trace in the trace's place.
+    """Trace each of ``wanted`` once, ``processes`` at a time; yield (program, its trace or the error) in order of finishing.
 
-    ``tell`` hears the label of each that is done, how many are, and of how many.
+    ``tell`` gets the label of each finished program, the number finished, and the total.
 
     Raises:
-        Interrupted: ``stop`` was set; what was traced is kept.
+        Interrupted: ``stop`` was set; finished traces are kept.
     """
 
     def one(what: Application | Workload, halt: StopRequest) -> WholeTrace:
@@ -168,7 +168,7 @@ def trace_all(
 
 
 def _entry(kind: str, name: str, catalog: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """@raises UserError with the nearest name"""
+    """Return the entry called ``name`` in ``catalog``. @raises UserError with the nearest name"""
     known = {str(entry["name"]): entry for entry in catalog}
     if name not in known:
         raise UserError(f"unknown {kind} '{name}'{nearest(name, known)}")
@@ -176,13 +176,14 @@ def _entry(kind: str, name: str, catalog: Iterable[dict[str, Any]]) -> dict[str,
 
 
 def _parameters(label: str, entry: Mapping[str, Any], given: Mapping[str, str]) -> dict[str, str]:
-    """All of them, defaults filled in. @raises UserError with the nearest name"""
+    """Return the given parameters and the defaults of the others. @raises UserError with the nearest name"""
     parameters = {str(parameter["name"]): parameter for parameter in entry["parameters"]}
     for name in given:
         if name not in parameters:
             raise UserError(f"{label}: {entry['name']} has no parameter '{name}'{nearest(name, parameters)}")
     whole = {name: given.get(name, str(parameter["default"])) for name, parameter in parameters.items()}
-    # A parameter that belongs to one value of another is left out where that has another value, unless it was given: then the program says so.
+    # Leave out a parameter that applies only with a certain value of another parameter, if that has a different value. But keep it if the caller
+    # gave it: then the program reports the mistake.
     return {
         name: value
         for name, value in whole.items()
@@ -191,7 +192,7 @@ def _parameters(label: str, entry: Mapping[str, Any], given: Mapping[str, str]) 
 
 
 def _files(label: str, files: Iterable[tuple[str, Path]], known: Sequence[str], required: Sequence[str]) -> dict[str, list[Path]]:
-    """By kind. @raises UserError"""
+    """Return the files by kind. @raises UserError for an unknown kind, or a missing file or kind"""
     by_kind: dict[str, list[Path]] = {}
     for kind, file in files:
         if kind not in known:
@@ -206,7 +207,7 @@ def _files(label: str, files: Iterable[tuple[str, Path]], known: Sequence[str], 
 
 
 def _application(what: Application, arm: ArmPrograms) -> _capture.Task:
-    """@raises UserError"""
+    """Return the capture task of an application. @raises UserError, NotTraced"""
     entry = _entry("application", what.name, applications(arm))
     params = _parameters(what.label, entry, dict(what.params))
     inputs = [entry for entry in entry["inputs"] if all(params.get(key) == wanted for key, wanted in (entry.get("only_with") or {}).items())]
@@ -231,7 +232,7 @@ def _application(what: Application, arm: ArmPrograms) -> _capture.Task:
 
 
 def _workload(what: Workload, arm: ArmPrograms) -> _capture.Task:
-    """@raises UserError, NotTraced"""
+    """Return the capture task of a workload. @raises UserError, NotTraced"""
     entry = _entry("workload", what.name, workloads(arm))
     params = _parameters(what.label, entry, dict(what.params))
     stages = {str(stage["name"]): stage for stage in entry["stages"]}

@@ -1,4 +1,4 @@
-"""A study whose parts are modules of its own package: ``carry``, ``summary``, ``text``, ``export``, ``compare``, ``report``."""
+"""Base class of a study whose parts are modules of its package: ``carry``, ``summary``, ``text``, ``export``, ``compare``, ``report``."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
 
 
 class PackagedStudy:
-    """What :class:`dpubench.studies.Study` asks for, by those modules. Each is imported when it is used: `dpubench list` must not wait."""
+    """A :class:`dpubench.studies.Study` made of these modules. It imports each module at its first use, so that `dpubench list` starts fast."""
 
     name: str
     question: str
     plan_model: type[StudyPlan]
     run_options: frozenset[str] = frozenset()
     default_effect: str = "3%"
-    #: What a point is chosen by in commands that read runs: ``--operator``, ``--workload``.
+    #: Option that chooses points in commands that read runs, without its dashes: ``operator`` or ``workload``.
     chosen_by: ClassVar[str] = "operator"
 
     def names_of(self, point: Any) -> Iterable[str]:
-        """What ``point`` may be chosen by."""
+        """Return the names by which the user can choose ``point``."""
         raise NotImplementedError
 
     def _module(self, part: str) -> Any:
         return importlib.import_module(f"{__package__}.{self.name.replace('-', '_')}.{part}")
 
     def run(self, plan: StudyPlan, where: Where, request: Request) -> int:
-        assert isinstance(plan, self.plan_model)  # plans are read by the model of their study
+        assert isinstance(plan, self.plan_model)  # the loader reads each plan with the model of its study
         status: int = self._module("carry").run(plan, where, request)
         return status
 
@@ -69,5 +69,5 @@ class PackagedStudy:
         return parts
 
     def write_report(self, runs: list[Any], output: Path, baseline: str | None = None, pairing: str = "best") -> None:
-        """``pairing`` is of engines that are set against each other, which runs of these studies are not."""
+        """Write the HTML report. Ignore ``pairing``: it pairs engines for comparison, and these studies do not compare engines."""
         self._module("report").write(runs, output, baseline)

@@ -1,1 +1,1 @@
-"""Study ``cores``: which processor organisation sustains which line rate for a packet-processing kernel, by the processor model."""
+"""Study ``cores``: the line rates that processor organisations sustain for packet-processing kernels, by processor models."""

@@ -1,4 +1,4 @@
-"""Runs a plan of study ``cores`` in a new run directory, and goes on with one that was interrupted."""
+"""Runs a plan of study ``cores`` in a new run directory, and continues an interrupted run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from dpubench.workers.process import StopRequest
 
 
 def run(plan: Plan, where: Where, request: Request) -> int:
-    """A new run of ``plan``; the exit status. @raises UserError"""
+    """Make a new run of ``plan``; return its exit status. @raises UserError"""
     shared.check_kinds(plan, where)
     with StopRequest() as stop:
         with stop.at_once():
@@ -49,11 +49,11 @@ def run(plan: Plan, where: Where, request: Request) -> int:
 
 
 def resume(found: RunDirectory, request: Request) -> int:
-    """Goes on with the interrupted run ``found``; the exit status. @raises UserError it is complete, or cannot be gone on with"""
+    """Continue the interrupted run ``found``; return its exit status. @raises UserError it is complete, or cannot be continued"""
     with StopRequest() as stop, OutcomesWriter(found.path) as writer:
         record = gone_on_with(writer)
         plan, lines = read_plan(writer.plan_file)
-        assert isinstance(plan, Plan)  # of a run of this study
+        assert isinstance(plan, Plan)  # the run is of this study
         with stop.at_once():
             arm, expansion, resolved = _prepared(plan, Where(str(writer.plan_file), lines))
         shared.check_same(writer, record, {cell.id: cell.record()["processor_digest"] for cell in expansion.cells.values()}, resolved)
@@ -62,7 +62,7 @@ def resume(found: RunDirectory, request: Request) -> int:
 
 
 def _prepared(plan: Plan, where: Where) -> tuple[ArmPrograms, Expansion, Resolved]:
-    """The programs that are traced, what the plan comes to with them, and the inputs that there are. @raises UserError"""
+    """Return the programs to trace, the plan's simulations with them, and the available inputs. @raises UserError"""
     arm = ArmPrograms.found()
     expansion = expand(plan, arm.catalog()["catalog"]["operators"], where, arm.check)
     resolved = inputs.resolve(expansion.inputs, plan.inputs)
@@ -74,13 +74,13 @@ def _prepared(plan: Plan, where: Where) -> tuple[ArmPrograms, Expansion, Resolve
 
 
 def _without_inputs(expansion: Expansion, missing: Mapping[str, str]) -> None:
-    """Marks what reads an input that is not there."""
+    """Mark the uses that read a missing input as unavailable."""
     expansion.uses = {name: shared.marked(use, missing) for name, use in expansion.uses.items()}
     expansion.comparisons = [replace(w, use=None if w.use is None else shared.marked(w.use, missing)) for w in expansion.comparisons]
 
 
 def new_record(name: str, plan: Plan, expansion: Expansion, files: Resolved) -> dict[str, Any]:
-    """``run.json`` of a run that has not simulated anything yet."""
+    """Return the content of ``run.json`` for a run that has not simulated anything yet."""
     return shared.record_head(name, plan, files, expansion.left_out) | {
         "models": {model_name: described(model) for model_name, model in expansion.models.items()},
         "kernels": [use.record() for use in expansion.uses.values()], "configurations": [cell.record() for cell in expansion.cells.values()],
@@ -92,7 +92,7 @@ def _carry_out(
     writer: OutcomesWriter, plan: Plan, expansion: Expansion, record: dict[str, Any], files: Resolved, arm: ArmPrograms, stop: StopRequest,
     *, as_json: bool,
 ) -> int:  # fmt: skip
-    """Executes the run and tells how it went; its exit status."""
+    """Execute the run and print the outcome; return its exit status."""
     from dpubench.studies.cores.study import STUDY
     from dpubench.studies.cores.tell import summary
 

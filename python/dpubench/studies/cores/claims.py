@@ -1,9 +1,8 @@
-"""What Crowley, Fiuczynski, Baer and Bershad claim in "Workloads for Programmable Network Interfaces" (1999), and what a run says of each claim.
+"""The claims of Crowley, Fiuczynski, Baer and Bershad, "Workloads for Programmable Network Interfaces" (1999), and the verdict of a run on each.
 
-Each claim is a function from a grid of simulations to a verdict and the figure that it follows from. Its criterion was fixed before anything was
-simulated, and nothing of a model or a plan is chosen by what comes out. A claim is then judged once more by every variant that was simulated widely
-enough (window, predictor, caches, policy), by today's engines, and with the other reading of a line's rate: where the verdict becomes another, that
-decides the claim.
+Each claim is a function from a grid of simulations to a verdict and the figure behind it. The criteria were fixed before any simulation. No model or
+plan was chosen by its outcome. Each claim is judged again with every variant that was simulated widely enough (window, predictor, caches, policy),
+with today's engines, and with the other reading of a line's rate. If one of these changes the verdict, it decides the claim.
 """
 
 from __future__ import annotations
@@ -19,15 +18,15 @@ from dpubench.studies.cores.grid import LOOKUP, MD5, ROLES, Grid, Missing
 from dpubench.studies.cores.model import Claim, PointSummary, Sensitivity, Verdict
 from dpubench.studies.cores.plan import BASE, Plan
 
-#: Deviations from what is claimed that count as agreement, and as partial agreement.
+#: Deviations from the claimed figure that count as agreement, or as partial agreement.
 CLOSE: Final = 0.05
 ABOUT: Final = 0.10
 ROUGHLY: Final = 0.25
-#: A gain below this share is none, as in the comparison of measured runs.
+#: A gain below this share does not count, as in the comparison of measured runs.
 GAIN: Final = 0.03
-#: Configurations by which a count may differ and still be reproduced: the code, the compiler and the instruction set are others than the paper's.
+#: A count is reproduced if it differs by at most this many configurations, because code, compiler and instruction set are not the paper's.
 COUNT_SLACK: Final = 2
-#: Stalls of fewer cycles explain nothing.
+#: Stalls with a smaller share of cycles are not listed: they explain nothing.
 WORTH_SAYING: Final = 0.05
 _32K: Final = 32 << 10
 #: Overheads of a frame on a line: none, and Ethernet's preamble, delimiter and gap.
@@ -49,7 +48,7 @@ class _Claim:
 
 
 def evaluate(points: Sequence[PointSummary], plan: Plan) -> list[Claim]:
-    """Every claim, judged on the plan's first model; none where the plan does not say which kernels stand for the paper's."""
+    """Return every claim, judged on the plan's first model; empty if the plan does not name kernels for the paper's."""
     if plan.claims is None or not points:
         return []
     model = points[0].model
@@ -67,8 +66,8 @@ def evaluate(points: Sequence[PointSummary], plan: Plan) -> list[Claim]:
 
 
 def _counted_over(plan: Plan) -> str:
-    """What the miss ratios of the claims are counted over: the section Models has others of the same caches."""
-    assert plan.claims is not None  # evaluate() has seen to it
+    """Return in words the messages over which the claims' miss ratios are counted. The section Models has other ratios of the same caches."""
+    assert plan.claims is not None  # evaluate() checks it
     named = {kernel.label: kernel for kernel in plan.kernels}
     told = []
     for name in (plan.claims.lookup[0], plan.claims.md5[0]):
@@ -84,7 +83,7 @@ def _counted_over(plan: Plan) -> str:
 
 
 def _waits(claim: _Claim, grid: Grid) -> str:
-    """What the kernels wait for on the processor that says most of the figure; empty where it was not simulated."""
+    """Return what the kernels wait for on the processor that explains the figure best; empty if it was not simulated."""
     if claim.at is None:
         return ""
     organisation, step, clock = claim.at
@@ -99,7 +98,7 @@ def _waits(claim: _Claim, grid: Grid) -> str:
 
 
 def _sensitivities(claim: _Claim, measured: str, others: Sequence[tuple[str, Grid]]) -> list[Sensitivity]:
-    """The claim under each alternative that was simulated and gives another figure; the first of those that give the same."""
+    """Return the claim under each simulated alternative with another figure. If several alternatives give the same figure, keep the first."""
     found: dict[str, Sensitivity] = {}
     for what, grid in others:
         verdict, told = _judged(claim, grid)
@@ -116,8 +115,8 @@ def _judged(claim: _Claim, grid: Grid) -> Found:
 
 
 def _alternatives(base: Grid, plan: Plan) -> list[tuple[str, Grid]]:
-    """(what is different, the grid with it): one thing at a time, then other kernels for both."""
-    assert plan.claims is not None  # evaluate() has seen to it
+    """Return (description of the change, grid with the change) pairs: first with one change each, then with other kernels for both roles."""
+    assert plan.claims is not None  # evaluate() checks it
     found = [(words, replace(base, overhead_bytes=overhead)) for overhead, words in OVERHEADS.items() if overhead != base.overhead_bytes]
     found += [(f"variant {name}", replace(base, variant=name)) for name in plan.variants]
     lookups, digests = plan.claims.lookup, plan.claims.md5
@@ -133,7 +132,7 @@ def _alternatives(base: Grid, plan: Plan) -> list[tuple[str, Grid]]:
 
 
 def linear_in_clock(grid: Grid) -> Found:
-    """Rate over rate against clock over clock, between the lowest and the highest clock of every series."""
+    """Judge the ratio of rates over the ratio of clocks, between the lowest and the highest clock of every series."""
     shares: list[tuple[float, str]] = []
     for organisation in _present(grid):
         clocks = grid.clocks(organisation)
@@ -151,11 +150,11 @@ def linear_in_clock(grid: Grid) -> Found:
 
 
 def few_misses_at_32k(grid: Grid) -> Found:
-    """Miss ratios of both first-level caches of 32 KiB, at every associativity that was simulated."""
+    """Judge the miss ratios of both first-level caches of 32 KiB, at every simulated associativity."""
     found: dict[tuple[str, int], float] = {}
     kernels = {kernel: role for role, kernel in grid.kernels.items()}
     for point in grid.points:
-        # Of the caches' sweep, or of whatever variant is judged.
+        # Use points of the variant at hand; for the base also those of the sweep over caches.
         if point.kernel not in kernels or point.organisation != "superscalar" or not _only_caches_differ(point, grid.variant):
             continue
         firsts = [point.cache(name) for name in (point.instruction_cache, point.data_cache)]
@@ -173,13 +172,13 @@ def few_misses_at_32k(grid: Grid) -> Found:
 
 
 def gains_of_unit_sets(grid: Grid) -> Found:
-    """Until which unit set each kernel gains, by both readings of "the first five additional" and "after two"."""
+    """Judge up to which unit set each kernel gains, by both readings of "the first five additional" and "after two"."""
     clock = grid.clocks("superscalar")[-1]
     steps = grid.steps("superscalar", clock)
     if len(steps) < 2 or steps != list(range(1, len(steps) + 1)) or len(steps) < 7:
         raise Missing("both kernels with 1 to 7 unit sets at one clock")
     last = {role: _last_gain(grid, role, steps, clock) for role in ROLES}
-    # Five additional ones are six in all, or five in all; "after two" likewise are three or two.
+    # "Five additional" means six sets in all, or five in all. Likewise "after two" means three or two.
     readings = {"additional to the first": (6, 3), "in all": (5, 2)}
     fitting = [name for name, (lookup, md5) in readings.items() if last[LOOKUP] == lookup and last[MD5] == md5]
     either = any(last[LOOKUP] == lookup or last[MD5] == md5 for lookup, md5 in readings.values())
@@ -191,7 +190,7 @@ def gains_of_unit_sets(grid: Grid) -> Found:
 
 
 def parallelism(grid: Grid) -> Found:
-    """Instructions per cycle with the most unit sets, lookup over MD5."""
+    """Judge the ratio of lookup to MD5 in instructions per cycle with the most unit sets."""
     clock = grid.clocks("superscalar")[-1]
     most = grid.steps("superscalar", clock)[-1]
     if most < 7:
@@ -207,7 +206,7 @@ def parallelism(grid: Grid) -> Found:
 
 
 def fgmt_equals_superscalar(grid: Grid) -> Found:
-    """Rate of FGMT over superscalar with as many unit sets as contexts, at every clock that both have."""
+    """Judge the ratio of FGMT to superscalar in rate, with as many unit sets as contexts, at every common clock."""
     ratios = []
     clocks = [c for c in grid.clocks("fgmt") if c in grid.clocks("superscalar")]
     for clock in clocks:
@@ -225,7 +224,7 @@ def fgmt_equals_superscalar(grid: Grid) -> Found:
 
 
 def smt_linear_in_contexts(grid: Grid) -> Found:
-    """Rate with n contexts over n times that with one."""
+    """Judge the rate with n contexts over n times the rate with one context."""
     shares = []
     for clock in grid.clocks("smt"):
         steps = grid.steps("smt", clock)
@@ -243,7 +242,7 @@ def smt_linear_in_contexts(grid: Grid) -> Found:
 
 
 def lookup_lines(grid: Grid) -> Found:
-    """Configurations that sustain lookup at 1 Gb/s, of all; superscalar ones at 10 Gb/s."""
+    """Judge how many of all configurations sustain lookup at 1 Gb/s, and how many superscalar ones at 10 Gb/s."""
     everything = [p for organisation in _present(grid) for p in _whole(grid, LOOKUP, organisation)]
     at_1 = sum(grid.gbps(p) >= 1 for p in everything)
     fast = sum(grid.gbps(p) >= 10 for p in _whole(grid, LOOKUP, "superscalar"))
@@ -254,7 +253,7 @@ def lookup_lines(grid: Grid) -> Found:
 
 
 def smt_at_10g(grid: Grid) -> Found:
-    """SMT configurations that sustain lookup at 10 Gb/s."""
+    """Judge how many SMT configurations sustain lookup at 10 Gb/s."""
     points = _whole(grid, LOOKUP, "smt")
     number = sum(grid.gbps(p) >= 10 for p in points)
     verdict: Verdict = "reproduced" if abs(number - 13) <= COUNT_SLACK else "partly" if number else "not reproduced"
@@ -262,7 +261,7 @@ def smt_at_10g(grid: Grid) -> Found:
 
 
 def md5_at_1g(grid: Grid) -> Found:
-    """SMT configurations that sustain MD5 at 1 Gb/s, and superscalar ones."""
+    """Judge how many SMT configurations, and how many superscalar ones, sustain MD5 at 1 Gb/s."""
     smt, superscalar = _whole(grid, MD5, "smt"), _whole(grid, MD5, "superscalar")
     number, fast = (sum(grid.gbps(p) >= 1 for p in found) for found in (smt, superscalar))
     holds = (abs(number - 11) <= COUNT_SLACK, fast == 0)
@@ -271,27 +270,27 @@ def md5_at_1g(grid: Grid) -> Found:
 
 
 def contexts_for_clock(grid: Grid) -> Found:
-    """Rate of 4 contexts at 500 MHz over that of 7 at 300 MHz."""
+    """Judge the rate of 4 contexts at 500 MHz over the rate of 7 contexts at 300 MHz."""
     ratios = {role: grid.rate(role, "smt", 4, 500) / grid.rate(role, "smt", 7, 300) for role in ROLES}
     close = [abs(ratio - 1) <= ABOUT for ratio in ratios.values()]
     verdict: Verdict = "reproduced" if all(close) else "partly" if any(close) else "not reproduced"
     return verdict, ", ".join(f"{role} {significant(ratio, 3)} times" for role, ratio in ratios.items())
 
 
-# --------------------------------------------------------------------------- what they share
+# --------------------------------------------------------------------------- shared helpers
 
 
 def _present(grid: Grid) -> list[str]:
-    """Organisations of the paper that were simulated; all three make the claim whole."""
+    """Return the three organisations of the paper. @raises Missing if one was not simulated"""
     found = []
     for organisation in _ORGANISATIONS:
-        grid.clocks(organisation)  # raises where it is missing
+        grid.clocks(organisation)  # raises Missing
         found.append(organisation)
     return found
 
 
 def _whole(grid: Grid, role: str, organisation: str) -> list[PointSummary]:
-    """The paper's configurations of an organisation: 1 to 7 at 100 to 500 MHz. @raises Missing where one is not there"""
+    """Return the paper's configurations of an organisation: 1 to 7 at 100 to 500 MHz. @raises Missing if one was not simulated"""
     found = []
     for clock in (100.0, 200.0, 300.0, 400.0, 500.0):
         for step in range(1, 8):
@@ -311,7 +310,7 @@ def _gains(grid: Grid, role: str, steps: Sequence[int], clock_mhz: float) -> lis
 
 
 def _last_gain(grid: Grid, role: str, steps: Sequence[int], clock_mhz: float) -> int:
-    """The number of unit sets up to which each further one gains."""
+    """Return the number of unit sets up to which each further set gains."""
     last = steps[0]
     for step in steps[1:]:
         if _gain(grid, role, step, clock_mhz) < GAIN:
@@ -321,7 +320,7 @@ def _last_gain(grid: Grid, role: str, steps: Sequence[int], clock_mhz: float) ->
 
 
 def _only_caches_differ(point: PointSummary, variant: str) -> bool:
-    """Whether a point is of ``variant``, or of the base with other first-level caches (the caches' sweep, for the base)."""
+    """Tell whether a point is of ``variant``, or ``variant`` is the base and only the first-level caches differ (the sweep over caches)."""
     if point.variant == variant:
         return True
     return variant == BASE and all(path.split("/")[0] in ("first_caches", "data_cache", "instruction_cache") for path in point.settings)

@@ -1,4 +1,4 @@
-"""Old against new, point by point, by messages per second (:mod:`dpubench.studies.modelled.versus`)."""
+"""Comparison of two runs or models of study ``cores``, point by point, by messages per second (:mod:`dpubench.studies.modelled.versus`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dpubench.studies.modelled.versus import ratio_of, verdict_of
 
 
 def compared(old: Sequence[RunSummary], new: Sequence[RunSummary] | None, effect: float, best: bool | None) -> list[Part]:
-    """See :meth:`dpubench.studies.Study.compare`; a run alone has its models set against its first. @raises UserError"""
+    """Return the comparisons, see :meth:`dpubench.studies.Study.compare`. In a single run compare each model with the first. @raises UserError"""
     if best:
         raise UserError("--best-engine: study cores compares points with the same engines")
     if new is not None:
@@ -26,7 +26,11 @@ def compared(old: Sequence[RunSummary], new: Sequence[RunSummary] | None, effect
 
 
 def compare(old: Sequence[PointSummary], new: Sequence[PointSummary], effect: float, *, across: bool = False) -> list[Comparison]:
-    """Every point of ``old`` against its partner in ``new``, by messages per second; ``across`` models where they are as described alone."""
+    """Return a row per point of ``old`` and its partner in ``new``, compared by messages per second.
+
+    With ``across`` partners may be of different models. Then points of organisation ``described`` need not agree in clock, nor in the number of
+    cores if it is above one.
+    """
     partners = {_key(p, across): p for p in new}
     rows = []
     for point in old:
@@ -51,7 +55,7 @@ def _row(old: PointSummary, new: PointSummary, effect: float) -> Comparison:
     for which, point in (("old", old), ("new", new)):
         if point.messages_per_s is None:
             return Comparison(new.id, old.id, new.id, None, "not comparable", None, f"{which}: {point.failure or 'not simulated'}")
-    assert old.messages_per_s is not None and new.messages_per_s is not None  # just seen
+    assert old.messages_per_s is not None and new.messages_per_s is not None  # the loop above checked both
     ratio = ratio_of(old.messages_per_s, new.messages_per_s)
     verdict = verdict_of(ratio, effect)
     reason = "the interval of the sampled messages is too wide: --exact, or more messages" if verdict == "undecided" else ""

@@ -1,4 +1,4 @@
-"""Models beside what was published of their processors: what a run simulates to say how far a model is from its processor."""
+"""Comparisons of models with published figures of their processors: the simulations behind them, and their results in words."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from dpubench.studies.modelled.use import Use
 
 @dataclass(frozen=True)
 class Wanted:
-    """A published figure that is to be set against ours."""
+    """A published figure to compare with ours."""
 
     id: str
     model: str
-    number: int  #: among the model's
+    number: int  #: index among the model's comparisons
     comparison: Comparison
     processor: dict[str, Any]
-    use: Use | None  #: what is traced; None where the trace is generated
+    use: Use | None  #: the kernel to trace; None if the trace is generated
 
 
 def wanted(models: Mapping[str, Model], operators: Sequence[Mapping[str, Any]]) -> Iterator[Wanted]:
-    """Every comparison of ``models`` whose operator is in the catalog."""
+    """Yield every comparison of ``models`` whose operator is in the catalog, or that needs no operator."""
     catalog = {str(o["name"]): o for o in operators}
     for name, model in models.items():
         for number, comparison in enumerate(model.comparisons):
@@ -53,10 +53,10 @@ def _use(name: str, kernel: Kernel, entry: Mapping[str, Any]) -> Use:
 
 @contextlib.contextmanager
 def simulations(found: Sequence[Wanted], traces: Mapping[str, Trace]) -> Iterator[list[sweep.Simulation]]:
-    """What gives our figures, as far as their kernels have traces; generated traces are there within.
+    """Yield the simulations that give our figures, if their kernels have traces. Generated traces exist only within the context.
 
     Raises:
-        EnvironmentFault: there is no room for the generated ones.
+        EnvironmentFault: there is no room for the generated traces.
     """
     folder = cache_folder()
     with contextlib.ExitStack() as stack:
@@ -79,7 +79,7 @@ def _simulation(of: Wanted, traces: Mapping[str, Trace], folder: Path) -> sweep.
 
 
 def told(of: Wanted, result: Mapping[str, Any]) -> list[str]:
-    """Our figure and its error, in words, for the record of a run. @raises ValueError where the result has nothing to count by"""
+    """Return our figure and its error in words, for the record of a run. @raises ValueError when the result has nothing to divide by"""
     ours = compare(of.comparison, of.processor, result)
     kind = "" if of.comparison.independent else "; not independent: a value of the model is from it"
     error = (

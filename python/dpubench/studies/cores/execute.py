@@ -1,4 +1,4 @@
-"""Carries a run of study ``cores`` out: the traces that its simulations want, the simulations, and what was published of the models beside."""
+"""Executes a run of study ``cores``: captures its traces, runs its simulations, and compares the models with published figures."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Run(SimulatedRun):
         self._compare(traces)
 
     def _ready(self, cells: list[Cell], traces: Mapping[str, Trace], kept: Kept) -> list[sweep.Simulation]:
-        """The simulations of ``cells`` whose kernels were traced; the others have failed."""
+        """Return the simulations of ``cells`` whose kernels were traced. Give the others to ``kept`` as failed."""
         ready = []
         for cell in cells:
             if missing := next((use for use in cell.uses if use not in traces), None):
@@ -54,7 +54,7 @@ class Run(SimulatedRun):
         return sweep.Simulation(cell.id, cell.processor, contexts, extent_of(cell, self.expansion.uses, self.plan), buffers)
 
     def _compare(self, traces: Mapping[str, Trace]) -> None:
-        """Sets each model beside what was published of its processor; what comes out stands in the record."""
+        """Compare each model with the published figures of its processor. Write our figures and their errors into the record."""
         found = {of.id: of for of in self.expansion.comparisons}
         with comparisons.simulations(list(found.values()), traces) as simulations:
             for outcome in self._outcomes(simulations):

@@ -1,4 +1,4 @@
-"""Expands a plan of study ``cores`` to the traces that it wants, the simulations that it comes to, and the points that are made of them."""
+"""Expands a plan of study ``cores`` to its traces, its simulations, and the points made of the simulations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dpubench.studies.modelled.plan import ALL, KernelPlan, check_kernel
 from dpubench.studies.modelled.possible import Asked, Check, all_done, checked, parted
 from dpubench.studies.modelled.use import Use, size_range, use_of
 
-#: Frames of an operator that looks at none of their bytes, or at the same ones of each: one simulation is of all sizes.
+#: The frame of an operator whose work does not depend on the frame size. One simulation then stands for all sizes.
 ANY_FRAME = "any"
 
 
@@ -29,14 +29,14 @@ class Cell:
 
     id: str
     kernel: str  #: name of a kernel or of a mix
-    uses: list[str]  #: ids; contexts take them in turn
-    frame: str  #: "64", of a mix "64+1500", or ANY_FRAME
+    uses: list[str]  #: ids of uses; contexts take them in turn
+    frame: str  #: "64", "64+1500" for a mix, or ANY_FRAME
     model: str
     organisation: str
     step: int
     unit_sets: int | None
     cores: int
-    contexts: int  #: of a core
+    contexts: int  #: contexts per core
     clock_mhz: float
     variant: str
     settings: dict[str, Any]
@@ -44,14 +44,14 @@ class Cell:
     sweeps: list[str]
 
     def record(self) -> dict[str, Any]:
-        """Without the description of the processor, which is large: its digest tells whether it is still the same."""
+        """Return the record with the processor's digest instead of its large description. The digest shows whether it is still the same."""
         words = {k: v for k, v in asdict(self).items() if k != "processor"}
         return words | {"processor_digest": digest(self.processor)}
 
 
 @dataclass(frozen=True)
 class Point:
-    """A kernel at a frame size on a processor: one simulation, or of a mix of frames those of its sizes."""
+    """A kernel at a frame size on a processor: one simulation, or for a mix of frame sizes one simulation per size."""
 
     id: str
     configurations: list[str]
@@ -63,13 +63,13 @@ class Point:
 
 @dataclass
 class Expansion:
-    """What a plan comes to."""
+    """The traces, simulations and points of a plan."""
 
     uses: dict[str, Use] = field(default_factory=dict)
     cells: dict[str, Cell] = field(default_factory=dict)
     points: dict[str, Point] = field(default_factory=dict)
     models: dict[str, Model] = field(default_factory=dict)
-    comparisons: list[Wanted] = field(default_factory=list)  #: with what was published of the models
+    comparisons: list[Wanted] = field(default_factory=list)  #: comparisons of the models with published figures
     left_out: list[str] = field(default_factory=list)
 
     @property
@@ -79,10 +79,12 @@ class Expansion:
 
 
 def expand(plan: Plan, operators: Sequence[Mapping[str, Any]], where: Where, check: Check = all_done) -> Expansion:
-    """What ``plan`` declares, by the programs that are traced (``operators``: their catalog; ``check``: what they do) and the models of this version.
+    """Return the traces, simulations and points that ``plan`` declares.
+
+    ``operators`` is the catalog of the traced programs. ``check`` asks them what they can do.
 
     Raises:
-        PlanError: with every problem that only these show.
+        PlanError: with every problem that only the programs and the models of this version show.
     """
     expansion = Expansion(left_out=list(plan.leaves_out))
     expansion.models, unknown = load_models(plan.target, where)
@@ -105,7 +107,7 @@ def expand(plan: Plan, operators: Sequence[Mapping[str, Any]], where: Where, che
 
 
 def problems_of(plan: Plan, operators: Sequence[Mapping[str, Any]], where: Where) -> Iterator[Problem]:
-    """Problems that only the catalog shows, and names within the plan that nothing is called by."""
+    """Yield the problems that only the catalog shows, and references to names that the plan does not define."""
     catalog = {str(o["name"]): o for o in operators}
     for i, kernel in enumerate(plan.kernels):
         yield from check_kernel(kernel, catalog, where, "kernels", i)
@@ -126,7 +128,7 @@ def problems_of(plan: Plan, operators: Sequence[Mapping[str, Any]], where: Where
 
 
 def _named_kernels(plan: Plan) -> set[str]:
-    """Kernels and mixes that other parts of ``plan`` refer to."""
+    """Return the names of kernels and mixes to which other parts of ``plan`` refer."""
     claimed = [*plan.claims.lookup, *plan.claims.md5] if plan.claims is not None else []
     swept = (name for sweep in plan.sweeps if sweep.kernels != ALL for name in sweep.kernels)
     return {*claimed, *swept, *(name for parts in plan.mixes.values() for name in parts)}
@@ -143,38 +145,41 @@ def _check_names(given: Sequence[str], known: Sequence[str], what: str, where: W
 
 @dataclass(frozen=True)
 class Frames:
-    """What a kernel is asked for."""
+    """The frames of a kernel, with its uses."""
 
     asked: list[str]  #: "64", ..., "imix"
-    uses: dict[str, Use]  #: by size; under ANY_FRAME where its work depends on none
+    uses: dict[str, Use]  #: use by size; under ANY_FRAME if the work does not depend on the size
 
     @property
     def sized(self) -> bool:
-        """Whether its work depends on the size."""
+        """Tell whether the kernel's work depends on the size."""
         return ANY_FRAME not in self.uses
 
     @property
     def simulated(self) -> list[str]:
-        """Sizes that it is simulated at: those of a mix of frames one by one."""
+        """Return the sizes to simulate, those of a mix of frames one by one."""
         return _sizes_in(self.asked)
 
     def use(self, size: str) -> Use:
-        """What is traced for a simulation at ``size``."""
+        """Return the use to trace for a simulation at ``size``."""
         return self.uses[size if self.sized else ANY_FRAME]
 
 
 def sizes_of(frame: str) -> list[str]:
-    """The sizes that ``frame`` is made of."""
+    """Return the sizes that make up ``frame``."""
     return [str(size) for size, _ in IMIX_SIZES] if frame == IMIX else [frame]
 
 
 def _sizes_in(frames: Sequence[str]) -> list[str]:
-    """The sizes that ``frames`` are made of, each once."""
+    """Return the sizes that make up ``frames``, each once."""
     return list(dict.fromkeys(size for frame in frames for size in sizes_of(frame)))
 
 
 def _frames(plan: Plan, catalog: Mapping[str, Mapping[str, Any]], check: Check, left_out: list[str]) -> dict[str, Frames]:
-    """Of each kernel of ``plan``, by its label, the frames that it can be traced at; where there are none, or they are its own, all that it names."""
+    """Return, by label, the frames of each kernel of ``plan`` that can be traced; the rest goes to ``left_out``.
+
+    Impossible frames stay, and fail, if the kernel names them itself, or if it can be traced at none of its frames.
+    """
     wanted = [(kernel, frame, use) for kernel in plan.kernels for frame, use in _wanted(plan, kernel, catalog[kernel.operator])]
     answered = checked([(use, catalog[use.operator]) for _, _, use in wanted], plan.seed, check)
     uses: dict[str, dict[str, Use]] = {kernel.label: {} for kernel in plan.kernels}
@@ -199,7 +204,7 @@ def _asked(plan: Plan, kernel: KernelPlan) -> list[str]:
 
 
 def _wanted(plan: Plan, kernel: KernelPlan, entry: Mapping[str, Any]) -> Iterator[tuple[str, Use]]:
-    """What is traced of ``kernel``, by size; unavailable where its messages cannot have that size."""
+    """Yield (size, use) for ``kernel``. A use is unavailable if the messages cannot have its size."""
     sizes = size_range(kernel, entry)
     if sizes is None:
         yield ANY_FRAME, use_of(plan, kernel, entry, None)
@@ -212,7 +217,7 @@ def _wanted(plan: Plan, kernel: KernelPlan, entry: Mapping[str, Any]) -> Iterato
 
 
 def _reason(frames: Frames, frame: str) -> str:
-    """Why a kernel cannot be traced at ``frame``; empty where it can."""
+    """Return why a kernel cannot be traced at ``frame``, or an empty string."""
     return next((reason for size in sizes_of(frame) if (reason := frames.use(size).unavailable)), "")
 
 
@@ -222,7 +227,7 @@ def _reason(frames: Frames, frame: str) -> str:
 def _expand_sweep(
     plan: Plan, sweep: Sweep, number: int, frames: Mapping[str, Frames], expansion: Expansion, where: Where
 ) -> Iterator[Problem]:  # fmt: skip
-    """Adds the cells of a sweep to ``expansion``; what a description has no place for is a problem."""
+    """Add the cells of a sweep to ``expansion``. Yield a problem for each setting that does not fit a processor."""
     names = list(frames) if sweep.kernels == ALL else list(sweep.kernels)
     forms = list(variants.of_sweep(sweep, plan.variants))
     for name, (model_name, model), step, clock, (variant, settings) in itertools.product(
@@ -235,7 +240,7 @@ def _expand_sweep(
         try:
             made = organisations.make(model, sweep, step, None if clock == DESCRIBED else float(clock), settings)
         except UserError as error:
-            yield where.problem(str(error), "sweeps", number)  # which names the model
+            yield where.problem(str(error), "sweeps", number)  # the message names the model
             continue
         for frame, parts in _frames_of(name, plan, frames, per_frame="dma" in settings):
             uses = [expansion.uses.setdefault(use.id, use).id for use in (frames[kernel].use(at) for kernel, at in parts)]
@@ -260,7 +265,7 @@ def _expand_sweep(
 
 
 def _frames_of(name: str, plan: Plan, frames: Mapping[str, Frames], *, per_frame: bool) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """(frame of the cell, (kernel, frame of its trace) in the order of contexts) of every simulation of a kernel or mix."""
+    """Yield (frame of the cell, [(kernel, frame of its trace) in the order of contexts]) for every simulation of a kernel or mix."""
     if name not in plan.mixes:
         if frames[name].sized or per_frame:
             yield from ((size, [(name, size)]) for size in frames[name].simulated)
@@ -268,7 +273,7 @@ def _frames_of(name: str, plan: Plan, frames: Mapping[str, Frames], *, per_frame
             yield ANY_FRAME, [(name, ANY_FRAME)]
         return
     parts = plan.mixes[name]
-    # Those with one size keep it; the others go through theirs together.
+    # Kernels with one size keep it. The others step through their common sizes together.
     several = [frames[part].simulated for part in parts if len(frames[part].simulated) > 1]
     common = [size for size in several[0] if all(size in sizes for sizes in several)] if several else [""]
     for size in common:
@@ -277,7 +282,7 @@ def _frames_of(name: str, plan: Plan, frames: Mapping[str, Frames], *, per_frame
 
 
 def _dma_frame_bytes(frame: str) -> int:
-    """Of frames that a DMA agent moves: of a mix the largest, as an agent has one size."""
+    """Return the size of the frames that a DMA agent moves. It has one size: the largest of a mix."""
     return max((int(size) for size in frame.split("+") if size.isdigit()), default=0)
 
 
@@ -285,7 +290,7 @@ def _dma_frame_bytes(frame: str) -> int:
 
 
 def _add_points(frames: Mapping[str, Frames], expansion: Expansion) -> None:
-    """Those that a simulation is by itself, and those that a mix of frames is composed of."""
+    """Add the points to ``expansion``: one per simulation, and one per mix of frame sizes composed of several."""
     groups: dict[tuple[str, str], dict[str, Cell]] = {}
     for cell in expansion.cells.values():
         head, _, tail = cell.id.partition(f"/{cell.frame}/")
@@ -303,6 +308,6 @@ def _add_points(frames: Mapping[str, Frames], expansion: Expansion) -> None:
 
 
 def frame_bytes(frame: str) -> float:
-    """Mean bytes of a point's frames, with FCS: of a size, of ``imix``, or of a mix of kernels ("64+1500": of one context each)."""
+    """Return the mean bytes, with FCS, of a point's frames: of a size, of ``imix``, or of a mix of kernels ("64+1500": one context each)."""
     sizes = frame.split("+")
     return sum(mean_bytes(size) for size in sizes) / len(sizes)

@@ -1,6 +1,6 @@
-"""An analysed run for other programs: CSV, Parquet, JSON, LaTeX; one record a point, and the same record in each.
+"""Export of an analysed run as CSV, Parquet, JSON or LaTeX: one record per point, with the same columns in every form.
 
-Every figure carries its unit in its name and its interval in two further columns; every record the words that stand beside its figures.
+The name of every figure holds its unit, and two further columns hold its interval. Every record has the labels of its figures.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _COUNTS: Final = ("step", "unit_sets", "cores", "contexts", "messages", "instruc
 
 
 def record(point: PointSummary) -> dict[str, Any]:
-    """One flat record of ``point``; None where there is nothing."""
+    """Return one flat record of ``point``; None stands for a missing value."""
     row: dict[str, Any] = {
         "id": point.id, "configuration": point.configuration, "kernel": point.kernel, "operators": "+".join(point.operators),
         "engines": "+".join(point.engines), "params": common.words(point.params), "frame": point.frame, "frame_bytes": point.frame_bytes,
@@ -59,7 +59,7 @@ def record(point: PointSummary) -> dict[str, Any]:
 
 
 def records(runs: Sequence[RunSummary]) -> list[dict[str, Any]]:
-    """Of all points, each with the same columns."""
+    """Return the records of all points, each with the same columns."""
     rows = [{"run": run.name, **record(point)} for run in runs for point in run.points]
     return common.same_columns(rows)
 
@@ -69,25 +69,25 @@ def to_csv(runs: Sequence[RunSummary]) -> str:
 
 
 def to_json(runs: Sequence[RunSummary]) -> str:
-    """Everything that is known of the runs, the claims among it."""
+    """Return everything known about the runs, including the claims, as JSON."""
     content = {"schema": SCHEMA, "runs": [shared.plain(dataclasses.asdict(run)) for run in runs]}
     return json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
 
 
 def to_table(runs: Sequence[RunSummary]) -> pa.Table:
-    """The records as an Arrow table; a column of numbers has nulls where there is nothing."""
+    """Return the records as an Arrow table; a column of numbers has nulls for missing values."""
     return common.table(records(runs), _TEXT, _BOOLEANS, _COUNTS)
 
 
 def to_parquet(runs: Sequence[RunSummary], path: Path) -> None:
-    """One row a point."""
+    """Write one row per point to ``path``."""
     import pyarrow.parquet as pq
 
     pq.write_table(to_table(runs), path)
 
 
 def to_latex(runs: Sequence[RunSummary]) -> str:
-    """Two tables with package booktabs: what each point sustains, and the claims."""
+    """Return two tables for LaTeX's package booktabs: the rates that each point sustains, and the claims."""
     lines = [shared.latex_comment(f"dpubench, study cores: {'; '.join(run.label for run in runs)}")]
     head = ["kernel", "frame", "model", "organisation", "MHz", "variant", "messages/s", "Gb/s"]
     points = [point for run in runs for point in run.points if point.messages_per_s is not None]
@@ -99,7 +99,7 @@ def to_latex(runs: Sequence[RunSummary]) -> str:
 
 
 def _latex_row(point: PointSummary) -> tuple[str, ...]:
-    assert point.messages_per_s is not None and point.line_gbps is not None  # only such points are shown
+    assert point.messages_per_s is not None and point.line_gbps is not None  # the caller filters for it
     organisation = wording.organisation_text(point)
     return (
         point.kernel, wording.frame_text(point), point.model, organisation, f"{point.clock_mhz:g}", point.variant,
@@ -108,5 +108,5 @@ def _latex_row(point: PointSummary) -> tuple[str, ...]:
 
 
 def anonymous(runs: Sequence[RunSummary]) -> list[RunSummary]:
-    """Copies without what tells whose machine it was."""
+    """Return copies without data that identifies the machine or its owner."""
     return common.anonymous(runs)

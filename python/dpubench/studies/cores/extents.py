@@ -1,7 +1,8 @@
-"""How much of a trace each context of a simulation executes.
+"""The extent of a simulation: the part of a trace that each context executes.
 
-Contexts that run one kernel share its messages: each begins where the one before ends, so that no two process the same ones. With several contexts a
-trace that ends begins again until all are done, and nobody's last message has the chip to itself. What the simulator calls a message is a burst.
+Contexts that run one kernel share its messages: each begins where the one before ends, so that no two process the same messages. With several
+contexts a trace that ends begins again until all are done, so that no context runs its last message alone on the chip. A message of the simulator is
+a burst.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from dpubench.studies.modelled.use import Use
 
 
 def contexts_of(cell: Cell, uses: Mapping[str, Use]) -> list[tuple[str, int]]:
-    """(use, bursts that are passed over) of every context, those of core 0 first."""
+    """Return (use, bursts to skip) for every context, those of core 0 first."""
     number = cell.cores * cell.contexts
     running = [cell.uses[i % len(cell.uses)] for i in range(number)]
     turns: dict[str, int] = {}
@@ -31,19 +32,19 @@ def contexts_of(cell: Cell, uses: Mapping[str, Use]) -> list[tuple[str, int]]:
 
 
 def extent_of(cell: Cell, uses: Mapping[str, Use], plan: Plan) -> dict[str, Any]:
-    """What is simulated of each context, as docs/cores.md has it."""
+    """Return the extent of each context, in the form of docs/cores.md."""
     number = cell.cores * cell.contexts
     repeat = {"repeat": number > 1}
     if len(cell.uses) > 1:
-        # Bursts of different kernels take differently long: contexts are done after as many instructions.
+        # Bursts of different kernels take different times. So each context ends after the same number of instructions.
         return {"instructions": plan.mix_instructions, "repeat": True}
     return part_of(max(uses[cell.uses[0]].bursts // number, 1), plan) | repeat
 
 
 def frame_buffers_of(cell: Cell, traces: Mapping[str, Trace]) -> tuple[Mapping[str, int], ...]:
-    """Where the frames of a DMA agent arrive: in the messages' own buffers, of each kernel in its address space.
+    """Return the buffers into which a DMA agent writes frames: those of the messages, for each kernel in its address space.
 
-    None where there is no agent, or where a frame has no room between the beginnings of two messages: the agent has a ring of its own then.
+    Return an empty tuple without an agent, or if a frame does not fit between the beginnings of two messages. The agent then uses its own ring.
     """
     if "dma" not in cell.processor:
         return ()
@@ -51,5 +52,5 @@ def frame_buffers_of(cell: Cell, traces: Mapping[str, Trace]) -> tuple[Mapping[s
     rings = [traces[use].about.get("input_ring") for use in dict.fromkeys(cell.uses)]
     if any(ring is None or ring["stride_bytes"] < frame_bytes for ring in rings):
         return ()
-    # Spaces are numbered in the order in which contexts name traces.
+    # The simulator numbers address spaces in the order in which contexts name traces.
     return tuple({**ring, "data_space": space} for space, ring in enumerate(rings) if ring is not None)

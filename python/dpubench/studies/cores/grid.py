@@ -1,4 +1,4 @@
-"""The simulations that a claim is judged by: a kernel's rate at each clock and step of an organisation, on one model, under one variant."""
+"""The simulations behind a verdict on a claim: a kernel's rate at each clock and step of an organisation, on one model, under one variant."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ ROLES = (LOOKUP, MD5)
 
 
 class Missing(Exception):
-    """A claim cannot be judged: what was not simulated, in words."""
+    """The error that a claim cannot be judged. Its text names the missing simulation."""
 
 
 @dataclass(frozen=True)
 class Grid:
-    """What claims look at: points of one model that have a unit set for each step. ``kernels``: role to the kernel that plays it."""
+    """The points of one model that claims read. ``kernels`` maps each role to its kernel.
+
+    The methods see only points of this variant that were simulated and have one unit set per step.
+    """
 
     points: tuple[PointSummary, ...]
     kernels: Mapping[str, str]
@@ -29,34 +32,34 @@ class Grid:
     variant: str
 
     def at(self, role: str, organisation: str, step: int, clock_mhz: float) -> PointSummary | None:
-        """The point there, if it was simulated."""
+        """Return the point at this place, or None if it was not simulated."""
         return self._places.get((role, organisation, step, clock_mhz))
 
     def rate(self, role: str, organisation: str, step: int, clock_mhz: float) -> float:
-        """Messages per second. @raises Missing"""
+        """Return messages per second. @raises Missing"""
         point = self.at(role, organisation, step, clock_mhz)
         if point is None or point.messages_per_s is None:
             raise Missing(f"{role} on {organisation} with {step} at {clock_mhz:g} MHz")
         return point.messages_per_s.value
 
     def clocks(self, organisation: str) -> list[float]:
-        """At which every role was simulated on ``organisation``, ascending. @raises Missing"""
+        """Return the clocks at which every role was simulated on ``organisation``, ascending. @raises Missing"""
         return [float(clock) for clock in self._common(3, organisation, "clock")]
 
     def steps(self, organisation: str, clock_mhz: float) -> list[int]:
-        """That every role was simulated with there, ascending. @raises Missing"""
+        """Return the steps with which every role was simulated at this clock, ascending. @raises Missing"""
         return [int(step) for step in self._common(2, organisation, "step", clock_mhz)]
 
     def all(self, role: str, organisation: str) -> list[PointSummary]:
-        """Every point of a role on an organisation. @raises Missing"""
+        """Return every point of a role on an organisation. @raises Missing"""
         found = [p for (r, o, _, _), p in self._places.items() if (r, o) == (role, organisation)]
         if not found:
             raise Missing(f"{role} on {organisation}")
         return found
 
     def gbps(self, point: PointSummary) -> float:
-        """The line that a point sustains, with this grid's overhead of a frame."""
-        assert point.messages_per_s is not None  # _places has no other
+        """Return the line rate in Gb/s that a point sustains, with this grid's overhead per frame."""
+        assert point.messages_per_s is not None  # _places holds only such points
         return lines.line_rate_gbps(point.messages_per_s, point.frame_bytes, self.overhead_bytes).value
 
     def _common(self, index: int, organisation: str, what: str, clock_mhz: float | None = None) -> list[float]:

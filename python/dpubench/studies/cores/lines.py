@@ -1,7 +1,7 @@
-"""From messages per second to lines: which rate a processor sustains, which line, and how many cores a line needs.
+"""Line rates from messages per second: the rate that a processor sustains, the lines that it sustains, and the cores that a line needs.
 
-A message is a frame of its size (with FCS) on the line, and takes ``overhead_bytes`` besides: 20 on Ethernet (preamble, delimiter, gap). The rate
-that a processor sustains is messages per second times both, in bit/s; a line is sustained by what is at least as fast.
+A message takes on the line a frame of its size (with FCS) and ``overhead_bytes`` more: 20 on Ethernet (preamble, delimiter, gap). The rate that a
+processor sustains is messages per second times the sum of both, in bit/s. A processor sustains a line if it is at least as fast.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ Sustains = Literal["yes", "no", "undecided"]
 
 
 def line_rate_gbps(messages_per_s: Interval, frame_bytes: float, overhead_bytes: int) -> Interval:
-    """The line that so many messages fill, in Gb/s."""
+    """Return the rate in Gb/s of the line that ``messages_per_s`` fill."""
     factor = 8e-9 * (frame_bytes + overhead_bytes)
     return Interval(messages_per_s.value * factor, messages_per_s.low * factor, messages_per_s.high * factor)
 
 
 def sustains(rate_gbps: Interval, line_gbps: float) -> Sustains:
-    """Whether a processor keeps up with a line; an interval that holds the line's rate leaves it undecided."""
+    """Tell whether a processor sustains a line. The answer is undecided if its interval contains the line's rate."""
     low, high = bounds(rate_gbps)
     if low >= line_gbps:
         return "yes"
@@ -32,11 +32,12 @@ def sustains(rate_gbps: Interval, line_gbps: float) -> Sustains:
 
 
 def cores_needed(line_gbps: float, simulated: Mapping[int, Interval]) -> CoresNeeded | None:
-    """Cores that sustain a line, of ``simulated``: cores to the rate in Gb/s that they sustain together. None where nothing was simulated.
+    """Return the number of cores that sustain a line, or None if nothing was simulated.
 
-    The fewest of those simulated that sustain it, or fewer: as many as it takes if each is as fast as one of the most that were simulated, which
-    share caches and memory with the most others. The interval follows from that of the rates.
-    What is, or by that interval may be, more than were simulated is extrapolated by the same rule: it says so, and has no interval.
+    ``simulated`` maps a number of cores to the rate in Gb/s that they sustain together. The result is the smaller of two numbers: the fewest
+    simulated cores that sustain the line, and the number needed if each core is as fast as a core in the largest simulation, in which it shares
+    caches and memory with the most others. The interval follows from the intervals of the rates. If the number, or the end of its interval, exceeds
+    the largest simulation, the result is extrapolated by the same rule: it says so and has no interval.
     """
     if not simulated:
         return None

@@ -1,8 +1,8 @@
-"""What an analysed run of study ``cores`` consists of: the one record type that the terminal, the report, comparison and export are fed from.
+"""Record types of an analysed run of study ``cores``. The terminal, the report, comparison and export all read them.
 
-Built by :mod:`dpubench.studies.cores.summary` from a run directory. Plain data, no behaviour. Nothing in it was measured: every figure is of a model
-of a processor. An :class:`Interval` is of 95 % over the messages that were sampled; of what was simulated whole its ends are ``nan``: such a figure
-has no sampling error.
+:mod:`dpubench.studies.cores.summary` builds them from a run directory. They are plain data without behaviour. No figure was measured: each comes
+from a model of a processor. An :class:`Interval` is a 95 % interval over the sampled messages. A whole simulation has no sampling error: both ends
+of its interval are ``nan``.
 """
 
 from __future__ import annotations
@@ -19,43 +19,43 @@ Verdict = Literal["reproduced", "partly", "not reproduced", "not run"]
 
 @dataclass(frozen=True, slots=True)
 class CoresNeeded:
-    """Cores that sustain a line."""
+    """The number of cores that sustain a line."""
 
     value: int
-    low: int | None  #: with ``high`` the interval; None of what is extrapolated: how cores share a chip that nobody simulated is in no interval
+    low: int | None  #: with ``high`` the interval; None if extrapolated: no interval covers how cores share a chip that was not simulated
     high: int | None
     simulated: int  #: the most cores that were simulated together
-    extrapolated: bool  #: more are needed, or may be by the interval, than were simulated together
+    extrapolated: bool  #: ``value``, or the interval's end, is above ``simulated``
 
 
 @dataclass(frozen=True, slots=True)
 class OnLine:
-    """What a point means for one line."""
+    """The verdict on a point for one line."""
 
     line_gbps: float
     sustains: Literal["yes", "no", "undecided"]
-    cores: CoresNeeded | None  #: of this kind, side by side
+    cores: CoresNeeded | None  #: cores of this kind that sustain the line together
 
 
 @dataclass(frozen=True, slots=True)
 class CacheUse:
-    """A cache, all of that name on the chip together."""
+    """The use of all caches of one name on the chip together."""
 
     name: str
-    size_bytes: int  #: 0: one that never misses
+    size_bytes: int  #: 0: the cache never misses
     ways: int
     accesses: int
     misses: int
 
     @property
     def miss_ratio(self) -> float | None:
-        """Misses of accesses; None without accesses."""
+        """Return misses over accesses; None without accesses."""
         return self.misses / self.accesses if self.accesses else None
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What one kernel has of a point whose contexts run several."""
+    """The part of one kernel in a point whose contexts run several kernels."""
 
     kernel: str
     frame_bytes: float
@@ -68,55 +68,55 @@ class PointSummary:
     """One kernel (or mix) at one frame size, on one modelled processor."""
 
     id: str  #: ``<configuration>`` with the frame size
-    configuration: str  #: of the simulation; of a composed point (IMIX) those that it is made of, joined by " + "
+    configuration: str  #: configuration of the simulation; for a composed point (IMIX) those of its simulations, joined by " + "
     kernel: str  #: name of the kernel or mix in the plan
     operators: list[str]
     engines: list[str]
-    params: dict[str, str]  #: of the operator; of a mix empty
-    frame: str  #: "64", ..., "imix"; of a mix its frames joined by "+"
-    frame_bytes: float  #: with FCS; of a mix of frames the mean
+    params: dict[str, str]  #: parameters of the operator; empty for a mix
+    frame: str  #: "64", ..., "imix"; for a mix of kernels their frames joined by "+"
+    frame_bytes: float  #: bytes with FCS; the mean for a mix of frames
     model: str
     organisation: str  #: described, superscalar, fgmt, smt, cmp
     step: int  #: unit sets, contexts or cores
-    unit_sets: int | None  #: of each core, where the organisation sets them
+    unit_sets: int | None  #: unit sets of each core, if the organisation sets them
     cores: int
-    contexts: int  #: of a core
+    contexts: int  #: contexts per core
     clock_mhz: float
     variant: str
-    settings: dict[str, Any]  #: what the variant puts in the place of the description's values
+    settings: dict[str, Any]  #: values of the variant that replace those of the description
     sweeps: list[str]
     labels: list[str]
-    messages_per_s: Interval | None = None  #: of the whole chip; None: nothing was simulated (see ``failure``)
-    cycles_per_message: Interval | None = None  #: of one context
-    line_gbps: Interval | None = None  #: what it sustains
+    messages_per_s: Interval | None = None  #: rate of the whole chip; None: nothing was simulated (see ``failure``)
+    cycles_per_message: Interval | None = None  #: cycles per message of one context
+    line_gbps: Interval | None = None  #: line rate that the point sustains
     lines: list[OnLine] = field(default_factory=list)
     ipc: float | None = None  #: instructions of all contexts per cycle of the chip
     instructions_per_message: float | None = None
     kinds: dict[str, float] = field(default_factory=dict)  #: kind of instruction -> share
     branches: float | None = None  #: share of the instructions
-    mispredicted: float | None = None  #: of the branches
+    mispredicted: float | None = None  #: share of the branches
     caches: list[CacheUse] = field(default_factory=list)
-    instruction_cache: str = ""  #: name of the first level's
+    instruction_cache: str = ""  #: name of the first-level instruction cache
     data_cache: str = ""
     stalls: dict[str, float] = field(default_factory=dict)  #: cause -> share of the contexts' cycles in which nothing entered the window
-    shares: list[Share] = field(default_factory=list)  #: of a mix
+    shares: list[Share] = field(default_factory=list)  #: parts of the kernels of a mix
     unknown_share: float | None = None
-    messages: int = 0  #: simulated in time
+    messages: int = 0  #: messages simulated in time
     instructions: int = 0
-    sampled: bool = False  #: else whole traces
-    composed: bool = False  #: of several simulations, one a frame size
+    sampled: bool = False  #: whether messages were sampled; else traces were simulated whole
+    composed: bool = False  #: whether it combines several simulations, one per frame size
     converged: bool = True  #: whether the interval is as narrow as the plan asks
-    cached: bool = False  #: whether the outcome was there already
+    cached: bool = False  #: whether the outcome came from the cache
     failure: str = ""
 
     def cache(self, name: str) -> CacheUse | None:
-        """The cache called ``name``."""
+        """Return the cache called ``name``, or None."""
         return next((cache for cache in self.caches if cache.name == name), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Sensitivity:
-    """A claim judged once more, with something else in the place of what the paper's own setting is."""
+    """A claim judged again with one setting changed from the paper's."""
 
     what: str
     verdict: Verdict
@@ -125,20 +125,20 @@ class Sensitivity:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A claim of Crowley et al. 1999, and what this run says of it."""
+    """A claim of Crowley et al. 1999, and the verdict of this run."""
 
     id: str
-    text: str  #: what the paper claims
-    criterion: str  #: what counts as reproduced and as partly, fixed beforehand
+    text: str  #: the claim of the paper
+    criterion: str  #: the criterion for reproduced and for partly, fixed beforehand
     verdict: Verdict
-    measured: str  #: the figure of this run; of what was not run why
-    waits: str  #: what the kernels wait for where the figure is from; empty where that is not known
+    measured: str  #: the figure of this run; the reason if it was not run
+    waits: str  #: causes for which the kernels wait on the processor behind the figure; empty if not known
     sensitivities: list[Sensitivity] = field(default_factory=list)
-    note: str = ""  #: what the figure is counted over, where another of this run looks like it
+    note: str = ""  #: the messages over which the figure is counted, if the report has another similar figure
 
     @property
     def deciding(self) -> list[Sensitivity]:
-        """Those by which the verdict would be another."""
+        """Return the sensitivities that change the verdict."""
         return [s for s in self.sensitivities if s.verdict != self.verdict]
 
 
@@ -149,7 +149,7 @@ class SweepInfo:
     name: str
     title: str
     organisation: str
-    varied: list[str]  #: paths that it varies
+    varied: list[str]  #: paths of the values that it varies
 
 
 @dataclass(slots=True)
@@ -167,7 +167,7 @@ class RunSummary:
     command: str
     version: str
     precision_target: float
-    machine: dict[str, Any]  #: that simulated: no figure depends on it
+    machine: dict[str, Any]  #: the machine that simulated; no figure depends on it
     build_info: dict[str, Any]
     inputs: dict[str, dict[str, str]]
     models: list[ModelInfo]
@@ -177,12 +177,12 @@ class RunSummary:
     warnings: list[Warning_]
     failures: list[Failure]
     left_out: list[str]
-    labels: list[str]  #: those that every point has
+    labels: list[str]  #: labels that every point has
     lines_gbps: list[float]
     line_overhead_bytes: int
     exact: bool
-    simulations: int  #: finished
-    instructions: int  #: simulated in them
+    simulations: int  #: finished simulations
+    instructions: int  #: instructions simulated in them
     target: str = ""
     spec: str = ""
     label: str = LABEL

@@ -1,4 +1,4 @@
-"""Processors of a sweep: what an organisation's step makes of a model."""
+"""Processors of a sweep: a model changed by a step of an organisation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dpubench.cores.models import Model
 from dpubench.studies.cores.plan import Step, Sweep
 from dpubench.studies.modelled.plan import ALL
 
-#: Settings of variants that a model derives itself, as other parts of its description follow from them.
+#: Settings of variants that the model applies itself, because other parts of its description depend on them.
 DERIVED: Final = {"organisation/policy": "policy", "organisation/window": "window", "organisation/switch_cycles": "switch_cycles"}
 
 
@@ -19,18 +19,20 @@ class Made:
     """A processor derived from a model."""
 
     processor: dict[str, Any]
-    tag: str  #: in names: "smt-4"
+    tag: str  #: part of names: "smt-4"
     step: int
     unit_sets: int | None  #: None: those of the model
     cores: int
-    contexts: int  #: of a core
+    contexts: int  #: contexts per core
     clock_mhz: float
 
 
 def make(model: Model, sweep: Sweep, step: Step, clock_mhz: float | None, settings: Mapping[str, Any]) -> Made:
-    """``model`` with ``step`` unit sets (superscalar), contexts with a unit set each (fgmt, smt), or cores (cmp, described), at ``clock_mhz``.
+    """Return ``model`` at ``clock_mhz`` with ``step`` unit sets (superscalar), contexts (fgmt, smt), or cores (cmp, described).
 
-    Of ``settings`` those of :data:`DERIVED`. @raises UserError where the model cannot be had so
+    Contexts have a unit set each, unless the sweep sets the number of unit sets. Of ``settings`` it applies only those in :data:`DERIVED`.
+
+    @raises UserError when the model does not allow this
     """
     kind = sweep.organisation
     number = int(model.processor["organisation"]["cores"]) if step == ALL else int(step)
@@ -53,13 +55,13 @@ def make(model: Model, sweep: Sweep, step: Step, clock_mhz: float | None, settin
 
 
 def contradicted(made: Made, processor: Mapping[str, Any]) -> str:
-    """What ``processor``, which settings were laid over, says otherwise than the sweep that ``made`` is a step of; empty where it is nothing."""
+    """Return in words where the settings in ``processor`` contradict the sweep that gave ``made``, or an empty string."""
     for section, key, was, by in (
         ("organisation", "cores", made.cores, "organisation and steps"), ("organisation", "contexts", made.contexts, "organisation and steps"),
         ("clock", "mhz", made.clock_mhz, "clocks"),
     ):  # fmt: skip
         part = processor.get(section)
-        # What is no section, or lacks the key, the simulator refuses.
+        # The simulator refuses a value that is no section or lacks the key.
         if isinstance(part, Mapping) and key in part and part[key] != was:
             return f"{section}/{key}: is set to {str(part[key])[:40]}, and the sweep makes it {was:g}: change the sweep's {by} instead"
     return ""

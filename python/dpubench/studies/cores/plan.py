@@ -1,4 +1,4 @@
-"""What a plan of study ``cores`` may say."""
+"""The plan model of study ``cores``."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from dpubench.plans import quantities as q
 from dpubench.plans.model import Share, Strict, Word, listed
 from dpubench.studies.modelled.plan import ALL, MODEL_PREFIX, Frames, KernelPlan, Kernels, SimulatedPlan, Words, counted, some, word_or
 
-#: The variant that changes nothing of a model.
+#: The variant that changes nothing in a model.
 BASE: Final = "base"
-#: The clock that a model has.
+#: The clock of the model's description.
 DESCRIBED: Final = "described"
 MAX_STEPS: Final = 64
 _LARGEST: Final = 1e15
@@ -26,12 +26,12 @@ def _overhead(value: object) -> int:
 
 
 def _setting(value: object) -> Any:
-    """What takes the place of a value of a processor's description: a number, a word, a truth value, or a whole section."""
+    """Return a value that replaces one in a processor's description: a number, a word, a truth value, or a section. @raises ValueError"""
     if isinstance(value, dict):
         return {str(key): _setting(inner) for key, inner in value.items()}
     if isinstance(value, (list, type(None))):
         raise ValueError(f"expected a number, a word or a section, not {'a list' if isinstance(value, list) else 'nothing'}")
-    if isinstance(value, (int, float)) and not -_LARGEST <= value <= _LARGEST:  # which what is no number is not, either
+    if isinstance(value, (int, float)) and not -_LARGEST <= value <= _LARGEST:  # also catches NaN
         raise ValueError(f"{str(value)[:40]} is no number that a processor has: numbers go up to {_LARGEST:g}")
     return value
 
@@ -48,15 +48,15 @@ Settings = dict[str, Annotated[Any, BeforeValidator(_setting)]]
 
 
 class Sweep(Strict):
-    """Simulations that one figure or table is made of: every kernel on every model, organisation step, clock and variant."""
+    """The simulations behind one figure or table: every kernel on every model, organisation step, clock and variant."""
 
     name: Word
     title: str = ""
     kernels: Literal["all"] | Words = "all"  #: names of kernels, or of mixes
     organisation: Kind = "described"
-    #: of ``superscalar`` unit sets, of ``fgmt`` and ``smt`` contexts, of ``cmp`` and ``described`` cores
+    #: numbers of unit sets (``superscalar``), of contexts (``fgmt``, ``smt``) or of cores (``cmp``, ``described``)
     steps: Annotated[list[Step], BeforeValidator(listed), AfterValidator(some)] = Field(default=[1])
-    unit_sets: Annotated[int, counted("unit sets", MAX_STEPS)] | None = None  #: of each core, where they are not the steps
+    unit_sets: Annotated[int, counted("unit sets", MAX_STEPS)] | None = None  #: unit sets of each core, if the steps count something else
     clocks: Annotated[list[Clock], BeforeValidator(listed), AfterValidator(some)] = Field(default=[DESCRIBED])
     variants: Words = Field(default=[BASE])
     vary: dict[str, Annotated[list[Annotated[Any, BeforeValidator(_setting)]], BeforeValidator(listed)]] = Field(default_factory=dict)
@@ -73,7 +73,7 @@ class Sweep(Strict):
 
 
 class Claims(Strict):
-    """Which kernels stand for those of Crowley et al. 1999; of each the first is the paper's, the others are today's engines."""
+    """The kernels that stand for those of Crowley et al. 1999. In each list the first is the paper's, the others are today's engines."""
 
     lookup: Words
     md5: Words
@@ -87,20 +87,20 @@ class Plan(SimulatedPlan):
     study: Word = "cores"
     target: Words = Field(default=[f"{MODEL_PREFIX}cortex-a72-bluefield2"])  #: models
     kernels: Kernels = Field(default=[KernelPlan(operator="lpm")])
-    mixes: dict[str, Words] = Field(default_factory=dict)  #: name -> kernels, which contexts take in turn
+    mixes: dict[str, Words] = Field(default_factory=dict)  #: name -> kernels; contexts take them in turn
     frame_sizes: Frames = Field(default=[64, 1518])
-    line_overhead: Overhead = 20  #: bytes that a frame takes of a line besides its own: preamble, delimiter, gap
+    line_overhead: Overhead = 20  #: bytes that a frame takes on a line besides its own: preamble, delimiter, gap
     lines: Annotated[list[Rate], BeforeValidator(listed)] = Field(default=[10e9, 25e9, 100e9])
-    mix_instructions: Annotated[int, counted("instructions", 10**12)] = 1_000_000  #: of every context whose chip runs several kernels
-    variants: dict[str, Settings] = Field(default_factory=dict)  #: name -> what differs from the model's description
+    mix_instructions: Annotated[int, counted("instructions", 10**12)] = 1_000_000  #: instructions per context if a chip runs several kernels
+    variants: dict[str, Settings] = Field(default_factory=dict)  #: name -> settings that replace values of the model's description
     sweeps: Annotated[list[Sweep], BeforeValidator(listed)] = Field(default=[Sweep(name="lines")])
     claims: Claims | None = None
-    comparisons: bool = True  #: whether what was published of the models' processors is simulated beside
+    comparisons: bool = True  #: whether to compare the models with published figures of their processors
     precision: Share = 0.05
 
     @model_validator(mode="after")
     def _names_are_known(self) -> Plan:
-        """What refers to something within the plan."""
+        """Check that the names within the plan are unique. @raises ValueError"""
         kernels = [kernel.label for kernel in self.kernels]
         for names, what in ((kernels, "kernels"), ([s.name for s in self.sweeps], "sweeps")):
             if twice := next((n for n in names if names.count(n) > 1), None):

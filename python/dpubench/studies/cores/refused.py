@@ -1,4 +1,4 @@
-"""Processors that the simulator refuses: told before anything is traced, at the place in the plan that makes them so."""
+"""Finds processors that the simulator refuses, before any capture, and the place in the plan that is the cause."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from dpubench.studies.modelled import checked
 from dpubench.studies.modelled.checked import told
 
 Path = tuple[str | int, ...]
-#: Sections of a description that follow from a key of a sweep.
+#: Sections of a description that a key of a sweep sets.
 _OF_SWEEPS: Final = {"clock": "clocks", "organisation": "steps", "units": "steps"}
 
 
 @dataclass(frozen=True)
 class _Place:
-    """Where the plan says what is wrong, and what."""
+    """A fault and its place in the plan."""
 
     path: Path
     fault: str
 
 
 def problems_of(plan: Plan, expansion: Expansion, where: Where) -> list[Problem]:
-    """What the simulator says is wrong with the processors and extents of ``expansion``: each fault once, with the first processor that has it.
+    """Return the simulator's faults in the processors and extents of ``expansion``: each fault once, with the first processor that has it.
 
     Raises:
         UserError, EnvironmentFault: there is no simulator, or it gave no answer.
@@ -62,25 +62,25 @@ def _few(names: Sequence[str]) -> str:
 
 
 def _without_settings(plan: Plan, cells: Sequence[Cell], models: Mapping[str, Model]) -> list[list[Fault]]:
-    """Of each of ``cells`` what is wrong with its processor before its variant's settings are in it."""
+    """Return the faults in the processor of each of ``cells`` without its variant's settings."""
     made: list[dict[str, Any]] = []
     for cell in cells:
         try:
             clock = cell.clock_mhz
             processor = organisations.make(models[cell.model], _sweep_of(plan, cell)[1], cell.step, clock, {}).processor
         except UserError:
-            processor = cell.processor  # it cannot be had without them
+            processor = cell.processor  # the processor needs the settings
         made.append({"processor": processor})
     return checked.faults_of(made)
 
 
 def _sweep_of(plan: Plan, cell: Cell) -> tuple[int, Sweep]:
-    """The first sweep that ``cell`` belongs to, with its number."""
+    """Return the number of the first sweep to which ``cell`` belongs, and the sweep."""
     return next((i, sweep) for i, sweep in enumerate(plan.sweeps) if sweep.name in cell.sweeps)
 
 
 def _place(plan: Plan, cell: Cell, fault: Fault, without: Sequence[Fault]) -> Path:
-    """Where in ``plan`` it is said what ``fault`` of ``cell`` is about; ``without``: what is wrong without the variant's settings."""
+    """Return the place in ``plan`` that causes ``fault`` of ``cell``. ``without``: the faults without the variant's settings."""
     section, _, path = fault.at.partition("/")
     number, sweep = _sweep_of(plan, cell)
     if section == "extent":
@@ -92,19 +92,19 @@ def _place(plan: Plan, cell: Cell, fault: Fault, without: Sequence[Fault]) -> Pa
         given = key and (key != "clocks" or sweep.clocks != [DESCRIBED])
         return ("sweeps", number, key) if given else ("target", [t.partition(":")[2] for t in plan.target].index(cell.model))
     likely = max(settings, key=lambda setting: _alike(cell.processor, setting[0], steps))
-    # A fault that no setting leads to follows from several of them.
+    # If no setting matches the path of the fault, several settings together cause it. Then report their section.
     return likely[1] if _alike(cell.processor, likely[0], steps) else likely[1][:-1]
 
 
 def _settings(plan: Plan, cell: Cell, number: int, sweep: Sweep) -> Iterator[tuple[str, Path]]:
-    """Each setting of ``cell`` with its place in the plan."""
+    """Yield each setting of ``cell`` with its place in the plan."""
     name = max((n for n in sweep.variants if cell.variant == n or cell.variant.startswith(f"{n}, ")), key=len, default="")
     for path in cell.settings:
         yield path, ("sweeps", number, "vary", path) if path in sweep.vary else ("variants", name, path)
 
 
 def _alike(processor: Mapping[str, Any], setting: str, steps: Sequence[str]) -> int:
-    """How far the path of ``setting`` goes along ``steps``."""
+    """Return how many steps the path of ``setting`` shares with ``steps``, from the first on."""
     most = 0
     for spelled in variants.spelled_out(processor, setting):
         same = 0

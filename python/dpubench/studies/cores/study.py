@@ -1,4 +1,4 @@
-"""Study ``cores``: which processor organisation sustains which line rate for a packet-processing kernel."""
+"""The entry point of study ``cores``: the line rates that processor organisations sustain for packet-processing kernels."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Cores(PackagedStudy):
-    """What modelled processors sustain."""
+    """Study ``cores``: the line rates that modelled processors sustain."""
 
     name = "cores"
     question = "which processor organisation sustains which line rate for a packet-processing kernel (modelled)"

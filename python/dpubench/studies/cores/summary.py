@@ -1,4 +1,4 @@
-"""From a run directory to a :class:`~dpubench.studies.cores.model.RunSummary`: outcomes to points, points to lines and claims."""
+"""Reads a run directory into a :class:`~dpubench.studies.cores.model.RunSummary`: builds points from outcomes, lines and claims from points."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from dpubench.studies.modelled import outcomes, rates
 from dpubench.studies.modelled.models import info_of
 
 Row = Mapping[str, Any]
-#: Organisations whose steps are cores: what several of them are simulated together as.
+#: Organisations whose steps are cores, simulated together on one chip.
 _OF_CORES = ("described", "cmp")
 
 
 def summaries(path: Path) -> list[RunSummary]:
-    """The run in ``path``, analysed, whatever its status. @raises UserError when it is not readable"""
+    """Return the run in ``path``, analysed, whatever its status. @raises UserError when it is not readable"""
     record = RunDirectory(path).record()
     if record["schema"] == RUN_SET:
         raise UserError(f"{path}: a run of study cores is one run, and this is a set of several")
@@ -88,7 +88,7 @@ def _point(
 
 
 def _simulated(point: PointSummary, cell: Row, result: Row, uses: Sequence[Row], models: Mapping[str, Row]) -> PointSummary:
-    """A copy of ``point`` with what one simulation says."""
+    """Return a copy of ``point`` with the figures of one simulation."""
     contexts = result["contexts"]
     bursts = [int(uses[i % len(uses)]["burst"]) for i in range(len(contexts))]  # contexts take the kernels in turn
     rate = rates.messages_per_s(result, bursts, sampled=point.sampled)
@@ -121,7 +121,7 @@ def _shares(counts: Sequence[Mapping[str, int]], whole: int) -> dict[str, float]
 
 
 def _caches(processor: Row, result: Row, settings: Mapping[str, Any]) -> list[CacheUse]:
-    """Each cache's use, with the size and ways that the variant gave it."""
+    """Return the use of each cache, with the size and ways that the variant gives it."""
     described = variants.applied(processor, settings, 0)["caches"]
     return [
         CacheUse(name, int(described[name].get("size_bytes", 0)), int(described[name].get("ways", 0)), int(use["accesses"]), int(use["misses"]))
@@ -130,7 +130,7 @@ def _caches(processor: Row, result: Row, settings: Mapping[str, Any]) -> list[Ca
 
 
 def _mix_shares(point: PointSummary, contexts: Sequence[Row], uses: Sequence[Row], *, sampled: bool) -> list[Share]:
-    """What each kernel of a mix has: contexts take them in turn."""
+    """Return the part of each kernel in a mix. Contexts take the kernels in turn."""
     sizes = point.frame.split("+")
     found = []
     for i, use in enumerate(uses):
@@ -143,7 +143,7 @@ def _mix_shares(point: PointSummary, contexts: Sequence[Row], uses: Sequence[Row
 
 
 def _compose(point: PointSummary, parts: Sequence[PointSummary], plan: Plan) -> None:
-    """Fills ``point`` with its one simulation, or with the mean over the sizes that its frames are a mix of."""
+    """Fill ``point`` from its one simulation, or with the mean over the sizes in its mix of frames."""
     if len(parts) == 1:
         for name in (
             "messages_per_s", "cycles_per_message", "ipc", "instructions_per_message", "kinds", "branches", "mispredicted", "caches", "unknown_share",
@@ -158,7 +158,7 @@ def _compose(point: PointSummary, parts: Sequence[PointSummary], plan: Plan) -> 
         point.instructions_per_message = sum(w * (p.instructions_per_message or 0.0) for w, p in zip(weights, parts, strict=True))
         point.messages, point.instructions = (sum(getattr(p, name) for p in parts) for name in ("messages", "instructions"))
         point.unknown_share = max(p.unknown_share or 0.0 for p in parts)
-    assert point.messages_per_s is not None  # just set
+    assert point.messages_per_s is not None  # both branches above set it
     precision = statistics.precision(point.messages_per_s)
     point.converged = not point.sampled or (math.isfinite(precision) and precision <= plan.precision)
     if point.shares:
@@ -169,7 +169,7 @@ def _compose(point: PointSummary, parts: Sequence[PointSummary], plan: Plan) -> 
 
 
 def _put_on_lines(points: Sequence[PointSummary], plan: Plan) -> None:
-    """What each point sustains, and how many cores each line needs by the points that differ in cores alone."""
+    """Set the lines of each point: whether it sustains them, and the cores that each needs. Use all points that differ only in cores."""
     groups: dict[tuple[Any, ...], dict[int, Interval]] = defaultdict(dict)
     for point in points:
         if point.line_gbps is not None:
@@ -183,6 +183,6 @@ def _put_on_lines(points: Sequence[PointSummary], plan: Plan) -> None:
 
 
 def _group(point: PointSummary) -> tuple[Any, ...]:
-    """What points share that differ in the number of cores alone."""
+    """Return a key that is equal for points that differ only in the number of cores."""
     step = None if point.organisation in _OF_CORES else point.step
     return (point.kernel, point.frame, point.model, point.organisation, step, point.unit_sets, point.clock_mhz, point.variant)

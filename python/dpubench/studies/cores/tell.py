@@ -1,4 +1,4 @@
-"""The end of a run on the terminal: what was simulated, what sustains what, what became of the claims, where to go on."""
+"""The terminal summary at the end of a run: the simulations, the line rates, the verdicts on claims, the next commands."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from dpubench.studies.cores.model import PointSummary, RunSummary
 from dpubench.studies.cores.plan import BASE
 from dpubench.studies.modelled.models import labels_of_some
 
-#: Lines that reasons of failures have at most.
+#: Most lines for the reasons of failures.
 FAILURE_LINES: Final = 6
 _VERDICTS: Final = ("reproduced", "partly", "not reproduced", "not run")
 
 
 def summary(run: RunSummary, record: dict[str, Any], path: Path, report: Path | None) -> list[str]:
-    """At most :data:`SUMMARY_LINES` lines, unless failures need more."""
+    """Return the summary: at most :data:`SUMMARY_LINES` lines, unless failures need more."""
     labels = "; ".join([*run.labels, *labels_of_some(run.points)]) or run.label
     head = [f"{path.name}: {text.counts(run)}", f"{labels}; {count(len(record['failures']), 'failure')}"]
     if run.claims:
@@ -39,7 +39,7 @@ _HEADER: Final = ("kernel", "frame", "model", "organisation", "MHz", "Gb/s susta
 
 
 def _row(point: PointSummary) -> tuple[str, ...]:
-    assert point.line_gbps is not None  # only such points are shown
+    assert point.line_gbps is not None  # the caller filters for it
     organisation = wording.organisation_text(point)
     return (
         point.kernel, wording.frame_text(point), point.model, organisation, f"{point.clock_mhz:g}", wording.interval_text(point.line_gbps, 3)

@@ -1,4 +1,4 @@
-"""A run of study ``cores`` as text for a terminal, a pipe or a log: the counterpart of :mod:`dpubench.results.text`."""
+"""Text output of a run of study ``cores`` for a terminal, a pipe or a log: the counterpart of :mod:`dpubench.results.text`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dpubench.studies.cores.model import Claim, PointSummary, RunSummary
 
 
 def show(runs: Sequence[RunSummary]) -> str:
-    """Every point with its rate, the line it sustains and the cores that lines need; the claims; what is missing."""
+    """Return ``runs`` as text: every point with its rate, the line it sustains and the cores that lines need; the claims; what is missing."""
     return "\n\n".join("\n".join(_shown(run)) for run in runs) + "\n"
 
 
@@ -28,7 +28,7 @@ def _shown(run: RunSummary) -> list[str]:
     if run.claims:
         own = "; ".join(
             label for label in (run.points[0].labels if run.points else []) if label not in run.labels
-        )  # claims are judged on the first model
+        )  # only the first model is used to judge claims
         lines += ["", f"Claims of Crowley et al. 1999{f' ({own})' if own else ''}", *(line for claim in run.claims for line in claim_lines(claim))]
     compared = [(model.name, *entry) for model in run.models for entry in model.comparisons]
     fits = [f"{name}: {what}: {value} published, {ours} modelled, {error}" for name, what, value, _, ours, error in compared if ours]
@@ -42,7 +42,7 @@ def _shown(run: RunSummary) -> list[str]:
 
 
 def counts(run: RunSummary) -> str:
-    """How much was simulated, and how far it goes."""
+    """Return how much was simulated: points, simulations, instructions, and how many points converged."""
     done = [p for p in run.points if p.messages_per_s is not None]
     if not done:
         return "nothing was simulated"
@@ -55,7 +55,7 @@ def counts(run: RunSummary) -> str:
 
 
 def points_table(run: RunSummary) -> str:
-    """A line a point."""
+    """Return a table with a line per point."""
     header = [
         "kernel",
         "frame",
@@ -89,7 +89,7 @@ def _row(point: PointSummary, run: RunSummary) -> tuple[str, ...]:
 
 
 def _notes(run: RunSummary) -> list[str]:
-    """What the columns mean."""
+    """Return notes that explain the columns."""
     notes = [
         "messages/s and Gb/s: of the whole chip; Gb/s is the line that so many messages fill.",
         "Columns of lines: how many such processors (of organisations that are cores: cores of one chip) sustain the line.",
@@ -103,7 +103,7 @@ def _notes(run: RunSummary) -> list[str]:
 
 
 def claim_lines(claim: Claim) -> list[str]:
-    """A claim, what came out, and what decides it."""
+    """Return the lines about a claim: its verdict, figure and criterion, and the settings that change the verdict."""
     lines = [f"  {claim.verdict.upper()}: {claim.text}", f"    here: {claim.measured}", f"    criterion: {claim.criterion}"]
     lines += [f"    {words}" for words in (claim.waits, claim.note) if words]
     lines += [f"    decided by {s.what}: {s.verdict} ({s.measured})" for s in claim.deciding]

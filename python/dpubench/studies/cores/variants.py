@@ -1,7 +1,7 @@
-"""Variants of a processor: what of a description a plan puts something else in the place of.
+"""Variants of a processor: settings of a plan that replace values of its description.
 
-A path names a value as ``section/key``; elements of lists (``queues``, ``units``) go by their name, and ``*`` stands for all of them. ``data_cache``,
-``instruction_cache`` and ``first_caches`` (both) stand for the caches that the description calls so. ``x4`` is four times what is there.
+A path names a value as ``section/key``. Elements of lists (``queues``, ``units``) go by their name, and ``*`` stands for all of them. ``data_cache``,
+``instruction_cache`` and ``first_caches`` (both) stand for the caches that the description names there. ``x4`` means four times the described value.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from dpubench.studies.cores.organisations import DERIVED
 from dpubench.studies.cores.plan import BASE, Sweep
 
 _TIMES: Final = re.compile(r"x([0-9]{1,6}(?:\.[0-9]{1,6})?)")
-#: Sections that a description need not have, and that a variant may bring.
+#: Optional sections that a variant may add to a description.
 _OPTIONAL: Final = ("dma", "tlbs")
 _FIRST: Final = {"data_cache": ("data_cache",), "instruction_cache": ("instruction_cache",), "first_caches": ("instruction_cache", "data_cache")}
 
 
 class Unfit(ValueError):
-    """A setting that a description has no place for; the message says which and what there is."""
+    """The error that a setting does not fit a description. The message names the setting and the nearest known name."""
 
 
 def of_sweep(sweep: Sweep, named: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """(name, settings) of every variant of ``sweep``: those that it names, each with every combination of what it varies. @raises KeyError"""
+    """Yield (name, settings) for each variant that ``sweep`` names, with every combination of the values that it varies. @raises KeyError"""
     combinations = list(itertools.product(*([(key, value) for value in values] for key, values in sweep.vary.items())))
     for name in sweep.variants:
         fixed = {} if name == BASE else dict(named[name])
@@ -38,11 +38,11 @@ def of_sweep(sweep: Sweep, named: Mapping[str, Mapping[str, Any]]) -> Iterator[t
 
 
 def applied(processor: Mapping[str, Any], settings: Mapping[str, Any], frame_bytes: int) -> dict[str, Any]:
-    """``processor`` with ``settings`` in it; a DMA agent that is told no size of frames gets ``frame_bytes``. @raises Unfit"""
+    """Return ``processor`` with ``settings`` applied. A DMA agent from the settings without a frame size gets ``frame_bytes``. @raises Unfit"""
     changed = copy.deepcopy(dict(processor))
     for path, value in settings.items():
         if path in DERIVED:
-            continue  # organisations.make has seen to it
+            continue  # organisations.make applies it
         for full in spelled_out(changed, path):
             _lay(changed, full, path, value)
     dma = changed.get("dma")
@@ -52,10 +52,10 @@ def applied(processor: Mapping[str, Any], settings: Mapping[str, Any], frame_byt
 
 
 def spelled_out(processor: Mapping[str, Any], path: str) -> Iterator[list[str]]:
-    """The steps of every path of ``processor``'s description that ``path`` stands for."""
+    """Yield the steps of every path in the description of ``processor`` for which ``path`` stands."""
     first, *rest = path.split("/")
     if first in _FIRST and rest:
-        # One cache may be both: it is set once.
+        # One cache may be both. Set it only once.
         for name in dict.fromkeys(str(processor[which]) for which in _FIRST[first]):
             yield ["caches", name, *rest]
     elif first == "first_caches":
@@ -66,7 +66,7 @@ def spelled_out(processor: Mapping[str, Any], path: str) -> Iterator[list[str]]:
 
 
 def _lay(at: Any, steps: list[str], path: str, value: Any) -> None:
-    """Puts ``value`` where ``steps`` lead to, below ``at``. @raises Unfit"""
+    """Put ``value`` below ``at``, at the place to which ``steps`` lead. @raises Unfit"""
     step, *rest = steps
     if isinstance(at, list):
         found = [element for element in at if step in ("*", element.get("name"))]
@@ -90,7 +90,7 @@ def _lay(at: Any, steps: list[str], path: str, value: Any) -> None:
 
 
 def _value(there: Any, value: Any, key: str, path: str) -> Any:
-    """``32KiB`` as bytes where the key says bytes; ``x4`` of what is there."""
+    """Return ``value`` as a number: ``32KiB`` in bytes if ``key`` ends in ``_bytes``, ``x4`` as a multiple of ``there``. @raises Unfit"""
     if isinstance(value, dict):
         return {k: _value(there.get(k) if isinstance(there, dict) else None, v, k, path) for k, v in value.items()}
     if not isinstance(value, str):

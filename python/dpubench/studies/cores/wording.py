@@ -1,4 +1,4 @@
-"""How points of study ``cores`` are worded, on the terminal and in the report alike."""
+"""Wording of the points of study ``cores`` for both the terminal and the report."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from dpubench.results.digits import significant
 from dpubench.results.model import Interval
 from dpubench.studies.cores.model import CoresNeeded, OnLine, PointSummary
 
-#: What the steps of an organisation count.
+#: The noun for a step of each organisation.
 STEPS: Final = {"superscalar": "unit set", "fgmt": "context", "smt": "context", "cmp": "core", "described": "core"}
 ORGANISATIONS: Final = {"superscalar": "superscalar", "fgmt": "FGMT", "smt": "SMT", "cmp": "CMP", "described": "as described"}
-#: Why no instruction of a context entered its window (docs/cores.md, `stall_cycles`).
+#: Causes for which no instruction of a context enters its window (docs/cores.md, `stall_cycles`).
 STALLS: Final = {
     "queue": "issue queue full", "window": "reorder buffer full", "loads": "load queue full", "stores": "store queue full",
     "branch": "behind a mispredicted branch", "instruction_miss": "instruction-cache miss", "other_contexts": "other contexts' turn",
@@ -22,27 +22,27 @@ STALLS: Final = {
 
 
 def organisation_text(point: PointSummary) -> str:
-    """``SMT, 4 contexts``."""
+    """Return the organisation and its step, such as ``SMT, 4 contexts``."""
     noun = STEPS[point.organisation]
     sets = f" of {point.unit_sets} unit set{'s' * (point.unit_sets > 1)}" if point.unit_sets is not None and point.unit_sets != point.step else ""
     return f"{ORGANISATIONS[point.organisation]}, {point.step} {noun}{'s' * (point.step > 1)}{sets}"
 
 
 def frame_text(point: PointSummary) -> str:
-    """Frame size with FCS."""
+    """Return the frame size with FCS."""
     if point.frame == IMIX:
         return f"IMIX (mean {point.frame_bytes:.4g} B)"
     return " + ".join(f"{size} B" for size in point.frame.split("+"))
 
 
 def kernel_text(point: PointSummary) -> str:
-    """Operator, engine and what else tells the kernel from others."""
+    """Return operators, engines and parameters of the kernel."""
     words = [*point.operators, *point.engines, *(f"{k} {v}" for k, v in sorted(point.params.items()))]
     return ", ".join(words)
 
 
 def interval_text(interval: Interval, digits: int = 4) -> str:
-    """``3.14 [3.1, 3.2]``; of what was simulated whole the value alone."""
+    """Return a value with its interval, such as ``3.14 [3.1, 3.2]``; for a whole simulation only the value."""
     value = significant(interval.value, digits)
     if not (math.isfinite(interval.low) and math.isfinite(interval.high)):
         return value
@@ -50,7 +50,7 @@ def interval_text(interval: Interval, digits: int = 4) -> str:
 
 
 def cores_text(cores: CoresNeeded | None) -> str:
-    """``3``, ``3 to 4``; ``12*`` where more are needed, or may be, than were simulated together: extrapolated, without an interval."""
+    """Return the number of cores: ``3`` or ``3 to 4``; ``12*`` if it is extrapolated and so has no interval."""
     if cores is None:
         return "-"
     if cores.extrapolated:
@@ -59,16 +59,16 @@ def cores_text(cores: CoresNeeded | None) -> str:
 
 
 def line_text(gbps: float) -> str:
-    """``100 Gb/s``, ``100 Mb/s``."""
+    """Return a line rate, such as ``100 Gb/s`` or ``100 Mb/s``."""
     return f"{gbps:g} Gb/s" if gbps >= 1 else f"{1000 * gbps:g} Mb/s"
 
 
 def verdict_text(line: OnLine) -> str:
-    """Whether a line is sustained."""
+    """Return whether a line is sustained, in words."""
     return {"yes": "yes", "no": "no", "undecided": "undecided"}[line.sustains]
 
 
 def overhead_text(overhead_bytes: int) -> str:
-    """How a message's share of a line is counted."""
+    """Return in words how many bytes a message takes on a line."""
     beside = f"and {overhead_bytes} B of preamble, delimiter and gap" if overhead_bytes else "and nothing besides (no preamble, no gap)"
     return f"a message takes its frame with FCS {beside} on the line"

@@ -1,4 +1,4 @@
-"""Runs a plan of study ``counts`` in a new run directory, and goes on with one that was interrupted."""
+"""Runs a plan of study ``counts`` in a new run directory, and continues an interrupted run."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ LOCAL = "local"
 
 @dataclass
 class Prepared:
-    """What a run works with."""
+    """Everything that a run needs, prepared from its plan."""
 
     cells: list[Cell]
     expansion: Expansion
     known: Catalog
     files: Resolved
     programs: counts.Programs
-    model: Model | None  #: of the processor whose cycles are modelled
+    model: Model | None  #: processor model that gives the cycles
 
 
 def run(plan: Plan, where: Where, request: Request) -> int:
-    """Make a new run of ``plan``; return the exit status. @raises UserError"""
+    """Make a new run of ``plan``; return its exit status. @raises UserError"""
     if unknown := [k for k in plan.inputs if k not in inputs.KINDS]:
         raise PlanError(where.source, [where.problem(f"unknown kind '{k}'", "inputs", k) for k in unknown])
     if missing := [d for d in request.engine_dirs if not d.is_dir()]:
@@ -71,12 +71,12 @@ def run(plan: Plan, where: Where, request: Request) -> int:
 
 
 def resume(found: RunDirectory, request: Request) -> int:
-    """Go on with the interrupted run ``found``; return the exit status. @raises UserError it is complete, or cannot be gone on with"""
+    """Continue the interrupted run ``found``; return its exit status. @raises UserError it is complete, or cannot be continued"""
     with StopRequest() as stop, OutcomesWriter(found.path) as writer:
         record = gone_on_with(writer)
         check_named(writer.path, record, request.engine_dirs)
         plan, lines = read_plan(writer.plan_file)
-        assert isinstance(plan, Plan)  # of a run of this study
+        assert isinstance(plan, Plan)  # the run is of this study
         with stop.at_once():
             made = _prepared(plan, Where(str(writer.plan_file), lines), request.engine_dirs)
         now = new_record(record["name"], plan, made, [])
@@ -88,7 +88,7 @@ def resume(found: RunDirectory, request: Request) -> int:
 
 
 def _target(plan: Plan) -> QemuTarget:
-    """Return the emulator that ``plan`` names: ``local`` is this machine's architecture. @raises UserError, NothingRan"""
+    """Return the emulator that ``plan`` names; ``local`` means this machine's architecture. @raises UserError, NothingRan"""
     word = plan.target[0]
     target = QemuTarget(word, f"qemu:{counts.host_architecture()}") if word == LOCAL else targets.find(word)
     if not isinstance(target, QemuTarget):
@@ -97,7 +97,7 @@ def _target(plan: Plan) -> QemuTarget:
 
 
 def _prepared(plan: Plan, where: Where, engine_dirs: Sequence[Path]) -> Prepared:
-    """Return what the plan comes to with the programs that there are. @raises UserError"""
+    """Return the plan's configurations, programs and inputs, as far as this machine has them. @raises UserError"""
     target = _target(plan)
     model = models.load(plan.model) if plan.model else None
     if model is not None and (target.architecture != "aarch64" or engine_dirs):
@@ -122,7 +122,7 @@ def _prepared(plan: Plan, where: Where, engine_dirs: Sequence[Path]) -> Prepared
 
 
 def new_record(name: str, plan: Plan, made: Prepared, engine_dirs: Sequence[Path]) -> dict[str, Any]:
-    """Return ``run.json`` of a run that has not counted anything yet."""
+    """Return the content of ``run.json`` for a run that has not counted anything yet."""
     used = dict.fromkeys(c.operator for c in made.expansion.configurations)
     return shared.record_head(name, plan, made.files, made.expansion.left_out, made.known.hello, LABEL) | {
         "operators": {o: {k: v for k, v in made.known.operator(o).items() if k != "configurations"} for o in used},

@@ -1,4 +1,7 @@
-"""Old against new, count by count. Exact counts are compared exactly; those that differ from count to count by a test, beyond their scatter."""
+"""Comparison of two runs of study ``counts``, count by count.
+
+Exact counts are compared exactly. Counts that differ from one to the next are compared by a statistical test, and only beyond their scatter.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +18,13 @@ from dpubench.studies import Part
 from dpubench.studies.counts.model import PointSummary, RunSummary
 from dpubench.studies.counts.wording import repeats_text
 
-#: A change in a count that does not repeat itself is looked for from so many times its spread on.
+#: A change in a count that does not repeat itself has to exceed its spread by this factor.
 SPREADS: Final = 3.0
 WHAT: Final = "new instructions per operation against old"
 
 
 def compared(old: Sequence[RunSummary], new: Sequence[RunSummary] | None, effect: float, best: bool | None) -> list[Part]:
-    """See :meth:`dpubench.studies.Study.compare`. @raises UserError"""
+    """Return the comparisons, see :meth:`dpubench.studies.Study.compare`. @raises UserError"""
     if best:
         raise UserError("--best-engine: study counts compares each engine with itself")
     if new is None:
@@ -30,7 +33,7 @@ def compared(old: Sequence[RunSummary], new: Sequence[RunSummary] | None, effect
 
 
 def compare(old: RunSummary, new: RunSummary, effect: float) -> list[Comparison]:
-    """Return a row for every point of ``old`` and its partner in ``new``. A ratio is of instructions per operation: above one is more work."""
+    """Return a row for every point of ``old`` and its partner in ``new``. Ratios are of instructions per operation: above one is more work."""
     partners = {p.id: p for p in new.points}
     apart = _apart(old, new)
     rows: list[Comparison | _Loose] = []
@@ -53,7 +56,7 @@ def compare(old: RunSummary, new: RunSummary, effect: float) -> list[Comparison]
 
 
 def _apart(old: RunSummary, new: RunSummary) -> str:
-    """Return why no point of two runs can be compared; empty where they can."""
+    """Return why the two runs have no comparable points, or an empty string."""
     if old.architecture != new.architecture:
         return f"other code: {old.architecture} before, {new.architecture} now"
     if (old.cpu, _release(old.emulator)) != (new.cpu, _release(new.emulator)):
@@ -62,12 +65,12 @@ def _apart(old: RunSummary, new: RunSummary) -> str:
 
 
 def _release(emulator: str) -> str:
-    """``7.2`` of ``qemu-x86_64 version 7.2.22 (Debian ...)``: what is emulated does not change within one."""
+    """Return the release: ``7.2`` for ``qemu-x86_64 version 7.2.22 (Debian ...)``. What QEMU emulates does not change within a release."""
     return ".".join(emulator.partition("version ")[2].split(" ")[0].split(".")[:2])
 
 
 def _unlike(old: PointSummary, new: PointSummary) -> str:
-    """Return why two points did other work, or which has no count; empty where they can be compared."""
+    """Return why two points cannot be compared (different work, or one has no count), or an empty string."""
     for point, which in ((old, "old"), (new, "new")):
         if not point.there:
             return f"{which}: {point.failure}"
@@ -81,7 +84,7 @@ def _unlike(old: PointSummary, new: PointSummary) -> str:
 
 
 def _note(old: PointSummary, new: PointSummary) -> str:
-    """Return what else changed: the code that ran, or its library."""
+    """Return in words whether the instruction set or the library of the code changed; empty if neither did."""
     told = [(key, str(old.path.get(key, "")), str(new.path.get(key, ""))) for key in ("isa", "library")]
     return "; ".join(f"{key}: {before or 'none'} before, {after or 'none'} now" for key, before, after in told if before != after)
 
@@ -93,7 +96,7 @@ def _exact(old: PointSummary, new: PointSummary, effect: float) -> Comparison:
 
 
 def _cycles(old: PointSummary, new: PointSummary, before: str, now: str, effect: float) -> Comparison:
-    """Return the row of the modelled cycles: the same trace on the same model needs the same number."""
+    """Return the row for the modelled cycles, compared exactly: the same trace on the same model always needs the same number."""
     name = f"{new.id}, modelled cycles of {now}"
     if before != now or not (old.cycles and new.cycles):
         return Comparison(name, old.id, new.id, None, "not comparable", None, f"cycles of {before} before, of {now} now")
@@ -103,7 +106,7 @@ def _cycles(old: PointSummary, new: PointSummary, before: str, now: str, effect:
 
 
 class _Loose:
-    """A pair of which at least one count differs from time to time, with the test of its difference."""
+    """A pair of points with the test of their difference. At least one of the two counts does not repeat itself."""
 
     def __init__(self, old: PointSummary, new: PointSummary, difference: statistics.Difference) -> None:
         self.old, self.new, self.difference = old, new, difference
@@ -111,7 +114,7 @@ class _Loose:
     def judged(self, adjusted_p: float, effect: float) -> Comparison:
         limit = max(effect, SPREADS * max(self.old.spread, self.new.spread))
         found = statistics.verdict(self.difference, adjusted_p, limit)
-        words: dict[Verdict, Verdict] = {"faster": "more", "slower": "fewer"}  # of a count more is no gain
+        words: dict[Verdict, Verdict] = {"faster": "more", "slower": "fewer"}  # a higher count is not a gain
         worse = self.new if not self.new.exact else self.old
         note = f"the count {repeats_text(worse)}: judged at {100 * limit:.2g} %"
         return Comparison(

@@ -1,4 +1,4 @@
-"""Carries a run of study ``counts`` out: every point is counted, several at a time, and kept as it comes."""
+"""Executes a run of study ``counts``: counts every point, several at a time, and keeps each result as it arrives."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dpubench.studies.modelled.plan import SimulatedPlan
 from dpubench.workers import job as jobs
 from dpubench.workers.process import StopRequest
 
-#: No window is run; the program wants them described all the same.
+#: The job format requires a description of the windows, although no window runs.
 _WINDOW: Final[jobs.Window] = {"min_ms": 1, "max_ms": 1, "min_bursts": 1, "threaded_min_ms": 1}
 
 
@@ -51,7 +51,7 @@ class Run(SimulatedRun):
         files: Resolved, processor: Mapping[str, Any] | None, stop: StopRequest, display: Lines,
     ) -> None:  # fmt: skip
         self._processor = processor
-        # What the base class asks of a plan (processes, exact) a plan of this study has or has no use for: it simulates nothing.
+        # The cast is safe: this plan has ``processes``, and the base class uses the other keys of SimulatedPlan only to simulate.
         super().__init__(writer, cast("SimulatedPlan", plan), [cell.label for cell in cells], record, files, stop, display)
         self._own, self._expansion, self._programs = plan, expansion, programs
         self._cells = {cell.label: cell for cell in cells}
@@ -86,7 +86,10 @@ class Run(SimulatedRun):
         return result_of(cell.label, found) | self._modelled(cell, halt)
 
     def _modelled(self, cell: Cell, halt: StopRequest) -> dict[str, Any]:
-        """Return the cycles that the plan's processor needs for what was counted; nothing where it names none, or where they cannot be modelled."""
+        """Return the cycles that the plan's processor needs for the counted code.
+
+        The result is empty if the plan names no processor, and holds the reason if the cycles cannot be modelled.
+        """
         if self._processor is None:
             return {}
         c = cell.configuration
@@ -111,7 +114,7 @@ class Run(SimulatedRun):
 
 
 def result_of(name: str, found: counts.Counted) -> dict[str, Any]:
-    """Return what is kept of a count."""
+    """Return the result event that the run keeps of a count."""
     traced, prepared, verified = (found.said.get(event, {}) for event in ("traced", "prepared", "verified"))
     return {
         "event": "result", "group": name, "instructions": found.instructions[0], "cycles": None, "counts": list(found.instructions),

@@ -1,4 +1,4 @@
-"""An analysed run for other programs: CSV, Parquet, JSON, LaTeX; one record a point, and the same record in each."""
+"""Export of an analysed run as CSV, Parquet, JSON or LaTeX: one record per point, with the same columns in every form."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _COUNTS: Final = ("burst", "operator_version", "operations", "counts", "instruct
 
 
 def record(point: PointSummary, run: RunSummary) -> dict[str, Any]:
-    """Return one flat record of ``point``; None where there is nothing."""
+    """Return one flat record of ``point``; None stands for a missing value."""
     there = point.there
     return {
         "id": point.id, "operator": point.operator, "engine": point.engine, "params": common.words(point.params), "burst": point.burst,
@@ -43,7 +43,7 @@ def record(point: PointSummary, run: RunSummary) -> dict[str, Any]:
 
 
 def records(runs: Sequence[RunSummary]) -> list[dict[str, Any]]:
-    """Return those of all points, each with the same columns."""
+    """Return the records of all points, each with the same columns."""
     return common.same_columns([{"run": run.name, **record(point, run)} for run in runs for point in run.points])
 
 
@@ -57,7 +57,7 @@ def to_json(runs: Sequence[RunSummary]) -> str:
 
 
 def to_table(runs: Sequence[RunSummary]) -> pa.Table:
-    """Return the records as an Arrow table; a column of numbers has nulls where there is nothing."""
+    """Return the records as an Arrow table; a column of numbers has nulls for missing values."""
     return common.table(records(runs), _TEXT, _BOOLEANS, _COUNTS)
 
 
@@ -68,7 +68,7 @@ def to_parquet(runs: Sequence[RunSummary], path: Path) -> None:
 
 
 def to_latex(runs: Sequence[RunSummary]) -> str:
-    """Return a table with package booktabs."""
+    """Return a table for LaTeX's package booktabs."""
     lines = [shared.latex_comment(f"dpubench, study counts: {'; '.join(run.label for run in runs)}")]
     rows = [
         (p.operator, wording.parameters_text(p), p.engine, wording.per_op_text(p), wording.repeats_text(p))
@@ -80,5 +80,5 @@ def to_latex(runs: Sequence[RunSummary]) -> str:
 
 
 def anonymous(runs: Sequence[RunSummary]) -> list[RunSummary]:
-    """Return copies without what tells whose machine it was."""
+    """Return copies without data that identifies the machine or its owner."""
     return common.anonymous(runs)

@@ -1,6 +1,6 @@
-"""What an analysed run of study ``counts`` consists of: the one record type that the terminal, the report, comparison and export are fed from.
+"""Record types of an analysed run of study ``counts``. The terminal, the report, comparison and export all read them.
 
-Built by :mod:`dpubench.studies.counts.summary` from a run directory. Plain data, no behaviour.
+:mod:`dpubench.studies.counts.summary` builds them from a run directory. They are plain data without behaviour.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from dpubench.results.model import Failure, Warning_
 
-#: Stands beside every figure.
+#: Label printed beside every figure.
 LABEL: Final = "instructions counted under an emulator, no times"
 
 
@@ -27,39 +27,39 @@ class PointSummary:
     operator_version: int = 0
     input_name: str = ""
     input_sha256: str = ""
-    operations: int = 0  #: between the marks
-    counts: list[int] = field(default_factory=list)  #: instructions between the marks, each time; empty: see ``failure``
+    operations: int = 0  #: operations between the marks
+    counts: list[int] = field(default_factory=list)  #: instructions between the marks, one entry per count; empty: see ``failure``
     in_bytes: int = 0
-    path: dict[str, Any] = field(default_factory=dict)  #: isa, detail, library: what ran
+    path: dict[str, Any] = field(default_factory=dict)  #: the code that ran: isa, detail, library
     verified: dict[str, Any] = field(default_factory=dict)
     footprint_bytes: int | None = None
-    cycles: int | None = None  #: that a modelled processor needs for what was counted
-    no_cycles: str = ""  #: why they could not be modelled
+    cycles: int | None = None  #: cycles that the modelled processor needs for the counted code
+    no_cycles: str = ""  #: why the cycles could not be modelled
     failure: str = ""
 
     @property
     def there(self) -> bool:
-        """Whether it has a count."""
+        """Tell whether the point has a count."""
         return bool(self.counts)
 
     @property
     def exact(self) -> bool:
-        """Whether the count repeats itself."""
+        """Tell whether the point was counted more than once with the same result each time."""
         return len(self.counts) > 1 and len(set(self.counts)) == 1
 
     @property
     def per_op(self) -> float:
-        """Instructions per operation: of a count that does not repeat itself the mean."""
+        """Return instructions per operation: the mean over all counts."""
         return sum(self.counts) / len(self.counts) / self.operations
 
     @property
     def cycles_per_op(self) -> float | None:
-        """Modelled cycles per operation, where there are any."""
+        """Return modelled cycles per operation, or None if no cycles were modelled."""
         return None if self.cycles is None else self.cycles / self.operations
 
     @property
     def spread(self) -> float:
-        """Largest less smallest count, relative to the mean; 0 of one that repeats itself."""
+        """Return the largest minus the smallest count, relative to the mean; 0 if all counts are equal."""
         return (max(self.counts) - min(self.counts)) * len(self.counts) / sum(self.counts)
 
 
@@ -77,7 +77,7 @@ class RunSummary:
     finished: str
     command: str
     version: str
-    precision_target: float  #: of no meaning here; what pages say of a run of any study has it
+    precision_target: float  #: without meaning here; the page code shared by all studies reads it
     machine: dict[str, Any]
     build_info: dict[str, Any]
     inputs: dict[str, dict[str, str]]
@@ -85,14 +85,14 @@ class RunSummary:
     warnings: list[Warning_]
     failures: list[Failure]
     left_out: list[str]
-    architecture: str  #: of the code that was counted
-    emulator: str  #: and its version
-    cpu: str  #: the processor that it emulates
-    model: str  #: whose cycles are modelled; "" where none are
-    model_labels: list[str]  #: said beside them
+    architecture: str  #: architecture of the counted code
+    emulator: str  #: the emulator and its version
+    cpu: str  #: the processor that the emulator shows
+    model: str  #: the processor model that gives the cycles; "" if no cycles are modelled
+    model_labels: list[str]  #: labels printed beside the modelled cycles
     operators: dict[str, dict[str, Any]]
-    not_counted: list[tuple[str, str, str]]  #: configuration, engine, why it cannot be counted
+    not_counted: list[tuple[str, str, str]]  #: configuration, engine, why the engine cannot be counted
     target: str = "local"
     spec: str = ""
     label: str = LABEL
-    models: list[Any] = field(default_factory=list)  #: of processors: none
+    models: list[Any] = field(default_factory=list)  #: processor models: always empty in this study

@@ -1,4 +1,4 @@
-"""What a plan of study ``counts`` may say."""
+"""The plan model of study ``counts``."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from dpubench.studies.operators.plan import MAX_BURST, Exclude
 from dpubench.studies.operators.plan import Plan as OperatorsPlan
 
 MAX_REPEATS: Final = 100
-#: Operators whose operation takes up to some million instructions: fewer of them are counted.
+#: Fewer operations for operators whose one operation takes up to some million instructions.
 SLOW: Final[Mapping[str, int]] = {"rsa": 32, "dsa": 32, "ecdsa": 32, "deflate": 256, "regex": 256}
-#: What a plan of study ``operators`` says alike.
+#: Keys that plans of study ``operators`` share.
 _ALIKE: Final = ("operators", "sizes", "bursts", "footprints", "params", "exclude", "inputs", "seed")
 
 
@@ -39,11 +39,11 @@ class Plan(StudyPlan):
     footprints: Annotated[list[Literal["stream", "resident"]], BeforeValidator(listed)] = Field(default=["stream"])
     params: dict[str, Annotated[list[Word], BeforeValidator(listed)]] = Field(default_factory=dict)
     exclude: list[Exclude] = Field(default_factory=list)
-    operations: Messages = 1024  #: between the marks; rounded up to whole bursts
+    operations: Messages = 1024  #: operations between the marks; rounded up to whole bursts
     operator_operations: dict[str, Messages] = Field(default_factory=lambda: dict(SLOW))  #: in place of ``operations``, by operator
     repeats: Annotated[int, BeforeValidator(lambda v: q.count(v, "repeats", MAX_REPEATS))] = 2  #: counts of each point, at least
-    limit: Duration = 300.0  #: that one count may take
-    model: Word = ""  #: of a processor, whose cycles for the counted code are modelled; only of code for 64-bit Arm, of which there are traces
+    limit: Duration = 300.0  #: time limit of one count
+    model: Word = ""  #: processor model that gives the cycles of the counted code; only for 64-bit Arm, the one architecture with traces
     processes: Processes = ALL
 
     @model_validator(mode="after")
@@ -55,7 +55,7 @@ class Plan(StudyPlan):
         return self
 
     def as_operators(self) -> OperatorsPlan:
-        """Return the plan of study ``operators`` that comes to the same configurations."""
+        """Return the plan of study ``operators`` with the same configurations."""
         words = self.words()
         return OperatorsPlan.model_validate({"threads": [1]} | {name: words[name] for name in (*_ALIKE, "engines", "plan", "leaves_out")})
 
@@ -65,6 +65,9 @@ class Plan(StudyPlan):
 
 
 def words_from(words: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the words of a plan that counts what ``words``, of a plan of study ``operators``, would measure: every engine, one thread."""
+    """Return the keys of a plan that counts the configurations that ``words``, a plan of study ``operators``, would measure.
+
+    Every engine takes part unless ``words`` lists some. There is one thread.
+    """
     engines = words["engines"] if isinstance(words["engines"], list) else "all"
     return {"study": "counts", "plan": words["plan"], **{name: words[name] for name in _ALIKE}, "engines": engines, "leaves_out": []}

@@ -1,4 +1,4 @@
-"""Study ``counts``: how many instructions each engine executes per operation."""
+"""The entry point of study ``counts``: instructions that each engine executes per operation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Counts(PackagedStudy):
-    """Counts are exact where they repeat themselves: a change of half a per cent is found on any machine, however noisy."""
+    """Study ``counts``. Counts that repeat themselves are exact: it finds a change of half a per cent on any machine, however noisy."""
 
     name = "counts"
     question = "how many instructions does each engine execute per operation (`dpubench run operators --count`)"

@@ -1,4 +1,4 @@
-"""From a run directory to a :class:`~dpubench.studies.counts.model.RunSummary`."""
+"""Reads a run directory into a :class:`~dpubench.studies.counts.model.RunSummary`."""
 
 from __future__ import annotations
 

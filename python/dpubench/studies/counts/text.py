@@ -1,4 +1,4 @@
-"""A run of study ``counts`` as text for a terminal, a pipe or a log."""
+"""Text output of a run of study ``counts`` for a terminal, a pipe or a log."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FLUSH = (False, False, False, True, False, False)
 
 
 def show(runs: Sequence[RunSummary]) -> str:
-    """Every point with its count, engines that cannot be counted, failures."""
+    """Return ``runs`` as text: every point with its count, the engines that cannot be counted, the failures."""
     return "\n\n".join("\n".join(_shown(run)) for run in runs) + "\n"
 
 
@@ -48,7 +48,10 @@ def _row(point: PointSummary) -> tuple[str, ...]:
 
 
 def summary(run: RunSummary, record: dict[str, Any], path: Path, report: Path | None) -> list[str]:
-    """At most :data:`~dpubench.runner.telling.SUMMARY_LINES` lines, unless failures need more: how much was counted, what does not repeat itself."""
+    """Return the summary of a finished run: how much was counted, and which counts do not repeat themselves.
+
+    It has at most :data:`~dpubench.runner.telling.SUMMARY_LINES` lines, unless failures need more.
+    """
     head = [f"{path.name}: {wording.counts_text(run)}", f"{wording.how_text(run)}; no times"]
     head += failure_lines(record["failures"][:2], 6, path)
     tail = [*tail_lines(path, report, len(run.left_out)), "gate: dpubench compare OLD NEW --fail-on regression"]

@@ -1,4 +1,4 @@
-"""How counts are worded, on the terminal and in the report alike."""
+"""Wording of counts for both the terminal and the report."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dpubench.studies.counts.model import PointSummary, RunSummary
 
 
 def per_op_text(point: PointSummary) -> str:
-    """Return instructions per operation: to the last digit that the operations leave where the count is exact, else what is known of it."""
+    """Return instructions per operation: with two decimals if the count is exact, else with three significant digits."""
     if not point.there:
         return "-"
     return f"{point.per_op:,.2f}" if point.exact else f"{significant(point.per_op, 3)}"
 
 
 def repeats_text(point: PointSummary) -> str:
-    """Return how well the count repeats itself: ``exact``, or how far it scatters."""
+    """Return how well the count repeats itself: ``exact``, its scatter, or ``counted once``; empty without a count."""
     if not point.there:
         return ""
     if point.exact:
@@ -24,12 +24,12 @@ def repeats_text(point: PointSummary) -> str:
 
 
 def cycles_text(point: PointSummary) -> str:
-    """Return modelled cycles per operation; a dash where there are none."""
+    """Return modelled cycles per operation; a dash if there are none."""
     return "-" if point.cycles_per_op is None else f"{point.cycles_per_op:,.2f}"
 
 
 def model_text(run: RunSummary) -> str:
-    """Return whose cycles stand there, and that nobody measured them; empty where there are none."""
+    """Return the name of the model that gives the cycles, with its labels; empty if no cycles are modelled."""
     return f"cycles/op are modelled, of {run.model}: {'; '.join(run.model_labels)}" if run.model else ""
 
 
@@ -38,17 +38,17 @@ def parameters_text(point: PointSummary) -> str:
 
 
 def path_text(point: PointSummary) -> str:
-    """Return what ran: instruction set, and library."""
+    """Return the code that ran: its instruction set, detail and library."""
     return ", ".join(str(point.path[key]) for key in ("isa", "detail", "library") if point.path.get(key))
 
 
 def how_text(run: RunSummary) -> str:
-    """Return what counted: the emulator and the processor that it shows."""
+    """Return how the run counted: the architecture, the emulator and the processor that it shows."""
     return f"{run.architecture} code under {run.emulator}, -cpu {run.cpu}"
 
 
 def counts_text(run: RunSummary) -> str:
-    """Return how much was counted, and how well it repeats itself."""
+    """Return the number of points and operators counted, and how many counts repeat themselves."""
     there = [p for p in run.points if p.there]
     if not there:
         return "nothing was counted"

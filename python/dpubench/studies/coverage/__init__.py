@@ -1,1 +1,1 @@
-"""Study ``coverage``: how operators behave, and whether the set of them covers whole applications."""
+"""Study ``coverage``: the behaviour of operators, and whether the set of them covers whole applications."""

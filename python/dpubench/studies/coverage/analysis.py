@@ -1,14 +1,14 @@
-"""From what was counted to the space of characteristics: components, compositions, and what of whole programs operators cover.
+"""Builds the space of characteristics from counts: components, compositions, and the coverage of whole programs by operators.
 
-The rules, as docs/coverage-study.md states them:
+The rules are those of docs/coverage-study.md:
 
-- Scales are made of all points of the run, operators and whole programs, each once.
-- Mixtures are formed of counts per instruction (cycles, misses, kinds), which add up by shares of instructions; ratios do not. What is a mixture is
-  decided by these counts, each over its deviation; the seven characteristics of a mixture are formed of its counts then.
-- A phase is inside the operators' hull where it is a mixture of operators' points: a program that does nothing but operators' work is inside.
+- Scales come from all points of the run, operators and whole programs, each once.
+- Mixtures consist of counts per instruction (cycles, misses, kinds). These add up by shares of instructions; ratios do not. These counts, each
+  divided by its deviation, decide whether a point is a mixture. The seven characteristics of a mixture follow from its counts.
+- A phase is inside the operators' hull if it is a mixture of operators' points. A program that does only the work of operators is inside.
 - A composition is the mixture of an application's own operators that is nearest to it (least squares). No trace says which instruction belongs to
   which operator.
-- Principal components are those of the seven characteristics.
+- The principal components are those of the seven characteristics.
 """
 
 from __future__ import annotations
@@ -27,18 +27,21 @@ from dpubench.cores.space import Floats, Scale
 from dpubench.results.model import Interval
 from dpubench.studies.coverage.model import Component, Composition, Counted, Covered, Hull, LeftOut, Outside, PointSummary, Space
 
-#: Phases of a whole program that a figure shows at most, spread evenly over it.
+#: Most phases of a whole program in a figure, spread evenly over the program.
 SHOWN_PHASES: Final = 300
-#: Phases so far from the hull, in standard deviations, are told apart from those farther away.
+#: A phase counts as near the hull up to this distance, in standard deviations.
 NEAR: Final = 1.0
-#: Components whose coordinates are kept.
+#: Number of components whose coordinates are kept.
 _SHOWN_COMPONENTS: Final = 3
 #: A share of the variance below this is rounding.
 _NO_VARIANCE: Final = 1e-12
 
 
 def analysed(points: Sequence[PointSummary], counted: Mapping[str, Counted]) -> Space | None:
-    """The space of the points that have characteristics; None without an operator, or with fewer than two points."""
+    """Return the space of the points that have characteristics.
+
+    Return None without an operator, with fewer than two points, or if the points have no count in common.
+    """
     there = [point for point in points if point.there]
     operators = [point for point in there if point.kind == "operator"]
     wholes = [point for point in there if point.kind != "operator"]
@@ -82,7 +85,7 @@ def analysed(points: Sequence[PointSummary], counted: Mapping[str, Counted]) -> 
 
 
 class _Vectors:
-    """Points as vectors of what all of them have: of characteristics, and of counts per instruction; with the scales that they make."""
+    """The points as vectors of characteristics and of counts per instruction, with their scales. It keeps only columns that all points have."""
 
     def __init__(self, there: Sequence[PointSummary], counted: Mapping[str, Counted]) -> None:
         everything = [counts for point in there for counts in (counted[point.id].counts, *itertools.chain(*counted[point.id].phases))]
@@ -97,31 +100,31 @@ class _Vectors:
 
     @property
     def dimensions(self) -> int:
-        """Counts per instruction that are not the same of every point."""
+        """Return the number of counts per instruction that differ between points."""
         return int((~self._cost_scale.constant).sum())
 
     def characteristics(self, counts: Sequence[Counts]) -> Floats:
-        """Standardised, shape (counts, characteristics)."""
+        """Return the characteristics of ``counts``, standardised, shape (counts, characteristics)."""
         rows = np.array([one.characteristics() for one in counts]).reshape(-1, len(CHARACTERISTICS))
         return self.scale.standardised(rows[:, self._columns])
 
     def costs(self, counts: Sequence[Counts]) -> Floats:
-        """Counts per instruction, standardised, shape (counts, costs)."""
+        """Return the counts per instruction, standardised, shape (counts, costs)."""
         rows = np.array([one.costs() for one in counts]).reshape(-1, len(COSTS))
         return self._cost_scale.standardised(rows[:, self._cost_columns])
 
     def phases(self, counted: Counted) -> Floats:
-        """Characteristics of at most :data:`SHOWN_PHASES` phases, standardised."""
+        """Return the characteristics of at most :data:`SHOWN_PHASES` phases, standardised."""
         together = list(itertools.chain(*counted.phases))
         return self.characteristics(together[:: max(1, -(-len(together) // SHOWN_PHASES))])
 
 
 def _counted(rows: Sequence[Sequence[float]]) -> space.Bools:
-    """Which columns every row has."""
+    """Return which columns are finite in every row."""
     return np.asarray(np.isfinite(np.array(rows)).all(axis=0), dtype=bool)
 
 
-# --------------------------------------------------------------------------- what is covered
+# --------------------------------------------------------------------------- coverage
 
 
 def _covered(
@@ -148,7 +151,7 @@ def _covered(
 def _shares(
     wholes: Sequence[PointSummary], covered: Sequence[Covered], held: Mapping[str, Sequence[space.Bools]]
 ) -> dict[str, Interval | None]:  # fmt: skip
-    """By kind of whole program the share of phases inside; each program's own goes into ``covered``."""
+    """Return the share of phases inside by kind of whole program. Write the share of each program into ``covered``."""
     found: dict[str, Interval | None] = {}
     by_id = {entry.point: entry for entry in covered}
     for kind in ("application", "workload"):
@@ -164,7 +167,7 @@ def _left_out(
     operators: Sequence[PointSummary], wholes: Sequence[PointSummary], hull: Floats, phases: Mapping[str, Sequence[Floats]],
     held: Mapping[str, Sequence[space.Bools]],
 ) -> list[LeftOut]:  # fmt: skip
-    """What applications' share is without each operator, the one that counts most first."""
+    """Return the applications' share without each operator, first the operator whose absence lowers it most."""
     own = [point.id for point in wholes if point.kind == "application" and any(len(rows) for rows in phases[point.id])]
     owners = [point.operators[0] for point in operators]
     if not own or len(set(owners)) < 2:
@@ -184,7 +187,7 @@ def _left_out(
         mine = np.array([other == owner for other in owners])
         still = near.copy()
         for i in np.flatnonzero(near):
-            # Whose nearest mixture has nothing of it is as near without it.
+            # If the nearest mixture does not contain the operator, the phase is as near without it.
             if off[i].weights[mine].sum() > 0:
                 still[i] = space.nearest(hull[~mine], together[i]).distance <= NEAR
         in_hull = bool(space.inside(hull[~mine], hull[mine]).all())
@@ -193,7 +196,7 @@ def _left_out(
 
 
 def _thinned(centred: Floats, axes: Floats) -> list[list[float]]:
-    """Coordinates of phases on the first two components."""
+    """Return the coordinates of phases on the first two components."""
     rows: list[list[float]] = (centred @ axes[:2].T).tolist()
     return rows
 

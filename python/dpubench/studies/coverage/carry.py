@@ -1,4 +1,4 @@
-"""Runs a plan of study ``coverage`` in a new run directory, and goes on with one that was interrupted."""
+"""Runs a plan of study ``coverage`` in a new run directory, and continues an interrupted run."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ from dpubench.workers.process import StopRequest
 
 @dataclass
 class Prepared:
-    """What a run works with."""
+    """Everything that a run needs, prepared from its plan."""
 
     expansion: Expansion
     files: Resolved
     arm: ArmPrograms | None  #: None: this machine is measured
-    known: Catalog | None = None  #: of this machine's program, where it is
+    known: Catalog | None = None  #: catalog of this machine's program if this machine is measured
 
 
 def run(plan: Plan, where: Where, request: Request) -> int:
-    """A new run of ``plan``; the exit status. @raises UserError"""
+    """Make a new run of ``plan``; return its exit status. @raises UserError"""
     shared.check_kinds(plan, where)
     with StopRequest() as stop:
         with stop.at_once():
@@ -65,11 +65,11 @@ def run(plan: Plan, where: Where, request: Request) -> int:
 
 
 def resume(found: RunDirectory, request: Request) -> int:
-    """Goes on with the interrupted run ``found``; the exit status. @raises UserError it is complete, or cannot be gone on with"""
+    """Continue the interrupted run ``found``; return its exit status. @raises UserError it is complete, or cannot be continued"""
     with StopRequest() as stop, OutcomesWriter(found.path) as writer:
         record = gone_on_with(writer)
         plan, lines = read_plan(writer.plan_file)
-        assert isinstance(plan, Plan)  # of a run of this study
+        assert isinstance(plan, Plan)  # the run is of this study
         with stop.at_once():
             made = _prepared(plan, Where(str(writer.plan_file), lines))
         shared.check_same(writer, record, {cell.id: cell.record()["processor_digest"] for cell in made.expansion.cells.values()}, made.files)
@@ -78,13 +78,13 @@ def resume(found: RunDirectory, request: Request) -> int:
 
 
 def _prepared(plan: Plan, where: Where) -> Prepared:
-    """What the plan comes to with the programs that there are, and the inputs for it. @raises UserError"""
+    """Return the plan's simulations with the available programs, and their inputs. @raises UserError"""
     if plan.target == [LOCAL]:
         known, catalogs = measure.catalogs(plan)
         expansion, files = expand(plan, catalogs, where)
         check_given(files)
         return Prepared(expansion, files, None, known)
-    # Models first: whoever misspells one need not wait for programs to be compiled.
+    # Check the models first: a misspelt name is reported before programs are compiled.
     if unknown := load_models(plan.target, where, LOCAL)[1]:
         raise PlanError(where.source, unknown)
     arm = ArmPrograms.found()
@@ -96,7 +96,7 @@ def _prepared(plan: Plan, where: Where) -> Prepared:
 
 
 def refused_by_simulator(plan: Plan, expansion: Expansion, where: Where) -> list[Problem]:
-    """What the simulator says is wrong with the processors and extents of ``expansion``, at their places in the plan. @raises as its ``check``"""
+    """Return the simulator's faults in the processors and extents of ``expansion``, at their places in the plan. @raises as its ``check``"""
     cells = list(expansion.cells.values())
     faults = checked.faults_of([{"processor": cell.processor, "extent": extent_of(cell, plan)} for cell in cells])
     found: dict[tuple[tuple[str, ...], str], None] = {}
@@ -109,7 +109,7 @@ def refused_by_simulator(plan: Plan, expansion: Expansion, where: Where) -> list
 
 
 def catalogs_of(arm: ArmPrograms, plan: Plan) -> Catalogs:
-    """What ``arm`` has of what ``plan`` may name. @raises UserError when something is named that the programs were built without"""
+    """Return the catalogs of ``arm``. @raises UserError when ``plan`` names something that the programs were built without"""
     found: dict[str, tuple[dict[str, Any], ...]] = {}
     missing = []
     for what, chosen, ask in (("applications", plan.applications, whole.applications), ("workloads", plan.workloads, whole.workloads)):
@@ -125,7 +125,7 @@ def catalogs_of(arm: ArmPrograms, plan: Plan) -> Catalogs:
 
 
 def new_record(name: str, plan: Plan, made: Prepared) -> dict[str, Any]:
-    """``run.json`` of a run that has not simulated anything yet."""
+    """Return the content of ``run.json`` for a run that has not simulated anything yet."""
     expansion = made.expansion
     points: dict[str, list[str]] = {}
     for cell in expansion.cells.values():
@@ -139,14 +139,14 @@ def new_record(name: str, plan: Plan, made: Prepared) -> dict[str, Any]:
 
 
 def _carry_out(writer: OutcomesWriter, plan: Plan, made: Prepared, record: dict[str, Any], stop: StopRequest, *, as_json: bool) -> int:
-    """Executes the run and tells how it went; its exit status."""
+    """Execute the run and print the outcome; return its exit status."""
     from dpubench.studies.coverage.study import STUDY
     from dpubench.studies.coverage.tell import summary
 
     def work(display: Lines) -> SimulatedRun:
         if made.known is not None:
             return measure.MeasuredRun(writer, plan, made.expansion, record, made.files, made.known, stop, display)
-        assert made.arm is not None  # one of them is there
+        assert made.arm is not None  # either ``known`` or ``arm`` is set
         return Run(writer, plan, made.expansion, record, made.files, made.arm, stop, display)
 
     return shared.carry_out(work, STUDY, summary, as_json=as_json)

@@ -1,4 +1,4 @@
-"""Old against new, characteristic by characteristic (:mod:`dpubench.studies.modelled.versus`)."""
+"""Comparison of two runs of study ``coverage``, characteristic by characteristic (:mod:`dpubench.studies.modelled.versus`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dpubench.studies.modelled.versus import ratio_of, verdict_of
 
 
 def compared(old: Sequence[RunSummary], new: Sequence[RunSummary] | None, effect: float, best: bool | None) -> list[Part]:
-    """See :meth:`dpubench.studies.Study.compare`. @raises UserError"""
+    """Return the comparisons, see :meth:`dpubench.studies.Study.compare`. @raises UserError"""
     if best:
         raise UserError("--best-engine: study coverage compares points with the same engines")
     if new is None:
@@ -23,9 +23,9 @@ def compared(old: Sequence[RunSummary], new: Sequence[RunSummary] | None, effect
 
 
 def compare(old: Sequence[PointSummary], new: Sequence[PointSummary], effect: float) -> list[Comparison]:
-    """Every characteristic of a point of ``old`` against that of its partner in ``new``.
+    """Return a row per point of ``old`` and characteristic, compared with the point's partner in ``new``.
 
-    Only IPC says what is faster: of the others that differ the verdict is none, and the reason names which is more.
+    Only IPC gives a verdict of faster or slower. If another characteristic differs, the row has no verdict, and its reason says more or less.
     """
     partners = {_key(p): p for p in new}
     rows = []

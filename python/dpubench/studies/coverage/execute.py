@@ -1,4 +1,4 @@
-"""Carries a run of study ``coverage`` out: traces of operators and of whole programs, then one simulation of each."""
+"""Executes a run of study ``coverage``: captures traces of operators and whole programs, then simulates each once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dpubench.studies.modelled.plan import ALL
 from dpubench.studies.modelled.use import Use
 from dpubench.workers.process import StopRequest
 
-#: Traces of whole programs take gigabytes, and so only so many are on the disk at a time: each is simulated once.
+#: Simulations prepared at a time. Traces of whole programs take gigabytes, and each is needed only once.
 _PORTION: Final = 32
 
 
@@ -56,10 +56,10 @@ class Run(SimulatedRun):
         release({simulation.contexts[0].trace.folder for simulation in ready})
 
     def _trace_wholes(self, cells: list[Cell]) -> dict[str, whole.WholeTrace]:
-        """The trace of each of ``cells``, by its id, as far as it could be captured; why not is a failure of the run."""
+        """Return the trace of each of ``cells`` that could be captured, by id. Record the others as failures of the run."""
         names: dict[whole.Application | whole.Workload, list[str]] = {}
         for cell in cells:
-            assert not isinstance(cell.what, Use)  # those are kernels
+            assert not isinstance(cell.what, Use)  # a Use is a kernel, not a whole program
             names.setdefault(cell.what, []).append(cell.id)
         if not names:
             return {}
@@ -77,7 +77,7 @@ class Run(SimulatedRun):
 
 
 def extent_of(cell: Cell, plan: Plan) -> dict[str, Any]:
-    """What is simulated, as docs/cores.md has it: of an operator the first share of its bursts, of a whole program its first phases."""
+    """Return the extent in the form of docs/cores.md: an operator's sample of its bursts, or a whole program's first phases."""
     if not isinstance(cell.what, Use):
         cut = {} if plan.exact or plan.phases == ALL else {"instructions": plan.phase * int(plan.phases)}
         return {"phase_instructions": plan.phase, **cut}

@@ -1,4 +1,4 @@
-"""Expands a plan of study ``coverage`` to what is traced and simulated: operators, and whole programs on each of their inputs."""
+"""Expands a plan of study ``coverage`` to its simulations: operators, and whole programs on each of their inputs."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from dpubench.studies.modelled.use import Use, size_range, use_of
 
 Entry = Mapping[str, Any]
 Kind = Literal["operator", "application", "workload"]
-#: Kinds of which each file is an input of its own: what an application is fed, and not what it is set up with.
+#: Input kinds of the data that an application processes. Each file is a separate input. Files of other kinds set the application up.
 FED: Final = ("capture", "corpus")
 _FEW: Final = 4
-#: Of each why there is no such thing, whatever its input; empty where there is.
+#: Returns, per program, why it cannot run on any input, or an empty string.
 Refusals = Callable[[Sequence[Application | Workload]], Sequence[str]]
 
 
 @dataclass(frozen=True)
 class Catalogs:
-    """What the programs for 64-bit Arm have."""
+    """The catalogs of the programs: those for 64-bit Arm, or on target ``local`` this machine's."""
 
     operators: Sequence[Entry]
     applications: Sequence[Entry] = ()
     workloads: Sequence[Entry] = ()
     missing: tuple[str, ...] = ()  #: why there are no applications, or no workloads
-    check: Check = all_done  #: of operators with all their parameters
-    refusals: Refusals = lambda wanted: [""] * len(wanted)  #: of whole programs with parameters or engines
+    check: Check = all_done  #: checks operators with all their parameters
+    refusals: Refusals = lambda wanted: [""] * len(wanted)  #: checks whole programs with parameters or engines
 
 
 @dataclass(frozen=True)
@@ -49,36 +49,36 @@ class Cell:
 
     id: str
     kind: Kind
-    name: str  #: the operator (with its engine where the plan names one), application or workload; inputs of one share it
-    input: str  #: of a whole program
-    operators: tuple[str, ...]  #: of an application: what it is composed of; of an operator itself
+    name: str  #: the operator (with its engine if the plan names one), application or workload; all inputs of a program share the name
+    input: str  #: input of a whole program
+    operators: tuple[str, ...]  #: for an application its operators; for an operator itself
     engine: str
     params: Mapping[str, str]
-    message_bytes: int | None  #: of an operator whose work depends on it; of a workload its frames
+    message_bytes: int | None  #: message size of an operator if its work depends on it; frame size of a workload
     model: str
     processor: Mapping[str, Any]
     what: Use | Application | Workload
 
     @property
     def point(self) -> str:
-        """What it is of: inputs of one program are one point."""
+        """Return the id of the point. All inputs of a program belong to one point."""
         return f"{self.kind}/{self.name}"
 
     def record(self) -> dict[str, Any]:
-        """Without what is large: the processor's digest tells whether it is still the same."""
+        """Return the record without large parts. The processor's digest shows whether the processor is still the same."""
         words = {k: v for k, v in asdict(replace(self, processor={}, what=None)).items() if k not in ("processor", "what")}  # type: ignore[arg-type]
         return words | {"operators": list(self.operators), "processor_digest": digest(self.processor)}
 
 
 @dataclass
 class Expansion:
-    """What a plan comes to."""
+    """The simulations of a plan, and everything that the plan leaves out."""
 
     cells: dict[str, Cell] = field(default_factory=dict)
     models: dict[str, Model] = field(default_factory=dict)
     processors: dict[str, dict[str, Any]] = field(default_factory=dict)  #: one core of each model
-    inputs: set[str] = field(default_factory=set)  #: kinds that something reads
-    unavailable: dict[str, str] = field(default_factory=dict)  #: whole programs that were named and cannot be traced, with the reason
+    inputs: set[str] = field(default_factory=set)  #: input kinds that the simulations read
+    unavailable: dict[str, str] = field(default_factory=dict)  #: named whole programs that cannot be traced -> reason
     left_out: list[str] = field(default_factory=list)
 
     @property
@@ -87,15 +87,17 @@ class Expansion:
 
     @property
     def refused(self) -> dict[str, str]:
-        """What was named and cannot be traced, with the reason."""
+        """Return everything that stays in the plan but cannot be traced, with the reason."""
         return {f"operator/{use.id}": use.unavailable for use in self.uses if use.unavailable} | self.unavailable
 
 
 def expand(plan: Plan, catalogs: Catalogs, where: Where) -> tuple[Expansion, Resolved]:
-    """What ``plan`` declares, by the catalogs of the programs that are traced and the models of this version; and the inputs for it.
+    """Return the simulations that ``plan`` declares, and their inputs.
+
+    The catalogs of the programs and the models of this version decide what is possible.
 
     Raises:
-        PlanError: with every problem that only these show.
+        PlanError: with every problem that only catalogs and models show.
         UserError: a given input cannot be used.
     """
     expansion = Expansion(left_out=list(plan.leaves_out))
@@ -142,7 +144,7 @@ def expand(plan: Plan, catalogs: Catalogs, where: Where) -> tuple[Expansion, Res
 
 
 def check(plan: Plan, catalogs: Catalogs, where: Where) -> Iterator[Problem]:
-    """Problems that only the catalogs show."""
+    """Yield the problems that only the catalogs show."""
     operators = {str(o["name"]): o for o in catalogs.operators}
     if plan.operators != ALL:
         for i, kernel in enumerate(plan.operators):
@@ -154,7 +156,7 @@ def check(plan: Plan, catalogs: Catalogs, where: Where) -> Iterator[Problem]:
             yield where.problem(f"unknown operator '{name}'{nearest(name, operators)}", "operator_messages", name)
     applications = [str(entry["name"]) for entry in catalogs.applications]
     for name in plan.application_limits:
-        if applications and name not in applications:  # on target local there are none
+        if applications and name not in applications:  # target local has no applications
             yield where.problem(f"unknown application '{name}'{nearest(name, applications)}", "application_limits", name)
     yield from _check_wholes(plan.applications, catalogs.applications, "application", "applications", where)
     yield from _check_wholes(plan.workloads, catalogs.workloads, "workload", "workloads", where)
@@ -172,10 +174,10 @@ def check(plan: Plan, catalogs: Catalogs, where: Where) -> Iterator[Problem]:
 
 
 def _check_engines(plan: Plan, named: Sequence[str], operators: Mapping[str, Entry], where: Where) -> Iterator[Problem]:
-    """That each engine that is named is one of the plan's operators', and that each operator that is named has one of them."""
+    """Yield a problem for each named engine that no operator of the plan has, and for each named operator that has none of the engines."""
     everywhere = {str(e["name"]) for o in operators.values() for e in o["engines"]}
     kernels = plan.operators if plan.operators != ALL else [KernelPlan(operator=name) for name in operators]
-    # What names an engine of its own has nothing to do with these.
+    # The plan's engines do not apply to operators that name their own engine.
     had = {i: _engines(plan, k, operators[k.operator]) for i, k in enumerate(kernels) if k.operator in operators and not k.engine}
     for i, engine in enumerate(named):
         if engine not in everywhere:
@@ -206,7 +208,7 @@ def _check_wholes(
 
 
 def _wanted(plan: Plan, catalogs: Catalogs, expansion: Expansion) -> Iterator[tuple[Use, Entry, set[str]]]:
-    """Every operator with an engine at a size, and the names by which the plan asks for it: none where `all` stands for it."""
+    """Yield every operator with an engine at a size, its catalog entry, and the names by which the plan asks for it (none for `all`)."""
     entries = {str(o["name"]): o for o in catalogs.operators}
     for kernel in plan.operators if plan.operators != ALL else [KernelPlan(operator=name) for name in entries]:
         entry = entries[kernel.operator]
@@ -215,7 +217,7 @@ def _wanted(plan: Plan, catalogs: Catalogs, expansion: Expansion) -> Iterator[tu
             expansion.left_out.append(f"{kernel.label}: has none of the engines {', '.join(plan.engines)}")
         for engine in engines:
             messages = kernel.messages or plan.operator_messages.get(kernel.operator)
-            # A burst is whole: of few messages there are some bursts all the same, the first of which warm up.
+            # The trace holds whole bursts, and the first ones warm up. With few messages a smaller burst still gives several.
             burst = kernel.burst or max(min(plan.burst, messages // _FEW), 1) if messages else kernel.burst
             name = f"{kernel.label}/{engine}" if len(engines) > 1 and not kernel.engine else kernel.label
             made = kernel.model_copy(update={"engine": engine, "name": name, "messages": messages, "burst": burst})
@@ -224,7 +226,7 @@ def _wanted(plan: Plan, catalogs: Catalogs, expansion: Expansion) -> Iterator[tu
 
 
 def _names(plan: Plan, kernel: KernelPlan, use: Use) -> set[str]:
-    """By which ``plan`` names ``use``, which is of its ``kernel``."""
+    """Return the names by which ``plan`` asks for ``use``, which belongs to its ``kernel``."""
     names = set() if plan.operators == ALL else {f"operator {kernel.label}"}
     if kernel.frames:
         names.add(f"operator {kernel.label} at {use.message_bytes} B")
@@ -234,7 +236,7 @@ def _names(plan: Plan, kernel: KernelPlan, use: Use) -> set[str]:
 
 
 def _engines(plan: Plan, kernel: KernelPlan, entry: Entry) -> list[str]:
-    """Those that ``kernel`` is wanted on, as far as its operator has them."""
+    """Return the engines that the plan wants for ``kernel`` and that its operator has."""
     known = [str(e["name"]) for e in entry["engines"]]
     if kernel.engine or plan.engines == REFERENCE:
         return [kernel.engine or str(entry["reference_engine"])]
@@ -242,7 +244,7 @@ def _engines(plan: Plan, kernel: KernelPlan, entry: Entry) -> list[str]:
 
 
 def _uses(plan: Plan, kernel: KernelPlan, entry: Entry, expansion: Expansion) -> Iterator[Use]:
-    """``kernel`` at each frame size, or at the size nearest to it that its messages can have."""
+    """Yield ``kernel`` at each frame size, or at the nearest size that its messages can have."""
     sizes = size_range(kernel, entry)
     if sizes is None:
         yield use_of(plan, kernel, entry, None)
@@ -257,7 +259,7 @@ def _uses(plan: Plan, kernel: KernelPlan, entry: Entry, expansion: Expansion) ->
 
 
 def _possible(uses: Sequence[tuple[Use, set[str]]], expansion: Expansion) -> list[Use]:
-    """Those of (use, its names) that stay in the plan: possible ones, and what was named and is not."""
+    """Return the uses of (use, its names) that stay in the plan: possible ones, and impossible ones that the plan names."""
     stay, out = parted(Asked(use, names, use.unavailable) for use, names in uses)
     left_out: dict[tuple[str, str], list[str]] = {}
     for one in out:
@@ -273,7 +275,7 @@ def _possible(uses: Sequence[tuple[Use, set[str]]], expansion: Expansion) -> lis
 
 
 def _chosen(chosen: Any, catalog: Sequence[Entry], model: Any) -> list[tuple[Any, Entry]]:
-    """(what the plan says, entry of the catalog) of what the plan wants."""
+    """Return (part of the plan, entry of the catalog) for each program that the plan wants."""
     if chosen == NONE:
         return []
     entries = {str(entry["name"]): entry for entry in catalog}
@@ -281,7 +283,7 @@ def _chosen(chosen: Any, catalog: Sequence[Entry], model: Any) -> list[tuple[Any
 
 
 def _kinds(entry: Entry, params: Mapping[str, str], *, optional: bool = True) -> list[str]:
-    """Kinds of input that a whole program reads."""
+    """Return the kinds of input that a whole program reads."""
     full = {str(p["name"]): str(p["default"]) for p in entry["parameters"]} | dict(params)
     return [
         str(kind["name"])
@@ -291,7 +293,7 @@ def _kinds(entry: Entry, params: Mapping[str, str], *, optional: bool = True) ->
 
 
 def _reason(entry: Entry, params: Mapping[str, str], resolved: Resolved) -> str:
-    """Why a whole program cannot be traced; empty where it can."""
+    """Return why a whole program cannot be traced, or an empty string."""
     if not entry.get("available", True):
         return str(entry["reason"])
     for kind in _kinds(entry, params, optional=False):
@@ -303,7 +305,7 @@ def _reason(entry: Entry, params: Mapping[str, str], resolved: Resolved) -> str:
 
 
 def _refused_wholes(plan: Plan, applications: Sequence[ApplicationPlan], workloads: Sequence[WorkloadPlan], catalogs: Catalogs) -> dict[str, str]:
-    """What its program refuses, with the reason: asked only where the plan gives something that may be wrong."""
+    """Return the whole programs that the native program refuses, with the reason (empty if it accepts). Ask only about those with settings."""
     largest = max(int(frame) for frame in plan.frame_sizes)
     asked: dict[str, Application | Workload] = {
         f"application/{part.name}": Application(part.name, (), _pairs(part.params)) for part in applications if part.params
@@ -326,7 +328,7 @@ def _refuse(expansion: Expansion, what: str, reason: str, *, named: bool) -> Non
 
 
 def _applications(plan: Plan, part: ApplicationPlan, entry: Entry, resolved: Resolved, expansion: Expansion) -> Iterator[Cell]:
-    """The application on each of its inputs."""
+    """Yield the application on each of its inputs."""
     kinds = [kind for kind in _kinds(entry, part.params) if kind in resolved.inputs]
     fed = next((kind for kind in FED if kind in kinds), None)
     around = [(kind, file) for kind in kinds if kind != fed for file in resolved.inputs[kind].files]
@@ -350,7 +352,7 @@ def _applications(plan: Plan, part: ApplicationPlan, entry: Entry, resolved: Res
 
 
 def _size(file: Path) -> int:
-    """In bytes; 0 of what cannot be looked at: its trace says why."""
+    """Return the size in bytes, or 0 if the file cannot be read. Its capture then reports why."""
     try:
         return file.stat().st_size
     except OSError:
@@ -358,7 +360,7 @@ def _size(file: Path) -> int:
 
 
 def _workload_reason(entry: Entry, part: WorkloadPlan, resolved: Resolved) -> str:
-    """Why a workload cannot be traced, as far as the catalog tells; empty where it can."""
+    """Return why a workload cannot be traced, as far as the catalog shows, or an empty string."""
     if reason := _reason(entry, part.params, resolved):
         return reason
     stages = {str(s["name"]): {str(e["name"]): e for e in s["engines"]} | {"": s} for s in entry["stages"]}
@@ -368,7 +370,7 @@ def _workload_reason(entry: Entry, part: WorkloadPlan, resolved: Resolved) -> st
 
 
 def _workloads(plan: Plan, part: WorkloadPlan, entry: Entry, resolved: Resolved, expansion: Expansion) -> Iterator[Cell]:
-    """The workload on traffic that is drawn several times, at each frame size."""
+    """Yield the workload at each frame size, on traffic drawn several times."""
     kinds = [kind for kind in _kinds(entry, part.params) if kind in resolved.inputs]
     files = tuple((kind, file) for kind in kinds for file in resolved.inputs[kind].files)
     engines, params = _pairs(part.engines), _pairs(part.params)

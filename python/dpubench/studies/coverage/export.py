@@ -1,6 +1,6 @@
-"""An analysed run for other programs: CSV, Parquet, JSON, LaTeX; one record a point, and the same record in each.
+"""Export of an analysed run as CSV, Parquet, JSON or LaTeX: one record per point, with the same columns in every form.
 
-Every record has the words that stand beside its figures, and where they come from.
+Every record has the labels of its figures and their origin.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SCHEMA: Final = "dpubench.coverage-export/1"
-#: Components whose coordinates are columns.
+#: Number of components whose coordinates are columns.
 _COMPONENTS: Final = 3
 _TEXT: Final = ("run", "id", "kind", "name", "operators", "engine", "params", "model", "origin", "labels", "composition", "outside_by", "failure")
 _BOOLEANS: Final = ("sampled", "cached")
@@ -31,7 +31,7 @@ _COUNTS: Final = ("message_bytes", "instructions", "inputs", "phases", "phases_i
 
 
 def record(point: PointSummary, space: Space | None) -> dict[str, Any]:
-    """One flat record of ``point``; None where there is nothing."""
+    """Return one flat record of ``point``; None stands for a missing value."""
     row: dict[str, Any] = {
         "id": point.id, "kind": point.kind, "name": point.name, "operators": "+".join(point.operators), "engine": point.engine,
         "params": common.words(point.params), "message_bytes": point.message_bytes, "model": point.model, "origin": point.origin,
@@ -66,7 +66,7 @@ def record(point: PointSummary, space: Space | None) -> dict[str, Any]:
 
 
 def records(runs: Sequence[RunSummary]) -> list[dict[str, Any]]:
-    """Of all points, each with the same columns."""
+    """Return the records of all points, each with the same columns."""
     return common.same_columns([{"run": run.name, **record(point, run.space)} for run in runs for point in run.points])
 
 
@@ -75,25 +75,25 @@ def to_csv(runs: Sequence[RunSummary]) -> str:
 
 
 def to_json(runs: Sequence[RunSummary]) -> str:
-    """Everything that is known of the runs, the space among it."""
+    """Return everything known about the runs, including the space, as JSON."""
     content = {"schema": SCHEMA, "runs": [shared.plain(dataclasses.asdict(run)) for run in runs]}
     return json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
 
 
 def to_table(runs: Sequence[RunSummary]) -> pa.Table:
-    """The records as an Arrow table; a column of numbers has nulls where there is nothing."""
+    """Return the records as an Arrow table; a column of numbers has nulls for missing values."""
     return common.table(records(runs), _TEXT, _BOOLEANS, _COUNTS)
 
 
 def to_parquet(runs: Sequence[RunSummary], path: Path) -> None:
-    """One row a point."""
+    """Write one row per point to ``path``."""
     import pyarrow.parquet as pq
 
     pq.write_table(to_table(runs), path)
 
 
 def to_latex(runs: Sequence[RunSummary]) -> str:
-    """Two tables with package booktabs: the characteristics, and what operators cover."""
+    """Return two tables for LaTeX's package booktabs: the characteristics, and the coverage."""
     lines = [shared.latex_comment(f"dpubench, study coverage: {'; '.join(run.label for run in runs)}")]
     head = ["", "name", "IPC", "iTLB", "dTLB", "L1D", "integer", "branches", "loads and stores", "instructions"]
     points = [p for run in runs for p in run.points if p.there]
@@ -116,5 +116,5 @@ def to_latex(runs: Sequence[RunSummary]) -> str:
 
 
 def anonymous(runs: Sequence[RunSummary]) -> list[RunSummary]:
-    """Copies without what tells whose machine it was."""
+    """Return copies without data that identifies the machine or its owner."""
     return common.anonymous(runs)

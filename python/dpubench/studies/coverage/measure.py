@@ -1,4 +1,4 @@
-"""Target ``local``: characteristics of operators from this machine's hardware counters (:mod:`dpubench.cores.hardware`)."""
+"""The target ``local``: characteristics of operators from this machine's hardware counters (:mod:`dpubench.cores.hardware`)."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from dpubench.studies.modelled.outcomes import OutcomesWriter
 from dpubench.studies.modelled.use import Use
 from dpubench.workers.process import StopRequest
 
-#: Stands beside every figure.
+#: Label printed beside every figure.
 LABEL: Final = "measured by hardware counters of this machine, in user mode"
-#: Why whole programs are not there.
+#: The reason why this target measures no whole programs.
 _NO_WHOLES: Final = "whole programs: a counter cannot tell what a program does from how it is verified; give a model (--target model:NAME)"
 
 
 def catalogs(plan: Plan) -> tuple[Catalog, Catalogs]:
-    """What can be measured here of what ``plan`` wants. @raises NoCounters, UserError"""
+    """Return the catalog of this machine's program, and the catalogs of everything that can be measured. @raises NoCounters, UserError"""
     hardware.check()
     known = catalog.read_here(programs.operators_program())
     return known, Catalogs(known.operators, missing=() if plan.applications == plan.workloads == NONE else (_NO_WHOLES,), check=known.check)
 
 
 class MeasuredRun(SimulatedRun):
-    """A run on this machine: each operator's messages, counted; one after another, so that none disturbs another."""
+    """A run on this machine. It counts the messages of one operator at a time, so that operators do not disturb each other."""
 
     what = "measurements"
     verb = "measured"
@@ -52,7 +52,7 @@ class MeasuredRun(SimulatedRun):
         for name in owing:
             self._stop.check()
             use = self._expansion.cells[name].what
-            assert isinstance(use, Use)  # nothing else is measured
+            assert isinstance(use, Use)  # only operators are measured
             try:
                 if use.unavailable:
                     raise UserError(use.unavailable)
@@ -70,7 +70,7 @@ class MeasuredRun(SimulatedRun):
 
 
 def event_of(name: str, counts: Counts) -> dict[str, Any]:
-    """What is kept of a measurement: counts that are not there are None."""
+    """Return the event that the run keeps of a measurement. Missing counts are None."""
     found = {key: None if math.isnan(value) else value for key, value in dataclasses.asdict(counts).items()}
     return {
         "event": "result", "group": name, "measured": True, "counts": found, "instructions": int(counts.instructions),
@@ -79,5 +79,5 @@ def event_of(name: str, counts: Counts) -> dict[str, Any]:
 
 
 def counts_of(result: dict[str, Any]) -> Counts:
-    """Of what :func:`event_of` made."""
+    """Rebuild the Counts from the event written by :func:`event_of`."""
     return Counts(**{key: math.nan if value is None else float(value) for key, value in result["counts"].items()})

@@ -1,6 +1,6 @@
-"""What an analysed run of study ``coverage`` consists of: the one record type that the terminal, the report, comparison and export are fed from.
+"""Record types of an analysed run of study ``coverage``. The terminal, the report, comparison and export all read them.
 
-Built by :mod:`dpubench.studies.coverage.summary` from a run directory. Plain data, no behaviour. ``nan`` and None stand for what was not counted.
+:mod:`dpubench.studies.coverage.summary` builds them from a run directory. They are plain data without behaviour. ``nan`` and None mean: not counted.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from dpubench.cores.models import LABEL
 from dpubench.results.model import Failure, Interval, Warning_
 from dpubench.studies.modelled.models import ModelInfo
 
-#: A hull of whose own points fewer than this share are mixtures of the others holds hardly anything but its corners.
+#: Least share of a hull's points that are mixtures of the others. Below it the hull holds hardly anything but its corners.
 FEW_INSIDE = 0.1
-#: Where characteristics come from.
+#: Origins of characteristics.
 MODELLED = "modelled"
 MEASURED = "measured"
 
@@ -28,7 +28,7 @@ class InputSummary:
     name: str
     instructions: int = 0
     phases: int = 0
-    inside: int = 0  #: of the phases: those inside the operators' hull
+    inside: int = 0  #: phases inside the operators' hull
     failure: str = ""
 
 
@@ -39,7 +39,7 @@ class PointSummary:
     id: str
     kind: str  #: "operator", "application" or "workload"
     name: str
-    operators: list[str]  #: of an application: what it is composed of; of an operator itself
+    operators: list[str]  #: for an application its operators; for an operator itself
     engine: str
     params: dict[str, str]
     message_bytes: int | None
@@ -47,65 +47,65 @@ class PointSummary:
     origin: str  #: "modelled, of MODEL" or "measured"
     labels: list[str]
     characteristics: dict[str, float | None] = field(default_factory=dict)  #: None: not counted
-    ipc: Interval | None = None  #: of sampled messages with an interval; None: see ``failure``
+    ipc: Interval | None = None  #: has an interval if messages were sampled; None: not counted, or see ``failure``
     instructions: int = 0
-    unknown_share: float | None = None  #: of the instructions; None where nothing says so
+    unknown_share: float | None = None  #: share of instructions that the model does not know; None if nothing counted them
     sampled: bool = False
     cached: bool = False
-    inputs: list[InputSummary] = field(default_factory=list)  #: of a whole program
+    inputs: list[InputSummary] = field(default_factory=list)  #: inputs of a whole program
     failure: str = ""
 
     @property
     def there(self) -> bool:
-        """Whether it has characteristics."""
+        """Tell whether the point has characteristics."""
         return bool(self.characteristics)
 
 
 @dataclass(slots=True)
 class Composition:
-    """An application beside the mixture of its operators that is nearest to it."""
+    """An application beside the nearest mixture of its operators."""
 
     application: str  #: id of the point
     weights: dict[str, float]  #: id of an operator's point -> share of the instructions; they sum to 1
-    characteristics: dict[str, float]  #: of the mixture
+    characteristics: dict[str, float]  #: characteristics of the mixture
     differences: dict[str, float]  #: application minus mixture, in standard deviations
-    distance: float  #: to the mixture, in standard deviations of counts per instruction
-    missing: list[str]  #: operators of the application that have no point
+    distance: float  #: distance to the mixture, in standard deviations of counts per instruction
+    missing: list[str]  #: operators of the application without a point
 
 
 @dataclass(slots=True)
 class Outside:
-    """By what phases of a whole program are outside."""
+    """One cause that puts phases of a whole program outside the hull."""
 
-    cost: str  #: counted per instruction (:data:`dpubench.cores.characteristics.COSTS`)
-    above: bool  #: beyond the largest mixture; else below the smallest
+    cost: str  #: the count per instruction (:data:`dpubench.cores.characteristics.COSTS`) that is farthest off
+    above: bool  #: above the nearest mixture; else below it
     phases: int
 
 
 @dataclass(slots=True)
 class Covered:
-    """How far operators cover a whole program."""
+    """The part of a whole program that operators cover."""
 
-    point: str  #: id
+    point: str  #: id of the point
     phases: int
     inside: int
     share: Interval
     near: int  #: phases inside or at most one standard deviation off
     whole_inside: bool  #: whether the program as a whole, all phases together, is a mixture of operators
     whole_distance: float
-    median_distance: float  #: of the phases outside, in standard deviations; ``nan`` where there is none
+    median_distance: float  #: median distance of the phases outside, in standard deviations; ``nan`` if there are none
     largest_distance: float
-    outside: list[Outside]  #: what is farthest off, of each phase outside; most frequent first
+    outside: list[Outside]  #: causes of the phases outside, one per phase, counted; most frequent first
 
 
 @dataclass(slots=True)
 class LeftOut:
-    """What is covered without one operator."""
+    """The coverage of applications without one operator."""
 
     operator: str
-    share: float  #: of all applications
-    change: float  #: to the share with all operators
-    near_change: float  #: the same of phases inside or at most one standard deviation off
+    share: float  #: share of all applications' phases inside
+    change: float  #: that share minus the share with all operators
+    near_change: float  #: the same difference for phases inside or at most one standard deviation off
     in_hull: bool  #: whether the others' hull holds this operator
 
 
@@ -113,22 +113,22 @@ class LeftOut:
 class Component:
     """A principal component."""
 
-    variance: float  #: share that it explains
+    variance: float  #: share of the variance that it explains
     loadings: dict[str, float]  #: characteristic -> entry of the unit vector
 
 
 @dataclass(frozen=True, slots=True)
 class Hull:
-    """How much the operators' hull can hold."""
+    """The size of the operators' hull."""
 
-    points: int  #: operators, each with every engine and size of the run
-    dimensions: int  #: of the space of counts per instruction, without those that are the same everywhere
+    points: int  #: points of operators: one per engine and size of the run
+    dimensions: int  #: dimensions of the space of counts per instruction, without counts that are the same everywhere
     rank: int  #: dimensions that its points span
-    own_inside: int  #: of its points: those that are mixtures of the others
+    own_inside: int  #: points that are mixtures of the others
 
     @property
     def thin(self) -> bool:
-        """Whether it has so few points that what is outside says little: it is flat, or hardly one more operator would be inside either."""
+        """Tell whether the hull has too few points to judge by: it is flat, or hardly any of its own points is a mixture of the others."""
         return self.rank < self.dimensions or self.own_inside < FEW_INSIDE * self.points
 
 
@@ -136,23 +136,23 @@ class Hull:
 class Space:
     """The analysis of a run's points."""
 
-    names: dict[str, str]  #: id of a point that is in it -> name
-    operators: int  #: that the hull is made of; their points may be more
+    names: dict[str, str]  #: id of each point in the space -> name
+    operators: int  #: operators in the hull; one operator may have several points
     hull: Hull
-    characteristics: list[str]  #: that it is of: those that every point has
-    dropped: list[str]  #: not counted of some point
-    constant: list[str]  #: the same of every point
+    characteristics: list[str]  #: characteristics that every point has
+    dropped: list[str]  #: characteristics that were not counted for some point
+    constant: list[str]  #: characteristics that are the same for every point
     mean: dict[str, float]
     deviation: dict[str, float]
     components: list[Component]
     scores: dict[str, list[float]]  #: id of a point -> coordinates by component
-    phase_scores: dict[str, list[list[float]]]  #: id of a whole program's point -> those of its phases, first two components, thinned
+    phase_scores: dict[str, list[list[float]]]  #: id of a whole program's point -> coordinates of some phases by the first two components
     compositions: list[Composition]
     covered: list[Covered]
-    share: Interval | None  #: of application phases inside; None without applications
-    near_share: float | None  #: of applications' phases inside or at most one standard deviation off; they weigh alike
+    share: Interval | None  #: share of application phases inside; None without applications
+    near_share: float | None  #: share of application phases inside or at most one standard deviation off; applications weigh equally
     workload_share: Interval | None
-    few_inputs: dict[str, int]  #: applications with too few inputs for an interval, and how many: in that of all they count as they are
+    few_inputs: dict[str, int]  #: application -> its inputs, if too few for an interval; the common interval takes its share as certain
     left_out: list[LeftOut]
 
 
@@ -176,16 +176,16 @@ class RunSummary:
     inputs: dict[str, dict[str, str]]
     models: list[ModelInfo]
     points: list[PointSummary]
-    space: Space | None  #: None: too few points for one
+    space: Space | None  #: None: too few points for a space
     warnings: list[Warning_]
     failures: list[Failure]
     left_out: list[str]
-    labels: list[str]  #: those that every point has
+    labels: list[str]  #: labels that every point has
     exact: bool
     phase_instructions: int
-    phases: int  #: of each input that were simulated at most; 0: all
-    simulations: int  #: finished
-    instructions: int  #: simulated in them
+    phases: int  #: most phases simulated of each input; 0: all
+    simulations: int  #: finished simulations
+    instructions: int  #: instructions simulated in them
     target: str = ""
     spec: str = ""
     label: str = LABEL
@@ -194,7 +194,7 @@ class RunSummary:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What was counted of one point, for the analysis: of a whole program its phases too, input by input."""
+    """The counts of one point for the analysis. For a whole program it also has the phases, input by input."""
 
     point: str
     counts: Counts

@@ -1,4 +1,4 @@
-"""What a plan of study ``coverage`` may say."""
+"""The plan model of study ``coverage``."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from dpubench.plans.frames import IMIX
 from dpubench.plans.model import Share, Size, Strict, Word, listed
 from dpubench.studies.modelled.plan import ALL, MODEL_PREFIX, Frames, Kernels, Messages, SimulatedPlan, Words, counted
 
-#: In the place of a list of applications or workloads: none of them.
+#: Replaces a list of applications or workloads: none of them.
 NONE: Final = "none"
-#: In the place of engines: each operator's reference engine.
+#: Replaces a list of engines: each operator's reference engine.
 REFERENCE: Final = "reference"
-#: This machine's hardware counters instead of a model.
+#: Target: this machine's hardware counters instead of a model.
 LOCAL: Final = "local"
 MAX_PHASES: Final = 1_000_000
 MAX_INPUTS: Final = 1000
 
 
 def _named(value: object) -> object:
-    """``ips`` is ``{name: ips}``."""
+    """Return the mapping for a bare name: ``{name: ips}`` for ``ips``. Return another value unchanged."""
     return {"name": value} if isinstance(value, str) else value
 
 
@@ -31,14 +31,14 @@ class ApplicationPlan(Strict):
 
     name: Word
     params: dict[str, Word] = Field(default_factory=dict)
-    limit: Size | None = None  #: in place of the plan's
+    limit: Size | None = None  #: in place of the plan's ``limit``
 
 
 class WorkloadPlan(Strict):
     """A workload of study end-to-end, traced on frames of its traffic model."""
 
     name: Word
-    engines: dict[str, Word] = Field(default_factory=dict)  #: stage -> engine; of the others the default
+    engines: dict[str, Word] = Field(default_factory=dict)  #: stage -> engine; other stages use their default
     params: dict[str, Word] = Field(default_factory=dict)
 
 
@@ -56,18 +56,18 @@ class Plan(SimulatedPlan):
     study: Word = "coverage"
     target: Words = Field(default=[f"{MODEL_PREFIX}cortex-a72-bluefield2"])  #: a model, or ``local``
     operators: Literal["all"] | Kernels = "all"
-    engines: Literal["reference", "all"] | Words = "reference"  #: of operators that name none
+    engines: Literal["reference", "all"] | Words = "reference"  #: engines of operators that name none
     frame_sizes: Frames = Field(default=[64])
-    operator_messages: dict[str, Messages] = Field(default_factory=dict)  #: in place of ``messages``, by operator: of those whose message takes long
+    operator_messages: dict[str, Messages] = Field(default_factory=dict)  #: in place of ``messages``, by operator; for operators with slow messages
     applications: Literal["all", "none"] | Applications = "all"
     workloads: Literal["all", "none"] | Workloads = "all"
-    limit: Literal["all"] | Size = "all"  #: bytes of each of an application's inputs that are read
-    application_limits: dict[str, Size] = Field(default_factory=dict)  #: in place of ``limit``, by application: of those that do little with a byte
-    inputs_each: Annotated[int, counted("inputs", MAX_INPUTS)] = 4  #: of an application: files of the kind that it reads one at a time
-    frames: Messages = 3200  #: of a workload's traffic
-    traffics: Annotated[int, counted("traffics", MAX_INPUTS)] = 3  #: inputs of a workload: its traffic is drawn so often, each time anew
+    limit: Literal["all"] | Size = "all"  #: most bytes that an application reads of each input
+    application_limits: dict[str, Size] = Field(default_factory=dict)  #: in place of ``limit``, by application; for those with little work per byte
+    inputs_each: Annotated[int, counted("inputs", MAX_INPUTS)] = 4  #: most inputs per application: files of the kind that it reads one at a time
+    frames: Messages = 3200  #: frames in a workload's traffic
+    traffics: Annotated[int, counted("traffics", MAX_INPUTS)] = 3  #: inputs per workload: its traffic is drawn this often, with new seeds
     phase: Annotated[int, counted("instructions", 10**9)] = 1_000_000
-    phases: Literal["all"] | Annotated[int, counted("phases", MAX_PHASES)] = "all"  #: of each input, from its first on; ``exact``: all
+    phases: Literal["all"] | Annotated[int, counted("phases", MAX_PHASES)] = "all"  #: first phases simulated of each input; ``exact``: all
     precision: Share = 0.05
 
     @model_validator(mode="after")

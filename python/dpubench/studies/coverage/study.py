@@ -1,4 +1,4 @@
-"""Study ``coverage``: how operators behave, and whether the set of them covers whole applications."""
+"""The entry point of study ``coverage``: the behaviour of operators, and whether the set of them covers whole applications."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Coverage(PackagedStudy):
-    """Seven characteristics and the space that they make, which is of all points, whichever are shown."""
+    """Study ``coverage``: seven characteristics and their space. The space holds all points, even if only some are shown."""
 
     name = "coverage"
     question = "how do operators behave on a processor, and does the set of them cover whole applications (modelled)"

@@ -1,4 +1,4 @@
-"""From a run directory to a :class:`~dpubench.studies.coverage.model.RunSummary`: outcomes to points, points to the space that they make."""
+"""Reads a run directory into a :class:`~dpubench.studies.coverage.model.RunSummary`: builds points from outcomes, and the space from the points."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from dpubench.studies.modelled.models import info_of
 from dpubench.studies.modelled.plan import ALL
 
 Row = Mapping[str, Any]
-#: A phase at the end that is shorter than this share of one is none: too few instructions for ratios.
+#: The last phase is dropped if it is shorter than this share of a phase: too few instructions for ratios.
 LEAST_PHASE: Final = 0.5
 
 
 def summaries(path: Path) -> list[RunSummary]:
-    """The run in ``path``, analysed, whatever its status. @raises UserError when it is not readable"""
+    """Return the run in ``path``, analysed, whatever its status. @raises UserError when it is not readable"""
     record = RunDirectory(path).record()
     if record["schema"] == RUN_SET:
         raise UserError(f"{path}: a run of study coverage is one run, and this is a set of several")
@@ -68,12 +68,12 @@ def _summary(record: Row, plan: Plan, path: Path) -> RunSummary:
 
 
 def _thin(space: Space | None) -> list[Warning_]:
-    """The warning that belongs to shares of a hull of few points, where there are any."""
+    """Return a warning if the space has shares and its hull has too few points, else nothing."""
     return [Warning_("thin-hull", wording.hull_text(space.hull))] if space is not None and space.covered and space.hull.thin else []
 
 
 def _cut(points: Sequence[PointSummary], plan: Plan) -> list[str]:
-    """Whole programs that did more than the plan's phases hold, in words: what came after was not simulated."""
+    """Return in words the whole programs that were cut: their instructions after the plan's last phase were not simulated."""
     if plan.exact or plan.phases == ALL:
         return []
     most = plan.phase * int(plan.phases)
@@ -83,7 +83,7 @@ def _cut(points: Sequence[PointSummary], plan: Plan) -> list[str]:
 
 
 def _point(name: str, cells: Sequence[Row], found: Mapping[str, Row], models: Mapping[str, Row], plan: Plan) -> tuple[PointSummary, Counted | None]:
-    """A point of one or, of a whole program on several inputs, of several simulations; and what they counted."""
+    """Return a point and its counts. A whole program has one simulation per input, an operator has one."""
     first = cells[0]
     model = models.get(first["model"])
     origin, labels = (f"{MODELLED}, of {first['model']}", list(model["labels"])) if model is not None else (MEASURED, [measure.LABEL])
@@ -126,7 +126,7 @@ def _point(name: str, cells: Sequence[Row], found: Mapping[str, Row], models: Ma
 
 
 def _ipc(ipc: float, result: Row) -> Interval:
-    """With the interval of the cycles that a message takes: messages of a kernel take about as many instructions each."""
+    """Return IPC with the relative interval of cycles per message, because messages of a kernel take about equally many instructions."""
     cycles = rates.cycles_per_message(result, [1], sampled=True)
     if not (math.isfinite(cycles.low) and cycles.low > 0):
         return Interval(ipc, math.nan, math.nan)

@@ -1,4 +1,4 @@
-"""The end of a run on the terminal: what operators cover, what was simulated, where to go on."""
+"""The terminal summary at the end of a run: the coverage, the simulations, the next commands."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from dpubench.studies.coverage import text, wording
 from dpubench.studies.coverage.model import RunSummary
 from dpubench.studies.modelled.models import labels_of_some
 
-#: Lines that reasons of failures have at most.
+#: Most lines for the reasons of failures.
 FAILURE_LINES: Final = 6
 
 
 def summary(run: RunSummary, record: dict[str, Any], path: Path, report: Path | None) -> list[str]:
-    """At most :data:`SUMMARY_LINES` lines, unless failures need more."""
+    """Return the summary: at most :data:`SUMMARY_LINES` lines, unless failures need more."""
     labels = "; ".join([*run.labels, *labels_of_some(run.points)]) or run.label
     head = [f"{path.name}: {text.counts(run)}", f"{labels}; {count(len(record['failures']), 'failure')}"]
     head += wording.answer(run)

@@ -1,4 +1,4 @@
-"""A run of study ``coverage`` as text for a terminal, a pipe or a log."""
+"""Text output of a run of study ``coverage`` for a terminal, a pipe or a log."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHORT: Final = {
 
 
 def show(runs: Sequence[RunSummary]) -> str:
-    """The answer, every point with its characteristics, what is covered, compositions, components, what is missing."""
+    """Return ``runs`` as text: the answer, every point with its characteristics, the coverage, compositions, components, and what is missing."""
     return "\n\n".join("\n".join(_shown(run)) for run in runs) + "\n"
 
 
@@ -46,7 +46,7 @@ def _shown(run: RunSummary) -> list[str]:
 
 
 def counts(run: RunSummary) -> str:
-    """How much was simulated, and how far it goes."""
+    """Return how much was simulated: points, simulations, instructions and the part of the traces."""
     there = [p for p in run.points if p.there]
     if not there:
         return "nothing was simulated" if run.models else "nothing was measured"
@@ -55,7 +55,7 @@ def counts(run: RunSummary) -> str:
 
 
 def how_text(run: RunSummary) -> str:
-    """How much of the traces was simulated; of measurements how they are made."""
+    """Return the simulated part of the traces in words; for measurements, how they are made."""
     if not run.models:
         return "two runs each, of which the second has twice the messages: the difference"
     if run.exact:
@@ -72,7 +72,7 @@ def how_text(run: RunSummary) -> str:
 
 
 def points_table(run: RunSummary) -> str:
-    """A line a point."""
+    """Return a table with a line per point."""
     header = ["", "name", "of", *(SHORT[name] for name in CHARACTERISTICS), "instructions", "unknown", "remarks"]
     flush = [False, False, False, *(True for _ in CHARACTERISTICS), True, True, False]
     return table(header, [_row(point, run) for point in run.points], flush)

@@ -1,4 +1,4 @@
-"""How what study ``coverage`` found is worded, on the terminal and in the report alike."""
+"""Wording of the findings of study ``coverage`` for both the terminal and the report."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dpubench.results.text import count
 from dpubench.studies.coverage.model import Covered, Hull, Outside, PointSummary, RunSummary, Space
 
 KINDS: Final[Mapping[str, str]] = {"operator": "operators", "application": "applications", "workload": "workloads"}
-#: What a miss ratio is of.
+#: The base of each characteristic.
 OF: Final[Mapping[str, str]] = {
     "ipc": "instructions per cycle", "itlb_miss_ratio": "of accesses to the instruction TLB's first level",
     "dtlb_miss_ratio": "of accesses to the data TLB's first level", "l1d_miss_ratio": "of accesses to the first-level data cache",
@@ -23,7 +23,7 @@ OF: Final[Mapping[str, str]] = {
 
 
 def value_text(name: str, value: float | None) -> str:
-    """A characteristic as people read it: IPC as a number, ratios and shares in percent."""
+    """Return a characteristic as text: IPC as a number, ratios and shares in percent."""
     if value is None or not math.isfinite(value):
         return "not counted"
     if name == "ipc":
@@ -32,7 +32,7 @@ def value_text(name: str, value: float | None) -> str:
 
 
 def share_text(share: Interval | None) -> str:
-    """``63 % [51, 74]``; without an interval the value alone."""
+    """Return a share as text, such as ``63 % [51, 74]``; without an interval only the value."""
     if share is None or not math.isfinite(share.value):
         return "-"
     text = percent(share.value)
@@ -40,12 +40,12 @@ def share_text(share: Interval | None) -> str:
 
 
 def distance_text(value: float) -> str:
-    """Three digits, or a dash."""
+    """Return ``value`` with three significant digits; a dash if it is not finite."""
     return significant(value, 3) if math.isfinite(value) else "-"
 
 
 def told(point: PointSummary) -> str:
-    """Engine, parameters and size."""
+    """Return engine, parameters and size of ``point``; for a whole program also the number of inputs."""
     words = [point.engine, *(f"{k} {v}" for k, v in sorted(point.params.items()))]
     if point.message_bytes is not None:
         words.append(f"{point.message_bytes} B")
@@ -55,25 +55,25 @@ def told(point: PointSummary) -> str:
 
 
 def outside_text(outside: Outside) -> str:
-    """``more branches``, ``fewer branches``: how a phase differs from the nearest mixture, per instruction."""
+    """Return how phases differ from the nearest mixture, per instruction: ``more branches`` or ``fewer branches``."""
     return f"{'more' if outside.above else 'fewer'} {COST_WORDS[outside.cost]}"
 
 
 def reason_text(covered: Covered) -> str:
-    """Which characteristics take how many of the phases outside."""
+    """Return the three most frequent causes of phases outside, each with its share of them."""
     missed = covered.phases - covered.inside
     return ", ".join(f"{outside_text(o)} ({100 * o.phases / missed:.0f} %)" for o in covered.outside[:3])
 
 
 def hull_text(hull: Hull) -> str:
-    """How many points the hull has, and how much that holds."""
+    """Return the number of points and dimensions of the hull, and how many points are mixtures of the others."""
     flat = f", of which its points span {hull.rank}" if hull.rank < hull.dimensions else ""
     own = f"{hull.own_inside} of them {'is a mixture' if hull.own_inside == 1 else 'are mixtures'} of the others"
     return f"the hull has {count(hull.points, 'point')} in {count(hull.dimensions, 'dimension')}{flat}; {own}"
 
 
 def thin_text(space: Space) -> str:
-    """What a share means of a hull of few points; empty of one that has enough."""
+    """Return a warning about shares of a hull with few points; empty if it has enough."""
     if not space.hull.thin:
         return ""
     return (
@@ -83,7 +83,7 @@ def thin_text(space: Space) -> str:
 
 
 def answer(run: RunSummary) -> list[str]:
-    """What the run says, the share that operators cover first."""
+    """Return the answer of the run, first the share that operators cover."""
     if run.space is None:
         return ["there are too few points for a space: nothing is said of what operators cover"]
     lines, number = [], run.space.operators
@@ -104,5 +104,5 @@ def answer(run: RunSummary) -> list[str]:
 
 
 def ordered(values: Mapping[str, float | None]) -> list[tuple[str, float | None]]:
-    """The seven in their order."""
+    """Return the seven characteristics in their order, each with its value."""
     return [(name, values.get(name)) for name in CHARACTERISTICS]

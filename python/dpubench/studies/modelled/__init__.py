@@ -1,1 +1,1 @@
-"""What studies share that simulate traces of real programs on models of processors (``cores``, ``coverage``): no study itself."""
+"""Code shared by the studies that simulate traces of real programs on models of processors (``cores``, ``coverage``). It is not a study itself."""

@@ -1,4 +1,4 @@
-"""What beginning a run of simulations, going on with one and telling how it went have in common."""
+"""Code shared by new and resumed runs of simulations: checks, the head of ``run.json``, the execution and its summary."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ from dpubench.workers.ask import ask
 from dpubench.workers.checks import parse_cores_event
 from dpubench.workers.process import WorkerFault
 
-#: Of a question to the simulator.
+#: Time limit of a question to the simulator, in seconds.
 _LIST_LIMIT_S = 30.0
 
 
 def check_kinds(plan: SimulatedPlan, where: Where) -> None:
-    """That the plan gives inputs of kinds that there are. @raises PlanError"""
+    """Check that the plan gives inputs of known kinds only. @raises PlanError"""
     if unknown := [k for k in plan.inputs if k not in inputs.KINDS]:
         raise PlanError(where.source, [where.problem(f"unknown kind '{k}'{nearest(k, inputs.KINDS)}", "inputs", k) for k in unknown])
 
 
 def marked(use: Use, missing: Mapping[str, str]) -> Use:
-    """``use``, which is unavailable where it reads a kind of input that is ``missing`` (kind: reason)."""
+    """Return ``use``, marked unavailable if it reads a kind of input that is ``missing`` (kind: reason)."""
     reason = next((missing[kind] for kind in use.inputs if kind in missing), "")
     return replace(use, unavailable=use.unavailable or reason)
 
 
 def check_same(writer: OutcomesWriter, record: Mapping[str, Any], now: Mapping[str, str], files: Resolved) -> None:
-    """That outcomes of now and of before belong together; ``now``: the digest of each simulation's processor. @raises OtherThingError"""
+    """Check that new outcomes fit to the run's earlier ones. ``now``: the digest of each simulation's processor. @raises OtherThingError"""
     anew = anyway(writer.path, record)
     if {entry["id"]: entry["processor_digest"] for entry in record["configurations"]} != now:
         raise OtherThingError(f"{writer.path}: this version makes other processors of the plan's models than the run began with: {anew}")
@@ -58,7 +58,10 @@ def check_same(writer: OutcomesWriter, record: Mapping[str, Any], now: Mapping[s
 def record_head(
     name: str, plan: StudyPlan, files: Resolved, left_out: Sequence[str], hello: Mapping[str, Any] | None = None, label: str = LABEL
 ) -> dict[str, Any]:  # fmt: skip
-    """What ``run.json`` holds of a run that has not simulated anything yet; ``hello``: of the program at work, the simulator by default."""
+    """Return the head of ``run.json`` for a run that has not simulated anything yet.
+
+    ``hello``: the greeting of the program at work, by default the simulator's.
+    """
     hello = simulator_hello() if hello is None else hello
     target = plan.target[0] if len(plan.target) == 1 else MODEL_PREFIX + ",".join(t.removeprefix(MODEL_PREFIX) for t in plan.target)
     return {
@@ -71,7 +74,7 @@ def record_head(
 
 
 def simulator_hello() -> dict[str, Any]:
-    """What the simulator says of itself. @raises UserError when it is not there or does not answer"""
+    """Return the simulator's ``hello`` event. @raises UserError when the simulator is not there or does not answer"""
     program = simulator.program()
     try:
         events = ask(LocalTarget(), str(program), ["--list"], silence_s=_LIST_LIMIT_S, limit_s=_LIST_LIMIT_S, parse=parse_cores_event)
@@ -83,7 +86,10 @@ def simulator_hello() -> dict[str, Any]:
 def carry_out(
     make: Callable[[Lines], SimulatedRun], study: Study, summary: Callable[[Any, dict[str, Any], Path, Path | None], list[str]], *, as_json: bool
 ) -> int:
-    """Executes the run that ``make`` gives for a display, writes its report and tells how it went; its exit status. @raises as its ``execute``"""
+    """Execute the run that ``make`` returns for a display, write its report and print the outcome; return its exit status.
+
+    @raises as the run's ``execute``
+    """
     with listener(as_json) as display:
         work = make(display)
         path, record = work.writer.path, work.record

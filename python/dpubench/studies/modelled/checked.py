@@ -1,4 +1,4 @@
-"""What the simulator says is wrong with simulations before their traces are captured: it reads them as it will, and this module only asks."""
+"""Asks the simulator for faults in simulations before their traces are captured. The simulator reads them as in a real run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dpubench.cores import simulator
 from dpubench.cores.simulator import Fault
 from dpubench.errors import nearest
 
-#: Keys of plans that an extent is made of.
+#: The plan key behind each key of an extent.
 EXTENT: Final[Mapping[str, tuple[str, ...]]] = {
     "every": ("sample", "every"), "measured": ("sample", "measured"), "warm_up_messages": ("warm_up",), "messages": ("messages",),
     "phase_instructions": ("phase",),
@@ -19,7 +19,7 @@ _UNKNOWN: Final = "is not a field"
 
 
 def faults_of(configurations: Sequence[Mapping[str, Any]]) -> list[list[Fault]]:
-    """What is wrong with each of ``configurations``; those that are the same are asked about once. @raises as ``simulator.check``"""
+    """Return the faults of each of ``configurations``. Ask only once about equal ones. @raises as ``simulator.check``"""
     keys = [json.dumps(configuration, sort_keys=True) for configuration in configurations]
     distinct = dict(zip(keys, configurations, strict=True))
     answers = dict(zip(distinct, simulator.check(list(distinct.values())), strict=True))
@@ -27,7 +27,7 @@ def faults_of(configurations: Sequence[Mapping[str, Any]]) -> list[list[Fault]]:
 
 
 def named(processor: Mapping[str, Any], path: str) -> str:
-    """``path`` with elements of lists by their names, as plans call them: ``units/integer/count``."""
+    """Return ``path`` with list elements replaced by their names, as plans write them: ``units/integer/count``."""
     steps: list[str] = []
     at: Any = processor
     for step in path.split("/"):
@@ -43,7 +43,7 @@ def named(processor: Mapping[str, Any], path: str) -> str:
 
 
 def told(processor: Mapping[str, Any], fault: Fault) -> str:
-    """``fault`` in words of a plan."""
+    """Return ``fault`` in the words of a plan."""
     section, _, path = fault.at.partition("/")
     if section != "processor":
         return fault.what

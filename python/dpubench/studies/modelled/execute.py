@@ -1,4 +1,4 @@
-"""Carries a run of simulations out: captures traces, simulates what has no outcome yet, keeps every outcome as it comes."""
+"""Executes a run of simulations: captures traces, simulates everything without an outcome, keeps each outcome as it arrives."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from dpubench.studies.modelled.plan import ALL, SimulatedPlan
 from dpubench.studies.modelled.use import Use
 from dpubench.workers.process import StopRequest
 
-#: `run.json` is written at most so often while outcomes come: each of them is kept in the round's file at once.
+#: Least time between two writes of `run.json` while outcomes arrive, in seconds. The round's file keeps each outcome at once.
 _SAVE_EVERY_S: Final = 5.0
 _NOTHING: Final[dict[str, Any]] = {"result": None}
 
 
 class SimulatedRun(abc.ABC):
-    """One run, new or resumed, of the simulations called ``names``; a study says what they are."""
+    """A new or resumed run of the simulations called ``names``. A study's subclass defines them."""
 
-    what: str = "simulations"  #: in words
+    what: str = "simulations"  #: noun for the user
     verb: str = "simulated"
-    part: str = ""  #: of the run that is carried out now, in words
+    part: str = ""  #: the part of the run at work now, in words
 
     def __init__(
         self, writer: OutcomesWriter, plan: SimulatedPlan, names: Sequence[str], record: dict[str, Any], files: Resolved, stop: StopRequest,
@@ -46,21 +46,21 @@ class SimulatedRun(abc.ABC):
 
     @abc.abstractmethod
     def _carry_out(self, owing: list[str], kept: Kept) -> None:
-        """Simulates ``owing`` and gives each one's outcome to ``kept``."""
+        """Simulate ``owing`` and give each outcome to ``kept``."""
 
     def execute(self) -> Exit:
-        """Simulates what is owing.
+        """Simulate everything without a result; return the exit status.
 
         Raises:
             Interrupted: a stop was asked for; every finished outcome is kept.
             NothingRan: nothing could be simulated.
         """
         for folder in (cache_folder(), sweep.cache_folder()):
-            scratch.sweep(folder)  # of runs that were killed
+            scratch.sweep(folder)  # killed runs leave files behind
         self._save("running")
         try:
             owing = [name for name in self.names if self.outcomes.get(name, _NOTHING)["result"] is None]
-            self.record["failures"] = []  # those of a run that is gone on with are tried again
+            self.record["failures"] = []  # a resumed run tries its failures again
             if owing:
                 with self._round() as kept:
                     self._carry_out(owing, kept)
@@ -84,11 +84,11 @@ class SimulatedRun(abc.ABC):
     # --- traces
 
     def _trace_kernels(self, wanted: Sequence[Use], arm: ArmPrograms) -> dict[str, Trace]:
-        """The trace of each use, by its id, as far as it could be captured; why not is a failure of the run."""
+        """Return the trace of each use that could be captured, by id. Record the others as failures of the run."""
         for use in wanted:
             if use.unavailable:
                 self._fail("prepare", f"{use.engine} was asked for and cannot be traced here: {use.unavailable}", use.id)
-        kernels: dict[Kernel, list[str]] = {}  # two of the plan's may be one
+        kernels: dict[Kernel, list[str]] = {}  # two uses of the plan may need the same trace
         for use in wanted:
             if not use.unavailable:
                 kernels.setdefault(use.traced(self._plan.seed), []).append(use.id)
@@ -107,7 +107,7 @@ class SimulatedRun(abc.ABC):
         return found
 
     def _untraced(self, of: str) -> str:
-        """Why there is no trace of ``of``, for what wanted to simulate it."""
+        """Return why there is no trace of ``of``, as the failure of a simulation that needs it."""
         reasons = {f["group"]: f["message"] for f in self.record["failures"] if "group" in f}
         return f"no trace of {of}: {reasons.get(of, 'it was not captured')}"
 
@@ -138,7 +138,7 @@ class SimulatedRun(abc.ABC):
 
     @contextlib.contextmanager
     def _round(self) -> Iterator[Kept]:
-        """Where outcomes are kept; turned to columns at the end, whatever happens."""
+        """Open a round that keeps outcomes. Turn it to columns at the end, even after an error."""
         number = 1 + max((int(path.stem) for path in self.writer.whole_rounds()), default=-1)
         file = self.writer.begin_round(number)
         kept = Kept(self, file.write)
@@ -149,7 +149,7 @@ class SimulatedRun(abc.ABC):
             self.record["rounds"].append({"number": number, "outcomes": rows})
 
     def tell(self, outcome: dict[str, Any]) -> None:
-        """Takes note of an outcome, and shows it."""
+        """Record an outcome and show it."""
         self.outcomes[outcome["configuration"]] = outcome
         result = outcome["result"]
         shown = {"event": outcomes.OUTCOME, "group": outcome["configuration"], "cached": outcome["cached"], "failure": outcome["failure"]}
@@ -180,12 +180,12 @@ class SimulatedRun(abc.ABC):
             self._save("running")
 
     def _save_if_possible(self, status: str) -> None:
-        with contextlib.suppress(EnvironmentFault):  # the disk that is full already is what the user is told about
+        with contextlib.suppress(EnvironmentFault):  # the error under way already tells the user of a full disk
             self._save(status)
 
 
 class Kept:
-    """Takes outcomes: into the round's file, then into the run."""
+    """The receiver of outcomes: it writes each to the round's file, then gives it to the run."""
 
     def __init__(self, run: SimulatedRun, write: Callable[[dict[str, Any]], None]) -> None:
         self._run, self._write = run, write
@@ -196,6 +196,9 @@ class Kept:
 
 
 def _without_times(result: dict[str, Any]) -> dict[str, Any]:
-    """``result`` without when messages began, of which an interval is made: what was simulated whole has none, and a run of many would be large."""
+    """Return ``result`` without the cycles at which messages began.
+
+    Only the interval needs them, and a whole simulation has no interval. In a run of many simulations they would take much space.
+    """
     contexts = [{**context, "message_cycles": {**context["message_cycles"], "cycles": []}} for context in result["contexts"]]
     return {**result, "contexts": contexts}

@@ -1,4 +1,4 @@
-"""What exports of studies of modelled processors have in common: columns, tables, LaTeX, and what a copy for others leaves out."""
+"""Export code shared by the studies of modelled processors: columns, tables, LaTeX, and anonymous copies."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ if TYPE_CHECKING:
 
 
 def words(values: Mapping[str, Any]) -> str:
-    """``a=1,b=2``."""
+    """Return ``values`` as text: ``a=1,b=2``."""
     return ",".join(f"{k}={v}" for k, v in sorted(values.items()))
 
 
 def spread(name: str, interval: Interval | None) -> dict[str, float | None]:
-    """Columns of a value and of the ends of its interval."""
+    """Return the columns of a value and of both ends of its interval; None in each if there is no interval."""
     found = (None, None, None) if interval is None else (interval.value, interval.low, interval.high)
     return {name + end: shared.plain(value) for end, value in zip(("", "_low", "_high"), found, strict=True)}
 
 
 def same_columns(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """``rows`` with the columns of all of them; None where one has nothing."""
+    """Return ``rows``, each with the columns of all of them; None stands for a missing value."""
     columns = list(dict.fromkeys(name for row in rows for name in row))
     return [{name: row.get(name) for name in columns} for row in rows]
 
 
 def table(rows: Sequence[Mapping[str, Any]], text: Collection[str], booleans: Collection[str], counts: Collection[str]) -> pa.Table:
-    """``rows``, which have the same columns, as an Arrow table; a column of numbers has nulls where there is nothing."""
+    """Return ``rows``, which have the same columns, as an Arrow table; a column of numbers has nulls for missing values."""
     import pyarrow as pa
 
     columns = {}
@@ -49,7 +49,7 @@ def table(rows: Sequence[Mapping[str, Any]], text: Collection[str], booleans: Co
 
 
 def tabular(columns: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """A table of LaTeX's package booktabs, line by line."""
+    """Return the lines of a table for LaTeX's package booktabs."""
 
     def line(cells: Sequence[str]) -> str:
         return "  " + " & ".join(shared.latex(cell) for cell in cells) + r" \\"
@@ -58,7 +58,7 @@ def tabular(columns: str, head: Sequence[str], rows: Sequence[Sequence[str]]) ->
 
 
 def labels(points: Iterable[Labelled]) -> list[str]:
-    """What a table of ``points`` says of its figures, printed below it: a line for each set of labels, with the models that have it."""
+    """Return the notes below a table of ``points``: a line per set of labels, with the models that have it."""
     models: dict[str, dict[str, None]] = {}
     for point in points:
         models.setdefault("; ".join(point.labels), {})[point.model] = None
@@ -79,7 +79,7 @@ _R = TypeVar("_R", bound=_Run)
 
 
 def anonymous(runs: Sequence[_R]) -> list[_R]:
-    """Copies without host and user names, paths, addresses and serials. Models stay: they are nobody's."""
+    """Return copies without host and user names, paths, addresses and serial numbers. Models stay: they identify nobody."""
     scrub = shared.scrubber([run.machine for run in runs], {})
     copies = []
     for run in runs:

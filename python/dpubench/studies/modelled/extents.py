@@ -1,4 +1,4 @@
-"""How much of a trace is simulated in time, and counted."""
+"""The extent of a simulation: the part of a trace that is simulated in time, and the part that is counted."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Any, Final
 
 from dpubench.studies.modelled.plan import SimulatedPlan
 
-#: Where there are fewer samples than these a trace is not sampled: too few for an interval.
+#: A trace that would give fewer samples is not sampled: they are too few for an interval.
 LEAST_SAMPLES: Final = 10
 
 
 def part_of(bursts: int, plan: SimulatedPlan) -> dict[str, Any]:
-    """The extent, as docs/cores.md has it, of ``bursts`` of a trace: all of them where the plan is exact, else its sample."""
+    """Return the extent, in the form of docs/cores.md, of a trace of ``bursts``: all of them if the plan is exact, else the plan's sample."""
     share, every, measured = bursts, 1, 1
     if not plan.exact:
         share = max(int(bursts * plan.sample.share), 1)

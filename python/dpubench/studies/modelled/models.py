@@ -1,4 +1,4 @@
-"""Models of processors as runs name, keep and show them."""
+"""Models of processors in the form in which runs name, keep and show them."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from dpubench.studies.modelled.plan import MODEL_PREFIX
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """A modelled processor, as a page describes it."""
+    """A modelled processor in the form in which a page describes it."""
 
     name: str
     title: str
     year: int
     architecture: str
-    cores: int  #: of the product
+    cores: int  #: cores of the product
     clock_mhz: float
-    labels: list[str]  #: that stand beside its figures
+    labels: list[str]  #: labels printed beside its figures
     limits: list[str]  #: what the model leaves out
-    sources: list[tuple[str, str, str]]  #: path in the description, its value, where it is from
+    sources: list[tuple[str, str, str]]  #: path in the description, its value, its source
     assumed: list[tuple[str, str, str]]  #: path, value, why it is assumed
-    comparisons: list[tuple[str, str, str, str, str]]  #: what was published, its value, where; ours and its error, empty where it was not simulated
+    comparisons: list[tuple[str, str, str, str, str]]  #: published figure, value, source; our value and its error, both empty if not simulated
 
 
 class Labelled(Protocol):
-    """A point with the words that stand beside its figures."""
+    """A point with the labels printed beside its figures."""
 
     @property
     def model(self) -> str: ...
@@ -43,7 +43,7 @@ class Labelled(Protocol):
 
 
 def labels_of_some(points: Iterable[Labelled]) -> list[str]:
-    """Labels that some of ``points`` have and others lack, each with its models: ``A64 trace: alpha21264-1999``."""
+    """Return the labels that some of ``points`` have and others lack, each with its models: ``A64 trace: alpha21264-1999``."""
     chosen = list(points)
     having: dict[str, dict[str, None]] = {}
     for point in chosen:
@@ -53,7 +53,10 @@ def labels_of_some(points: Iterable[Labelled]) -> list[str]:
 
 
 def load_models(targets: Sequence[str], where: Where, other: str = "") -> tuple[dict[str, Model], list[Problem]]:
-    """The models that ``targets`` name, by name; and what is wrong with the others. ``other``: what a target of the study may be besides."""
+    """Return the models that ``targets`` name, by name, and the problems of the other targets.
+
+    ``other``: a target that the study accepts besides models; it appears only in the messages.
+    """
     found: dict[str, Model] = {}
     problems = []
     for i, target in enumerate(targets):
@@ -72,12 +75,12 @@ def load_models(targets: Sequence[str], where: Where, other: str = "") -> tuple[
 
 
 def digest(processor: Mapping[str, Any]) -> str:
-    """Tells whether two descriptions are the same."""
+    """Return the SHA-256 digest of a description. Equal descriptions have equal digests."""
     return hashlib.sha256(json.dumps(processor, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def described(model: Model) -> dict[str, Any]:
-    """What a run keeps of a model: all that its page says of it, and the description itself."""
+    """Return the record that a run keeps of a model: everything that the page says about it, and the description itself."""
     return {
         "title": model.title, "year": model.year, "architecture": model.architecture, "labels": list(model.labels), "limits": list(model.limits),
         "cores": int(model.processor["organisation"]["cores"]), "clock_mhz": model.clock_mhz, "processor": model.processor,
@@ -91,7 +94,7 @@ def described(model: Model) -> dict[str, Any]:
 
 
 def _ours(of: Comparison) -> str:
-    """What gives our figure: it need not be what other figures of a run are of."""
+    """Return in words the kernel behind our figure, which need not be a kernel of the run; empty if there is none."""
     if of.kernel is None:
         return ""
     warm = f", after {of.warm_up_messages:,} that are not counted" if of.warm_up_messages else ""
@@ -99,7 +102,7 @@ def _ours(of: Comparison) -> str:
 
 
 def info_of(name: str, entry: Mapping[str, Any]) -> ModelInfo:
-    """Of what :func:`described` made."""
+    """Rebuild a ModelInfo from the record written by :func:`described`."""
     return ModelInfo(
         name, str(entry["title"]), int(entry["year"]), str(entry["architecture"]), int(entry["cores"]), float(entry["clock_mhz"]),
         list(entry["labels"]), list(entry["limits"]), [tuple(s) for s in entry["sources"]], [tuple(s) for s in entry["assumed"]],

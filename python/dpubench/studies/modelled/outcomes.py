@@ -1,4 +1,4 @@
-"""Outcomes as they are kept: line by line as simulations end, as columns once the run has."""
+"""Storage of outcomes: one line per simulation as it ends, columns at the end of a round."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _REALS: Final = ("clock_mhz", "messages_per_s", "unknown_share")
 
 
 def kept(configuration: str, result: dict[str, Any] | None, failure: str, *, cached: bool) -> Event:
-    """The record of a simulation (or measurement): its ``result`` event, or why there is none."""
+    """Return the record of a simulation (or measurement): its ``result`` event, or the failure if there is none."""
     return {"event": OUTCOME, "configuration": configuration, "failure": failure, "cached": cached, "result": result}
 
 
 def schema() -> pa.Schema:
-    """Columns of a round's parquet file: one row a simulation. ``result`` is the whole event of dpubench-cores as JSON."""
+    """Return the columns of a round's parquet file: one row per simulation. ``result`` is the whole event of dpubench-cores as JSON."""
     import pyarrow as pa
 
     return pa.schema(
@@ -34,7 +34,7 @@ def schema() -> pa.Schema:
 
 
 def table(events: list[Event]) -> pa.Table:
-    """Kept events as a table of :func:`schema`."""
+    """Return the kept events as a table of :func:`schema`."""
     import pyarrow as pa
 
     return pa.Table.from_pylist([_row(event) for event in events if event.get("event") == OUTCOME], schema=schema())
@@ -49,7 +49,7 @@ def _row(event: Event) -> dict[str, Any]:
 
 
 class OutcomesWriter(RunWriter):
-    """The one writer of a run of this study."""
+    """The writer of a run whose rounds hold outcomes."""
 
     @staticmethod
     def make_table(events: list[Event]) -> pa.Table:
@@ -57,7 +57,7 @@ class OutcomesWriter(RunWriter):
 
 
 def read(path: Path) -> dict[str, Event]:
-    """The outcome of every configuration that has one, of whole and of unfinished rounds. @raises UserError when a file cannot be read"""
+    """Return the outcome of every configuration that has one, from finished and unfinished rounds. @raises UserError when a file cannot be read"""
     import pyarrow as pa
 
     run = RunDirectory(path)

@@ -1,4 +1,4 @@
-"""What plans of studies of modelled processors may say alike: kernels, how much of a trace is simulated, and where."""
+"""Plan keys shared by the studies of modelled processors: kernels, the simulated part of a trace, and where simulations run."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from dpubench.plans.model import Size, Strict, StudyPlan, Word, listed
 if TYPE_CHECKING:
     from dpubench.plans.load import Where
 
-#: Begins a target that is a model of a processor: ``model:neoverse-n1``.
+#: Prefix of a target that is a model of a processor: ``model:neoverse-n1``.
 MODEL_PREFIX: Final = "model:"
-#: As many of something as there are: CPUs, kernels, cores of the modelled product.
+#: Stands for all that there are: CPUs, kernels, cores of the modelled product.
 ALL: Final = "all"
-#: The operators' parameter that is the size of a message.
+#: The operator parameter that holds the size of a message.
 SIZE: Final = "size"
 MAX_MESSAGES: Final = 10_000_000
 MAX_PROCESSES: Final = 4096
@@ -28,17 +28,17 @@ MAX_BURST: Final = 256  #: items in a burst, see native/operators/lane.hpp
 
 
 def counted(what: str, most: int) -> BeforeValidator:
-    """A number of something, from 1 to ``most``."""
+    """Return a validator for a number of ``what``, from 1 to ``most``."""
     return BeforeValidator(lambda value: q.count(value, what, most))
 
 
 def word_or(word: str, value: object, otherwise: Any) -> Any:
-    """``value`` where it is ``word``, else what ``otherwise`` makes of it."""
+    """Return ``value`` if it is ``word``, else ``otherwise(value)``."""
     return word if value == word else otherwise(value)
 
 
 def kernel_words(value: object) -> object:
-    """``md5`` or ``md5/openssl``."""
+    """Return the keys of a kernel written as a word: ``md5`` or ``md5/openssl``. Return another value unchanged. @raises ValueError"""
     if not isinstance(value, str):
         return value
     operator, slash, engine = value.partition("/")
@@ -48,17 +48,17 @@ def kernel_words(value: object) -> object:
 
 
 def _part(value: object) -> float:
-    """All of it among them."""
+    """Return a share; unlike in :func:`q.fraction`, ``100%`` is one."""
     return 1.0 if str(value).strip() == "100%" else q.fraction(value)
 
 
 def _warm_up(value: object) -> float:
-    """Nothing of it among them."""
+    """Return a share; unlike in :func:`q.fraction`, ``0%`` is one."""
     return 0.0 if str(value).strip() == "0%" else q.fraction(value)
 
 
 def _scheduler(value: str) -> str:
-    """As ``distributed`` takes it; whether somebody answers there shows when simulations begin."""
+    """Return an address in the form that ``distributed`` takes. The start of the simulations shows whether anything answers there."""
     if value and not re.fullmatch(r"(?:[a-z]+://)?[^\s/]+:[0-9]{1,5}|inproc://\S+", value):
         raise ValueError(f"'{value[:60]}' is no address of a Dask scheduler: write it as tcp://HOST:8786")
     return value
@@ -72,7 +72,7 @@ Messages = Annotated[int, counted("messages", MAX_MESSAGES)]
 
 
 def some(value: list[Any]) -> list[Any]:
-    """A list in which something stands, as in lists of a plan itself."""
+    """Return ``value``. @raises ValueError if it is empty"""
     if not value:
         raise ValueError("an empty list measures nothing: name at least one")
     return value
@@ -84,13 +84,13 @@ Footprint = Literal["stream", "resident"]
 
 
 class KernelPlan(Strict):
-    """An operator on one engine, whose trace is simulated."""
+    """An operator on one engine. The study simulates its trace."""
 
     operator: Word
     engine: Word = ""  #: default: the operator's reference engine
-    name: Word = ""  #: what sweeps and the report call it; default: operator, or operator/engine where one is named
+    name: Word = ""  #: its name in sweeps and in the report; default: operator, or operator/engine if an engine is named
     params: dict[str, Word] = Field(default_factory=dict)
-    messages: Messages | None = None  #: in its trace, in place of the plan's
+    messages: Messages | None = None  #: messages in its trace, in place of the plan's
     frames: Frames | None = None  #: in place of the plan's ``frame_sizes``
     footprint: Footprint | None = None  #: in place of the plan's
     burst: Burst | None = None  #: in place of the plan's
@@ -101,9 +101,10 @@ class KernelPlan(Strict):
 
 
 class Sample(Strict):
-    """The first ``share`` of a context's bursts; of every ``every`` of them the first ``measured`` in time, while the others keep caches warm.
+    """The simulated part of a context: its first ``share`` of bursts.
 
-    A sample in pieces is biased: the first burst of a piece finds the pipeline empty, and what is kept warm takes no bandwidth of memory.
+    Of every ``every`` bursts the first ``measured`` are simulated in time. The others only keep the caches warm. A sample in pieces is biased: the
+    first burst of a piece finds the pipeline empty, and the bursts that keep caches warm take no memory bandwidth.
     """
 
     share: Part = 1.0
@@ -121,28 +122,28 @@ Kernels = Annotated[list[Annotated[KernelPlan, BeforeValidator(kernel_words)]], 
 
 
 class SimulatedPlan(StudyPlan):
-    """Keys that plans of all these studies have."""
+    """The plan keys that all these studies share."""
 
-    messages: Messages = 2000  #: in a kernel's trace
-    #: a kernel whose messages have a size is traced over so many bytes at most, and over ``least_messages`` at least
+    messages: Messages = 2000  #: messages in a kernel's trace
+    #: most bytes in the trace of a kernel whose messages have a size; ``least_messages`` takes precedence
     traced_bytes: Size = 1 << 20
     least_messages: Messages = 64
     footprint: Footprint = "stream"
-    burst: Burst = 1  #: messages that an engine is given at once
-    exact: bool = False  #: whole traces, every message in time; else ``sample``
+    burst: Burst = 1  #: messages that an engine gets at once
+    exact: bool = False  #: simulate whole traces, every message in time; else use ``sample``
     sample: Sample = Field(default_factory=Sample)
-    warm_up: WarmUp = 0.4  #: share of a context's bursts, from its first on, that are simulated and not counted
+    warm_up: WarmUp = 0.4  #: share of a context's first bursts that are simulated but not counted
     processes: Processes = ALL
-    dask: Annotated[str, AfterValidator(_scheduler)] = ""  #: address of a Dask scheduler; empty: processes of this machine
+    dask: Annotated[str, AfterValidator(_scheduler)] = ""  #: address of a Dask scheduler; empty: processes on this machine
 
     @property
     def samples(self) -> bool:
-        """Whether some of a kernel's messages are not simulated in time. Those that warm up are: all of a trace is no sample."""
+        """Tell whether some messages of a kernel are not simulated in time. The messages that warm up are simulated in time."""
         return not self.exact and (self.sample.share < 1 or self.sample.measured < self.sample.every)
 
 
 def check_kernel(kernel: KernelPlan, catalog: Mapping[str, Mapping[str, Any]], where: Where, *at: str | int) -> Iterator[Problem]:
-    """What only the catalog shows of the kernel that stands at ``at`` in the plan."""
+    """Yield the problems that only the catalog shows of the kernel at place ``at`` in the plan."""
     if kernel.operator not in catalog:
         yield where.problem(f"unknown operator '{kernel.operator}'{nearest(kernel.operator, catalog)}", *at)
         return

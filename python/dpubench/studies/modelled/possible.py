@@ -1,8 +1,9 @@
-"""What of a plan can be traced, decided before anything is: the programs are asked, and a name that gives nothing is at fault.
+"""Decides, before any capture, which parts of a plan can be traced. It asks the programs.
 
-Plans name operators, engines, and operators with an engine or with frames of their own. Each of these names has to give one trace at least. What
-cannot be traced is left out with its reason where all its names give something else, or where it has none: then only ``all``, or a list against
-another, stands for it. Where a name gives nothing, all that it stands for stays in the plan as unavailable, and fails.
+A plan names operators, engines, and operators with an engine or with frames of their own. Each name has to give at least one trace. If something
+cannot be traced, and each of its names gives something else, it is left out with its reason. The same holds if it has no name: then it is in the
+plan only through ``all``, or as a combination of two lists. If a name gives nothing, everything that it stands for stays in the plan as
+unavailable, and fails.
 """
 
 from __future__ import annotations
@@ -14,18 +15,20 @@ from typing import Any, Generic, TypeVar
 from dpubench.cores.kernels import parameters_of
 from dpubench.studies.modelled.use import Use
 
-#: Of each (operator, parameters) why it does not exist, empty if it does, and by engine why that cannot do it.
+#: Returns, per (operator, parameters), why it does not exist (empty if it does), and per engine why the engine cannot do it.
 Check = Callable[[Sequence[tuple[str, dict[str, str]]]], Sequence[tuple[str, Mapping[str, str]]]]
 T = TypeVar("T")
 
 
 def all_done(combinations: Sequence[tuple[str, dict[str, str]]]) -> list[tuple[str, dict[str, str]]]:
-    """A check that finds nothing."""
+    """Return the answers of a check that finds no fault."""
     return [("", {}) for _ in combinations]
 
 
 def checked(uses: Sequence[tuple[Use, Mapping[str, Any]]], seed: int, check: Check) -> list[Use]:
-    """Each of (use, its operator's entry in the catalog), unavailable where the program says that there is no such thing or its engine never does it.
+    """Return the use of each (use, its operator's entry in the catalog).
+
+    Mark a use unavailable if the program says that its parameters do not exist or that its engine never does them.
 
     Raises:
         EnvironmentFault: the program gave no answer.
@@ -38,15 +41,15 @@ def checked(uses: Sequence[tuple[Use, Mapping[str, Any]]], seed: int, check: Che
 
 @dataclass(frozen=True)
 class Asked(Generic[T]):
-    """Something that a plan comes to."""
+    """One thing that a plan asks for."""
 
     what: T
-    names: Collection[str]  #: by which the plan's author named it; none: `all` stands for it
-    reason: str  #: why it cannot be traced; empty: it can
+    names: Collection[str]  #: names by which the plan asks for it; empty: only `all` stands for it
+    reason: str  #: why it cannot be traced; empty if it can
 
 
 def parted(asked: Iterable[Asked[T]]) -> tuple[list[T], list[Asked[T]]]:
-    """What stays in the plan, whether it can be traced or is at fault; and what is left out of it."""
+    """Return the things that stay in the plan (traceable or at fault), and the things that are left out."""
     asked = list(asked)
     given = {name for one in asked if not one.reason for name in one.names}
     stays = [not one.reason or not given.issuperset(one.names) for one in asked]

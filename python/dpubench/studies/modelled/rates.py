@@ -1,7 +1,7 @@
-"""Rates of simulated results with their intervals, and what several of them come to.
+"""Rates of simulated results with their intervals, and sums and means of several rates.
 
-What was simulated whole has no sampling error: its interval has ``nan`` for ends. Of sampled messages the interval is that of
-:mod:`dpubench.cores.sampling`.
+A whole simulation has no sampling error: both ends of its interval are ``nan``. For sampled messages :mod:`dpubench.cores.sampling` gives the
+interval.
 """
 
 from __future__ import annotations
@@ -18,12 +18,15 @@ _NONE = (math.nan, math.nan)
 
 
 def messages_per_s(result: Row, bursts: Sequence[int], *, sampled: bool) -> Interval:
-    """Of all contexts of a result; ``bursts``: the messages of each to one that the simulator counts."""
+    """Return messages per second over all contexts of ``result``.
+
+    ``bursts``: per context, the messages in a burst. The simulator counts a burst as one message.
+    """
     return _interval(sampling.messages_per_s(result, exact=not sampled, bursts=bursts))
 
 
 def cycles_per_message(result: Row, bursts: Sequence[int], *, sampled: bool) -> Interval:
-    """Of one context: the mean over contexts."""
+    """Return cycles per message of one context: the mean over the contexts of ``result``."""
     contexts = result["contexts"]
     found = [_interval(sampling.cycles_per_message(c, exact=not sampled).scaled(1 / burst)) for c, burst in zip(contexts, bursts, strict=True)]
     total = sum_of(found)
@@ -31,24 +34,27 @@ def cycles_per_message(result: Row, bursts: Sequence[int], *, sampled: bool) -> 
 
 
 def _interval(estimate: sampling.Estimate) -> Interval:
-    """Without ends where there is no sampling error: such a figure has no interval."""
+    """Return ``estimate`` as an interval; its ends are ``nan`` if there is no sampling error."""
     return Interval(estimate.value, *((estimate.low, estimate.high) if estimate.batches else _NONE))
 
 
 def sum_of(parts: Sequence[Interval]) -> Interval:
-    """Of rates side by side on one chip: intervals are added, the widest that they can be (:func:`dpubench.cores.sampling.messages_per_s`)."""
+    """Return the sum of rates side by side on one chip.
+
+    Their intervals are added, which gives the widest possible interval (:func:`dpubench.cores.sampling.messages_per_s`).
+    """
     return Interval(sum(part.value for part in parts), sum(part.low for part in parts), sum(part.high for part in parts))
 
 
 def mean_of(parts: Sequence[Interval], weights: Sequence[float]) -> Interval:
-    """Weighted sum of estimates from simulations of their own; half widths in quadrature."""
+    """Return the weighted sum of estimates from independent simulations; half widths add in quadrature."""
     value = sum(w * part.value for w, part in zip(weights, parts, strict=True))
     half = math.sqrt(sum((w * (part.high - part.low) / 2) ** 2 for w, part in zip(weights, parts, strict=True)))
     return Interval(value, value - half, value + half)
 
 
 def rate_of_mix(parts: Sequence[Interval], weights: Sequence[float]) -> Interval:
-    """Messages per second of messages of several sizes, ``weights`` their shares: the times that they take add up, not their rates."""
+    """Return messages per second of a mix of message sizes with shares ``weights``. The times of the messages add up, not their rates."""
     times = [Interval(*(1 / v if v else math.nan for v in (part.value, part.high, part.low))) for part in parts]
     mean = mean_of(times, weights)
     return Interval(*(1 / v if v and v > 0 else math.nan for v in (mean.value, mean.high, mean.low)))

@@ -1,4 +1,4 @@
-"""A kernel as a trace is captured of it."""
+"""Uses: kernels at a frame size, each to be captured in one trace."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from dpubench.studies.modelled.plan import SIZE, KernelPlan, SimulatedPlan
 
 @dataclass(frozen=True)
 class Use:
-    """A kernel at a frame size: what a trace is captured of."""
+    """A kernel at a frame size, to be captured in one trace."""
 
     id: str  #: ``<kernel>`` or ``<kernel>/<frame>``
     kernel: str  #: name in the plan
     operator: str
     engine: str
-    params: dict[str, str]  #: as the plan gives them, without the size
+    params: dict[str, str]  #: parameters that the plan gives, without the size
     message_bytes: int | None
-    messages: int  #: at least; whole bursts
+    messages: int  #: messages in the trace, at least; rounded up to whole bursts
     footprint: str
     burst: int
-    inputs: list[str] = field(default_factory=list)  #: kinds that it reads
+    inputs: list[str] = field(default_factory=list)  #: kinds of input that it reads
     unavailable: str = ""  #: why it cannot be traced
 
     def traced(self, seed: int) -> Kernel:
-        """What is to be captured."""
+        """Return the kernel to capture."""
         params = tuple(sorted(self.params.items()))
         return Kernel(self.operator, self.engine, params, self.message_bytes, self.footprint, self.messages, seed, self.burst)
 
     @property
     def bursts(self) -> int:
-        """In its trace; each of them is a message to the simulator."""
+        """Return the number of bursts in the trace. The simulator counts each as one message."""
         return -(-self.messages // self.burst)
 
     def record(self) -> dict[str, Any]:
@@ -46,12 +46,12 @@ class Use:
 
 
 def parameters_of(kernel: KernelPlan, entry: Mapping[str, Any]) -> dict[str, str]:
-    """Every parameter of ``kernel`` with its value; ``entry`` is its operator's in the catalog."""
+    """Return every parameter of ``kernel`` with its value. ``entry``: the operator's entry in the catalog."""
     return {str(p["name"]): str(p["default"]) for p in entry["parameters"]} | dict(kernel.params)
 
 
 def size_range(kernel: KernelPlan, entry: Mapping[str, Any]) -> tuple[int, int] | None:
-    """Bytes that a message of ``kernel`` may have, both ends included; None where its work does not depend on them."""
+    """Return the smallest and largest message of ``kernel`` in bytes, or None if its work does not depend on the size."""
     size = next((p for p in entry["parameters"] if p["name"] == SIZE), None)
     full = parameters_of(kernel, entry)
     if size is None or any(full.get(k) != v for k, v in (size.get("only_with") or {}).items()):
@@ -60,7 +60,7 @@ def size_range(kernel: KernelPlan, entry: Mapping[str, Any]) -> tuple[int, int] 
 
 
 def use_of(plan: SimulatedPlan, kernel: KernelPlan, entry: Mapping[str, Any], message_bytes: int | None) -> Use:
-    """``kernel`` at a size, or without one, as ``plan`` wants it traced."""
+    """Return ``kernel`` at a message size, or without one, with the messages, footprint and burst of ``plan``."""
     messages = kernel.messages or plan.messages
     if kernel.messages is None and message_bytes is not None:
         messages = max(min(messages, plan.traced_bytes // message_bytes), plan.least_messages)

@@ -1,8 +1,8 @@
-"""A simulated figure against another. Nothing was measured: the same simulation gives the same cycles, and a difference has a cause.
+"""Comparison of two simulated figures. Nothing is measured: the same simulation gives the same cycles, so every difference has a cause.
 
-The cause is the program's code (its trace), the model, or the simulator. Of sampled figures the difference has to exceed what sampling leaves open.
-Sampling leaves nothing open between two figures that are equal to the last digit, their intervals too: they are the same simulation of the same
-messages, and what the other messages would have changed they would have changed in both.
+The cause is the program's code (its trace), the model, or the simulator. A difference of sampled figures has to exceed the sampling error. Two
+figures that are equal to the last digit, with equal intervals, have no sampling error between them: they are the same simulation of the same
+messages, and the other messages would have changed both in the same way.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from dpubench.results.model import Interval, Verdict
 
 
 def bounds(interval: Interval) -> tuple[float, float]:
-    """Ends of an interval; what was simulated whole has no sampling error, and is both."""
+    """Return the ends of an interval. A whole simulation has no sampling error: its value is both ends."""
     low, high = interval.low, interval.high
     return (low, high) if math.isfinite(low) and math.isfinite(high) else (interval.value, interval.value)
 
 
 def ratio_of(old: Interval, new: Interval) -> Interval:
-    """New over old; relative half widths in quadrature, as of figures from different messages. Of one and the same figure it is 1, and exact."""
+    """Return new over old. Relative half widths add in quadrature, as for figures from different messages. Equal figures give 1, exactly."""
     if old.value == new.value and old.value and bounds(old) == bounds(new):
         return Interval(1.0, math.nan, math.nan)
     value = new.value / old.value if old.value else math.nan
@@ -29,7 +29,7 @@ def ratio_of(old: Interval, new: Interval) -> Interval:
 
 
 def verdict_of(ratio: Interval, effect: float) -> Verdict:
-    """What a ratio says where differences below ``effect`` are none."""
+    """Return the verdict on a ratio. Differences below ``effect`` do not count."""
     low, high = bounds(ratio)
     least, most = 1 / (1 + effect), 1 + effect
     if low >= least and high <= most:

@@ -1,1 +1,1 @@
-"""Study ``operators``: how fast is each basic operator, at which packet size and thread count (DPUBench, Wang et al. 2023)."""
+"""Study ``operators``: the speed of each basic operator by packet size and thread count (DPUBench, Wang et al. 2023)."""

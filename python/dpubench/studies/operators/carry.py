@@ -1,4 +1,4 @@
-"""Carries a plan of study ``operators`` out, on one target or on several in turns, and goes on with what was interrupted."""
+"""Runs a plan of study ``operators`` on one target or on several in turns, and continues an interrupted run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from dpubench.workers.process import StopRequest
 
 @dataclass
 class _Share:
-    """What a plan comes to on one target."""
+    """The plan, catalog and configurations of one target."""
 
     target: Target
     plan: Plan
@@ -41,7 +41,7 @@ class _Share:
 
 
 def run(plan: Plan, where: Where, request: Request) -> int:
-    """A new run of ``plan``; the exit status. @raises UserError"""
+    """Make a new run of ``plan``; return its exit status. @raises UserError"""
     engine_dirs, as_json = list(request.engine_dirs), request.as_json
     anchor = request.anchor
     _check(plan, where, engine_dirs, against=request.against is not None or anchor is not None)
@@ -100,14 +100,14 @@ def run(plan: Plan, where: Where, request: Request) -> int:
 
 
 def _other_program(request: Request) -> Path | None:
-    """The program of the build to alternate with; None where there is none. @raises UserError"""
+    """Return the program of the build to alternate with, or None if there is none. @raises UserError"""
     if request.anchor is not None:
         return anchors.program(request.anchor)
     return programs.operators_program(request.against) if request.against is not None else None
 
 
 def _check(plan: Plan, where: Where, engine_dirs: list[Path], *, against: bool) -> None:
-    """What can be told to be wrong before any target is asked. @raises UserError"""
+    """Check everything that needs no answer from a target. @raises UserError"""
     for directory in engine_dirs:
         if not directory.is_dir():
             raise UserError(f"--engine-dir {directory}: is no directory")
@@ -119,7 +119,7 @@ def _check(plan: Plan, where: Where, engine_dirs: list[Path], *, against: bool) 
 
 
 def _opened(plan: Plan, opened: contextlib.ExitStack) -> list[Target]:
-    """The targets of ``plan``, ready; closed when ``opened`` is. @raises UserError"""
+    """Return the targets of ``plan``, opened. They close when ``opened`` closes. @raises UserError"""
 
     found = [targets.find(word) for word in plan.target]
     for i, target in enumerate(found):
@@ -134,10 +134,10 @@ def _opened(plan: Plan, opened: contextlib.ExitStack) -> list[Target]:
 
 
 def _devices_of(target: str, targets: list[str], given: Sequence[str]) -> list[str]:
-    """Of ``--device [TARGET=]DEVICE`` those that are meant for ``target``."""
+    """Return the devices of ``--device [TARGET=]DEVICE`` that are meant for ``target``."""
     found = []
     for word in given:
-        owner, equals, device = word.partition("=")  # a virtual device's arguments have such a sign too
+        owner, equals, device = word.partition("=")  # the arguments of a virtual device may hold "=" too
         if not equals or owner not in targets:
             found.append(word)
         elif owner == target:
@@ -147,7 +147,7 @@ def _devices_of(target: str, targets: list[str], given: Sequence[str]) -> list[s
 
 def _share(plan: Plan, where: Where, target: Target, engine_dirs: list[Path], devices: list[str]) -> _Share:
 
-    # What this machine has is known from last time; elsewhere it is asked.
+    # The catalog of this machine may be cached from an earlier call. Other targets have to be asked.
     here = target.spec == "local"
     known = catalog.read_here(programs.operators_program(), engine_dirs, devices) if here else catalog.read(target, devices)
     for other_program, operator, engine, reason in known.refused():
@@ -158,7 +158,7 @@ def _share(plan: Plan, where: Where, target: Target, engine_dirs: list[Path], de
 
 
 def _without_missing_inputs(expansion: Expansion, missing: Mapping[str, Missing]) -> None:
-    """Leaves out what reads a kind of input that is not there, and says so."""
+    """Move configurations that read a missing kind of input to ``left_out``, with the reason."""
     for kind, why in missing.items():
         dropped = [c for c in expansion.configurations if kind in c.inputs]
         expansion.left_out += [f"{o}: {why.reason}" for o in dict.fromkeys(c.operator for c in dropped)]
@@ -199,7 +199,7 @@ def _print_dry_run(plan: Plan, expansion: Any, total: str) -> None:
 
 
 def resume(found: RunDirectory, request: Request) -> int:
-    """Goes on with the run or set ``found``; the exit status. @raises UserError it is complete, or cannot be gone on with"""
+    """Continue the interrupted run or set ``found``; return its exit status. @raises UserError it is complete, or cannot be continued"""
     with StopRequest() as stop, contextlib.ExitStack() as opened:
         if not found.is_set:
             writer = opened.enter_context(RunWriter(found.path))
@@ -214,23 +214,23 @@ def resume(found: RunDirectory, request: Request) -> int:
         for entry in owing:
             entry |= {"status": "running", "lost": ""}
         plan, _ = read_plan(found.plan_file)
-        assert isinstance(plan, Plan)  # of a run of this study
+        assert isinstance(plan, Plan)  # the run is of this study
         return session.carry_out_together(together, record, parts, plan.budget, stop, as_json=request.as_json)
 
 
 def _part(writer: RunWriter, opened: contextlib.ExitStack, stop: StopRequest, request: Request) -> session.Part:
-    """What an interrupted run needs to go on; its target is open until ``opened`` closes.
+    """Return everything that an interrupted run needs to continue. Its target stays open until ``opened`` closes.
 
     Raises:
-        UserError: it is complete, its inputs, machine or build are others now, it names programs that the user does not, or its target cannot be
-            reached.
+        UserError: the run is complete, its inputs, machine or build have changed, it names programs that the user does not name, or its target
+            cannot be reached.
         Interrupted: a stop was asked for.
     """
     record = gone_on_with(writer)
     check_named(writer.path, record, request.engine_dirs, _other_program(request))
     resolved = inputs_again(writer, record)
     plan, _ = read_plan(writer.plan_file)
-    assert isinstance(plan, Plan)  # of a run of this study
+    assert isinstance(plan, Plan)  # the run is of this study
     target = targets.find(record["target"])
     opened.callback(target.close)
     with stop.at_once():

@@ -1,4 +1,4 @@
-"""Which of the runs that ``dpubench compare`` was given meet which, and what becomes of them."""
+"""Pairs the runs given to ``dpubench compare`` and compares each pair."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dpubench.studies import Part
 
 
 def compared(before: Sequence[RunSummary], after: Sequence[RunSummary] | None, effect: float, best: bool | None) -> list[Part]:
-    """What there is to compare. ``best``: best engine against best engine; None where the user did not say."""
+    """Return the comparisons. ``best``: compare best engine with best engine; None if the user did not say. @raises UserError"""
     if after is None:
         live = [(run, rows) for run in before if (rows := comparison.compare_builds(run, effect))]
         if live:
@@ -31,7 +31,7 @@ def compared(before: Sequence[RunSummary], after: Sequence[RunSummary] | None, e
         best = apart if best is None else best
         rows = comparison.compare(before[0], after[0], effect, best_engine=best)
         return [Part("", rows, apart, movement=comparison.movement(before[0], after[0], best_engine=best))]
-    # A run of one target meets that target of a set.
+    # A run of one target is compared with the same target of a set.
     shared = {run.target for run in before} & {run.target for run in after}
     if not shared:
         raise UserError("these runs have no target in common: name one target of each, as NAME@local and OTHER@bf2")
@@ -43,6 +43,6 @@ def compared(before: Sequence[RunSummary], after: Sequence[RunSummary] | None, e
 
 
 def _nothing(run: RunSummary) -> list[Comparison]:
-    """One row in place of all where ``run`` has nothing to compare; empty where it has."""
+    """Return one row with the reason if ``run`` has nothing to compare, else an empty list."""
     reason = run.label if run.times_mean_nothing else "" if run.points else f"nothing was measured: {run.lost or run.status}"
     return [Comparison("every configuration", None, None, None, "not comparable", None, reason)] if reason else []

@@ -1,4 +1,4 @@
-"""Expands a plan of study ``operators`` to configurations, by the catalog of the native program."""
+"""Expands a plan of study ``operators`` to configurations, with the catalog of the native program."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NO_DEVICE = "is no device engine, and not the reference beside them"
 
 
 def expand(plan: Plan, catalog: Catalog, cpus: int, where: Where) -> Expansion:
-    """The configurations that ``plan`` declares. @raises PlanError with every problem that only the catalog shows."""
+    """Return the configurations that ``plan`` declares. @raises PlanError with every problem that only the catalog shows."""
     problems = list(check(plan, catalog, where))
     if problems:
         raise PlanError(where.source, problems)
@@ -33,7 +33,7 @@ def expand(plan: Plan, catalog: Catalog, cpus: int, where: Where) -> Expansion:
             for threads, burst, footprint in itertools.product(_threads(plan, cpus), _bursts(plan, operator), dict.fromkeys(plan.footprints)):
                 configuration = _configuration(plan, operator, params, supported, threads, burst, footprint, reasons, expansion)
                 if plan.engines == "devices" and configuration.candidates == [operator["reference_engine"]]:
-                    continue  # no device engine does it: there is nothing to set the reference beside
+                    continue  # no device engine does this configuration, so the reference has nothing to be compared with
                 if configuration.id not in seen and (configuration.candidates or configuration.not_measured):
                     seen.add(configuration.id)
                     expansion.configurations.append(configuration)
@@ -46,7 +46,7 @@ def expand(plan: Plan, catalog: Catalog, cpus: int, where: Where) -> Expansion:
 
 
 def check(plan: Plan, catalog: Catalog, where: Where) -> Iterable[Problem]:
-    """Problems that only the catalog shows: unknown names, values outside a parameter's range."""
+    """Yield the problems that only the catalog shows: unknown names, values outside a parameter's range."""
     known = catalog.names
     if plan.operators != "all":
         for i, name in enumerate(plan.operators):
@@ -119,10 +119,10 @@ def _written(parameter: dict[str, Any], value: str) -> str:
 
 
 def _parameter_sets(plan: Plan, operator: dict[str, Any]) -> Iterable[tuple[dict[str, str], dict[str, str]]]:
-    """Parameters of each configuration of ``operator`` under ``plan``, with which engines support them ("" or the reason).
+    """Yield the parameters of each configuration of ``operator`` under ``plan``, with each engine's reason for not supporting them ("" if it does).
 
-    The catalog lists the valid combinations of modes. A value that the plan gives for a mode picks among them; one that it gives for another
-    parameter takes the default's place.
+    The catalog lists the valid combinations of modes. If the plan gives a value for a mode, the value selects among them. If it gives a value for
+    another parameter, the value replaces the default.
     """
     parameters = {p["name"]: p for p in operator["parameters"]}
     choices: dict[str, list[str]] = {}
@@ -150,9 +150,12 @@ def _parameter_sets(plan: Plan, operator: dict[str, Any]) -> Iterable[tuple[dict
 def _existing(
     plan: Plan, catalog: Catalog, asked: list[tuple[dict[str, Any], dict[str, str], dict[str, str]]], where: Where, expansion: Expansion
 ) -> dict[str, list[tuple[dict[str, str], dict[str, str]]]]:
-    """Of (operator, parameters, engines' reasons) those that exist, by operator; what is left out is said, and all of it is a fault of the plan.
+    """Return, by operator, the entries of ``asked`` (operator, parameters, engines' reasons) that exist.
 
-    The catalog lists combinations of modes with the other parameters at their defaults. Of others only the program knows.
+    The catalog lists combinations of modes with the other parameters at their defaults. Only the program knows whether other combinations exist.
+    Combinations that do not exist go to ``expansion.left_out``. If none exists, the plan is at fault.
+
+    @raises PlanError
     """
     listed = {(o["name"], tuple(sorted(c["params"].items()))) for o in catalog.operators for c in o["configurations"]}
     news = [i for i, (o, p, _) in enumerate(asked) if (o["name"], tuple(sorted(p.items()))) not in listed]
@@ -212,7 +215,7 @@ def _configuration(
             reasons[f"{name}: {SOFTWARE_DEVICE}"] = None
         elif reason:
             configuration.not_measured[name] = reason
-            # An engine that does not do this configuration is no fault; one that was named and cannot run at all is.
+            # It is no failure that an engine does not do one configuration. It is a failure that a named engine cannot run at all.
             if named and not engine["available"]:
                 expansion.unavailable.append((configuration, name, reason))
         else:
@@ -221,7 +224,7 @@ def _configuration(
 
 
 def _words(plan: Plan, engine: dict[str, Any], burst: int, configuration: Configuration, reasons: dict[str, None]) -> list[str]:
-    """The points of an engine in a configuration: one, or for each number of jobs in flight that a burst of this size leaves possible."""
+    """Return the points of an engine in a configuration: one, or one per number of jobs in flight that is not below ``burst``."""
     if plan.in_flight == "default" or not engine.get("in_flight"):
         return [str(engine["name"])]
     possible = [jobs for jobs in sorted(set(plan.in_flight)) if jobs >= burst]

@@ -1,4 +1,4 @@
-"""What a plan of study ``operators`` may say."""
+"""The plan model of study ``operators``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dpubench.plans.model import Duration, MeasuredPlan, Size, Strict, Word, lis
 
 MAX_THREADS = 4096
 MAX_BURST = 256  #: items in a burst, see native/operators/lane.hpp
-MAX_IN_FLIGHT = 4096  #: jobs that a lane is given at once, likewise
+MAX_IN_FLIGHT = 4096  #: jobs in flight on a lane, see native/operators/lane.hpp
 
 
 def _threads(value: object) -> int | str:
@@ -23,7 +23,7 @@ Threads = Annotated[int | Literal["all"], BeforeValidator(_threads)]
 
 
 class Cycles(Strict):
-    """Palindromic cycles of a configuration in a round; the planner chooses between these so that the rounds fit the budget."""
+    """Bounds on the palindromic cycles of a configuration in a round. The planner chooses between them so that the rounds fit the budget."""
 
     min: Annotated[int, BeforeValidator(lambda v: q.count(v, "cycles", 10_000))] = 3
     max: Annotated[int, BeforeValidator(lambda v: q.count(v, "cycles", 10_000))] = 12
@@ -36,7 +36,7 @@ class Cycles(Strict):
 
 
 class Window(Strict):
-    """How long one timed stretch is."""
+    """Bounds on the length of a timed window."""
 
     min: Duration = 0.003
     max: Duration = 0.05
@@ -51,7 +51,7 @@ class Window(Strict):
 
 
 class Exclude(Strict):
-    """What the plan leaves out on purpose, with the reason that every run of it repeats."""
+    """A rule that leaves something out on purpose, with a reason that every run of the plan repeats."""
 
     operator: Word
     engine: Word | None = None
@@ -76,7 +76,7 @@ class Plan(MeasuredPlan):
         Literal["default"]
         | Annotated[list[Annotated[int, BeforeValidator(lambda v: q.count(v, "items in a burst", MAX_BURST))]], BeforeValidator(listed)]
     ) = "default"
-    #: jobs under way at once on asynchronous engines; the others have one point whatever it says
+    #: jobs in flight on asynchronous engines; the other engines always have one point
     in_flight: (
         Literal["default"]
         | Annotated[list[Annotated[int, BeforeValidator(lambda v: q.count(v, "jobs in flight", MAX_IN_FLIGHT))]], BeforeValidator(listed)]

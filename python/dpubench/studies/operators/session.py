@@ -1,4 +1,4 @@
-"""What running and resuming share: carrying a run out under signals, the report at its end, the summary on the terminal."""
+"""Code shared by new and resumed runs: executes a run under signals, writes its report, and prints its summary on the terminal."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ from dpubench.studies.operators.study import STUDY
 from dpubench.targets import Target
 from dpubench.workers.process import StopRequest
 
-#: Lines that the table of operators keeps, however long the reasons of failures are.
+#: Lines reserved for the table of operators, however long the reasons of failures are.
 TABLE_LINES = 6
 
 
 @dataclass(frozen=True)
 class Part:
-    """What a run needs on one of its targets: where it is kept, what is measured there, on which inputs."""
+    """Everything that a run needs on one of its targets: its directory, its plan, the target and the inputs."""
 
     writer: RunWriter
     plan: Plan
     record: dict[str, Any]
     target: Target
-    inputs: Mapping[str, Sequence[str]]  #: kind -> files of this machine
+    inputs: Mapping[str, Sequence[str]]  #: kind -> files on this machine
 
     def run(self, stop: StopRequest, display: Listener, budget: Budget | None = None) -> Run:
-        """Ready to be executed; ``budget``: its share, as one of several."""
+        """Return the run, ready to execute. ``budget``: its share of the time, if it is one of several."""
         given = self.record["setting"]
         other = Path(given["against"]) if given["against"] else None
-        # An emulator tells right from wrong whatever lies where.
+        # An emulator only checks results, and code layouts do not change them.
         layouts = {} if self.target.times_mean_nothing else {"": self._layouts(given["program"])}
         if other is not None:
             layouts[OTHER_BUILD] = programs.layouts(other)
@@ -58,13 +58,16 @@ class Part:
         return Run(self.writer, self.plan, setting, self.record, self.inputs, budget)
 
     def _layouts(self, program: str) -> int:
-        """How many code layouts the program has. One that is here is looked at: a program that is not ours may say anything."""
+        """Return the number of code layouts of ``program``. Count the files if it is on this machine: a foreign program may report any number."""
         here = Path(program)
         return programs.layouts(here) if here.is_file() else int(self.record["build"].get("layouts", 1))
 
 
 def _lacking(operators: Mapping[str, dict[str, Any]], other: Path) -> dict[tuple[str, str], str]:
-    """Why the build ``other`` has no partner for engines of ``operators``: an older one knows less, and may mean other work by the same name."""
+    """Return, per (operator, engine) without a partner in the build ``other``, the reason.
+
+    An older build knows fewer operators and engines, and may mean other work by the same name.
+    """
     theirs = {o["name"]: o for o in catalog.read_here(other).operators}
     found = {}
     for name, operator in operators.items():
@@ -82,9 +85,10 @@ def _lacking(operators: Mapping[str, dict[str, Any]], other: Path) -> dict[tuple
 
 
 def carry_out(part: Part, stop: StopRequest, *, as_json: bool, effect: float | None = None) -> int:
-    """Executes the run and tells how it went; its exit status.
+    """Execute the run and print the outcome; return its exit status.
 
-    With an ``effect`` a point that is slower than the other build's by more than that makes it :attr:`Exit.REGRESSION`, unless something failed.
+    If ``effect`` is given and a point is slower than the other build's by more than it, the status is :attr:`Exit.REGRESSION`, unless something
+    failed.
     """
     path = part.writer.path
     with listener(as_json) as display:
@@ -106,12 +110,12 @@ def carry_out(part: Part, stop: StopRequest, *, as_json: bool, effect: float | N
     return int(status)
 
 
-#: Findings against the other build that are told one by one.
+#: Changes against the other build that the summary lists one by one, at most.
 FINDINGS: Final = 8
 
 
 def _found(rows: Sequence[Comparison], anchor: Mapping[str, str] | None, effect: float | None) -> list[str]:
-    """What the other build was found to be, in a few lines; nothing where there was none."""
+    """Return the comparison with the other build in a few lines; empty if there was no other build."""
     if not rows:
         return []
     effect = text.MIN_EFFECT if effect is None else effect
@@ -125,7 +129,7 @@ def _found(rows: Sequence[Comparison], anchor: Mapping[str, str] | None, effect:
 def carry_out_together(
     writer: RunSetWriter, record: dict[str, Any], parts: Sequence[Part], seconds: float, stop: StopRequest, *, as_json: bool
 ) -> int:
-    """Executes the runs of several targets in turns and tells how they went; the exit status. ``seconds``: their budget, together."""
+    """Execute the runs of several targets in turns and print the outcome; return the exit status. ``seconds``: their common budget."""
     with listener(as_json) as display:
         share = seconds / len(record["targets"])
         runs = [part.run(stop, display, Budget(share, float(part.record["spent_s"]))) for part in parts]
@@ -143,7 +147,7 @@ def carry_out_together(
     failures = [failure for run in runs for failure in run.record["failures"]][:2]
     failed = failure_lines(failures, SUMMARY_LINES // 3, writer.path)
     operators = {p.operator for found in analysed for p in found.points}
-    room = max(SUMMARY_LINES - len(tail) - len(failed), len(analysed) + len(operators) + 2)  # every operator is named with its configuration
+    room = max(SUMMARY_LINES - len(tail) - len(failed), len(analysed) + len(operators) + 2)  # room for a line per operator
     conclude(display, writer.path, _summary_event(writer.path, report, status, runs), [*text.targets(analysed, room), *failed, *tail])
     return int(status)
 
@@ -157,9 +161,9 @@ def _summary_event(path: Path, report: Path | None, status: int, runs: Sequence[
 
 
 def summary(run: Run, analysed: RunSummary, path: Path, report: Path | None) -> list[str]:
-    """What was measured, how far to trust it, the best engine of each operator beside the next best, where to go on.
+    """Return the summary: the number of points, how far to trust them, the best engine of each operator beside the next best, the next commands.
 
-    At most :data:`SUMMARY_LINES` lines, unless that is too few for the operators: each is named with its configuration.
+    It has at most :data:`SUMMARY_LINES` lines, unless the operators need more: it names each with its configuration.
     """
     points = [p for p in analysed.points if p.primary is not None]
     unsure = sum(not p.converged for p in points)
@@ -178,7 +182,7 @@ def summary(run: Run, analysed: RunSummary, path: Path, report: Path | None) -> 
 
 
 def _headlines(analysed: RunSummary) -> list[PointSummary]:
-    """The best engine of each operator, in its default configuration, else in its first; none of an operator of which every point failed."""
+    """Return the best engine of each operator in its default configuration, else in its first. Leave out an operator if all its points failed."""
     found: dict[str, list[PointSummary]] = {}
     for point in analysed.points:
         if point.is_best and not point.build:
@@ -189,7 +193,7 @@ def _headlines(analysed: RunSummary) -> list[PointSummary]:
 
 
 def _best_lines(analysed: RunSummary, best: Sequence[PointSummary]) -> list[str]:
-    """A line for each of ``best`` in columns, where the terminal is wide enough; else each in words, wrapped."""
+    """Return a line per point of ``best`` in columns if the terminal is wide enough, else each point in words, wrapped."""
     if not best:
         return []
     layouts = {layout_text(p.threads, p.footprint) for p in best}

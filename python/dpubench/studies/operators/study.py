@@ -1,4 +1,4 @@
-"""Study ``operators``: how fast each basic operator is on each engine."""
+"""The entry point of study ``operators``: the speed of each basic operator on each engine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Operators:
-    """How fast each basic operator is on each engine. What is heavy to import is imported when it is used: `dpubench list` must not wait."""
+    """Study ``operators``. It imports heavy modules only when it uses them, so that `dpubench list` starts fast."""
 
     name = "operators"
     question = "how fast is each basic operator, at which packet size and thread count"
@@ -77,7 +77,7 @@ class Operators:
 
 
 def _own(plan: StudyPlan) -> Plan:
-    assert isinstance(plan, Plan)  # plans are read by the model of their study
+    assert isinstance(plan, Plan)  # the loader reads each plan with the model of its study
     return plan
 
 

@@ -1,4 +1,4 @@
-"""The report of study ``cores``: one offline HTML file, in the frame that the pages of all studies share."""
+"""The report of study ``cores``: one offline HTML file, in the page frame that all studies share."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HERE: Final = Path(__file__).parent
 
 
 def write(runs: list[RunSummary], output: Path, baseline: str | None = None) -> None:
-    """Write the report of ``runs`` to ``output``, replacing it at once. ``baseline`` names the run that comes first.
+    """Write the report of ``runs`` to ``output``, replacing it atomically. ``baseline`` names the run that comes first.
 
     Raises :class:`ValueError` without runs or with a baseline that is none of them, :class:`OSError` if ``output`` cannot be written.
     """
@@ -27,7 +27,7 @@ def write(runs: list[RunSummary], output: Path, baseline: str | None = None) -> 
 
 
 def render(page: Page) -> str:
-    """The page as HTML."""
+    """Return the page as HTML."""
     return frame.render(page, page.all_runs[0].version, HERE, _FILTERS, shared.HERE)
 
 

@@ -1,4 +1,4 @@
-"""Figures of a sweep: what is put side by side follows from what it varies. Every number is one of the points'."""
+"""Figures of a sweep. The values that the sweep varies decide the kind of figure. Every number comes from a point."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from dpubench.studies.cores.model import CacheUse, PointSummary, RunSummary, Swe
 from dpubench.studies.cores.plan import BASE
 from dpubench.studies.cores.report.page import Figure, Series
 
-#: (value, low, high) of a point; None where it has none.
+#: Returns a quantity of a point with its interval, or None if the point lacks it.
 Quantity = Callable[[PointSummary], Interval | None]
 _NAN: Final = math.nan
 
 
 def figures_of(sweep: SweepInfo, run: RunSummary) -> list[Figure]:
-    """The figures of a sweep: over frame sizes, over what it varies, or over the organisation's steps."""
+    """Return the figures of a sweep: over the values that it varies, over frame sizes, or over the organisation's steps."""
     points = [p for p in run.points if sweep.name in p.sweeps]
     found: list[Figure] = []
     if sweep.varied:
@@ -29,7 +29,7 @@ def figures_of(sweep: SweepInfo, run: RunSummary) -> list[Figure]:
         found = _over_frames(sweep, points, run)
     elif len({p.step for p in points}) > 1 or len({p.clock_mhz for p in points}) > 1:
         found = _over_steps(sweep, points, run)
-    for number, figure in enumerate(found, 1):  # names of kernels may differ in what an id cannot hold
+    for number, figure in enumerate(found, 1):  # two kernel names may differ only in characters that an id cannot hold
         figure.id = f"{figure.id}-{number}"
     return found
 
@@ -38,7 +38,7 @@ def figures_of(sweep: SweepInfo, run: RunSummary) -> list[Figure]:
 
 
 def _over_frames(sweep: SweepInfo, points: Sequence[PointSummary], run: RunSummary) -> list[Figure]:
-    """The line that each processor sustains, over frame size: a figure a kernel."""
+    """Return a figure per kernel: the line that each processor sustains, over frame size."""
     found = []
     for kernel, own in _by(points, lambda p: p.kernel).items():
         series, gone = _series(own, lambda p: p.frame_bytes, lambda p: p.line_gbps, _processor_name(own), apart=lambda p: p.frame == IMIX)
@@ -52,7 +52,7 @@ def _over_frames(sweep: SweepInfo, points: Sequence[PointSummary], run: RunSumma
 
 
 def _over_steps(sweep: SweepInfo, points: Sequence[PointSummary], run: RunSummary) -> list[Figure]:
-    """Messages per second over unit sets, contexts or cores, a line for each clock (or variant): a figure a kernel and model."""
+    """Return a figure per kernel, frame and model: messages per second over unit sets, contexts or cores, a line per clock (or variant)."""
     found = []
     for (kernel, frame, model), own in _by(points, lambda p: (p.kernel, p.frame, p.model)).items():
         mega: Quantity = lambda p: _scaled(p.messages_per_s, 1e-6)  # noqa: E731
@@ -72,7 +72,10 @@ def _over_steps(sweep: SweepInfo, points: Sequence[PointSummary], run: RunSummar
 
 
 def _over_varied(sweep: SweepInfo, points: Sequence[PointSummary], run: RunSummary) -> list[Figure]:
-    """Miss ratios and messages per second over what is varied first, a line for each value of the rest: a figure a quantity and kernel."""
+    """Return a figure per quantity, kernel, frame and model: miss ratios and messages per second over the first varied value.
+
+    There is a line per combination of the other varied values.
+    """
     first, *rest = sweep.varied
     found = []
     quantities: list[tuple[str, str, Quantity]] = [
@@ -96,14 +99,14 @@ def _over_varied(sweep: SweepInfo, points: Sequence[PointSummary], run: RunSumma
     return found
 
 
-# --------------------------------------------------------------------------- what they share
+# --------------------------------------------------------------------------- shared helpers
 
 
 def _series(
     points: Sequence[PointSummary], x: Callable[[PointSummary], float], y: Quantity, name: Callable[[PointSummary], str],
     apart: Callable[[PointSummary], bool] = lambda _p: False,
 ) -> tuple[list[Series], list[str]]:  # fmt: skip
-    """Series in the order of the points, each by x; and what has no value, with the reason."""
+    """Return the series in the order of the points, each sorted by x, and the points without a value, with the reason."""
     found: dict[str, Series] = {}
     gone: dict[str, int] = {}
     for point in points:
@@ -128,7 +131,7 @@ def _by(points: Iterable[PointSummary], key: Callable[[PointSummary], Any]) -> d
 
 
 def _processor_name(points: Sequence[PointSummary]) -> Callable[[PointSummary], str]:
-    """What tells the processors of ``points`` apart."""
+    """Return a function that names the processor of a point by everything that differs among ``points``."""
     parts: list[Callable[[PointSummary], str]] = [lambda p: p.model]
     if len({(p.organisation, p.step) for p in points}) > 1:
         parts.append(lambda p: f"{p.step} {wording.STEPS[p.organisation]}{'s' * (p.step > 1)}")
@@ -157,14 +160,14 @@ def _rest_name(point: PointSummary, rest: Sequence[str]) -> str:
 
 
 def _path_words(path: str) -> str:
-    """``first_caches/size_bytes`` as ``first caches: size, KiB``."""
+    """Return ``path`` in words: ``first caches: size, KiB`` for ``first_caches/size_bytes``."""
     *section, key = path.split("/")
     words = key.replace("_bytes", ", KiB").replace("_cycles", ", cycles").replace("_ns", ", ns").replace("_", " ")
     return f"{' '.join(section).replace('_', ' ')}: {words}"
 
 
 def _number(value: Any) -> float | None:
-    """Of a setting, ``32KiB`` among them."""
+    """Return a setting as a number, including sizes such as ``32KiB``; None if it is no number."""
     from dpubench.plans.quantities import size_bytes
 
     if isinstance(value, bool):
@@ -191,7 +194,7 @@ def _finite(value: float) -> float | None:
 
 
 def _labels(points: Sequence[PointSummary], run: RunSummary) -> list[str]:
-    """That stand beside a figure: those of all its points' models."""
+    """Return the labels of a figure: the run's, and those of all its points."""
     return list(dict.fromkeys([run.label, *(label for p in points for label in p.labels)]))
 
 

@@ -1,4 +1,4 @@
-"""From analysed runs to what the page shows: pure functions and plain data."""
+"""Builds the content of the page from analysed runs: pure functions and plain data."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _VERDICTS: Final = ("reproduced", "partly", "not reproduced", "not run")
 
 
 def build(all_runs: Sequence[RunSummary], advice: Advice, baseline: str | None = None) -> Page:
-    """The page of ``all_runs``, one below the other, ``baseline`` (a run's name or path) first.
+    """Return the page of ``all_runs``, one below the other, ``baseline`` (a run's name or path) first.
 
     Raises :class:`ValueError` without runs or with a baseline that is none of them.
     """
@@ -48,7 +48,7 @@ def build(all_runs: Sequence[RunSummary], advice: Advice, baseline: str | None =
 
 
 def _headline(runs: Sequence[RunSummary]) -> str:
-    """What was asked, of which processors."""
+    """Return the question of the runs and the processors that they study, in words."""
     models = {model.name: model.title for run in runs for model in run.models}
     if len(models) == 1:
         return f"Which line rates a modelled {next(iter(models.values()))} sustains"
@@ -75,7 +75,7 @@ def _part(run: RunSummary, info: RunInfo, index: int) -> RunPart:
 
 
 def _sweep_words(name: str, run: RunSummary) -> str:
-    """What a sweep is of, in words."""
+    """Return in words the organisation, steps, clocks and number of points of a sweep."""
     points = [p for p in run.points if name in p.sweeps]
     steps, clocks = sorted({p.step for p in points}), sorted({p.clock_mhz for p in points})
     organisation = points[0].organisation if points else "described"
@@ -88,12 +88,12 @@ def _span(values: Sequence[float]) -> str:
 
 
 def case_of(point: PointSummary) -> Case:
-    """The kernel and frame of a point."""
+    """Return the kernel and frame of a point."""
     return Case(point.kernel, point.frame, wording.kernel_text(point), wording.frame_text(point))
 
 
 def _kernels(run: RunSummary) -> list[PointSummary]:
-    """Of every case the point on the first model's smallest processor as it is: one step, its highest clock."""
+    """Return, per case, the point on the first model's smallest base processor: its smallest step at the highest clock."""
     found: dict[tuple[str, str], PointSummary] = {}
     for point in run.points:
         if point.variant != BASE or point.messages_per_s is None or point.composed or point.shares or point.model != run.models[0].name:
@@ -101,7 +101,7 @@ def _kernels(run: RunSummary) -> list[PointSummary]:
         known = found.get((point.kernel, point.frame))
         if known is None or (point.step, -point.clock_mhz) < (known.step, -known.clock_mhz):
             found[(point.kernel, point.frame)] = point
-    # Of a kernel that looks at no bytes all frames are one simulation: its first says it.
+    # All frames of a kernel whose work does not depend on the size share one simulation. Keep the first.
     kept: dict[tuple[str, str], PointSummary] = {}
     for point in found.values():
         kept.setdefault((point.kernel, point.configuration), point)
@@ -109,7 +109,7 @@ def _kernels(run: RunSummary) -> list[PointSummary]:
 
 
 def _line_rows(run: RunSummary) -> list[LineRow]:
-    """One core of each model as it is described."""
+    """Return a row per case with each model's smallest number of cores, at the highest clock, without variants."""
     of_cores = [p for p in run.points if p.organisation in ("described", "cmp") and p.variant == BASE and not p.shares]
     cells: dict[Case, dict[str, PointSummary]] = {}
     for point in of_cores:
@@ -120,7 +120,7 @@ def _line_rows(run: RunSummary) -> list[LineRow]:
 
 
 def _counts(run: RunSummary) -> list[CountRow]:
-    """Of sweeps over organisations: how many of their processors sustain each line."""
+    """Return, for sweeps over organisations, how many of their processors sustain each line."""
     rows: dict[tuple[str, str, str, Case], CountRow] = {}
     none = [0] * len(run.lines_gbps)
     for sweep in run.sweeps:

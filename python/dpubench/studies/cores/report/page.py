@@ -1,7 +1,7 @@
-"""What the page of study ``cores`` shows, as plain data.
+"""The content of the page of study ``cores``, as plain data.
 
-Vocabulary of the page: a *case* is a kernel at a frame size. A *figure* belongs to a sweep of the plan; its series are what the sweep puts side by
-side.
+Vocabulary of the page: a *case* is a kernel at a frame size. A *figure* belongs to a sweep of the plan; its series are the alternatives that the
+sweep compares.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dpubench.studies.modelled.models import ModelInfo
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """See above."""
+    """A kernel at a frame size."""
 
     kernel: str
     frame: str
@@ -26,15 +26,15 @@ class Case:
 
 @dataclass(slots=True)
 class LineRow:
-    """What one core of each model sustains of a case, and the cores that each line needs."""
+    """The line rate that one core of each model sustains for a case, and the cores that each line needs."""
 
     case: Case
-    cells: list[PointSummary | None]  #: one a model
+    cells: list[PointSummary | None]  #: one per model
 
 
 @dataclass(slots=True)
 class CountRow:
-    """How many configurations of a sweep sustain each line."""
+    """The number of configurations of a sweep that sustain each line."""
 
     sweep: str
     organisation: str
@@ -42,10 +42,10 @@ class CountRow:
     variant: str  #: empty: as described
     case: Case
     of: int
-    sustained: list[int]  #: one a line
+    sustained: list[int]  #: one per line
     undecided: list[int]
     failed: int
-    labels: list[str]  #: of its model's figures
+    labels: list[str]  #: labels of its model's figures
 
 
 @dataclass(slots=True)
@@ -59,7 +59,7 @@ class Series:
 
 @dataclass(slots=True)
 class Figure:
-    """One figure, complete."""
+    """One figure with all its data and words."""
 
     id: str
     title: str
@@ -68,9 +68,9 @@ class Figure:
     logarithmic_x: bool
     logarithmic_y: bool
     series: list[Series]
-    references: list[tuple[str, float]]  #: lines across: what they are, and where
-    gone: list[str]  #: what is not drawn, and why
-    labels: list[str]  #: stand beside it, on the page and in downloads
+    references: list[tuple[str, float]]  #: horizontal lines: label and value
+    gone: list[str]  #: points that are not drawn, with the reason
+    labels: list[str]  #: labels printed beside it, on the page and in downloads
     note: str
 
 
@@ -81,13 +81,13 @@ class SweepPart:
     name: str
     anchor: str
     title: str
-    told: str  #: what it sweeps, in words
+    told: str  #: organisation, steps, clocks and number of points, in words
     figures: list[Figure]
 
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """How far to trust the numbers."""
+    """Figures that show how far to trust the numbers."""
 
     points: int
     simulations: int
@@ -96,18 +96,18 @@ class Trust:
     not_converged: int
     failed: int
     warnings: int
-    unknown_share: float  #: the largest
+    unknown_share: float  #: largest share of any point
 
 
 @dataclass(slots=True)
 class RunPart:
-    """What the page says of one run."""
+    """The part of the page about one run."""
 
     info: RunInfo
     labels: list[str]
     claims: list[Claim]
     verdicts: list[tuple[str, int]]
-    kernels: list[PointSummary]  #: a point of each case on the smallest processor: the kernels' own nature
+    kernels: list[PointSummary]  #: a point of each case on the smallest processor, which shows the nature of the kernel
     lines: list[tuple[str, str]]  #: key, words
     overhead: str
     models: list[ModelInfo]
@@ -126,7 +126,7 @@ class Page:
     measured: str
     all_runs: list[RunInfo]
     parts: list[RunPart]
-    labels: list[str]  #: that every point of every run has
+    labels: list[str]  #: labels that every point of every run has
     warnings: list[WarningGroup]
     failures: list[Trouble]
     failures_more: int

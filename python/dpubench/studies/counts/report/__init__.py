@@ -1,4 +1,4 @@
-"""The report of study ``counts``: one offline HTML file, in the frame that the pages of all studies share."""
+"""The report of study ``counts``: one offline HTML file, in the page frame that all studies share."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class OperatorPart:
 
 @dataclass(slots=True)
 class RunPart:
-    """What the page says of a run."""
+    """The part of the page about one run."""
 
     info: RunInfo
     how: str
-    model: str  #: whose cycles are modelled, in words; empty without
+    model: str  #: sentence about the processor model of the cycles; empty if no cycles are modelled
     counts: str
     operators: list[OperatorPart]
     not_counted: list[tuple[str, list[tuple[str, str]]]]  #: reason -> (configuration, engine)
@@ -56,7 +56,7 @@ class Page:
 
 
 def write(runs: list[RunSummary], output: Path, baseline: str | None = None) -> None:
-    """Write the report of ``runs`` to ``output``, replacing it at once. ``baseline`` names the run that comes first.
+    """Write the report of ``runs`` to ``output``, replacing it atomically. ``baseline`` names the run that comes first.
 
     Raises :class:`ValueError` without runs or with a baseline that is none of them, :class:`OSError` if ``output`` cannot be written.
     """

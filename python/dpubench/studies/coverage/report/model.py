@@ -1,4 +1,4 @@
-"""From analysed runs to what the page shows: pure functions and plain data."""
+"""Builds the content of the page from analysed runs: pure functions and plain data."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NOTE: Final = "Modelled, not measured; run of"
 
 
 def build(all_runs: Sequence[RunSummary], advice: Advice, baseline: str | None = None) -> Page:
-    """The page of ``all_runs``, one below the other, ``baseline`` (a run's name or path) first.
+    """Return the page of ``all_runs``, one below the other, ``baseline`` (a run's name or path) first.
 
     Raises :class:`ValueError` without runs or with a baseline that is none of them.
     """
@@ -54,7 +54,7 @@ def build(all_runs: Sequence[RunSummary], advice: Advice, baseline: str | None =
 
 
 def _headline(runs: Sequence[RunSummary]) -> str:
-    """What was asked, of which processors."""
+    """Return the question of the runs and the processors that they study, in words."""
     if not any(run.models for run in runs):
         return "How operators behave on this machine, by its hardware counters"
     models = {model.name: model.title for run in runs for model in run.models}
@@ -85,7 +85,7 @@ def _part(run: RunSummary, info: RunInfo) -> RunPart:
 
 
 def _largest(points: Sequence[PointSummary]) -> dict[str, list[str]]:
-    """The points that have most of each characteristic."""
+    """Return, per characteristic, the points with its largest value."""
     found = {}
     for name in CHARACTERISTICS:
         most = max((p.characteristics.get(name) or 0.0 for p in points), default=0.0)
@@ -97,7 +97,7 @@ def _largest(points: Sequence[PointSummary]) -> dict[str, list[str]]:
 
 
 def _run_data(part: RunPart, run: RunSummary) -> dict[str, object]:
-    """Numbers for figures and downloads."""
+    """Return the numbers for figures and downloads."""
     there = [p for p in run.points if p.there]
     mixtures = [row.composition.characteristics for row in part.composed]
     largest = [
@@ -121,7 +121,7 @@ def _run_data(part: RunPart, run: RunSummary) -> dict[str, object]:
 
 
 def number(value: float | None) -> float | None:
-    """Six digits; None for what is no number."""
+    """Return ``value`` with six digits; None if it is not a number."""
     return None if value is None or value != value else float(f"{value:.6g}")
 
 

@@ -1,4 +1,4 @@
-"""What the page of study ``coverage`` shows, as plain data."""
+"""The content of the page of study ``coverage``, as plain data."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from dpubench.studies.modelled.models import ModelInfo
 
 @dataclass(slots=True)
 class CoveredRow:
-    """A whole program and what operators cover of it."""
+    """A whole program and its coverage by operators."""
 
     point: PointSummary
-    covered: Covered | None  #: None: nothing of it was simulated
+    covered: Covered | None  #: None: no phase of it was simulated
 
 
 @dataclass(slots=True)
 class ComposedRow:
-    """An application and the mixture of its operators that is nearest to it."""
+    """An application and the nearest mixture of its operators."""
 
     point: PointSummary
     composition: Composition
@@ -29,7 +29,7 @@ class ComposedRow:
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """How far to trust the numbers."""
+    """Figures that show how far to trust the numbers."""
 
     points: int
     simulations: int
@@ -37,24 +37,24 @@ class Trust:
     how: str  #: how much of the traces was simulated
     failed: int
     warnings: int
-    unknown_share: float  #: the largest
+    unknown_share: float  #: largest share of any point
 
 
 @dataclass(slots=True)
 class RunPart:
-    """What the page says of one run."""
+    """The part of the page about one run."""
 
     info: RunInfo
     labels: list[str]
     origins: list[str]
     answer: list[str]
     characteristics: list[tuple[str, str]]  #: key, words
-    largest: dict[str, list[str]]  #: characteristic -> ids of the points that have most of it
+    largest: dict[str, list[str]]  #: characteristic -> ids of the points with its largest value
     covered: list[CoveredRow]
     composed: list[ComposedRow]
     space: Space | None
-    hull: str  #: how many points the hull has, and how much that holds; empty without a whole program
-    thin: str  #: what that means where they are few; else empty
+    hull: str  #: number of points in the hull, and how many are mixtures of the others; empty without a whole program
+    thin: str  #: warning if the points are too few; else empty
     phase_instructions: int
     models: list[ModelInfo]
     points: list[PointSummary]
@@ -69,12 +69,12 @@ class Page:
     measured: str
     all_runs: list[RunInfo]
     parts: list[RunPart]
-    labels: list[str]  #: that every point of every run has
+    labels: list[str]  #: labels that every point of every run has
     warnings: list[WarningGroup]
     failures: list[Trouble]
     failures_more: int
     unavailable: list[Trouble]
     bibtex: str
-    modelled: bool  #: else measured
-    least_inputs: int  #: of a program whose share has an interval
+    modelled: bool  #: whether all runs are modelled; else some are measured
+    least_inputs: int  #: fewest inputs of a program for an interval of its share
     data: dict[str, Any]

@@ -1,4 +1,4 @@
-"""What the pages of studies of modelled processors share: templates, script and style beside this file, and words for numbers."""
+"""Code shared by the pages of the studies of modelled processors: wording of numbers. Templates, script and style lie beside this file."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ HERE: Final = Path(__file__).parent
 
 
 def percent(share: float | None) -> str:
-    """A share in percent; what is small keeps its digits, and zero is zero."""
+    """Return a share in percent with three significant digits; zero as ``0 %``, None as a dash."""
     if share is None:
         return "–"
     return "0 %" if share == 0 else f"{significant(100 * share, 3)} %"
 
 
 def figure(value: float | None) -> str:
-    """Three digits, or a dash."""
+    """Return ``value`` with three significant digits; None as a dash."""
     return "–" if value is None else significant(value, 3)
 
 
 def capitalized(text: str) -> str:
-    """As a sentence begins."""
+    """Return ``text`` with its first letter in upper case."""
     return text[:1].upper() + text[1:]
 
 
@@ -37,7 +37,7 @@ _R = TypeVar("_R", bound=_Named)
 
 
 def baseline_first(runs: Sequence[_R], baseline: str | None) -> list[_R]:
-    """``runs``, the one that is called or lies at ``baseline`` first. @raises ValueError when it is none of them"""
+    """Return ``runs``, first the one with name or path ``baseline``. @raises ValueError when it is none of them"""
     named = [run for run in runs if baseline in (run.name, run.path)]
     if baseline is not None and not named:
         known = ", ".join(run.name for run in runs)
