@@ -1,8 +1,8 @@
-"""Measures the client's ceiling on every link before anything else, and takes out of the run what lies above it.
+"""Measures the client's ceiling on every link before anything else, and leaves out the loads above it.
 
-Fresh processes of the null workload, the links in turns so that the processes of one link lie apart in time; one more before each further round, so
-that what somebody else's work on the machine took from the client comes back. Trials are kept in ``calibration/`` and never part of a figure. What
-was found is in the record (``ceilings``) at once: a resumed run goes on there.
+Each measurement is a fresh process of the null workload. Links take turns, so that the processes of one link lie apart in time. One more process runs
+before each further round, so that a ceiling can rise again if other work on the machine had pressed it down. Trials are kept in ``calibration/`` and
+are never part of a figure. Each result is in the record (``ceilings``) at once, so that a resumed run goes on there.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from dpubench.studies.end_to_end.pair import Pair, PairFault, Setting
 from dpubench.studies.end_to_end.plan import Plan
 from dpubench.studies.end_to_end.trials import TrialsWriter, kept_trial
 
-#: Trials that one process of a calibration takes, about: the first one of a link finds the ceiling, further ones begin there.
+#: Approximate number of trials in one process of a calibration: the first process of a link finds the ceiling, further ones begin there.
 FIRST_TRIALS: Final = 12
 FURTHER_TRIALS: Final = 4
-FIRST_RATES: Final = 6  #: and rates
+FIRST_RATES: Final = 6  #: approximate number of rates in the first process
 LOAD: Final = "calibration"
 _ABOVE: Final = ": above the client's ceiling: "
 
@@ -40,10 +40,10 @@ class Calibration:
         self.ceilings = {found.key: found for found in map(Ceiling.from_record, record.get("ceilings", []))}
 
     def measure(self, configurations: Sequence[Configuration], loads: Mapping[str, list[Load]], until_s: float) -> None:
-        """Calibrate the links of ``configurations`` as far as the time allows. @raises Interrupted; what was found until then is kept
+        """Calibrate the links of ``configurations`` as far as the time allows. @raises Interrupted; results found before are kept
 
         Args:
-            until_s: on the clock of :func:`time.monotonic`
+            until_s: end of that time, on the clock of :func:`time.monotonic`
         """
         owed, processes = self._owed(configurations, loads), self._plan.calibration.processes
         if not owed:
@@ -67,7 +67,7 @@ class Calibration:
             self._setting.listener.note("the client's ceiling: the time allowed for fewer processes than the plan asks for; the margin is wider")
 
     def again(self, number: int, configurations: Sequence[Configuration], loads: Mapping[str, list[Load]], until_s: float) -> None:
-        """Look before round ``number`` whether the client keeps up with more than before, on each link whose ceiling bounds anything."""
+        """Measure before round ``number`` whether the client keeps up with more than before, on each link whose ceiling bounds a load."""
         owed = {}
         for null, found in self._owed(configurations, loads).items():
             of_link = loads[by_id(configurations, null).frame]
@@ -83,16 +83,16 @@ class Calibration:
         writer.finish()
 
     def _owed(self, configurations: Sequence[Configuration], loads: Mapping[str, list[Load]]) -> dict[str, list[tuple[Ceiling, float]]]:
-        """Null configuration -> its ceilings with the lowest rate that matters, as far as they are known already."""
+        """Return, for each null configuration, its ceilings with the lowest rate that matters. Ceilings known already come with their results."""
         wanted = ceiling.wanted(self._plan, configurations, loads)
         return {null: [self._known(of) for of in found] for null, found in wanted.items()}
 
     def _known(self, of: tuple[Ceiling, float]) -> tuple[Ceiling, float]:
-        """What a former process of this run found of a ceiling, where there is something."""
+        """Return ``of`` with the ceiling that former processes of this run found, if there is one."""
         return self.ceilings.get(of[0].key, of[0]), of[1]
 
     def _process(self, null: Configuration, found: Sequence[tuple[Ceiling, float]], process: int, writer: RoundWriter) -> None:
-        """One fresh process of the null workload."""
+        """Start a fresh process of the null workload and let it measure the ceilings ``found``."""
         plan = self._plan
         trial_s = plan.trial.ramp + plan.calibration.trial + plan.trial.drain + 1
         begun = time.monotonic()
@@ -115,7 +115,7 @@ class Calibration:
                     self.ceilings[of.key] = of
                     self._keep()
         except PairFault as fault:
-            if fault.is_preparing:  # the first round says so of all its points
+            if fault.is_preparing:  # the first round reports it for all its points
                 self._setting.listener.note(f"the client's ceiling: {null.id}: {fault}")
             else:
                 self._journal.failure("calibration", fault.message, group=null.id)
@@ -149,14 +149,14 @@ class Calibration:
         if text not in self._record["left_out"]:
             self._journal.left_out(text)
 
-    # --- what lies above
+    # --- loads above the ceiling
 
     def of(self, configuration: Configuration, load: Load) -> Ceiling | None:
-        """Return the ceiling that holds for a point; None where none was measured."""
+        """Return the ceiling that holds for a point; None if none was measured."""
         return self.ceilings.get(ceiling.key_of(configuration, load))
 
     def leave_out(self, configurations: Sequence[Configuration], loads: Mapping[str, list[Load]], points: Mapping[str, dict[str, Any]]) -> None:
-        """Mark the points that lie above their ceiling now, and no others; say so once for each link and schedule."""
+        """Mark the points that lie above their ceiling now, unmark all others, and report it once for each link and schedule."""
         told: dict[tuple[Any, ...], tuple[Ceiling, dict[str, None], int]] = {}
         back = 0
         for configuration in configurations:
@@ -188,7 +188,7 @@ def by_id(configurations: Sequence[Configuration], name: str) -> Configuration:
 
 
 def estimate_s(plan: Plan, links: Mapping[str, list[tuple[Ceiling, float]]], start_s: float, overhead_s: float) -> float:
-    """Return the seconds that a calibration takes, about, and at most its share of the budget."""
+    """Return the estimated seconds of a calibration, at most its share of the budget."""
     trial_s = plan.trial.ramp + plan.calibration.trial + plan.trial.drain + overhead_s
     total = 0.0
     for schedules in links.values():
@@ -198,7 +198,7 @@ def estimate_s(plan: Plan, links: Mapping[str, list[tuple[Ceiling, float]]], sta
 
 
 def dry_run_text(plan: Plan, links: Mapping[str, list[tuple[Ceiling, float]]], seconds: float) -> str:
-    """Say that the calibration will happen."""
+    """Return the sentence that announces the calibration."""
     several = "" if len(links) == 1 else "s"
     return (
         f"first the highest rate that the client can offer is measured on {len(links)} link{several} with the null workload "

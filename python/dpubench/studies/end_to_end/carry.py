@@ -1,4 +1,4 @@
-"""Runs a plan of study ``end-to-end`` in a new run directory, goes on with one that was interrupted, and tells how it went."""
+"""Runs a plan of study ``end-to-end`` in a new run directory, or resumes an interrupted run, and tells how it went."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from dpubench.studies.end_to_end.trials import TrialsWriter
 from dpubench.targets import Target
 from dpubench.workers.process import StopRequest
 
-#: Guesses until measured: starting a pair of programs, and what a trial takes besides its time.
+#: Guesses in seconds for estimates before the run: the start of a pair of programs, and the overhead of a trial.
 _START_S: Final = 2.0
 _TRIAL_OVERHEAD_S: Final = 0.1
-#: Trials that a search takes, about.
+#: Approximate number of trials of a search.
 _SEARCH_TRIALS: Final = 22
 
 
 def run(plan: Plan, where: Where, request: Request) -> int:
-    """A new run of ``plan``; the exit status. @raises UserError"""
+    """Run ``plan`` in a new run directory, and return the exit status. @raises UserError"""
     if unknown := [k for k in plan.inputs if k not in inputs.KINDS]:
         raise PlanError(where.source, [where.problem(f"unknown kind '{k}'{nearest(k, inputs.KINDS)}", "inputs", k) for k in unknown])
     with contextlib.ExitStack() as opened:
@@ -73,13 +73,13 @@ def run(plan: Plan, where: Where, request: Request) -> int:
 
 
 def resume(found: RunDirectory, request: Request) -> int:
-    """Goes on with the interrupted run ``found``; the exit status. @raises UserError it is complete, or cannot be gone on with"""
+    """Resume the interrupted run ``found``, and return the exit status. @raises UserError it is complete, or cannot be resumed"""
     with StopRequest() as stop, contextlib.ExitStack() as opened:
         writer = opened.enter_context(TrialsWriter(found.path))
         record = gone_on_with(writer)
         files = inputs_again(writer, record)
         plan, lines = read_plan(writer.plan_file)
-        assert isinstance(plan, Plan)  # of a run of this study
+        assert isinstance(plan, Plan)  # the run belongs to this study
         with stop.at_once():
             server, device = _opened(plan, Where(str(writer.plan_file), lines), opened)
             check_same_machine(writer, record, catalog.read(server).hello)
@@ -88,7 +88,7 @@ def resume(found: RunDirectory, request: Request) -> int:
 
 
 def _opened(plan: Plan, where: Where, opened: contextlib.ExitStack) -> tuple[Target, Target]:
-    """(target of the client and the server, of a device), ready; closed when ``opened`` is. @raises UserError, PlanError"""
+    """Return (target of client and server, target of the device), both open until ``opened`` closes. @raises UserError, PlanError"""
     if len(plan.target) > 1:
         raise PlanError(where.source, [where.problem("a run of study end-to-end has one target, and its `device` is another", "target")])
     server = targets.find(plan.target[0])
@@ -111,7 +111,7 @@ def _opened(plan: Plan, where: Where, opened: contextlib.ExitStack) -> tuple[Tar
 
 
 def _inputs_of_traffic(plan: Plan) -> set[str]:
-    """Kinds of input that the client's frames are made of."""
+    """Return the kinds of input from which the client makes its frames."""
     traffic = plan.traffic
     if traffic.source == "capture":
         return {"capture"}
@@ -119,7 +119,7 @@ def _inputs_of_traffic(plan: Plan) -> set[str]:
 
 
 def _without_links(plan: Plan, expansion: Expansion, *, remote: bool) -> None:
-    """Marks what no link reaches."""
+    """Mark the configurations that no link can reach as unavailable."""
     for configuration in expansion.configurations:
         end = link_end(configuration.placement)
         arguments = links.arguments_of(plan.port_arguments.get(configuration.port, {}), end)
@@ -131,7 +131,7 @@ def _without_links(plan: Plan, expansion: Expansion, *, remote: bool) -> None:
 
 
 def new_record(name: str, plan: Plan, expansion: Expansion, known: DatapathCatalog, target: Target, files: Mapping[str, Any]) -> dict[str, Any]:
-    """``run.json`` of a run that has not measured anything yet."""
+    """Return ``run.json`` of a run that has not measured anything yet."""
     record: dict[str, Any] = {
         "schema": schemas.RUN, "name": name, "study": plan.study, "plan": plan.plan, "status": "running", "started": now_utc(), "finished": "",
         "command": shlex.join(["dpubench", *sys.argv[1:]]), "version": __version__, "precision_target": plan.precision, "seed": plan.seed,
@@ -153,7 +153,7 @@ def new_record(name: str, plan: Plan, expansion: Expansion, known: DatapathCatal
 
 
 def _tell_unavailable(record: dict[str, Any], configuration: str, reason: str, *, named: bool) -> None:
-    """What is merely not there is left out; what was named and cannot run is a failure."""
+    """Record that a configuration cannot run: as a failure if the plan names one of its engines, else as left out."""
     if named:
         record["failures"].append({"phase": "prepare", "message": f"was asked for and cannot run here: {reason}", "group": configuration})
     else:
@@ -164,7 +164,7 @@ def _carry_out(
     writer: TrialsWriter, plan: Plan, record: dict[str, Any], places: tuple[Target, Target], files: Mapping[str, Sequence[str]], stop: StopRequest,
     *, as_json: bool,
 ) -> int:  # fmt: skip
-    """Executes the run and tells how it went; its exit status."""
+    """Execute the run, tell how it went, and return its exit status."""
     from dpubench.studies.end_to_end.study import STUDY
     from dpubench.studies.end_to_end.summary import summaries
     from dpubench.studies.end_to_end.tell import summary
@@ -189,18 +189,18 @@ def _carry_out(
 
 
 def _huge_pages(plan: Plan, target: Target) -> bool:
-    """Whether programs on ``target`` use huge pages: where the plan leaves it open, if there are enough for all of them."""
+    """Return whether programs on ``target`` use huge pages. If the plan leaves it open, they do if there are enough for all of them."""
     if plan.memory.huge_pages != "auto":
         return plan.memory.huge_pages == "yes"
     programs = 3 if "split" in plan.placements else 2
     if target.spec.startswith("local"):
         return _free_huge_bytes() >= programs * plan.memory.mb << 20
     free = sum(int(pages["bytes"]) * int(pages["free"]) for pages in target.describe()["huge_pages"])
-    return free >= plan.memory.mb << 20  # a server alone
+    return free >= plan.memory.mb << 20  # only a server runs there
 
 
 def _free_huge_bytes() -> int:
-    """Of this machine's usual size of huge pages."""
+    """Return the free bytes in huge pages of this machine's default size."""
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
     except OSError:
@@ -210,7 +210,7 @@ def _free_huge_bytes() -> int:
 
 
 def estimate_s(plan: Plan, expansion: Expansion, attempts: int = 1) -> float:
-    """Seconds of one round, before anything was measured, where each trial takes so many ``attempts``."""
+    """Return the estimated seconds of one round if each trial takes so many ``attempts``. It needs no measurement."""
     trial_s = plan.trial.ramp + plan.trial.drain + _TRIAL_OVERHEAD_S
     total = 0.0
     for configuration in measured_of(expansion):
@@ -223,7 +223,7 @@ def estimate_s(plan: Plan, expansion: Expansion, attempts: int = 1) -> float:
 
 
 def measured_of(expansion: Expansion) -> list[Configuration]:
-    """The configurations that a round has, as far as is known before the best engines are: the default ones stand for them."""
+    """Return the configurations of a round. While the best engines are not known yet, the default ones stand for them."""
     choices = selection.candidates_of(expansion.configurations)
     dropped = {c.id for candidates in choices for found in list(candidates.values())[1:] for c in found}
     return [c for c in expansion.configurations if not c.unavailable and c.id not in dropped]

@@ -1,4 +1,4 @@
-"""What ``dpubench-server`` has on a target: workloads with their stages and engines, kinds of ports, with the reasons of what cannot run."""
+"""The catalog of ``dpubench-server`` on a target: workloads with their stages and engines, kinds of ports, and why some of them cannot run."""
 
 from __future__ import annotations
 
@@ -34,24 +34,24 @@ class DatapathCatalog:
         return list(self.hello["catalog"]["ports"])
 
     def workload(self, name: str) -> dict[str, Any]:
-        """The entry of a workload. @raises UserError with the nearest name"""
+        """Return the entry of a workload. @raises UserError with the nearest name"""
         return _entry(self.workloads, name, "workload")
 
     def port(self, kind: str) -> dict[str, Any]:
-        """The entry of a kind of port. @raises UserError with the nearest name"""
+        """Return the entry of a kind of port. @raises UserError with the nearest name"""
         return _entry(self.ports, kind, "kind of port")
 
     def names(self, *, null: bool = True) -> list[str]:
-        """Workloads by name, the null workload among them where ``null``."""
+        """Return the names of the workloads; ``null`` tells whether the null workload is among them."""
         return [str(w["name"]) for w in self.workloads if null or w["name"] != NULL_WORKLOAD]
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the server says of a combination of workload, parameters, engines and port."""
+    """The server's verdict on a combination of workload, parameters, engines and port."""
 
     invalid: str  #: why its parameters do not exist; empty if they do
-    engines: Mapping[str, str]  #: stage -> why its engine does not do this; empty if it does
+    engines: Mapping[str, str]  #: stage -> why its engine cannot do this; empty if it can
 
     @property
     def is_possible(self) -> bool:
@@ -66,7 +66,10 @@ def _entry(entries: Sequence[dict[str, Any]], name: str, what: str) -> dict[str,
 
 
 def read(target: Target, program: Path | None = None) -> DatapathCatalog:
-    """Asks the server's program on ``target``, which is this machine. @raises UserError when it is not there or does not speak the contract"""
+    """Return the catalog of the server's program on ``target``, which is this machine.
+
+    @raises UserError when the program is not there or does not speak the contract
+    """
     path = str(program or programs.server_program())
     events = _ask(target, path, "--list")
     if events[0]["event"] != "hello" or "catalog" not in events[0]:
@@ -75,13 +78,13 @@ def read(target: Target, program: Path | None = None) -> DatapathCatalog:
 
 
 def check(target: Target, combinations: Iterable[Mapping[str, Any]], program: Path | None = None) -> list[Verdict]:
-    """Asks the server's program on ``target``, which is this machine, whether combinations are possible.
+    """Ask the server's program on ``target``, which is this machine, whether combinations are possible; return a verdict on each.
 
     Args:
         combinations: each with ``workload``, ``params``, ``engines`` (stage -> engine), ``port`` (kind), ``cpus``, ``max_frame`` (bytes with FCS)
 
     Raises:
-        UserError: when it is not there or does not speak the contract.
+        UserError: when the program is not there or does not speak the contract.
     """
     asked = list(combinations)
     if not asked:
@@ -95,7 +98,7 @@ def check(target: Target, combinations: Iterable[Mapping[str, Any]], program: Pa
 
 
 def _ask(target: Target, path: str, question: str, given: bytes = b"") -> list[dict[str, Any]]:
-    """What the program at ``path`` answers: at least one event. @raises EnvironmentFault"""
+    """Return the answer of the program at ``path``: at least one event. @raises EnvironmentFault"""
     try:
         events = ask(target, path, [question], given, silence_s=_LIST_LIMIT_S, limit_s=_LIST_LIMIT_S, parse=parse_datapath_event)
     except WorkerFault as fault:

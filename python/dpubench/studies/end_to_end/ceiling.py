@@ -1,7 +1,8 @@
-"""The highest rate that the client offers on a link, and the loads that lie above it: rules on what trials said, no process and no clock.
+"""Rules for the client's ceiling, the highest rate that it offers on a link, and for the loads above it. They use trials, no process and no clock.
 
-The client is calibrated on the null workload: no workload leaves it more time. A rate is kept up with if one of :data:`TRIES` trials was not
-client-limited; a point has as many in a round. So a client that is only at times limited loses nothing: see docs/methodology.md for the margin.
+The client is calibrated on the null workload, since no workload leaves it more time. The client keeps up with a rate if one of :data:`TRIES` trials
+was not client-limited; a point has as many trials in a round. So a client that is limited only at times loses no load. docs/methodology.md explains
+the margin.
 """
 
 from __future__ import annotations
@@ -16,32 +17,32 @@ from dpubench.studies.end_to_end.expand import Configuration, Load
 from dpubench.studies.end_to_end.plan import Plan
 
 TRIES: Final = 3
-#: A calibration ends when the lowest rate missed is so close to the highest one kept.
+#: Relative distance of the lowest rate missed from the highest rate held at which a calibration ends.
 WIDTH: Final = 0.1
-#: Above the lowest rate missed, what is tried all the same, by the number of fresh processes that missed it: processes differ.
+#: Fresh processes -> relative margin above the lowest rate missed up to which loads are tried all the same, since processes differ.
 _MARGINS: Final = {1: 0.5, 2: 0.33}
 _LEAST_MARGIN: Final = 0.25
-#: Below the lowest rate of a plan, how far down a ceiling is looked for.
+#: Factor below the lowest rate of a plan down to which a ceiling is searched.
 _BELOW: Final = (1 + _MARGINS[1]) * (1 + WIDTH) ** 2
 _SEARCHED: Final = ("NDR", "PDR")
 
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What the trials at one rate said."""
+    """The result of the trials at one rate."""
 
     kept_up: bool
-    offered_pps: float  #: the most that a trial offered
+    offered_pps: float  #: highest rate that a trial offered
 
 
 @dataclass
 class Ceiling:
-    """What a client can offer on a link with one schedule."""
+    """The highest rate that a client can offer on a link with one schedule."""
 
     port: str
     frame: str
     server_cpus: int
-    end: str  #: of plan.LINK_ENDS
+    end: str  #: one of plan.LINK_ENDS
     schedule: str
     asked_pps: float  #: the highest rate of the plan: nothing above it was tried
     held_pps: float | None = None  #: the highest rate that the client kept up with in any process; None: not even the lowest one tried
@@ -57,7 +58,7 @@ class Ceiling:
 
     @property
     def limit_pps(self) -> float | None:
-        """Return the rate above which loads are left out and searches do not go; None where none is."""
+        """Return the rate above which loads are left out and searches do not go; None if there is no such rate."""
         return None if self.missed_pps is None or not self.processes else self.missed_pps * (1 + self.margin)
 
     @property
@@ -77,7 +78,7 @@ class Ceiling:
         return cls(**{k: v for k, v in record.items() if k in cls.__dataclass_fields__})
 
     def take(self, held_pps: float | None, missed_pps: float | None) -> None:
-        """Take in what one more process found: the client's ceiling is that of its best process."""
+        """Take in the result of one more process. The best process determines the client's ceiling."""
         if held_pps is not None:
             self.held_pps = max(held_pps, self.held_pps or 0.0)
         first = not self.processes
@@ -86,24 +87,24 @@ class Ceiling:
 
 
 def key_of(configuration: Configuration, load: Load) -> tuple[str, str, int, str, str]:
-    """Return what :attr:`Ceiling.key` is of the ceiling that holds for a point."""
+    """Return the :attr:`Ceiling.key` of the ceiling that holds for a point."""
     return (*configuration.link, load.schedule)
 
 
 def span_of(plan: Plan, load: Load) -> tuple[float, float] | None:
-    """Return the lowest and the highest rate that ``load`` offers; None where it has no rate (flood, a capture's own times)."""
+    """Return the lowest and the highest rate that ``load`` offers; None if it has no rate (flood, a capture's own times)."""
     if load.kind in _SEARCHED:
         return float(plan.search.min_rate.pps), float(plan.search.max_rate.pps)
     return None if load.rate_pps is None else (load.rate_pps, load.rate_pps)
 
 
 def bounds_a_search(ceiling: Ceiling, loads: Iterable[Load]) -> bool:
-    """Return whether a search among ``loads``, those of the ceiling's frame size, has its schedule."""
+    """Return whether a search among ``loads`` has the ceiling's schedule. ``loads`` are those of the ceiling's frame size."""
     return any(load.kind in _SEARCHED and load.schedule == ceiling.schedule for load in loads)
 
 
 def wanted(plan: Plan, configurations: Iterable[Configuration], loads: Mapping[str, list[Load]]) -> dict[str, list[tuple[Ceiling, float]]]:
-    """Return what is to be calibrated: null configuration -> (ceiling, the lowest rate that matters) for each schedule of its loads."""
+    """Return the ceilings to measure: null configuration -> (ceiling, the lowest rate that matters) for each schedule of its loads."""
     found: dict[str, list[tuple[Ceiling, float]]] = {}
     for configuration in configurations:
         if not configuration.is_null or configuration.unavailable:
@@ -114,7 +115,7 @@ def wanted(plan: Plan, configurations: Iterable[Configuration], loads: Mapping[s
                 spans.setdefault(load.schedule, []).append(span)
         for schedule, of in spans.items():
             ceiling = Ceiling(*configuration.link, schedule, asked_pps=max(high for _, high in of))
-            # A load is left out by what was missed a margin below it: the lowest one too.
+            # A load is left out if a rate a margin below it was missed. This must be possible for the lowest load too.
             found.setdefault(configuration.id, []).append((ceiling, min(low for low, _ in of) / _BELOW))
     return found
 
@@ -129,7 +130,7 @@ def bracket(attempt: Callable[[float], Tried], lowest_pps: float, highest_pps: f
         return highest_pps, None
     held: float | None = None
     missed = highest_pps
-    guess: float | None = 0.9 * tried.offered_pps  # what an overloaded client does manage to offer
+    guess: float | None = 0.9 * tried.offered_pps  # a rate that the overloaded client did manage to offer
     while missed > (1 + WIDTH) * (held or lowest_pps):
         low = held or lowest_pps
         rate = guess if guess is not None and low < guess < missed else math.sqrt(low * missed)
@@ -142,7 +143,7 @@ def bracket(attempt: Callable[[float], Tried], lowest_pps: float, highest_pps: f
 
 
 def confirm(attempt: Callable[[float], Tried], missed_pps: float, highest_pps: float) -> tuple[float | None, float | None]:
-    """Return (highest rate kept up with, lowest one missed) of a further process, which begins at the rate that others missed and goes up only."""
+    """Return (highest rate kept up with, lowest one missed) of a further process. It begins at the rate that others missed and only goes up."""
     if not attempt(missed_pps).kept_up:
         return None, missed_pps
     if missed_pps >= highest_pps:
@@ -152,7 +153,7 @@ def confirm(attempt: Callable[[float], Tried], missed_pps: float, highest_pps: f
 
 
 def reason(ceiling: Ceiling, plan: Plan, load: Load) -> str:
-    """Return why ``load`` is left out; empty where it is tried."""
+    """Return why ``load`` is left out; empty if it is tried."""
     span, limit = span_of(plan, load), ceiling.limit_pps
     if span is None or limit is None or span[0] <= limit:
         return ""
@@ -160,7 +161,7 @@ def reason(ceiling: Ceiling, plan: Plan, load: Load) -> str:
 
 
 def words(ceiling: Ceiling) -> str:
-    """Return a ceiling in words: rate, margin, and what it was measured with."""
+    """Return a ceiling in words: rate, margin, and number of processes and trials."""
     missed = ceiling.missed_pps
     processes = f"{ceiling.processes} fresh process{'' if ceiling.processes == 1 else 'es'}"
     if missed is None:

@@ -1,8 +1,8 @@
-"""Old against new, point by point, by the rules of :mod:`dpubench.results.comparison`: what the machine itself moved is no finding.
+"""Compares an old run with a new one by the rules of :mod:`dpubench.results.comparison`: a change of the machine itself is no finding.
 
-The null workload on the same link at the same load takes the place that canaries have there: a difference counts only if the plain ratio and the
-ratio of rates over the null workload's both show it, and only beyond what the null workload moved. Other points say nothing of the machine here: they
-are of few workloads, which a change of the server's loop changes together.
+Points are compared one by one. The null workload on the same link at the same load takes the place of the canaries. A difference counts only if the
+plain ratio and the ratio of rates over the null workload's rate both show it, and only if it exceeds the change of the null workload. Other points
+say nothing of the machine here: they belong to few workloads, and a change of the server's loop changes these together.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from dpubench.studies.end_to_end import wording
 from dpubench.studies.end_to_end.model import PointSummary, RunSummary
 
 _WATCH: Final = "null workload"
-#: What makes two rates found the same quantity (RFC 9971); how the search came to them does not.
+#: Fields of ``Required`` that must be equal for two rates found to be the same quantity (RFC 9971). The way of the search to them does not matter.
 _GOAL: Final = ("loss_ratio", "exceed_ratio", "last_trial_s", "duration_sum_s")
 
 
 def compared(old: Sequence[RunSummary], new: Sequence[RunSummary] | None, effect: float, best: bool | None) -> list[Part]:
-    """See :meth:`dpubench.studies.Study.compare`. @raises UserError"""
+    """Return the comparison that :meth:`dpubench.studies.Study.compare` asks for. @raises UserError"""
     if new is None:
         raise UserError(f"{old[0].path}: a run of study end-to-end has one target and one build: name a second run")
     if best:
@@ -34,9 +34,10 @@ def compared(old: Sequence[RunSummary], new: Sequence[RunSummary] | None, effect
 
 
 def compare(old: RunSummary, new: RunSummary, effect: float, names: tuple[str, str] = ("the old run", "the new run")) -> list[Comparison]:
-    """Every point of ``old`` against its partner in ``new``, by the rate that comes back; those without one are *not comparable*.
+    """Return a row for every point of ``old`` against its partner in ``new``, by the rate that comes back.
 
-    ``effect`` is a share (0.03: 3 %); ``names`` call the two runs in reasons. Rows come in the order of ``old``, then what only ``new`` has.
+    Points without a partner are *not comparable*. ``effect`` is a share (0.03: 3 %). ``names`` name the two runs in reasons. Rows come in the order
+    of ``old``; points that only ``new`` has follow.
     """
     partners = {_key(p): p for p in new.points}
     rows: list[Comparison | None] = []
@@ -63,7 +64,7 @@ def _alone(point: PointSummary, where: str, *, old: bool) -> Comparison:
 
 
 def _why_not(old: PointSummary, new: PointSummary, names: tuple[str, str]) -> Comparison | None:
-    """The row of two points that say nothing of the server; None where they may be compared."""
+    """Return the *not comparable* row of two points, or None if they may be compared."""
     for which, point in zip(names, (old, new), strict=True):
         if why := wording.why_no_statement(point):
             return Comparison(new.id, old.id, new.id, None, "not comparable", None, f"{which.removeprefix('the ')}: {why}")
@@ -75,7 +76,7 @@ def _why_not(old: PointSummary, new: PointSummary, names: tuple[str, str]) -> Co
 
 
 def _asked_differently(old: PointSummary, new: PointSummary) -> str:
-    """Return in which words the goals of two searches differ, first the old one's; empty where the rates that they found are the same quantity."""
+    """Return both goals of two searches in words, the old one first; empty if the rates found are the same quantity."""
     a, b = old.required, new.required
     if a is None or b is None or all(getattr(a, name) == getattr(b, name) for name in _GOAL):
         return ""
@@ -83,7 +84,7 @@ def _asked_differently(old: PointSummary, new: PointSummary) -> str:
 
 
 def _tested(old: RunSummary, new: RunSummary, pairs: Sequence[tuple[PointSummary, PointSummary]]) -> list[Comparison | Tested]:
-    """The differences of points that say something of the server."""
+    """Return the differences of ``pairs``, whose points all say something of the server."""
     here = same_machine(old, new)
     rows: list[Comparison | Tested] = []
     for a, b in pairs:
@@ -97,20 +98,20 @@ def _tested(old: RunSummary, new: RunSummary, pairs: Sequence[tuple[PointSummary
 
 
 def same_machine(old: RunSummary, new: RunSummary) -> bool:
-    """Whether the null workload of two runs watched one machine at two times, as far as is known."""
+    """Return whether the null workload of two runs watched the same machine at two times, as far as is known."""
     alike = all(old.machine.get(key) == new.machine.get(key) for key in ("cpu", "cpus_online"))
     return alike and old.target == new.target
 
 
 def _rates(point: PointSummary, run: RunSummary) -> Rates:
-    """Over the null workload's rate round by round, where both have a rate of every round."""
+    """Return a point's rates by round, plain and over the null workload's rate. The latter are empty unless both have a rate of every round."""
     null = next((p for p in run.points if point.floor is not None and p.id == point.floor.point), None)
     whole = null is not None and len(point.round_pps) == len(null.round_pps) == run.rounds
     return Rates(point.round_pps, [a / b for a, b in zip(point.round_pps, null.round_pps, strict=True)] if whole and null is not None else [])
 
 
 def _moved(old: PointSummary, new: PointSummary) -> float | None:
-    """By how much (log) the null workload's rate moved between the runs; None where it is not known. Its own points are the machine's movement."""
+    """Return by how much (log) the null workload's rate moved between the runs; None if not known. A point of the null workload is its own floor."""
     floors = [p.throughput_pps if p.is_null else p.floor.throughput_pps if p.floor is not None else None for p in (old, new)]
     if floors[0] is None or floors[1] is None or not (floors[0].value > 0 and floors[1].value > 0):
         return None

@@ -1,8 +1,8 @@
-"""Which figures of a point are known as precisely as the plan asks: each is judged by itself.
+"""Finds the figures of a point that are not as precise as the plan asks. Each figure is judged by itself.
 
-The plan's precision decides when a run stops, by the throughput alone: a latency's tail would never end one. What else is shown has an interval of
-its own, and is held against the same precision here, so that a percentile that two rounds disagree about is not taken for one that is known because
-the throughput beside it is.
+The plan's precision decides when a run stops, by the throughput alone: the tail of a latency would never let a run end. Every other figure has an
+interval of its own, which this module holds against the same precision. Otherwise a percentile on which two rounds disagree would count as known
+because the throughput beside it is.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ PERCENTILES = ("p50", "p90", "p99", "p99_9", "max", "mean")
 
 
 def not_converged(point: PointSummary, target: float) -> list[str]:
-    """Names of the figures of ``point`` whose interval is wider than ``target``, or that too few rounds stand behind.
+    """Return the names of the figures of ``point`` whose interval is wider than ``target``, or that rest on too few rounds.
 
-    Names are those of the fields, as ``latency.p99_9`` or ``stage lookup``.
+    The names are those of the fields, such as ``latency.p99_9`` or ``stage lookup``.
     """
     return [
         name
         for name, interval, rounds in _figures(point)
-        # What is withheld is no figure that could be known.
+        # A withheld figure is nan and cannot be known at all.
         if interval is not None
         and not math.isnan(interval.value)
         and not (rounds >= statistics.MINIMUM_ROUNDS and statistics.is_known(interval, target))
@@ -33,7 +33,7 @@ def not_converged(point: PointSummary, target: float) -> list[str]:
 
 
 def _figures(point: PointSummary) -> Iterator[tuple[str, Interval | None, int]]:
-    """(name, interval, rounds behind it) of everything that has an interval."""
+    """Yield (name, interval, rounds behind it) for every figure that has an interval."""
     for name in (
         "throughput_pps", "throughput_gbps", "loss_ratio", "server_cpu_share", "server_application_share", "server_receive_work_share",
         "server_cpu_ns_per_packet", "inserted_share",

@@ -1,8 +1,8 @@
-"""Carries a run out: rounds of fresh processes, the null workload beside every configuration, trial after trial, until precise or out of budget.
+"""Carries out a run: rounds of fresh processes, with the null workload beside every configuration, until all is precise or the budget is spent.
 
-A round measures every configuration once, in fresh processes on both sides; in it the null workload of each link takes its turn before and behind the
-others, from round to round in the opposite order. Loads come in another order each time. A trial that the client or a stall limited is repeated a few
-times; what stays limited is kept as that, and is no statement on the server.
+A round measures every configuration once, in fresh processes on both sides. On each link the null workload comes first in one round and last in the
+next. Loads come in another order each time. A trial that the client or a stall limited is repeated a few times. A trial that stays limited is kept as
+such, and is no statement on the server.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ from dpubench.studies.end_to_end.plan import FLOOD, Plan
 from dpubench.studies.end_to_end.search import Outcome, SearchFailed
 from dpubench.studies.end_to_end.trials import FOUND, TrialsWriter, kept_trial
 
-#: Times that a trial is tried in all, while something else than the server limits it.
+#: Largest number of attempts at a trial while something other than the server limits it.
 ATTEMPTS: Final = 3
-#: A search tries the rates near a bound again anyhow.
+#: The same for a trial of a search. It is smaller since a search tries the rates near a bound again anyway.
 SEARCH_ATTEMPTS: Final = 2
-#: Of the budget, kept for the report and for what the estimate missed.
+#: Share of the budget that is kept for the report and for errors of the estimate.
 RESERVE: Final = 0.06
 _SEARCH_KINDS: Final = ("NDR", "PDR")
-#: Between a search's lowest rate and the highest one that the client's ceiling leaves it.
+#: Smallest ratio of the highest to the lowest rate of a search, where the client's ceiling bounds the highest.
 _LEAST_SPAN: Final = 1.5
 
 
 class WrongResult(RuntimeError):
-    """What came back, or what was counted, is not right: the point failed, and the rest goes on."""
+    """A wrong answer or a wrong account. The point fails, and the rest of the run goes on."""
 
 
 class Run:
     """One run, new or resumed."""
 
     def __init__(self, writer: TrialsWriter, plan: Plan, setting: Setting, record: dict[str, Any], kept: Sequence[dict[str, Any]] = ()) -> None:
-        """``kept``: rows of rounds that were measured before (:func:`dpubench.studies.end_to_end.trials.read`)."""
+        """Prepare the run. ``kept`` holds the rows of rounds measured before (:func:`dpubench.studies.end_to_end.trials.read`)."""
         self.writer, self.plan, self.setting, self.record = writer, plan, setting, record
         self.configurations = [Configuration.from_record(c) for c in record["configurations"]]
         self.loads = {frame: [Load(**load) for load in loads] for frame, loads in record["loads"].items()}
@@ -66,16 +66,16 @@ class Run:
     # --- state
 
     def points_of(self, configuration: Configuration) -> list[tuple[str, Load]]:
-        """(id, load) of what is measured of a configuration."""
+        """Return (id, load) of every point of a configuration."""
         return [(f"{configuration.id}/{load.name}", load) for load in self.loads[configuration.frame]]
 
     @property
     def trials(self) -> int:
-        """Trials of this process."""
+        """Return the number of trials of this process."""
         return self._trials
 
     def _count(self, row: dict[str, Any]) -> None:
-        """Takes note of what a row says of its point's rate."""
+        """Note the rate of a point in a round if ``row`` holds a valid one."""
         point = f"{row['configuration']}/{row['load']}"
         if row["event"] == FOUND:
             value = row["lower_pps"]
@@ -100,14 +100,14 @@ class Run:
         self.writer.write_record(self.record)
 
     def _open_points(self, configuration: Configuration) -> list[tuple[str, Load]]:
-        """Those that neither failed, nor cannot run, nor lie above the client's ceiling."""
+        """Return the points that have not failed, can run, and do not lie above the client's ceiling."""
         points = self.points_of(configuration)
         return [(p, load) for p, load in points if not any(self._points[p].get(why) for why in ("failure", "unavailable", "left_out"))]
 
     # --- the run
 
     def execute(self) -> Exit:
-        """Measures until every point is known well enough or the budget is spent.
+        """Measure until every point is precise enough or the budget is spent; return the exit status.
 
         Raises:
             Interrupted: a stop was asked for; every finished trial is kept.
@@ -135,12 +135,12 @@ class Run:
         return self._finish()
 
     def _save_if_possible(self, status: str) -> None:
-        with contextlib.suppress(EnvironmentFault):  # the disk that is full already is what the user is told about
+        with contextlib.suppress(EnvironmentFault):  # the user is told of the first error, such as a full disk
             self._save(status)
 
     def _finish(self) -> Exit:
         self._conclude()
-        # The null workload alone is no answer where others were asked for.
+        # If the plan asks for other workloads, results of the null workload alone are no answer.
         alone = all(entry["workload"] == NULL_WORKLOAD for entry in self._entries.values())
         measured = any(rounds for point, rounds in self.rates.items() if alone or not self._is_null_point(point))
         self._save("complete" if measured else "failed")
@@ -164,10 +164,10 @@ class Run:
                     text = f"known to ±{100 * reached:.1f} %, asked for ±{100 * self.plan.precision:g} %"
                     self._journal.warn({"code": "not-converged", "message": text, **where})
 
-    # --- which engines
+    # --- choice of engines
 
     def _select(self) -> None:
-        """Where the plan asks for the best engines, keeps of each set of candidates the one that forwards most in a short flood."""
+        """Keep of each set of candidates the one that forwards most in a short flood. There are candidates if the plan asks for the best engines."""
         choices = selection.candidates_of(self.configurations)
         if not choices:
             return
@@ -195,7 +195,7 @@ class Run:
         self._save()
 
     def _flood(self, configuration: Configuration) -> float | str:
-        """Packets per second that come back when as many are sent as the port takes; or why it does not run."""
+        """Return the packets per second that come back when as many are sent as the port takes, or why the configuration does not run."""
         try:
             with Pair(self.setting, self.plan, configuration, selection.FLOOD_S) as pair:
                 done = pair.trial(None, FLOOD, selection.FLOOD_S)
@@ -203,10 +203,10 @@ class Run:
         except PairFault as fault:
             return str(fault)
 
-    # --- what the client can offer
+    # --- the client's ceiling
 
     def _calibrate(self) -> None:
-        """Measures the client's ceiling on every link, once, and leaves out what lies above it. A run that has rounds already goes on as it began."""
+        """Measure the client's ceiling on every link once, and leave out the loads above it. A run that has rounds already goes on as it began."""
         if self.record["rounds"]:
             return
         seconds = min(self.plan.calibration.share * self.plan.budget, max(self._left_s(), 0.0))
@@ -216,7 +216,7 @@ class Run:
         self._calibration.leave_out(self.configurations, self.loads, self._points)
 
     def _calibrate_again(self, number: int) -> None:
-        """Before each further round: a ceiling that somebody else's work on the machine pressed down for a while must not last."""
+        """Measure ceilings again before each further round. Other work on the machine may have pressed one down for a while, which must not last."""
         spent_s = sum(found.seconds for found in self._calibration.ceilings.values())
         left_s = min(self.plan.calibration.share * self.plan.budget - spent_s, self._left_s() - (self._round_s[-1] if self._round_s else 0.0))
         if number and left_s > 0:
@@ -230,7 +230,10 @@ class Run:
         return statistics.has_converged(rates, self.plan.precision, max(self.plan.rounds.min, statistics.MINIMUM_ROUNDS))
 
     def _active(self) -> list[Configuration]:
-        """Configurations with a point that is not yet known well enough; those of the null workload only beside others, or alone."""
+        """Return the configurations with a point that is not yet precise enough.
+
+        The null workload is among them on the links of others, or if the plan has nothing else.
+        """
 
         def owes(configuration: Configuration) -> bool:
             points = self._open_points(configuration)
@@ -250,11 +253,11 @@ class Run:
         if sum(bool(r["whole"]) for r in self.record["rounds"]) >= self.plan.rounds.max:
             return False
         if number == 0 or not self._round_s:
-            return True  # a resumed run owes a round whatever was spent before
+            return True  # a resumed run gets a round even if the budget is spent
         return self._left_s() >= self._round_s[-1]
 
     def _owing(self) -> set[str] | None:
-        """What an interrupted last round did not get to: points without a rate of it; None where there was none."""
+        """Return the points without a rate in the last round, if that was interrupted; None if it was not."""
         last = self.record["rounds"][-1] if self.record["rounds"] else None
         if last is None or last["whole"]:
             return None
@@ -286,7 +289,7 @@ class Run:
         self._save()
 
     def _first_round_is_too_long(self, number: int, begun: float, configuration: Configuration) -> bool:
-        """Whether the budget was spent before every configuration had its turn: what is left has none, and that is said."""
+        """Return whether the budget ran out before this configuration's turn in the first round. If so, drop it and record that."""
         if number > 0 or self._left_s() > 0 or not self.rates:
             return False
         self._dropped.add(configuration.id)
@@ -294,7 +297,7 @@ class Run:
         return True
 
     def _in_order(self, active: Sequence[Configuration], number: int) -> Iterator[Configuration]:
-        """Link by link; on each the null workload first or last, from round to round in turns."""
+        """Yield the configurations link by link. The null workload of a link comes first in one round and last in the next."""
         order = random.Random(f"{self.plan.seed}/{number}")
         links = list(dict.fromkeys(c.link for c in active))
         order.shuffle(links)
@@ -307,7 +310,10 @@ class Run:
     # --- one configuration
 
     def _measure(self, configuration: Configuration, wanted: Sequence[tuple[str, Load]], number: int, writer: RoundWriter) -> None:
-        """All points of a configuration in fresh processes; again in fresh ones when a program fails, without the point at work."""
+        """Measure the points ``wanted`` of a configuration in fresh processes.
+
+        If a program fails, go on in fresh processes without the points at work. If no point was at work, give up the configuration.
+        """
         left = list(wanted)
         random.Random(f"{self.plan.seed}/{number}/{configuration.id}").shuffle(left)
         left.sort(key=lambda item: item[1].kind in _SEARCH_KINDS)  # rates first: a search may use up its time
@@ -329,7 +335,7 @@ class Run:
                 left = [item for item in left if item not in at_work] if at_work else []
 
     def _end(self, pair: Pair, configuration: Configuration) -> None:
-        """A program that breaks while it ends is a failure, and takes nothing from the trials that are whole and checked."""
+        """End the programs. A program that fails while it ends is a failure, but the trials that are whole and checked stay valid."""
         try:
             pair.end()
         except PairFault as fault:
@@ -341,7 +347,7 @@ class Run:
         return sum(plan.search.limit if load.kind in _SEARCH_KINDS else ATTEMPTS * trial_s for _, load in points)
 
     def _told(self, configuration: Configuration, pair: Pair) -> None:
-        """Keeps what the programs say of themselves when they are ready."""
+        """Record what the programs report of themselves when they are ready."""
         entry = self._entries[configuration.id]
         entry.setdefault("ready", pair.ready)
         entry.setdefault("build_ns", {})
@@ -356,7 +362,10 @@ class Run:
                 self.record["machine"], self.record["build"] = hello["machine"], hello["build"]
 
     def _fault(self, configuration: Configuration, fault: PairFault, at_work: Sequence[tuple[str, Load]]) -> None:
-        """A program failed: the point at work failed, or, where none was, the whole configuration."""
+        """Record that a program failed: for the points at work or, if there were none, for the whole configuration.
+
+        A configuration whose programs say that it cannot run here is unavailable instead, unless the plan names one of its engines.
+        """
         points = [p for p, _ in at_work] or [p for p, _ in self._open_points(configuration)]
         named = set(configuration.named) & set(configuration.engines.values())
         if not at_work and fault.is_preparing and not named and not any(self.rates.get(p) for p in points):
@@ -394,11 +403,11 @@ class Run:
             pair.warnings.clear()
 
     def _search(self, pair: Pair, configuration: Configuration, items: Sequence[tuple[str, Load]], number: int, writer: RoundWriter) -> None:
-        """All goals at once, in one search. @raises WrongResult, SearchFailed, PairFault"""
+        """Search for all goals at once and record their bounds. @raises WrongResult, SearchFailed, PairFault"""
         loads = [load for _, load in items]
         exceeds = {f"{x.name.lower()}_exceed": FORMER_EXCEED if x.exceed_ratio is None else x.exceed_ratio for x in loads}
         plan = self.plan.search.model_copy(update={"goals": [x.name for x in loads], **exceeds})
-        # What a stall lost must not spoil the goal that loses least: trials are judged by it whatever the order of goals.
+        # Judge trials by the strictest goal, whatever the order of goals: losses in a stall must not spoil it.
         load = min(loads, key=lambda x: x.loss_goal or 0.0)
 
         def measure(rate_pps: float, duration_s: float) -> Outcome:
@@ -422,7 +431,10 @@ class Run:
     def _tries(
         self, pair: Pair, configuration: Configuration, load: Load, number: int, writer: RoundWriter, rate_pps: float | None, duration_s: float
     ) -> tuple[Done, Limit]:
-        """A trial, repeated while something else than the server limits it; the last one's accounts and limit. @raises WrongResult, PairFault"""
+        """Repeat a trial while something other than the server limits it, and return the last one's accounts and limit.
+
+        @raises WrongResult, PairFault
+        """
         for attempt in range(SEARCH_ATTEMPTS if load.kind in _SEARCH_KINDS else ATTEMPTS):
             done = pair.trial(rate_pps, load.schedule, duration_s)
             self._trials += 1

@@ -1,4 +1,4 @@
-"""Expands a plan of study ``end-to-end`` to configurations and loads, by the catalog of ``dpubench-server``."""
+"""Expands a plan of study ``end-to-end`` into configurations and loads, with the catalog of ``dpubench-server``."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from dpubench.studies.end_to_end.model import NULL_WORKLOAD
 from dpubench.studies.end_to_end.plan import FLOOD, LINK_ENDS, RECORDED, Plan, Workload
 from dpubench.studies.end_to_end.search import goals_of
 
-#: A frame that a server takes at least, so that what is larger than a plan's frames (a capture's) is not cut.
+#: Smallest limit of a server's frames in bytes, so that frames larger than the plan's (a capture's) are not cut.
 LEAST_MAX_FRAME = 1518
-#: A smaller frame has no room for a signature between its headers and the client's trailer.
+#: Smallest frame in bytes with room for a signature between its headers and the client's trailer.
 LEAST_SIGNATURE_FRAME = 128
-#: Of a capture: the largest frame of Ethernet with a VLAN tag or two, the client's trailer behind it, and room.
+#: Smallest limit of frames in bytes for a capture: the largest Ethernet frame with one or two VLAN tags, the client's trailer behind it, and room.
 CAPTURE_MAX_FRAME = 2048
 
 
 @dataclass(frozen=True)
 class Load:
-    """What is offered to a configuration: a rate, or a search for one."""
+    """The load offered to a configuration: a rate, or a search for one."""
 
     name: str  #: "2Mpps", "10Gb/s", "interval 100ns", "flood", "NDR"
-    kind: str  #: of model.LoadKind
+    kind: str  #: one of model.LoadKind
     schedule: str
     rate_pps: float | None = None
     loss_goal: float | None = None
-    exceed_ratio: float | None = None  #: of a search; None in runs of before it was written down
+    exceed_ratio: float | None = None  #: goal exceed ratio of a search; None in runs that did not record it
 
     def record(self) -> dict[str, Any]:
         return asdict(self)
@@ -42,20 +42,20 @@ class Load:
 
 @dataclass
 class Configuration:
-    """What one pair of processes is started for: everything but the load."""
+    """The setup that one pair of processes is started for: everything but the load."""
 
     workload: str
     params: dict[str, str]
-    engines: dict[str, str]  #: stage -> engine, complete; of the null workload only what its port needs
+    engines: dict[str, str]  #: stage -> engine, complete; for the null workload only those that its port needs
     placement: str
     port: str
     frame: str  #: "64" or "imix"
     server_cpus: int
-    stages: list[list[str]]  #: of each server on the way; [[]]: one with all stages
-    named: list[str] = field(default_factory=list)  #: engines that the plan names: that they cannot run is a failure
+    stages: list[list[str]]  #: stages of each server on the way; [[]]: one server with all stages
+    named: list[str] = field(default_factory=list)  #: engines that the plan names; it is a failure if one of them cannot run
     inputs: list[str] = field(default_factory=list)
     unavailable: str = ""
-    candidate: bool = False  #: one of several of which the best is kept
+    candidate: bool = False  #: whether it is one of several of which only the best is kept
 
     @property
     def id(self) -> str:
@@ -64,7 +64,7 @@ class Configuration:
 
     @property
     def link(self) -> tuple[str, str, int, str]:
-        """What configurations share whose floor is the same."""
+        """Return the key that configurations with the same floor share."""
         return (self.port, self.frame, self.server_cpus, link_end(self.placement))
 
     @property
@@ -73,12 +73,12 @@ class Configuration:
 
     @property
     def rival(self) -> tuple[Any, ...]:
-        """What candidates share for which one choice of engines is made."""
+        """Return the key that candidates share for which one choice of engines is made."""
         return (self.workload, tuple(sorted(self.params.items())), self.port, self.server_cpus, link_end(self.placement))
 
     @property
     def frame_sizes(self) -> list[tuple[int, int]] | str:
-        """For the client's job."""
+        """Return the frame sizes for the client's job: pairs of (bytes, weight), or the name of a mix."""
         return IMIX if self.frame == IMIX else [(int(self.frame), 1)]
 
     @property
@@ -87,7 +87,7 @@ class Configuration:
 
     @property
     def max_frame(self) -> int:
-        # Each frame is the payload of a datagram, and has to fit the way's MTU with its headers: there is no room for more than the frames have.
+        # On port kind socket a frame is the payload of a datagram, which must fit the MTU with its headers: there is no room beyond the frame itself.
         least = 0 if self.port == "socket" and self.frame != IMIX else LEAST_MAX_FRAME
         return max(least, 0 if self.frame == IMIX else int(self.frame))
 
@@ -101,7 +101,7 @@ class Configuration:
 
 @dataclass
 class Expansion:
-    """What a plan comes to."""
+    """The configurations and loads that a plan expands to."""
 
     configurations: list[Configuration]
     loads: dict[str, list[Load]]  #: frame -> loads
@@ -113,17 +113,17 @@ class Expansion:
 
 
 def max_frame(plan: Plan, configuration: Configuration) -> int:
-    """Bytes with FCS that both sides' ports take at least. A capture's frames have the size that they have."""
+    """Return the bytes with FCS that both sides' ports must take at least. A capture has frames of its own sizes, so it gets more room."""
     return max(configuration.max_frame, CAPTURE_MAX_FRAME) if plan.traffic.source == "capture" else configuration.max_frame
 
 
 def signature_share(plan: Plan, frame: str) -> float:
-    """Of the packets that carry a signature; none of frames that have no room for one."""
+    """Return the share of packets that carry a signature; 0 for frames without room for one."""
     return 0.0 if frame != IMIX and int(frame) < LEAST_SIGNATURE_FRAME else plan.traffic.payload.signature_share
 
 
 def loads_of(plan: Plan, frame: str) -> list[Load]:
-    """Rates, then intervals, then goals of the search."""
+    """Return the loads for frames of one size: rates, then intervals, then goals of the search."""
     found = []
     for rate in dict.fromkeys(plan.rates):
         kind = rate.word if rate.word in (FLOOD, RECORDED) else "rate"
@@ -133,15 +133,15 @@ def loads_of(plan: Plan, frame: str) -> list[Load]:
 
 
 def format_interval(seconds: float) -> str:
-    """``250ns``, ``2us``."""
+    """Return an interval with its unit: ``250ns``, ``2us``."""
     return f"{seconds * 1e9:g}ns" if seconds < 1e-6 else format_duration(seconds)
 
 
 def expand(plan: Plan, catalog: DatapathCatalog, cpus: int, where: Where) -> Expansion:
-    """The configurations that ``plan`` declares, the null workload on every link among them, and their loads.
+    """Return the configurations that ``plan`` declares, with the null workload on every link, and their loads.
 
     Raises:
-        PlanError: with every problem that only the catalog shows.
+        PlanError: the plan has problems that only the catalog shows; the error lists all of them.
     """
     if problems := list(check(plan, catalog, cpus, where)):
         raise PlanError(where.source, problems)
@@ -166,7 +166,7 @@ def expand(plan: Plan, catalog: DatapathCatalog, cpus: int, where: Where) -> Exp
 
 
 def check(plan: Plan, catalog: DatapathCatalog, cpus: int, where: Where) -> Iterator[Problem]:
-    """Problems that only the catalog shows."""
+    """Yield the problems of a plan that only the catalog shows."""
     names, kinds = catalog.names(), [str(p["name"]) for p in catalog.ports]
     chosen = [catalog.workload(w.name) for w in plan.workloads if w.name in names]
     for i, workload in enumerate(plan.workloads):
@@ -238,24 +238,27 @@ def _check_engines(plan: Plan, chosen: list[dict[str, Any]], where: Where) -> It
 
 
 def link_end(placement: str) -> str:
-    """The placement of the null workload on the same link: where the server is that the client's link ends at."""
+    """Return the placement of the null workload on the same link. It names the machine where the client's link ends."""
     return "all-device" if placement == "all-device" else "all-host"
 
 
 def _null(catalog: DatapathCatalog, port: str, frame: str, number: int, placement: str) -> Configuration:
-    """With the engine that answers packets where the port needs one, as it does those of the workloads that are measured beside it."""
+    """Return the null workload's configuration on a link.
+
+    If the port needs an engine that answers packets, the null workload has one too, as the workloads measured beside it do.
+    """
     stages = catalog.workload(NULL_WORKLOAD)["stages"]
     engines = {str(s["name"]): engine for s in stages if (engine := _default_engine(s, port)) != s["default_engine"]}
     return Configuration(NULL_WORKLOAD, {}, engines, placement, port, frame, number, [[]], unavailable=_missing(stages, engines))
 
 
 def _default_engine(stage: dict[str, Any], port: str) -> str:
-    """A stage's default engine; where packets of ``port`` never come to the server's loop, the one that answers them instead."""
+    """Return a stage's default engine, or the engine that answers the packets of ``port`` if they never reach the server's loop."""
     return str(next((e["name"] for e in stage["engines"] if e.get("port") == port), stage["default_engine"]))
 
 
 def _missing(stages: list[dict[str, Any]], engines: dict[str, str]) -> str:
-    """Why ``engines`` cannot run here; empty if all can."""
+    """Return why ``engines`` cannot run here; empty if all can."""
     reasons = {(s["name"], e["name"]): "" if e["available"] else str(e["reason"]) for s in stages for e in s["engines"]}
     return "; ".join(f"{engine} of stage {stage}: {why}" for stage, engine in engines.items() if (why := reasons.get((stage, engine), "")))
 
@@ -264,7 +267,7 @@ def _configurations(
     plan: Plan, entry: dict[str, Any], workload: Workload, placement: str, link: tuple[str, str, int], left_out: list[str]
 ) -> Iterable[Configuration]:
     if entry["name"] == NULL_WORKLOAD:
-        return  # it is there already
+        return  # expand() adds it to every link
     stages = [str(s["name"]) for s in entry["stages"]]
     parts: list[list[str]] = [[]]
     if placement == "split":
@@ -282,19 +285,19 @@ def _configurations(
 
 
 def _parameter_sets(plan: Plan, entry: dict[str, Any], workload: Workload) -> Iterator[dict[str, str]]:
-    """All parameters that apply with a value, of those that the plan gives each of its values."""
+    """Yield all parameters that apply, with their values, for each combination of the values that the plan gives."""
     defaults = {str(p["name"]): str(p["default"]) for p in entry["parameters"]}
     conditions = {str(p["name"]): p.get("only_with", {}) for p in entry["parameters"]}
     given = {k: v for k, v in plan.params.items() if any(p["name"] == k for p in entry["parameters"])} | workload.params
     for combination in itertools.product(*given.values()):
         chosen = dict(zip(given, combination, strict=True))
         full = defaults | {k: _plain(entry, k, v) for k, v in chosen.items()}
-        # What was given stays: where it does not apply the server says so.
+        # A parameter that the plan gives stays even if it does not apply: the server reports that.
         yield {k: v for k, v in full.items() if k in chosen or all(full.get(p) == w for p, w in conditions[k].items())}
 
 
 def _plain(entry: dict[str, Any], name: str, value: str) -> str:
-    """``1500B`` as ``1500``, where the parameter is a size."""
+    """Return the value of a parameter that is a size as a plain number (``1500B`` as ``1500``); return other values unchanged."""
     parameter = next(p for p in entry["parameters"] if p["name"] == name)
     return str(size_bytes(value)) if parameter.get("unit") == "B" and not value.isdigit() else value
 
@@ -304,7 +307,7 @@ def _inputs(entry: dict[str, Any], params: dict[str, str]) -> list[str]:
 
 
 def _engine_sets(plan: Plan, entry: dict[str, Any], workload: Workload, port: str) -> Iterator[tuple[dict[str, str], list[str], str]]:
-    """(engine of each stage, engines that were named, why it cannot run here)."""
+    """Yield (engine of each stage, engines among them that the plan names, why this set cannot run here)."""
     defaults = {str(s["name"]): _default_engine(s, port) for s in entry["stages"]}
     named = _named(plan, entry) | {stage: list(engines) for stage, engines in workload.engines.items()}
     able = [(str(s["name"]), str(e["name"])) for s in entry["stages"] for e in s["engines"] if e["available"]]
@@ -316,7 +319,7 @@ def _engine_sets(plan: Plan, entry: dict[str, Any], workload: Workload, port: st
 
 
 def _named(plan: Plan, entry: dict[str, Any]) -> dict[str, list[str]]:
-    """Stage -> the engines that the plan names for it."""
+    """Return a map from each stage to the engines that the plan names for it."""
     found: dict[str, list[str]] = {}
     for word in plan.engines if isinstance(plan.engines, list) else []:
         of, equals, engine = word.rpartition("=")
@@ -327,5 +330,5 @@ def _named(plan: Plan, entry: dict[str, Any]) -> dict[str, list[str]]:
 
 
 def frame_text(frame: str) -> str:
-    """``64B`` or ``imix``."""
+    """Return the frame size as ``64B``, or ``imix``."""
     return frame if frame == IMIX else format_bytes(int(frame))

@@ -1,6 +1,7 @@
-"""An analysed run for other programs: CSV, Parquet, JSON; one record a point, and the same record in each.
+"""Exports analysed runs for other programs as CSV, Parquet or JSON.
 
-Every figure carries its unit in its name and its interval in two further columns.
+CSV and Parquet hold the same records, one per point. Every figure carries its unit in its name, and its interval stands in two further columns.
+JSON holds everything that is known of the runs.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _TEXT: Final = (
 
 
 def record(point: PointSummary) -> dict[str, Any]:
-    """One flat record of ``point``; None where there is nothing."""
+    """Return one flat record of ``point``, with None for missing values."""
     row: dict[str, Any] = {
         "id": point.id, "workload": point.workload, "params": _words(point.params), "engines": _words(point.engines), "placement": point.placement,
         "server_target": point.server_target, "device_target": point.device_target, "port": point.port, "port_driver": point.port_driver,
@@ -91,7 +92,7 @@ def _times(name: str, found: Percentiles | None) -> dict[str, float | None]:
 
 
 def records(runs: Sequence[RunSummary]) -> list[dict[str, Any]]:
-    """Of all points, each with the same columns."""
+    """Return the records of all points, each with the same columns."""
     rows = [{"run": run.name, **record(point)} for run in runs for point in run.points]
     columns = list(dict.fromkeys(name for row in rows for name in row))
     return [{name: row.get(name) for name in columns} for row in rows]
@@ -102,13 +103,13 @@ def to_csv(runs: Sequence[RunSummary]) -> str:
 
 
 def to_json(runs: Sequence[RunSummary]) -> str:
-    """Everything that is known of the runs."""
+    """Return everything that is known of the runs as JSON."""
     content = {"schema": SCHEMA, "runs": [_plain(dataclasses.asdict(run)) for run in runs]}
     return json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
 
 
 def _plain(value: Any) -> Any:
-    """Without what JSON does not have."""
+    """Return ``value`` with None for numbers that are not finite, since JSON has none."""
     if isinstance(value, dict):
         return {str(k): _plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
@@ -117,7 +118,7 @@ def _plain(value: Any) -> Any:
 
 
 def to_table(runs: Sequence[RunSummary]) -> Any:
-    """The records as an Arrow table; a column of numbers has nulls where there is nothing."""
+    """Return the records as an Arrow table, with nulls for missing values."""
     import pyarrow as pa
 
     rows = records(runs)
@@ -133,19 +134,19 @@ def to_table(runs: Sequence[RunSummary]) -> Any:
 
 
 def to_parquet(runs: Sequence[RunSummary], path: Path) -> None:
-    """One row a point."""
+    """Write the records to ``path`` as Parquet, one row per point."""
     import pyarrow.parquet as pq
 
     pq.write_table(to_table(runs), path)
 
 
 def to_latex(runs: Sequence[RunSummary]) -> str:
-    """Not there: the points of this study have too many figures for one table. @raises UserError always"""
+    """Refuse the export, since the points of this study have too many figures for one table. @raises UserError always"""
     raise UserError("--latex: study end-to-end has no such table: take --csv, or the figures of the report")
 
 
 def anonymous(runs: Sequence[RunSummary]) -> list[RunSummary]:
-    """Copies without host and user names, paths, addresses and serials; targets other than ``local`` become ``target-1``, ..."""
+    """Return copies without host and user names, paths, addresses and serials; targets other than ``local`` become ``target-1``, ..."""
     found = (t for run in runs for p in run.points for t in (run.target, p.server_target, p.device_target))
     names = dict.fromkeys(t for t in found if t not in ("local", ""))
     scrub = shared.scrubber([run.machine for run in runs], {name: f"target-{i}" for i, name in enumerate(names, 1)})

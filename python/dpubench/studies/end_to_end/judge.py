@@ -1,4 +1,4 @@
-"""What a trial was limited by, told from both sides' accounts: pure functions, no clock and no process. The rules are in docs/end-to-end.md."""
+"""Judges from both sides' accounts what limited a trial: pure functions, no clock and no process. docs/end-to-end.md has the rules."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any, Final
 from dpubench.results.digits import percent
 from dpubench.studies.end_to_end.model import Limit
 
-#: Of what was due, so much has to be offered to the port, or the client missed its schedule.
+#: Smallest share of the packets due that the client must offer to the port. With less it missed its schedule.
 LEAST_OFFERED: Final = 0.999
-#: The lag that 99 % of the packets may have when they are sent: ten intervals of the schedule, and this.
+#: Largest lag of 99 % of the packets: so many intervals of the schedule, or the time below if that is longer.
 LAG_INTERVALS: Final = 10
 LAG_NS: Final = 100_000.0
-#: Before a gap and behind it, what is lost is still its doing: queues fill before, and drain behind it.
+#: Time before and behind a gap in which a loss still counts as caused by the gap: queues fill before it, and drain behind it.
 SLACK_NS: Final = 100_000.0
 
 
@@ -32,7 +32,7 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What limited a trial, and why in words."""
+    """The limit of a trial, and the reason in words."""
 
     limit: Limit
     reason: str = ""
@@ -40,22 +40,22 @@ class Verdict:
 
 
 def due(trial: dict[str, Any]) -> int:
-    """Packets that were due; what the workload may drop on purpose was not lost."""
+    """Return the packets that were due, with those that the workload may drop on purpose."""
     return int(trial["due"])
 
 
 def lost(trial: dict[str, Any]) -> int:
-    """Packets that were due and did not come back, without those that the workload may drop."""
+    """Return the packets that were due and did not come back, without those that the workload may drop on purpose."""
     return max(int(trial["due"]) - int(trial["received"]) - int(trial.get("excused", 0)), 0)
 
 
 def loss_ratio(trial: dict[str, Any]) -> float:
-    """Of what was due; 0 where nothing was."""
+    """Return the share of the packets due that were lost; 0 if none was due."""
     return lost(trial) / due(trial) if due(trial) else 0.0
 
 
 def due_together(schedule: str, burst_packets: int) -> int:
-    """Return how many packets ``schedule`` has due at one time, where the plan has bursts of ``burst_packets``."""
+    """Return how many packets are due at one time in ``schedule``, if the plan has bursts of ``burst_packets``."""
     return burst_packets if schedule == "burst" else 1
 
 
@@ -68,14 +68,14 @@ def judge(
     queue_packets: int = 0,
     for_rate: bool = False,
 ) -> Verdict:
-    """The limit of a trial, from the events ``trial`` and (of each server on the way) ``served``.
+    """Return the limit of a trial, from the event ``trial`` and the event ``served`` of each server on the way.
 
     Args:
-        goal: the loss ratio from which on the server is the limit
-        together: packets that the schedule has due at one time
-        queue_packets: what the queues of the link hold; a gap in which fewer packets come loses nothing
-        for_rate: the trial asks for nothing but whether the rate is sustained. A client that was late offered it all the same, in bursts, which are
-            harder: where no more than the goal was lost, the rate is sustained.
+        goal: the loss ratio above which the server is the limit
+        together: packets that are due at one time in the schedule
+        queue_packets: packets that the queues of the link hold; a gap in which fewer packets come loses nothing
+        for_rate: whether the trial asks only if the rate is sustained. A client that was late offered the rate all the same, in bursts, which are
+            harder. So if no more than the goal was lost, the rate is sustained.
     """
     if reason := not_offered(trial):
         return Verdict("client-limited", reason)
@@ -96,8 +96,8 @@ def judge(
 
 
 def not_offered(trial: dict[str, Any]) -> str:
-    """How much of its schedule the client missed; empty where it offered nearly all that was due."""
-    # What the port did not take was offered to it in time: a lost packet, located at the client's transmit.
+    """Return how much of its schedule the client missed; empty if it offered nearly all packets that were due."""
+    # Packets that the port did not take were offered in time. They count as lost at the client's transmit.
     offered = int(trial["sent"]) + int(trial["tx_full"])
     if offered < LEAST_OFFERED * due(trial):
         return f"the client offered {offered} of {due(trial)} packets that were due"
@@ -105,7 +105,7 @@ def not_offered(trial: dict[str, Any]) -> str:
 
 
 def client_late(trial: dict[str, Any], together: int) -> str:
-    """How late the client sent, whether packets were lost by it or not; empty where it was in time, or had no schedule (a flood)."""
+    """Return how late the client sent, whether packets were lost by it or not; empty if it was in time, or had no schedule (a flood)."""
     lag, rate = trial.get("lag_ns"), _rate_pps(trial)
     if lag is None or rate <= 0:
         return ""
@@ -121,15 +121,16 @@ def client_late(trial: dict[str, Any], together: int) -> str:
 
 
 def _rate_pps(trial: dict[str, Any]) -> float:
-    """Packets that were due, by time."""
+    """Return the packets that were due per second."""
     return due(trial) / float(trial["duration_s"]) if trial["duration_s"] else 0.0
 
 
 def trial_gaps(trial: dict[str, Any], served: Sequence[dict[str, Any]]) -> list[Gap]:
-    """Gaps of all loops on the client's time line.
+    """Return the gaps of all loops on the client's time line.
 
-    Those of a server are there where both sides' times are of one machine's clock (``begun_ns`` of both events). Of a server elsewhere the times
-    cannot be set against the client's: its gaps are taken to lie anywhere, so that a loss that one of them may explain is never called the server's.
+    The gaps of a server can be placed there if both sides' times are of one machine's clock (``begun_ns`` of both events). The times of a server
+    elsewhere cannot be set against the client's. Each of its gaps is taken to cover the whole trial, so that a loss that one of them may explain is
+    never called the server's.
     """
     gaps = [Gap(float(at), float(length)) for at, length in trial["gaps"]]
     start = trial.get("begun_ns")
@@ -144,14 +145,14 @@ def trial_gaps(trial: dict[str, Any], served: Sequence[dict[str, Any]]) -> list[
 
 
 def long_gaps(gaps: Sequence[Gap], rate_pps: float, queue_packets: int) -> list[Gap]:
-    """Those in which more packets come than the queues hold."""
+    """Return the gaps in which more packets come than the queues hold."""
     return [gap for gap in gaps if gap.length_ns * 1e-9 * rate_pps > queue_packets]
 
 
 def lost_in_gaps(losses: Sequence[Sequence[float]], gaps: Sequence[Gap]) -> int:
-    """Packets of ``losses`` [first due ns, last due ns, count] that were due in a gap or so soon behind it that queues were still full.
+    """Return how many packets of ``losses`` [first due ns, last due ns, count] were due in a gap, or so soon behind it that queues were still full.
 
-    A run of losses that lies in a gap in part only counts with that part.
+    If a run of losses lies only partly in a gap, only that part counts.
     """
     spans = _merged([(gap.start_ns - SLACK_NS, gap.end_ns + SLACK_NS + gap.length_ns) for gap in gaps])
     found = 0.0
@@ -166,7 +167,7 @@ def lost_in_gaps(losses: Sequence[Sequence[float]], gaps: Sequence[Gap]) -> int:
 
 
 def _merged(spans: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Disjoint spans that cover the same."""
+    """Return disjoint spans that cover the same times."""
     merged: list[tuple[float, float]] = []
     for low, high in sorted(spans):
         if merged and low <= merged[-1][1]:
@@ -177,14 +178,14 @@ def _merged(spans: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 def disagreement(trial: dict[str, Any], checked: dict[str, Any]) -> str:
-    """Why a trial's accounts or answers cannot be right; empty where they are."""
+    """Return why a trial's accounts or answers cannot be right; empty if no fault shows."""
     if not checked["agree"]:
         return f"the accounts of both sides do not agree: {checked.get('first_wrong') or 'no reason was given'}"
     if wrong := _wrong_answers(trial):
         return wrong
     if checked.get("flows_wrong"):
         return f"{checked['flows_wrong']} of {checked.get('flows', 0)} flows are counted wrong: {checked.get('first_wrong') or 'no reason was given'}"
-    # What the workload may drop has its place; what went through a server that does not see its packets has none, and is counted all the same.
+    # Packets that the workload may drop have a place of their own. A server that does not see its packets gives losses no place; these count too.
     located = sum(int(n) for n in checked["lost"].values()) + int(checked.get("excused", 0)) + int(checked.get("unlocated", 0))
     missing = int(trial["due"]) - int(trial["received"])
     if located != missing:
@@ -193,7 +194,10 @@ def disagreement(trial: dict[str, Any], checked: dict[str, Any]) -> str:
 
 
 def disagreement_with(served: dict[str, Any], trial: dict[str, Any]) -> str:
-    """The same of a server elsewhere, whose notes on single packets are not here: its counts alone tell. They hold the ramp's packets too."""
+    """Return why the accounts or answers of a trial with a server elsewhere cannot be right; empty if no fault shows.
+
+    Its notes on single packets are not here, so only its counts are checked. They hold the packets of the ramp too.
+    """
     if wrong := _wrong_answers(trial):
         return wrong
     left = int(served["transmitted"]) + int(served["tx_full"]) + sum(int(n) for n in served["dropped"].values())

@@ -1,7 +1,7 @@
-"""How much of a latency may be the client's own lag: pure functions over figures.
+"""Withholds latencies that may be the client's own lag: pure functions over figures.
 
-A packet's lag is the time from when it was due to the reading of the clock before it was offered to the port; it is part of the packet's latency. A
-percentile of the latency is withheld where the lag's same percentile is more than a tenth of it. The rules are in docs/end-to-end.md.
+A packet's lag is the time from its due time to the reading of the clock before it was offered to the port; it is part of the packet's latency. A
+percentile of the latency is withheld if the same percentile of the lag is more than a tenth of it. docs/end-to-end.md has the rules.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from dpubench.results.digits import significant
 from dpubench.results.model import Interval
 from dpubench.studies.end_to_end.model import Percentiles
 
-#: Of a latency, the lag of the same percentile may be this share.
+#: Largest share of a latency that the lag of the same percentile may be.
 MOST: Final = 0.1
-#: What is checked, by name of the field: in an event, in a trial's row, and in :class:`Percentiles`.
+#: Figures that are checked, by the name of their field in an event, in a trial's row, and in :class:`Percentiles`.
 CHECKED: Final = ("p50", "p90", "p99", "p99_9", "max", "mean")
 _WITHHELD: Final = Interval(math.nan, math.nan, math.nan)
 
 
 def is_known(lag: Mapping[str, Any] | None) -> bool:
-    """Whether the figures of a trial's ``lag_ns`` are of its packets. Earlier programs counted a burst once, and said p50, p99 and max alone."""
+    """Return whether a trial's ``lag_ns`` counts packets. Earlier programs counted the lag once a burst, and gave p50, p99 and max alone."""
     return lag is not None and lag.get("p99_9") is not None
 
 
 def spoiled(latency: Mapping[str, Any], lag: Mapping[str, Any]) -> list[str]:
-    """Names of the figures of a trial's latency that its lag may explain."""
+    """Return the names of the figures of a trial's latency that its lag may explain."""
     return [name for name in CHECKED if latency.get(name) is not None and lag.get(name) is not None and _is_too_much(lag[name], latency[name])]
 
 
 def checked(latency: Percentiles, lag: Percentiles) -> tuple[Percentiles, dict[str, str]]:
-    """``latency`` without the figures that ``lag`` may explain, and why each is withheld."""
+    """Return ``latency`` without the figures that ``lag`` may explain, and why each of them is withheld."""
     why = {}
     for name in CHECKED:
         own, behind = getattr(latency, name), getattr(lag, name)

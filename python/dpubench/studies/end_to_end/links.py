@@ -1,4 +1,4 @@
-"""The link between a client and a server: what both ends' ports are told, what has to be there for it, and that it goes again."""
+"""Sets up and tears down the link between client and server, and makes the arguments of the ports at both ends."""
 
 from __future__ import annotations
 
@@ -11,46 +11,46 @@ from dpubench import network
 from dpubench.errors import UserError
 from dpubench.plans.quantities import format_bytes
 
-#: Kinds whose two ends meet in a socket's file.
+#: Kinds of port whose two ends meet at a socket's file.
 _OF_A_FILE: Final = ("memif", "vhost")
-#: Kinds whose ends are the interfaces of a veth pair; what the client's end is. What an XDP program sends back over veth arrives only where the
-#: other end has a program too, and AF_XDP brings one.
+#: Kinds whose ends are the interfaces of a veth pair -> kind of the client's end. Packets that an XDP program sends back over veth arrive only if
+#: the other end has a program too, and AF_XDP brings one.
 _OF_INTERFACES: Final = {"af_packet": "af_packet", "af_xdp": "af_xdp", "xdp": "af_xdp"}
 _OF_XDP: Final = ("af_xdp", "xdp")
 _SOCKET_PORT: Final = 7000
 #: Kinds that join two programs.
 KINDS: Final = (*_OF_A_FILE, *_OF_INTERFACES, "socket", "pci")
-#: Kinds that may reach another machine, when their addresses are given.
+#: Kinds that can reach another machine, if their addresses are given.
 REACHING: Final = ("pci", "socket", "af_packet", "af_xdp")
-#: Arguments of one end begin so in a plan's ``port_arguments``.
+#: Prefixes of the arguments for one end in a plan's ``port_arguments``.
 SIDES: Final = ("server", "client")
-#: What the second part of a split is joined by.
+#: Kind of port that joins the two parts of a split.
 _BETWEEN_SERVERS: Final = "memif"
 
 
 @dataclass(frozen=True)
 class Ends:
-    """What both ends of a link are told, and how their programs are started."""
+    """The two ends of a link: the ports for both jobs, and the words that start the programs there."""
 
-    server: dict[str, Any]  #: a job's port
-    client: dict[str, Any]
+    server: dict[str, Any]  #: port of the server's job
+    client: dict[str, Any]  #: port of the client's job
     server_prefix: list[str] = field(default_factory=list)  #: words before the program
     client_prefix: list[str] = field(default_factory=list)
-    receiving: network.Side | None = None  #: where the kernel does receive work for the server
-    returning: network.Side | None = None  #: and where for the client
+    receiving: network.Side | None = None  #: side at which the kernel does receive work for the server
+    returning: network.Side | None = None  #: side at which the kernel does receive work for the client
 
 
 def given_for(side: str, arguments: Mapping[str, str]) -> dict[str, str]:
-    """Of a link's arguments those that are meant for ``side``; ``client_address`` is the client's ``address``."""
+    """Return the arguments of a link that are meant for ``side``; ``client_address`` becomes the client's ``address``."""
     other = next(s for s in SIDES if s != side)
     common = {k: v for k, v in arguments.items() if not k.startswith((f"{side}_", f"{other}_"))}
     return common | {k.removeprefix(f"{side}_"): v for k, v in arguments.items() if k.startswith(f"{side}_")}
 
 
 def arguments_of(given: Mapping[str, str | Mapping[str, str]], end: str) -> dict[str, str]:
-    """What a link is told of a plan's arguments of its kind of port, each under the name of its side (``server_ring``, ``client_ring``).
+    """Return a link's arguments out of a plan's for its kind of port, each under the name of its side (``server_ring``, ``client_ring``).
 
-    What stands under ``end`` (one of ``plan.LINK_ENDS``), the placement where the link ends, goes before what is said for all placements.
+    Arguments under ``end`` (one of ``plan.LINK_ENDS``), the placement where the link ends, go before those for all placements.
     """
     everywhere = {name: value for name, value in given.items() if isinstance(value, str)}
     own = given.get(end, {})
@@ -59,8 +59,13 @@ def arguments_of(given: Mapping[str, str | Mapping[str, str]], end: str) -> dict
 
 
 def unavailable(kind: str, arguments: Mapping[str, str], end: str, *, remote: bool, max_frame: int = 0) -> str:
-    """Why a link of ``kind`` for frames of up to ``max_frame`` bytes with FCS cannot join a client and a server at ``end`` (of
-    ``plan.LINK_ENDS``), with what to do; empty if it can."""
+    """Return why a link of ``kind`` cannot join a client and a server, with advice; empty if it can.
+
+    Args:
+        end: placement where the link ends, one of ``plan.LINK_ENDS``
+        remote: whether the link ends at another machine
+        max_frame: bytes of the longest frame, with FCS
+    """
     if kind not in KINDS:
         return f"a port of kind {kind} does not join two programs: choose {', '.join(KINDS)}"
     if remote and kind not in REACHING:
@@ -76,7 +81,7 @@ def unavailable(kind: str, arguments: Mapping[str, str], end: str, *, remote: bo
 
 
 def _needs_addresses(kind: str, arguments: Mapping[str, str], *, remote: bool) -> bool:
-    """Whether nothing can be made for the link here: it ends elsewhere, is of devices, or some address of it was given."""
+    """Return whether a link must be given all its addresses: it ends elsewhere, it joins devices, or some of them were given."""
     some = any(given_for(side, arguments).get(word) for side in SIDES for word in _address_words(kind))
     return kind not in _OF_A_FILE and (remote or kind == "pci" or some)
 
@@ -95,10 +100,10 @@ def _is_given(kind: str, arguments: Mapping[str, str]) -> bool:
 
 @contextlib.contextmanager
 def joined(kind: str, arguments: Mapping[str, str], max_frame: int) -> Iterator[Ends]:
-    """A link of ``kind`` for frames of up to ``max_frame`` bytes with FCS. What it needs (folder, namespaces) is there while the context is.
+    """Make a link of ``kind`` for frames of up to ``max_frame`` bytes with FCS, and yield its ends. Its folder or namespaces go with the context.
 
     Raises:
-        UserError: it cannot be made here
+        UserError: the link cannot be made here
         EnvironmentFault: the kernel refuses
     """
     server, client = (given_for(side, arguments) for side in SIDES)
@@ -128,14 +133,17 @@ def joined(kind: str, arguments: Mapping[str, str], max_frame: int) -> Iterator[
 
 @contextlib.contextmanager
 def joined_servers() -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """What joins the two parts of a split on one machine: (the first part's second port, the second part's first). @raises EnvironmentFault"""
+    """Yield the ports that join the two parts of a split on one machine: (second port of the first part, first port of the second part).
+
+    @raises EnvironmentFault
+    """
     with network.socket_folder() as folder:
         path = {"socket": str(folder / "next")}
         yield _port(_BETWEEN_SERVERS, "client", path), _port(_BETWEEN_SERVERS, "server", path)
 
 
 def _too_large(kind: str, max_frame: int) -> str:
-    """Why the veth pair of a link does not take such frames; empty if it does."""
+    """Return why the veth pair of a link does not take such frames; empty if it does."""
     if kind not in _OF_XDP or max_frame <= network.XDP_FRAME:
         return ""
     return f"port {kind}: frames of {format_bytes(max_frame)} are larger than XDP takes on veth ({network.XDP_FRAME} B): choose smaller ones"

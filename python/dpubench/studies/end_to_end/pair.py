@@ -1,4 +1,4 @@
-"""The programs of one configuration at work: server (of a split two) and client, started together, trial after trial, and gone at the end."""
+"""Runs the programs of one configuration: starts server (two for a split) and client, carries out trial after trial, and ends the programs."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from dpubench.workers.process import StopRequest, Worker, WorkerFault
 
 SERVER_JOB: Final = "dpubench.server-job/1"
 TRAFFIC_JOB: Final = "dpubench.traffic-job/1"
-#: Failures in these phases say that a configuration cannot run here; all others that something went wrong.
+#: A failure in one of these phases means that a configuration cannot run here; any other failure means that something went wrong.
 PREPARING: Final = ("job", "inputs", "prepare", "ports", "frames")
-#: Besides its trials, what a pair of processes may take.
+#: Time that a pair of processes may take besides its trials, in seconds.
 _SESSION_S: Final = 600.0
 MAX_TRIAL: Final = 65_535
-#: Value of a workload's parameter ``start``: its tables know the traffic's flows before a trial begins.
+#: Value of a workload's parameter ``start`` with which its tables know the traffic's flows before a trial begins.
 PREFILLED: Final = "prefilled"
-#: How often tables are filled at most before a trial is given up.
+#: Largest number of times that tables are filled before a trial is given up.
 _FILLS: Final = 3
 
 
 class PairFault(Exception):
-    """A program of a pair died, hung, printed rubbish, or said that something failed."""
+    """A fault of a program of a pair: it died, hung, printed rubbish, or said that something failed."""
 
     def __init__(self, side: str, phase: str, message: str) -> None:
         super().__init__(f"{side}: {message}")
@@ -43,37 +43,38 @@ class PairFault(Exception):
 
     @property
     def is_preparing(self) -> bool:
-        """Whether it happened before a trial could be begun, in words of the program itself."""
+        """Return whether the program itself said that it failed before a trial could begin."""
         return self.phase in PREPARING
 
 
 @dataclass(frozen=True)
 class Setting:
-    """Where and with what pairs are started."""
+    """The targets, inputs and options with which pairs are started."""
 
     client: Target
-    server: Target  #: of all-host
-    device: Target  #: of all-device, and of a split's second part
+    server: Target  #: target of all-host, and of a split's first part
+    device: Target  #: target of all-device, and of a split's second part
     stop: StopRequest
     listener: Listener
     huge_pages: Mapping[str, bool]  #: target -> whether programs there use them
-    inputs: Mapping[str, Sequence[str]]  #: kind -> files of this machine
+    inputs: Mapping[str, Sequence[str]]  #: kind -> files on this machine
     seed: int
 
     def targets_of(self, configuration: Configuration) -> list[Target]:
-        """Of each server on the way."""
+        """Return the target of each server on the way."""
         if configuration.placement == "split":
             return [self.server, self.device]
         return [self.device if configuration.placement == "all-device" else self.server]
 
     def on_one_machine(self, configuration: Configuration) -> bool:
-        """Whether its client and servers share a clock and a file system."""
+        """Return whether its client and servers share a clock and a file system."""
         return all(_is_here(t) for t in (self.client, *self.targets_of(configuration)))
 
     def cpus_of(self, configuration: Configuration) -> tuple[int, list[list[int]], bool]:
-        """The client's CPU, those of each server, and whether two programs share one.
+        """Return the client's CPU, the CPUs of each server, and whether two programs share one.
 
-        On one machine the client has the first, the first server the next; what a second server finds left it has, else it shares the first one's.
+        On one machine the client gets the first CPU, and the first server gets the next ones. A second server gets CPUs that are left; if these are
+        too few, it shares those of the first server.
         """
         here = list(self.client.cpus())
         free = {id(self.client): here[1:]}
@@ -100,23 +101,23 @@ class Done:
 
     trial: dict[str, Any]
     served: list[dict[str, Any]]
-    checked: dict[str, Any] | None  #: None: the server is elsewhere, and what it noted is not here
+    checked: dict[str, Any] | None  #: None: the server runs elsewhere, and its notes are not here
     cpu_withheld: str = ""  #: why the server's CPU time is not known
-    prefill: dict[str, int] | None = None  #: flows of the traffic, and those that the server's tables knew before the trial; None: they were empty
+    prefill: dict[str, int] | None = None  #: ``flows`` of the traffic, flows ``known`` to the tables before the trial, their ``room``; None: empty
 
 
 @dataclass
 class Pair:
-    """A client and the servers on its way. A context manager: what was started and made is gone behind it."""
+    """A client and the servers on its way. As a context manager it ends and removes at its exit all that it started and made."""
 
     setting: Setting
     plan: Plan
     configuration: Configuration
-    session_s: float  #: that its trials take at most
-    ready: dict[str, Any] = field(default_factory=dict)  #: side -> its event
+    session_s: float  #: longest time in seconds that its trials may take together
+    ready: dict[str, Any] = field(default_factory=dict)  #: side -> its event ``ready``
     hellos: dict[str, Any] = field(default_factory=dict)
     warnings: list[dict[str, str]] = field(default_factory=list)
-    number: int = 0  #: of the last trial
+    number: int = 0  #: number of the last trial
 
     def __enter__(self) -> Pair:
         self._stack = contextlib.ExitStack()
@@ -132,22 +133,22 @@ class Pair:
 
     @property
     def queue_packets(self) -> int:
-        """What the queues of the way hold, as far as the ports say."""
+        """Return how many packets the queues of the way hold: the largest number that a port reports, or 0."""
         return max((int(p.get("queue_packets", 0)) for event in self.ready.values() for p in event["ports"]), default=0)
 
     def pids(self) -> dict[str, int]:
-        """Side -> number of its process on its target."""
+        """Return, for each side, the number of its process on its target."""
         servers = {_side(i, len(self._servers)): worker for i, worker in enumerate(self._servers)}
         return {side: worker.pid for side, worker in {"client": self._client, **servers}.items()}
 
     @property
     def max_frame(self) -> int:
-        """Bytes with FCS that both sides' ports take at least."""
+        """Return the bytes with FCS that both sides' ports must take at least."""
         return max_frame(self.plan, self.configuration)
 
     @property
     def _server_port(self) -> dict[str, Any]:
-        """The port that faces the client, as its server has described it."""
+        """Return the port that faces the client, as its server has described it."""
         described: dict[str, Any] = self.ready[_side(0, len(self._servers))]["ports"][0]
         return described
 
@@ -160,25 +161,25 @@ class Pair:
         self.ends = ends
         cpu, server_cpus, self._shares_cpus = self.setting.cpus_of(configuration)
         self._client_cpu, self._server_cpus = cpu, server_cpus
-        self._folder = self._stack.enter_context(network.socket_folder())  # what servers note of a trial goes there too: it is swept after a kill
+        self._folder = self._stack.enter_context(network.socket_folder())  # it holds the servers' dumps too, so that they are swept after a kill
         self._servers = self._start_servers(ends)
         self._client = self._worker("client", self.setting.client, programs.TRAFFIC, ends.client_prefix, self._traffic_job(ends.client))
         self._await_ready("client", self._client)
-        self._receive_work: list[network.ReceiveWork] = []  # the server's, and the client's
+        self._receive_work: list[network.ReceiveWork] = []  # first the server's, then the client's
         self._no_receive_work = ""
-        self._flows: int | None = None  # of the traffic, as the client counted them when it filled the tables
+        self._flows: int | None = None  # flows of the traffic, as the client counted them when it filled the tables
         if ends.receiving is not None and ends.returning is not None:
-            places = ((ends.receiving, server_cpus[0][0]), (ends.returning, cpu))  # or what comes back is received on the server's CPU
+            places = ((ends.receiving, server_cpus[0][0]), (ends.returning, cpu))  # else the server's CPU would receive what comes back
             try:
                 self._receive_work = [network.move_receive_work(side, at) for side, at in places]
             except EnvironmentFault as fault:
                 self._no_receive_work = str(fault)
 
     def _start_anew_if_a_link_went_down(self) -> None:
-        """A trial's losses by a link that goes down have their places, but the next trial needs a link as good as the first one.
+        """Start link and programs anew if an interface of the link went down.
 
-        An interface that went down and up has its receive work elsewhere, and ports keep packets of before, which a flow table in the kernel would
-        count for the next trial.
+        The losses of the last trial have their places, but the next trial needs a link as good as the first one. After an interface went down and up,
+        its receive work is done elsewhere, and ports keep old packets that a flow table in the kernel would count for the next trial.
         """
         if gone := next((work.side for work in self._receive_work if network.went_down(work)), None):
             self._stack.close()
@@ -187,7 +188,11 @@ class Pair:
             self.warnings.append({"code": "link-down", "message": message})
 
     def _start_servers(self, ends: links.Ends) -> list[Worker]:
-        """The last one on the way first: who waits for a peer opens its port before."""
+        """Start the servers, the last one on the way first, since the side that waits for a peer must open its port first.
+
+        Returns:
+            the servers in the order of the way
+        """
         targets = self.setting.targets_of(self.configuration)
         ports = [[ends.server]]
         if len(targets) > 1:
@@ -265,10 +270,10 @@ class Pair:
     # --- trials
 
     def trial(self, rate_pps: float | None, schedule: str, duration_s: float) -> Done:
-        """Carries one trial out, in the order of docs/end-to-end.md, and checks it.
+        """Carry out one trial in the order of docs/end-to-end.md, check it, and return its accounts.
 
         Raises:
-            PairFault: a program failed; the pair is of no more use.
+            PairFault: a program failed; the pair cannot be used any more.
             Interrupted: a stop was asked for.
         """
         self._start_anew_if_a_link_went_down()
@@ -294,17 +299,18 @@ class Pair:
         return Done(trial, served, checked, withheld, prefill)
 
     def _begin(self, duration_s: float) -> dict[str, int] | None:
-        """Has the servers begin the next trial, with the flows of the traffic in their tables where the plan wants them there.
+        """Make the servers begin the next trial, with the flows of the traffic in their tables if the plan wants them there.
 
         Returns:
-            what was found in the tables; None: they are empty
+            the numbers for ``Done.prefill``; None: the tables are empty
         Raises:
             PairFault: the tables could not be filled
         """
         if self.configuration.params.get("start") != PREFILLED:
             self._begin_servers(duration_s)
             return None
-        # Flows that end leave their places taken, and idle ones are retired: such a table is filled anew. One that was retired at once was there.
+        # A flow that ends keeps its place, and an idle flow is retired: tables of such flows are filled anew for each trial. With ageing fewer known
+        # flows are accepted, since a flow may be retired again right after the fill.
         ages = self.configuration.params.get("idle_ms", "0") != "0"
         if self._flows is not None and not self.plan.traffic.churn_per_s and not ages:
             found = self._begin_servers(duration_s, keep_flows=True)
@@ -321,7 +327,7 @@ class Pair:
         raise PairFault("server", "prefill", f"{known} ({filled['answered']} were answered); use start=cold, or a table with more room (flows)")
 
     def _begin_servers(self, duration_s: float, *, keep_flows: bool = False) -> dict[str, int]:
-        """Begins the trial of the next number: flows that all servers' tables know, and how many they have room for."""
+        """Begin the trial of the next number. Return how many flows all servers' tables know, and how many they have room for."""
         self.number += 1
         found = {"known": 0, "room": 0}
         for i, server in enumerate(self._servers):
@@ -336,7 +342,7 @@ class Pair:
         return found
 
     def _account(self, number: int) -> tuple[list[Event], Event | None]:
-        """What the servers noted, and the client's check of it."""
+        """Return the servers' accounts of a trial, and the client's check of them; None for the check if a server is on another machine."""
         here = self.setting.on_one_machine(self.configuration)
         folders = [self._folder / f"{number}-{i}" for i in range(len(self._servers))]
         for folder in folders:
@@ -347,15 +353,15 @@ class Pair:
         ]
         for event, target in zip(served, self.setting.targets_of(self.configuration), strict=True):
             if not _is_here(target):
-                event.pop("begun_ns", None)  # of another machine's clock, and never set against the client's
-        # The first server sees every packet come and go: what the second one lost never came back to it.
+                event.pop("begun_ns", None)  # a time of another machine's clock is never set against the client's
+        # The first server sees every packet come and go: packets that the second one lost never came back to it.
         checked = self._ask("client", self._client, {"check": number, "dump": str(folders[0])}, "checked") if here else None
         for folder in folders:
             shutil.rmtree(folder, ignore_errors=True)
         return served, checked
 
     def end(self) -> None:
-        """Has the programs end in good order, so that what fails at the end is seen. @raises PairFault"""
+        """End the programs in good order, so that a failure at the end is seen. @raises PairFault"""
         for side, worker in [("client", self._client), *((_side(i, len(self._servers)), w) for i, w in enumerate(self._servers))]:
             worker.send(b'{"end":true}\n', last=True)
             self._await(side, worker, "done")
@@ -368,7 +374,7 @@ class Pair:
         return event
 
     def _await(self, side: str, worker: Worker, kind: str, *, preparing: bool = False) -> Event:
-        """The next event of ``kind``; what comes before is told on. @raises PairFault"""
+        """Return the next event of ``kind``. Pass it and all events before it to the listener. @raises PairFault"""
         try:
             while (event := worker.next_event()) is not None:
                 self.setting.listener.event(event)
@@ -388,7 +394,7 @@ class Pair:
 
 
 def knows(found: Mapping[str, int], flows: int) -> bool:
-    """Whether tables know all flows, or as many as they have room for."""
+    """Return whether tables know all flows, or as many as they have room for."""
     return found["known"] == min(flows, found["room"]) > 0
 
 

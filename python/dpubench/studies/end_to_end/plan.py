@@ -1,4 +1,4 @@
-"""What a plan of study ``end-to-end`` may say."""
+"""The keys of a plan of study ``end-to-end``, with their checks and defaults."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dpubench.plans.model import Duration, MeasuredPlan, Share, Strict, Word, li
 FLOOD: Final = "flood"
 RECORDED: Final = "recorded"
 MAX_BURST: Final = 256
-#: Placements by where the client's link ends; that of a split ends where that of all-host does.
+#: Placements that tell where the client's link ends. The link of a split ends at the same place as the link of all-host.
 LINK_ENDS: Final = ("all-host", "all-device")
 #: A trial of at least this length is one of RFC 2544.
 RFC2544_TRIAL_S: Final = 60.0
@@ -39,7 +39,7 @@ class Rate:
             raise ValueError(f"'{self.word[:40]}' is no rate: write 2Mpps, 10Gb/s (of frames with FCS), {FLOOD} or {RECORDED}")
 
     def of_frames(self, mean_bytes: float) -> float | None:
-        """Packets per second of frames of ``mean_bytes`` with FCS; None for ``flood`` and ``recorded``."""
+        """Return the packets per second for frames of ``mean_bytes`` with FCS; None for ``flood`` and ``recorded``."""
         return self.bps / (8 * mean_bytes) if self.bps is not None else self.pps
 
     def __repr__(self) -> str:
@@ -57,13 +57,13 @@ def _rate(value: object) -> Rate:
 
 
 def _share(value: object) -> float:
-    """0 % and 100 % among them, as a share of packets may be."""
+    """Return a share of packets as a fraction; 0 % and 100 % are allowed."""
     text = str(value).strip()
     return {"0%": 0.0, "100%": 1.0}[text] if text in ("0%", "100%") else q.fraction(value)
 
 
 def _half_share(value: object) -> float:
-    """At most every other one."""
+    """Return a share of at most one half. @raises ValueError it is larger"""
     share = _share(value)
     if share > 0.5:
         raise ValueError(f"a share of the segments must lie between 0% and 50%, not {share * 100:g}%")
@@ -93,7 +93,7 @@ def _ratio(value: object) -> float:
 
 
 def _argument(value: object) -> object:
-    """One that is a mapping holds those of a placement."""
+    """Return an argument of a port as a word, or a mapping that holds the arguments of a placement with their values as words."""
     if not isinstance(value, dict):
         return word(value)
     for name, inner in value.items():
@@ -116,7 +116,7 @@ Words = Annotated[list[Word], BeforeValidator(listed)]
 
 
 class Workload(Strict):
-    """A network application; several values of a parameter, or engines of a stage, are measured side by side."""
+    """A network application. Several values of a parameter, or engines of a stage, are measured side by side."""
 
     name: Word
     params: dict[str, Words] = Field(default_factory=dict)
@@ -124,10 +124,10 @@ class Workload(Strict):
 
 
 class Payload(Strict):
-    """What is behind the headers."""
+    """The bytes behind the headers."""
 
     source: Literal["random", "capture", "corpus"] = "random"
-    signature_share: AnyShare = 0.0  #: of the packets (with segments: of the messages) that carry a signature of the rules
+    signature_share: AnyShare = 0.0  #: share of packets (with segments: of messages) that carry a signature of the rules
 
 
 class Traffic(Strict):
@@ -142,8 +142,8 @@ class Traffic(Strict):
     version: Literal[4, 6] = 4
     payload: Payload = Field(default_factory=Payload)
     segments: Annotated[int, _count("segments", 64)] = 1
-    retransmit_share: HalfShare = 0.0  #: of these segments: those that were sent before
-    overlap_share: HalfShare = 0.0  #: of these segments: those that begin with bytes of the one before
+    retransmit_share: HalfShare = 0.0  #: share of the segments that repeat an earlier one
+    overlap_share: HalfShare = 0.0  #: share of the segments that begin with bytes of the one before
 
     @model_validator(mode="after")
     def _has_segments(self) -> Traffic:
@@ -154,7 +154,7 @@ class Traffic(Strict):
 
 
 class Trial(Strict):
-    """How long packets are offered at one rate: ``ramp`` does not count, after ``duration`` nothing is sent for ``drain``."""
+    """The phases of a trial at one rate, in seconds: ``ramp`` does not count, ``duration`` is measured, and nothing is sent in ``drain``."""
 
     ramp: Seconds = 0.05
     duration: Duration = 0.5
@@ -162,19 +162,19 @@ class Trial(Strict):
 
 
 class Search(Strict):
-    """For the highest rate within a loss ratio, by multiple loss ratio search (RFC 9971)."""
+    """The search for the highest rate within a loss ratio, by multiple loss ratio search (RFC 9971)."""
 
     goals: Annotated[list[Literal["NDR", "PDR"]], BeforeValidator(listed)] = Field(default=["NDR", "PDR"])  #: [] for no search
     pdr_loss: Share = 0.005
-    #: of the trial time at a rate, what may lose more than the goal and the rate still counts as within it (goal exceed ratio of RFC 9971)
+    #: share of the trial time at a rate that may lose more than the goal while the rate still counts as within it (goal exceed ratio of RFC 9971)
     ndr_exceed: AnyShare = 0.0
     pdr_exceed: AnyShare = 0.5
-    width: Share = 0.02  #: of the bounds, relative, at which a search ends
+    width: Share = 0.02  #: relative distance of the bounds at which a search ends
     min_rate: OfferedRate = Field(default=Rate("10kpps"), validate_default=True)
     max_rate: OfferedRate = Field(default=Rate("20Mpps"), validate_default=True)
     first_trial: Duration = 0.2
     last_trial: Duration = 0.5
-    duration_sum: Duration = 1.0  #: of the trials at a rate that make it a bound
+    duration_sum: Duration = 1.0  #: total time of the trials at a rate that make it a bound
     limit: Duration = 60.0  #: a search that takes longer is recorded as failed
 
     @model_validator(mode="after")
@@ -195,15 +195,15 @@ class Search(Strict):
 
 
 class Calibration(Strict):
-    """Of the client: the rates that it can offer on each link are measured before anything else, on the null workload."""
+    """The calibration of the client. Before anything else, the null workload measures the highest rate that the client can offer on each link."""
 
-    processes: Annotated[int, BeforeValidator(_processes)] = 3  #: fresh ones on each link; 0: no calibration, and nothing is left out by it
+    processes: Annotated[int, BeforeValidator(_processes)] = 3  #: fresh processes on each link; 0: no calibration, and no load is left out by it
     trial: Duration = 0.2
-    share: Share = 0.1  #: of the budget, at most
+    share: Share = 0.1  #: largest share of the budget
 
 
 class Memory(Strict):
-    """Of each program."""
+    """The memory of each program."""
 
     huge_pages: Literal["auto", "yes", "no"] = "auto"
     mb: Annotated[int, BeforeValidator(lambda v: q.count(v, "MB", 1 << 20))] = 512
@@ -211,7 +211,7 @@ class Memory(Strict):
     @model_validator(mode="before")
     @classmethod
     def _words(cls, value: Any) -> Any:
-        """YAML reads yes and no as truth values."""
+        """Return ``value`` with ``yes`` and ``no`` as words again, since YAML reads them as truth values."""
         if isinstance(value, dict) and isinstance(value.get("huge_pages"), bool):
             return value | {"huge_pages": "yes" if value["huge_pages"] else "no"}
         return value
@@ -227,21 +227,21 @@ class Plan(MeasuredPlan):
     workloads: Annotated[list[Annotated[Workload, BeforeValidator(_workload)]], BeforeValidator(listed)] = Field(
         default=[Workload(name="flow-table"), Workload(name="application-recognition")]
     )
-    params: dict[str, Words] = Field(default_factory=dict)  #: of every workload that has such a parameter
-    #: of each stage: its default engine, the best one (a short trial of each decides), all (one stage varied at a time), or those named
+    params: dict[str, Words] = Field(default_factory=dict)  #: parameter -> values, for every workload that has it
+    #: engines of each stage: the default one, the best one (a short trial of each decides), all (one stage varied at a time), or those named
     engines: Literal["default", "best", "all"] | Words = "default"
     ports: Words = Field(default=["memif"])
-    #: kind -> argument -> value; under a placement (one of LINK_ENDS) what its links alone are told
+    #: kind -> argument -> value; under a placement (one of LINK_ENDS) the arguments of its links alone
     port_arguments: dict[str, dict[str, Argument]] = Field(default_factory=dict)
     placements: Annotated[list[Literal["all-host", "all-device", "split"]], BeforeValidator(listed)] = Field(default=["all-host"])
     device: Word = "local"  #: target of all-device, and of a split's second part
     split: dict[str, Words] = Field(default_factory=dict)  #: workload -> stages of a split's first part; default: the first stage
     frame_sizes: Annotated[list[Frame], BeforeValidator(listed)] = Field(default=[64, 1518])
     traffic: Traffic = Field(default_factory=Traffic)
-    schedule: Literal["constant", "poisson", "burst"] = "constant"  #: of ``rates`` and the search
-    burst_packets: Annotated[int, _count("packets in a burst", 65536)] = 32  #: of schedule burst
+    schedule: Literal["constant", "poisson", "burst"] = "constant"  #: schedule of ``rates`` and of the search
+    burst_packets: Annotated[int, _count("packets in a burst", 65536)] = 32  #: packets in a burst of schedule burst
     rates: Annotated[list[OfferedRate], BeforeValidator(listed)] = Field(default_factory=list)
-    intervals: Annotated[list[Duration], BeforeValidator(listed)] = Field(default_factory=list)  #: between one packet and the next
+    intervals: Annotated[list[Duration], BeforeValidator(listed)] = Field(default_factory=list)  #: times between one packet and the next
     search: Search = Field(default_factory=Search)
     trial: Trial = Field(default_factory=Trial)
     calibration: Calibration = Field(default_factory=Calibration)

@@ -1,8 +1,8 @@
-"""Trials at one rate taken together: counts and times are added, histograms are merged.
+"""Pools the trials at one rate: adds counts and times, merges histograms.
 
-A figure of several trials is that of all their packets, never that of the trial that went best. What cannot be added (the place of a gap on a trial's
-own time line, a percentile without its histogram) is left out. Columns are pooled by what they hold, so that a further count, time or histogram of
-:func:`dpubench.studies.end_to_end.trials.schema` needs nothing here.
+A figure of several trials covers all their packets; it is never the figure of the best trial. Values that cannot be added (the place of a gap on a
+trial's own time line, a percentile without its histogram) are left out. Each column is pooled by the kind of its values, so that a new count, time or
+histogram in :func:`dpubench.studies.end_to_end.trials.schema` needs no change here.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Any, Final
 
 Row = dict[str, Any]
 
-#: Columns that say which trial it was, or that all trials at a rate share: the first one's are kept.
+#: Columns that name the trial, or that all trials at a rate share. The pool keeps the values of the first trial.
 _SHARED: Final = frozenset({"event", "configuration", "load", "round", "attempt", "rate_pps", "loss_goal", "lower_pps", "upper_pps", "name"})
-#: The largest of all is the largest of the pool.
+#: Columns that hold a maximum. The pool keeps the largest value.
 _LARGEST: Final = frozenset({"lag_max_ns"})
-#: Of a trial without their histogram: nothing is said of the pool.
+#: Columns that make sense for a single trial only, since they cannot be added. The pool leaves them empty.
 _OF_ONE_TRIAL: Final = frozenset({"lag_p50_ns", "lag_p99_ns", "lag_p99_9_ns", "gaps", "losses"})
 #: Percentiles of a histogram, as ``dpubench::measure::Histogram`` gives them.
 _RANKS: Final = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p99_9": 99.9}
@@ -49,12 +49,12 @@ def _column(name: str, values: Sequence[Any]) -> Any:
         return max(known)
     if isinstance(known[0], bool):
         return all(known)
-    # A count that one of the trials did not have is not known of all of them.
+    # If one of the trials lacks a count, the sum is not known.
     return sum(known) if len(known) == len(values) else None
 
 
 def _list(lists: Sequence[Sequence[Any]]) -> list[Any]:
-    """Servers of a way one by one, stages by their name, pairs (reason, packets) by their reason."""
+    """Return the lists as one: servers are pooled by their place on the way, stages by name, pairs (reason, packets) by reason."""
     entries = [entry for found in lists for entry in found]
     if not entries:
         return []
@@ -70,7 +70,10 @@ def _list(lists: Sequence[Sequence[Any]]) -> list[Any]:
 
 
 def merged(histograms: Sequence[Mapping[str, Any] | None]) -> Row | None:
-    """Return the histogram of all packets of ``histograms``, with its percentiles by nearest rank; None where one of them kept no buckets."""
+    """Return the histogram of all packets of ``histograms``, with percentiles by nearest rank.
+
+    Return None if all are empty, or if one of several filled ones kept no buckets.
+    """
     filled = [h for h in histograms if h is not None and h.get("p50") is not None]
     if len(filled) <= 1:
         return dict(filled[0]) if filled else None
@@ -92,7 +95,7 @@ def merged(histograms: Sequence[Mapping[str, Any] | None]) -> Row | None:
 
 
 def _at_rank(ordered: Sequence[tuple[float, int]], rank: int) -> float:
-    """The least time that at least ``rank`` packets do not exceed."""
+    """Return the least time that at least ``rank`` packets do not exceed."""
     seen = 0
     for ns, packets in ordered:
         seen += packets

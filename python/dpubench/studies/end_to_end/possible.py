@@ -1,7 +1,7 @@
-"""What of a plan is possible at all, by the word of the server that would have to do it: nothing is started for the rest.
+"""Removes the impossible parts of a plan before anything is started for them. The server itself says whether it can do them.
 
-What the plan names (a value of a parameter, an engine) and no combination can have is a problem of the plan. What is impossible here and possible
-there, as an engine on one of several ports, is left out with the reason.
+If the plan names something (a value of a parameter, an engine) that no combination can have, that is a problem of the plan. If it is impossible in
+some combinations only, such as an engine on one of several ports, these are left out with the reason.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from dpubench.studies.end_to_end.catalog import Verdict
 from dpubench.studies.end_to_end.expand import Configuration, Expansion, max_frame
 from dpubench.studies.end_to_end.plan import Plan
 
-#: :func:`dpubench.studies.end_to_end.catalog.check` of a target.
+#: :func:`dpubench.studies.end_to_end.catalog.check`, bound to a target.
 Ask = Callable[[Sequence[Mapping[str, Any]]], list[Verdict]]
 
 
 def settle(plan: Plan, expansion: Expansion, where: Where, ask: Ask) -> None:
-    """Takes out of ``expansion`` what is impossible, with the reason among what is left out.
+    """Remove the impossible configurations from ``expansion``, and add the reasons to its ``left_out``.
 
     Raises:
-        PlanError: with everything that the plan names in vain.
-        NothingRan: nothing but the null workload would be left, and more was asked for.
+        PlanError: the plan names values or engines that no combination can have; the error lists all of them.
+        NothingRan: only the null workload would be left, but the plan asks for more.
     """
     verdicts = _verdicts(plan, expansion.configurations, ask)
     impossible = [c for c in expansion.configurations if not verdicts[c.id].is_possible]
@@ -47,7 +47,7 @@ def settle(plan: Plan, expansion: Expansion, where: Where, ask: Ask) -> None:
 
 
 def _verdicts(plan: Plan, configurations: Sequence[Configuration], ask: Ask) -> dict[str, Verdict]:
-    """Of each configuration; the same question is asked once."""
+    """Return the verdict on each configuration by its id. Equal questions are asked once."""
     asked = {c.id: _combination(plan, c, c.params) for c in configurations}
     questions = {json.dumps(one, sort_keys=True): one for one in asked.values()}
     answers = dict(zip(questions, ask(list(questions.values())), strict=True))
@@ -94,7 +94,7 @@ def _problems(
 def _problems_of_params(
     plan: Plan, configuration: Configuration, possible: Sequence[Configuration], verdict: Verdict, where: Where, ask: Ask
 ) -> Iterator[Problem]:
-    """Of the values that do not exist by themselves; where there is none, of parameters that never go together."""
+    """Yield a problem for each value that is invalid by itself; if there is none, for parameters that never go together."""
     places = dict(_places_of_params(plan, configuration))
     alone = ask([_combination(plan, configuration, {name: configuration.params[name]}) for name in places])
     wrong = [(place, found.invalid) for place, found in zip(places.values(), alone, strict=True) if found.invalid]
@@ -105,7 +105,7 @@ def _problems_of_params(
 
 
 def _places_of_params(plan: Plan, configuration: Configuration) -> Iterator[tuple[str, tuple[str | int, ...]]]:
-    """Where the plan gives parameters of ``configuration``."""
+    """Yield (parameter, its place in the plan) for each parameter of ``configuration`` that the plan gives."""
     for name in plan.params:
         if name in configuration.params:
             yield name, ("params", name)

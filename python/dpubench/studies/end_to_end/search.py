@@ -1,4 +1,4 @@
-"""The highest rate within a loss ratio, by the multiple loss ratio search of package MLRsearch (RFC 9971)."""
+"""Finds the highest rate within a loss ratio, with the multiple loss ratio search of package MLRsearch (RFC 9971)."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ PDR: Final = "PDR"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one trial of a search brought."""
+    """The outcome of one trial of a search."""
 
     due: int
-    lost: int  #: of them; all where the client could not offer the rate
-    limit: Limit = ""  #: client-limited or stall-limited: what it says is nothing of the server
+    lost: int  #: packets lost; all that were due if the client could not offer the rate
+    limit: Limit = ""  #: if client-limited or stall-limited, the trial says nothing of the server
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The bounds of one goal."""
+    """The bounds that a search found for one goal."""
 
     goal: str  #: NDR or PDR
     loss_goal: float
     lower_pps: float | None  #: the highest rate within the goal; None: even the lowest rate loses more
     upper_pps: float | None  #: the lowest rate beyond it; None: even the highest rate is within it
-    #: client-limited or stall-limited where the upper bound is their doing: the server's limit lies somewhere above ``lower_pps`` then
+    #: client-limited or stall-limited if this caused the upper bound; the server's limit then lies somewhere above ``lower_pps``
     limit: Limit
-    reason: str = ""  #: what ended the search, where the server did not
+    reason: str = ""  #: why the search ended, if the server did not end it
 
 
 class SearchFailed(Exception):
-    """A search came to no end."""
+    """A search that came to no end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What a rate has to meet."""
+    """The goal that a rate has to meet."""
 
-    loss_ratio: float  #: of a trial, at most
-    exceed_ratio: float  #: of the trial time at a rate, what may lose more
+    loss_ratio: float  #: highest loss ratio of a trial
+    exceed_ratio: float  #: share of the trial time at a rate that may lose more
 
 
 def goals_of(plan: Search) -> dict[str, Goal]:
@@ -57,14 +57,15 @@ def goals_of(plan: Search) -> dict[str, Goal]:
 
 
 def find(plan: Search, measure: Callable[[float, float], Outcome], ceiling_pps: float | None = None) -> list[Found]:
-    """Searches for all goals of ``plan`` at once. ``measure(rate_pps, duration_s)`` carries a trial out.
+    """Search for all goals of ``plan`` at once and return their bounds.
 
     Args:
-        ceiling_pps: the highest rate that the client can offer, where it is known: the search stays at and below it
+        measure: carries out a trial: ``measure(rate_pps, duration_s)``
+        ceiling_pps: the highest rate that the client can offer, if it is known; the search does not go above it
 
     Raises:
-        SearchFailed: it took longer than the plan's limit.
-        whatever ``measure`` raises.
+        SearchFailed: the search took longer than the plan's limit.
+        Exception: any that ``measure`` raises.
     """
     goals = {
         name: SearchGoal(
@@ -100,7 +101,7 @@ def find(plan: Search, measure: Callable[[float, float], Outcome], ceiling_pps: 
 
 
 def _reason(low: float | None, high: float | None, limit: Limit, highest: str) -> str:
-    """Say what ended a search where the server did not."""
+    """Return why a search ended; empty if the server ended it."""
     if high is None and low is not None:
         return f"the search reached {highest}, {significant(low / 1e6)} Mpps"
     if limit and high is not None:
@@ -125,7 +126,7 @@ class _Measurer(AbstractMeasurer):  # type: ignore[misc]  # the package has no t
         return MeasurementResult(intended_duration=intended_duration, intended_load=intended_load, offered_count=outcome.due, loss_count=outcome.lost)
 
     def limit_at(self, rate_pps: float) -> Limit:
-        """What most trials at this rate were limited by, where that was not the server."""
+        """Return the limit of most trials at this rate, if most of them were limited by something other than the server; else an empty string."""
         here = [limit for rate, limit in self._limits if abs(rate - rate_pps) <= 1e-6 * rate_pps]
         others: list[Limit] = [limit for limit in here if limit in ("client-limited", "stall-limited")]
         return max(others, key=others.count) if 2 * len(others) > len(here) else ""

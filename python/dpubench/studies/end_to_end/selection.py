@@ -1,7 +1,7 @@
-"""Which engines are measured: of each set of candidates those that forward most in a short flood.
+"""Selects the engines to measure: of each set of candidates those that forward most in a short flood.
 
-One choice holds for every frame size and for all placements whose link ends at the same machine: frame sizes and placements are set side by side, and
-would not be the same work otherwise. The flood is of the smallest and of the largest frames, and the geometric mean of both rates decides.
+One choice holds for every frame size and for all placements whose link ends at the same machine. Frame sizes and placements stand side by side, and
+must do the same work. There is a flood of the smallest and one of the largest frames, and the geometric mean of both rates decides.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ from typing import Any, Final
 
 from dpubench.studies.end_to_end.expand import Configuration
 
-#: A trial by which an engine is chosen, as long as this.
+#: Length of a trial that chooses an engine, in seconds.
 FLOOD_S: Final = 0.2
-#: Of the time that is left choosing takes so much at most: it is no measurement, and a short budget is not spent on it.
+#: Largest share of the remaining time for the choice: it is no measurement, and must not use up a short budget.
 SHARE: Final = 0.25
 
 
 @dataclass
 class Selection:
-    """What was chosen."""
+    """The result of all choices."""
 
-    rates: dict[str, int] = field(default_factory=dict)  #: of what was flooded, configuration -> packets per second
-    chosen: dict[str, dict[str, int]] = field(default_factory=dict)  #: configuration -> rates of all that it was chosen from
+    rates: dict[str, int] = field(default_factory=dict)  #: flooded configuration -> packets per second
+    chosen: dict[str, dict[str, int]] = field(default_factory=dict)  #: chosen configuration -> rates of all candidates of its choice
     dropped: set[str] = field(default_factory=set)
-    by_default: int = 0  #: choices for which there was no time
+    by_default: int = 0  #: choices for which no time was left
 
 
-#: Of one choice: engines -> the configurations that have them, the default engines first.
+#: The candidates of one choice: engines -> the configurations that have them, the default engines first.
 Candidates = dict[tuple[tuple[str, str], ...], list[Configuration]]
 
 
 def candidates_of(configurations: Sequence[Configuration]) -> list[Candidates]:
-    """The choices that there are."""
+    """Return the choices to make among ``configurations``."""
     choices: dict[tuple[Any, ...], Candidates] = {}
     for configuration in configurations:
         if configuration.candidate and not configuration.unavailable:
@@ -45,18 +45,19 @@ def candidates_of(configurations: Sequence[Configuration]) -> list[Candidates]:
 
 
 def flooded_of(configurations: Sequence[Configuration]) -> list[Configuration]:
-    """Those of the same engines that are flooded: of the first placement the smallest and the largest frames."""
+    """Return the configurations to flood, out of those with the same engines: the smallest and the largest frames of the first placement."""
     first = [c for c in configurations if c.placement == configurations[0].placement]
     ordered = sorted(first, key=lambda c: c.frame_bytes)
     return [ordered[0], ordered[-1]] if len(ordered) > 1 else ordered
 
 
 def choose(choices: Sequence[Candidates], flood: Callable[[Configuration], float | str], until_s: float, note: Callable[[str], None]) -> Selection:
-    """Floods the candidates of each choice.
+    """Flood the candidates of each choice, and return the result of all choices.
 
     Args:
-        flood: packets per second that came back, or why nothing did
-        until_s: on the clock of :func:`time.monotonic`; for what comes later the default engines are kept
+        flood: returns the packets per second that came back, or why nothing did
+        until_s: end of the time, on the clock of :func:`time.monotonic`; later choices keep the default engines
+        note: is told why a candidate cannot be chosen
     """
     selection = Selection()
     for candidates in choices:

@@ -1,7 +1,7 @@
-"""The time of the server's CPUs in the measured part of a trial, told by name: pure functions over ``served`` events.
+"""Adds up the time of the server's CPUs in the measured part of a trial, by parts: pure functions over ``served`` events.
 
-Two parts are told apart: the *application's* (the server's loops, in polls that found packets) and the *kernel's receive work* (threads of the kernel
-that receive for the port, on the server's CPU). Where a part cannot be known there is no figure at all, and the reason stands in its place.
+There are two parts: the *application's* time (the server's loops, in polls that found packets) and the *kernel's receive work* (threads of the kernel
+that receive for the port, on the server's CPU). If a part cannot be known, there is no figure at all, and the reason stands in its place.
 """
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-#: Why a run that was stored by an earlier version has no figure.
+#: The reason why a run of an earlier version has no figure.
 BEFORE: Final = (
     "the dpubench that made this run counted from begin to collect, set-up and drain included, and left the kernel's receive work out: measure again"
 )
-#: Of the measured part a server has to have seen so much.
+#: Smallest and largest share of the measured part that the server's loops may have noted.
 _LEAST_SEEN: Final = 0.5
 _MOST_SEEN: Final = 1.1
 
 
 def account(served: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """The sums of all servers on the way; None where one of them did not tell its measured part from the rest."""
+    """Return the sums over all servers on the way; None if one of them did not tell its measured part from the rest."""
     parts = [event.get("measured") for event in served]
     if not parts or any(part is None for part in parts):
         return None
@@ -32,15 +32,15 @@ def account(served: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
 
 
 def _is_in_kernel(served: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether packets were answered before a loop saw them: by an eBPF program."""
+    """Return whether an eBPF program answered packets before a loop saw them."""
     return any("elsewhere" in told for event in served for told in event.get("workload", {}).values() if isinstance(told, Mapping))
 
 
 def why_not(served: Sequence[Mapping[str, Any]], duration_s: float, port: Mapping[str, Any], *, shared: bool) -> str:
-    """Why the servers' CPU time of a trial is not known; empty where it is.
+    """Return why the servers' CPU time of a trial is not known; empty if it is.
 
     Args:
-        duration_s: of the measured part
+        duration_s: seconds of the measured part
         port: the one that faces the client, as its server has described it
         shared: whether two servers have a CPU in common
     """

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class EndToEnd(PackagedStudy):
-    """What a packet's whole way costs."""
+    """The study of the whole way of packets: from a client through a server and back."""
 
     name = "end-to-end"
     question = "what do whole applications gain: throughput, loss, server CPU and latency for each placement"

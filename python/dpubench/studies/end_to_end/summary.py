@@ -1,7 +1,7 @@
-"""From a run directory to a :class:`~dpubench.studies.end_to_end.model.RunSummary`: trials to rounds, rounds to intervals.
+"""Reduces a run directory to a :class:`~dpubench.studies.end_to_end.model.RunSummary`: trials to rounds, rounds to intervals.
 
-Of a rate every round has one trial that counts: the one that neither the client nor a stall limited. Of NDR and PDR every round has the bound that
-its search found, and all its trials at that rate together for everything else (:mod:`dpubench.studies.end_to_end.pool`). Intervals are over rounds
+For a rate, one trial of each round counts: the one that neither the client nor a stall limited. For NDR and PDR, each round has the bound that its
+search found; all its trials at that rate are pooled for the other figures (:mod:`dpubench.studies.end_to_end.pool`). Intervals are over rounds
 (:mod:`dpubench.results.statistics`).
 """
 
@@ -46,14 +46,14 @@ TIMESTAMPS: Final = "client's clock, read once per burst"
 #: Limits of trials that say nothing of the server.
 NOT_THE_SERVER: Final = ("client-limited", "stall-limited")
 _SEARCHES: Final = ("NDR", "PDR")
-#: The workload whose flow table is empty or filled when a trial begins.
+#: The workload with a flow table that is empty or filled when a trial begins.
 _WITH_TABLE: Final = "flow-table"
 
 Row = dict[str, Any]
 
 
 def summaries(path: Path) -> list[RunSummary]:
-    """The run in ``path``, analysed, whatever its status. @raises UserError when it is not readable"""
+    """Return the analysed run in ``path``, whatever its status. @raises UserError when it is not readable"""
     record = RunDirectory(path).record()
     if record["schema"] == RUN_SET:
         raise UserError(f"{path}: a run of study end-to-end is of one target, and this is a set of several")
@@ -114,14 +114,14 @@ def _tried_again(tried: Sequence[Row]) -> int:
 
 
 def _of_load(rows: Sequence[Row], load: Load) -> list[Row]:
-    """Trials of a search are those of all its goals."""
+    """Return the rows of a load. The trials of a search belong to all its goals."""
     if load.kind not in _SEARCHES:
         return [r for r in rows if r["load"] == load.name]
     return [r for r in rows if (r["event"] == trials.TRIAL and r["load"] in _SEARCHES) or (r["event"] == trials.FOUND and r["load"] == load.name)]
 
 
 def _described(record: Mapping[str, Any], plan: Plan, entry: Mapping[str, Any], configuration: Configuration, load: Load) -> PointSummary:
-    """A point without what was measured."""
+    """Return a point without its measurements."""
     server = next((event for side, event in entry.get("ready", {}).items() if side.startswith("server")), None)
     port = server["ports"][0] if server is not None else {}
     kind = record["ports"].get(configuration.port, {})
@@ -144,7 +144,7 @@ def _described(record: Mapping[str, Any], plan: Plan, entry: Mapping[str, Any], 
 
 
 def _required(plan: Plan, load: Load) -> Required | None:
-    """What a search asked for. Runs of before the exceed ratio was written down had one for all."""
+    """Return the goal of a search; None for other loads. Runs that did not record the exceed ratio had one for all searches."""
     if load.kind not in _SEARCHES or load.loss_goal is None:
         return None
     search, exceed = plan.search, FORMER_EXCEED if load.exceed_ratio is None else load.exceed_ratio
@@ -152,13 +152,13 @@ def _required(plan: Plan, load: Load) -> Required | None:
 
 
 def _params(configuration: Configuration) -> dict[str, str]:
-    """With what runs did before it was a parameter: each trial began with an empty flow table."""
+    """Return the parameters. Runs made before ``start`` was a parameter began each trial with an empty flow table."""
     before = {"start": "cold"} if configuration.workload == _WITH_TABLE else {}
     return before | configuration.params
 
 
 def traffic_words(plan: Plan, frame: str) -> dict[str, str]:
-    """What of the traffic no other field says."""
+    """Return the settings of the traffic that no other field holds."""
     traffic = plan.traffic
     if traffic.source == "capture":
         return {"source": "capture"}
@@ -175,11 +175,11 @@ def traffic_words(plan: Plan, frame: str) -> dict[str, str]:
     return words | {k: str(v) for k, v in optional.items() if v}
 
 
-# --------------------------------------------------------------------------- what was measured
+# --------------------------------------------------------------------------- measurements
 
 
 def _measured(point: PointSummary, rows: Sequence[Row], plan: Plan, entry: Mapping[str, Any]) -> None:
-    """Fills in what the trials ``rows`` of a point say."""
+    """Fill in the figures of a point from its trials and bounds, ``rows``."""
     tried = [r for r in rows if r["event"] == trials.TRIAL]
     point.trials, point.tried, point.tried_again = len(tried), _by_limit(tried), _tried_again(tried)
     for name in ("duplicates", "reordered", "corrupted", "wrong"):
@@ -190,7 +190,7 @@ def _measured(point: PointSummary, rows: Sequence[Row], plan: Plan, entry: Mappi
     if point.failure:
         return
     if not by_round:
-        # What the client or stalls bounded at the lowest rate is no loss of the server's.
+        # If the client or stalls bounded the search at the lowest rate, the loss is not the server's.
         if is_search and point.limit not in NOT_THE_SERVER and any(r["event"] == trials.FOUND for r in rows):
             point.failure = f"search: at the lowest rate, {plan.search.min_rate}, more is lost than the goal"
         return
@@ -207,7 +207,7 @@ def _measured(point: PointSummary, rows: Sequence[Row], plan: Plan, entry: Mappi
 
 
 def _counted(rows: Sequence[Row], point: PointSummary) -> None:
-    """Tells ``point`` which trials are behind its figures."""
+    """Record in ``point`` which trials are behind its figures."""
     point.counted, point.counted_s = len(rows), sum(row["duration_s"] for row in rows)
     point.due, point.lost = sum(int(row["due"]) for row in rows), sum(_lost(row) for row in rows)
     if point.required is not None:
@@ -215,7 +215,7 @@ def _counted(rows: Sequence[Row], point: PointSummary) -> None:
 
 
 def _rate_rounds(tried: Sequence[Row], point: PointSummary) -> list[tuple[float, list[Row]]]:
-    """(packets per second, its trial) of each round that has a valid one; the limits of all rounds' last trials go to ``point``."""
+    """Return (packets per second, its trial) of each round with a valid trial. The limits of all rounds' last trials go to ``point``."""
     last: dict[int, Row] = {}
     for row in sorted(tried, key=lambda r: r["attempt"]):
         last[row["round"]] = row
@@ -231,8 +231,10 @@ def _rate_rounds(tried: Sequence[Row], point: PointSummary) -> list[tuple[float,
 
 
 def _found_rounds(rows: Sequence[Row], point: PointSummary) -> list[tuple[float, list[Row]]]:
-    """(rate found, all trials at it that say something of the server) of each round whose search found one; what bounded the searches goes to
-    ``point``."""
+    """Return (rate found, all trials at it that say something of the server) of each round whose search found one.
+
+    The limits that bounded the searches go to ``point``.
+    """
     found = sorted((r for r in rows if r["event"] == trials.FOUND), key=lambda r: r["round"])
     limits = [str(r["limit"]) for r in found]
     point.limits = dict(Counter(limits))
@@ -262,13 +264,13 @@ def _lost(row: Row) -> int:
 
 
 def _frame_bytes(chosen: Sequence[Row], otherwise: float) -> float:
-    """Mean bytes of the frames that came back, with FCS."""
+    """Return the mean bytes, with FCS, of the frames that came back; ``otherwise`` if none did."""
     packets = sum(r["received"] for r in chosen)
     return sum(r["received_bytes"] for r in chosen) / packets if packets else otherwise
 
 
 def _of_trials(point: PointSummary, chosen: Sequence[Row], entry: Mapping[str, Any]) -> None:
-    # Losses are an account: those of a single round are to show, and those of the places are to add up.
+    # Losses are an account, so they are not trimmed: the losses of a single round must show, and the losses at all places must add up.
     point.loss_ratio = _share([_lost(r) / r["due"] if r["due"] else 0.0 for r in chosen], trim=0)
     if all(r["lost_server_receive"] is not None for r in chosen):
         point.loss_by_place = {place: _share([r[f"lost_{place}"] / r["due"] if r["due"] else 0.0 for r in chosen], trim=0) for place in PLACES}
@@ -283,7 +285,7 @@ def _of_trials(point: PointSummary, chosen: Sequence[Row], entry: Mapping[str, A
 
 
 def _of_server_cpu(point: PointSummary, accounts: Sequence[Row | None], received: Sequence[int]) -> None:
-    """The server's CPU time, unless a trial's is not known; ``received``: packets that came back to the client."""
+    """Fill in the server's CPU time, unless it is not known for one of the trials. ``received``: packets that came back to the client."""
     known = [(cpu, packets) for cpu, packets in zip(accounts, received, strict=True) if cpu is not None and cpu["core_ns"]]
     if len(known) < len(accounts):
         point.server_cpu_withheld = point.server_cpu_withheld or server_cpu.BEFORE
@@ -291,7 +293,7 @@ def _of_server_cpu(point: PointSummary, accounts: Sequence[Row | None], received
         return
     busy = [cpu["application_ns"] + (cpu["receive_work_ns"] or 0) for cpu, _ in known]
     point.server_cpu_share = _share([ns / cpu["core_ns"] for ns, (cpu, _) in zip(busy, known, strict=True)])
-    # An eBPF program's packets come to no loop: those that it answered are counted.
+    # The packets of an eBPF program come to no loop, so the packets that came back count.
     handled = [packets if cpu["is_in_kernel"] else cpu["packets"] for cpu, packets in known]
     if all(handled):
         point.server_cpu_ns_per_packet = statistics.linear_interval_of_rounds([ns / n for ns, n in zip(busy, handled, strict=True)])
@@ -302,10 +304,10 @@ def _of_server_cpu(point: PointSummary, accounts: Sequence[Row | None], received
 
 
 def _latency(point: PointSummary, timed: Sequence[Row]) -> None:
-    """The latency of trials that have one, without what the client's own lag may explain.
+    """Fill in the latency of the trials ``timed``, without the figures that the client's own lag may explain.
 
-    A figure is shown of all rounds or of none: to leave out those in which the client lagged would choose rounds by their outcome. The lag is the
-    plain mean of all rounds, so that the one in which the client stood still shows.
+    A figure is shown for all rounds or for none: to leave out rounds in which the client lagged would choose rounds by their outcome. The lag is the
+    plain mean of all rounds, so that a round in which the client stood still shows.
     """
     point.latency = _percentiles([r["latency_ns"] for r in timed])
     if point.latency is None:
@@ -324,14 +326,14 @@ def _latency(point: PointSummary, timed: Sequence[Row]) -> None:
 
 
 def _share(values: Sequence[float], trim: float = statistics.TRIM) -> Interval:
-    """Of shares, which may be 0: its interval stays within 0 and 1."""
+    """Return the interval of shares, which may be 0. Its ends stay within 0 and 1."""
     found = statistics.linear_interval_of_rounds(values, trim)
     low, high = (v if math.isnan(v) else min(max(v, 0.0), 1.0) for v in (found.low, found.high))
     return Interval(found.value, low, high)
 
 
 def _plain_mean(values: Sequence[float]) -> Interval:
-    """Of times that may be 0 in some rounds."""
+    """Return the plain mean, with its interval, of times that may be 0 in some rounds."""
     found = statistics.linear_interval_of_rounds(values, trim=0)
     return Interval(found.value, max(found.low, 0.0), found.high)
 
@@ -360,7 +362,7 @@ def _percentiles(
 
 
 def _stages(chosen: Sequence[Row], entry: Mapping[str, Any]) -> list[StageCost]:
-    """Each stage's cost: per round sampled time over sampled packets; of a split's parts in the order of the way."""
+    """Return each stage's cost: for each round the sampled time over the sampled packets. Stages of a split stand in the order of the way."""
     ready = {s["name"]: s for event in entry.get("ready", {}).values() for s in event.get("stages", [])}
     rounds: dict[str, list[float]] = {}
     packets: Counter[str] = Counter()
@@ -395,7 +397,7 @@ def _stage_totals(row: Row) -> dict[str, dict[str, float]]:
 
 
 def _set_floors(points: Sequence[PointSummary]) -> None:
-    """The null workload on the same link at the same load."""
+    """Set the floor of each point: the null workload on the same link at the same load."""
     key: Callable[[PointSummary], tuple[Any, ...]] = lambda p: (p.port, p.frame, p.server_cpus, link_end(p.placement), p.load)  # noqa: E731
     floors = {key(p): p for p in points if p.is_null}
     for point in points:

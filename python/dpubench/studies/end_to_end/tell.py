@@ -1,4 +1,4 @@
-"""The end of a run on the terminal: what was measured, how far to trust it, where to go on."""
+"""The last lines of a run on the terminal: the results, how far to trust them, where to go on."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from dpubench.runner.telling import SUMMARY_LINES, failure_lines, tail_lines
 from dpubench.studies.end_to_end import wording
 from dpubench.studies.end_to_end.model import PointSummary, RunSummary
 
-#: Lines that reasons of failures have at most.
+#: Largest number of lines for the reasons of failures.
 FAILURE_LINES: Final = 8
 
 
 def summary(run: RunSummary, record: dict[str, Any], path: Path, report: Path | None) -> list[str]:
-    """At most :data:`SUMMARY_LINES` lines, unless failures need more."""
+    """Return at most :data:`SUMMARY_LINES` lines, unless failures need more."""
     measured = [p for p in run.points if p.throughput_pps is not None]
     silent = sum(not wording.says_of_the_server(p) for p in run.points)
     unsure = sum(not p.converged for p in measured)
@@ -40,7 +40,7 @@ _HEADER: Final = ("workload", "frame", "load", "Mpps", "loss", "CPU", "inserts",
 
 
 def _trials(run: RunSummary) -> str:
-    """Which trials were discarded, and which points were left out up front."""
+    """Return which trials were discarded, and how many points were left out beforehand."""
     above = sum(bool(p.left_out) for p in run.points)
     left = f"{above} points lie above the client's ceiling and were left out" if above else ""
     tried = wording.discarded(run.tried, run.tried_again)
@@ -48,7 +48,7 @@ def _trials(run: RunSummary) -> str:
 
 
 def _row(point: PointSummary) -> tuple[str, ...]:
-    assert point.throughput_pps is not None  # only such points are shown
+    assert point.throughput_pps is not None  # only measured points have a row
     at_least = "" if wording.says_of_the_server(point) else ">= "
     loss = "" if point.loss_ratio is None else wording.loss_text(point, 2)
     share = "" if point.server_cpu_share is None else f"{100 * point.server_cpu_share.value:.0f} %"

@@ -20,7 +20,7 @@ _COLUMNS = (
 
 
 def show(runs: Sequence[RunSummary]) -> str:
-    """Every point of every run with its throughput, loss, CPU share, latency and limits, and what weakens or is missing from a run."""
+    """Return every point of every run with its throughput, loss, CPU share, latency and limits, and each run's warnings, failures and gaps."""
     return "\n\n".join("\n".join(_shown(run)) for run in runs) + "\n"
 
 
@@ -49,7 +49,7 @@ def _shown(run: RunSummary) -> list[str]:
 
 
 def _all_warnings(run: RunSummary) -> list[Warning_]:
-    """Of the run and of its points, each once."""
+    """Return the warnings of the run and of its points, each once."""
     return list(dict.fromkeys([*run.warnings, *(w for point in run.points for w in point.warnings)]))
 
 
@@ -70,7 +70,7 @@ def _counts(run: RunSummary) -> str:
 
 
 def _shared_settings(run: RunSummary) -> dict[str, str]:
-    """What stands above the table because all points share it."""
+    """Return the settings that all points share; they stand above the table."""
     return {
         "all figures": "; ".join(run.labels),
         "traffic": wording.assignments(wording.common(p.traffic for p in run.points), ", "),
@@ -80,13 +80,13 @@ def _shared_settings(run: RunSummary) -> dict[str, str]:
 
 
 def _withheld_everywhere(run: RunSummary) -> str:
-    """Why no point of a run has a CPU time, where all have the same reason."""
+    """Return why no measured point of a run has a CPU time, if all have the same reason; else an empty string."""
     reasons = {p.server_cpu_withheld for p in run.points if not wording.why_empty(p)}
     return next(iter(reasons)) if len(reasons) == 1 else ""
 
 
 def _grouped(points: Sequence[PointSummary]) -> list[PointSummary]:
-    """The loads of a configuration together, configurations of a workload together, each in the order of the run."""
+    """Return the points in groups: loads of a configuration together, configurations of a workload together, each in the order of the run."""
     workloads = list(dict.fromkeys(p.workload for p in points))
     configurations = list(dict.fromkeys(p.configuration for p in points))
     return sorted(points, key=lambda p: (workloads.index(p.workload), configurations.index(p.configuration)))
@@ -136,14 +136,14 @@ def _scaled(interval: Interval | None, factor: float = 1.0) -> str:
 
 
 def _share(interval: Interval | None) -> str:
-    """Return a share in percent with one decimal; zero is zero."""
+    """Return a share in percent with one decimal; ``0`` if it is exactly zero."""
     if interval is None or not math.isfinite(interval.value):
         return "-"
     return "0" if interval.value == 0 else f"{100 * interval.value:.1f} %"
 
 
 def _notes(run: RunSummary) -> list[str]:
-    """What the columns mean."""
+    """Return the notes that explain the columns."""
     notes = [
         "Mpps and Gb/s: what came back to the client, frames with FCS (L2); of NDR and PDR the highest rate found that met what was asked.",
         *wording.requirements(run.points),
@@ -159,7 +159,7 @@ def _notes(run: RunSummary) -> list[str]:
     if any(p.not_converged for p in run.points):
         notes.append(loose_note(run.precision_target))
     floors = [p.floor.latency.p50.value for p in run.points if p.floor is not None and p.floor.latency is not None]
-    floors = [value for value in floors if math.isfinite(value)]  # what is withheld is none
+    floors = [value for value in floors if math.isfinite(value)]  # a withheld latency is nan
     if floors:
         notes.append(f"Floor of latency (null workload, same load, same link): p50 {_range_us(floors)} us.")
     return notes

@@ -1,4 +1,4 @@
-"""Trials as they are kept: line by line while a round is under way, as columns once it is whole."""
+"""Stores and reads trials: line by line while a round is under way, as columns once it is whole."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 TRIAL: Final = "trial"
 FOUND: Final = "found"
-CALIBRATION: Final = "calibration"  #: folder where the trials are by which the client's ceiling was found; never part of a figure
+CALIBRATION: Final = "calibration"  #: folder of the trials that found the client's ceiling; they are never part of a figure
 
 _COUNTS: Final = (
     "due", "sent", "tx_full", "received", "duplicates", "reordered", "corrupted", "wrong", "stale", "foreign", "excused", "sent_bytes",
@@ -22,17 +22,20 @@ _COUNTS: Final = (
 )  # fmt: skip
 _LOST: Final = ("client_transmit", "server_receive", "server_drop", "server_transmit", "client_receive")
 _PERCENTILES: Final = ("p50", "p90", "p99", "p99_9", "max", "mean")
-#: What earlier trials have of the lag, in columns of their own: it was counted once a burst, so that it says little of packets.
+#: Figures of the lag in earlier trials. They have columns of their own: the lag was counted once a burst, so that it says little of packets.
 _OF_BURSTS: Final = ("p50", "p99", "max")
 
 
 def kept_trial(where: Mapping[str, Any], trial: Event, served: list[Event], checked: Event | None, verdict: Mapping[str, Any]) -> Event:
-    """The record of a trial: ``where`` (round, configuration, load, attempt, rate_pps, duration_s, prefill), both accounts, and its limit."""
+    """Return the record of a trial.
+
+    It holds ``where`` (round, configuration, load, attempt, rate_pps, duration_s, prefill), both sides' accounts, the check, and the limit.
+    """
     return {"event": TRIAL, **where, **verdict, "trial": trial, "served": served, "checked": checked}
 
 
 def schema() -> pa.Schema:
-    """Columns of a round's parquet file: one row a trial, and one for each goal that a search found."""
+    """Return the columns of a round's parquet file, which has one row per trial and one per goal that a search found."""
     import pyarrow as pa
 
     text, whole, real = pa.string(), pa.int64(), pa.float64()
@@ -65,7 +68,7 @@ def schema() -> pa.Schema:
 
 
 def table(events: list[Event]) -> pa.Table:
-    """Kept events as a table of :func:`schema`."""
+    """Return the trials and bounds among kept events as a table of :func:`schema`."""
     import pyarrow as pa
 
     return pa.Table.from_pylist([_row(event) for event in events if event.get("event") in (TRIAL, FOUND)], schema=schema())
@@ -90,7 +93,7 @@ def _row(event: Event) -> dict[str, Any]:
 
 
 def _lag(found: Mapping[str, Any] | None, latency: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The lag's columns; ``latency_withheld`` stays null where the latency cannot be checked."""
+    """Return the lag's columns. ``latency_withheld`` stays null if the latency cannot be checked."""
     if found is None or not lag.is_known(found):
         return {f"lag_{name}_ns": (found or {}).get(name) for name in _OF_BURSTS}
     return {"lag_ns": _percentiles(found)} | ({"latency_withheld": " ".join(lag.spoiled(latency, found))} if latency is not None else {})
@@ -108,7 +111,7 @@ def _server(served: Event) -> dict[str, Any]:
 
 
 def _flow_table(served: list[Event]) -> dict[str, int] | None:
-    """What a table did in the measured part: packets, flows that entered with them, flows known before; None where no table says so."""
+    """Return what the tables did in the measured part: packets, flows that entered with them, flows known before; None if no table says so."""
     told = [part for event in served if (part := event.get("workload", {}).get("flow_table", {}).get("measured")) is not None]
     return {name: sum(int(part[name]) for part in told) for name in ("packets", "inserted", "flows")} if told else None
 
@@ -133,11 +136,11 @@ class TrialsWriter(RunWriter):
 
     @property
     def has_calibration(self) -> bool:
-        """Whether the client's ceiling was measured to the end before the first round."""
+        """Return whether the measurement of the client's ceiling before the first round was finished."""
         return (self.path / CALIBRATION / "0000.parquet").exists()
 
     def begin_calibration(self, number: int) -> RoundWriter:
-        """Trials by which the client's ceiling is found before round ``number``; of a resumed run behind those of before."""
+        """Return a writer for the trials that find the client's ceiling before round ``number``. It appends to those of an interrupted run."""
         folder = self.path / CALIBRATION
         with writing(folder):
             folder.mkdir(exist_ok=True)
@@ -145,13 +148,13 @@ class TrialsWriter(RunWriter):
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    """Every row of the run in ``path``, of whole and of unfinished rounds. @raises UserError when a round's file cannot be read"""
+    """Return every row of the run in ``path``, of whole and of unfinished rounds. @raises UserError when a round's file cannot be read"""
     run = RunDirectory(path)
     return _read(run, run.whole_rounds(), run.open_rounds())
 
 
 def read_calibration(path: Path) -> list[dict[str, Any]]:
-    """Return the trials by which the run in ``path`` found the client's ceiling. @raises UserError when their file cannot be read"""
+    """Return the trials with which the run in ``path`` found the client's ceiling. @raises UserError when their file cannot be read"""
     folder = path / CALIBRATION
     return _read(RunDirectory(path), sorted(folder.glob("[0-9]*.parquet")), sorted(folder.glob("[0-9]*.ndjson")))
 

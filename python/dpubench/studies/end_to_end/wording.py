@@ -1,4 +1,4 @@
-"""How points of study ``end-to-end`` are worded, on the terminal and in the report alike."""
+"""The words for points of study ``end-to-end``, on the terminal and in the report alike."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ NOT_THE_SERVER: Final = ("client-limited", "stall-limited")
 
 
 def assignments(values: dict[str, str], between: str = ",") -> str:
-    """``a=1,b=2``, by name."""
+    """Return ``a=1,b=2``, sorted by name."""
     return between.join(f"{k}={v}" for k, v in sorted(values.items()))
 
 
 def engines_text(point: PointSummary) -> str:
-    """The engine of each stage, in the stages' order; of a single stage the engine alone."""
+    """Return the engine of each stage, in the stages' order; for a single stage the engine alone."""
     if len(point.engines) == 1:
         return next(iter(point.engines.values()))
     return ", ".join(f"{stage} {engine}" for stage, engine in point.engines.items())
 
 
 def placement_text(point: PointSummary) -> str:
-    """Where the stages ran: the targets are named where they are not this machine."""
+    """Return where the stages ran. A target is named if it is not this machine."""
     if point.placement == "split":
         where = f"{point.server_target} + {point.device_target}"
         return "split" if where == "local + local" else f"split {where}"
@@ -42,31 +42,31 @@ def placement_text(point: PointSummary) -> str:
 
 
 def frame_text(point: PointSummary) -> str:
-    """Frame size with FCS."""
+    """Return the frame size with FCS."""
     if point.frame.isdigit():
         return f"{point.frame} B"
     return f"{point.frame.upper()} (mean {point.frame_bytes:.4g} B)"
 
 
 def says_of_the_server(point: PointSummary) -> bool:
-    """Whether the point's figures are a statement on the server at all."""
+    """Return whether the point's figures are a statement on the server at all."""
     return point.limit not in NOT_THE_SERVER
 
 
 def proves_correctness_only(point: PointSummary) -> bool:
-    """Whether the point's times mean nothing: parts of a split that share CPUs."""
+    """Return whether the point's times mean nothing because parts of a split share CPUs."""
     return SHARED_CPUS in point.labels
 
 
 def limit_text(point: PointSummary) -> str:
-    """What limited how many of the rounds; empty where nothing did."""
+    """Return the limit of the point, and how many of its rounds have it; empty if it has none."""
     if not point.limit:
         return ""
     return f"{point.limit} ({point.limits.get(point.limit, 0)} of {sum(point.limits.values())} rounds)"
 
 
 def why_empty(point: PointSummary) -> str:
-    """Why a point has no throughput; empty where it has one."""
+    """Return why a point has no throughput; empty if it has one."""
     if point.throughput_pps is not None and math.isfinite(point.throughput_pps.value):
         return ""
     if point.failure:
@@ -81,7 +81,7 @@ def why_empty(point: PointSummary) -> str:
 
 
 def why_no_statement(point: PointSummary) -> str:
-    """Why a point's figures are no statement on the server; empty where they are one."""
+    """Return why a point's figures are no statement on the server; empty if they are one."""
     if why := why_empty(point):
         return why
     if not says_of_the_server(point):
@@ -90,8 +90,8 @@ def why_no_statement(point: PointSummary) -> str:
 
 
 def remarks(point: PointSummary) -> list[str]:
-    """What weakens a point that was measured."""
-    looked_for = point.load_kind in {"NDR", "PDR"} and point.limit == "server-limited"  # what the search was for
+    """Return the remarks that weaken a point that was measured."""
+    looked_for = point.load_kind in {"NDR", "PDR"} and point.limit == "server-limited"  # a search is for this limit
     said = []
     if point.limit and not looked_for:
         said = [limit_text(point) + ("" if says_of_the_server(point) else f": {_not_the_server(point)}")]
@@ -102,14 +102,14 @@ def remarks(point: PointSummary) -> list[str]:
 
 
 def _not_the_server(point: PointSummary) -> str:
-    """Say what a limit of the client or of stalls means for the server."""
+    """Return what a limit of the client or of stalls means for the server."""
     if point.load_kind not in {"NDR", "PDR"}:
         return "not the server's limit"
     return f"{point.bounded_by}: the server's limit lies above" if point.bounded_by else "the server's limit lies above"
 
 
 def tables(points: Iterable[PointSummary]) -> list[str]:
-    """For each way in which a trial's flow table began: which share of the packets entered a flow, over all points."""
+    """Return a sentence for each state in which flow tables began: the share of the packets that entered a flow, over all points."""
     told = []
     by_start: dict[str, list[PointSummary]] = {}
     for point in points:
@@ -127,7 +127,7 @@ def tables(points: Iterable[PointSummary]) -> list[str]:
 
 
 def cpu_parts(point: PointSummary) -> list[str]:
-    """What the server's CPU time consists of, where the kernel has a part of it."""
+    """Return the parts of the server's CPU time, if the kernel has one of them."""
     kernel, application = point.server_receive_work_share, point.server_application_share
     if kernel is None or point.server_cpu_share is None:
         return []
@@ -137,7 +137,7 @@ def cpu_parts(point: PointSummary) -> list[str]:
 
 
 def weakness(point: PointSummary, few_rounds: int) -> str:
-    """Why the interval of a point is not what was asked for; empty if it is."""
+    """Return why the interval of a point is wider than asked for, or rests on fewer than ``few_rounds`` rounds; empty if neither."""
     said = []
     if not point.converged:
         said.append(f"not converged (±{100 * point.precision:.1f} %)" if math.isfinite(point.precision) else "not converged")
@@ -147,9 +147,9 @@ def weakness(point: PointSummary, few_rounds: int) -> str:
 
 
 def latency_text(point: PointSummary, name: str, mark: str = "") -> str:
-    """``12.3 (0.45)``: a figure of the latency in us, and the client's own lag; ``-`` for what is withheld, ``?`` for a lag that is not known.
+    """Return a figure of the latency in us and the client's own lag: ``12.3 (0.45)``.
 
-    ``mark`` stands behind the latency.
+    A withheld figure is ``-``, an unknown lag ``?``. ``mark`` stands behind the latency.
     """
     if point.latency is None:
         return "-"
@@ -158,32 +158,32 @@ def latency_text(point: PointSummary, name: str, mark: str = "") -> str:
 
 
 def behind_p99_9(point: PointSummary) -> int | None:
-    """Packets beyond p99.9 in the round that has fewest: without any it is the maximum. None where there is no latency."""
+    """Return the packets beyond p99.9 in the round that has fewest; without any p99.9 is the maximum. Return None if there is no latency."""
     return None if point.latency is None else point.latency_packets_least // 1000
 
 
 def located_loss(point: PointSummary) -> list[tuple[str, Interval]]:
-    """(place, share of what was due) in the order of a packet's way, of all places where it is known; nothing where it is not."""
+    """Return (place, share of the packets due) for all places in the order of a packet's way; nothing if the places are not known."""
     return [(place, point.loss_by_place[place]) for place in PLACES if place in point.loss_by_place]
 
 
 def main_place(point: PointSummary) -> str:
-    """Where most was lost, in words; empty without loss."""
+    """Return the place where most packets were lost, in words; empty without loss."""
     found = [(interval.value, place) for place, interval in located_loss(point) if interval.value > 0]
     return PLACE_WORDS[max(found)[1]] if found else ""
 
 
 def common(values: Iterable[dict[str, str]]) -> dict[str, str]:
-    """What all of ``values`` agree on."""
+    """Return the items that all of ``values`` have in common."""
     found = list(values)
     return {k: v for k, v in found[0].items() if all(other.get(k) == v for other in found)} if found else {}
 
 
-# --------------------------------------------------------------------------- what was asked of a rate, and what was seen
+# --------------------------------------------------------------------------- goals of searches, and results of trials
 
 
 def required_text(name: str, required: Required) -> str:
-    """Return what a search asked of a rate: ``NDR: no packet lost in any trial; ...``."""
+    """Return the goal of a search in words: ``NDR: no packet lost in any trial; ...``."""
     lost = "no packet lost" if required.loss_ratio == 0 else f"at most {percent(required.loss_ratio)} of the packets lost"
     share = (
         ("in any trial" if required.loss_ratio == 0 else "in every trial")
@@ -200,7 +200,7 @@ def required_text(name: str, required: Required) -> str:
 
 
 def requirements(points: Iterable[PointSummary]) -> list[str]:
-    """Return what all searches of ``points`` asked for, each once, that of NDR first."""
+    """Return the goals of all searches of ``points`` in words, each once, NDR first."""
     found = {required_text(p.load_kind, p.required): None for p in points if p.required is not None}
     return sorted(found)
 
@@ -211,7 +211,7 @@ def resolvable(point: PointSummary) -> float:
 
 
 def seen_text(point: PointSummary) -> str:
-    """Return what was lost in the trials behind a point's figures; empty where none are."""
+    """Return how many packets were lost in the trials behind a point's figures; empty if there are no trials."""
     if not point.due:
         return ""
     trials = f"{point.counted} trial{'' if point.counted == 1 else 's'}, {_seconds(point.counted_s)}"
@@ -222,7 +222,7 @@ def seen_text(point: PointSummary) -> str:
 
 
 def lost_text(point: PointSummary) -> str:
-    """Return what was lost at a point, for a sentence: ``0 of 12.3 M packets lost (a loss below 2.4e-07 would not show)``; empty where unknown."""
+    """Return the loss at a point, for a sentence: ``0 of 12.3 M packets lost (a loss below 2.4e-07 would not show)``; empty if unknown."""
     if not point.due:
         return ""
     beside = percent(point.lost / point.due) if point.lost else f"a loss below {small(resolvable(point))} would not show"
@@ -238,12 +238,12 @@ def lost_brief(point: PointSummary) -> str:
 
 
 def over_goal_text(point: PointSummary) -> str:
-    """Return how many of the trials at the rate found lost more than the goal; empty where none did."""
+    """Return how many of the trials at the rate found lost more than the goal; empty if none did."""
     return f"{point.over_goal} of {point.counted} trials at this rate lost more than the goal" if point.over_goal else ""
 
 
 def loss_text(point: PointSummary, digits: int = 3) -> str:
-    """Return the share lost with its interval over rounds; where nothing was lost, what the packets can show: ``0 (<2.4e-07)``."""
+    """Return the share lost with its interval over rounds; if nothing was lost, the smallest share that would show: ``0 (<2.4e-07)``."""
     loss = point.loss_ratio
     if loss is None or not math.isfinite(loss.value):
         return "-"
@@ -269,7 +269,7 @@ def packets(number: int) -> str:
 
 
 def discarded(tried: Mapping[str, int], tried_again: int) -> str:
-    """Return which trials were discarded and why: ``3 discarded (2 client-limited, 1 stall-limited), 2 tried again``; empty where none was."""
+    """Return which trials were discarded and why: ``3 discarded (2 client-limited, 1 stall-limited), 2 tried again``; empty if none was."""
     found = {limit: tried[limit] for limit in NOT_THE_SERVER if tried.get(limit)}
     if not found:
         return ""
@@ -278,7 +278,7 @@ def discarded(tried: Mapping[str, int], tried_again: int) -> str:
 
 
 def ceiling_text(ceiling: CeilingSummary) -> str:
-    """Return the client's ceiling on a link in a line."""
+    """Return the client's ceiling on a link as one line."""
     cpus = f"{ceiling.server_cpus} server CPU{'' if ceiling.server_cpus == 1 else 's'}"
     where = ", ".join([ceiling.port, f"frames {ceiling.frame}", cpus, *([ceiling.end] if ceiling.end != "all-host" else []), ceiling.schedule])
     cost = f"{ceiling.processes} process{'' if ceiling.processes == 1 else 'es'}, {ceiling.trials} trials, {_seconds(ceiling.seconds)}"

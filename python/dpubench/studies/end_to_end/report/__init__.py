@@ -29,23 +29,23 @@ def write(runs: list[RunSummary], output: Path, baseline: str | None = None) -> 
 
 
 def render(page: Page) -> str:
-    """The page as HTML."""
+    """Return the page as HTML."""
     return frame.render(page, page.all_runs[0].version, HERE, _FILTERS, min_effect=MIN_EFFECT)
 
 
 def _mega(interval: Interval | None) -> Interval:
-    """A rate in millions."""
+    """Return a rate in millions."""
     return Interval(math.nan, math.nan, math.nan) if interval is None else Interval(interval.value / 1e6, interval.low / 1e6, interval.high / 1e6)
 
 
 def _ratio_limits(part: Part) -> tuple[float, float]:
-    """Ends of the axis that the ratios of a part are drawn on, on both sides of one."""
+    """Return the ends of the axis for the ratios of a part; they lie on both sides of one."""
     bounds = [b for r in part.all_ratios if r.ratio is not None for b in (r.ratio.value, r.ratio.low, r.ratio.high) if math.isfinite(b) and b > 0]
     return min([*bounds, 0.8]), max([*bounds, 1.25])
 
 
 def _not_compared(part: Part, rows: Sequence[Ratio]) -> list[tuple[str, str, str]]:
-    """(variant, reason, where) of what could not be compared."""
+    """Return (variant, reason, where) for the pairs that could not be compared."""
     found: dict[tuple[str, str], list[str]] = {}
     for r in rows:
         if r.ratio is None:

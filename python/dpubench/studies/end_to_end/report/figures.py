@@ -1,4 +1,4 @@
-"""Data of the figures and downloads, as JSON-safe values: every number is one of the model's, or follows from them as said here."""
+"""Data of the figures and downloads, as JSON-safe values. Every number comes from the model, or follows from its numbers as documented here."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PERCENTILES: Final = ("p50", "p90", "p99", "p99_9", "max")
 
 
 def part_data(part: Part, variants: Variants) -> dict[str, Any]:
-    """What the figures of a part are drawn from."""
+    """Return the data from which the figures of a part are drawn."""
     ids = [(index, p) for index, members in enumerate(variants.points) for _, p in members]
     place = {p.id: i for i, (_, p) in enumerate(ids)}
     return {
@@ -95,18 +95,21 @@ def _point(variant: int, p: PointSummary, shared_labels: Sequence[str], place: d
 
 
 def _percentiles(times: Percentiles | None) -> dict[str, Any] | None:
-    """In ns, as everywhere; the page shows them in us."""
+    """Return the percentiles in ns, as everywhere; the page shows them in us."""
     return None if times is None else {name: triple(getattr(times, name)) for name in PERCENTILES}
 
 
 def share_of_packets(stage: StageCost, stages: Sequence[StageCost]) -> float:
-    """Packets that went through ``stage``, of those that the server received: every packet is parsed, so that the largest count is theirs."""
+    """Return the share of the server's packets that went through ``stage``.
+
+    Every packet is parsed, so the largest count is the number of all packets.
+    """
     most = max((s.packets for s in stages), default=0)
     return stage.packets / most if most else math.nan
 
 
 def _stage(stage: StageCost, stages: Sequence[StageCost]) -> dict[str, Any]:
-    """``perPacket`` is the stage's cost spread over all packets of the server: what stages add up to."""
+    """Return the data of a stage. ``perPacket`` is its cost spread over all packets of the server, so that the costs of stages can be added."""
     share = share_of_packets(stage, stages)
     spread = Interval(*(v * share for v in (stage.ns_per_packet.value, stage.ns_per_packet.low, stage.ns_per_packet.high)))
     return {

@@ -1,4 +1,4 @@
-"""From analysed runs to what the page shows: pure functions and plain data."""
+"""Builds the data of the page from analysed runs: pure functions and plain data."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from dpubench.studies.end_to_end.report.variants import Placed, Variants
 
 
 def build(all_runs: Sequence[RunSummary], advice: Advice, min_effect: float, baseline: str | None = None) -> Page:
-    """The page of ``all_runs``; several stand side by side, each against the run ``baseline`` (its name, path or target; default: the first).
+    """Return the page of ``all_runs``. Several runs stand side by side, each against the run ``baseline`` (its name, path or target).
 
-    Raises :class:`ValueError` without runs or with a baseline that is none of them.
+    The default is the run that is marked as baseline, else the first. Raises :class:`ValueError` without runs, or if no run is called ``baseline``.
     """
     if not all_runs:
         raise ValueError("a report needs at least one run: name a run directory, or measure one with dpubench run end-to-end")
@@ -78,7 +78,10 @@ def build(all_runs: Sequence[RunSummary], advice: Advice, min_effect: float, bas
 
 
 def _baseline_first(runs: Sequence[RunSummary], baseline: str | None) -> list[RunSummary]:
-    """``runs`` with the one that others are set against in front: the first that is called so, else that of their set, else the first."""
+    """Return ``runs`` with the baseline in front: the first run with that name, path or target.
+
+    Without ``baseline`` it is the run that is marked as baseline, else the first. Raises :class:`ValueError` with a baseline that is none of them.
+    """
     named = [run for run in runs if (run.is_baseline if baseline is None else baseline in (run.name, run.path, run.target))]
     if baseline is not None and not named:
         known = ", ".join(run.name for run in runs)
@@ -92,7 +95,7 @@ def _names(runs: Sequence[RunSummary]) -> list[str]:
 
 
 def _kinds(runs: Sequence[RunSummary]) -> list[tuple[str, bool]]:
-    """(workload, whether its links are virtual) of every part. The null workload has a part of its own only where there is no other."""
+    """Return (workload, whether its links are virtual) of every part. The null workload has a part of its own only if such links carry no other."""
     found = list(dict.fromkeys((p.workload, p.is_virtual) for run in runs for p in run.points if not p.is_null))
     covered = {is_virtual for _, is_virtual in found}
     return found + list(dict.fromkeys((p.workload, p.is_virtual) for run in runs for p in run.points if p.is_null and p.is_virtual not in covered))
@@ -101,7 +104,7 @@ def _kinds(runs: Sequence[RunSummary]) -> list[tuple[str, bool]]:
 def _part(
     workload: str, is_virtual: bool, runs: Sequence[RunSummary], names: Sequence[str]
 ) -> tuple[Part, Variants, Sequence[ratios.Judgeable]]:  # fmt: skip
-    """A part without its verdicts, its variants, and the rows that are to be judged."""
+    """Return a part without its verdicts, its variants, and the rows to be judged."""
     everything = [(i, p) for i, run in enumerate(runs) for p in run.points if p.is_virtual == is_virtual]
     own = [(i, p) for i, p in everything if p.workload == workload]
     floors = {(i, p.floor.point) for i, p in own if p.floor is not None}
@@ -143,12 +146,12 @@ def _part(
 
 
 def _places(variants: Variants, run: int) -> dict[str, tuple[int, PointSummary]]:
-    """Of a run's points in a part: id -> (index of its variant, the point)."""
+    """Return id -> (index of its variant, the point) for the points of a run in a part."""
     return {p.id: (index, p) for index, members in enumerate(variants.points) for i, p in members if i == run}
 
 
 def _sustained(points: Sequence[Placed], frame: str, runs: Sequence[RunSummary], by_id: Sequence[dict[str, PointSummary]]) -> Sustained | None:
-    """What a variant sustains at ``frame``."""
+    """Return the rates that a variant sustains at ``frame``; None if it has no point there."""
     here = [(i, p) for i, p in points if p.frame == frame]
     if not here:
         return None
@@ -172,7 +175,10 @@ def _sustained(points: Sequence[Placed], frame: str, runs: Sequence[RunSummary],
 
 
 def _baseline(variants: Variants) -> int | None:
-    """Of the first run the variant that its others are set against: the first on the host that has figures; None with fewer than two."""
+    """Return the variant of the first run that its others are set against; None if fewer than two have figures.
+
+    It is the first variant on the host that has figures, else the first anywhere.
+    """
     usable = [i for i, v in enumerate(variants.of) if v.run == 0 and not v.is_null and any(not wording.why_empty(p) for _, p in variants.points[i])]
     if len(usable) < 2:
         return None
@@ -180,7 +186,7 @@ def _baseline(variants: Variants) -> int | None:
 
 
 def _answer(part: Part) -> str:
-    """What the part's best variant sustains at its smallest frame, in a sentence; empty where it cannot be said."""
+    """Return a sentence on the rate that the part's best variant sustains at the smallest frame that has one; empty if none has."""
     for index, words in enumerate(part.frame_words):
         cells = [(row.variant, row.cells[index]) for row in part.rows if not row.variant.is_null and not row.variant.correctness_only]
         for kind in ("ndr", "tried"):
@@ -202,7 +208,7 @@ def _answer(part: Part) -> str:
 
 
 def _beyond_text(beyond: Beyond) -> str:
-    """Both figures with their intervals; of one round that there is none; without CPU time the ratio alone."""
+    """Return both figures with their intervals, or with the words that one round has none; without CPU time the ratio alone."""
     ratio = quantity(beyond.ratio)
     times = f"{ratio.value} times (95 % interval {ratio.range}) what the null workload does" if ratio.low else ""
     if beyond.extra_ns is None:
@@ -215,14 +221,14 @@ def _beyond_text(beyond: Beyond) -> str:
 
 
 def _between(parts: Sequence[Part], run: int, names: Sequence[str]) -> str:
-    """How ``run`` did against the first, in a sentence."""
+    """Return a sentence on how ``run`` did against the first run."""
     counts = Counter(row.verdict for part in parts for row in part.across[run])
     told = [f"{counts[verdict]} {verdict}" for verdict in ("faster", "slower", "same", "undecided", "not comparable") if counts[verdict]]
     return f"{names[run]} against {names[0]}: {', '.join(told) if told else 'no variant is in both'}."
 
 
 def _silence(part: Part, points: Sequence[PointSummary]) -> str:
-    """Why nothing can be said of a part."""
+    """Return a sentence on why nothing can be said of a part."""
     reasons = [wording.why_empty(p) or (f"{wording.limit_text(p)}" if not wording.says_of_the_server(p) else "") for p in points]
     why = _commonest([reason for reason in reasons if reason]) or "every rate tried lost packets"
     return f"{part.workload}: nothing can be said of what the server sustains: {why if len(why) < 120 else why[:119] + '…'}."
@@ -293,13 +299,13 @@ def _commonest(reasons: Sequence[str]) -> str:
 
 
 def _span(values: Sequence[float]) -> str:
-    """``6``, or ``4 to 6``."""
+    """Return the range of ``values``: ``6``, or ``4 to 6``."""
     low, high = (f"{v:g}" for v in (min(values, default=0), max(values, default=0)))
     return low if low == high else f"{low} to {high}"
 
 
 def _accounts(parts: Sequence[Part], variants: Sequence[Variants], names: Sequence[str]) -> list[Account]:
-    """What was checked, of every variant once: the null workload stands in several parts."""
+    """Return the checks of every variant, each once: the null workload stands in several parts."""
     found: dict[tuple[int, str, str, bool], list[PointSummary]] = {}
     for part, of in zip(parts, variants, strict=True):
         for variant, members in zip(of.of, of.points, strict=True):
@@ -325,7 +331,7 @@ def _links(runs: Sequence[RunSummary], names: Sequence[str]) -> list[Link]:
 
 
 def _latency_floor(points: Sequence[PointSummary]) -> str:
-    """p50 of the null workload over all its loads, in words."""
+    """Return the range of the null workload's p50 latency over all its loads, in words; empty if it has none."""
     values = [p.latency.p50.value / 1e3 for p in points if p.is_null and p.latency is not None and "p50" not in p.latency_withheld]
     if not values:
         return ""

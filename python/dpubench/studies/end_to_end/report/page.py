@@ -1,7 +1,7 @@
-"""What the page of study ``end-to-end`` shows, as plain data.
+"""The contents of the page of study ``end-to-end``, as plain data.
 
-Vocabulary of the page: a *variant* is what points share that differ in frame size and load only: engines, placement, port, parameters, traffic. A
-*part* is a workload on links of one kind: software links and lines of hardware never stand in one figure.
+Vocabulary of the page: a *variant* is a set of points that differ only in frame size and load; they share engines, placement, port, parameters and
+traffic. A *part* is a workload on links of one kind: software links and lines of hardware never stand in one figure.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from dpubench.studies.end_to_end.model import PointSummary
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """See above."""
+    """A variant, as the vocabulary above has it."""
 
-    run: int
-    label: str  #: what tells it from the others of its part
-    told: str  #: all of it in words
+    run: int  #: index of its run
+    label: str  #: words that tell it from the others of its part
+    told: str  #: full description in words
     placement: str
-    is_null: bool  #: the null workload: the floor of the others
-    correctness_only: bool  #: its times mean nothing
+    is_null: bool  #: whether it is the null workload, the floor of the others
+    correctness_only: bool  #: whether its times mean nothing
 
 
 @dataclass(frozen=True, slots=True)
 class Beyond:
-    """What the application costs beyond the null workload, at the rates that both sustain."""
+    """The cost of the application beyond the null workload, at the rates that both sustain."""
 
-    ratio: Interval  #: rate over that of the null workload
-    extra_ns: Interval | None  #: time of one server CPU per packet beyond that of the null workload; None where one of both is not known
+    ratio: Interval  #: rate over the null workload's rate
+    extra_ns: Interval | None  #: time of one server CPU per packet beyond the null workload's time; None if one of both is not known
     why_no_extra: str = ""
 
 
 @dataclass(slots=True)
 class Sustained:
-    """What a variant sustains at one frame size."""
+    """The rates that a variant sustains at one frame size."""
 
     ndr: PointSummary | None = None  #: None: not searched for
     pdr: PointSummary | None = None
@@ -51,7 +51,7 @@ class Row:
     """A variant over all frame sizes."""
 
     variant: Variant
-    cells: list[Sustained | None]  #: one a frame size; None: not in the plan
+    cells: list[Sustained | None]  #: one per frame size; None: not in the plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Ratio:
     ratio: Interval | None
     verdict: str  #: faster, slower, same, undecided, not comparable
     reason: str
-    paired: bool  #: round by round; else by independent rounds
+    paired: bool  #: whether the ratio was formed round by round; else by independent rounds
     rounds: int
     against: int = -1  #: index of the variant of another run that it is set against; -1: the baseline of the part
 
@@ -79,36 +79,36 @@ class Part:
     summary: str
     is_virtual: bool
     links: str  #: in words: "memif (net_memif)"
-    labels: list[str]  #: said beside every figure of it
+    labels: list[str]  #: labels that stand beside every figure of the part
     frames: list[str]  #: keys, smallest first
     frame_words: list[str]
     variants: list[Variant]
     rows: list[Row]
     baseline: int | None  #: index of the first run's variant that its others are set against; None: there are no others
-    ratios: list[Ratio]  #: of the first run's variants to the baseline
+    ratios: list[Ratio]  #: ratios of the first run's variants to the baseline
     across: dict[int, list[Ratio]]  #: run -> ratios of its variants, each to the same one in the first run
-    answer: str  #: what it sustains, in a sentence
+    answer: str  #: a sentence on the rate that it sustains
     tables: list[str] = field(
         default_factory=list
-    )  #: how its flow tables began, and what entered them, a sentence each; of workloads without one none
-    data: dict[str, Any] = field(default_factory=dict)  #: for the figures
+    )  #: a sentence for each state in which its flow tables began, with the share of packets that entered a flow; empty without such tables
+    data: dict[str, Any] = field(default_factory=dict)  #: data of the figures
 
     @property
     def all_ratios(self) -> list[Ratio]:
-        """Within the first run, and between runs."""
+        """Return the ratios within the first run and between runs."""
         return [*self.ratios, *(row for rows in self.across.values() for row in rows)]
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What was checked of a variant besides time."""
+    """The checks of a variant besides time."""
 
     run: str
     workload: str
     told: str
     trials: int
-    client_limited: int  #: of the trials: discarded
-    stall_limited: int
+    client_limited: int  #: trials discarded for this
+    stall_limited: int  #: trials discarded for this
     tried_again: int
     flows: int
     duplicates: int
@@ -131,22 +131,22 @@ class Link:
 
 @dataclass(slots=True)
 class Trust:
-    """How far to trust the numbers."""
+    """The figures that tell how far to trust the numbers."""
 
     points: int
     trials: int
-    discarded: str  #: which of them were discarded and why, in words
+    discarded: str  #: trials that were discarded and why, in words
     left_out: int  #: points above the client's ceiling
     rounds: str
     trial_s: str
-    why_nothing: str  #: where nothing was measured, the commonest reason
-    not_converged: int  #: throughputs
-    p99_not_converged: int
+    why_nothing: str  #: the commonest reason, if nothing was measured
+    not_converged: int  #: points whose throughput did not converge
+    p99_not_converged: int  #: points whose p99 latency did not converge
     widest: float  #: relative half width of the worst point; nan if none
     widest_where: str
-    client_limited: int  #: points
-    stall_limited: int
-    latency_withheld: int  #: points some of whose latencies may be the client's own lag
+    client_limited: int  #: points with this limit
+    stall_limited: int  #: points with this limit
+    latency_withheld: int  #: points with a latency that may be the client's own lag
     correctness_only: int
     failed: int
     unavailable: int
@@ -157,22 +157,22 @@ class Trust:
 
 @dataclass(slots=True)
 class Page:
-    """Everything the template needs."""
+    """All data that the template needs."""
 
     title: str
     measured: str
     trust: Trust
     all_runs: list[RunInfo]
-    labels: list[str]  #: that every point has
-    between: list[str]  #: each run against the first, in a sentence
+    labels: list[str]  #: labels that every point has
+    between: list[str]  #: a sentence for each further run against the first
     parts: list[Part]
     accounts: list[Account]
     links: list[Link]
     timestamps: list[str]
-    requirements: list[str]  #: what searches asked for, a sentence a goal
+    requirements: list[str]  #: goals of the searches, one sentence each
     ceilings: list[tuple[str, str]]  #: (run, the client's ceiling on one link in words)
-    latency_floor: str  #: p50 of the null workload, in words; empty where it was not measured
-    traffic: str  #: what all points share of it
+    latency_floor: str  #: p50 of the null workload, in words; empty if it was not measured
+    traffic: str  #: settings of the traffic that all points share
     warnings: list[WarningGroup]
     failures: list[Trouble]
     failures_more: int

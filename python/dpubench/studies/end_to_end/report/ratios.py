@@ -1,9 +1,9 @@
-"""Placements and engines side by side: a variant against another at the same frame size and load, and against the null workload.
+"""Compares placements and engines: a variant against another at the same frame size and load, and against the null workload.
 
-Two of one run were measured in the same rounds, so that ratios are formed round by round where both have every round; else by the medians of
-independent rounds. Verdicts are those of :mod:`dpubench.results.statistics`, under false-discovery control over all that were tested. What the client
-or stalls limited says nothing of the server, and the latency of an overloaded server is the length of its queues: neither is compared. Variants of
-different runs are compared by :mod:`dpubench.studies.end_to_end.compare`.
+Two variants of one run were measured in the same rounds. Ratios are formed round by round if both have every round, else by the medians of
+independent rounds. Verdicts come from :mod:`dpubench.results.statistics`, under false-discovery control over all tests. A point that the client or
+stalls limited says nothing of the server, and the latency of an overloaded server is the length of its queues: neither is compared.
+:mod:`dpubench.studies.end_to_end.compare` compares variants of different runs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dpubench.studies.end_to_end.model import PointSummary
 from dpubench.studies.end_to_end.report.page import Beyond, Ratio, Variant
 
 THROUGHPUT: Final = "throughput"
-_KINDS: Final = ("NDR", "PDR", "flood", "recorded", "rate")  #: what is said first
+_KINDS: Final = ("NDR", "PDR", "flood", "recorded", "rate")  #: order of the rows
 #: Quantity -> (figure of a point's latency, its values by round).
 LATENCY: Final = {"latency p50": ("p50", "round_p50_ns"), "latency p99": ("p99", "round_p99_ns")}
 
@@ -31,14 +31,14 @@ LATENCY: Final = {"latency p50": ("p50", "round_p50_ns"), "latency p99": ("p99",
 @dataclass(frozen=True, slots=True)
 class _Tested:
     row: Ratio
-    difference: Difference  #: of speeds: above zero is faster
+    difference: Difference  #: difference of speeds: above zero is faster
 
 
 Judgeable = Ratio | _Tested
 
 
 def difference(old: Sequence[float], new: Sequence[float], rounds: int) -> tuple[Difference | None, bool]:
-    """Difference new / old of two points' values of each round, and whether it was formed round by round (both have all ``rounds``)."""
+    """Return the difference new / old of two points' values by round, and whether it was formed round by round (both have all ``rounds``)."""
     a, b = (np.asarray(values, dtype=np.float64) for values in (old, new))
     if not (a.size and b.size and np.all(np.isfinite(a)) and np.all(np.isfinite(b)) and np.all(a > 0) and np.all(b > 0)):
         return None, False
@@ -54,7 +54,7 @@ def against(
     frames: Sequence[str],
     rounds: Sequence[int],
 ) -> list[Judgeable]:
-    """Every variant of a part against ``baseline``; points by (frame, load). Verdicts come later, over all parts: see :func:`judged`."""
+    """Return every variant of a part against ``baseline``, with points by (frame, load). :func:`judged` gives verdicts later, over all parts."""
     rows: list[Judgeable] = []
     for index, variant in enumerate(variants):
         if index == baseline or variant.is_null or variant.run != variants[baseline].run:
@@ -67,10 +67,10 @@ def against(
 
 
 def across(rows: Sequence[Comparison], places: Sequence[Mapping[str, tuple[int, PointSummary]]], frames: Sequence[str]) -> list[Ratio]:
-    """Of the comparison of two runs what is of one part. ``places``: of the old and of the new run, id of a point -> (variant, point).
+    """Return the rows of one part from the comparison of two runs. ``places``: for the old and the new run, id of a point -> (variant, point).
 
-    An offered rate that neither run lost packets at came back as it was sent: it has no row. The null workload has none either; what it moved is in
-    the reasons of the others.
+    An offered rate that was limited in neither run came back as it was sent, so it has no row. The null workload has none either; the reasons of the
+    other rows tell how much it moved.
     """
     found: list[tuple[PointSummary, Ratio]] = []
     for row in rows:
@@ -89,7 +89,7 @@ def across(rows: Sequence[Comparison], places: Sequence[Mapping[str, tuple[int, 
 
 
 def _rows(index: int, old: PointSummary, new: PointSummary, rounds: int) -> list[Judgeable]:
-    """What may be compared at one frame size and load: of a search or a flood the rate, of an offered rate the latency."""
+    """Return the rows that may be compared at one frame size and load: the rate of a search or a flood, the latency of an offered rate."""
     if old.load_kind == "recorded":
         return []
     quantities = [THROUGHPUT] if old.load_kind in {"NDR", "PDR", "flood"} else list(LATENCY)
@@ -100,7 +100,7 @@ def _rows(index: int, old: PointSummary, new: PointSummary, rounds: int) -> list
 
 
 def _why_not(old: PointSummary, new: PointSummary) -> str:
-    """Why two points are not compared; empty if they may be."""
+    """Return why two points are not compared; empty if they may be."""
     for point, who in ((new, ""), (old, "what it is set against: ")):
         if why := wording.why_no_statement(point):
             return f"{who}{why}"
@@ -124,7 +124,7 @@ def _row(index: int, old: PointSummary, new: PointSummary, quantity: str, rounds
 
 
 def judged(rows: Sequence[Judgeable], min_effect: float) -> list[Ratio]:
-    """``rows`` with their verdicts."""
+    """Return ``rows`` with their verdicts."""
     adjusted = iter(statistics.benjamini_hochberg([row.difference.p_value for row in rows if isinstance(row, _Tested)]))
     return [_judged(row, float(next(adjusted)), min_effect) if isinstance(row, _Tested) else row for row in rows]
 
@@ -146,9 +146,9 @@ def _judged(tested: _Tested, adjusted_p: float, min_effect: float) -> Ratio:
 
 
 def beyond(point: PointSummary, null: PointSummary, rounds: int) -> tuple[Beyond | None, str]:
-    """What ``point`` costs beyond ``null`` at the rates that both sustain; else why that cannot be said.
+    """Return the cost of ``point`` beyond ``null`` at the rates that both sustain, or why it cannot be said.
 
-    The time per packet is what the server's CPUs were busy for it. Half widths of the two times add in quadrature.
+    The time per packet is the busy time of the server's CPUs. The half widths of the two times add in quadrature.
     """
     for p in (point, null):
         who = "null workload" if p.is_null else p.load
@@ -170,7 +170,7 @@ def beyond(point: PointSummary, null: PointSummary, rounds: int) -> tuple[Beyond
 
 
 def _extra(point: PointSummary, null: PointSummary) -> tuple[Interval | None, str]:
-    """The time of a server CPU per packet of ``point`` less that of ``null``; else why it is not known."""
+    """Return the time of a server CPU per packet of ``point`` less the time of ``null``, or why it is not known."""
     for p in (point, null):
         if p.server_cpu_ns_per_packet is None:
             return None, f"{'null workload' if p.is_null else p.load}: {p.server_cpu_withheld or 'its CPU time was not measured'}"

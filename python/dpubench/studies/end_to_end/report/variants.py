@@ -1,4 +1,4 @@
-"""Which points of a part belong together, and what to call them."""
+"""Groups the points of a part into variants and names these."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ Placed = tuple[int, PointSummary]  #: (run, point)
 
 
 def _follows_from_the_frame(placed: Sequence[Placed]) -> set[str]:
-    """What of the traffic has one value for each frame size of a run, but not one for all: frames without room for a signature carry none."""
+    """Return the settings of the traffic that have a single value for each frame size of a run, such as the share of signatures.
+
+    Frames without room for a signature carry none.
+    """
     values: dict[str, dict[tuple[int, str], set[str]]] = {}
     for run, point in placed:
         for name, value in point.traffic.items():
@@ -25,7 +28,7 @@ def _follows_from_the_frame(placed: Sequence[Placed]) -> set[str]:
 
 
 def _traits(run_name: str, point: PointSummary, schedules: int, shared: Mapping[str, str], of_the_frame: Container[str]) -> dict[str, str]:
-    """What tells a variant from another: trait -> words."""
+    """Return the traits that tell variants apart: trait -> words."""
     single = len(point.engines) == 1
     traits = {"run": run_name}
     traits |= {f"engines {stage}": engine if single else f"{stage} {engine}" for stage, engine in point.engines.items()}
@@ -44,12 +47,12 @@ def _traits(run_name: str, point: PointSummary, schedules: int, shared: Mapping[
 
 
 class Variants:
-    """The variants of some points of one workload, in the order of the run; the null workload's last."""
+    """The variants of some points of one workload, in the order of the run. Variants of the null workload come last."""
 
     def __init__(self, placed: Sequence[Placed], run_names: Sequence[str], shared_traffic: Mapping[str, str]) -> None:
-        """``shared_traffic``: what of the traffic all points of the page have; it is said once, and not of each."""
+        """Group ``placed``. ``shared_traffic`` holds the settings of the traffic that all points of the page share; names leave them out."""
         schedules = len({p.schedule for _, p in placed if p.load_kind == "rate"})
-        # Of one run, what follows from the frame tells no variant from another; two runs may differ in it.
+        # Within one run, settings that follow from the frame size do not tell variants apart; two runs may differ in them.
         of_the_frame = _follows_from_the_frame(placed) if len(run_names) == 1 else set()
         found: dict[tuple[tuple[str, str], ...], list[Placed]] = {}
         for run, point in placed:
@@ -80,7 +83,7 @@ class Variants:
 
 
 def _label(traits: dict[str, str], differing: Sequence[str], point: PointSummary) -> str:
-    """What differs, or where nothing does the engines and the placement. Engines of several stages are joined, in the stages' order."""
+    """Return the traits that differ or, if none does, the engines and the placement. Engines of several stages are joined, in the stages' order."""
     engines = [engine for stage, engine in point.engines.items() if f"engines {stage}" in differing]
     others = sorted((n for n in differing if not n.startswith("engines ")), key=lambda n: _ORDER.index(n.split(" ", 1)[0]))
     words = [traits[name] for name in others]
