@@ -1,1 +1,1 @@
-"""`make bench`: what the harness costs, and what the instrument can see. See docs/benchmarks.md."""
+"""`make bench`: the costs of the harness, and the sensitivity of the instrument. See docs/benchmarks.md."""

@@ -44,14 +44,14 @@ PARTS: dict[str, Part] = {
     "layouts": layouts.measure,
     "orientation": orientation.measure,
 }
-APART = "apart"  # around all others
+APART = "apart"  # runs around all others
 HEADER = ("part", "claim", "measured (95 % interval)", "limit", "verdict")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the parts; 0 if every claim holds, 130 after Ctrl-C, SIGTERM or a hang-up."""
+    """Run the parts. Return 0 if every claim holds, 130 after Ctrl-C, SIGTERM or a hang-up."""
     given = _arguments(arguments)
-    # Also where a shell started this in the background and ignores SIGINT for it: what is started here has to go either way.
+    # A shell that starts this in the background makes it ignore SIGINT; processes started here must end all the same.
     for number in signals.ending():
         signal.signal(number, signals.handler(_interrupt))
     started = time.monotonic()
@@ -137,7 +137,7 @@ def _claims(bench: Bench, names: Sequence[str], gap_s: float) -> Iterator[Claim]
 
 
 def _guarded(name: str, part: Callable[[], Iterable[Claim]]) -> Iterator[Claim]:
-    """The claims of a part; where it breaks, a line that says so, and the other parts go on."""
+    """Yield the claims of a part; if it breaks, yield one that tells so, and the other parts go on."""
     try:
         yield from part()
     except (UserError, WorkerFault) as error:
@@ -145,7 +145,7 @@ def _guarded(name: str, part: Callable[[], Iterable[Claim]]) -> Iterator[Claim]:
 
 
 def _counts(failed: Sequence[Claim]) -> str:
-    """Return, in brackets, how many of ``failed`` have which verdict, or an empty string where there are none."""
+    """Return, in brackets, the number of ``failed`` per verdict, or an empty string without any."""
     counts = Counter(claim.verdict for claim in failed)
     return f" ({', '.join(f'{number} {verdict}' for verdict, number in sorted(counts.items()))})" if failed else ""
 
@@ -155,7 +155,7 @@ def _row(claim: Claim) -> tuple[str, ...]:
 
 
 def markdown(head: dict[str, Any], claims: Sequence[Claim]) -> str:
-    """The table, and what each ratio of it stands on."""
+    """Return the table, and the data behind each of its ratios."""
     lines = [
         f"# make bench, {head['when']}{' (--quick)' if head['quick'] else ''}", "",
         f"{head['machine'].get('cpu', '')}, {head['build'].get('compiler', '')}, revision {head['build'].get('revision', '')}; "

@@ -1,7 +1,7 @@
-"""Two runs apart in time, of builds that differ in one engine: that one is found, and nothing else is called a regression.
+"""Two runs at different times, of builds that differ in one engine: the comparison must find that engine and no other regression.
 
-The first run is made before all other parts, the second after them. In the second the portable engine of sha256 does more work (a fixture). A check
-that could only find nothing would pass however blind the comparison is.
+The first run comes before all other parts, the second after them. In the second, the portable engine of sha256 does more work (a fixture). Without a
+planted slowdown, even a blind comparison would pass.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from benchmarks.instrument import EFFECT, slowed_copy
 
 BUDGET: Final = "120s"
 QUICK_BUDGET: Final = "30s"
-#: What is planted, in per cent: what a comparison of different times is meant to find in at least half of the cases (docs/methodology.md).
+#: Planted slowdown in per cent, which a comparison of different times should find in at least half of the cases (docs/methodology.md).
 PLANTED_PERCENT: Final = 10
 LEAST_FOUND: Final = 0.5
 SLOWED: Final = ("sha256", "portable")
-#: Of each kind of bottleneck, and quick to prepare.
+#: Operators with each kind of bottleneck that are quick to prepare.
 OPERATORS: Final = ("sha256", "toeplitz", "memcpy", "crc", "checksum", "aes")
 
 
 class Apart:
-    """The two runs."""
+    """The two runs and their comparison."""
 
     def __init__(self, bench: Bench) -> None:
         self._bench = bench
@@ -44,7 +44,7 @@ class Apart:
         self._begun = time.monotonic()
 
     def second(self, least_gap_s: float) -> Iterator[Claim]:
-        """Wait until ``least_gap_s`` have passed, make the second run, and yield a claim on what is the same and one on what is not."""
+        """Wait for ``least_gap_s``, make the second run, and yield a claim on the unchanged engines and one on the changed engine."""
         time.sleep(max(0.0, self._begun + least_gap_s - time.monotonic()))
         gap_min = (time.monotonic() - self._begun) / 60
         slower = slowed_copy(self._bench, "apart-slower")
@@ -64,18 +64,18 @@ class Apart:
         file = self._bench.scratch / "apart.yaml"
         file.write_text(json.dumps(plan), encoding="utf-8")
         done = self._bench.dpubench("run", file, "--name", name, "--results", self._results, environment=environment)
-        if done.returncode not in (0, 1):  # 1: a point failed; what was measured still tells
+        if done.returncode not in (0, 1):  # 1: a point failed; the other points still count
             raise EnvironmentFault(f"dpubench run: ended with status {done.returncode}: {done.stderr[-300:]}")
 
 
 def is_slowed(row: Comparison) -> bool:
-    """Whether ``row`` is of the engine in which the slowdown was planted."""
+    """Return whether ``row`` is of the engine with the planted slowdown."""
     words = row.configuration.split("/")
     return (words[0], words[-1]) == SLOWED
 
 
 def claims(rows: Sequence[Comparison], gap_min: float) -> Iterator[Claim]:
-    """Judge the rows of a comparison with a planted slowdown: the others are not called slower, the planted ones are."""
+    """Yield claims on a comparison with a planted slowdown: no other row is slower, and the planted rows are found."""
     others = [row for row in rows if not is_slowed(row)]
     counts = Counter(row.verdict for row in others)
     slower = [row.configuration for row in others if row.verdict == "slower"]

@@ -1,6 +1,6 @@
 """Each library engine against a bare loop over the same library calls, on the same messages and buffers (``benchmarks/bare``).
 
-The engine runs in the operators study's harness. The bare loop runs outside of it and reads its own clock (``benchmarks/bareloops.cpp``).
+The engine runs in the operators study's harness. The bare loop runs outside it and reads its own clock (``benchmarks/bareloops.cpp``).
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from benchmarks import common
 from benchmarks.common import Bench, Claim, Group
 
 LIMIT = 0.97
-#: What the harness may take a burst where that is more than the limit. It takes about 4 around nothing (part overhead), and up to 8 around a
-#: loop whose end the processor then predicts less well. Codecs work on bursts of one message.
+#: Nanoseconds that the harness may add to a burst where this is more than the limit allows. It adds about 4 around an empty engine (part overhead),
+#: and up to 8 around a loop whose end the processor then predicts less well. Codecs work on bursts of one message.
 HARNESS_NS = 8
 SUFFIX = "-bare"
-#: Rounds added for pairs whose interval lies on both sides of the limit.
+#: Further rounds for pairs whose interval lies on both sides of the limit.
 MORE_ROUNDS = 6
-#: Engines of our own code on a library's buffers: there is no library call to compare them with.
+#: Engines of dpubench's own code on a library's buffers, without a library call to compare with.
 OWN_CODE = ("plain-mbuf",)
-#: How the program words that an engine lacks a configuration; a bare loop need not have every size.
+#: Words of the program for an engine that lacks a configuration; a bare loop need not have every size.
 LACKS = "does not do this"
 
 
 def variants(bench: Bench, configuration: Configuration) -> Iterator[dict[str, str]]:
-    """The configuration's parameters, and the same with the smallest published size: what an engine adds per message shows most there."""
+    """Yield the configuration's parameters, and the same with the smallest published size, where an engine's cost per message shows most."""
     yield configuration.params
     parameters = bench.catalog.operator(configuration.operator)["parameters"]
     least = next((p["values"][0] for p in parameters if p["name"] == "size" and p["values"]), None)
@@ -39,7 +39,7 @@ def variants(bench: Bench, configuration: Configuration) -> Iterator[dict[str, s
 
 
 def pairs(bench: Bench) -> tuple[list[Group], dict[tuple[str, str], list[str]], list[str]]:
-    """Groups of an engine and its bare loop; the groups' names by (operator, engine); and engines that no bare loop stands beside."""
+    """Return groups of an engine and its bare loop, the groups' names by (operator, engine), and library engines without a bare loop."""
     groups, by_engine, libraries = [], defaultdict[tuple[str, str], list[str]](list), dict[tuple[str, str], None]()
     for one in bench.configurations:
         made_of = {e["name"]: e["library"] for e in bench.catalog.operator(one.operator)["engines"]}
@@ -56,12 +56,12 @@ def pairs(bench: Bench) -> tuple[list[Group], dict[tuple[str, str], list[str]], 
 
 
 def _params_of(key: str) -> str:
-    """Parameters in a group's name; their values may hold slashes (CRC-32/ISCSI)."""
+    """Return the parameters in a group's name; their values may hold slashes (CRC-32/ISCSI)."""
     return key.split("/", 1)[1].rsplit("/", 1)[0]
 
 
 def measure(bench: Bench) -> Iterator[Claim]:
-    """A line per operator and engine, with its worst configuration."""
+    """Yield a claim per operator and engine, with its worst configuration."""
     groups, by_engine, alone = pairs(bench)
     cycles = 4 if bench.quick else 12
     carry_out = common.loops(bench, "bareloops", [bench.programs / "engines", bench.programs / "bare"])
@@ -95,7 +95,7 @@ def measure(bench: Bench) -> Iterator[Claim]:
             continue
         verdicts = {k: common.at_least(i, limit(k)) for k, i in seen.items()}
         row = common.worst(verdicts.values())
-        # Of those that decide the line the one that is nearest to its limit, or furthest below it.
+        # Of the configurations that decide the claim, take the one nearest to its limit, or furthest below it.
         least = min((k for k in seen if verdicts[k] == row), key=lambda k: seen[k].value / limit(k))
         where = f", least of {len(seen)}: {_params_of(least)}" if len(seen) > 1 else ""
         yield Claim("bare", claim, common.span(seen[least]) + where, f"at least {limit(least):.3g}", row, {"ratios": details})

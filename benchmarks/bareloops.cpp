@@ -2,7 +2,7 @@
 //
 // Usage: bareloops ENGINES BARE <JOB. ENGINES and BARE are folders of modules. Each group of the job has two points: an engine
 // and its bare loop. The engine runs as in the operators study (LaneStepper, run_window). The bare loop runs and times itself
-// (bare/support/timed_loop.hpp), so that whatever the harness costs is on one side only. Windows alternate engine, bare, bare,
+// (bare/support/timed_loop.hpp), so that only one side has the costs of the harness. Windows alternate engine, bare, bare,
 // engine. Prints `window` and `failure` events as dpubench-operators does.
 
 #include <array>
@@ -19,7 +19,7 @@ using namespace dpubench;
 using benchmarks::Side;
 using measure::Clock;
 
-constexpr std::uint32_t kBuffers = 32;  // as the resident footprint
+constexpr std::uint32_t kBuffers = 32;  // as in the resident footprint
 
 /// An engine and its bare loop on one set of buffers.
 class Comparison {
@@ -46,7 +46,7 @@ class Comparison {
     for (std::size_t b = 0; b < buffers_->bursts().size(); ++b) buffers_->poison(b);
   }
 
-  /// Alternates the windows of both sides and reports all but those of the first cycle, which warms up.
+  /// Alternate the windows of both sides and report all but those of the first cycle, which warms up.
   void run(protocol::EventWriter& events) {
     for (std::uint32_t cycle = 0; cycle <= job_.cycles && !events.closed(); ++cycle) {
       for (const auto& [at, half] : {std::pair{0U, 0}, std::pair{1U, 0}, std::pair{1U, 1}, std::pair{0U, 1}}) {
@@ -65,7 +65,7 @@ class Comparison {
     measure::Stepper* const steppers[] = {&*stepper_};
     bed_.team().run([&](unsigned) {
       stepper_->seek(0);
-      stepper_->step(chunk_);  // what checked the window before left the caches to others
+      stepper_->step(chunk_);  // checking the former window displaced the caches
       stepper_->finish();
     });
     const measure::WindowSpec spec{job_.window.min_ms, 1, job_.window.min_ms, job_.window.threaded_min_ms};

@@ -1,4 +1,4 @@
-"""What the parts of `make bench` share: claims, jobs driven through dpubench's own workers, ratios of points that alternated."""
+"""Shared code of the parts of `make bench`: claims, jobs for dpubench's own workers, ratios of points that alternated."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ from dpubench.workers.ask import ask
 from dpubench.workers.process import WorkerFault
 
 ROOT: Final = Path(__file__).resolve().parents[1]
-#: Constant over rounds: the same messages in each, so that rounds differ in process and memory layout alone (the job's ``round`` moves the buffers).
+#: Constant over rounds: all use the same messages and differ in process and memory layout only (the job's ``round`` moves the buffers).
 SEED: Final = 1
-#: Shorter than a run's where bursts are slow: a ratio needs many windows rather than long ones.
+#: Shorter than in a run where bursts are slow: a ratio needs many windows rather than long ones.
 WINDOW: Final = {"min_ms": 3, "max_ms": 20, "min_bursts": 20, "threaded_min_ms": 200}
 SILENCE_S: Final = 120.0
 LIMIT_S: Final = 600.0
 
-#: Of a build, what ``dpubench-operators`` loads at run time.
+#: Folders of a build from which ``dpubench-operators`` loads files at run time.
 BUILD_FOLDERS: Final = ("engines", programs.LAYOUTS)
 
 Event = dict[str, Any]
 Group = dict[str, Any]
-#: Per point and round: rate of each (cycle, half), in operations per second.
+#: Point -> round -> rate of each (cycle, half), in operations per second.
 Rates = defaultdict[str, dict[int, dict[tuple[int, int], float]]]
 Verdict = Literal["pass", "undecided", "MISSED", "not run", ""]
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One line of the table; an empty verdict is a figure for orientation."""
+    """One row of the table; an empty verdict marks a figure for orientation."""
 
     part: str
     claim: str
@@ -56,21 +56,21 @@ class Claim:
     limit: str
     verdict: Verdict
     details: dict[str, Any] = field(default_factory=dict)
-    may_be_undecided: str = ""  #: why *undecided* is an answer here; without a reason it is a failure
+    may_be_undecided: str = ""  #: reason why *undecided* is an answer here; without a reason it is a failure
 
     @property
     def failed(self) -> bool:
-        """Whether the bench fails by this line."""
+        """Return whether this claim makes the bench fail."""
         return self.verdict in ("MISSED", "not run") or (self.verdict == "undecided" and not self.may_be_undecided)
 
 
 @dataclass(frozen=True)
 class Bench:
-    """What every part needs."""
+    """The data that every part needs."""
 
     build: Path  #: build folder, configured with -Dtests=true
-    quick: bool  #: fewer points, cycles and repeats, to see within minutes that everything works; the figures are rougher
-    scratch: Path  #: gone when the bench ends
+    quick: bool  #: fewer points, cycles and repeats, to see within minutes that everything works; figures are rougher
+    scratch: Path  #: folder that is removed when the bench ends
 
     @property
     def program(self) -> Path:
@@ -78,7 +78,7 @@ class Bench:
 
     @property
     def programs(self) -> Path:
-        """Folder of ``dpubench-operators``, with ``engines``, ``bare`` and ``fixtures`` beside it."""
+        """Return the folder of ``dpubench-operators``, with ``engines``, ``bare`` and ``fixtures`` beside it."""
         return self.program.parent
 
     @property
@@ -87,13 +87,13 @@ class Bench:
 
     @cached_property
     def catalog(self) -> catalog.Catalog:
-        """Operators and engines of the build, bare loops included."""
+        """Return the operators and engines of the build, bare loops included."""
         bare = self.programs / "bare"
         return catalog.read_here(self.program, [bare] if bare.is_dir() else [], use_cache=False)
 
     @cached_property
     def inputs(self) -> inputs.Resolved:
-        """Default inputs of every operator: what ``dpubench run`` measures on."""
+        """Return the default inputs of every operator, on which ``dpubench run`` measures."""
         return inputs.resolve(self._expansion.inputs, {})
 
     @cached_property
@@ -106,27 +106,27 @@ class Bench:
 
     @cached_property
     def configurations(self) -> list[Configuration]:
-        """What the quick plan of study ``operators`` measures here, with every engine that can run it, bare loops included."""
+        """Return the configurations of the quick plan of study ``operators`` here, with all their engines, bare loops included."""
         return [c for c in self._expansion.configurations if c.candidates and not c.inputs & set(self.inputs.missing)]
 
     @cached_property
     def excluded(self) -> dict[tuple[str, str], str]:
-        """Engines that the quick plan leaves out, by operator and name, with the reason."""
+        """Return the engines that the quick plan leaves out, by operator and name, with the reason."""
         plan, _ = read_plan(studies.plan_path("operators", "quick"))
         assert isinstance(plan, Plan)  # of study operators
         return {(rule.operator, rule.engine): rule.reason for rule in plan.exclude if rule.engine}
 
     def command(self, *arguments: str | Path) -> list[str]:
-        """A ``dpubench`` command line of this Python."""
+        """Return a ``dpubench`` command line of this Python."""
         return [sys.executable, "-m", "dpubench", *map(str, arguments)]
 
     @property
     def environment(self) -> dict[str, str]:
-        """For :meth:`command`: finds this build's programs."""
+        """Return the environment for :meth:`command`, which finds this build's programs."""
         return {**os.environ, "DPUBENCH_PROGRAMS": str(self.programs)}
 
     def copy(self, name: str) -> Path:
-        """Copies the programs and engines that ``dpubench run --against`` needs to a scratch folder and returns it."""
+        """Copy the programs and engines that ``dpubench run --against`` needs to a scratch folder, and return it."""
         other = self.scratch / name
         other.mkdir()
         for part in self.programs.iterdir():
@@ -137,7 +137,7 @@ class Bench:
         return other
 
     def dpubench(self, *arguments: str | Path, environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-        """Runs a ``dpubench`` command to its end."""
+        """Run a ``dpubench`` command to its end."""
         return subprocess.run(
             self.command(*arguments), env={**self.environment, **(environment or {})}, capture_output=True, text=True, check=False, cwd=self.scratch
         )
@@ -156,7 +156,7 @@ def group(
     footprint: str = "resident",
     threads: int = 1,
 ) -> Group:
-    """A group of a job, named after its operator and parameters unless ``name`` is given; ``engines`` maps point ids to engines."""
+    """Return a group of a job, named after its operator and parameters or ``name``; ``engines`` maps point ids to engines."""
     points = [{"id": point, "engine": engine} for point, engine in engines.items()]
     head = {"id": name or f"{operator}/{label(params)}", "operator": operator, "params": dict(params)}
     return head | {"threads": threads, "burst": burst, "footprint": footprint, "points": points}
@@ -170,7 +170,7 @@ def job(
     cpus: Sequence[int] | None = None,
     window: Mapping[str, int] = WINDOW,
 ) -> bytes:
-    """Round ``number`` of ``groups`` as a job."""
+    """Return round ``number`` of ``groups`` as a job."""
     content = {
         "schema": "dpubench.job/1",
         "seed": SEED,
@@ -189,9 +189,9 @@ def job(
 
 
 def loops(bench: Bench, name: str, folders: Sequence[Path]) -> Callable[[bytes], list[Event]]:
-    """Give what carries out a job with a program of ``benchmarks/`` that times engines in loops of its own, on ``folders`` of engines.
+    """Return a function that runs a job with a program of ``benchmarks/``, which times engines in its own loops, on ``folders`` of engines.
 
-    It raises WorkerFault when the program died, hung or printed what is no event. @raises EnvironmentFault when there is no such program
+    The function raises WorkerFault when the program died, hung or printed no event. @raises EnvironmentFault when there is no such program
     """
     program = bench.build / "benchmarks" / name
     if not program.is_file():
@@ -205,7 +205,7 @@ def loops(bench: Bench, name: str, folders: Sequence[Path]) -> Callable[[bytes],
             raise WorkerFault(f"{program}: did not end within {LIMIT_S:g} s", "hang") from None
         except ValueError as error:
             raise WorkerFault(f"{program}: printed what is no event: {error}", "rubbish") from None
-        if done.returncode not in (0, 1):  # 1: an event says what failed
+        if done.returncode not in (0, 1):  # 1: an event names the failure
             raise WorkerFault(f"{program}: ended with status {done.returncode}: {done.stderr.decode('utf-8', 'replace')[-300:]}", "crash")
         return events
 
@@ -213,21 +213,21 @@ def loops(bench: Bench, name: str, folders: Sequence[Path]) -> Callable[[bytes],
 
 
 def run(bench: Bench, line: bytes, engine_dirs: Iterable[Path] = ()) -> list[Event]:
-    """Events of one job. @raises WorkerFault when the program died, hung or broke the contract."""
+    """Return the events of one job. @raises WorkerFault when the program died, hung or broke the contract."""
     arguments = [word for directory in engine_dirs for word in ("--engine-dir", str(directory))]
     return ask(targets.find("local"), str(bench.program), arguments, line, silence_s=SILENCE_S, limit_s=LIMIT_S)
 
 
 @dataclass
 class Measured:
-    """Windows of several rounds, and what did not work."""
+    """Windows of several rounds, and failures."""
 
     rates: Rates = field(default_factory=lambda: defaultdict(lambda: defaultdict(dict)))
     failures: dict[str, str] = field(default_factory=dict)  #: point -> reason
     prepared: dict[str, Event] = field(default_factory=dict)  #: point -> its event
 
     def take(self, events: Iterable[Event], number: int) -> None:
-        """Adds the events of round ``number``."""
+        """Add the events of round ``number``."""
         for event in events:
             if event["event"] == "window" and event["operations"]:
                 self.rates[event["point"]][number][(event["cycle"], event["half"])] = event["operations"] / event["elapsed_ns"] * 1e9
@@ -253,9 +253,9 @@ def measure_with(
     into: Measured | None = None,
     window: Mapping[str, int] = WINDOW,
 ) -> Measured:
-    """Measure rounds of ``groups``, each operator in fresh processes of its own, so that one that breaks takes no other with it.
+    """Measure rounds of ``groups``, each operator in its own fresh processes, so that a broken one does not affect the others.
 
-    ``carry_out`` gives a job's events. It may raise WorkerFault: then the operator of that job has failed.
+    ``carry_out`` returns a job's events. If it raises WorkerFault, the job's operator has failed.
     """
     measured = into or Measured()
     by_operator: dict[str, list[Group]] = defaultdict(list)
@@ -276,7 +276,7 @@ def measure_with(
 
 
 def ratios(rates: Rates, old: str, new: str) -> list[FloatArray]:
-    """Per round the ratios new / old of the cycles that both have whole."""
+    """Return, per round, the ratios new / old of the cycles that are whole in both."""
     found = []
     for number in sorted(rates[old].keys() & rates[new].keys()):
         a, b = rates[old][number], rates[new][number]
@@ -288,12 +288,12 @@ def ratios(rates: Rates, old: str, new: str) -> list[FloatArray]:
 
 
 def rate(rates: Rates, point: str) -> Interval:
-    """Operations per second over the rounds' medians."""
+    """Return operations per second over the rounds' medians."""
     return statistics.interval_of_rounds([float(np.median(list(windows.values()))) for windows in rates[point].values()])
 
 
 def at_least(interval: Interval, limit: float) -> Verdict:
-    """*MISSED* only where the whole interval lies below ``limit``; *undecided* where it lies on both sides and its value below."""
+    """Return *MISSED* if the whole interval lies below ``limit``, *undecided* if only its value and a part of it do."""
     if not math.isfinite(interval.value):
         return "not run"
     if interval.value >= limit:
@@ -302,17 +302,17 @@ def at_least(interval: Interval, limit: float) -> Verdict:
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
-    """The verdict of a line that stands for several measurements."""
+    """Return the verdict of a claim that covers several measurements."""
     order: tuple[Verdict, ...] = ("MISSED", "not run", "undecided", "pass")
     found = set(verdicts)
     return next((v for v in order if v in found), "not run")
 
 
 def span(interval: Interval) -> str:
-    """``0.994 (0.988 to 1.001)``."""
+    """Return ``0.994 (0.988 to 1.001)``."""
     return f"{interval.value:.3f} ({interval.low:.3f} to {interval.high:.3f})"
 
 
 def label(params: Mapping[str, str]) -> str:
-    """``mode=gcm,size=1024``."""
+    """Return ``mode=gcm,size=1024``."""
     return ",".join(f"{k}={v}" for k, v in sorted(params.items())) or "-"

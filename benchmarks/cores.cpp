@@ -1,4 +1,4 @@
-// How fast the processor model is: simulated instructions per second of processor time, superscalar with caches and gshare.
+// The speed of the processor model: simulated instructions per second of processor time, superscalar with caches and gshare.
 //
 //     cores INSTRUCTIONS      prints {"instructions": .., "cpu_s": .., "ipc": .., "mispredicted": .., "misses": ..}
 
@@ -18,7 +18,8 @@ namespace {
 using namespace dpubench::cores;
 using nlohmann::json;
 
-/// A mix as of packet processing: of 16 instructions four loads, two stores, two branches; one load in eight leaves the L1D.
+/// A mix of instructions as in packet processing. Of 16 there are four loads, two stores and two branches; one load in eight
+/// leaves the L1D.
 class Mix final : public InstructionSource {
  public:
   explicit Mix(std::uint64_t instructions) : left_(instructions), code_(kBlocks * kBlockLength) {
@@ -63,7 +64,7 @@ class Mix final : public InstructionSource {
   void add_block() {
     random_ = random_ * 6364136223846793005ULL + 1442695040888963407ULL;
     const std::uint64_t pc = kCode + block_ * kBlockLength * Executed::kInstructionBytes;
-    // Loops of four blocks; one branch in sixteen is chance.
+    // Loops of four blocks; one branch in sixteen is random.
     const bool chance = (random_ >> 60) == 0;
     const bool back = block_ % 4 == 3 && (chance ? (random_ >> 50 & 1) != 0 : ++round_ % 8 != 0);
     const std::size_t next = back ? block_ - 3 : (block_ + 1) % kBlocks;
@@ -96,7 +97,7 @@ json cache(unsigned size_bytes, unsigned ways, unsigned latency_cycles, const ch
           {"replacement", "lru"},     {"miss_registers", 16}, {"next", next}};
 }
 
-/// About what a DPU's core is: three wide, out of order.
+/// About the core of a DPU: three wide, out of order.
 json processor() {
   const json one = {{"latency_cycles", 1}, {"every_cycles", 1}};
   return {{"name", "benchmark"},

@@ -1,4 +1,4 @@
-"""How fast the processor model is (``cores.cpp``): simulated instructions per second of processor time."""
+"""The speed of the processor model (``cores.cpp``): simulated instructions per second of processor time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LIMIT_S = 120.0
 
 
 def measure(bench: Bench) -> Iterator[Claim]:
-    """One line: the superscalar model with caches, TLBs and gshare, on a mix of instructions as of packet processing."""
+    """Yield one claim: the superscalar model with caches, TLBs and gshare, on a mix of instructions as in packet processing."""
     program = bench.build / "benchmarks" / "cores"
     if not program.is_file():
         yield Claim("cores", "speed of the superscalar model", "", f"at least {LEAST_PER_S / 1e6:g} M/s", "not run", {"why": "built without zstd"})

@@ -1,9 +1,11 @@
-"""The end-to-end study's programs beside dpdk-testpmd: the client's packet rate against its txonly, the server's forwarding against its macswap.
-And an operator's lane in a stage of the server beside the same lane in the operators study's harness (``places.cpp``).
+"""The end-to-end study's programs beside dpdk-testpmd, and an operator's lane in the server beside the same lane in the harness.
 
-Both sides have the same port, frame size, burst and CPUs, one after the other in ABBA order within a round; of each the mean over all its stretches
-counts. What stands on the other end of the link (rxonly, flowgen) is one dpdk-testpmd for both. Rates are of a stretch in the middle, by each
-program's own counters and clock.
+The client's packet rate stands beside testpmd's txonly, the server's forwarding beside its macswap. The lane in a stage of the server stands beside
+the one in the operators study's harness (``places.cpp``).
+
+Both sides have the same port, frame size, burst and CPUs, one after the other in ABBA order within a round. The mean of a side over all its
+stretches counts. On the other end of the link, both sides have the same dpdk-testpmd (rxonly, flowgen). Rates are from a stretch in the middle, by
+each program's own counters and clock.
 """
 
 from __future__ import annotations
@@ -35,24 +37,24 @@ from benchmarks.common import Bench, Claim, Rates, Verdict
 TESTPMD: Final = "dpdk-testpmd"
 SIZES: Final = (64, 1518)  #: bytes with FCS
 BURST: Final = 32
-FLOWS: Final = 1000  #: of ours, whose headers are written anew; txonly has a number of its own
+FLOWS: Final = 1000  #: flows of our client, which writes their headers anew; txonly has its own number of flows
 LEAST_MEMIF, LEAST_NULL, LEAST_FORWARD = 1.0, 0.7, 0.9
-#: Stretches of a side in a round, by two. A link of shared memory has a fast and a slow way to run (up to four times as long a packet), by how far
-#: apart both ends happen to be, and keeps to it from its beginning. All stretches count, since a user meets both ways. The share of fast ones is
-#: published.
+#: Pairs of stretches of a side in a round. A link of shared memory has a fast and a slow state (up to four times as long per packet). The state
+#: depends on how far apart both ends happen to be, and stays from the link's beginning. All stretches count, since a user meets both states. The
+#: bench publishes the share of fast ones.
 CYCLES: Final = 3
-#: Fast is at least this share of the fastest stretch of both sides.
+#: A stretch is fast if its rate is at least this share of the fastest stretch's rate on both sides.
 FAST: Final = 0.5
-#: Times as many rounds on such a link as elsewhere: its rates scatter by how many stretches of a side happened to be slow.
+#: Factor on the number of rounds on such a link: its rates scatter by the number of slow stretches of a side.
 LINK_ROUNDS: Final = 2
-#: Why *undecided* is an answer for such a link, as long as the interval lies above this share.
+#: Reason why *undecided* is an answer for such a link, while the interval lies above this share.
 TWO_SPEEDS: Final = "a memory link keeps to one of two speeds by chance"
 LEAST_UNDECIDED: Final = 0.8
-#: A dpdk-testpmd that does not answer is started anew: in so many stretches one after the other at most.
+#: Most stretches in a row with a dpdk-testpmd that does not answer; each starts it anew.
 MOST_SILENT: Final = 3
 SETTLE_S, MEASURE_S = 0.2, 0.4
 LIMIT_S: Final = 30.0
-#: The operators of a workload's stages, each with its stage's default engine, in the direction that the stage has.
+#: Operators of a workload's stages, each with its stage's default engine, in the direction of the stage.
 LANES: Final[tuple[tuple[str, str, dict[str, str]], ...]] = (
     ("sha256", "openssl", {}),
     ("deflate", "isal", {"direction": "compress"}),
@@ -60,8 +62,8 @@ LANES: Final[tuple[tuple[str, str, dict[str, str]], ...]] = (
 )
 LANE_BYTES: Final = (64, 1024)
 LANE_TOLERANCE: Final = 0.05
-LANE_LIMIT_S: Final = 120.0  #: a round of one lane; the first one compiles the rules
-#: Without huge pages, which not every machine has: as our programs by default.
+LANE_LIMIT_S: Final = 120.0  #: seconds for a round of one lane; the first one compiles the rules
+#: Without huge pages, which some machines lack, as for dpubench's programs by default.
 EAL: Final = ("--no-huge", "-m", "512", "--no-pci", "--no-telemetry", "--no-shconf", "--log-level=error", "--force-max-simd-bitwidth=512")
 
 
@@ -69,14 +71,14 @@ When = tuple[int, int]  #: round and cycle
 
 
 class NoAnswer(RuntimeError):
-    """A dpdk-testpmd that still runs and does not answer."""
+    """A dpdk-testpmd that still runs but does not answer."""
 
 
 class Testpmd:
-    """One dpdk-testpmd on one CPU and one port, driven by its command line; forwarding begins with :meth:`start`."""
+    """One dpdk-testpmd on one CPU and one port, driven by its command line. Forwarding begins with :meth:`start`."""
 
     def __init__(self, bench: Bench, name: str, cpu: int, vdev: str, *words: str) -> None:
-        # Line by line, though its output is no terminal.
+        # Line buffering, because its output is no terminal.
         head = ["stdbuf", "-oL", TESTPMD, *EAL, "--file-prefix", f"bench-{os.getpid()}-{name}", "--lcores", f"0@{cpu},1@{cpu}", "--vdev", vdev]
         tail = ["--", "-i", "--total-num-mbufs=16384", f"--burst={BURST}", *words]
         self._output = (bench.scratch / f"testpmd-{name}").open("w+b")
@@ -97,7 +99,7 @@ class Testpmd:
         self.end()
 
     def end(self) -> None:
-        """Quits; what reads a memif link must do so before what sends on it: net_memif of DPDK 22.11 may crash the one that stays."""
+        """Quit. The reader of a memif link must quit before its sender: net_memif of DPDK 22.11 may crash the one that stays."""
         if self._output.closed:
             return
         try:
@@ -112,9 +114,9 @@ class Testpmd:
         self._send("start")
 
     def rates(self) -> dict[str, float]:
-        """Packets per second that it received and sent (``Rx``, ``Tx``), over the measured stretch. @raises RuntimeError"""
+        """Return received and sent packets per second (``Rx``, ``Tx``), over the measured stretch. @raises RuntimeError"""
         time.sleep(SETTLE_S)
-        self._show()  # rates are since the last show
+        self._show()  # rates count from the last show
         time.sleep(MEASURE_S)
         return {side: float(rate) for side, rate in re.findall(r"(Rx|Tx)-pps: +(\d+)", self._show())}
 
@@ -129,7 +131,7 @@ class Testpmd:
         self._process.stdin.flush()
 
     def _await(self, pattern: re.Pattern[str], begin: int) -> str:
-        """What it printed from ``begin`` on, as soon as ``pattern`` is in it. Without a terminal it has no prompt. @raises RuntimeError"""
+        """Return the output from ``begin`` on, once it contains ``pattern``. Without a terminal there is no prompt. @raises RuntimeError"""
         end = time.monotonic() + LIMIT_S
         while time.monotonic() < end:
             self._output.seek(begin)
@@ -144,7 +146,7 @@ class Testpmd:
 
 
 class Ours:
-    """dpubench-traffic or dpubench-server, ready. A context manager."""
+    """A ready dpubench-traffic or dpubench-server. A context manager."""
 
     def __init__(self, bench: Bench, program: str, job: dict[str, Any]) -> None:
         self._worker = Worker(targets.find("local"), str(bench.programs / program), [], silence_s=LIMIT_S, limit_s=10 * LIMIT_S)
@@ -165,7 +167,7 @@ class Ours:
         self._worker.__exit__(kind, value, trace)
 
     def end(self) -> None:
-        """Lets it come to its end."""
+        """End its input and read its remaining events."""
         if not self._ended:
             self._ended = True
             self._worker.send(b'{"end": true}\n', last=True)
@@ -173,7 +175,7 @@ class Ours:
                 pass
 
     def ask(self, command: dict[str, Any] | None, answer: str) -> dict[str, Any]:
-        """Sends a command and waits for the event that answers it. @raises RuntimeError with the failure that came instead"""
+        """Send a command and return the event that answers it. @raises RuntimeError with the failure that came instead"""
         if command is not None:
             self._worker.send(json.dumps(command).encode() + b"\n")
         while (event := self._worker.next_event()) is not None:
@@ -186,7 +188,7 @@ class Ours:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a comparison runs: CPUs of both ends, and the socket of their link."""
+    """The place of a comparison: CPUs of both ends, and the socket of their link."""
 
     ours: int
     other: int
@@ -196,17 +198,17 @@ class Place:
         return f"net_memif0,role={role},id=0,socket={self.socket},socket-abstract=no,bsize=2048,rsize=10"
 
     def port(self, role: str) -> dict[str, Any]:
-        # No secret: dpdk-testpmd on the other end knows of none.
+        # No secret, because dpdk-testpmd on the other end knows of none.
         return {"kind": "memif", "role": role, "arguments": {"socket": str(self.socket), "secret": ""}}
 
 
 def _payload(size: int) -> str:
-    """dpdk-testpmd's length of a frame of ``size`` bytes with FCS."""
+    """Return dpdk-testpmd's option for a frame of ``size`` bytes with FCS."""
     return f"--txpkts={size - 4}"
 
 
 def _flood(bench: Bench, cpu: int, port: dict[str, Any], size: int, flows: int, receiver: Testpmd | None = None) -> float:
-    """Packets per second of our client alone."""
+    """Return packets per second of our client alone."""
     job = {
         "schema": "dpubench.traffic-job/1", "seed": 1, "port": port, "cpu": cpu, "burst": BURST, "receive": False,
         "traffic": {"source": "model", "flows": flows, "frame_sizes": [[size, 1]]},
@@ -253,7 +255,7 @@ def _sending_null(bench: Bench, place: Place, size: int, rates: Rates, when: Seq
 
 
 def _forwarding(bench: Bench, place: Place, size: int, rates: Rates, when: Sequence[When]) -> None:
-    """The rate at which frames come back to a generator that sends as fast as it can."""
+    """Measure the rate at which frames come back to a generator that sends as fast as it can."""
 
     def generated(end_server: Callable[[], None]) -> float:
         words = ("--forward-mode=flowgen", _payload(size))
@@ -287,7 +289,7 @@ def _alternate(rates: Rates, when: When, size: int, ours: Callable[[], float], t
 
 
 def _answered(stretch: Callable[[], float]) -> float:
-    """Its rate. @raises NoAnswer when dpdk-testpmd gave none several times"""
+    """Return the rate of a stretch, with retries. @raises NoAnswer when dpdk-testpmd gave none several times"""
     for _ in range(MOST_SILENT - 1):
         with contextlib.suppress(NoAnswer):
             return stretch()
@@ -295,7 +297,7 @@ def _answered(stretch: Callable[[], float]) -> float:
 
 
 def measure(bench: Bench) -> Iterator[Claim]:
-    """A line per claim: its worst frame size."""
+    """Yield a claim per comparison, with its worst frame size."""
     memif, null, many = "client on memif: packets", "client on null: packets", f"of {FLOWS} flows, over dpdk-testpmd txonly with many flows"
     subjects = (
         (f"{memif} sent, over dpdk-testpmd txonly", partial(_sending_memif, flows=1), LEAST_MEMIF, LINK_ROUNDS),
@@ -315,7 +317,7 @@ def measure(bench: Bench) -> Iterator[Claim]:
 
 
 def means(ours: dict[int, dict[When, float]], theirs: dict[int, dict[When, float]]) -> list[list[float]]:
-    """Return per round, of those that both sides have, the ratio of the mean rates over all stretches, ours over theirs."""
+    """Return, per round that both sides have, the ratio of the mean rates over all stretches, ours over theirs."""
     return [[float(np.mean(list(ours[n].values())) / np.mean(list(theirs[n].values())))] for n in sorted(ours.keys() & theirs.keys())]
 
 
@@ -360,7 +362,7 @@ def _compared(bench: Bench, claim: str, run: Callable[[Bench, Place, int, Rates,
 
 
 def _lanes(bench: Bench) -> Iterator[Claim]:
-    """A line per operator: its worst size."""
+    """Yield a claim per operator, with its worst size."""
     limit = f"within {100 * LANE_TOLERANCE:g} %"
     for operator, engine, params in LANES:
         claim = f"{operator}: {engine} in a stage of the server, over the same lane in the harness"
@@ -376,7 +378,7 @@ def _lanes(bench: Bench) -> Iterator[Claim]:
 
 
 def _lane(bench: Bench, operator: str, engine: str, params: dict[str, str]) -> Interval:
-    """Rate in the stage over that in the harness. @raises RuntimeError"""
+    """Return the rate in the stage over the rate in the harness. @raises RuntimeError"""
     program = bench.build / "benchmarks/places"
     if not program.is_file():
         raise RuntimeError(f"{program}: there is no such program: configure the build with -Dtests=true and DPDK (`make build-tests`)")
@@ -394,7 +396,7 @@ def _lane(bench: Bench, operator: str, engine: str, params: dict[str, str]) -> I
 
 
 def _within(interval: Interval) -> Verdict:
-    """*MISSED* only where the whole interval is further from 1 than allowed."""
+    """Return *MISSED* if the whole interval is further from 1 than allowed, *undecided* if only its value is."""
     if abs(interval.value - 1) <= LANE_TOLERANCE:
         return "pass"
     return "MISSED" if interval.high < 1 - LANE_TOLERANCE or interval.low > 1 + LANE_TOLERANCE else "undecided"

@@ -1,12 +1,12 @@
-"""Engines of device APIs beside DPDK's own test programs on the same driver, algorithm, size and burst, alternating on the same CPU.
+"""Engines of device APIs beside DPDK's own test programs, with the same driver, algorithm, size and burst, alternating on the same CPU.
 
-A process of dpdk-test-crypto-perf per half of a cycle measures each size several times, for a few milliseconds each, which stand for windows; of
-dpdk-test-compress-perf there are some processes for each size. Ours holds its points prepared and runs windows on command; medians of both are
-compared. (One long run of theirs beside short windows of ours would measure the scheduler where others use the machine.)
+A process of dpdk-test-crypto-perf per half of a cycle measures each size several times, for a few milliseconds each, which stand for windows.
+dpdk-test-compress-perf has several processes for each size. Our program keeps its points prepared and runs windows on command. Medians of both are
+compared. (One long run of theirs beside short windows of ours would measure the scheduler on a busy machine.)
 
-All leave the input as it is: dpdk-test-crypto-perf is told to work out of place. dpdk-test-compress-perf cuts a file into messages one behind the
-other; ours draws messages of the same file. Compression alone is compared: for decompression it makes its streams with the driver itself, and ours
-are the same for every engine.
+All leave the input unchanged: dpdk-test-crypto-perf is told to work out of place. dpdk-test-compress-perf cuts a file into consecutive messages; our
+program draws messages from the same file. Only compression is compared. For decompression, the test program makes its streams with the driver
+itself, while our streams are the same for every engine.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ from benchmarks.common import Bench, Claim, Event, Rates, Verdict
 
 LEAST = 0.95
 BURST = 32
-#: Jobs in flight of ours. The test programs enqueue a burst and then dequeue at most one, whether or not the last came back: a driver that holds
-#: jobs back until its lanes are full, as aesni_mb does, always has the next burst to fill them with. With one burst in flight ours would make it
-#: flush half-empty lanes instead.
+#: Our jobs in flight. The test programs enqueue a burst and then dequeue at most one, whether or not the last came back. A driver that holds jobs
+#: until its lanes are full, as aesni_mb does, can always fill them with the next burst. With only one burst in flight, our program would make it
+#: flush half-empty lanes.
 IN_FLIGHT = 2 * BURST
-OPERATIONS = 16_000  #: of one window of dpdk-test-crypto-perf: a few milliseconds, as ours
-WINDOWS = 8  #: of each size and side in a half; the medians count. As many as dpdk-test-crypto-perf takes sizes (32) for the four of ours
-PROCESSES = 3  #: of dpdk-test-compress-perf, which measures once, for each size in a half
+OPERATIONS = 16_000  #: operations in one window of dpdk-test-crypto-perf: a few milliseconds, as in ours
+WINDOWS = 8  #: windows per size and side in a half; medians count. dpdk-test-crypto-perf takes 32 sizes at most: 8 for each of our four
+PROCESSES = 3  #: processes of dpdk-test-compress-perf, which measures once, for each size in a half
 CYCLES = 3
-#: How often as many rounds again are made while a size is undecided.
+#: Further sets of rounds while a size is undecided.
 MORE_TIMES = 3
 LIMIT_S = 120
-SAMPLE_BYTES = 1 << 20  #: of the corpus, for dpdk-test-compress-perf
+SAMPLE_BYTES = 1 << 20  #: part of the corpus for dpdk-test-compress-perf
 EAL = ("--no-huge", "-m", "512", "--no-pci", "--no-telemetry", "--no-shconf", "--log-level=error")
 
 
 @dataclass(frozen=True)
 class Subject(ABC):
-    """An algorithm on a driver, under our names and in the words of DPDK's test program."""
+    """An algorithm on a driver, by our names and in the words of DPDK's test program."""
 
     operator: str
     params: dict[str, str]
@@ -63,15 +63,15 @@ class Subject(ABC):
         return f"{self.operator} {common.label(self.params)}, {self.driver}".replace(" -,", ",")
 
     def inputs(self, bench: Bench) -> dict[str, list[str]]:
-        """Inputs of our job that are not the default ones."""
+        """Return the inputs of our job that differ from the defaults."""
         return {}
 
     @abstractmethod
     def theirs(self, bench: Bench, cpus: Sequence[int]) -> dict[int, float]:
-        """Operations per second of the test program, by size. Its worker has the CPU that our thread has. @raises RuntimeError"""
+        """Return operations per second of the test program, by size. Its worker has our thread's CPU. @raises RuntimeError"""
 
     def run(self, bench: Bench, cpus: Sequence[int], words: Sequence[str]) -> list[str]:
-        """What the test program prints; the folder that it leaves behind is in the bench's. @raises RuntimeError with what it said last."""
+        """Return the test program's output. Its leftover folder lies in the bench's scratch folder. @raises RuntimeError with its last words."""
         head = [self.program, *EAL, "--file-prefix", f"bench-{os.getpid()}", "--lcores", f"0@{cpus[0]},1@{cpus[-1]}", "--vdev", self.driver, "--"]
         try:
             environment = {**os.environ, "RUNTIME_DIRECTORY": str(bench.scratch)}
@@ -84,7 +84,7 @@ class Subject(ABC):
         return done.stdout.splitlines()
 
     def medians(self, found: Mapping[int, Sequence[float]]) -> dict[int, float]:
-        """@raises RuntimeError when a size is missing."""
+        """Return the median rate per size. @raises RuntimeError when a size is missing."""
         if missing := [str(size) for size in self.sizes if not found.get(size)]:
             raise RuntimeError(f"{self.program}: printed no result for {', '.join(missing)} B")
         return {size: float(np.median(rates)) for size, rates in found.items()}
@@ -116,7 +116,7 @@ class Crypto(Subject):
 class Compress(Subject):
     """Compression with dpdk-test-compress-perf."""
 
-    iterations: int  #: over the sample in a window: some milliseconds
+    iterations: int  #: passes over the sample in a window: some milliseconds
     program: ClassVar[str] = "dpdk-test-compress-perf"
     sizes: ClassVar[tuple[int, ...]] = (1024, 16384)
 
@@ -137,8 +137,8 @@ class Compress(Subject):
         return self.medians(found)
 
 
-#: AES-GCM has 8 bytes of additional data on their side, 16 on ours: one block of GHASH, by the same path of the library. dpdk-test-crypto-perf of
-#: DPDK 22.11 hands the library 12 bytes when it is asked for 16, as a debugger shows, and the library is quicker with exactly 12.
+#: AES-GCM has 8 bytes of additional data on their side and 16 on ours: both are one block of GHASH, by the same path of the library. A debugger
+#: shows that dpdk-test-crypto-perf of DPDK 22.11 hands the library 12 bytes when asked for 16, and the library is faster with exactly 12.
 SUBJECTS: tuple[Subject, ...] = (
     Crypto(
         "aes", {"mode": "gcm", "direction": "encrypt", "key_bits": "128"}, "cryptodev-aesni-mb", "crypto_aesni_mb",
@@ -159,7 +159,7 @@ SUBJECTS: tuple[Subject, ...] = (
 
 
 def _sample(bench: Bench) -> Path:
-    """A file that both sides take their messages from: the beginning of the default corpus."""
+    """Return the file of messages for both sides: the beginning of the default corpus."""
     sample = bench.scratch / "sample"
     if not sample.exists():
         data = b""
@@ -174,7 +174,7 @@ def _sample(bench: Bench) -> Path:
 
 
 def measure(bench: Bench) -> Iterator[Claim]:
-    """A line per algorithm and driver: its worst size; the details hold all."""
+    """Yield a claim per algorithm and driver, with its worst size; the details hold all."""
     for subject in SUBJECTS:
         if subject.operator not in bench.catalog.names:
             continue
@@ -211,7 +211,7 @@ def _compared(bench: Bench, subject: Subject, claim: str) -> Claim:
 
 
 def _round(bench: Bench, subject: Subject, number: int, cycles: int, rates: Rates) -> None:
-    """Ours, theirs, theirs, ours; a fresh process of ours for the round, and of theirs each time."""
+    """Run ours, theirs, theirs, ours, with a fresh process of ours for the round, and of theirs each time."""
     cpus = sorted(os.sched_getaffinity(0))
     groups = []
     for size in subject.sizes:
@@ -248,7 +248,7 @@ def _ours(worker: Worker, sizes: Sequence[int]) -> dict[int, float]:
 
 
 def _until(worker: Worker, kind: str) -> Event:
-    """@raises RuntimeError with the failure that came instead."""
+    """Return the next event of ``kind``. @raises RuntimeError with the failure that came instead."""
     while (event := worker.next_event()) is not None:
         if event["event"] == "failure":
             raise RuntimeError(event["message"])

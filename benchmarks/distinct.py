@@ -1,6 +1,6 @@
-"""Whether the operators' distinct messages are enough: rates with twice as many, on the same messages in the same memory (``repeats.cpp``).
+"""A check that operators have enough distinct messages: rates with twice as many, on the same messages in the same memory (``repeats.cpp``).
 
-A processor that has seen the same few messages a thousand times predicts their branches, and an engine is faster than on traffic.
+A processor that has seen a few messages a thousand times predicts their branches, and an engine is then faster than on traffic.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from benchmarks import common
 from benchmarks.bare import SUFFIX, variants
 from benchmarks.common import Bench, Claim, Group, Measured, Verdict
 
-#: A rate may change by so much.
+#: Largest change of a rate.
 MOST: Final = 0.02
-#: *Undecided* is an answer for a point that is known to so much at least, holds 1, and whose neighbouring windows scatter by so much
-#: (a standard deviation): the speed of the memory changes from window to window where others use the machine, and no number of rounds that
-#: fits in a bench gets below it.
+#: *Undecided* is an answer for a point if its interval is at least this narrow and holds 1, and its neighbouring windows scatter by at least this
+#: much (a standard deviation). The speed of memory changes from window to window where others use the machine, and no number of rounds that fits in
+#: a bench averages this out.
 KNOWN_TO, SCATTER = 0.06, 0.05
-#: As repeats.cpp names the point with twice as many.
+#: Suffix in repeats.cpp of the point with twice as many messages.
 TWICE: Final = " twice"
-#: At least; repeats.cpp adds more where windows are short.
+#: Least cycles; repeats.cpp adds more where windows are short.
 CYCLES: Final = 1
-#: Rounds, and how often as many are added for groups of which an interval lies on both sides of a limit. Most are decided by the first: where
-#: messages are many and windows long, a ratio is known to half a per cent by then.
+#: Rounds, and how many more sets of them groups get whose interval lies on both sides of a limit. The first set decides most: with many messages and
+#: long windows, it gives a ratio to half a per cent.
 ROUNDS, MORE_TIMES = 3, 5
-#: Operators with so many messages or fewer say that nothing depends on the contents (docs/adding-an-operator.md): their default size tells.
+#: With this many messages or fewer, an operator declares that nothing depends on the contents (docs/adding-an-operator.md): one size is enough.
 FEW: Final = 256
 
 
 def within(interval: Interval) -> Verdict:
-    """*MISSED* only where the whole interval is beyond the limit; *undecided* where a part of it is."""
+    """Return *MISSED* if the whole interval is beyond the limit, *undecided* if a part of it is."""
     if not math.isfinite(interval.value):
         return "not run"
     low, high = 1 - MOST, 1 / (1 - MOST)
@@ -48,7 +48,7 @@ def within(interval: Interval) -> Verdict:
 
 
 def groups_of(bench: Bench, one: Configuration) -> Iterator[Group]:
-    """Yield a group of every engine of a configuration per size (default; where messages matter, smallest published)."""
+    """Yield a group with every engine of a configuration per size (default; where messages matter, also the smallest published)."""
     engines = [e for e in one.candidates if not e.endswith(SUFFIX)]
     few = bench.catalog.operator(one.operator)["distinct_messages"] <= FEW
     for params in [one.params] if few else variants(bench, one):
@@ -57,7 +57,7 @@ def groups_of(bench: Bench, one: Configuration) -> Iterator[Group]:
 
 
 def measure(bench: Bench) -> Iterator[Claim]:
-    """A line per operator: the point that differs most."""
+    """Yield a claim per operator: the point that differs most."""
     by_operator: dict[str, list[Group]] = defaultdict(list)
     for one in bench.configurations:
         by_operator[one.operator] += groups_of(bench, one)
@@ -74,10 +74,10 @@ def measure(bench: Bench) -> Iterator[Claim]:
 
 
 def _claim(operator: str, groups: Sequence[Group], measured: Measured, *, keyed: bool) -> Claim:
-    """Judge the points of an operator.
+    """Return the claim on the points of an operator.
 
-    Of one that looks up a table it is a figure for orientation: twice as many keys touch more of the table. That is a larger working set, which
-    every point names (distinct_keys, state_level), and no number of keys would be enough.
+    For an operator with tables the figure is for orientation: twice as many keys touch more of the table. That is a larger working set, which every
+    point names (distinct_keys, state_level), and no number of keys would be enough.
     """
     claim = f"{operator}: rate with twice as many distinct messages over that with as many as it has"
     limit = "" if keyed else f"{1 - MOST:g} to {1 / (1 - MOST):.3g}"
@@ -99,7 +99,7 @@ def _claim(operator: str, groups: Sequence[Group], measured: Measured, *, keyed:
 
 
 def excuse_of(undecided: Mapping[str, tuple[Interval, Sequence[FloatArray]]]) -> str:
-    """Return why it is an answer that these points, with their ratios of each round's cycles, are undecided; empty where it is none."""
+    """Return why *undecided* is an answer for these points, given their ratios of each round's cycles; empty where it is none."""
     scatters = {name: _scatter(rounds) for name, (_, rounds) in undecided.items()}
     for name, (interval, _) in undecided.items():
         if not (1 - KNOWN_TO <= interval.low <= 1 <= interval.high <= 1 / (1 - KNOWN_TO) and scatters[name] >= SCATTER):

@@ -1,4 +1,4 @@
-"""The instrument measured: does it call equal things different, find what is there, and mean what its intervals say?"""
+"""Tests of the instrument: it must not see differences between equal things, must find real ones, and its intervals must hold what they claim."""
 
 from __future__ import annotations
 
@@ -24,39 +24,39 @@ from scipy.stats import binom, kruskal
 from benchmarks import common
 from benchmarks.common import Bench, Claim, Group
 
-#: Of the power checks. Below the planted 3 %, since at a minimum effect of 3 % (the default of ``dpubench compare``) half of all true 3 % lie below
-#: by definition.
+#: Minimum effect of the power checks. It lies below the planted 3 %, because at a minimum effect of 3 % (the default of ``dpubench compare``) half
+#: of all true 3 % lie below by definition.
 EFFECT: Final = 0.01
 SLOWED: Final = 0.03  #: tests/fixtures/sha256/slowed.cpp
-#: Of the power checks. A single cycle's ratio scatters by 2 to 5 % beside other load, the median of so many by a tenth of that; what then is left are
-#: differences between processes (where stack and buffers lie), which only more rounds average.
+#: Cycles of the power checks. Beside other load, the ratio of a single cycle scatters by 2 to 5 %, and the median of 50 by a tenth of that. The rest
+#: are differences between processes (the place of stack and buffers), which only more rounds average.
 CYCLES: Final = 50
 POWER_ROUNDS: Final = 12
-#: One message at a time: windows of large messages stay at the few milliseconds that drift cancels over best.
+#: One message at a time keeps windows of large messages at a few milliseconds, where drift cancels best.
 BURST: Final = 1
 SIZES: Final = (64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
-#: Of the power checks: 20, the ones above and those between, so that a share of 90 % can be told from all. Of nine, every single one would have to be
-#: found, at which an instrument that finds 95 % would fail in four benches of ten.
+#: Sizes of the power checks: the 9 above and 11 more, enough to tell a share of 90 % from all. With nine, every single one would have to be found,
+#: so that an instrument that finds 95 % would fail in four benches of ten.
 POWER_SIZES: Final = (*SIZES, 32, 48, *(size + size // 2 for size in SIZES))
-#: Of A/A: intervals of 95 % exclude a true ratio of 1 in this share of points.
+#: For A/A: share of points whose 95 % interval excludes a true ratio of 1.
 CHANCE: Final = 0.05
-#: Points that A/A needs: were intervals half as wide as they should be, a fifth of the points or more would exclude 1.
+#: Points that A/A needs: if intervals were half as wide as they should be, a fifth of the points or more would exclude 1.
 LEAST_POINTS: Final = 60
 AGAINST_ITSELF_BUDGET, QUICK_BUDGET = "6min", "60s"
-#: Of the check of intervals: hashes whose engines portable and openssl differ, at ten sizes. 10 x 30 intervals are enough for the share to tell 90 %
-#: from 95 % (:func:`holding`).
+#: For the check of intervals: hashes whose engines portable and openssl differ, at ten sizes. 10 x 30 intervals are enough for the share to tell 90
+#: % from 95 % (:func:`holding`).
 HASHES: Final = ("sha256", "sha1", "md5")
 HELD_LOW, HELD_HIGH = 0.93, 0.97
 
 
 def measure(bench: Bench) -> Iterator[Claim]:
-    """A line per check."""
+    """Yield a claim per check."""
     for check in CHECKS:
         yield check(bench)
 
 
 def judged(pairs: Sequence[list[FloatArray]], minimum_effect: float) -> list[str]:
-    """Verdicts of several pairs, with false-discovery control over all of them."""
+    """Return the verdicts of several pairs, with false-discovery control over all of them."""
     known: list[Difference] = [d for d in map(statistics.paired_difference, pairs) if d is not None]
     adjusted = statistics.benjamini_hochberg([d.p_value for d in known])
     return [statistics.verdict(d, float(q), minimum_effect) for d, q in zip(known, adjusted, strict=True)]
@@ -75,7 +75,7 @@ def _sha256(engines: dict[str, str], size: int, threads: int = 1, name: str = ""
 
 
 def _needed(measured: common.Measured) -> None:
-    """@raises EnvironmentFault when something failed that should not: shares of what is left would mislead."""
+    """Raise EnvironmentFault when a point failed that should not: shares over the rest would mislead."""
     for where, reason in measured.failures.items():
         raise EnvironmentFault(f"{where}: {reason}")
 
@@ -84,9 +84,9 @@ def _needed(measured: common.Measured) -> None:
 
 
 def against_itself(bench: Bench) -> Claim:
-    """A/A: two copies of the build, in processes of their own that alternate live, on the quick plan.
+    """Return the A/A claim: two copies of the build, in their own processes that alternate live, on the quick plan.
 
-    What is judged is each point's own interval, without a minimum effect and without control of the false discovery rate. Those would hide intervals
+    It judges each point's own interval, without a minimum effect and without control of the false discovery rate, because these would hide intervals
     that are too narrow.
     """
     other = bench.copy("same-build")
@@ -99,9 +99,9 @@ def against_itself(bench: Bench) -> Claim:
 
 
 def against_itself_claim(outside: Sequence[str], points: int) -> Claim:
-    """Judge how many of ``points`` equal pairs have an interval that does not hold 1 (``outside`` names them).
+    """Return the verdict on equal pairs whose interval excludes 1 (``outside`` names them, of ``points`` in all).
 
-    Misses when chance gives as many in less than one of a hundred cases (binomial distribution).
+    It is missed when chance gives as many in less than one of a hundred cases (binomial distribution).
     """
     most = int(binom.ppf(0.99, points, CHANCE)) if points else 0
     share = len(outside) / points if points else 0.0
@@ -118,7 +118,7 @@ def _run_live(bench: Bench, name: str, *arguments: str | Path, against: Path, en
     """Run study operators under ``name`` with ``against`` beside the build. @raises EnvironmentFault when it failed"""
     words = ("run", *arguments, "--against", against, "--name", name, "--results", bench.scratch / "results")
     done = bench.dpubench(*words, environment=environment or {})
-    if done.returncode not in (0, 1):  # 1: a point failed; what was measured still tells
+    if done.returncode not in (0, 1):  # 1: a point failed; the other points still count
         raise EnvironmentFault(f"dpubench run --against: ended with status {done.returncode}: {done.stderr[-300:]}")
 
 
@@ -132,7 +132,7 @@ def _power(claim: str, verdicts: Sequence[str], seen: Sequence[Interval]) -> Cla
 
 
 def planted_slowdown(bench: Bench) -> Claim:
-    """Power: an engine with 3 % more work beside the one without."""
+    """Return the power claim: an engine with 3 % more work beside the one without."""
     groups = [_sha256({f"p{s}": "portable", f"p{s} slowed": "slowed"}, s) for s in _power_sizes(bench)]
     measured = common.measure(bench, groups, range(_power_rounds(bench)), CYCLES, [bench.programs / "fixtures"])
     _needed(measured)
@@ -141,7 +141,7 @@ def planted_slowdown(bench: Bench) -> Claim:
 
 
 def live_slowdown(bench: Bench) -> Claim:
-    """Power, live: a build whose portable engine does 3 % more work, by ``dpubench run --against`` the build without."""
+    """Return the live power claim: ``dpubench run`` of a build with 3 % more work in its portable engine, ``--against`` the build without."""
     other = slowed_copy(bench, "slower-build")
     # JSON is YAML.
     plan = {
@@ -160,7 +160,7 @@ def live_slowdown(bench: Bench) -> Claim:
 
 
 def slowed_copy(bench: Bench, name: str) -> Path:
-    """Copy the build and put the fixture ``slowed`` in the place of the portable engine of sha256. Return the copy's folder.
+    """Copy the build with the fixture ``slowed`` in the place of the portable engine of sha256. Return the copy's folder.
 
     The fixture takes its name and its slowdown from DPUBENCH_FIXTURE_NAME and DPUBENCH_FIXTURE_PERCENT.
     """
@@ -171,12 +171,12 @@ def slowed_copy(bench: Bench, name: str) -> Path:
 
 
 def coverage(bench: Bench) -> Claim:
-    """Intervals of ratios, with stopping on, against the value of a run ten times as long.
+    """Return the claim on intervals of ratios, with stopping on, against the value of a run ten times as long.
 
-    The value of the long run is what the tool would say of it: the trimmed mean of all its rounds. The long run is cut into ten runs, one after the
-    other. On a machine that others use its state may drift from one to the next, by more than chance allows (Kruskal and Wallis, 1952, on ranks, so
-    that no single disturbed round decides). Then the short runs are not samples of the long one. The rounds are therefore also dealt out to the ten
-    runs like cards, so that each sees the whole time. Where the machine drifted, that share decides.
+    The value of the long run is the tool's own: the trimmed mean of all its rounds. The long run is cut into ten consecutive runs. The state of a
+    shared machine may drift from one to the next, by more than chance allows (Kruskal and Wallis, 1952, on ranks, so that no single disturbed round
+    decides). Then the short runs are not samples of the long one. The rounds are therefore also dealt out to the ten runs like cards, so that each
+    covers the whole time. If the machine drifted, the share of these runs decides.
     """
     blocks, rounds = (3, 8) if bench.quick else (10, 12)
     sizes = SIZES[1::3] if bench.quick else (*SIZES, 2 * SIZES[-1])
@@ -198,10 +198,10 @@ def coverage(bench: Bench) -> Claim:
 
 
 def holding(in_turn: int, dealt: int, total: int, p_moved: float) -> Claim:
-    """Judge how many of ``total`` intervals hold the long run's value, with the rounds in their order and dealt out.
+    """Return the verdict on intervals that hold the long run's value, with the rounds in order and dealt out.
 
-    The share itself has to be within the limits. Of 300 intervals that hold it in 90 % of cases, 4 % of the benches pass; of 95.5 %, 98 % do. The
-    upper limit is missed only where the share's own interval (Wilson) lies above: intervals that are a little wide flatter nothing.
+    The share itself has to be within the limits. Of 300 intervals that hold it in 90 % of cases, 4 % of the benches pass; at 95.5 %, 98 % do. The
+    upper limit is missed only where the share's own interval (Wilson) lies above it: intervals that are a little wide do not flatter.
     """
     moved = p_moved < 0.01
     held = dealt if moved else in_turn
@@ -216,12 +216,12 @@ def holding(in_turn: int, dealt: int, total: int, p_moved: float) -> Claim:
 
 
 def _held(runs: FloatArray) -> int:
-    """How many of ``runs``, shape (runs, rounds), logarithms, give an interval that holds the value of all of them, stopping when precise enough.
+    """Return how many of ``runs``, shape (runs, rounds), logarithms, give an interval that holds their common value, with stopping by precision.
 
-    That value is of the estimator of the intervals, the trimmed mean over all rounds of ``runs``.
+    That value is the intervals' estimator, the trimmed mean, over all rounds of ``runs``.
     """
     truth = statistics.interval_of_rounds(np.exp(runs)).value
-    target = float(statistics.precision(statistics.interval_of_rounds(np.exp(runs[0])))) * 1.1  # stops somewhere before the end
+    target = float(statistics.precision(statistics.interval_of_rounds(np.exp(runs[0])))) * 1.1  # such that runs stop before the end
     held = 0
     for one in runs:
         stop = next((n for n in range(statistics.MINIMUM_ROUNDS, one.size) if statistics.has_converged(np.exp(one[:n]), target)), one.size)
@@ -231,7 +231,7 @@ def _held(runs: FloatArray) -> int:
 
 
 def wilson(held: int, total: int, z: float = 1.96) -> tuple[float, float]:
-    """95 % interval of a share (Wilson 1927)."""
+    """Return the 95 % interval of a share (Wilson 1927)."""
     share = held / total
     scale = 1 + z * z / total
     centre = (share + z * z / (2 * total)) / scale
@@ -240,7 +240,7 @@ def wilson(held: int, total: int, z: float = 1.96) -> tuple[float, float]:
 
 
 def crowded_cpu(bench: Bench) -> Claim:
-    """Four threads on one CPU do together what one does."""
+    """Return the claim that four threads on one CPU do together as much as one."""
     cpu = [min(os.sched_getaffinity(0))]
     groups = [_sha256({f"n{n}": "portable"}, 1024, n, f"n{n}") for n in (1, 4)]
     measured = common.Measured()

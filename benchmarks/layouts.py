@@ -1,7 +1,7 @@
-"""A second build that does 3 % more work around every synchronous engine, live: is it found, whatever it does to where the code lies?
+"""A second build that does 3 % more work around every synchronous engine, live: the comparison must find it, whatever it does to the code's place.
 
-The work is planted where a kernel is called (native/operators/lane.hpp): three bursts of a hundred are carried out twice. That happens in a copy of
-the sources, so that the product knows nothing of it. It changes the code of every module around its kernel, as an unrelated change would.
+The work is planted where a kernel is called (native/operators/lane.hpp): three bursts in a hundred run twice. It is planted in a copy of the
+sources, so that the product knows nothing of it. It changes the code of every module around its kernel, as an unrelated change would.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from benchmarks.bare import SUFFIX
 from benchmarks.common import ROOT, Bench, Claim, Verdict
 from benchmarks.instrument import EFFECT, SLOWED
 
-#: Operators whose kernels are short loops, which where the code lies moves most, and some whose work is in a library.
+#: Operators with short loops as kernels, which the place of the code affects most, and some whose work is in a library.
 OPERATORS: Final = ("snappy", "lz77", "sha256", "toeplitz", "crc", "checksum", "md5", "memcpy")
 QUICK_OPERATORS: Final = ("snappy", "toeplitz")
 CYCLES: Final = 12
@@ -37,7 +37,7 @@ _SOURCES: Final = ("meson.build", "meson_options.txt", "native")
 
 
 def planted(text: str) -> str:
-    """``lane.hpp`` with 3 % more calls of each kernel. @raises EnvironmentFault when it is no longer written as expected"""
+    """Return ``lane.hpp`` with 3 % more calls of each kernel. @raises EnvironmentFault when it is no longer written as expected"""
     if text.count(_CALL) != 1 or text.count("run(kernel_") != 1 or text.count(_MEMBER) != 1:
         raise EnvironmentFault(
             "native/operators/lane.hpp: a kernel is called otherwise than benchmarks/layouts.py expects: change _CALL and _MEMBER there"
@@ -47,7 +47,7 @@ def planted(text: str) -> str:
 
 
 def slower_build(bench: Bench, operators: Sequence[str]) -> Path:
-    """The folder of programs of a build with the work planted: its core whole, of its modules those of ``operators``."""
+    """Return the folder of programs of a build with the work planted: its whole core, and the modules of ``operators``."""
     copy = bench.scratch / "slower"
     copy.mkdir()
     for name in _SOURCES:
@@ -56,7 +56,7 @@ def slower_build(bench: Bench, operators: Sequence[str]) -> Path:
     lane = copy / "native/operators/lane.hpp"
     lane.write_text(planted(lane.read_text(encoding="utf-8")), encoding="utf-8")
     layouts = programs.layouts(bench.program)
-    # Naming every operator leaves out the datapath and the processor model, and nothing of the core library.
+    # Naming every operator leaves out the datapath and the processor model, but no part of the core library.
     every = ",".join(bench.catalog.names)
     _built("meson", "setup", "build", f"-Donly={every}", f"-Dlayouts={layouts}", folder=copy)
     native = Path("native")
@@ -75,7 +75,10 @@ def _built(command: str, *arguments: str, folder: Path) -> None:
 
 
 def plan(bench: Bench, operators: Sequence[str], rounds: int) -> dict[str, Any]:
-    """Every synchronous engine of ``operators`` that can run here; resident, where doing a burst again costs what it cost before."""
+    """Return a plan for every synchronous engine of ``operators`` that can run here.
+
+    It is resident, so that a repeated burst costs as much as the first time.
+    """
     entries = [e for o in operators for e in bench.catalog.operator(o)["engines"]]
     engines = {e["name"] for e in entries if e["available"] and not e.get("in_flight") and not e["name"].endswith(SUFFIX)}
     return {
@@ -86,7 +89,7 @@ def plan(bench: Bench, operators: Sequence[str], rounds: int) -> dict[str, Any]:
 
 
 def measure(bench: Bench) -> Iterator[Claim]:
-    """The claim, and how much of the scatter is due to where the code lies."""
+    """Yield the claim, and the part of the scatter that comes from the code's place."""
     operators = [o for o in (QUICK_OPERATORS if bench.quick else OPERATORS) if o in bench.catalog.names]
     layouts = programs.layouts(bench.program)
     rounds = bench.rounds if bench.quick else max(layouts, statistics.MINIMUM_ROUNDS) + 4
@@ -95,7 +98,7 @@ def measure(bench: Bench) -> Iterator[Claim]:
     (bench.scratch / "layouts.yaml").write_text(json.dumps(plan(bench, operators, rounds)), encoding="utf-8")
     words = ("run", bench.scratch / "layouts.yaml", "--against", bench.programs, "--name", "layouts", "--results", bench.scratch / "results")
     done = bench.dpubench(*words, environment={"DPUBENCH_PROGRAMS": os.fspath(slower)})
-    if done.returncode not in (0, 1):  # 1: a point failed; what was measured still tells
+    if done.returncode not in (0, 1):  # 1: a point failed; the other points still count
         raise EnvironmentFault(f"dpubench run --against: ended with status {done.returncode}: {done.stderr[-300:]}")
     run = summarize(bench.scratch / "results/layouts")
     yield judged(compare_builds(run, EFFECT))
@@ -103,7 +106,7 @@ def measure(bench: Bench) -> Iterator[Claim]:
 
 
 def judged(rows: Sequence[Comparison]) -> Claim:
-    """Of points that are all 3 % slower: at least 90 % are called so, and none *faster*."""
+    """Return a claim on points that are all 3 % slower: at least 90 % are found, and none is called *faster*."""
     counts = Counter(row.verdict for row in rows)
     told = [row for row in rows if row.ratio is not None]
     share = counts["slower"] / len(told) if told else 0.0
@@ -117,7 +120,7 @@ def judged(rows: Sequence[Comparison]) -> Claim:
 
 
 def scatter(run: RunSummary) -> Claim:
-    """Over the points of ``run`` what code layouts do to a rate, and their share of the scatter of rounds."""
+    """Return the effect of code layouts on a rate and their share of the scatter of rounds, over the points of ``run``."""
     known = [p for p in run.points if p.layout_share is not None and p.layout_deviation is not None]
     shares = {p.id: {"ratio": s.value, "low": s.low, "high": s.high} for p in known if (s := p.layout_share) is not None}
     deviations = sorted(p.layout_deviation for p in known if p.layout_deviation is not None)

@@ -1,7 +1,7 @@
-"""What other programs report for the same algorithms, printed beside our figures. For orientation: they do other work per message, so no verdict.
+"""Figures of other programs for the same algorithms, printed beside ours. For orientation: their work per message differs, so there is no verdict.
 
-``openssl speed`` calls the cipher update without a new IV, additional data and tag per message unless told otherwise; dpdk-test-crypto-perf puts an
-enqueue and a dequeue around each burst.
+``openssl speed`` calls the cipher update without a new IV, additional data and tag per message by default. dpdk-test-crypto-perf has an enqueue and
+a dequeue around each burst.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SHA256_PERF = "--optype auth-only --auth-algo sha2-256 --auth-op generate --auth
 
 @dataclass(frozen=True)
 class Subject:
-    """An algorithm under our name, openssl's, and dpdk-test-crypto-perf's options."""
+    """An algorithm by our name and openssl's, with options for dpdk-test-crypto-perf."""
 
     operator: str
     params: dict[str, str]
@@ -35,7 +35,7 @@ SUBJECTS = (Subject("aes", AES, "aes-128-gcm", AES_PERF), Subject("sha256", {}, 
 
 
 def measure(bench: Bench) -> Iterator[Claim]:
-    """A line per algorithm and size: ours, and what the other programs say."""
+    """Yield a claim per algorithm and size: our figure and those of the other programs."""
     names = set(bench.catalog.names)
     subjects = [s for s in SUBJECTS if s.operator in names]
     groups = []
@@ -57,7 +57,7 @@ def measure(bench: Bench) -> Iterator[Claim]:
 
 
 def openssl_speed(subject: Subject, size: int) -> float | str:
-    """Gb/s of ``openssl speed``, or why there is no figure."""
+    """Return Gb/s of ``openssl speed``, or why there is no figure."""
     program = shutil.which("openssl")
     if program is None:
         return "not installed"
@@ -71,11 +71,11 @@ def openssl_speed(subject: Subject, size: int) -> float | str:
 
 
 def crypto_perf(subject: Subject, size: int) -> float | str:
-    """Gb/s of dpdk-test-crypto-perf on the virtual device over ipsec-mb, or why there is no figure."""
+    """Return Gb/s of dpdk-test-crypto-perf on the virtual device over ipsec-mb, or why there is no figure."""
     program = shutil.which("dpdk-test-crypto-perf")
     if program is None:
         return "not installed (package dpdk-dev)"
-    # One lcore commands, the other measures: with one CPU alone there is nothing to measure on.
+    # One lcore commands, the other measures: with one CPU there is none to measure on.
     eal = ["--no-huge", "-m", "256", "--no-pci", "--no-telemetry", "--no-shconf", "--lcores", "0,1", "--vdev", "crypto_aesni_mb0"]
     options = ["--ptest", "throughput", "--devtype", "crypto_aesni_mb", "--buffer-sz", str(size), "--total-ops", "500000", "--burst-sz", "32"]
     done = _run([program, *eal, "--", *options, *subject.perf.split(), "--silent", "--csv-friendly"])

@@ -1,9 +1,9 @@
-// What the harness itself costs, one round: windows of an empty lane, of the clock, and of one kernel as a lane and as a plain
+// The costs of the harness itself, one round: windows of an empty lane, of the clock, and of one kernel as a lane and as a plain
 // functor.
 //
 // Usage: overhead ROUND CYCLES. Prints one JSON object: clock {overhead_ns, resolution_ns}, empty {ns_per_operation, clock_share}
-// with a value per window, and rates {lane, functor} of [first half, second half] per cycle in operations per second, windows
-// alternating lane, functor, functor, lane.
+// with a value per window, and rates {lane, functor} of [first half, second half] per cycle in operations per second. Windows
+// alternate lane, functor, functor, lane.
 
 #include <array>
 #include <charconv>
@@ -29,7 +29,7 @@ using namespace dpubench;
 using measure::Clock;
 
 constexpr std::uint32_t kBurst = 32;
-constexpr std::size_t kBuffers = 32;  // as the resident footprint
+constexpr std::size_t kBuffers = 32;  // as in the resident footprint
 constexpr std::size_t kMessageBytes = 64;
 
 struct Nothing {
@@ -38,7 +38,7 @@ struct Nothing {
   }
 };
 
-/// The cheapest kernel that looks at its input: what a lane adds shows most where there is least to do.
+/// The cheapest kernel that reads its input, because a lane's overhead shows most beside little work.
 struct Fold {
   void operator()(Burst& burst) noexcept {
     for (std::uint32_t i = 0; i < burst.n; ++i) {
@@ -53,7 +53,7 @@ struct Fold {
   }
 };
 
-/// A lane whose type the compiler cannot see, as an engine module's.
+/// Return a lane whose type the compiler cannot see, like the lane of an engine module.
 template <class Kernel>
 std::unique_ptr<Lane> open() {
   Lane* lane = new SyncLane<Kernel>(Kernel{});  // NOLINT(cppcoreguidelines-owning-memory): owned by what is returned
@@ -61,7 +61,7 @@ std::unique_ptr<Lane> open() {
   return std::unique_ptr<Lane>(lane);
 }
 
-/// The kernel in the loop that a program without lanes would have.
+/// The kernel in the loop of a program without lanes.
 template <class Kernel>
 class FunctorStepper final : public measure::Stepper {
  public:
@@ -138,7 +138,7 @@ nlohmann::json measure_round(std::uint32_t round, std::uint32_t cycles) {
     const double functor_second = rate(window(team, functor_point));
     const double lane_second = rate(window(team, lane_point));
     if (cycle == 0) continue;  // warms up
-    // A window begins with a reading and ends each chunk with one.
+    // A window begins with a reading, and each chunk ends with one.
     const auto readings = static_cast<double>(alone.bursts / empty_point.chunk + 1);
     result["empty"]["ns_per_operation"].push_back(alone.elapsed_ns / static_cast<double>(alone.operations));
     result["empty"]["clock_share"].push_back(readings * clock.overhead_ns() / alone.elapsed_ns);

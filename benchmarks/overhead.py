@@ -1,4 +1,4 @@
-"""What the harness costs: an empty engine, the clock, and a lane beside the same kernel as a plain functor (``overhead.cpp``)."""
+"""The costs of the harness: an empty engine, the clock, and a lane beside the same kernel as a plain functor (``overhead.cpp``)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LIMIT_S = 120
 
 
 def measure(bench: Bench) -> Iterator[Claim]:
-    """Three lines: nanoseconds of nothing, share of clock readings, lane over functor."""
+    """Yield three claims: nanoseconds of an empty engine, share of clock readings, lane over functor."""
     program = bench.build / "benchmarks/overhead"
     if not program.is_file():
         raise EnvironmentFault(f"{program}: there is no such program: configure the build with -Dtests=true (`make build-tests`)")
@@ -30,7 +30,7 @@ def measure(bench: Bench) -> Iterator[Claim]:
 
     empty = statistics.interval_of_rounds([float(np.median(r["empty"]["ns_per_operation"])) for r in rounds])
     text = f"{empty.value:.3f} ns ({empty.low:.3f} to {empty.high:.3f})"
-    # Here less is better: the claim fails only where the whole interval is above.
+    # Less is better here: the claim fails only where the whole interval is above.
     verdict: common.Verdict = "pass" if empty.value < 1 else "MISSED" if empty.low > 1 else "undecided"
     yield Claim("overhead", "empty engine, burst 32: time per operation", text, "below 1 ns", verdict, {"rounds": [r["empty"] for r in rounds]})
 

@@ -1,8 +1,8 @@
-// One operator's lane in the operators study's harness and in a stage of the server, one round: what a stage adds to it.
+// One operator's lane in the operators study's harness and in a stage of the server, one round: the overhead of a stage.
 //
 // Usage: places ENGINES ROUND CYCLES OPERATOR ENGINE [KEY=VALUE | KIND:FILE]...
 // ENGINES is the folder of engine modules, KEY=VALUE a parameter of the operator, KIND:FILE an input. Prints one JSON object:
-// rates {harness, stage} of [first half, second half] per cycle in operations per second, windows alternating harness, stage,
+// rates {harness, stage} of [first half, second half] per cycle in operations per second. Windows alternate harness, stage,
 // stage, harness. Both work on the same buffers, in bursts of the same items, through lanes of the same session.
 
 #include <algorithm>
@@ -35,7 +35,7 @@ using namespace dpubench;
 using measure::Clock;
 
 constexpr std::uint32_t kBurst = 32;
-constexpr std::size_t kBuffers = 32;  // as the resident footprint
+constexpr std::size_t kBuffers = 32;  // as in the resident footprint
 constexpr std::uint64_t kSeed = 1;
 
 struct Given {
@@ -48,7 +48,7 @@ struct Given {
   inputs::Files files;
 };
 
-/// Does what a stage does with the packets that concern it: adds each item, has them carried out, and looks at every answer.
+/// A stepper that works as a stage does on its packets: it adds each item, runs the lane, and reads every answer.
 class StageStepper final : public measure::Stepper {
  public:
   StageStepper(datapath::LaneRunner& runner, BufferSet& buffers) : runner_(runner), bursts_(buffers.bursts()) {}
@@ -63,7 +63,7 @@ class StageStepper final : public measure::Stepper {
       for (std::uint32_t i = 0; i < burst.n; ++i) {
         runner_.add(burst.in[i], burst.in_len[i], burst.out[i], burst.out_room[i], burst.aux[i]);
       }
-      static_cast<void>(runner_.run());  // the status tells item by item
+      static_cast<void>(runner_.run());  // the status of each item tells
       for (std::uint32_t i = 0; i < burst.n; ++i) {
         operations += runner_.status(i) == kStatusOk ? 1U : 0U;
         sink ^= runner_.result(i) + runner_.out_len(i);
@@ -79,7 +79,7 @@ class StageStepper final : public measure::Stepper {
   std::size_t next_ = 0;
 };
 
-/// What the harness' lane answers to every buffer's item.
+/// Return the answers of the harness' lane to every buffer's item.
 std::vector<Output> answers(BufferSet& buffers, LaneStepper& harness) {
   for (std::size_t i = 0; i < buffers.bursts().size(); ++i) buffers.poison(i);
   harness.step(buffers.bursts().size());
@@ -90,7 +90,7 @@ std::vector<Output> answers(BufferSet& buffers, LaneStepper& harness) {
   return found;
 }
 
-/// What the stage's lane answers. @throws Error when it loses an item
+/// Return the answers of the stage's lane. @throws Error when it loses an item
 std::vector<Output> answers(BufferSet& buffers, datapath::LaneRunner& runner) {
   std::vector<Output> found;
   for (const Burst& burst : buffers.bursts()) {
@@ -110,7 +110,7 @@ std::vector<Output> answers(BufferSet& buffers, datapath::LaneRunner& runner) {
   return found;
 }
 
-/// Undoes outputs of which there may be several right ones (an engine that compresses need not do it the same way twice).
+/// Undo outputs of which several may be right (an engine need not compress the same way twice).
 /// @throws Error unless the items come back
 void require_undone(const Operator& op, const Work& work, const EngineCatalog& engines, const BufferSet& buffers,
                     std::span<const Output> outputs) {
@@ -128,7 +128,8 @@ void require_undone(const Operator& op, const Work& work, const EngineCatalog& e
   }
 }
 
-/// @throws Error unless both lanes answer every item rightly: what the operator undoes is undone, all else is the same
+/// Check that both lanes answer every item correctly: outputs that can be undone are undone, all others must be the same. @throws
+/// Error
 void require_right_answers(const Operator& op, const Work& work, const EngineCatalog& engines, const BufferSet& buffers,
                            std::span<const Output> harness, std::span<const Output> stage) {
   const bool is_undone = op.equivalence(work.params) == Equivalence::kInverse;

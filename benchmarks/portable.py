@@ -1,4 +1,4 @@
-"""Each portable engine beside the best library. One that is more than ten times slower needs a stated reason: its summary says *slower*, and why."""
+"""Each portable engine beside the best library. More than ten times slower needs a reason: the engine's summary must contain *slower*."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REASON = "slower"
 
 
 def measure(bench: Bench) -> Iterator[Claim]:
-    """A line per operator, with its worst configuration."""
+    """Yield a claim per operator, with its worst configuration."""
     groups, summaries, params_of = [], dict[str, str](), dict[str, str]()
     for one in bench.configurations:
         engines = [e for e in one.candidates if not e.endswith(SUFFIX)]

@@ -1,11 +1,11 @@
-// Whether an operator's distinct messages are enough: rates on its N messages and on 2N, one round of a job.
+// A check that an operator has enough distinct messages: rates on its N messages and on 2N, one round of a job.
 //
 // Usage: repeats ENGINES <JOB. ENGINES is a folder of modules; the points of a group are engines. Three windows of each engine
-// process equally many messages in the same buffers with the same lane: the first N of 2N messages, all 2N, and the other N. So
-// both rates are of the same messages, in the same memory, and what differs is how soon a message comes again. Windows alternate
-// first, all, other, other, all, first; the time of the first and the other together is that of N. Prints `window` events, of the
-// point with N messages and of "POINT twice" with 2N, and `failure` events. Of engines with short windows there are more cycles
-// than the job asks for.
+// process equally many messages in the same buffers with the same lane: the first N of 2N messages, all 2N, and the other N. Both
+// rates are thus of the same messages in the same memory; they differ only in how soon a message comes again. Windows alternate
+// first, all, other, other, all, first. The times of first and other together are the time for N. Prints `window` events, for the
+// point with N messages and for "POINT twice" with 2N, and `failure` events. Engines with short windows get more cycles than the
+// job asks for.
 
 #include <array>
 #include <utility>
@@ -23,9 +23,10 @@ using benchmarks::Side;
 using measure::Clock;
 
 constexpr const char* kTwice = " twice";
-// Of an engine, at least: of short windows many that alternate, since the machine stays in a state for longer than one lasts.
+// Least timed milliseconds of an engine. Short windows must alternate often, since a state of the machine lasts longer than one
+// of them.
 constexpr double kLeastTimedMs = 500;
-// As long as there is time: where messages are many and quick, laying them out and checking them takes longer than what is timed.
+// Time limit in milliseconds: with many and quick messages, laying them out and checking them takes longer than the timed part.
 constexpr double kMostMs = 2500;
 
 /// Engines of a group, one after the other, on one set of buffers.
@@ -112,8 +113,8 @@ class Repeats {
     bed_.team().run([&](unsigned) { buffers_->hold(items); });
   }
 
-  /// One window of the lane on what the buffers hold, verified. Before it, as many bursts untimed: laying the messages out and
-  /// checking them left caches and predictors to others.
+  /// Run one verified window of the lane on the messages that the buffers hold. As many untimed bursts come before it, because
+  /// laying out and checking messages displaced caches and predictors.
   Stretch window(Side& side) {
     Stretch stretch;
     std::uint64_t touched = 0;

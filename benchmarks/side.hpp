@@ -1,4 +1,4 @@
-// What the programs of the bench share that time engines in loops of their own: one group of a job, prepared on one thread, and
+// Shared code of the bench's programs that time engines in their own loops: one group of a job, prepared on one thread, and
 // verified as in the operators study.
 #pragma once
 
@@ -38,13 +38,13 @@ struct Side {
   const EngineSlot* slot = nullptr;
   std::unique_ptr<Session> session;
   std::vector<Output> accepted;
-  bool judged = false;  ///< all outputs of a window were
+  bool judged = false;  ///< whether all outputs of a window were judged
 };
 
-/// What a group works on, and the thread that does.
+/// The work of a group, and the thread that does it.
 class Bed {
  public:
-  /// @param messages  that the work holds at most @throws Error
+  /// Prepare the work and its verifier. @param messages  most messages of the work @throws Error
   Bed(const protocol::Job& job, const protocol::JobGroup& spec, const EngineCatalog& engines, inputs::Store& store,
       std::uint32_t messages)
       : job_(job), spec_(spec), engines_(engines), op_(operator_of(spec)), team_(1, job.cpus, job.seed + job.round) {
@@ -55,14 +55,14 @@ class Bed {
     verifier_.emplace(op_, *work_, engines, spec.burst, job.seed * 1000003U + job.round);
   }
 
-  /// @throws Error when there is no such operator
+  /// Return the operator of a group. @throws Error when there is no such operator
   static const Operator& operator_of(const protocol::JobGroup& spec) {
     const Operator* const found = find_operator(spec.op);
     if (found == nullptr) throw Error("there is no operator '" + spec.op + "'");
     return *found;
   }
 
-  /// @throws Error when there is no such engine, it cannot run here, or it fails its verification
+  /// Prepare and verify a point. @throws Error when there is no such engine, it cannot run here, or it fails its verification
   Side prepare(const protocol::JobPoint& point) {
     Side side;
     side.point = &point;
@@ -77,8 +77,8 @@ class Bed {
     return side;
   }
 
-  /// Compares the outputs that a window left in the first `bursts` of `buffers`, and makes them ready for the next. @throws Error
-  /// with the first wrong one
+  /// Compare the outputs of a window in the first `bursts` of `buffers`, and prepare these for the next window. @throws Error
+  /// with the first wrong output
   void check(Side& side, BufferSet& buffers, std::size_t bursts) {
     std::vector<std::size_t> items;
     std::vector<Output> outputs;
@@ -95,7 +95,7 @@ class Bed {
 
   [[nodiscard]] const Work& work() const { return *work_; }
   [[nodiscard]] measure::ThreadTeam& team() { return team_; }
-  /// Of the buffers: another one in each round.
+  /// Return the seed of the buffers, which differs from round to round.
   [[nodiscard]] std::uint64_t seed() const { return job_.seed * 1000003U + job_.round * 101U; }
 
  private:
@@ -108,7 +108,7 @@ class Bed {
   measure::ThreadTeam team_;
 };
 
-/// Writes an event of a window.
+/// Write an event of a window.
 inline void tell(protocol::EventWriter& events, const protocol::Job& job, const protocol::JobGroup& group,
                  const std::string& point, std::uint32_t cycle, int half, std::uint64_t operations, double elapsed_ns) {
   events.write({{"event", "window"},
@@ -124,12 +124,13 @@ inline void tell(protocol::EventWriter& events, const protocol::Job& job, const 
 using Measure = std::function<void(const protocol::Job&, const protocol::JobGroup&, const EngineCatalog&, inputs::Store&,
                                    protocol::EventWriter&)>;
 
-/// The main function of such a program: `FOLDER... <JOB`, folders of engines. Calls `measure` for each group of the job; what it
-/// throws is a failure event of that group. Prints events as dpubench-operators does. @returns the exit status
+/// The main function of such a program: `FOLDER... <JOB`, folders of engines. It calls `measure` for each group of the job; an
+/// exception of `measure` becomes a failure event of that group. It prints events as dpubench-operators does. @returns the exit
+/// status
 inline int run(const std::string& name, std::span<char*> folders, const Measure& measure) {
   try {
     if (folders.empty()) throw Error("usage: " + name + " FOLDER... <JOB");
-    // Libraries print to standard output as they please: events keep the real one, everybody else gets standard error.
+    // Libraries may print to standard output: events keep the real one, all else goes to standard error.
     protocol::EventWriter events(fdopen(dup(STDOUT_FILENO), "w"));
     dup2(STDERR_FILENO, STDOUT_FILENO);
     const protocol::Job job = protocol::parse_job(std::string(std::istreambuf_iterator<char>(std::cin), {}));

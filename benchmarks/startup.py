@@ -1,4 +1,4 @@
-"""What a person waits for: the help, the first window of a prepared plan, the report of a large run."""
+"""The times that a person waits: for the help, for the first window of a prepared plan, for the report of a large run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FIRST_WINDOW_LIMIT_S = 120
 
 
 def measure(bench: Bench) -> Iterator[Claim]:
-    """Three lines; wall times as a person sees them."""
+    """Yield three claims, on wall times."""
     yield help_text(bench)
     yield first_window(bench)
     yield large_report(bench)
@@ -32,7 +32,7 @@ def _claim(what: str, times: list[float], limit_s: float) -> Claim:
 
 
 def help_text(bench: Bench) -> Claim:
-    """``dpubench --help``, through the installed command where there is one."""
+    """Return the claim on ``dpubench --help``, through the installed command if there is one."""
     installed = Path(sys.executable).parent / "dpubench"
     command = [str(installed)] if installed.is_file() else bench.command()
     times = []
@@ -41,13 +41,16 @@ def help_text(bench: Bench) -> Claim:
         done = subprocess.run([*command, "--help"], capture_output=True, env=bench.environment, cwd=bench.scratch, check=False)
         if done.returncode != 0:
             raise EnvironmentFault(f"{' '.join(command)} --help: ended with status {done.returncode}: {done.stderr.decode()[-300:]}")
-        if number:  # the first reads the files
+        if number:  # The first one reads the files.
             times.append(time.monotonic() - begin)
     return _claim("dpubench --help", times, 0.5)
 
 
 def first_window(bench: Bench) -> Claim:
-    """From the start of ``dpubench run`` (quick plan) to its first window. The first run prepares what is cached, and is not counted."""
+    """Return the claim on the time from the start of ``dpubench run`` (quick plan) to its first window.
+
+    The first run fills the cache and does not count.
+    """
     times = [_until_first_window(bench, f"start-{n}") for n in range(2 if bench.quick else 6)]
     return _claim("first window of a prepared quick plan", times[1:], 2)
 
@@ -65,13 +68,13 @@ def _until_first_window(bench: Bench, name: str) -> float:
                     break
         finally:
             process.send_signal(signal.SIGINT)
-            for _ in process.stdout:  # what it still says must not block it
+            for _ in process.stdout:  # Its remaining output must not block it.
                 pass
     raise EnvironmentFault(f"{' '.join(command)}: printed no window within {FIRST_WINDOW_LIMIT_S} s")
 
 
 def large_report(bench: Bench) -> Claim:
-    """A run of a million windows (simulated), from its directory to the report."""
+    """Return the claim on a run of a million simulated windows, from its directory to the report."""
     sys.path.insert(0, str(ROOT / "tests/python"))
     from simulation import SimulatedPoint, write_run
 

@@ -1,4 +1,4 @@
-"""``dpubench``: every command, and the one place that maps what happened to an exit status."""
+"""``dpubench``: every command, and the one place that maps results and errors to an exit status."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from dpubench import limits, signals, terminal
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Runs a command and exits; see :class:`dpubench.errors.Exit`."""
-    # Unhandled, these would end Python on the spot: without the tidying up that Ctrl-C gets.
+    """Run a command and exit; see :class:`dpubench.errors.Exit`."""
+    # Without handlers, these signals would end Python at once, without the cleanup that Ctrl-C gets.
     for number in signals.ending():
         signal.signal(number, signals.handler(_interrupt))
     terminal.guard()
@@ -23,7 +23,7 @@ def _interrupt(_number: int) -> None:
 
 
 def status(arguments: list[str]) -> int:
-    """Runs a command; its exit status."""
+    """Run a command and return its exit status."""
     try:
         import typer
 
@@ -36,7 +36,7 @@ def status(arguments: list[str]) -> int:
             limits.check()
         result = application().main(arguments, prog_name="dpubench", standalone_mode=False)
         sys.stdout.flush()
-        if result == Exit.INTERRUPTED:  # what Typer makes of a KeyboardInterrupt since 0.20; no command returns it
+        if result == Exit.INTERRUPTED:  # Typer returns this for a KeyboardInterrupt since 0.20; no command returns it.
             raise KeyboardInterrupt
         return int(result) if isinstance(result, int) else Exit.DONE
     except typer.Exit as error:
@@ -50,11 +50,11 @@ def status(arguments: list[str]) -> int:
         terminal.note("interrupted")
         return Exit.INTERRUPTED
     except BrokenPipeError:
-        terminal.abandon()  # the reader of a pipe went away (`dpubench list | head`): no fault
+        terminal.abandon()  # The reader of a pipe went away (`dpubench list | head`), which is no fault.
         return Exit.DONE
     except Exception as error:
-        # Usage errors of the command line library: Typer brings its own Click since 0.20 and uses the package `click` before, so that
-        # their class cannot be imported from one place; what they share is that they can show themselves.
+        # Usage errors of the command line library have a method `show`. Their class has no fixed place to import: Typer brings its own Click since
+        # 0.20 and uses the package `click` before.
         if callable(show := getattr(error, "show", None)):
             show()
             return Exit.USAGE

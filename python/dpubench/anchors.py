@@ -1,8 +1,8 @@
-"""Anchors: builds that are kept to measure later ones against, each with what it is called and how it is measured.
+"""Anchors: saved builds to measure later ones against, each with a name and its origin.
 
-``$XDG_DATA_HOME/dpubench/anchors`` holds ``NAME.json`` for each and the bundles (:mod:`dpubench.bundle`) that they name by their SHA-256. A bundle
-brings its libraries: an anchor stays what it was when the system's are upgraded. Records and bundles get their names when they are whole; whoever
-saves or removes at the same time waits.
+``$XDG_DATA_HOME/dpubench/anchors`` holds ``NAME.json`` for each anchor, and the bundles (:mod:`dpubench.bundle`) that these files name by SHA-256. A
+bundle brings its libraries, so that an upgrade of the system does not change an anchor. Records and bundles get their names when they are whole.
+Processes that save or remove at the same time wait for each other.
 """
 
 from __future__ import annotations
@@ -25,46 +25,46 @@ from dpubench.targets import _bundles
 
 SCHEMA: Final = "dpubench.anchor/1"
 DEFAULT: Final = "default"
-#: What ``--against`` calls an anchor.
+#: Word for an anchor in ``--against``.
 WORD: Final = "anchor"
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}")
 
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """A build that was saved."""
+    """A saved build."""
 
     name: str
     saved: str  #: ISO 8601, UTC
     version: str
     architecture: str
-    revision: str  #: of the sources, as the build tells it
+    revision: str  #: revision of the sources, as the build tells it
     compiler: str
-    cpu: str  #: of the machine that saved it
-    sha256: str  #: of its bundle
+    cpu: str  #: CPU of the machine that saved it
+    sha256: str  #: digest of its bundle
     bytes: int
     note: str = ""
-    plan: str = ""  #: YAML; empty: none was given
+    plan: str = ""  #: YAML; empty without a plan
 
     @property
     def bundle(self) -> Path:
-        """Its archive."""
+        """Return the path of its archive."""
         return directory() / f"{self.sha256}.tar.gz"
 
     def described(self) -> str:
-        """``'main' (saved 2026-01-01T10:00:00Z, revision 1234abcd: before the rewrite)``."""
+        """Return ``'main' (saved 2026-01-01T10:00:00Z, revision 1234abcd: before the rewrite)``."""
         note = f": {self.note}" if self.note else ""
         return f"'{self.name}' (saved {self.saved}, revision {self.revision or 'unknown'}{note})"
 
 
 def directory() -> Path:
-    """Where anchors are kept."""
+    """Return the folder of the anchors."""
     base = os.environ.get("XDG_DATA_HOME")
     return (Path(base) if base else Path.home() / ".local" / "share") / "dpubench" / "anchors"
 
 
 def name_of(against: str) -> str | None:
-    """The anchor that ``--against`` asks for by ``anchor`` or ``anchor:NAME``; ``None`` for a path."""
+    """Return the anchor's name in ``anchor`` or ``anchor:NAME`` for ``--against``; ``None`` for a path."""
     word, colon, name = against.partition(":")
     if word != WORD or (colon and not name):
         return None
@@ -72,10 +72,10 @@ def name_of(against: str) -> str | None:
 
 
 def save(name: str, build: Path | None = None, *, note: str = "", plan: str = "") -> Anchor:
-    """Keep the programs of ``build`` (of this installation when None) as the anchor ``name``, in place of one that was called so.
+    """Save the programs of ``build`` (None: of this installation) as the anchor ``name``, replacing one of that name.
 
     Raises:
-        UserError: the name is none, there is no such build, or it cannot be kept.
+        UserError: the name is malformed, there is no such build, or it cannot be saved.
     """
     if not _NAME.fullmatch(name):
         raise UserError(f"anchor save {name}: a name has letters, digits, '-', '_' and '.', does not begin with '-' or '.', and is at most 63 long")
@@ -104,12 +104,12 @@ def save(name: str, build: Path | None = None, *, note: str = "", plan: str = ""
 
 
 def saved() -> list[Anchor]:
-    """Every anchor, by name. @raises UserError when a record cannot be read"""
+    """Return every anchor, by name. @raises UserError when a record cannot be read"""
     return [_read(file) for file in sorted(directory().glob("*.json"))]
 
 
 def find(name: str) -> Anchor:
-    """The anchor ``name``. @raises UserError when there is none, with the nearest name"""
+    """Return the anchor ``name``. @raises UserError when there is none, with the nearest name"""
     file = _file(name)
     if not (_NAME.fullmatch(name) and file.is_file()):
         known = [f.stem for f in sorted(directory().glob("*.json"))]
@@ -121,7 +121,7 @@ def find(name: str) -> Anchor:
 
 
 def remove(name: str) -> Anchor:
-    """Forget the anchor ``name``, and its bundle where no other anchor has it. @raises UserError when there is none"""
+    """Forget the anchor ``name``, and remove its bundle if no other anchor uses it. @raises UserError when there is none"""
     place = directory()
     anchor = find(name)
     try:
@@ -134,11 +134,11 @@ def remove(name: str) -> Anchor:
 
 
 def program(anchor: Anchor) -> Path:
-    """The anchor's program, unpacked in the cache, ready to be run here.
+    """Return the anchor's program, unpacked in the cache, ready to run here.
 
     Raises:
         UserError: it is of another architecture.
-        EnvironmentFault: its bundle is gone or damaged, or cannot be unpacked.
+        EnvironmentFault: its bundle is missing or damaged, or cannot be unpacked.
     """
     here = bundle.host_architecture()
     if anchor.architecture != here:
@@ -149,14 +149,14 @@ def program(anchor: Anchor) -> Path:
     if _bundles.sha256(anchor.bundle) != anchor.sha256:
         raise EnvironmentFault(f"{anchor.bundle}: is not what was saved as anchor '{anchor.name}': its SHA-256 differs: {again}")
     folder = _bundles.unpacked(anchor.bundle)
-    if not _is_whole(folder):  # somebody tidied the cache, or the disk lost something
+    if not _is_whole(folder):  # somebody cleaned the cache, or the disk lost a file
         shutil.rmtree(folder, ignore_errors=True)
         folder = _bundles.unpacked(anchor.bundle)
     return folder / "run"
 
 
 def again(record: dict[str, Any]) -> Anchor:
-    """Find the anchor that a run's ``record`` names, by its digest: one of its name may be another build now. @raises UserError it is kept no more"""
+    """Return the anchor with the digest in a run's ``record``, because its name may mean another build now. @raises UserError it was removed"""
     known = next((a for a in saved() if a.sha256 == record["sha256"]), None)
     if known is None:
         raise UserError(f"the build that this run alternates with is gone: anchor '{record['name']}' was removed or is another build now")
@@ -164,7 +164,7 @@ def again(record: dict[str, Any]) -> Anchor:
 
 
 def _is_whole(folder: Path) -> bool:
-    """Whether the files of an unpacked bundle are those of its manifest."""
+    """Return whether the files of an unpacked bundle match its manifest."""
     try:
         files = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["files"]
         return all(_bundles.sha256(folder / name) == digest for name, digest in files.items())
@@ -191,14 +191,14 @@ def _read(file: Path) -> Anchor:
 
 @contextlib.contextmanager
 def _alone(place: Path) -> Iterator[None]:
-    """Hold everybody else off who saves or removes."""
+    """Lock the anchors against other processes that save or remove."""
     with (place / "lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
 def _drop_unused(place: Path) -> None:
-    """Remove the bundles that no record names; a record that cannot be read may name any."""
+    """Remove the bundles that no record names. An unreadable record may name any, so that then nothing is removed."""
     with contextlib.suppress(UserError):
         used = {anchor.bundle for anchor in saved()}
         for archive in place.glob("*.tar.gz"):

@@ -1,7 +1,7 @@
-"""Relocatable archives of the native programs: engines, every library they need and the loader, so that any Linux of the architecture runs them.
+"""Relocatable archives of the native programs, with engines, libraries and the loader, for any Linux of an architecture.
 
-A bundle brings its own C library, so the one over there does not matter, whether older or newer. What it asks of a system is a kernel that this C
-library runs on (3.2 or later) and ``/bin/sh``.
+A bundle brings its own C library, so that the target's may be older or newer. The target needs a kernel that this C library supports (3.2 or later)
+and ``/bin/sh``.
 """
 
 from __future__ import annotations
@@ -34,30 +34,30 @@ from dpubench.errors import EnvironmentFault, UserError
 ARCHITECTURES: Final = ("aarch64", "x86_64")
 #: e_machine by architecture (gABI, "ELF Header").
 _MACHINE: Final = {"aarch64": "EM_AARCH64", "x86_64": "EM_X86_64"}
-#: Drivers of DPDK that engines and ports load: devices of the five kinds (those of qat are in ``common``), the buses that find them, the pools of
-#: packets, some of them of one network card alone. What these need of others is found as libraries are. Left out are drivers that only join or
-#: stand for other ports.
+#: Drivers of DPDK that engines and ports load: devices of the five kinds (those of qat are in ``common``), the buses that find them, and pools of
+#: packets, some for one network card only. Libraries that they need are found as usual. Drivers that only combine or replace other ports are left
+#: out.
 _DRIVERS: Final = re.compile(
     r"librte_(compress_\w+|crypto_\w+|dma_\w+|regex_\w+|net_(?!bond|failsafe|ipn3ke|softnic|vdev_netvsc)\w+|common_qat|bus_(auxiliary|pci|vdev)"
     r"|mempool_\w+)\.so\.\d+\.\d+"
 )
-#: The folder of drivers that DPDK was compiled with (RTE_EAL_PMD_PATH), as it stands in its library.
+#: The folder of drivers that DPDK was compiled with (RTE_EAL_PMD_PATH), as its library holds it.
 _DRIVER_FOLDER: Final = re.compile(rb"/[!-~]*dpdk[!-~]*pmds[!-~]*(?=\0)")
 
-#: Folders called `bpf` that stand in libxdp: that of its programs for the kernel (BPF_OBJECT_PATH), and one of the kernel's file system.
+#: Folders called `bpf` in the text of libxdp: the folder of its programs for the kernel (BPF_OBJECT_PATH), and one of the kernel's file system.
 _XDP_FOLDERS: Final = re.compile(rb"/[!-~]+/bpf(?=\0)")
 
-#: Scripts that start a program of the bundle, and no other.
+#: Scripts that start a program of the bundle.
 _SCRIPTS: Final = {"run": programs.OPERATORS, "agent": programs.AGENT, "server": programs.SERVER, "traffic": programs.TRAFFIC}
 #: Folders of modules, beside the programs.
 _MODULES: Final = ("engines", "stages", "apps")
-#: Starts the loader of the bundle, which looks for libraries in the bundle first; the program finds its modules beside itself.
+#: Starts the loader of the bundle, which looks for libraries in the bundle first. The program finds its modules beside itself.
 _RUN: Final = """\
 #!/bin/sh
 lib=$(dirname "$(readlink -f "$0")")/lib
 exec "$lib/{loader}" --library-path "$lib" "$lib/{program}" "$@"
 """
-#: The same for a code layout, in a folder of its own as in a build.
+#: The same for a code layout, which has its own folder as in a build.
 _RUN_LAYOUT: Final = """\
 #!/bin/sh
 lib=$(dirname "$(readlink -f "$0")")/../../lib
@@ -71,25 +71,26 @@ class Bundle:
 
     path: Path
     architecture: str
-    sha256: str  #: of the archive; the same for the same files, whenever and wherever it is packed
+    sha256: str  #: digest of the archive; it depends on the files only, not on time or place
     files: dict[str, str] = field(default_factory=dict)  #: path in the bundle -> SHA-256
 
     def record(self) -> dict[str, Any]:
-        """For ``--json``."""
+        """Return the record for ``--json``."""
         return {"path": str(self.path), "architecture": self.architecture, "sha256": self.sha256, "bytes": self.path.stat().st_size,
                 "files": self.files}  # fmt: skip
 
 
 def host_architecture() -> str:
-    """This machine's, by the name that a bundle gives it."""
+    """Return this machine's architecture, by its name in bundles."""
     return {"arm64": "aarch64", "amd64": "x86_64"}.get(platform.machine(), platform.machine())
 
 
 def build(architecture: str) -> Path:
-    """Compiles the programs for ``architecture``; the build folder.
+    """Compile the programs for ``architecture`` and return the build folder.
 
     Raises:
-        UserError: there are no sources, or what compiling needs is missing.
+        UserError: there are no sources.
+        EnvironmentFault: compiling failed.
     """
     repository = Path(__file__).resolve().parents[2]
     if not (repository / "scripts" / "cross.sh").is_file():
@@ -102,8 +103,8 @@ def build(architecture: str) -> Path:
 
 
 def _run(words: Sequence[str], folder: Path) -> int:
-    """The exit status of a command; when this process is interrupted, it and what it started are ended."""
-    # What it says belongs to the person, not to the reader of --json.
+    """Run a command and return its exit status. If this process is interrupted, end the command and its children."""
+    # Its output is for the person, not for the reader of --json.
     with subprocess.Popen(words, cwd=folder, stdout=sys.stderr.fileno(), stdin=subprocess.DEVNULL, start_new_session=True) as command:
         try:
             return command.wait()
@@ -114,12 +115,12 @@ def _run(words: Sequence[str], folder: Path) -> int:
 
 
 def pack(build_folder: Path, architecture: str, output: Path) -> Bundle:
-    """Writes the programs of a build and all they need to ``output`` (tar, gzip).
+    """Write the programs of a build, with all that they need, to ``output`` (tar, gzip).
 
-    Libraries are this system's, for another architecture those of the sysroot beside the build.
+    Libraries come from this system, or for another architecture from the sysroot beside the build.
 
     Raises:
-        UserError: there is no such build, a library is missing, or something is of another architecture.
+        UserError: there is no such build, a library is missing, or a file is of another architecture.
     """
     if not os.access(output.absolute().parent, os.W_OK):
         raise EnvironmentFault(f"{output}: cannot be written: check the folder's permissions")
@@ -127,7 +128,7 @@ def pack(build_folder: Path, architecture: str, output: Path) -> Bundle:
     native = program.parent
     root = Path("/") if architecture == host_architecture() else build_folder.absolute().parent / f"build-sysroot-{architecture}"
     modules = [file for folder in _MODULES for file in sorted((native / folder).glob("*"))]
-    # A build without DPDK has no programs of the end-to-end study; older builds have fewer.
+    # A build without DPDK lacks the programs of the end-to-end study; older builds have fewer programs.
     others = [native / name for name in (programs.SERVER, programs.TRAFFIC, programs.WORKLOADS, programs.APPLICATIONS)]
     layouts = [program.with_name(programs.LAYOUTS) / str(n) for n in range(1, programs.layouts(program))]
     placed_anew = [f for folder in layouts for f in (folder / program.name, *sorted(folder.glob("*.so")), *sorted(folder.glob("engines/*.so")))]
@@ -141,7 +142,7 @@ def pack(build_folder: Path, architecture: str, output: Path) -> Bundle:
     drivers = [driver for name in dpdk for driver in _drivers(closure.libraries[name], root)]
     for driver in drivers:
         closure.add(driver)
-    # What one driver needs of another is a library like any, and a driver is loaded from one place only: twice would register it twice.
+    # A library that one driver needs of another is bundled once only: a driver loaded from two places would register twice.
     needed = set(closure.libraries.values())
     placed |= {f"lib/{name}": file for name, file in closure.libraries.items()}
     placed |= {f"lib/pmds/{driver.name}": driver for driver in drivers if driver not in needed}
@@ -155,7 +156,7 @@ def pack(build_folder: Path, architecture: str, output: Path) -> Bundle:
     for folder in (f"{programs.LAYOUTS}/{layout.name}" for layout in layouts):
         contents[f"{folder}/run"] = _RUN_LAYOUT.format(loader=closure.loader, layout=folder, program=program.name).encode()
     for name in dpdk:
-        # Left as it is, it would load the drivers of the system over there too, beside those of the bundle and on the bundle's C library.
+        # Otherwise it would load the drivers of the target's system too, beside those of the bundle and on the bundle's C library.
         contents[f"lib/{name}"] = _DRIVER_FOLDER.sub(lambda path: bytes(len(path[0])), contents[f"lib/{name}"])
     files = {name: hashlib.sha256(data).hexdigest() for name, data in sorted(contents.items())}
     manifest = {"schema": "dpubench.bundle/1", "version": __version__, "architecture": architecture, "files": files}
@@ -167,13 +168,13 @@ def pack(build_folder: Path, architecture: str, output: Path) -> Bundle:
         temporary.replace(output)
     except OSError as error:
         raise EnvironmentFault(f"{output}: cannot be written: {error.strerror}") from None
-    finally:  # also after Ctrl-C; once it has its name nothing is left of it
+    finally:  # also after Ctrl-C; after the rename there is nothing to remove
         temporary.unlink(missing_ok=True)
     return Bundle(output, architecture, hashlib.sha256(data).hexdigest(), files)
 
 
 def _archive(folder: str, contents: dict[str, bytes]) -> bytes:
-    """A tar archive in which nothing tells when or by whom it was made."""
+    """Return a tar archive that does not depend on the time or the user of its making."""
     raw = io.BytesIO()
     with gzip.GzipFile(fileobj=raw, mode="wb", compresslevel=6, mtime=0) as packed, tarfile.open(fileobj=packed, mode="w") as archive:
         for name, data in sorted(contents.items()):
@@ -186,7 +187,7 @@ def _archive(folder: str, contents: dict[str, bytes]) -> bytes:
 
 
 def _drivers(eal: Path, root: Path) -> list[Path]:
-    """The drivers that this DPDK would load, which no file names as needed; none where it was compiled without a folder of them."""
+    """Return the drivers that this DPDK would load, which no file names as needed; none where DPDK has no folder of drivers."""
     folder = _DRIVER_FOLDER.search(eal.read_bytes())
     if folder is None:
         return []
@@ -195,13 +196,13 @@ def _drivers(eal: Path, root: Path) -> list[Path]:
 
 
 def _xdp_objects(library: Path, root: Path) -> list[Path]:
-    """Return the programs of AF_XDP sockets that libxdp loads into the kernel at run time, which nothing names as needed; none where it has none."""
+    """Return the programs of AF_XDP sockets that libxdp loads into the kernel at run time, which no file names as needed; empty without any."""
     folders = {root / os.fsdecode(found[0]).lstrip("/") for found in _XDP_FOLDERS.finditer(library.read_bytes())}
     return sorted(file for folder in folders for file in folder.glob("xsk_def_xdp_prog*.o"))
 
 
 class _Closure:
-    """The libraries that files need, theirs, and so on (DT_NEEDED); and the loader (PT_INTERP)."""
+    """The libraries that files need, directly and indirectly (DT_NEEDED), and the loader (PT_INTERP)."""
 
     def __init__(self, architecture: str, root: Path, own: dict[str, Path]) -> None:
         self.libraries: dict[str, Path] = {}
@@ -233,7 +234,7 @@ class _Closure:
                     if isinstance(segment, InterpSegment):
                         yield Path(segment.get_interp_name()).name, "loader"
                     elif isinstance(segment, DynamicSegment):
-                        # The attribute is one of this kind of tag alone, which pyelftools makes at run time.
+                        # pyelftools sets this attribute at run time, for this kind of tag only.
                         yield from [(str(vars(tag)["needed"]), "library") for tag in segment.iter_tags("DT_NEEDED")]
         except OSError as error:
             raise UserError(f"{file}: {error.strerror}: build first, or give a build with --build") from None
@@ -248,22 +249,22 @@ class _Closure:
 
 
 def folder_name(architecture: str) -> str:
-    """The folder that an archive unpacks to."""
+    """Return the folder that an archive unpacks to."""
     return f"dpubench-{__version__}-{architecture}"
 
 
 def drivers(files: Sequence[str]) -> int:
-    """How many drivers of DPDK are in a bundle of ``files``, those apart that others need."""
+    """Return the number of drivers of DPDK in a bundle of ``files``, except those that others need."""
     return sum(f.startswith("lib/pmds/") for f in files)
 
 
 def layouts(files: Sequence[str]) -> int:
-    """How many code layouts a bundle of ``files`` has."""
+    """Return the number of code layouts in a bundle of ``files``."""
     return 1 + sum(re.fullmatch(rf"{programs.LAYOUTS}/\d+/run", f) is not None for f in files)
 
 
 def engines(files: Sequence[str]) -> tuple[int, int]:
-    """How many modules of engines are in a bundle of ``files``, and how many are only named with the reason of their absence."""
+    """Return the number of engine modules in a bundle of ``files``, and the number of absent ones, which it names with the reason."""
     modules = [f for f in files if f.startswith(("lib/engines/", "lib/stages/"))]
     missing = sum(f.endswith(".missing") for f in modules)
     return len(modules) - missing, missing

@@ -1,4 +1,4 @@
-"""What the native program can measure on a target: operators, engines with the reasons of those that cannot run, valid configurations."""
+"""The catalog of the native program on a target: operators, valid configurations, engines, and reasons for those that cannot run."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from dpubench.workers.ask import ask
 from dpubench.workers.process import WorkerFault
 
 LIST_LIMIT_S = 60.0
-#: Kinds of input that have a form. Of a corpus every file is one.
+#: Kinds of input with a syntax; in a corpus any file is valid.
 _FORMED: Final = ("routes4", "routes6", "rules", "capture")
-#: At least; captures may be larger than memory.
+#: Assumed least reading speed; captures may be larger than memory.
 _READ_BYTES_PER_S: Final = 20e6
 
 
 class _NoAnswer(EnvironmentFault):
-    """A program ended without an answer to a question."""
+    """A program ended without an answer to a request."""
 
 
 @dataclass(frozen=True)
 class Catalog:
-    """The ``hello`` event of ``dpubench-operators --list``, with the engines of other programs in it."""
+    """The ``hello`` event of ``dpubench-operators --list``, extended by the engines of other programs."""
 
     target: Target
-    program: str  #: path there
+    program: str  #: path on the target
     hello: dict[str, Any]
     others: tuple[ContractProgram, ...] = ()  #: programs found in ``--engine-dir``
     engine_dirs: tuple[Path, ...] = ()
-    devices: tuple[str, ...] = ()  #: that device engines may use
+    devices: tuple[str, ...] = ()  #: devices that device engines may use
 
     @property
     def operators(self) -> list[dict[str, Any]]:
@@ -51,7 +51,7 @@ class Catalog:
         return [str(o["name"]) for o in self.operators]
 
     def operator(self, name: str, where: str = "") -> dict[str, Any]:
-        """The entry of an operator. @raises UserError with the nearest name."""
+        """Return the entry of an operator. @raises UserError with the nearest name."""
         for entry in self.operators:
             if entry["name"] == name:
                 return dict(entry)
@@ -59,11 +59,11 @@ class Catalog:
 
     @property
     def options(self) -> list[str]:
-        """What our program is started with, besides the question."""
+        """Return the options of dpubench's program besides the request."""
         return programs.options(self.engine_dirs, self.devices)
 
     def refused(self) -> Iterator[tuple[ContractProgram, str, str, str]]:
-        """(program, operator, engine, reason) of what other programs have and :meth:`engines` does not; one without a name for a whole program."""
+        """Yield (program, operator, engine, reason) for engines of other programs that :meth:`engines` lacks; without names for a whole program."""
         for other in self.others:
             if other.reason:
                 yield other, "", "", other.reason
@@ -72,7 +72,10 @@ class Catalog:
                     yield other, operator, engine, reason
 
     def check(self, combinations: Sequence[tuple[str, dict[str, str]]]) -> list[tuple[str, dict[str, str]]]:
-        """Asks the program whether (operator, parameters) exist: why not (empty if they do), and per engine of its own why it cannot do them."""
+        """Ask the program whether each (operator, parameters) exists.
+
+        Return why it does not (empty if it does), and per engine of its own why the engine cannot run it.
+        """
         if not combinations:
             return []
         try:
@@ -82,21 +85,21 @@ class Catalog:
         return checked(events, len(combinations), self.program)
 
     def engines(self) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-        """Every (operator, engine)."""
+        """Yield every (operator, engine)."""
         for operator in self.operators:
             for engine in operator["engines"]:
                 yield operator, engine
 
 
 def check_of(combinations: Sequence[tuple[str, dict[str, str]]]) -> bytes:
-    """What a program that is asked ``--check`` reads."""
+    """Return the input of a program that is started with ``--check``."""
     return json.dumps([{"operator": operator, "params": params} for operator, params in combinations]).encode()
 
 
 def checked(events: Iterable[Mapping[str, Any]], count: int, program: str) -> list[tuple[str, dict[str, str]]]:
-    """What ``program`` answered to :func:`check_of` of so many combinations. @raises EnvironmentFault when it is not an answer to each"""
+    """Return the answers of ``program`` to :func:`check_of` for ``count`` combinations. @raises EnvironmentFault when an answer is missing"""
     event = next((e for e in events if e["event"] == "checked"), None)
-    if event is None:  # a program of somebody else's in the place of ours need not know this question: measuring shows it then
+    if event is None:  # another program in the place of dpubench's may not know the request: then the measurement shows faults
         return [("", {})] * count
     if len(event["combinations"]) != count:
         raise _breaks_contract(program, "--check", f"{len(event['combinations'])} answers to {count} questions")
@@ -104,10 +107,11 @@ def checked(events: Iterable[Mapping[str, Any]], count: int, program: str) -> li
 
 
 def check_inputs(target: Target, program: str, files: Sequence[tuple[str, str]], limit_s: float = LIST_LIMIT_S) -> list[str]:
-    """Asks ``program`` whether it can read each (kind, file): why not, empty where it can, or where it does not know the question.
+    """Return, per (kind, file), why ``program`` cannot read it; empty where it can, or where it does not know the request.
 
     Raises:
-        EnvironmentFault: what it answers breaks the contract. TargetLost: the way to the target broke.
+        EnvironmentFault: the answer breaks the contract.
+        TargetLost: the connection to the target broke.
     """
     asked = json.dumps([{"kind": kind, "file": file} for kind, file in files]).encode()
     try:
@@ -124,12 +128,12 @@ def check_inputs(target: Target, program: str, files: Sequence[tuple[str, str]],
 
 
 def check_given(files: Resolved) -> None:
-    """Check that given files are what their kinds say, by the code that operators read them with.
+    """Check that given files have the syntax of their kinds, with the code by which operators read them.
 
-    Where this machine has no such program (all targets are elsewhere), the program that reads them will say so.
+    Where this machine has no such program (all targets are elsewhere), the program that reads them reports faults.
 
     Raises:
-        UserError: naming each that is not
+        UserError: with each faulty file
     """
     given = [(kind, file) for kind, one in files.inputs.items() if one.given and kind in _FORMED for file in one.files]
     if not given:
@@ -140,23 +144,23 @@ def check_given(files: Resolved) -> None:
         return
     limit_s = LIST_LIMIT_S + sum(file.stat().st_size for _, file in given) / _READ_BYTES_PER_S
     faults = check_inputs(LocalTarget(), str(program), [(kind, str(file)) for kind, file in given], limit_s)
-    said = {kind: one.given[0] for kind, one in files.inputs.items() if len(one.given) == 1}  # what is read may be converted
+    said = {kind: one.given[0] for kind, one in files.inputs.items() if len(one.given) == 1}  # the file may be a converted one
     wrong = [f"--input {kind}={said.get(kind, file)}: {fault}" for (kind, file), fault in zip(given, faults, strict=True) if fault]
     if wrong:
         raise UserError("\n".join(wrong))
 
 
 def inputs_of(operator: Mapping[str, Any], params: Mapping[str, str]) -> set[str]:
-    """Kinds of input that ``operator`` reads in the configuration ``params`` (complete: every parameter with its value)."""
+    """Return the kinds of input that ``operator`` reads in the configuration ``params`` (complete: every parameter with its value)."""
     return {kind["name"] for kind in operator["inputs"] if all(params.get(k) == v for k, v in kind.get("only_with", {}).items())}
 
 
 def read(target: Target, devices: Sequence[str] = (), engine_dirs: Sequence[Path] = ()) -> Catalog:
-    """Asks ``target``, which is open, what its program has, with ``devices`` for its device engines, and further modules in ``engine_dirs`` there.
+    """Return the catalog of the program on ``target``, which is open; ``devices`` are for device engines, ``engine_dirs`` are folders there.
 
     Raises:
         UserError: when the program cannot be run, does not speak the contract, or has no such device.
-        TargetLost: the way to the target broke.
+        TargetLost: the connection to the target broke.
     """
     program = target.operators_program()
     hello = _ask(target, program, programs.options(engine_dirs, devices))
@@ -164,16 +168,18 @@ def read(target: Target, devices: Sequence[str] = (), engine_dirs: Sequence[Path
 
 
 def read_here(program: Path, engine_dirs: Sequence[Path] = (), devices: Sequence[str] = (), *, use_cache: bool = True) -> Catalog:
-    """What ``program`` has on this machine (kept until it, its modules or the installed packages change), and those in ``engine_dirs``.
+    """Return the catalog of ``program`` on this machine, with the programs in ``engine_dirs``.
+
+    The cache keeps it until the program, its modules or the installed packages change.
 
     Raises:
         UserError: as :func:`read`; the programs in ``engine_dirs`` cannot make this fail.
     """
     target = LocalTarget()
-    # A device's driver may be bound or taken away at any time: what it can do is asked anew.
+    # A device's driver may be bound or unbound at any time, so that the cache is useless.
     options = programs.options(engine_dirs, devices)
     hello = _ask(target, str(program), options) if devices else _read_own(target, program, engine_dirs, use_cache)
-    # Asked anew each time: nobody knows what a program of somebody else depends on.
+    # Ask these each time: their dependencies are unknown.
     others = [contract_programs.ask(path) for path in contract_programs.find(engine_dirs)]
     joined = contract_programs.join(hello, others) if others else hello
     return Catalog(target, str(program), joined, tuple(others), tuple(engine_dirs), tuple(devices))
@@ -189,7 +195,7 @@ def _read_own(target: Target, program: Path, engine_dirs: Sequence[Path], use_ca
                 return dict(hello)
     hello = _ask(target, str(program), programs.options(engine_dirs, ()))
     with contextlib.suppress(OSError):
-        scratch.sweep(kept.parent)  # of runs that were killed
+        scratch.sweep(kept.parent)  # removes files of killed runs
         scratch.write_sealed(kept, json.dumps(hello))
     return hello
 
@@ -202,12 +208,12 @@ def _ask(target: Target, program: str, options: Sequence[str]) -> dict[str, Any]
 
 
 def _answer(target: Target, program: str, question: str, options: Sequence[str], given: bytes, limit_s: float = LIST_LIMIT_S) -> list[dict[str, Any]]:
-    """What ``program`` prints when it is asked ``question``: at least one event."""
+    """Return the events that ``program`` prints for ``question``: at least one."""
     try:
         events = ask(target, program, [question, *options], given, silence_s=limit_s, limit_s=limit_s)
     except WorkerFault as fault:
         said = fault.reason.partition("; it said: ")[2]
-        if "--device" in options and said:  # it has no such device, and says why
+        if "--device" in options and said:  # it has no such device, and tells why
             raise UserError(said.partition(": ")[2] or said) from None
         if fault.kind == "rubbish":
             raise _breaks_contract(program, question, fault.reason) from None
@@ -229,9 +235,9 @@ def _breaks_contract(program: str, question: str, fault: str) -> EnvironmentFaul
 
 
 def _key(program: Path, engine_dirs: Sequence[Path]) -> str:
-    """Whatever may change the answer: the program, its modules, and the packages that modules load at run time."""
+    """Return a key that changes with the answer: from the program, its modules, and the packages that modules load at run time."""
     digest = hashlib.sha256(__version__.encode())
-    # Operators live in the library beside the program, which is linked anew without it.
+    # Operators live in the library beside the program, which can be linked anew without the program.
     beside = [*sorted(program.parent.glob("*.so*")), *sorted((program.parent / "engines").glob("*"))]
     places = [program, *beside, Path("/var/lib/dpkg/status"), Path("/proc/cpuinfo")]
     for directory in engine_dirs:
@@ -239,7 +245,7 @@ def _key(program: Path, engine_dirs: Sequence[Path]) -> str:
     for place in places:
         with contextlib.suppress(OSError):
             status = place.stat()
-            # cpuinfo stands for the machine: its times change, its content is what a cache on a shared home must not mix up.
+            # cpuinfo stands for the machine. Its times change, but its content tells machines apart that share a home and thus a cache.
             mark = _cpu_flags(place) if place.parts[1:2] == ("proc",) else f"{status.st_mtime_ns}/{status.st_size}"
             digest.update(f"{place}\0{mark}\n".encode())
     digest.update(repr(sorted((k, v) for k, v in os.environ.items() if k.startswith(("DPUBENCH_", "LD_")))).encode())

@@ -1,7 +1,7 @@
-"""Programs of others that speak the contract (docs/architecture.md), found in the folders of ``--engine-dir``; their engines beside our own.
+"""Programs of others that speak the contract (docs/architecture.md), from the folders of ``--engine-dir``, and their engines.
 
-Such a program is an executable regular file that is no shared object. It answers ``--list`` with its catalog. Engines of operators that both know, in
-the same version, join the catalog; what cannot join is listed with the reason, because a program that silently takes no part looks like a slow day.
+Such a program is an executable regular file that is no shared object. It answers ``--list`` with its catalog. Engines of operators that both know,
+in the same version, join the catalog. Others are listed with the reason, because a program that silently takes no part looks like a slow day.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from dpubench.targets.local import LocalTarget
 from dpubench.workers.ask import ask as ask_program
 from dpubench.workers.process import WorkerFault
 
-#: A catalog is a few tables: a program that has not answered by then is not going to.
+#: A catalog is a few tables: a program that takes longer will never answer.
 LIST_LIMIT_S: Final = 20.0
 _SHARED_OBJECT: Final = re.compile(r"\.so(\.\d+)*$")
 
 
 @dataclass
 class ContractProgram:
-    """A program of somebody else: what it said of itself, what of it can be measured, and why the rest cannot."""
+    """A program of somebody else: its description, its usable engines, and the reasons for the rest."""
 
     path: Path
     program: str = ""
     version: str = ""
     build: dict[str, Any] = field(default_factory=dict)
-    reason: str = ""  #: why none of it can be measured; empty when it answered
+    reason: str = ""  #: reason why none of it can be measured; empty when it answered
     operators: list[dict[str, Any]] = field(default_factory=list)  #: its catalog
-    engines: dict[str, list[str]] = field(default_factory=dict)  #: operator -> names under which its engines joined
-    refused: list[tuple[str, str, str]] = field(default_factory=list)  #: (operator, engine, reason) of what did not join
+    engines: dict[str, list[str]] = field(default_factory=dict)  #: operator -> names of its engines in the catalog
+    refused: list[tuple[str, str, str]] = field(default_factory=list)  #: (operator, engine, reason) for engines that did not join
 
     def record(self) -> dict[str, Any]:
-        """For ``run.json``."""
+        """Return the record for ``run.json``."""
         return {
             "path": str(self.path), "program": self.program, "version": self.version,
             "build": {k: v for k, v in self.build.items() if k != "layout"}, "reason": self.reason,
@@ -47,11 +47,11 @@ class ContractProgram:
 
 
 def find(directories: Iterable[Path]) -> list[Path]:
-    """Executable regular files of ``directories`` that are no shared objects, by name; hidden files and what cannot be read are passed over."""
+    """Return executable regular files of ``directories`` that are no shared objects, by name, without hidden and unreadable ones."""
     found: dict[Path, None] = {}
     for directory in directories:
         if not directory.is_dir():
-            continue  # the native program says so
+            continue  # The native program reports it.
         for path in sorted(directory.resolve().iterdir()):
             if path.is_file() and os.access(path, os.X_OK) and not path.name.startswith(".") and not _SHARED_OBJECT.search(path.name):
                 found[path] = None
@@ -59,7 +59,7 @@ def find(directories: Iterable[Path]) -> list[Path]:
 
 
 def ask(path: Path) -> ContractProgram:
-    """What the program ``path`` has. Never raises for what the program does: ``reason`` says it."""
+    """Return the program ``path`` with its catalog. It never raises for the program's faults: ``reason`` holds them."""
     told = ContractProgram(path)
     try:
         events = ask_program(LocalTarget(), str(path), ["--list"], silence_s=LIST_LIMIT_S, limit_s=2 * LIST_LIMIT_S)
@@ -81,10 +81,10 @@ def ask(path: Path) -> ContractProgram:
 
 
 def join(hello: Mapping[str, Any], programs: Sequence[ContractProgram]) -> dict[str, Any]:
-    """``hello`` with the engines of ``programs`` in its catalog; notes in each program what joined and what did not.
+    """Return ``hello`` with the engines of ``programs`` in its catalog; record in each program which joined and which did not.
 
-    An engine that joined has two keys more: ``program``, its path, and ``name_in_program``. It keeps its name unless the operator has one of that
-    name: then it is ``<engine>@<file stem>``.
+    An engine that joined has two more keys: ``program``, its path, and ``name_in_program``. It keeps its name, unless the operator has one of that
+    name already: then it becomes ``<engine>@<file stem>``.
     """
     joined = copy.deepcopy(dict(hello))
     own = {o["name"]: o for o in joined["catalog"]["operators"]}
@@ -106,7 +106,7 @@ def _join_operator(ours: dict[str, Any], theirs: Mapping[str, Any], program: Con
         name = _free_name(engine["name"], program.path, {e["name"] for e in ours["engines"]})
         entry = {**engine, "name": name, "program": str(program.path), "name_in_program": engine["name"]}
         if mismatch:
-            # It stays in the catalog as an engine that cannot run: naming it with --engine then tells why.
+            # It stays in the catalog as an engine that cannot run, so that --engine with its name tells why.
             entry |= {"available": False, "reason": mismatch}
             program.refused.append((ours["name"], name, mismatch))
         else:
@@ -121,7 +121,7 @@ def _join_operator(ours: dict[str, Any], theirs: Mapping[str, Any], program: Con
 
 
 def _mismatch(ours: Mapping[str, Any], theirs: Mapping[str, Any], name: str) -> str:
-    """Why figures of the two would not be of the same work; empty when they are."""
+    """Return why figures of the two would be for different work; empty when they would not."""
     if ours["version"] != theirs["version"]:
         return f"{name} speaks of version {theirs['version']} of {ours['name']}, here it is version {ours['version']}: figures do not compare"
     mine, others = ({p["name"] for p in o["parameters"]} for o in (ours, theirs))
@@ -131,14 +131,14 @@ def _mismatch(ours: Mapping[str, Any], theirs: Mapping[str, Any], name: str) -> 
 
 
 def _modes(operator: Mapping[str, Any], params: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """What tells a listed configuration: its modes. Other parameters stand at their defaults, which need not agree."""
+    """Return the modes that identify a listed configuration. Other parameters have defaults, which need not agree."""
     return tuple((p["name"], params.get(p["name"], "")) for p in operator["parameters"] if p["is_mode"])
 
 
 def _free_name(name: str, path: Path, taken: set[str]) -> str:
     if name not in taken:
         return name
-    # What separates names in options and in the ids of points must not come from a file's name.
+    # A file's name must not add characters that separate names in options and point ids.
     wanted = f"{name}@{re.sub(r'[^A-Za-z0-9._-]', '-', path.stem)}"
     number, free = 1, wanted
     while free in taken:

@@ -1,4 +1,4 @@
-"""What can go wrong in words, and the one table of exit statuses."""
+"""Errors with readable messages, and the one table of exit statuses."""
 
 from __future__ import annotations
 
@@ -16,52 +16,52 @@ class Exit(IntEnum):
     USAGE = 2
     REGRESSION = 3
     NOTHING_RAN = 4
-    INTERRUPTED = 130  #: and resumable
+    INTERRUPTED = 130  #: and can be resumed
 
 
 class UserError(Exception):
-    """Something the user can put right: shown as it is, without a traceback. Every other exception is a bug."""
+    """An error that the user can fix, shown without a traceback. Every other exception is a bug."""
 
     exit_status = Exit.USAGE
 
 
 class OtherThingError(UserError):
-    """What an interrupted run began with (an input, the machine, the build) is another now: its figures would be of two things."""
+    """An input, the machine or the build of an interrupted run has changed, so that its figures would mix two things."""
 
 
 class EnvironmentFault(UserError):
-    """The machine refuses: disk full, read-only, a program that cannot be started."""
+    """The machine refuses: a full disk, a read-only file system, a program that cannot be started."""
 
     exit_status = Exit.FAILED
 
 
 class TargetLost(EnvironmentFault):
-    """The way to a target broke: its connection ended, it was rebooted, it no longer answers. What was measured is kept."""
+    """The connection to a target broke: it ended, the target rebooted, or no longer answers. Measurements are kept."""
 
 
 class NothingRan(UserError):
-    """Nothing that was asked for can run here."""
+    """Nothing that the user asked for can run here."""
 
     exit_status = Exit.NOTHING_RAN
 
 
 class Interrupted(UserError):
-    """Ctrl-C, SIGTERM or a hang-up; what was measured is kept."""
+    """Ctrl-C, SIGTERM or a hang-up ended the run; measurements are kept."""
 
     exit_status = Exit.INTERRUPTED
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong with a plan or a command line."""
+    """One fault of a plan or a command line."""
 
     message: str
     field: str = ""
     line: int | None = None  #: counted from 1
 
     def text(self, source: str) -> str:
-        """``file:line: field: message``, as far as each is known."""
-        if self.field.startswith("--"):  # given on the command line: no file is at fault
+        """Return ``file:line: field: message``, as far as each is known."""
+        if self.field.startswith("--"):  # from the command line: no file is at fault
             return f"{self.field}: {self.message}"
         where = f"{source}:{self.line}" if self.line is not None else source
         return ": ".join(part for part in (where, self.field, self.message) if part)
@@ -77,7 +77,7 @@ class PlanError(UserError):
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """``"; did you mean 'aes'?"`` when a known word is close, else the list of known words, or nothing where there are none."""
+    """Return ``"; did you mean 'aes'?"`` when a known word is close, else the list of known words, or nothing if there are none."""
     words = [str(k) for k in known]
     close = difflib.get_close_matches(word, words, n=1, cutoff=0.6)
     if close:

@@ -1,8 +1,8 @@
-"""What is measured on: default inputs by kind, and what ``--input KIND=PATH`` puts in their place. Every input is named, dated and hashed.
+"""The inputs of measurements: defaults by kind, and replacements by ``--input KIND=PATH``. Every input has a name, a date and a hash.
 
-Defaults come from Debian packages, so that anyone can measure on the same: the route table of ``python3-pyasn``, the rules of ``modsecurity-crs``,
-files of ``ieee-data``, ``wamerican`` and ``libc6``. Captures have no default: where none is given, operators draw packets from traffic models.
-What must be converted is converted once and kept in the cache directory by the hash of its content.
+Defaults come from Debian packages, so that anyone can measure the same: the route table of ``python3-pyasn``, the rules of ``modsecurity-crs``,
+files of ``ieee-data``, ``wamerican`` and ``libc6``. Captures have no default: without one, operators draw packets from traffic models. An input that
+needs conversion is converted once, and kept in the cache directory under the hash of its content.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ _RULE_WORDS: Final = ("selective", "crs")
 
 PYASN_TABLE: Final = "ipasn6_20151101.dat.gz"
 CRS_RULES: Final = Path("/usr/share/modsecurity-crs/rules")
-#: Of a table of routes or a list of rules. The Internet's routes are 30 MiB.
+#: Limit for a table of routes or a list of rules. The Internet's routes are 30 MiB.
 MOST_TEXT_BYTES: Final = 512 << 20
 _READ_BYTES: Final = 1 << 20
-_CONVERTER: Final = 2  #: raised when converted files would come out otherwise
+_CONVERTER: Final = 2  #: raised when the conversion changes its output
 
-#: A rule that matches more than this share of :func:`crs_sample` says nothing about searching: it hits at once.
+#: A rule that matches more than this share of :func:`crs_sample` finds a match at once and tells nothing about searching.
 CRS_MOST_MATCHES: Final = 0.10
 _CRS_SAMPLE: Final = 120
 _CRS_PAYLOAD_BYTES: Final = 192
@@ -52,7 +52,7 @@ _CRS_RULE_LIMIT_S: Final = 0.5
 
 @dataclass(frozen=True)
 class Input:
-    """One resolved kind."""
+    """One resolved kind of input."""
 
     kind: str
     files: tuple[Path, ...]
@@ -60,17 +60,17 @@ class Input:
     sha256: str
     date: str = ""
     note: str = ""
-    given: tuple[str, ...] = ()  #: what ``--input`` or the plan said, paths absolute; empty for a default
+    given: tuple[str, ...] = ()  #: values of ``--input`` or of the plan, with absolute paths; empty for a default
 
     def record(self) -> dict[str, Any]:
-        """For ``run.json``."""
+        """Return the record for ``run.json``."""
         return {"name": self.name, "sha256": self.sha256, "date": self.date, "note": self.note, "files": [str(f) for f in self.files],
                 "given": list(self.given)}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Missing:
-    """A kind that has no default here."""
+    """A kind of input without a default here."""
 
     kind: str
     reason: str
@@ -78,7 +78,7 @@ class Missing:
 
 @dataclass
 class Resolved:
-    """Inputs of a run."""
+    """The inputs of a run."""
 
     inputs: dict[str, Input] = field(default_factory=dict)
     missing: dict[str, Missing] = field(default_factory=dict)
@@ -88,7 +88,7 @@ class Resolved:
 
 
 def parse_option(options: Sequence[str]) -> dict[str, list[str]]:
-    """``KIND=PATH`` options, each kind possibly several times. @raises UserError naming the option."""
+    """Return the paths of ``KIND=PATH`` options by kind, which may repeat. @raises UserError naming the option."""
     given: dict[str, list[str]] = {}
     for option in options:
         kind, equals, path = option.partition("=")
@@ -101,20 +101,20 @@ def parse_option(options: Sequence[str]) -> dict[str, list[str]]:
 
 
 def refuse_unread(given: Iterable[str], read: Collection[str]) -> None:
-    """Refuse inputs that change nothing in a run. @raises UserError where a kind of ``given`` is not ``read``"""
+    """Refuse inputs that nothing in the run reads. @raises UserError where a kind of ``given`` is not ``read``"""
     if unread := sorted(set(given) - set(read)):
         reads = f"it reads {', '.join(sorted(read))}" if read else "it reads no input"
         raise UserError(f"--input {unread[0]}: nothing that was chosen reads it, so that it would change nothing in this run; {reads}")
 
 
 def resolve(kinds: Collection[str], given: Mapping[str, Sequence[str]]) -> Resolved:
-    """Inputs for ``kinds``: those given, else the defaults; what has neither is listed as missing with its remedy.
+    """Return inputs for ``kinds``: the given ones, else defaults; a kind with neither is listed as missing, with a remedy.
 
     Raises:
         UserError: a given file cannot be used.
     """
     resolved = Resolved()
-    for kind in sorted({*kinds, *given}):  # what is given must be usable even when nothing reads it
+    for kind in sorted({*kinds, *given}):  # a given input must be usable even if nothing reads it
         try:
             found = _given(kind, given[kind]) if given.get(kind) else _DEFAULTS[kind]()
         except _NoDefault as error:
@@ -154,7 +154,7 @@ def _given(kind: str, paths: Sequence[str]) -> Input:
             raise UserError(f"--input {kind}={text}: is empty")
         files.append(path.resolve())
     name, said = ", ".join(f.name for f in files), tuple(map(str, files))
-    # The files of a folder, and not the folder: they are what travels to another target.
+    # Use the files of a folder, not the folder, because files travel to other targets.
     files = [file for path in files for file in (_files_below(path) if path.is_dir() else [path])]
     if unnamed := [file for file in files if not str(file).isprintable()]:
         raise UserError(f"--input {kind}: {str(unnamed[0])!r}: this name holds what is no printable UTF-8, which no run can record: rename it")
@@ -165,7 +165,7 @@ def _given(kind: str, paths: Sequence[str]) -> Input:
         original = files[0]
         text = _text(original, f"--input {kind}")
         if _needs_conversion(original, text, family):
-            # In a folder of its own under its own name: messages of the native reader name file and line as the user knows them.
+            # The copy keeps its name in a folder of its own, because the native reader's messages name file and line as the user knows them.
             files = [_converted(original, digest, f"{kind}/{original.name}", lambda: convert_routes(text, family))]
     return Input(kind, tuple(files), name, digest, date, given=said)
 
@@ -174,9 +174,9 @@ def _given(kind: str, paths: Sequence[str]) -> Input:
 
 
 def convert_routes(text: str, family: int) -> str:
-    """Lines ``prefix/len,next_hop`` from pyasn's ``prefix<TAB>as`` with ``;`` comments, or from a CSV with a header line.
+    """Return lines ``prefix/len,next_hop`` from pyasn's ``prefix<TAB>as`` with ``;`` comments, or from a CSV with a header line.
 
-    What is neither is passed on: the native reader names bad lines, and by their number in ``text``, for each line stays where it is. Comments and
+    Other lines pass through: the native reader reports bad lines by their number in ``text``, so that every line keeps its place. Comments and
     prefixes of the other address family become empty lines.
     """
     lines: list[str] = []
@@ -192,7 +192,7 @@ def convert_routes(text: str, family: int) -> str:
 
 
 def _needs_conversion(file: Path, text: str, family: int) -> bool:
-    """Whether the native reader would stumble over ``file``, whose content is ``text``, where :func:`convert_routes` helps."""
+    """Return whether the native reader would fail on ``file``, whose content is ``text``, where :func:`convert_routes` helps."""
     other = ":" in text if family == 4 else re.search(r"^\s*\d+\.\d+\.\d+\.\d+/", text, re.MULTILINE) is not None
     foreign = "\t" in text or ";" in text or re.search(r"^\s*prefix(?!,)", text, re.MULTILINE) is not None
     with file.open("rb") as opened:
@@ -222,10 +222,10 @@ def _selective() -> Input:
 
 
 def crs_operands(texts: Iterable[str]) -> list[str]:
-    """Unique operands of ``@rx`` and ``!@rx`` of SecRule lines, without those that hold ``%{macros}``, in order of appearance.
+    """Return unique operands of ``@rx`` and ``!@rx`` in SecRule lines, without those with ``%{macros}``, in order of appearance.
 
-    The operand is a quoted argument of Apache's configuration language, in which ``\\\\`` and ``\\"`` stand for the second character
-    (Apache httpd, server/util.c, ``substring_conf``); a backslash before anything else stays.
+    The operand is a quoted argument of Apache's configuration language, in which ``\\\\`` and ``\\"`` stand for the second character (Apache httpd,
+    server/util.c, ``substring_conf``). A backslash before another character stays.
     """
     found: dict[str, None] = {}
     for text in texts:
@@ -240,7 +240,7 @@ def crs_operands(texts: Iterable[str]) -> list[str]:
 
 
 def crs_sample(seed: int = 1) -> list[str]:
-    """Payloads by which rules are judged: half random bytes (as Latin-1), half words, numbers and punctuation as in forms and logs."""
+    """Return payloads to judge rules by: half random bytes (as Latin-1), half words, numbers and punctuation as in forms and logs."""
     generator = random.Random(seed)
     text = "the of and to in is was for on with as at by from that it be are this have not or an which you one all user name date"
     words = text.split()
@@ -258,9 +258,9 @@ def crs_sample(seed: int = 1) -> list[str]:
 
 
 def select_rules(operands: Sequence[str], sample: Sequence[str]) -> tuple[list[str], int]:
-    """The operands that match at most :data:`CRS_MOST_MATCHES` of ``sample``, and how many were left out.
+    """Return the operands that match at most :data:`CRS_MOST_MATCHES` of ``sample``, and the number of the others.
 
-    An operand that Python's ``re`` cannot compile, or that it has not judged within half a second (nested repeats), is kept.
+    An operand stays that Python's ``re`` cannot compile, or does not judge within half a second (nested repeats).
     """
     kept, left_out = [], 0
     most = CRS_MOST_MATCHES * len(sample)
@@ -305,7 +305,7 @@ def _crs() -> Input:
 
 
 def _files_below(folder: Path) -> list[Path]:
-    """Files with content below ``folder``, by path; hidden ones are left out. @raises UserError when there is none, or a folder cannot be read"""
+    """Return non-empty files below ``folder``, by path, without hidden ones. @raises UserError when there is none, or a folder cannot be read"""
 
     def refuse(error: OSError) -> None:
         raise UserError(f"--input corpus={folder}: {error.filename}: {error.strerror}; check the permissions of what is below it")
@@ -377,14 +377,14 @@ def _text(path: Path, what: str) -> str:
 
 
 def _converted(source: Path, digest: str, suffix: str, convert: Callable[[], str]) -> Path:
-    """The converted file, made once per content of ``source``. @raises EnvironmentFault where the cache cannot be written"""
+    """Return the converted file, made once per content of ``source``. @raises EnvironmentFault where the cache cannot be written"""
     file = programs.cache_directory() / "inputs" / f"{digest[:32]}-{_CONVERTER}-{suffix}"
     place = file.parent
     if scratch.is_sealed(file):
         return file
     text = convert()
     try:
-        scratch.sweep(place)  # of runs that were killed
+        scratch.sweep(place)  # removes files of killed runs
         scratch.write_sealed(file, text)
     except OSError as error:
         raise EnvironmentFault(f"{place}: cannot keep {source.name} converted: {error.strerror}: set XDG_CACHE_HOME to a folder with room") from None
@@ -392,12 +392,12 @@ def _converted(source: Path, digest: str, suffix: str, convert: Callable[[], str
 
 
 def _digest(paths: Sequence[Path]) -> str:
-    """SHA-256 of one file; of several, and of directories, of their contents in name order, each preceded by name and length."""
+    """Return the SHA-256 of one file; of several, and of directories, of their contents in name order, each after name and length."""
     files = [p for path in paths for p in (sorted(f for f in path.rglob("*") if f.is_file()) if path.is_dir() else [path])]
     digest = hashlib.sha256()
     for file in files:
         try:
-            with file.open("rb") as opened:  # block by block: a capture may be larger than memory
+            with file.open("rb") as opened:  # Read block by block: a capture may be larger than memory.
                 if len(files) > 1:
                     digest.update(f"{file.name}\0{os.fstat(opened.fileno()).st_size}\0".encode())
                 while block := opened.read(_READ_BYTES):
@@ -408,7 +408,7 @@ def _digest(paths: Sequence[Path]) -> str:
 
 
 def _version(package: str) -> str:
-    """Version of a Debian package; empty where there is no dpkg."""
+    """Return the version of a Debian package; empty where there is no dpkg."""
     try:
         answer = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", package], capture_output=True, text=True, timeout=10, check=False)
     except (OSError, subprocess.TimeoutExpired):

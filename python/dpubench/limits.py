@@ -1,4 +1,4 @@
-"""Limits of this process: those under which libraries hang or abort without a word are looked at before they are loaded, others named when met."""
+"""Checks of this process's limits. Limits that make libraries hang or abort silently are checked before loading, others explained when hit."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Final
 
 from dpubench.errors import EnvironmentFault
 
-#: OpenBLAS, Arrow and DuckDB map so much before they do anything. Below it they spin, abort, or say that the disk is at fault.
+#: OpenBLAS, Arrow and DuckDB map this much before they do anything. With less they spin, abort, or blame the disk.
 LEAST_ADDRESS_SPACE_BYTES: Final = 1 << 30
-#: Pipes of two programs with their standard streams, a run's files, and what libraries hold.
+#: Covers pipes of two programs with their standard streams, a run's files, and files that libraries hold.
 LEAST_FILES: Final = 64
-#: Besides one for each CPU, which Arrow and DuckDB start. Without them Arrow says that a file is damaged, and DuckDB waits for ever.
+#: Threads beside one per CPU, which Arrow and DuckDB start. Without them Arrow reports a damaged file, and DuckDB waits forever.
 LEAST_THREADS: Final = 16
 
 
-#: What the system says where a limit is met, and how the limit is called.
+#: The system's error for each limit, with the name of the limit and a remedy.
 _MET: Final = {
     errno.EAGAIN: "no further process or thread can be started: raise the limit (`ulimit -u`; pids.max of a container)",
     errno.EMFILE: "too many files are open: raise the limit (`ulimit -n`)",
@@ -30,8 +30,8 @@ _MET: Final = {
 
 
 def check() -> None:
-    """Look at the limits that a command needs to begin. @raises EnvironmentFault one is too low"""
-    # BLAS serves arrays of some thousand numbers here: a thread for each CPU costs memory and gains nothing.
+    """Check the limits that every command needs. @raises EnvironmentFault one is too low"""
+    # BLAS serves arrays of some thousand numbers here: a thread per CPU costs memory and gains nothing.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     space, _ = resource.getrlimit(resource.RLIMIT_AS)
     if space != resource.RLIM_INFINITY and space < LEAST_ADDRESS_SPACE_BYTES:
@@ -63,24 +63,24 @@ def _check_threads() -> None:
     finally:
         end.set()
         for thread in threads:
-            if thread.ident is not None:  # what did not start cannot be waited for
+            if thread.ident is not None:  # a thread that did not start cannot be joined
                 thread.join()
 
 
 def of_a_start(error: OSError) -> str:
-    """Name the limit that keeps a process from being started; empty where it is another matter."""
+    """Return the limit that keeps a process from starting; empty for another cause."""
     return _MET.get(error.errno or 0, "")
 
 
 def met(error: BaseException) -> str:
-    """Name the limit that ``error``, or what led to it, comes from, in words with a remedy; empty where it is another matter."""
+    """Return the limit behind ``error`` or its cause, in words with a remedy; empty for another cause."""
     seen: BaseException | None = error
     while seen is not None:
         if isinstance(seen, MemoryError):
             return _MET[errno.ENOMEM]
-        if isinstance(seen, RuntimeError) and "start new thread" in str(seen):  # of threading
+        if isinstance(seen, RuntimeError) and "start new thread" in str(seen):  # from threading
             return _MET[errno.EAGAIN]
-        # A lock that somebody else has gives EAGAIN too; a process that cannot be started is told where it is started.
+        # A lock that another process holds gives EAGAIN too; the code that starts a process explains its own faults.
         if isinstance(seen, OSError) and seen.errno in _MET and seen.errno != errno.EAGAIN:
             return _MET[seen.errno] + (f" ({seen.filename})" if seen.filename else "")
         seen = seen.__cause__ or (None if seen.__suppress_context__ else seen.__context__)

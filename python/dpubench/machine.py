@@ -1,6 +1,7 @@
-"""What ``dpubench doctor`` looks at: each finding says what was found, what harm it does, and what to do about it.
+"""The checks of ``dpubench doctor``: each finding tells a fact, its harm, and a remedy.
 
-Reads files of the kernel (``root`` stands for ``/`` so that tests can show it another machine) and asks the native program what it can do here.
+The checks read files of the kernel (``root`` stands for ``/``, so that tests can show another machine), and ask the native program about its
+abilities here.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any, Final, Literal
 from dpubench.errors import UserError
 from dpubench.results.model import COUNTED
 
-#: Stolen or busy time above these shares of a CPU shows in results.
+#: Shares of a CPU above which stolen or busy time shows in results.
 STEAL_LIMIT: Final = 0.01
 LOAD_LIMIT: Final = 0.25
 DISK_BYTES: Final = 1 << 30
@@ -25,7 +26,7 @@ _SAMPLE_S: Final = 0.5
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing about this machine; ``good`` helps, ``harm`` should be changed where possible, ``note`` is worth knowing."""
+    """One fact about this machine: ``good`` helps, ``harm`` needs a change if possible, ``note`` is worth knowing."""
 
     what: str
     verdict: Literal["good", "harm", "note"]
@@ -35,7 +36,7 @@ class Finding:
 
 
 def examine(results: Path, root: Path = Path("/")) -> list[Finding]:
-    """All findings, in a fixed order."""
+    """Return all findings, in a fixed order."""
     checks = (_governor, _turbo, _smt, _isolated, _steal, _load, _huge_pages, _clock)
     return [finding for check in checks for finding in check(root)] + [_disk(results), *_engines(), *_ports()]
 
@@ -157,7 +158,7 @@ def _huge_pages(root: Path) -> Iterator[Finding]:
 
 
 def virtualisation(machine: Mapping[str, Any], root: Path = Path("/")) -> Iterator[Finding]:
-    """Say whether a hypervisor is underneath, in the words of the program that measures: it knows the signs of each architecture."""
+    """Yield whether a hypervisor is underneath, as the measuring program reports: it knows the signs on each architecture."""
     if machine.get("virtual_machine"):
         vendor = _text(root / "sys/class/dmi/id/sys_vendor") or "unknown"
         yield Finding(
@@ -204,7 +205,7 @@ def _disk(results: Path) -> Finding:
 
 
 def counters(machine: Mapping[str, Any]) -> Iterator[Finding]:
-    """What counts here, in the words of the program that would count: it has tried."""
+    """Yield the available counters, as the program that would use them reports: it has tried them."""
     unsaid = {"unavailable": "the program does not say", "remedy": "make build"}
     cycles, energy = machine.get("cycle_counter") or unsaid, machine.get("energy") or unsaid
     if source := str(cycles.get("source", "")):
@@ -234,7 +235,7 @@ def _engines() -> Iterator[Finding]:
     from dpubench import catalog, programs
 
     try:
-        # Not from the cache: what may be counted changes with a setting of the kernel.
+        # Skip the cache: a setting of the kernel changes what can be counted.
         known = catalog.read_here(programs.operators_program(), use_cache=False)
     except UserError as error:
         yield Finding("native program", "harm", str(error), "nothing can be measured", "make build")
@@ -253,7 +254,7 @@ def _engines() -> Iterator[Finding]:
 
 
 def _ports() -> Iterator[Finding]:
-    """Which kinds of ports a client and a server can be joined by here, and why others cannot."""
+    """Yield the kinds of ports that can join a client and a server here, and why others cannot."""
     from dpubench.studies.end_to_end import catalog, links
     from dpubench.studies.end_to_end.plan import LINK_ENDS
     from dpubench.targets.local import LocalTarget

@@ -1,8 +1,8 @@
-"""What links between native programs need on this machine: a pair of network namespaces joined by a veth pair, and folders for sockets.
+"""The network resources of links on this machine: two network namespaces joined by a veth pair, and folders for sockets.
 
-Everything made here carries the number and the start time of the process that made it. It is removed when its context ends, and :func:`sweep`
-removes what belongs to processes that are gone: killed ones cannot tidy up, and a number that was given to another process is told apart by the
-start time.
+Everything made here carries the process number and the start time of its maker. It is removed when its context ends. Killed processes cannot do
+this, so that :func:`sweep` removes what belongs to processes that are gone. The start time tells apart a number that the kernel gave to another
+process.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ from typing import Any, Final
 from dpubench import signals
 from dpubench.errors import EnvironmentFault, UserError
 
-#: Ethernet header and FCS, which an MTU leaves out.
+#: Ethernet header and FCS, which an MTU does not count.
 _MTU_OVERHEAD: Final = 18
-#: Headers that the kernel's own stack puts before a frame that travels as the payload of a datagram (port kind ``socket``), less the FCS.
+#: Headers that the kernel's stack puts before a frame that is the payload of a datagram (port kind ``socket``), less the FCS.
 _DATAGRAM_ROOM: Final = 42
-#: Largest MTU with which veth takes an XDP program: a page less its headroom, the skb's own data and the Ethernet header.
+#: Largest MTU at which veth accepts an XDP program: a page less its headroom, the skb's own data and the Ethernet header.
 XDP_MTU: Final = 3506
-#: Largest frame, with FCS, whose buffer lies in one page with all that the programs keep beside it, which is what AF_XDP asks for.
+#: Largest frame, with FCS, whose buffer fits in one page with the programs' data beside it, as AF_XDP requires.
 XDP_FRAME: Final = 2816
 _COMMAND_S: Final = 15.0
-#: How long a thread of the kernel is waited for once its interface has been told to have one.
+#: Seconds to wait for a thread of the kernel after its interface was told to have one.
 _THREAD_COMES_S: Final = 2.0
 _NETNS: Final = Path("/run/netns")
 _NAME: Final = re.compile(r"dpubench-(\d+)-(\d+)-\d+(?:-[a-z]+)?")
-#: Bits of capabilities(7) that namespaces and interfaces in them need.
+#: Bits of capabilities(7) that namespaces and their interfaces need.
 _CAPABILITIES: Final = {"CAP_NET_ADMIN": 12, "CAP_SYS_ADMIN": 21}
 _serial = itertools.count()
 
-#: Run inside a namespace: no IPv6 addresses, hence no packets about them, and no segment that the kernel leaves whole or checksum that it leaves out,
-#: for frames have to arrive as they would on a wire (ETHTOOL_SGSO, ETHTOOL_STSO, ETHTOOL_STXCSUM of linux/ethtool.h; a driver without one refuses).
-#: With ETHTOOL_SGRO a veth interface gets NAPI, which is what can be moved; nothing is joined, since no joined packet is small enough.
+#: Script that runs inside a namespace. It removes IPv6 addresses, so that no packets about them appear. It forbids the kernel to leave segments
+#: whole or checksums out, because frames must arrive as on a wire (ETHTOOL_SGSO, ETHTOOL_STSO, ETHTOOL_STXCSUM of linux/ethtool.h; a driver may
+#: refuse one). With ETHTOOL_SGRO a veth interface gets NAPI, whose work can be moved; nothing is joined, because no joined packet fits the limit.
 _QUIET: Final = """
 import array, contextlib, fcntl, pathlib, socket, struct, sys
 for what in ("all", "default"):
@@ -62,7 +62,7 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
 
 
 def unavailable() -> str:
-    """Why no namespaces can be made here, with what to do about it; empty if they can. Makes nothing."""
+    """Return why this machine cannot make namespaces, with a remedy; empty if it can. Makes nothing."""
     for program, package in (("ip", "iproute2"), ("nsenter", "util-linux")):
         if _program(program) is None:
             return f"the program '{program}' is not here: install the package {package}"
@@ -82,12 +82,12 @@ class Side:
 
     namespace: str
     interface: str
-    address: str  #: IPv4, of the block for benchmarks (RFC 2544, appendix C.2.2)
+    address: str  #: IPv4 address of the block for benchmarks (RFC 2544, appendix C.2.2)
     mac: str
 
     @property
     def prefix(self) -> list[str]:
-        """Words before a program's, so that it runs in this namespace. ``nsenter`` becomes the program: process and group stay what they are."""
+        """Return the command that runs a program in this namespace. ``nsenter`` becomes the program: process and group do not change."""
         return [_tool("nsenter"), f"--net={_NETNS / self.namespace}", "--"]
 
 
@@ -103,11 +103,11 @@ class VethPair:
 
 @contextlib.contextmanager
 def veth_pair(max_frame: int, queues: int = 1) -> Iterator[VethPair]:
-    """Makes two namespaces joined by a veth pair, both ends up; removed at the end.
+    """Make two namespaces joined by a veth pair, with both ends up; remove them at the end.
 
     Args:
         max_frame: bytes of the longest frame, with FCS
-        queues: of each end and direction
+        queues: number for each end and direction
 
     Raises:
         UserError: without root or without ``ip``
@@ -117,7 +117,7 @@ def veth_pair(max_frame: int, queues: int = 1) -> Iterator[VethPair]:
         raise UserError(f"veth: {reason}")
     had_folder = _is_mounted(_NETNS)
     name = f"{_own_name()}-{next(_serial)}"
-    # Of the whole machine, for the kernel's threads are called after them; at most 15 characters.
+    # Unique on the whole machine, because the kernel's threads bear the name; at most 15 characters.
     link = f"dpu{_base36(os.getpid())}x{_base36(next(_serial))}"
     mtu = max_frame - _MTU_OVERHEAD + _DATAGRAM_ROOM
     client = Side(f"{name}-client", f"{link}c", "198.18.0.1", "02:00:00:00:00:01")
@@ -138,7 +138,7 @@ def veth_pair(max_frame: int, queues: int = 1) -> Iterator[VethPair]:
             _ip(*inside, "address", "add", f"{side.address}/24", "dev", side.interface)
             _ip(*inside, "link", "set", "lo", "up")
             _ip(*inside, "link", "set", side.interface, "up")
-            # Nobody asks who has an address while frames are counted.
+            # A permanent entry avoids queries for the address while frames are counted.
             _ip(*inside, "neighbour", "replace", other.address, "lladdr", other.mac, "dev", side.interface, "nud", "permanent")
         yield VethPair(client, server, mtu, queues)
     finally:
@@ -152,17 +152,17 @@ def veth_pair(max_frame: int, queues: int = 1) -> Iterator[VethPair]:
 
 @dataclass(frozen=True, slots=True)
 class ReceiveWork:
-    """Where the kernel handles what arrives at an interface: in threads of its own, on one CPU."""
+    """The receive work of the kernel for an interface, moved to threads of its own on one CPU."""
 
     side: Side
     cpu: int
-    threads: tuple[int, ...]  #: numbers of the kernel's threads, one for each queue
+    threads: tuple[int, ...]  #: numbers of the kernel's threads, one per queue
 
 
 def move_receive_work(side: Side, cpu: int) -> ReceiveWork:
-    """Has the kernel handle what arrives at ``side`` on ``cpu`` (threaded NAPI) instead of on the CPU that sent it, as veth does.
+    """Make the kernel handle packets for ``side`` on ``cpu`` (threaded NAPI), and not on the CPU that sent them, as veth does.
 
-    Move that of both sides: answers would else be received on the server's CPU. Until the pair is gone.
+    Move the work of both sides, or answers are received on the server's CPU. The move lasts until the pair is gone.
 
     Raises:
         EnvironmentFault: when the kernel cannot
@@ -176,19 +176,19 @@ def move_receive_work(side: Side, cpu: int) -> ReceiveWork:
         raise EnvironmentFault(f"veth: the kernel's receive work cannot be moved to CPU {cpu}: no thread napi/{side.interface}-* came")
     for thread in threads:
         os.sched_setaffinity(thread, {cpu})
-        # As a softirq does, it goes before a program that polls on the same CPU, instead of waiting for that one's time slice to end.
+        # Like a softirq, it goes before a program that polls on the same CPU, and does not wait for the end of its time slice.
         with contextlib.suppress(PermissionError):
             os.setpriority(os.PRIO_PROCESS, thread, -20)
     return ReceiveWork(side, cpu, tuple(threads))
 
 
 def went_down(work: ReceiveWork) -> bool:
-    """Whether the interface went down since its work was moved: that ended its threads, and new ones are where the scheduler has them."""
+    """Return whether the interface went down since the move: this ended its threads, and new ones run where the scheduler puts them."""
     return any(not _is_thread_of(work.side, thread) for thread in work.threads)
 
 
 def elsewhere(work: ReceiveWork) -> str:
-    """Why what arrives may be handled elsewhere than ``work`` says: a thread is gone or may run on other CPUs; empty where it is not so."""
+    """Return why packets may be handled elsewhere than in ``work``: a thread is gone or may run on other CPUs; else an empty string."""
     for thread in work.threads:
         if not _is_thread_of(work.side, thread):
             return f"the NAPI thread {thread} of {work.side.interface} is gone"
@@ -199,7 +199,7 @@ def elsewhere(work: ReceiveWork) -> str:
 
 
 def _is_thread_of(side: Side, thread: int) -> bool:
-    """Whether this number is a NAPI thread of the interface's: it may be another thread's by now."""
+    """Return whether this number still is a NAPI thread of the interface, and not another thread."""
     try:
         return Path(f"/proc/{thread}/comm").read_bytes().startswith(f"napi/{side.interface}-".encode())
     except OSError:
@@ -210,12 +210,12 @@ def _is_thread_of(side: Side, thread: int) -> bool:
 class ReceiveCounts:
     """A reading of the kernel's receive work."""
 
-    softirqs: Mapping[int, int]  #: NET_RX, by CPU
-    threads_ns: Mapping[int, int]  #: time that NAPI threads ran, by thread
+    softirqs: Mapping[int, int]  #: CPU -> NET_RX softirqs
+    threads_ns: Mapping[int, int]  #: NAPI thread -> time that it ran
 
 
 def receive_counts(*works: ReceiveWork) -> ReceiveCounts:
-    """Reads where receive work was done until now."""
+    """Read where receive work was done until now."""
     lines = Path("/proc/softirqs").read_text(encoding="ascii").splitlines()
     cpus = [int(word.removeprefix("CPU")) for word in lines[0].split()]
     counts = next((line.split()[1:] for line in lines if line.split()[0] == "NET_RX:"), [])
@@ -227,13 +227,13 @@ def receive_counts(*works: ReceiveWork) -> ReceiveCounts:
 
 
 def receive_work_elsewhere(work: ReceiveWork, before: ReceiveCounts, after: ReceiveCounts, packets: int) -> str:
-    """Why receive work may have been done elsewhere than in the threads of ``work``; empty when the counts prove that it was done there.
+    """Return why receive work may have run outside the threads of ``work``; empty when the counts prove that it did not.
 
-    Without the threads a softirq would handle up to 64 packets (the weight of a NAPI poll): fewer softirqs than one for 64 packets are what the rest
-    of the machine does. Both sides' work has to have been moved.
+    Without the threads, a softirq would handle up to 64 packets (the weight of a NAPI poll). Fewer softirqs than one per 64 packets come from the
+    rest of the machine. The work of both sides must have been moved.
 
     Args:
-        packets: that arrived between the two readings
+        packets: number that arrived between the two readings
     """
     if reason := elsewhere(work):
         return reason
@@ -248,11 +248,11 @@ def receive_work_elsewhere(work: ReceiveWork, before: ReceiveCounts, after: Rece
 
 @contextlib.contextmanager
 def socket_folder() -> Iterator[Path]:
-    """A folder for sockets that nobody else may enter; removed at the end with all that is in it."""
+    """Yield a folder for sockets that no other user may enter; remove it with its content at the end."""
     folder = None
     for parent in _socket_parents():
         folder = parent / f"{_own_name()}-{next(_serial)}"
-        # The path of a Unix socket has 107 characters at most, of which a file's name gets 24.
+        # The path of a Unix socket has at most 107 characters, 24 of which are for a file's name.
         if len(os.fsencode(folder)) > 82:
             continue
         with contextlib.suppress(OSError):
@@ -269,7 +269,7 @@ def socket_folder() -> Iterator[Path]:
 
 
 def sweep() -> list[str]:
-    """Removes namespaces (with the interfaces and processes in them) and socket folders of dpubench processes that are gone.
+    """Remove namespaces (with their interfaces and processes) and socket folders of dpubench processes that are gone.
 
     Returns:
         what was removed
@@ -293,7 +293,7 @@ def sweep() -> list[str]:
 
 
 def start_time(pid: int) -> int | None:
-    """When a process started, in clock ticks since the machine did; None when there is no such process."""
+    """Return the start time of a process, in clock ticks since the machine started; None when there is no such process."""
     try:
         # The second field, the program's name, may hold blanks and parentheses.
         return int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[19])
@@ -306,7 +306,7 @@ def _own_name() -> str:
 
 
 def _abandoned(folder: Path) -> list[str]:
-    """Names in a folder that belong to processes that are gone."""
+    """Return the names in a folder that belong to processes that are gone."""
     names = []
     with contextlib.suppress(OSError):
         for entry in os.scandir(folder):
@@ -330,20 +330,20 @@ def _base36(number: int) -> str:
 
 
 def _program(name: str) -> str | None:
-    # Not all users' paths have the folder of ip.
+    # Some users' paths lack the folder of ip.
     return shutil.which(name, path=os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin")
 
 
 def _tool(name: str) -> str:
-    """A program's path; its name where it is not to be found, for the message of the attempt to start it."""
+    """Return a program's path; only its name if it is not found, for the message of the failed start."""
     return _program(name) or name
 
 
 def _run(words: Sequence[str], check: bool = True) -> subprocess.CompletedProcess[str]:
-    """Runs a command in a session of its own, which a Ctrl-C at the terminal does not reach. @raises EnvironmentFault"""
+    """Run a command in its own session, which Ctrl-C at the terminal does not reach. @raises EnvironmentFault"""
     what = " ".join(words[:8])
     try:
-        # At once in a session of its own: what is half made must be known to be made.
+        # In a session of its own, Ctrl-C cannot end the command half-way: the caller must know what was made.
         done = subprocess.run(
             list(words), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_COMMAND_S, start_new_session=True, check=False
         )
@@ -361,14 +361,14 @@ def _ip(*words: str, check: bool = True) -> str:
 
 
 def _write_inside(side: Side, path: str, text: str) -> str:
-    """Writes a file of ``/sys`` as a namespace sees it: why not, or nothing."""
+    """Write a file of ``/sys`` as a namespace sees it. Return why this failed, or an empty string."""
     words = [_tool("ip"), "netns", "exec", side.namespace, "/bin/sh", "-c", 'echo "$1" > "$2"', "sh", text, path]
     done = _run(words, check=False)
     return "" if done.returncode == 0 else f"{path} cannot be written: {done.stderr.strip()}"
 
 
 def _napi_threads(interface: str) -> list[int]:
-    """Numbers of the kernel's threads ``napi/<interface>-<number>``."""
+    """Return numbers of the kernel's threads ``napi/<interface>-<number>``."""
     given_up = time.monotonic() + _THREAD_COMES_S
     while True:
         found = []
@@ -384,7 +384,7 @@ def _napi_threads(interface: str) -> list[int]:
 
 
 def _remove_namespace(name: str) -> bool:
-    """Removes a namespace of ours: the processes in it, its interfaces, its name. Whether there was one."""
+    """Remove a namespace of dpubench: its processes, its interfaces, its name. Return whether there was one."""
     if not (_NETNS / name).exists():
         return False
     inside = _ip("netns", "pids", name, check=False).split()
@@ -395,14 +395,14 @@ def _remove_namespace(name: str) -> bool:
         if found := re.match(r"\d+: ([^:@]+)", line):
             _ip("-n", name, "link", "delete", found[1], check=False)
     _ip("netns", "delete", name, check=False)
-    # A name without a namespace: `ip netns add` was killed between the two.
+    # A name without a namespace is left when `ip netns add` is killed between the two.
     with contextlib.suppress(OSError):
         (_NETNS / name).unlink()
     return True
 
 
 def _remove_folder_of_namespaces() -> None:
-    """Removes the folder that `ip netns` mounts and leaves behind, unless somebody has a namespace in it."""
+    """Remove the folder that `ip netns` mounts and leaves behind, unless it holds a namespace."""
     with contextlib.suppress(OSError):
         if not _is_mounted(_NETNS) or any(_NETNS.iterdir()):
             return
@@ -412,7 +412,7 @@ def _remove_folder_of_namespaces() -> None:
 
 
 def _is_mounted(folder: Path) -> bool:
-    """Whether a file system is mounted there, also one that is a folder of its parent's file system, as `ip netns` does it."""
+    """Return whether a file system is mounted there, also if it is a folder of its parent's file system, as with `ip netns`."""
     with contextlib.suppress(OSError):
         return any(line.split()[4] == str(folder) for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines())
     return False
@@ -420,7 +420,7 @@ def _is_mounted(folder: Path) -> bool:
 
 @contextlib.contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """A second signal that ends this process does not stop the tidying up. Does nothing in threads, which get no signals."""
+    """Ignore further signals that end this process, so that they do not stop the cleanup. Does nothing in threads, which get no signals."""
     before: dict[signal.Signals, Any] = {}
     with contextlib.suppress(ValueError):
         for number in signals.ending():

@@ -1,4 +1,4 @@
-"""Where the native programs are."""
+"""The locations of the native programs."""
 
 from __future__ import annotations
 
@@ -19,12 +19,15 @@ APPLICATIONS = "dpubench-applications"
 WORKLOADS = "dpubench-workloads"
 TRACE_PLUGIN = "libdpubench-trace.so"
 COUNT_PLUGIN = "libdpubench-count.so"
-#: Beside a program, folders ``1``, ``2``, ... of its further code layouts: the same functions, linked in other orders.
+#: Folder beside a program, with its further code layouts ``1``, ``2``, ...: the same functions, linked in other orders.
 LAYOUTS = "layouts"
 
 
 def directory() -> Path:
-    """The folder of the native programs: ``$DPUBENCH_PROGRAMS``, else ``build/`` of this package's repository, else ``libexec`` of the prefix."""
+    """Return the folder of the native programs.
+
+    It is ``$DPUBENCH_PROGRAMS``, else ``build/`` of this package's repository, else ``libexec`` of the prefix.
+    """
     if named := os.environ.get("DPUBENCH_PROGRAMS"):
         return Path(named)
     repository = Path(__file__).resolve().parents[2]
@@ -35,10 +38,10 @@ def directory() -> Path:
 
 
 def operators_program(build: Path | None = None) -> Path:
-    """The program ``dpubench-operators`` of ``build`` (a folder or the program itself); of this installation when None.
+    """Return the program ``dpubench-operators`` of ``build`` (a folder or the program itself); None: of this installation.
 
     Raises:
-        UserError: naming where it was looked for and how to get it.
+        UserError: with the place and a way to get it.
     """
     if build is None:
         program = directory() / OPERATORS
@@ -59,18 +62,18 @@ def operators_program(build: Path | None = None) -> Path:
 
 
 def in_layout(program: str, layout: int) -> str:
-    """``program``, a path or a name of a bundle's, in one of its code layouts; layout 0 is the program itself."""
+    """Return ``program``, a path or a bundle's name, in one of its code layouts; layout 0 is the program itself."""
     folder, slash, name = program.rpartition("/")
     return program if layout == 0 else f"{folder}{slash}{LAYOUTS}/{layout}/{name}"
 
 
 def layouts(program: Path) -> int:
-    """How many code layouts ``program`` of this machine has; 1: none beside itself, as builds of earlier versions."""
+    """Return the number of code layouts of ``program`` on this machine; 1 without further ones, as in builds of earlier versions."""
     return next(n for n in itertools.count(1) if not Path(in_layout(str(program), n)).is_file())
 
 
 def agent_program(build: Path | None = None) -> Path:
-    """The program ``dpubench-agent`` beside the other. @raises UserError when it is not there"""
+    """Return the program ``dpubench-agent`` beside the other. @raises UserError when it is not there"""
     program = operators_program(build).with_name(AGENT)
     if not program.is_file():
         raise UserError(f"{program}: there is no such program: the build is older than it, run `make build`")
@@ -78,17 +81,17 @@ def agent_program(build: Path | None = None) -> Path:
 
 
 def server_program() -> Path:
-    """The program ``dpubench-server`` of this installation. @raises UserError when it is not there"""
+    """Return the program ``dpubench-server`` of this installation. @raises UserError when it is not there"""
     return _datapath_program(SERVER)
 
 
 def traffic_program() -> Path:
-    """The program ``dpubench-traffic`` of this installation. @raises UserError when it is not there"""
+    """Return the program ``dpubench-traffic`` of this installation. @raises UserError when it is not there"""
     return _datapath_program(TRAFFIC)
 
 
 def trace_plugin() -> Path:
-    """The tracing plugin for QEMU of this installation. @raises UserError when it is not there"""
+    """Return this installation's tracing plugin for QEMU. @raises UserError when it is not there"""
     plugin = directory() / TRACE_PLUGIN
     if not plugin.is_file():
         raise UserError(f"{plugin}: there is no tracing plugin: run `make build` where libzstd is installed, or set DPUBENCH_PROGRAMS to its folder")
@@ -96,7 +99,7 @@ def trace_plugin() -> Path:
 
 
 def count_plugin() -> Path:
-    """The plugin for QEMU that counts instructions, of this installation. @raises NothingRan when it is not there"""
+    """Return this installation's plugin for QEMU that counts instructions. @raises NothingRan when it is not there"""
     plugin = directory() / COUNT_PLUGIN
     if not plugin.is_file():
         raise NothingRan(
@@ -115,11 +118,11 @@ def _datapath_program(name: str) -> Path:
 
 
 def options(engine_dirs: Sequence[Path], devices: Sequence[str]) -> list[str]:
-    """How ``dpubench-operators`` is told of folders with further modules and of the devices that its engines may use."""
+    """Return options of ``dpubench-operators`` for folders with further modules and for the devices of its engines."""
     return [word for d in engine_dirs for word in ("--engine-dir", str(d))] + [word for d in devices for word in ("--device", d)]
 
 
 def cache_directory() -> Path:
-    """Where converted inputs and compiled artefacts are kept: ``$XDG_CACHE_HOME/dpubench`` or ``~/.cache/dpubench``."""
+    """Return the folder of converted inputs and compiled artefacts: ``$XDG_CACHE_HOME/dpubench`` or ``~/.cache/dpubench``."""
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "dpubench"

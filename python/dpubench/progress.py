@@ -1,4 +1,4 @@
-"""What a person sees while a run goes on: a bar with the time left, plain lines where there is no terminal, or events with ``--json``."""
+"""Displays of a run in progress: a bar with the time left, plain lines without a terminal, or events with ``--json``."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Lines(Listener):
 
 
 class JsonEvents(Lines):
-    """Every event of the contract as a line on standard output; ``stage`` and ``note`` are events too."""
+    """Every event of the contract as a line on standard output; ``stage`` and ``note`` become events too."""
 
     def event(self, event: Event) -> None:
         self.emit({k: v for k, v in event.items() if k != "catalog"})
@@ -47,19 +47,19 @@ class JsonEvents(Lines):
         self.emit({"event": "note", "text": text})
 
     def emit(self, event: dict[str, Any]) -> bool:
-        """Prints an event. Whether it, and all before it, could be printed."""
+        """Print an event. Return whether it and all before it could be printed."""
         return terminal.tell(json.dumps(event, separators=(",", ":"), ensure_ascii=False))
 
 
 class Trial:
-    """What is known of the trial under way: its rate and loss, from the events that its client sends while it goes on."""
+    """The rate and loss of the trial under way, from the events that its client sends during it."""
 
     def __init__(self) -> None:
         self._before: tuple[float, int, int] | None = None
         self.text = ""
 
     def see(self, event: Event) -> None:
-        """Takes note of an event of a client."""
+        """Record an event of a client."""
         if event["event"] == "begun":
             self._before = None
         elif event["event"] == "progress" and "sent" in event and "received" in event:
@@ -72,7 +72,7 @@ class Trial:
 
     def _tell(self, offered: int, received: int, seconds: float) -> None:
         if seconds > 0 and offered > 0:
-            # Packets under way are no loss: while a trial goes on the share is an upper bound.
+            # Packets under way are not lost: during a trial the share is an upper bound.
             self.text = f"{received / seconds / 1e6:.3g} Mpps, loss {percent(max(offered - received, 0) / offered, 2)}"
 
 
@@ -106,14 +106,14 @@ class Bar(Lines):
     def event(self, event: Event) -> None:
         if event["event"] == "window" and not event["point"].startswith("canary-"):
             self._windows += 1
-        elif event["event"] == "trial" and "configuration" in event:  # as it is kept, once it is judged
+        elif event["event"] == "trial" and "configuration" in event:  # a judged trial, as the record keeps it
             self._windows += event["attempt"] == 0 and event["load"] not in ("NDR", "PDR")
         elif event["event"] in ("found", "traced", "outcome"):
             self._windows += 1
         else:
             self._trial.see(event)
         now = time.monotonic()
-        if now - self._shown >= 0.2:  # the display must not compete with what is measured
+        if now - self._shown >= 0.2:  # The display must not compete with the measurement.
             self._shown = now
             where = self._trial.text or str(event.get("group", ""))[:60]
             left = "" if self._until is None else f"at most {spoken(self._until - now)} left"
@@ -124,7 +124,7 @@ class Bar(Lines):
 
 
 def listener(as_json: bool) -> Lines:
-    """The display that fits where the output goes."""
+    """Return the display that fits the output."""
     if as_json:
         return JsonEvents()
     return Bar() if sys.stderr.isatty() else Lines()

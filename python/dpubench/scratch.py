@@ -1,6 +1,6 @@
-"""Folders and files that are there while something is at work: locked by whoever made them, so that what a killed process left is told from it.
+"""Folders and files for the time of some work, locked by their maker, so that leftovers of killed processes can be recognised.
 
-The lock goes with the process, however it ends. Whoever works at the same place next removes what nobody holds (:func:`sweep`).
+The lock ends with the process, in any case. The next process that works in the same place removes unlocked leftovers (:func:`sweep`).
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-#: What is half made has such names, in every folder of finished things.
+#: Patterns of the names of unfinished files, in every folder of finished ones.
 HALF_MADE: Final = (".*", "*.partial")
 _READ_BYTES: Final = 1 << 20
 
 
 @contextlib.contextmanager
 def folder(place: Path, prefix: str = ".") -> Iterator[Path]:
-    """A new folder in ``place``, gone afterwards with all that is in it; it may have been renamed. @raises OSError"""
+    """Yield a new folder in ``place`` and remove it with its content at the end; it may be renamed in between. @raises OSError"""
     with _held(lambda: tempfile.mkdtemp(dir=place, prefix=prefix)) as path:
         try:
             yield path
@@ -33,14 +33,14 @@ def folder(place: Path, prefix: str = ".") -> Iterator[Path]:
 
 
 def write(file: Path, text: str) -> None:
-    """Puts ``text`` into ``file`` at once or not at all, and makes its folder where there is none. @raises OSError"""
+    """Write ``text`` to ``file`` whole or not at all; make its folder if needed. @raises OSError"""
     file.parent.mkdir(parents=True, exist_ok=True)
     with _held(lambda: _empty(file.parent)) as made:
         try:
             with made.open("w", encoding="utf-8") as opened:
                 opened.write(text)
                 opened.flush()
-                # Renamed before its content is on the disk, it would be an empty file of that name after a power failure.
+                # If the rename reached the disk before the content, a power failure would leave an empty file.
                 os.fsync(opened.fileno())
             made.replace(file)
         except BaseException:
@@ -49,13 +49,13 @@ def write(file: Path, text: str) -> None:
 
 
 def write_sealed(file: Path, text: str) -> None:
-    """As :func:`write`, with a digest beside it by which :func:`is_sealed` knows it again. @raises OSError"""
+    """Write as :func:`write`, with a digest beside the file by which :func:`is_sealed` recognises it. @raises OSError"""
     write(file, text)
     write(_seal(file), hashlib.sha256(text.encode()).hexdigest())
 
 
 def is_sealed(file: Path) -> bool:
-    """Whether ``file`` is there and holds what :func:`write_sealed` wrote, neither cut short nor changed."""
+    """Return whether ``file`` exists and holds the text of :func:`write_sealed`, neither cut short nor changed."""
     try:
         with file.open("rb") as opened:
             digest = hashlib.sha256()
@@ -71,11 +71,11 @@ def _seal(file: Path) -> Path:
 
 
 def sweep(place: Path, *patterns: str) -> None:
-    """Remove from ``place`` what ``patterns`` match (by default :data:`HALF_MADE`), this user made, and nobody holds."""
+    """Remove files and folders of this user from ``place`` that match ``patterns`` (default :data:`HALF_MADE`) and that nobody holds."""
     for pattern in patterns or HALF_MADE:
         for path in place.glob(pattern):
-            with contextlib.suppress(OSError), locked(path, fcntl.LOCK_NB):  # held, or gone by now
-                if path.stat().st_uid != os.geteuid():  # in a folder for all, as /tmp
+            with contextlib.suppress(OSError), locked(path, fcntl.LOCK_NB):  # it is held, or gone by now
+                if path.stat().st_uid != os.geteuid():  # for a folder of all users, such as /tmp
                     continue
                 if path.is_dir():
                     shutil.rmtree(path, ignore_errors=True)
@@ -85,14 +85,14 @@ def sweep(place: Path, *patterns: str) -> None:
 
 @contextlib.contextmanager
 def locked(path: Path, how: int = 0) -> Iterator[None]:
-    """Hold ``path``, a file or a folder.
+    """Lock ``path``, a file or a folder.
 
     Args:
-        how: ``fcntl.LOCK_NB`` not to wait for whoever has it
+        how: ``fcntl.LOCK_NB`` not to wait for the present holder
     Raises:
-        OSError: it is not there, is a link or a pipe, or somebody else has it.
+        OSError: it does not exist, is a link or a pipe, or somebody else has it.
     """
-    # Somebody else may have put a pipe of that name there, whose opening would wait for a writer.
+    # Somebody else may have put a pipe of that name there; opening it would wait for a writer.
     lock = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | how)
@@ -114,13 +114,13 @@ def _empty(place: Path) -> str:
 
 @contextlib.contextmanager
 def _held(make: Callable[[], str]) -> Iterator[Path]:
-    """What ``make`` makes, locked."""
+    """Yield a path from ``make``, locked."""
     while True:
         path = Path(make())
         with contextlib.ExitStack() as stack:
             try:
                 stack.enter_context(locked(path))
-            except FileNotFoundError:  # swept away before it was locked: nobody held it
+            except FileNotFoundError:  # It was swept before the lock, because nobody held it.
                 continue
             yield path
             return

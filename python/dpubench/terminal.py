@@ -1,7 +1,7 @@
-"""Standard output and error of every command: nothing that is printed controls the terminal, and a reader that goes away ends no measurement.
+"""Standard output and error of every command. Printed text never controls the terminal, and a lost reader ends no measurement.
 
-What engines, devices and the files of a run say is printed in many places. So it is the streams that are made safe (:func:`guard`), once, and not
-each print. Tables and the progress bar, which do control the terminal, go through :func:`console`.
+Text from engines, devices and the files of a run is printed in many places. Therefore :func:`guard` makes the streams safe once, and not each print.
+Tables and the progress bar do control the terminal; they go through :func:`console`.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from dpubench.errors import EnvironmentFault
 if TYPE_CHECKING:
     from rich.console import Console
 
-#: Control characters (ECMA-48 C0 and C1, delete) but tab and line ends; what turns the direction of writing or ends a line (Unicode TR 9, TR 14);
-#: halves of surrogate pairs, which cannot be written.
+#: Control characters (ECMA-48 C0 and C1, delete) except tab and line ends; characters that change the direction of writing or end a line (Unicode TR
+#: 9, TR 14); halves of surrogate pairs, which cannot be written.
 _CONTROLS: Final = re.compile("\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _NAMES: Final = {1: "standard output", 2: "standard error"}
 
 
 def shown(text: str) -> str:
-    r"""``text`` with control characters written out as ``\u001b``: for people, and in JSON still the same text."""
+    r"""Return ``text`` with control characters as ``\u001b``, readable for people, and the same text in JSON."""
     return _CONTROLS.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
 
 
@@ -36,12 +36,12 @@ class Unwritable(EnvironmentFault):
 
 
 class Guarded(io.TextIOBase):
-    """A standard stream that prints no control characters. Its faults are :class:`Unwritable`, but for a pipe whose reader went away."""
+    """A standard stream that prints no control characters. It raises :class:`Unwritable`, except for a pipe whose reader went away."""
 
     def __init__(self, stream: TextIO | None, descriptor: int) -> None:
         self.stream = stream  #: None: it was closed when the program began
         self._descriptor = descriptor
-        self.gone = False  #: nothing of what is printed arrives
+        self.gone = False  #: True once nothing that is printed arrives any more
 
     def write(self, text: str) -> int:
         try:
@@ -59,7 +59,7 @@ class Guarded(io.TextIOBase):
             self._fail(error)
 
     def abandon(self) -> None:
-        """Sends what is still kept, and all that follows, nowhere: Python would complain when it flushes at the end."""
+        """Discard the buffered text and all that follows, because Python would complain when it flushes at the end."""
         self.gone = True
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, self._descriptor)
@@ -94,16 +94,15 @@ class Guarded(io.TextIOBase):
 
 
 def guard() -> None:
-    """Makes the standard streams safe. To be called once, before anything opens a file.
+    """Make the standard streams safe. Call it once, before anything opens a file.
 
-    Descriptors that are closed are opened on ``/dev/null``: the next file that is opened would take their number, and what a library prints would go
-    into it.
+    Closed descriptors are opened on ``/dev/null``. Otherwise the next opened file would get their number, and a library's output would go into it.
     """
     for descriptor in range(3):
         try:
             os.fstat(descriptor)
         except OSError:
-            os.open(os.devnull, os.O_RDONLY if descriptor == 0 else os.O_WRONLY)  # the lowest free number, which is this one
+            os.open(os.devnull, os.O_RDONLY if descriptor == 0 else os.O_WRONLY)  # It gets the lowest free number, which is this one.
     for descriptor, name in ((1, "stdout"), (2, "stderr")):
         stream = getattr(sys, name)
         if not isinstance(stream, Guarded):
@@ -113,19 +112,19 @@ def guard() -> None:
 
 
 def abandon() -> None:
-    """Sends what is still to be printed on standard output nowhere."""
+    """Discard the rest of standard output."""
     if isinstance(sys.stdout, Guarded):
         sys.stdout.abandon()
 
 
 def tell(text: str, *, to_stderr: bool = False) -> bool:
-    """Prints a line of a measurement, which goes on whether anybody listens. Whether it could be printed."""
+    """Print a line of a measurement that goes on even if nobody listens. Return whether it could be printed."""
     stream = sys.stderr if to_stderr else sys.stdout
     if stream is None or (isinstance(stream, Guarded) and stream.gone):
         return False
     try:
         print(text, file=stream, flush=True)
-    except (OSError, EnvironmentFault, ValueError):  # ValueError: of a stream that was closed
+    except (OSError, EnvironmentFault, ValueError):  # ValueError comes from a closed stream
         if isinstance(stream, Guarded):
             stream.abandon()
         return False
@@ -133,7 +132,7 @@ def tell(text: str, *, to_stderr: bool = False) -> bool:
 
 
 def note(text: str) -> None:
-    """Prints ``dpubench: text`` on standard error, if anybody listens."""
+    """Print ``dpubench: text`` on standard error, if anybody listens."""
     tell(f"dpubench: {text}", to_stderr=True)
 
 
@@ -148,7 +147,7 @@ def columns() -> int:
 
 
 def wrapped(text: str) -> list[str]:
-    """Break a line between words, further lines set in. Paths and names are copied from them, and stay whole."""
+    """Break a line between words, with further lines indented. Paths and names stay whole, because users copy them."""
     indent = " " * (len(text) - len(text.lstrip()))
     further = f"{indent}  "
     return textwrap.wrap(text, columns(), subsequent_indent=further, break_long_words=False, break_on_hyphens=False) or [""]
@@ -163,7 +162,7 @@ def fitted(text: str) -> str:
 
 
 def console(*, to_stderr: bool = False, **options: Any) -> Console:
-    """A console of Rich on a standard stream, which styles what is printed and shows its control characters."""
+    """Return a console of Rich on a standard stream, which styles its text and shows control characters."""
     from rich.console import Console
     from rich.segment import Segment
 
@@ -178,7 +177,7 @@ def console(*, to_stderr: bool = False, **options: Any) -> Console:
 
 
 class _Raw(io.TextIOBase):
-    """A guarded stream past its filter."""
+    """A guarded stream without its filter."""
 
     def __init__(self, guarded: Guarded) -> None:
         self._guarded = guarded

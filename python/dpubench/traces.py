@@ -1,7 +1,7 @@
-"""Captures what a kernel executes: runs a program for 64-bit Arm under ``qemu-aarch64`` with the tracing plugin (docs/cores.md, "Traces").
+"""The capture of a kernel's instructions: it runs a 64-bit Arm program under ``qemu-aarch64`` with the tracing plugin (docs/cores.md, "Traces").
 
-What is captured is the same every time: no address is random, the environment is fixed, and so are the emulator's CPU and what it gives as
-random numbers. What differs between captures is the program's doing: the time it reads, its process number, the path that it is started by.
+A capture is reproducible: addresses, environment, the emulator's CPU and its random numbers are fixed. Captures differ only by what the program
+itself reads: the time, its process number, and the path that started it.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ EMULATOR: Final = "qemu-aarch64"
 BLOCKS: Final = "blocks"
 STREAM: Final = "stream"
 _PROGRESS: Final = "progress"
-#: Plugins, as they begin what they say on standard error, and what they do.
+#: Names of plugins, which begin their messages on standard error, and the verb for a message on each.
 _PLUGINS: Final = {"dpubench-trace": "traced", "dpubench-count": "counted"}
-#: States that the last of them tells; two more come after them.
+#: States in the plugin's progress file; two more come after them.
 _BEFORE, _INSIDE = 0, 1
 #: ELF: class 64, little-endian, for AArch64 (System V ABI, "ELF header"; ELF for the Arm 64-bit architecture, 5.1).
 _ELF_IDENT: Final = b"\x7fELF\x02\x01"
 _ELF_MACHINE: Final = (18, 183)
 _STACK_BYTES: Final = 8 << 20
-#: All that a program gets, beside what it is given for its own.
+#: The whole environment of a program, besides its own variables.
 FIXED_ENVIRONMENT: Final = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
 _OUTPUT_SHOWN: Final = 2000
-#: How long a stop that was asked for may go unnoticed.
+#: Longest time in seconds until a requested stop is noticed.
 _LOOK_S: Final = 0.2
 
 
 class CaptureFault(EnvironmentFault):
-    """A capture that failed. ``output`` is what the program had written to standard output: it may say why."""
+    """A capture failed. ``output`` is the program's standard output so far, which may tell why."""
 
     def __init__(self, message: str, output: bytes = b"") -> None:
         super().__init__(message)
@@ -58,16 +58,16 @@ class CaptureBusy(EnvironmentFault):
 
 
 class CaptureExists(UserError):
-    """The folder of the trace is there already."""
+    """The folder of the trace already exists."""
 
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """A trace that was captured."""
+    """A captured trace."""
 
     folder: Path
     program_digest: str  #: SHA-256 of the program file, in hexadecimal
-    output: bytes  #: what the program wrote to standard output
+    output: bytes  #: standard output of the program
 
 
 def capture(
@@ -86,21 +86,20 @@ def capture(
     accept: Callable[[Path, bytes], None] | None = None,
     stop: StopRequest | None = None,
 ) -> Capture:
-    """Runs ``program`` and writes the trace of its regions into ``folder``, which is there afterwards only when all went well.
+    """Run ``program`` and write the trace of its regions into ``folder``, which exists afterwards only when all went well.
 
-    ``kernel`` says what is traced, in one line, and is the command line when empty. ``sysroot`` holds the libraries of a program that is
-    not static; what is in there the program finds at the same absolute path. ``environment`` is all that the program gets beside a fixed
-    locale and path. ``start_in`` is the folder that the program begins in and that the path ``program`` may be relative to: a relative path
-    keeps where that folder lies out of the trace. ``traced`` is the program that the trace is of, where ``program`` only loads it.
-    ``accept`` looks at what was captured, before it has its place, and at the output: it may put a file beside it, and what it raises ends
-    the capture without a trace.
+    ``kernel`` describes the traced work in one line; empty means the command line. ``sysroot`` holds the libraries of a program that is not static:
+    the program finds its files at the same absolute paths. ``environment`` is all that the program gets besides a fixed locale and path. The program
+    begins in the folder ``start_in``; the path ``program`` may be relative to it, so that the trace does not depend on its place. ``traced`` is the
+    program that the trace is about, where ``program`` only loads it. ``accept`` checks the capture before it gets its place, and the output. It may
+    add a file to the capture; if it raises, the capture ends without a trace.
 
     Raises:
         UserError: there is no such program, emulator or plugin, or the program is of another architecture.
-        CaptureExists: ``folder`` is there already.
-        CaptureFault: the program crashed, failed or did not end within ``limit_s`` seconds, its regions are not opened and closed in turn,
-            or there is no room for the trace.
-        CaptureBusy: another process is at work on this folder.
+        CaptureExists: ``folder`` already exists.
+        CaptureFault: the program crashed, failed or did not end within ``limit_s`` seconds, its regions are not opened and closed in turn, or there
+            is no room for the trace.
+        CaptureBusy: another process works on this folder.
         EnvironmentFault: the folder cannot be made.
         Interrupted: ``stop`` was set.
     """
@@ -135,26 +134,26 @@ def _check_program(program: Path) -> None:
 
 
 def emulator_words(cpu: str, sysroot: Path | None, emulator: str = EMULATOR) -> list[str]:
-    """How the emulator is started: without random addresses, core files or outliving this process. @raises UserError when it is not there"""
+    """Return the emulator's command: without random addresses and core files, and ended with this process. @raises UserError when it is not there"""
     if shutil.which(emulator) is None:
         raise UserError(f"there is no {emulator} here, which kernels are traced under: install the package qemu-user")
     limits = ["prlimit", "--core=0", f"--stack={_STACK_BYTES}", "setpriv", "--pdeathsig", "KILL", "setarch", "-R"]
-    # The seed is of what the program gets as random bytes from the emulator.
+    # The seed fixes the random bytes that the program gets from the emulator.
     return [*limits, emulator, "-cpu", cpu, "-seed", "1", "-s", str(_STACK_BYTES), *(["-L", str(sysroot)] if sysroot else [])]
 
 
 def plugin_words(plugin: Path, arguments: Mapping[str, str]) -> str:
-    """The emulator's own list of options: a comma within a value is doubled."""
+    """Return an option list in the emulator's form, in which a comma within a value is doubled."""
     return ",".join([str(plugin), *(f"{key}={value.replace(',', ',,')}" for key, value in arguments.items())])
 
 
 @contextlib.contextmanager
 def _partial(folder: Path) -> Iterator[Path]:
-    """A folder beside ``folder`` for what is not finished, removed afterwards; one that a killed capture left is taken over."""
+    """Yield a folder beside ``folder`` for unfinished files, and remove it afterwards; one left by a killed capture is reused."""
     partial = folder.absolute().with_name(f"{folder.name}.partial")
     lock = _locked(partial, folder)
     try:
-        # Seen under the lock: whoever had it before may have finished just now.
+        # Check under the lock: its last holder may have finished just now.
         if folder.exists():
             raise CaptureExists(f"{folder}: is there already: remove it, or give the trace another name")
         for left in partial.iterdir():
@@ -166,12 +165,12 @@ def _partial(folder: Path) -> Iterator[Path]:
 
 
 def _locked(partial: Path, folder: Path) -> int:
-    """A descriptor that holds the lock on ``partial``, which is made. @raises CaptureBusy, EnvironmentFault"""
+    """Make ``partial`` and return a descriptor that holds its lock. @raises CaptureBusy, EnvironmentFault"""
     while True:
         try:
             partial.mkdir(parents=True, exist_ok=True)
             lock = os.open(partial, os.O_RDONLY | os.O_DIRECTORY)
-        except FileNotFoundError:  # removed by whoever had it, between the two
+        except FileNotFoundError:  # its last holder removed it between the two calls
             continue
         except OSError as error:
             raise EnvironmentFault(f"{partial}: cannot be made: {error.strerror}") from None
@@ -187,7 +186,7 @@ def _locked(partial: Path, folder: Path) -> int:
 
 
 class Running:
-    """The emulated program at work. ``progress`` is the file in which the plugin says how far it came."""
+    """The emulated program at work. The plugin writes its progress to the file ``progress``."""
 
     def __init__(
         self, command: Sequence[str], environment: Mapping[str, str], start_in: Path | None, program: Path, progress: Path, emulator: str = EMULATOR
@@ -206,7 +205,7 @@ class Running:
         )
 
     def end(self, standard_input: bytes, limit_s: float, stop: StopRequest | None) -> bytes:
-        """Its output. @raises CaptureFault when there is no trace that can be used; Interrupted"""
+        """Return its output. @raises CaptureFault when there is no usable trace; Interrupted"""
         with self._process:
             try:
                 output, errors = self._communicate(standard_input, limit_s, stop)
@@ -226,7 +225,7 @@ class Running:
             try:
                 return self._process.communicate(given, timeout=max(min(left_s, _LOOK_S) if stop is not None else left_s, 0.0))
             except subprocess.TimeoutExpired as error:
-                given = None  # it is on its way
+                given = None  # the input is on its way
                 if time.monotonic() < until:
                     continue
                 raise CaptureFault(
@@ -235,7 +234,7 @@ class Running:
                 ) from None
 
     def _judge(self, output: bytes, errors: str) -> None:
-        """@raises CaptureFault when it did not end well"""
+        """Raise CaptureFault when it did not end well."""
         for line in errors.splitlines():
             plugin, colon, what = line.partition(": ")
             if colon and plugin in _PLUGINS:
@@ -250,7 +249,7 @@ class Running:
 
 
 def _where(progress: Path) -> str:
-    """How far a capture came."""
+    """Return how far a capture came, in words."""
     try:
         state, messages = struct.unpack_from("<QQ", progress.read_bytes())
     except (OSError, struct.error):

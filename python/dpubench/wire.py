@@ -1,7 +1,7 @@
-"""JSON from programs, devices and files that nobody vouches for: only what can be computed with, kept and written comes through.
+"""JSON from untrusted programs, devices and files: only values that can be computed with, stored and written pass.
 
-The ``json`` module takes more than that: whole numbers of any size, 1e999 as infinity, and texts with halves of surrogate pairs, which no file and no
-terminal takes. One such value would make a run unreadable long after it was measured.
+The ``json`` module accepts more: whole numbers of any size, 1e999 as infinity, and texts with halves of surrogate pairs, which no file and no
+terminal accepts. One such value would make a run unreadable long after the measurement.
 """
 
 from __future__ import annotations
@@ -10,21 +10,21 @@ import json
 import math
 from typing import Any, Final
 
-#: What a column of 64-bit numbers holds.
+#: Largest value in a column of 64-bit numbers.
 LARGEST: Final = (1 << 63) - 1
-#: Of a count in a window: a sum over 32,768 of them is no more than :data:`LARGEST`, and no window of hours reaches it.
+#: Largest count in a window: a sum over 32,768 windows stays within :data:`LARGEST`, and no window of hours reaches it.
 LARGEST_COUNT: Final = 1 << 48
 LONGEST_MESSAGE: Final = 4096  #: characters
 _MESSAGES: Final = ("message", "reason", "detail")
 
 
 def decoded(data: bytes) -> Any:
-    """The value of a JSON text in UTF-8.
+    """Return the value of a JSON text in UTF-8.
 
     Messages longer than :data:`LONGEST_MESSAGE` are cut.
 
     Raises:
-        ValueError: it is none, or holds a number that is out of range or a text that cannot be written.
+        ValueError: it is no JSON, or holds a number out of range or a text that cannot be written.
     """
     try:
         value = _DECODER.decode(data.decode("utf-8"))
@@ -36,7 +36,10 @@ def decoded(data: bytes) -> Any:
 
 
 def cut(text: str) -> str:
-    """``text``, or its beginning and how much more there was: no longer than :data:`LONGEST_MESSAGE`, so that it is not cut again when it is read."""
+    """Return ``text``, or its beginning with the length of the rest, in at most :data:`LONGEST_MESSAGE` characters.
+
+    The limit keeps a reader from cutting it again.
+    """
     if len(text) <= LONGEST_MESSAGE:
         return text
     kept = LONGEST_MESSAGE - 40
@@ -44,7 +47,7 @@ def cut(text: str) -> str:
 
 
 def _whole(text: str) -> int:
-    # Of more digits than fit Python itself takes minutes.
+    # With more digits Python itself would take minutes.
     if len(text) > 20 or abs(number := int(text)) > LARGEST:
         raise ValueError(f"{text[:24]} is out of range")
     return number

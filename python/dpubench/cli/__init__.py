@@ -26,13 +26,13 @@ _HERE = Path(__path__[0])
 
 
 def command_names(folder: Path = _HERE) -> list[str]:
-    """Commands in the order in which they are met; of a group when ``folder`` is its."""
+    """Return the commands of ``folder`` in the order in which users meet them."""
     found = [m.name for m in pkgutil.iter_modules([str(folder)]) if not m.name.startswith("_")]
     return sorted((n.removesuffix("_").replace("_", "-") for n in found), key=lambda n: (_ORDER.index(n) if n in _ORDER else len(_ORDER), n))
 
 
 def _module_name(command: str, folder: Path) -> str:
-    """``list`` is ``list_.py``: a module must not hide what Python calls by the same name."""
+    """Return the module of a command: ``list`` is ``list_.py``, because a module must not hide a Python name."""
     plain = command.replace("-", "_")
     return plain if (folder / f"{plain}.py").exists() or (folder / plain).is_dir() else f"{plain}_"
 
@@ -60,14 +60,14 @@ class _Commands(TyperGroup):
         return typer.main.get_command(app)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        # The first docstring line is read, not imported: help must not wait for the commands' libraries.
+        # Read the first docstring line without an import: help must not wait for the commands' libraries.
         rows = [(name, _docstring(name, self.folder).splitlines()[0]) for name in command_names(self.folder)]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 
 
 def _group(folder: Path, package: str, command: str) -> Any:
-    """A folder of commands: ``dpubench target add``. Its ``__init__.py`` has the help."""
+    """Return a group of commands from a folder, such as ``dpubench target add``. Its ``__init__.py`` has the help."""
     commands = type("_Group", (_Commands,), {"folder": folder, "package": package, "title": f"{command} "})
     text = _docstring(command, folder.parent)
     app = typer.Typer(cls=commands, name=command, add_completion=False, rich_markup_mode=None, no_args_is_help=True, help=text)
@@ -82,7 +82,7 @@ def _docstring(command: str, folder: Path) -> str:
 
 
 def application() -> Any:
-    """The whole command line."""
+    """Return the whole command line."""
     app = typer.Typer(
         cls=_Commands,
         name="dpubench",
@@ -96,7 +96,7 @@ def application() -> Any:
     def root(version: bool = typer.Option(False, "--version", help="Print the version and exit.", is_eager=True, callback=_print_version)) -> None:
         pass
 
-    # A callback alone makes Typer build a group; its commands come from the scan above.
+    # A callback alone makes Typer build a group; the scan above finds its commands.
     return typer.main.get_group(app)
 
 
@@ -109,16 +109,16 @@ def _print_version(wanted: bool) -> None:
 
 
 def print_json(value: Any) -> None:
-    """One JSON document on standard output, for ``--json``."""
+    """Print one JSON document on standard output, for ``--json``."""
     import json
 
     print(json.dumps(value, indent=1, ensure_ascii=False))
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], whole: Collection[str] = ()) -> None:
-    """Print a table on standard output, as wide as the terminal; a file or a pipe gets a line a row, which is what ``grep`` wants.
+    """Print a table on standard output, as wide as the terminal; a file or a pipe gets one line per row, which suits ``grep``.
 
-    Where a terminal is so narrow that words would be broken, each row is a block of lines, one a cell. The columns ``whole`` are never wrapped.
+    On a terminal that is too narrow for whole words, each row becomes a block of lines, one per cell. The columns ``whole`` are never wrapped.
     """
     from dpubench import terminal
 
@@ -129,7 +129,7 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], whole: Col
     if room < 0:
         print("\n\n".join("\n".join(_block(header, row)) for row in rows))
         return
-    # What is left goes to the columns that need it, by how much they do.
+    # Share the rest of the width among the columns, in proportion to their needs.
     needs = [max(map(len, column)) - least for column, least in zip(cells, longest, strict=True)]
     share = min(1.0, room / max(sum(needs), 1))
     from rich.table import Table
@@ -143,16 +143,16 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], whole: Col
 
 
 def _block(header: Sequence[str], row: Sequence[str]) -> list[str]:
-    """Lay the cells of a row that hold something out below each other, the first one as a head."""
+    """Return the non-empty cells of a row as lines below each other, with the first one as a head."""
     from dpubench import terminal
 
-    names = 1 if header[0] else 2  # what has no title is a mark of the next cell
+    names = 1 if header[0] else 2  # A column without a title marks the next cell.
     cells = [f"  {name}: {cell}" for name, cell in zip(header[names:], row[names:], strict=True) if cell]
     return [line for text in [" ".join(row[:names]), *cells] for line in terminal.wrapped(text)]
 
 
 def results_directory(given: Path | None) -> Path:
-    """``--results``, else ``$DPUBENCH_RESULTS``, else ``results`` here."""
+    """Return ``--results``, else ``$DPUBENCH_RESULTS``, else ``results`` here."""
     import os
 
     return given if given is not None else Path(os.environ.get("DPUBENCH_RESULTS", "results"))

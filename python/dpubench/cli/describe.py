@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-_COLUMN = 18  #: where texts begin
+_COLUMN = 18  #: column where texts begin
 
 
 def command(
@@ -35,7 +35,7 @@ def command(
 
 
 def _workloads() -> dict[str, dict[str, Any]]:
-    """Of the server's program; none where it is not built."""
+    """Return the workloads of the server's program; none where it is not built."""
     from dpubench.errors import UserError
     from dpubench.studies.end_to_end import catalog
     from dpubench.targets.local import LocalTarget
@@ -101,7 +101,7 @@ def _lines(entry: dict[str, Any]) -> list[str]:
 def _wrapped(head: str, text: str) -> list[str]:
     from dpubench import terminal
 
-    # A name that fills its column has a line of its own.
+    # A name that fills its column gets its own line.
     first = [] if len(head) < _COLUMN else [head]
     indent = " " * _COLUMN
     columns = min(terminal.columns(), 100)

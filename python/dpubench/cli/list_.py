@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-#: Columns that are copied from here into commands: not broken over lines.
+#: Columns that users copy into commands, so that their values stay on one line.
 _NAMES = ("operator", "engine", "workload", "port", "study", "plan", "target", "kind", "reference", "program", "model")
 WHAT = ("operators", "engines", "workloads", "ports", "studies", "plans", "targets", "inputs", "models")
 
@@ -87,7 +87,7 @@ def _rows(what: str, engine_dirs: list[Path], given: list[str], devices: list[st
 
 
 def _datapath(what: str) -> list[dict[str, Any]]:
-    """Workloads of the server's program, or kinds of ports."""
+    """Return the workloads of the server's program, or its kinds of ports."""
     from dpubench.studies.end_to_end import catalog
     from dpubench.targets.local import LocalTarget
 
@@ -111,7 +111,7 @@ def _datapath(what: str) -> list[dict[str, Any]]:
 
 
 def _models() -> list[dict[str, Any]]:
-    """Processors that studies model, and how much of each description has a source."""
+    """Return the processors that studies model, and how much of each description has a source."""
     from dpubench.cores import models
 
     return [
@@ -148,12 +148,12 @@ def _print_table(rows: list[dict[str, Any]]) -> None:
 
 
 def _for_people(row: dict[str, Any]) -> dict[str, str]:
-    """Without what only --json needs; why something cannot run stands in the place of what it is, so that no column is empty but for one line."""
+    """Return a row without the fields of --json. A reason why something cannot run replaces its summary, to avoid an almost empty column."""
     shown = {k: str(v) for k, v in row.items() if k not in ("sha256", "files", "available", "reason", "unavailable")}
     if reason := row.get("reason") or row.get("unavailable"):
         shown["summary"] = f"cannot run here: {reason}"
     if "clock_mhz" in row:
         shown["clock_mhz"] = f"{row['clock_mhz']:g}"
     if "program" in row:
-        shown["program"] = Path(row["program"]).name  # a whole path would squeeze the other columns
+        shown["program"] = Path(row["program"]).name  # A whole path would squeeze the other columns.
     return shown

@@ -28,7 +28,7 @@ def query(
     if as_json and as_csv:
         raise UserError("--json and --csv: choose one")
     run_dirs = queries.runs_in(results_directory(results)) if run is None else [find_run(run, results_directory(results)).path]
-    # Of a folder of runs one that is damaged keeps nobody from asking the others; of a run that is named it is an error.
+    # A damaged run in a folder must not prevent a query of the others; for a named run it is an error.
     rows = queries.query(run_dirs, sql, (lambda text: terminal.note(f"left out: {text}")) if run is None else None)
     if as_json:
         print(json.dumps([export.plain(row) for row in rows], indent=1, allow_nan=False, ensure_ascii=False, default=str))

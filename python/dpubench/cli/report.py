@@ -74,7 +74,7 @@ def command(
 
 
 def _baseline_run(study: Study, directory: RunDirectory, analysed: list[Any]) -> tuple[str, list[Any]]:
-    """The path of the run in ``directory``, or of the baseline of the set there, and what has to be added to the report for it."""
+    """Return the path of the baseline in ``directory``, a run or a set, and the runs that the report must add for it."""
     from dpubench import studies
     from dpubench.errors import UserError
 

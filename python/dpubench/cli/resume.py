@@ -45,7 +45,7 @@ def command(
 
 
 def _apart(found: RunDirectory, request: Request, why: Exception) -> int:
-    """Carry the plan of ``found`` out as a run of its own, on what there is now: no figure is of both. @raises UserError"""
+    """Carry out the plan of ``found`` on the present machine and files, as a new run, so that no figure mixes both. @raises UserError"""
     from dpubench import anchors, studies, terminal
     from dpubench.plans.load import Where, read_plan
 

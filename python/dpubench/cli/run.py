@@ -97,7 +97,7 @@ def command(
 
 
 def _anchor(against: str) -> Anchor | None:
-    """The build that ``--against`` names; None where it is a path, or not given. @raises UserError"""
+    """Return the build that ``--against`` names; None where it is a path, or not given. @raises UserError"""
     if not against:
         return None
     from dpubench import anchors
@@ -112,7 +112,7 @@ def _anchor(against: str) -> Anchor | None:
 
 
 def _effect(fail_on: str, min_effect: str, against: str) -> float | None:
-    """The smallest slowdown that fails the run; None where none does. @raises UserError"""
+    """Return the smallest slowdown that fails the run; None where none does. @raises UserError"""
     from dpubench.errors import UserError
     from dpubench.plans import quantities
 
@@ -133,13 +133,13 @@ def _split(values: list[str]) -> list[str]:
 
 
 def _engines(values: list[str]) -> list[str] | str:
-    """One word may be a choice (`all`) instead of an engine: the plan's model tells them apart."""
+    """Return a list of engines, or a single word, which may be a choice (`all`): the plan's model tells them apart."""
     words = _split(values)
     return words[0] if len(words) == 1 else words
 
 
 def _has(study: Study) -> str:
-    """What ``study`` has instead, for an option that it does not have."""
+    """Return the options that ``study`` has, for a message about one that it lacks."""
     options = [*study.plan_model.OPTIONS, *sorted(study.run_options)]
     return f"; it has {', '.join(options)}, and any key of its plan by --set" if options else "; it has any key of its plan by --set"
 
@@ -155,7 +155,7 @@ def _plan(
     count: bool,
     kept: Anchor | None,
 ) -> tuple[StudyPlan, Where]:
-    """The plan that was asked for, or that is ``kept`` with an anchor, with options laid over it."""
+    """Return the requested plan, or the plan ``kept`` with an anchor, with the options applied."""
     from dpubench import studies
     from dpubench.errors import UserError, nearest
     from dpubench.inputs import parse_option
@@ -200,7 +200,7 @@ def _plan(
     if inputs:
         words["inputs"] = words["inputs"] | parse_option(inputs)
         options["inputs"] = "--input"
-    # What an option now asks for is no longer left out.
+    # An option that now asks for something removes it from the list of omissions.
     words["leaves_out"] = [
         line for line in words["leaves_out"] if not any(f"{option} " in line or f"{option})" in line for option in options.values())
     ]
@@ -209,7 +209,7 @@ def _plan(
 
 
 def _pairs(option: str, texts: list[str], example: str) -> dict[str, list[str]]:
-    """``NAME=VALUE[,VALUE]`` options. @raises UserError for what is none"""
+    """Return the values of ``NAME=VALUE[,VALUE]`` options by name. @raises UserError for a malformed option"""
     from dpubench.errors import UserError
 
     found: dict[str, list[str]] = {}
@@ -224,7 +224,7 @@ def _pairs(option: str, texts: list[str], example: str) -> dict[str, list[str]]:
 
 
 def _lay(words: dict[str, Any], study: Study, key: str, values: list[str]) -> None:
-    """Puts ``values`` in the place of ``key``, which may be ``part.key``, in a plan's words. @raises UserError for a key that no plan has"""
+    """Replace the value of ``key``, which may be ``part.key``, in a plan's words by ``values``. @raises UserError for an unknown key"""
     from dpubench.errors import UserError, nearest
 
     first, *rest = key.split(".")
@@ -234,7 +234,7 @@ def _lay(words: dict[str, Any], study: Study, key: str, values: list[str]) -> No
     value: Any = values[0] if len(values) == 1 else values
     at = words
     for step in [first, *rest][:-1]:
-        inner = at.get(step, {})  # a mapping whose keys are the user's may lack this one
+        inner = at.get(step, {})  # A mapping with the user's own keys may lack this one.
         if not isinstance(inner, dict):
             raise UserError(f"--set {key}: {step} has no keys of its own: write --set {step}=VALUE")
         at[step] = at = dict(inner)

@@ -1,1 +1,1 @@
-"""Plans: the declared experiment as YAML, validated with file, line and the nearest valid word."""
+"""Plans: declared experiments in YAML, validated with file, line and the nearest valid word."""

@@ -1,4 +1,4 @@
-"""Frame sizes as plans write them: ``64B`` with FCS, or ``imix``."""
+"""Frame sizes in plans: ``64B`` with FCS, or ``imix``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, PlainSerializer
 
 from dpubench.plans import quantities as q
 
-#: Frames between these sizes can be sent, with FCS; native/datapath/job.hpp.
+#: Limits of frame sizes, with FCS; native/datapath/job.hpp.
 SMALLEST_FRAME: Final = 64
 LARGEST_FRAME: Final = 9018
 IMIX: Final = "imix"
@@ -29,7 +29,7 @@ Frame = Annotated[int | Literal["imix"], BeforeValidator(_frame), PlainSerialize
 
 
 def mean_bytes(frame: str) -> float:
-    """Of a frame with FCS; ``frame`` is its size in bytes, or ``imix``."""
+    """Return the mean size in bytes of a frame with FCS; ``frame`` is its size in bytes, or ``imix``."""
     if frame != IMIX:
         return float(frame)
     return sum(size * share for size, share in IMIX_SIZES) / sum(share for _, share in IMIX_SIZES)

@@ -1,4 +1,4 @@
-"""From text to the plan of a study: every problem at once, each with its line and the nearest valid word."""
+"""The path from text to the plan of a study. It reports all problems at once, each with its line and the nearest valid word."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from dpubench.errors import PlanError, Problem, UserError, nearest
 from dpubench.plans import yaml_lines
 from dpubench.plans.model import StudyPlan
 
-#: What a plan is of that does not say it.
+#: The study of a plan that names none.
 DEFAULT_STUDY = "operators"
 
 
 @dataclass(frozen=True)
 class Where:
-    """Where a plan's values were written, for messages: a file with lines, or the option that replaced a value."""
+    """The origin of a plan's values, for messages: a file with lines, or the option that replaced a value."""
 
     source: str
     lines: yaml_lines.Lines = field(default_factory=dict)
     options: Mapping[str, str] = field(default_factory=dict)  #: plan key -> command line option that set it
 
     def named(self, problem: Problem) -> Problem:
-        """``problem`` under the name of the option that gave the value, where one did."""
+        """Return ``problem`` under the name of the option that set the value, if one did."""
         option = self.options.get(problem.field.split(".")[0])
         return problem if option is None else Problem(problem.message, option)
 
     def problem(self, message: str, *path: str | int) -> Problem:
-        """A problem with the value at ``path``."""
+        """Return a problem with the value at ``path``."""
         return self.named(Problem(message, ".".join(str(p) for p in path), _line_of(tuple(path), self.lines)))
 
 
 def parse_plan(text: str, source: str) -> tuple[StudyPlan, yaml_lines.Lines]:
-    """The plan in ``text`` and the line of every value.
+    """Return the plan in ``text`` and the line of every value.
 
     Raises:
         PlanError: with all problems.
@@ -48,7 +48,7 @@ def parse_plan(text: str, source: str) -> tuple[StudyPlan, yaml_lines.Lines]:
 
 
 def plan_from_words(words: dict[str, Any], where: Where) -> StudyPlan:
-    """A plan from a mapping of values: those of a file with the command line's options laid over them."""
+    """Return a plan from a mapping of values: those of a file, with the command line's options applied."""
     try:
         return _validated(words, where.lines, where.source)
     except PlanError as error:
@@ -56,7 +56,7 @@ def plan_from_words(words: dict[str, Any], where: Where) -> StudyPlan:
 
 
 def read_plan(path: Path) -> tuple[StudyPlan, yaml_lines.Lines]:
-    """The plan in a file. Raises :class:`UserError` when it cannot be read, :class:`PlanError` when it is wrong."""
+    """Return the plan in a file. Raises :class:`UserError` when it cannot be read, :class:`PlanError` when it is wrong."""
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
@@ -67,7 +67,7 @@ def read_plan(path: Path) -> tuple[StudyPlan, yaml_lines.Lines]:
 
 
 def plan_text(plan: StudyPlan) -> str:
-    """The complete plan as YAML; :func:`parse_plan` gives the same plan back."""
+    """Return the complete plan as YAML; :func:`parse_plan` makes the same plan of it."""
     return yaml.safe_dump(plan.words(), sort_keys=False, allow_unicode=True, width=140)
 
 
@@ -80,7 +80,7 @@ def _validated(data: dict[str, Any], lines: yaml_lines.Lines, source: str) -> St
 
 
 def _model_of(data: dict[str, Any], lines: yaml_lines.Lines, source: str) -> type[StudyPlan]:
-    """The plan model of the study that ``data`` names. @raises PlanError with the nearest name"""
+    """Return the plan model of the study that ``data`` names. @raises PlanError with the nearest name"""
     word = data.get("study", DEFAULT_STUDY)
     if isinstance(word, str) and word not in studies.names():
         raise PlanError(source, [Problem(f"unknown study '{word[:40]}'{nearest(word, studies.names())}", "study", _line_of(("study",), lines))])
@@ -88,7 +88,7 @@ def _model_of(data: dict[str, Any], lines: yaml_lines.Lines, source: str) -> typ
 
 
 def problems_of(error: ValidationError, data: dict[str, Any], lines: yaml_lines.Lines, model: type[BaseModel]) -> list[Problem]:
-    """What pydantic says of ``data``, read as ``model``, in this program's words; for other files that are checked as plans are."""
+    """Return pydantic's errors on ``data``, read as ``model``, in this program's words; for other files that are checked like plans."""
     return _problems(error, data, lines, model)
 
 
@@ -98,7 +98,7 @@ def _problems(error: ValidationError, data: dict[str, Any], lines: yaml_lines.Li
         path = _path_in(data, item["loc"])
         field = ".".join(str(p) for p in path)
         problem = Problem(_message(dict(item), path, model), field, _line_of(path, lines))
-        # A union reports each of its alternatives: what its list form says is what the user meant to write.
+        # A union reports each of its alternatives: the message of its list form fits the user's intention.
         known = seen.get((field, problem.line))
         if known is None or known.message.startswith("must be"):
             seen[(field, problem.line)] = problem
@@ -107,7 +107,7 @@ def _problems(error: ValidationError, data: dict[str, Any], lines: yaml_lines.Li
 
 
 def _path_in(data: Any, loc: tuple[str | int, ...]) -> tuple[str | int, ...]:
-    """Pydantic's location without the names of union branches and validators, which are no keys of the plan."""
+    """Return pydantic's location without the names of union branches and validators, which are no keys of the plan."""
     path: list[str | int] = []
     at = data
     for step in loc:
@@ -129,9 +129,9 @@ def _line_of(path: tuple[str | int, ...], lines: yaml_lines.Lines) -> int | None
 
 
 def _part(model: type[BaseModel], path: tuple[str | int, ...]) -> type[BaseModel] | None:
-    """The model of what stands at ``path`` in a value of ``model``: where keys are fixed; None where they are not."""
+    """Return the model of the value at ``path`` in a value of ``model``; None where keys are not fixed."""
     for step in path:
-        if isinstance(step, int):  # an element of the list that the field's models are of
+        if isinstance(step, int):  # An element of a list, whose model is that of the field.
             continue
         found = model.model_fields.get(step)
         inner = _model_in(found.annotation) if found is not None else None

@@ -1,7 +1,7 @@
-"""What every study's plan may say, and the types that values of plans have.
+"""The keys that every study's plan has, and the types of plans' values.
 
-A study's own plan (``studies/<study>/plan.py``) adds what it sweeps. Pydantic checks shapes; what needs a catalog (operators, engines, ports, ranges)
-is checked by the study.
+A study's own plan (``studies/<study>/plan.py``) adds its sweeps. Pydantic checks shapes; the study checks what needs a catalog (operators, engines,
+ports, ranges).
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from dpubench.plans import quantities as q
 
 
 def listed(value: object) -> object:
-    """One value where a list is expected is a list of one."""
+    """Return ``value`` as a list: one value is a list of one."""
     return value if isinstance(value, list) else [value]
 
 
 def word(value: object) -> str:
-    """YAML reads some words as numbers."""
+    """Return ``value`` as text, because YAML reads some words as numbers."""
     if isinstance(value, bool) or value is None or not isinstance(value, (str, int, float)):
         raise ValueError(f"expected a word or a number, not {type(value).__name__}")
     return str(value)
@@ -37,7 +37,7 @@ class Strict(BaseModel):
 
 
 class Rounds(Strict):
-    """Rounds are fresh processes; after ``min`` whole ones points stop by precision."""
+    """Numbers of rounds, which are fresh processes; after ``min`` whole ones points stop by precision."""
 
     min: Annotated[int, BeforeValidator(lambda v: q.count(v, "rounds", 1000))] = 6
     max: Annotated[int, BeforeValidator(lambda v: q.count(v, "rounds", 1000))] = 30
@@ -52,15 +52,15 @@ class Rounds(Strict):
 class StudyPlan(Strict):
     """Keys that every plan has."""
 
-    #: Options of ``dpubench run`` beyond the common ones that a plan of this study has: option -> key.
+    #: Options of ``dpubench run`` for this study beside the common ones: option -> key.
     OPTIONS: ClassVar[Mapping[str, str]] = {}
-    #: Lists that measure something when nothing is in them.
+    #: Lists that may be empty without leaving the plan nothing to measure.
     MAY_BE_EMPTY: ClassVar[frozenset[str]] = frozenset({"leaves_out", "exclude"})
 
     study: Word
     plan: Word = "custom"  #: its name in run names and reports
     summary: str = ""
-    leaves_out: list[str] = Field(default_factory=list)  #: in words, repeated in every report
+    leaves_out: list[str] = Field(default_factory=list)  #: omissions as sentences, repeated in every report
     precision: Share = 0.05
     seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = 1
     target: Annotated[list[Word], BeforeValidator(listed)] = Field(default=["local"])
@@ -74,13 +74,13 @@ class StudyPlan(Strict):
         return value
 
     def words(self) -> dict[str, Any]:
-        """As a mapping that :func:`dpubench.plans.load.parse_plan` reads back to the same plan."""
+        """Return a mapping from which :func:`dpubench.plans.load.plan_from_words` makes the same plan."""
         return self.model_dump(mode="json")
 
 
 class MeasuredPlan(StudyPlan):
-    """Keys that plans of measurements have beside them: measurements are repeated, take their time, and may hang."""
+    """Further keys of plans of measurements, which repeat, take time, and may hang."""
 
     budget: Duration = 180.0
     rounds: Rounds = Field(default_factory=Rounds)
-    silence: Duration = 120.0  #: a worker without an event for this long hangs
+    silence: Duration = 120.0  #: seconds without an event after which a worker counts as hung

@@ -1,6 +1,6 @@
 """Quantities with units, as people write them: ``1500B``, ``64KiB``, ``25Gb/s``, ``2Mpps``, ``10s``, ``5%``.
 
-Each parser returns the base unit named in its docstring and raises :class:`ValueError` whose message names the remedy. A unit is never guessed.
+Each parser returns the base unit named in its docstring, or raises :class:`ValueError` whose message names the remedy. No parser guesses a unit.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _parse(value: object, what: str, units: Mapping[str, int | Decimal], example
 
 
 def size_bytes(value: object) -> int:
-    """Bytes; at least 1 and a whole number."""
+    """Return bytes: a whole number of at least 1."""
     size = _parse(value, "size", _BYTES, "1500B or 64KiB")
     if size <= 0:
         raise ValueError(f"a size must be at least 1 byte, not '{value}'")
@@ -46,7 +46,7 @@ def size_bytes(value: object) -> int:
 
 
 def duration_s(value: object) -> float:
-    """Seconds; above 0."""
+    """Return seconds, above 0."""
     seconds = _parse(value, "time", _SECONDS, "10s or 20min")
     if seconds <= 0:
         raise ValueError(f"a time must be above 0, not '{value}'")
@@ -54,7 +54,7 @@ def duration_s(value: object) -> float:
 
 
 def rate_bps(value: object) -> float:
-    """Bits per second; above 0."""
+    """Return bits per second, above 0."""
     rate = _parse(value, "bit rate", _BIT_RATES, "25Gb/s")
     if rate <= 0:
         raise ValueError(f"a rate must be above 0, not '{value}'")
@@ -62,7 +62,7 @@ def rate_bps(value: object) -> float:
 
 
 def rate_pps(value: object) -> float:
-    """Packets per second; above 0."""
+    """Return packets per second, above 0."""
     rate = _parse(value, "packet rate", _PACKET_RATES, "2Mpps")
     if rate <= 0:
         raise ValueError(f"a rate must be above 0, not '{value}'")
@@ -70,7 +70,7 @@ def rate_pps(value: object) -> float:
 
 
 def clock_mhz(value: object) -> float:
-    """MHz; above 0."""
+    """Return MHz, above 0."""
     clock = _parse(value, "clock", _CLOCKS, "500MHz or 2.5GHz")
     if clock <= 0:
         raise ValueError(f"a clock must be above 0, not '{value}'")
@@ -78,7 +78,7 @@ def clock_mhz(value: object) -> float:
 
 
 def fraction(value: object) -> float:
-    """A share as a number between 0 and 1, both excluded; written in percent."""
+    """Return a share between 0 and 1, both excluded, from a text in percent."""
     share = _parse(value, "share", {"%": 1}, "5%") / 100
     if not 0 < share < 1:
         raise ValueError(f"a share must lie between 0% and 100%, not '{value}'")
@@ -86,7 +86,7 @@ def fraction(value: object) -> float:
 
 
 def count(value: object, what: str, most: int) -> int:
-    """A whole number from 1 to ``most``."""
+    """Return a whole number from 1 to ``most``."""
     text = str(value).strip()
     if isinstance(value, bool) or not re.fullmatch(r"[+-]?[0-9]{1,18}", text, re.ASCII):
         raise ValueError(f"'{text[:40]}' is no number of {what}: write a whole number from 1 to {most}")
@@ -97,13 +97,13 @@ def count(value: object, what: str, most: int) -> int:
 
 
 def format_bytes(size: int) -> str:
-    """``1500B``, ``64KiB``: exact, readable by :func:`size_bytes`."""
+    """Return a size as ``1500B`` or ``64KiB``: exact, readable by :func:`size_bytes`."""
     forms = [f"{size // factor}{unit}" for unit, factor in _BYTES.items() if size >= factor and size % factor == 0 and unit not in ("kB", "KB")]
     return min(forms, key=len)
 
 
 def format_duration(seconds: float) -> str:
-    """``3min``, ``90s``, ``3ms``: readable by :func:`duration_s`; ``1min 05s`` style is for people (:func:`spoken`)."""
+    """Return a time as ``3min``, ``90s`` or ``3ms``, readable by :func:`duration_s`. :func:`spoken` gives ``1 min 05 s`` for people."""
     if seconds >= 60 and seconds % 60 == 0:
         return f"{int(seconds // 60)}min"
     if seconds >= 1 or seconds == 0:
@@ -112,18 +112,18 @@ def format_duration(seconds: float) -> str:
 
 
 def format_rate(bits_per_s: float) -> str:
-    """``100Mb/s``, ``2.5Gb/s``: readable by :func:`rate_bps`."""
+    """Return a rate as ``100Mb/s`` or ``2.5Gb/s``, readable by :func:`rate_bps`."""
     unit = next(u for u in ("Tb/s", "Gb/s", "Mb/s", "kb/s", "b/s") if bits_per_s >= _BIT_RATES[u] or u == "b/s")
     return f"{bits_per_s / _BIT_RATES[unit]:.12g}{unit}"
 
 
 def format_clock(mhz: float) -> str:
-    """``500MHz``: readable by :func:`clock_mhz`."""
+    """Return a clock as ``500MHz``, readable by :func:`clock_mhz`."""
     return f"{mhz:g}MHz"
 
 
 def spoken(seconds: float) -> str:
-    """A time for people: ``45 s``, ``3 min 05 s``, ``2 h 10 min``."""
+    """Return a time for people: ``45 s``, ``3 min 05 s``, ``2 h 10 min``."""
     whole = max(0, round(seconds))
     if whole < 60:
         return f"{whole} s"

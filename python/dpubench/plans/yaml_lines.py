@@ -1,4 +1,4 @@
-"""YAML with the line of every value, and no surprises: no tags that build objects, no alias bombs, no key twice."""
+"""A YAML parser that records the line of every value. It refuses tags that build objects, alias bombs, and repeated keys."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from yaml.constructor import SafeConstructor
 
 from dpubench.errors import PlanError, Problem
 
-#: A plan larger than this is a mistake (or an attack), not a plan.
+#: A plan larger than this is a mistake or an attack.
 MAX_CHARACTERS: Final = 256 * 1024
 MAX_NODES: Final = 20_000
 MAX_DEPTH: Final = 32
@@ -47,7 +47,7 @@ class _Builder:
             return self._mapping(node, path)
         if isinstance(node, yaml.SequenceNode):
             return [self.build(child, (*path, i)) for i, child in enumerate(node.value)]
-        if node.tag.endswith(("timestamp", "merge", "value")):  # `2026-11-21`, `<<`, `=`: text where they stand
+        if node.tag.endswith(("timestamp", "merge", "value")):  # `2026-11-21`, `<<`, `=`: plain text in a plan
             return node.value
         try:
             return self._scalars.construct_object(node)
@@ -76,10 +76,10 @@ def _dotted(path: Path) -> str:
 
 
 def parse(text: str, source: str, what: str = "plan") -> tuple[dict[str, Any], Lines]:
-    """The mapping that ``text``, a ``what``, holds and the line (from 1) of every value in it.
+    """Return the mapping in ``text``, a ``what``, and the line (from 1) of every value in it.
 
     Raises:
-        PlanError: all that is wrong with it as YAML, with ``source`` and lines.
+        PlanError: with all its faults as YAML, with ``source`` and lines.
     """
     if len(text) > MAX_CHARACTERS:
         raise PlanError(source, [Problem(f"larger than {MAX_CHARACTERS // 1024} KiB: this is no {what}")])

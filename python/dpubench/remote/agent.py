@@ -1,4 +1,4 @@
-"""Talking to ``dpubench-agent``: questions and files in a session, a program as a process."""
+"""The client of ``dpubench-agent``: requests and files in a session, a program as a process."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from dpubench.errors import EnvironmentFault, TargetLost, UserError
 from dpubench.remote import channel, frames
 from dpubench.remote.channel import Channel, Silence
 
-#: An agent answers at once but for vendors' tools that it asks, and files that go to a slow disk.
+#: An agent answers at once, except while it asks vendors' tools or writes files to a slow disk.
 ANSWER_S: Final = 120.0
-#: A request and what goes before it must fit into an empty pipe, so that starting a program never waits.
+#: A request and its preamble must fit into an empty pipe, so that starting a program never blocks.
 _MAX_REQUEST: Final = 48 << 10
-#: POSIX: a write of no more than this to a pipe is made whole or not at all, so that no frame is ever half sent.
+#: POSIX: a write of up to this size to a pipe is atomic, so that no frame is ever half sent.
 _PIPE_BUF: Final = 4096
 _CHUNK: Final = 1 << 18
 _READ_BYTES: Final = 1 << 18
-#: How long a program's connection may stand after the program has ended.
+#: Seconds that a program's connection may stay open after the program has ended.
 _LINGER_S: Final = 2.0
 
 #: ssh's own exit status for a connection that failed.
 CONNECTION_FAILED: Final = 255
 
-#: What to say of a connection that is no more, given what ssh wrote.
+#: Explains a lost connection, given the output of ssh.
 Explain = Callable[[str], str]
 
 
 class AgentFault(EnvironmentFault):
-    """The agent could not do what it was asked; its message says why."""
+    """The agent could not carry out a request; its message tells why."""
 
 
 class Session:
@@ -41,8 +41,8 @@ class Session:
 
     Args:
         words: the command with the agent at its other end
-        preamble: what it reads before frames begin
-        name: of the target, for messages
+        preamble: input that the other end reads before frames begin
+        name: the target's name, for messages
         explain: see :data:`Explain`
     """
 
@@ -62,21 +62,21 @@ class Session:
 
     @property
     def alive(self) -> bool:
-        """Whether the other side is there, as far as this one knows."""
+        """Return whether the other side is alive, as far as this side knows."""
         return self._channel.popen.poll() is None
 
     def ask(self, what: str, **more: Any) -> Mapping[str, Any]:
-        """The answer to a request.
+        """Send a request and return its answer.
 
         Raises:
             AgentFault: with the agent's message.
-            TargetLost: the connection ended or went silent, or what came is no answer.
+            TargetLost: the connection ended or went silent, or the output is no answer.
         """
         self._channel.send(frames.request(what, **more))
         return self._answer()
 
     def put(self, path: Path, what: Mapping[str, Any]) -> str:
-        """Sends a file (``sha256``, ``name``, ``bytes``); its path there. @raises as :meth:`ask`, EnvironmentFault when it cannot be read here"""
+        """Send a file (``sha256``, ``name``, ``bytes``); return its path there. @raises as :meth:`ask`, EnvironmentFault it cannot be read here"""
         self._channel.send(frames.request("put", **what))
         try:
             with path.open("rb") as file:
@@ -84,7 +84,7 @@ class Session:
                     self._channel.send(frames.encode(frames.DATA, block))
                     while self._channel.sending and not self._frames:
                         self._pump()
-                    if self._frames:  # it says already what is wrong
+                    if self._frames:  # The agent already reports a fault.
                         break
         except OSError as error:
             raise EnvironmentFault(f"{path}: {error.strerror}") from None
@@ -96,7 +96,7 @@ class Session:
         return answer
 
     def close(self) -> None:
-        """Ends the agent."""
+        """End the agent."""
         self._channel.close()
 
     def _answer(self) -> Mapping[str, Any]:
@@ -108,7 +108,7 @@ class Session:
         except frames.NoFrame as error:
             raise self._lost(str(error)) from None
         if kind == frames.FAULT:
-            self.close()  # it ends after that
+            self.close()  # The agent ends after a fault.
             raise AgentFault(f"target {self._name}: {_printable(told.get('message', 'its agent failed'))}")
         return told
 
@@ -133,7 +133,8 @@ class Session:
 class AgentProcess:
     """A program that an agent runs, as :class:`dpubench.targets.Process`.
 
-    The pipes are those of the command that leads to the agent; its input and output are in frames, its standard error is the program's and the way's.
+    The pipes belong to the command that leads to the agent. Input and output are in frames; standard error carries messages of the program and of
+    the connection.
     """
 
     def __init__(self, words: Sequence[str], preamble: bytes, name: str, explain: Explain) -> None:
@@ -145,12 +146,12 @@ class AgentProcess:
         self._explain = explain
         self._reader = frames.Reader()
         self._errors = bytearray()  # the end of standard error
-        self._unread_errors = bytearray()  # what the agent said, which did not come that way
+        self._unread_errors = bytearray()  # messages of the agent, which did not come through that pipe
         self._status: int | None = None
         self._broken = ""
         self.output_ended = False
         self.pid = self._popen.pid
-        with contextlib.suppress(BrokenPipeError):  # it ended at once: its standard error says why
+        with contextlib.suppress(BrokenPipeError):  # It ended at once: its standard error tells why.
             os.write(self.stdin_fd, preamble)
 
     @property
@@ -171,7 +172,7 @@ class AgentProcess:
         return len(piece)
 
     def close_stdin(self) -> None:
-        # The connection itself stays: its end is the program's.
+        # The connection stays open, because its end would end the program.
         os.write(self.stdin_fd, frames.encode(frames.END))
 
     def read_output(self) -> bytes:
@@ -212,7 +213,7 @@ class AgentProcess:
     def wait(self, timeout_s: float) -> int | None:
         if self._status is not None:
             return self._status
-        if self._broken:  # whether it ends or not, there is no more to learn from it
+        if self._broken:  # Nothing more can be learnt from it, whether it ends or not.
             return CONNECTION_FAILED
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._popen.wait(timeout_s)
@@ -228,8 +229,8 @@ class AgentProcess:
         return f"target {self._name}: {self._broken}"
 
     def kill(self) -> None:
-        # The agent takes the end of its input as the end of everything, and ends when nothing is left: that the connection then closes in
-        # good order is the proof that nothing runs there any more.
+        # When its input ends, the agent ends everything, and exits when nothing is left. A connection that then closes in good order proves that
+        # nothing runs there any more.
         was_told = self._status is not None
         if self._popen.returncode is not None or channel.end(self._popen, _LINGER_S if was_told else channel.END_S):
             self._status = self._status if self._status is not None or self._popen.returncode != 0 else -9
@@ -256,17 +257,17 @@ class AgentProcess:
 
 
 def run_request(program: str, arguments: Sequence[str], environment: Mapping[str, str] | None) -> bytes:
-    """The frame that starts ``program`` of the bundle."""
+    """Return the frame that starts ``program`` of the bundle."""
     return frames.request("run", program=program, arguments=list(arguments), environment=dict(environment or {}))
 
 
 def _printable(text: object) -> str:
-    """What another machine says, for this terminal."""
+    """Return text from another machine, made safe for this terminal."""
     return "".join(c if c.isprintable() else "?" for c in str(text)[:2000])
 
 
 def described(answer: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """The answer to ``describe``, checked. @raises EnvironmentFault for what is no description"""
+    """Return the checked answer to ``describe``. @raises EnvironmentFault when it is no description"""
     if fault := schemas.fault("target", answer):
         raise EnvironmentFault(f"target {name}: what its agent says of it breaks the contract {schemas.TARGET}: {_printable(fault)}")
     return dict(answer)

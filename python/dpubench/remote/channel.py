@@ -1,4 +1,4 @@
-"""A started command with three pipes, talked to in turns: what is sent, what comes back, and how long either may take."""
+"""A started command with three pipes, written and read in turns, with limits on silence."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from typing import Final
 
 from dpubench.errors import EnvironmentFault
 
-#: What is kept of standard error.
+#: Bytes of standard error that are kept.
 ERRORS_KEPT_BYTES: Final = 8192
-#: How long a command may take to end by itself once its input has.
+#: Seconds that a command has to end by itself after its input has ended.
 END_S: Final = 8.0
-#: The same, where nothing is at work that has to be ended first.
+#: The same for a command that has no work to end first.
 _IDLE_END_S: Final = 3.0
 _READ_BYTES: Final = 1 << 16
 
@@ -27,13 +27,13 @@ class Silence(Exception):
 
 
 class Channel:
-    """A context manager: leaving it ends the command, whatever happened."""
+    """A command with its pipes. As a context manager, it ends the command on exit, whatever happened."""
 
     def __init__(self, words: Sequence[str]) -> None:
         self.popen = spawn(words)
         self.received = bytearray()  #: standard output that nobody has taken yet
         self.errors = bytearray()  #: the end of standard error
-        self.ended = False  #: standard output is over
+        self.ended = False  #: whether standard output has ended
         self._unsent: list[bytes] = []
         self._input_over = False
         stdin, stdout, stderr = pipes(self.popen)
@@ -49,17 +49,17 @@ class Channel:
         self.close()
 
     def send(self, data: bytes, *, last: bool = False) -> None:
-        """Queues ``data``; :meth:`pump` sends it. After ``last`` the command's input ends."""
+        """Queue ``data``, which :meth:`pump` sends. After ``last`` the command's input ends."""
         if not self._unsent and not self._input_over:
             self._selector.register(self._stdin, selectors.EVENT_WRITE)
         self._unsent.append(data)
         self._input_over = self._input_over or last
 
     def pump(self, silence_s: float) -> None:
-        """Waits until something moves, and moves it.
+        """Wait until a pipe is ready, and move its data.
 
         Raises:
-            Silence: nothing did for so long.
+            Silence: no pipe was ready for that long.
         """
         ready = self._selector.select(silence_s)
         if not ready:
@@ -72,18 +72,18 @@ class Channel:
 
     @property
     def sending(self) -> bool:
-        """Whether something that was queued has not left yet."""
+        """Return whether queued data is still unsent."""
         return bool(self._unsent)
 
     def finish(self, limit_s: float) -> int | None:
-        """The exit status; None when it did not end in time."""
+        """Return the exit status; None when the command did not end in time."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.popen.wait(limit_s)
         self._drain_errors()
         return self.popen.returncode
 
     def close(self) -> None:
-        """Ends the command by ending its input, and by force where that does not help. May be repeated."""
+        """End the command by ending its input, or by force if that does not help. May be called again."""
         if self.popen.returncode is None:
             end(self.popen, _IDLE_END_S)
         self._selector.close()
@@ -111,7 +111,7 @@ class Channel:
                     del self._unsent[0]
         except BlockingIOError:
             return
-        except OSError:  # it takes no more: what it says, or its status, tells why
+        except OSError:  # It takes no more input; its output or its status tells why.
             self._unsent.clear()
             self._input_over = True
         self._selector.unregister(self._stdin)
@@ -120,14 +120,14 @@ class Channel:
             self.popen.stdin.close()
 
     def _drain_errors(self) -> None:
-        # Not to its end: a master connection that ssh left behind may hold it open.
+        # Do not read to the end: a master connection that ssh left behind may hold the pipe open.
         assert self.popen.stderr is not None  # it is a PIPE
         with contextlib.suppress(OSError, ValueError):
             self.errors += os.read(self.popen.stderr.fileno(), _READ_BYTES)
 
 
 def spawn(words: Sequence[str]) -> subprocess.Popen[bytes]:
-    """Starts a command in a session of its own (a Ctrl-C at the terminal is not for it) with non-blocking pipes.
+    """Start a command with non-blocking pipes, in its own session, so that Ctrl-C at the terminal does not reach it.
 
     Raises:
         EnvironmentFault: it cannot be started.
@@ -144,13 +144,13 @@ def spawn(words: Sequence[str]) -> subprocess.Popen[bytes]:
 
 
 def pipes(popen: subprocess.Popen[bytes]) -> tuple[int, int, int]:
-    """The descriptors of standard input, output and error."""
+    """Return the descriptors of standard input, output and error."""
     assert popen.stdin is not None and popen.stdout is not None and popen.stderr is not None  # all three are PIPE
     return popen.stdin.fileno(), popen.stdout.fileno(), popen.stderr.fileno()
 
 
 def end(popen: subprocess.Popen[bytes], patience_s: float = END_S) -> bool:
-    """Ends a command's input, takes what it still prints, and kills its group if it then does not end.
+    """End a command's input, read its remaining output, and kill its group if it does not end then.
 
     Returns:
         Whether it ended by itself.
@@ -177,7 +177,7 @@ def end(popen: subprocess.Popen[bytes], patience_s: float = END_S) -> bool:
 
 
 def close_pipes(popen: subprocess.Popen[bytes]) -> None:
-    """Of a command that has ended."""
+    """Close the pipes of a command that has ended."""
     for stream in (popen.stdin, popen.stdout, popen.stderr):
         if stream is not None:
             with contextlib.suppress(OSError):

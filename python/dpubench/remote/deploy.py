@@ -1,4 +1,4 @@
-"""A bundle for a target: which one, what is in it, and how it gets there."""
+"""The choice and inspection of a bundle for a target."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from dpubench import __version__, programs, scratch
 from dpubench.errors import EnvironmentFault, UserError
 from dpubench.targets import _bundles
 
-#: A bundle that is used where none was named with the target, if it is of its architecture.
+#: Names the bundle for a target without one of its own, if the architecture fits.
 BUNDLE_VARIABLE: Final = "DPUBENCH_BUNDLE"
 _MAX_MANIFEST: Final = 4 << 20
 
 
 @dataclass(frozen=True)
 class Known:
-    """What is in an archive."""
+    """The facts about an archive."""
 
     sha256: str
     architecture: str
@@ -31,7 +31,7 @@ class Known:
 
 
 def choose(architecture: str, named: Path | None) -> tuple[Path, Known]:
-    """The bundle for a machine of ``architecture``: the one that was named, ``$DPUBENCH_BUNDLE``, else one of this installation's programs.
+    """Return the bundle for a machine of ``architecture``: the named one, else ``$DPUBENCH_BUNDLE``, else one of this installation's programs.
 
     Raises:
         UserError: it is no bundle, or one of another architecture or version.
@@ -49,7 +49,7 @@ def choose(architecture: str, named: Path | None) -> tuple[Path, Known]:
 
 
 def inspect(path: Path) -> Known:
-    """What is in the archive ``path`` (kept in the cache, for looking takes a second).
+    """Return the facts about the archive ``path``, kept in the cache because reading them takes a second.
 
     Raises:
         UserError: it is no bundle.
@@ -67,9 +67,9 @@ def inspect(path: Path) -> Known:
     except (ValueError, KeyError, TypeError):
         raise UserError(f"{path}: its manifest cannot be read: make the bundle anew with `dpubench bundle`") from None
     try:
-        scratch.sweep(kept.parent)  # of runs that were killed
+        scratch.sweep(kept.parent)  # removes files of killed runs
         scratch.write_sealed(kept, json.dumps(asdict(known)))
-    except OSError:  # it is looked up again next time
+    except OSError:  # The next call reads the archive again.
         pass
     return known
 

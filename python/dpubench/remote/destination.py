@@ -1,4 +1,4 @@
-"""``ssh://[user@]host[:port]`` and the words with which the system's ssh is called."""
+"""The parser of ``ssh://[user@]host[:port]``, and the command lines for the system's ssh."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import Final
 
 from dpubench.errors import EnvironmentFault, UserError
 
-#: Another configuration file of ssh (``ssh -F``).
+#: Names another configuration file of ssh (``ssh -F``).
 CONFIG_VARIABLE: Final = "DPUBENCH_SSH_CONFIG"
-#: Seconds between signs of life, and how many may be missing, where the user's configuration says nothing.
+#: Seconds between keep-alive messages, and how many may be missing, unless the user's configuration sets them.
 _ALIVE_S: Final = 15
 _ALIVE_COUNT: Final = 3
 _CONFIG_LIMIT_S: Final = 20.0
 
-# What `ssh` itself gives to shells (ProxyCommand's %h, %r) must not hold what a shell takes for more than a name.
+# ssh passes these to shells (ProxyCommand's %h, %r), so that they must not hold characters special to a shell.
 _USER: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+@-]*\$?")
 _HOST: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*|[0-9A-Fa-f:]+(%[A-Za-z0-9_.-]+)?")
 _FORM: Final = "write ssh://[user@]host[:port]"
@@ -27,33 +27,34 @@ _FORM: Final = "write ssh://[user@]host[:port]"
 
 @dataclass(frozen=True)
 class Destination:
-    """Where ssh connects; ``host`` may be a name from the user's configuration of ssh."""
+    """The destination of ssh; ``host`` may be a name from the user's configuration of ssh."""
 
     host: str
     user: str = ""
     port: int = 0  #: 0: as the configuration says
 
     def __str__(self) -> str:
-        """As a person types it behind ``ssh``."""
+        """Return it as a person types it behind ``ssh``."""
         words = ["-p", str(self.port)] if self.port else []
         return " ".join([*words, f"{self.user}@{self.host}" if self.user else self.host])
 
     @property
     def known_as(self) -> str:
-        """Name it as ``known_hosts`` does (sshd(8), "SSH_KNOWN_HOSTS FILE FORMAT"), for a shell, which has its own use for brackets."""
+        """Return its name in ``known_hosts`` (sshd(8), "SSH_KNOWN_HOSTS FILE FORMAT"), quoted for a shell, to which brackets are special."""
         return f"'[{self.host}]:{self.port}'" if self.port not in (0, 22) else self.host
 
     def command(self, remote: str, *options: str) -> list[str]:
-        """The words that run the constant ``remote`` there. Nothing secret is among them, and no check of host keys is touched."""
-        # -a -x: a device has no use for the user's keys and display, whatever the user's configuration forwards elsewhere.
+        """Return the words that run the constant ``remote`` there. They hold no secret and leave the check of host keys as it is."""
+        # -a -x: a device does not need the user's keys and display, even if the user's configuration forwards them.
         words = [*_ssh(), "-T", "-a", "-x", "-o", "BatchMode=yes", "-o", "ClearAllForwardings=yes", "-o", "RemoteCommand=none", *options]
         return [*words, *self._where(), remote]
 
     def options(self) -> list[str]:
-        """Signs of life are asked for, unless the user's configuration says how.
+        """Return options for keep-alive messages, unless the user's configuration sets them.
 
         Raises:
-            UserError: ssh cannot read its configuration.
+            UserError: ssh cannot use its configuration.
+            EnvironmentFault: `ssh -G` does not end.
         """
         try:
             told = subprocess.run(
@@ -76,7 +77,7 @@ class Destination:
 
 
 def missing_client() -> str:
-    """Why there is no ssh here; empty if there is."""
+    """Return why there is no ssh here; empty if there is."""
     return "" if shutil.which("ssh") else "there is no `ssh` here: install the package openssh-client"
 
 
@@ -86,10 +87,10 @@ def _ssh() -> Sequence[str]:
 
 
 def parse(spec: str) -> Destination:
-    """The destination in ``spec``.
+    """Return the destination in ``spec``.
 
     Raises:
-        UserError: saying what is wrong with it.
+        UserError: with its fault.
     """
     where = f"target {spec!r}"
     if any(c.isspace() or not c.isprintable() for c in spec):

@@ -1,4 +1,4 @@
-"""The frames that ``dpubench-agent`` speaks: a letter, a length (big-endian, four bytes), so many bytes. docs/architecture.md, "The agent"."""
+"""The frames of ``dpubench-agent``: a letter, a length (big-endian, four bytes), then that many bytes. docs/architecture.md, "The agent"."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from dpubench.remote.scripts import AGENT_MARK
 REQUEST, DATA, END = b"R", b"D", b"E"
 ANSWER, FAULT, OUTPUT, EXIT = b"A", b"F", b"O", b"X"
 MAX_PAYLOAD: Final = 1 << 20
-#: What a login shell prints before the agent speaks is passed over, up to this.
+#: Most bytes that a login shell may print before the agent speaks.
 _MAX_NOISE: Final = 1 << 16
 _HEADER: Final = struct.Struct(">cI")
 HEADER_BYTES: Final = _HEADER.size
 
 
 class NoFrame(Exception):
-    """What came is not what an agent says. The text says what it is."""
+    """The received bytes are no agent's output. The text describes them."""
 
 
 def encode(kind: bytes, payload: bytes = b"") -> bytes:
-    """A frame."""
+    """Return a frame."""
     return _HEADER.pack(kind, len(payload)) + payload
 
 
 def request(what: str, **more: Any) -> bytes:
-    """The frame of a request."""
+    """Return the frame of a request."""
     return encode(REQUEST, json.dumps({"do": what, **more}).encode())
 
 
 def document(payload: bytes) -> Mapping[str, Any]:
-    """The JSON object in a frame. @raises NoFrame"""
+    """Return the JSON object in a frame. @raises NoFrame"""
     try:
         value = wire.decoded(payload)
     except ValueError:
@@ -45,14 +45,14 @@ def document(payload: bytes) -> Mapping[str, Any]:
 
 
 class Reader:
-    """Puts frames together from bytes as they come."""
+    """A parser that assembles frames from bytes as they arrive."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
         self._greeted = False
 
     def feed(self, data: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """Kind and payload of every frame that ``data`` completes. @raises NoFrame"""
+        """Yield kind and payload of every frame that ``data`` completes. @raises NoFrame"""
         self._buffer += data
         if not self._greeted:
             at = self._buffer.find(AGENT_MARK)

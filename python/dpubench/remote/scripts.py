@@ -1,9 +1,9 @@
-"""The commands that ssh runs on a target: constants. Whatever varies (folders, digests, archives) reaches them over standard input.
+"""The commands that ssh runs on a target. They are constants: all that varies (folders, digests, archives) comes over standard input.
 
-The words of a command line pass through the login shell of the account there, which may be any: so each is one line of ``/bin/sh`` between
-single quotes that holds neither quotes, nor ``!``, nor a backslash before another, and uses no more of the shell than POSIX has.
+The login shell of the account parses the words of a command line, and may be any shell. Each command is therefore one line of ``/bin/sh`` between
+single quotes. It holds no quotes, no ``!``, and no backslash before another, and uses the shell language of POSIX only.
 
-What a login shell prints by itself comes first; the answer of a script begins behind its mark.
+A login shell may print text first; the answer of a script begins behind its mark.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ PURGE_MARK: Final = b"\ndpubench-purge/1\n"
 #: The first line of ``dpubench-agent`` (native/agent/connection.hpp).
 AGENT_MARK: Final = b"dpubench-agent/1\n"
 
-#: Tells a folder of dpubench's from any other (native/agent/serve.hpp).
+#: File that marks a folder of dpubench's (native/agent/serve.hpp).
 MARKER: Final = ".dpubench-target"
-#: What the scripts and a bundle's own need there, besides the shell.
+#: Programs that the scripts and those of a bundle need there, besides the shell.
 NEEDED: Final = ("tar", "gzip", "mkdir", "mv", "rm", "rmdir", "ls", "uname", "readlink", "dirname")
 
 
@@ -26,7 +26,7 @@ def _command(*lines: str) -> str:
     return "exec /bin/sh -c '" + " ".join(lines) + "'"
 
 
-#: Folder in (may be empty). Out, a key and a value a line: what the machine is, and the folder's state.
+#: Input: folder (may be empty). Output, a key and a value per line: facts on the machine, and the folder's state.
 PROBE: Final = _command(
     "IFS= read -r dir;",
     "echo; echo dpubench-probe/1;",
@@ -35,7 +35,7 @@ PROBE: Final = _command(
     'printf "directory %s\\n" "$dir";',
     'printf "architecture %s\\n" "$(uname -m)";',
     f'for t in {" ".join(NEEDED)}; do command -v $t >/dev/null 2>&1 || echo "lacks $t"; done;',
-    # A small userland has neither program, and what a shell says of that is no C library.
+    # A small userland has neither program, and the shell's message on that names no C library.
     "libc=; command -v getconf >/dev/null 2>&1 && libc=$(getconf GNU_LIBC_VERSION 2>/dev/null);",
     '[ -n "$libc" ] || { command -v ldd >/dev/null 2>&1 && libc=$(ldd --version 2>&1 | { IFS= read -r l; echo "$l"; }); };',
     'for l in /lib/ld-musl-*; do [ -z "$libc" ] && [ -e "$l" ] && libc=musl; done;',
@@ -55,17 +55,17 @@ PROBE: Final = _command(
     "echo end",
 )
 
-#: Folder, digest, ``keep`` or ``replace`` in, then the archive. It is unpacked beside, and gets its name when it is complete.
+#: Input: folder, digest, ``keep`` or ``replace``, then the archive. It is unpacked in a new folder, which is renamed when it is complete.
 INSTALL: Final = _command(
     "umask 077;",
     "IFS= read -r dir; IFS= read -r digest; IFS= read -r mode;",
     'mkdir -p "$dir/bundles" || exit 3;',
     f': >"$dir/{MARKER}" || exit 3;',
-    # What installs that were cut short left, or are they at work?
+    # Remove the folders of installs that were cut short, but not of those still at work.
     'for t in "$dir"/bundles/.new.*; do [ -d "$t" ] && { kill -0 "${t##*.}" 2>/dev/null || rm -rf "$t"; }; done;',
     'new=$dir/bundles/.new.$$; tidy() { rm -rf "$new"; }; trap tidy EXIT; trap "exit 4" HUP INT TERM PIPE;',
     'mkdir "$new" || exit 3;',
-    # The status of a pipeline is that of its last command alone.
+    # A pipeline has the status of its last command only.
     '{ gzip -dc || : >"$new/.bad"; } | tar -xf - -C "$new" || exit 3;',
     '[ -f "$new/.bad" ] && exit 3;',
     'set -- "$new"/dpubench-*;',
@@ -75,14 +75,14 @@ INSTALL: Final = _command(
     "echo; echo dpubench-install/1",
 )
 
-#: Folder and digest in, then frames.
+#: Input: folder and digest, then frames.
 AGENT: Final = _command(
-    "umask 077;",  # what it keeps there is the user's alone
+    "umask 077;",  # its files there are the user's alone
     "IFS= read -r dir; IFS= read -r digest;",
     'exec "$dir/bundles/$digest/agent"',
 )
 
-#: Folder in. Removes what is ours in it, and itself when nothing else is there.
+#: Input: folder. Removes dpubench's files in it, and the folder if nothing else is there.
 PURGE: Final = _command(
     "IFS= read -r dir;",
     f'[ -f "$dir/{MARKER}" ] || {{ echo "no folder of dpubench" >&2; exit 5; }};',

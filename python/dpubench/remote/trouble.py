@@ -1,4 +1,4 @@
-"""What ssh says when a connection fails, in words that say what to do."""
+"""Explanations of ssh's messages on a failed connection, with advice."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Final
 
 from dpubench.remote.destination import Destination
 
-#: (what ssh prints, what it means); ``{d}``: the destination as typed, ``{h}``: as known_hosts names it, ``{why}``: ssh's own words in parentheses.
-#: The first that fits is taken: a changed host key is also one that cannot be verified.
+#: (pattern of ssh's output, explanation). ``{d}`` is the destination as typed, ``{h}`` its name in known_hosts, ``{why}`` ssh's own words in
+#: parentheses. The first match counts: a changed host key is also one that cannot be verified.
 _KNOWN: Final = (
     (
         r"(?P<why>REMOTE HOST IDENTIFICATION HAS CHANGED)",
@@ -46,8 +46,8 @@ _KNOWN: Final = (
 
 
 def explain(errors: str, destination: Destination) -> str:
-    """Why the connection to ``destination`` is no more, told from what ssh wrote to standard error."""
-    # A control character of theirs is not for this terminal.
+    """Return why the connection to ``destination`` ended, from ssh's standard error."""
+    # Control characters of the other side must not reach this terminal.
     text = "".join(c if c.isprintable() or c == "\n" else " " for c in errors)
     for pattern, meaning in _KNOWN:
         if found := re.search(pattern, text):

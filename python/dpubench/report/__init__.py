@@ -1,4 +1,4 @@
-"""The report: one offline HTML file made of analysed runs. :mod:`dpubench.report.frame` is what the pages of all studies share."""
+"""The report: one offline HTML file of analysed runs. :mod:`dpubench.report.frame` holds the parts that pages of all studies share."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ MIN_EFFECT: Final = 0.03  #: the default of ``dpubench compare --min-effect``
 
 
 def write(runs: list[RunSummary], output: Path, baseline: str | None = None, pairing: str = BEST) -> None:
-    """Write the report of ``runs`` to ``output``, replacing it at once.
+    """Write the report of ``runs`` to ``output``, replacing the file atomically.
 
-    ``baseline`` names one of the runs, or its target (default with several: that of their set, else the first); ``pairing`` is what the page shows
-    before a reader chooses: the best engine of each side (``best``) or the same engine on both (``same``).
+    ``baseline`` names one of the runs, or its target (default with several runs: the baseline of their set, else the first run). ``pairing`` is the
+    comparison that the page shows at first: the best engine of each side (``best``) or the same engine on both (``same``).
 
     Raises :class:`ValueError` without runs or with a baseline that is not among them, :class:`OSError` if ``output`` cannot be written.
     """
@@ -26,20 +26,20 @@ def write(runs: list[RunSummary], output: Path, baseline: str | None = None, pai
 
 
 def compare_best(baseline: RunSummary, run: RunSummary) -> list[Comparison]:
-    """The best engine of each configuration in ``run`` against the best in ``baseline``."""
+    """Return the best engine of each configuration in ``run`` against the best in ``baseline``."""
     return comparison.compare(baseline, run, MIN_EFFECT, best_engine=True)
 
 
 def compare_same(baseline: RunSummary, run: RunSummary) -> list[Comparison]:
-    """Each engine of ``run`` against the same engine in ``baseline``."""
+    """Return each engine of ``run`` against the same engine in ``baseline``."""
     return comparison.compare(baseline, run, MIN_EFFECT)
 
 
 def compare_builds(run: RunSummary) -> list[Comparison]:
-    """The two builds that alternated in ``run``; empty for an ordinary run."""
+    """Return the two builds that alternated in ``run``; empty for an ordinary run."""
     return comparison.compare_builds(run, MIN_EFFECT)
 
 
 def render(page: Page) -> str:
-    """The page as HTML."""
+    """Return the page as HTML."""
     return frame.render(page, page.all_runs[0].version, energy=ENERGY)

@@ -25,11 +25,11 @@ from dpubench.results import footprint as working_set
 from dpubench.results.model import Interval, PointSummary, RunSummary
 from dpubench.results.naming import size_text
 
-_GBPS: Final = "gbps"  #: the name of Gb/s among a point's metrics
+_GBPS: Final = "gbps"  #: name of Gb/s among a point's metrics
 
 
 def _rounded(value: float | None) -> float | None:
-    """Six significant digits, so that JSON stays short; ``None`` for what JSON has no number for."""
+    """Return six significant digits, to keep JSON short; ``None`` for a value that JSON has no number for."""
     return float(f"{value:.6g}") if value is not None and math.isfinite(value) else None
 
 
@@ -38,7 +38,7 @@ def triple(interval: Interval | None) -> tuple[float | None, float | None, float
 
 
 def _metrics(operator: OperatorPoints) -> list[dict[str, str]]:
-    """What a point has besides its primary rate: the operator's own metrics, and Gb/s where only some of its modes process all bytes."""
+    """Return the metrics besides the primary rate: the operator's own, and Gb/s where only some modes process all bytes."""
     metrics = [{"name": m["name"], "unit": m.get("unit", ""), "summary": m.get("summary", "")} for m in operator.catalog.get("metrics", [])]
     if any(p.gbps is not None and p.primary_unit != "Gb/s" for points in operator.by_run for p in points):
         metrics.append({"name": _GBPS, "unit": "Gb/s", "summary": "where the mode processes all bytes"})
@@ -54,10 +54,10 @@ def chart_data(
     runs: Sequence[RunSummary], infos: Sequence[RunInfo], baseline: int | None, operators: Sequence[OperatorPoints],
     verdicts: Sequence[Verdicts | None],
 ) -> dict[str, Any]:  # fmt: skip
-    """What the figures, the point tables and the calculator are drawn from, as JSON-safe values.
+    """Return the data for the figures, the point tables and the calculator, as JSON-safe values.
 
-    Points are arrays, texts that repeat are numbers into ``texts``: a page of many thousand points stays small. The order of a point's fields is in
-    ``fields``, that of a ratio's in ``ratioFields``.
+    Points are arrays, and repeated texts are indices into ``texts``, so that a page of many thousand points stays small. ``fields`` names the fields
+    of a point in order, ``ratioFields`` those of a ratio.
     """
     texts: dict[str, int] = {}
 
@@ -143,7 +143,7 @@ def _whole_machines(
     operator: OperatorPoints, baseline: int, runs: Sequence[RunSummary], param_sets: Mapping[tuple[tuple[str, str], ...], int],
     text: Callable[[str], int],
 ) -> list[list[Any]]:  # fmt: skip
-    """Of each parameter set measured at several thread counts: every run's best over all of them against the baseline's."""
+    """Return, for each parameter set with several thread counts, every run's best over all of them against the baseline's."""
     found = []
     by_params: dict[tuple[tuple[tuple[str, str], ...], int, str], list[list[PointSummary]]] = {}
     for (_, params, _, burst, footprint), by_run in operator.configurations.items():
@@ -163,7 +163,7 @@ def _whole_machines(
 
 
 def table_data(rows: Sequence[OperatorRow], infos: Sequence[RunInfo]) -> dict[str, Any]:
-    """The first table in full precision and long form, a line per configuration and run: what its CSV and LaTeX are made of."""
+    """Return the first table in full precision and long form, a line per configuration and run, for its CSV and LaTeX."""
     columns = ["operator", "configuration", "default", "run", "target", "label", "engine", "unit", "value", "low95", "high95", "rounds", "converged",
                "not_converged", "next_best", "ratio_to_next_best", "next_low95", "next_high95", "next_best_unmeasured",
                "portable", "portable_low95", "portable_high95",
@@ -192,7 +192,7 @@ def table_data(rows: Sequence[OperatorRow], infos: Sequence[RunInfo]) -> dict[st
 
 
 def heat_data(maps: Sequence[HeatMap], infos: Sequence[RunInfo]) -> list[dict[str, Any]]:
-    """The heat maps for their downloads; a cell is ``[ratio, low, high, verdict, shade]`` or null."""
+    """Return the heat maps for their downloads; a cell is ``[ratio, low, high, verdict, shade]`` or null."""
 
     def cell(c: HeatCell | None) -> list[Any] | None:
         return None if c is None or c.versus is None else [*triple(c.versus.ratio), c.versus.verdict, round(c.shade, 3)]

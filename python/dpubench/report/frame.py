@@ -1,7 +1,7 @@
-"""The frame that the pages of all studies stand in: one offline HTML file, its policy, its libraries.
+"""The frame around the pages of all studies: one offline HTML file with its policy and its libraries.
 
-A page holds everything it needs (style, script, libraries, data) and asks the network for nothing: a Content-Security-Policy forbids it, and allows
-exactly the scripts that were written here, by their hashes. Text from a run directory is data, never markup.
+A page holds all it needs (style, script, libraries, data) and loads nothing from the network. A Content-Security-Policy forbids loading, and allows
+only the scripts written here, by their hashes. Text from a run directory is data, never markup.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dpubench.report.words import count_text, number, quantity
 from dpubench.results.naming import size_text
 
 HERE: Final = Path(__file__).parent
-#: Loaded by a page when the first figure, or the first PDF, is asked for.
+#: Libraries that a page loads for the first figure, or for the first PDF.
 LIBRARIES: Final = {
     "lib-plotly": ("plotly-basic-4.1.1.min.js",),
     "lib-pdf": ("jspdf-4.2.1.min.js", "svg2pdf-2.8.1.min.js"),
@@ -36,11 +36,11 @@ _SOURCE_MAP = re.compile(r"^//# sourceMappingURL=.*$", re.MULTILINE)
 def render(
     page: Any, version: str, folder: Path = HERE, filters: Mapping[str, Callable[..., Any]] | None = None, shared: Path | None = None, **more: Any
 ) -> str:  # fmt: skip
-    """``page`` as HTML by the template ``report.html.j2`` of ``folder``, which extends ``frame.html.j2``.
+    """Return ``page`` as HTML, from the template ``report.html.j2`` of ``folder``, which extends ``frame.html.j2``.
 
-    The script is ``common.js`` and then the folder's ``report.js``, the style ``report.css`` and then that of a folder of its own. What some studies
-    share lies in ``shared``: scripts and styles of any name that come between, and templates. ``page`` has ``title``, ``measured`` (the headline) and
-    ``data`` (JSON-safe values); the template gets it, and ``more``; ``filters`` are those of the folder.
+    The script is ``common.js`` and then the folder's ``report.js``. The style is ``report.css`` and then that of another folder. ``shared`` holds
+    the parts that some studies share: scripts and styles of any name, which come between, and templates. ``page`` has ``title``, ``measured`` (the
+    headline) and ``data`` (JSON-safe values). The template gets ``page`` and ``more``. ``filters`` are the folder's.
     """
     between = sorted(shared.iterdir()) if shared is not None else []
     scripts = (HERE / "common.js", *(file for file in between if file.suffix == ".js"), folder / "report.js")
@@ -64,7 +64,7 @@ def render(
 
 
 def save(text: str, output: Path) -> None:
-    """Writes a page to ``output``, replacing it at once. Raises :class:`OSError` if it cannot be written; what was there is kept then."""
+    """Write a page to ``output``, replacing the file atomically. Raises :class:`OSError` if this fails; the former file is kept then."""
     scratch = output.with_name(f".{output.name}.{os.getpid()}")
     try:
         scratch.write_text(text, encoding="utf-8")
@@ -75,7 +75,7 @@ def save(text: str, output: Path) -> None:
 
 
 def embedded_json(value: Any) -> str:
-    """``value`` as JSON that cannot end the script element it stands in, whatever its strings hold."""
+    """Return ``value`` as JSON that cannot end its script element, whatever its strings hold."""
     text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
@@ -86,22 +86,25 @@ def _library(name: str) -> str:
 
 
 def _inlined(script: str) -> str:
-    """``script`` as it may stand between script tags.
+    """Return ``script`` in a form that can stand between script tags.
 
-    ``</script`` and ``<!--`` occur in strings only, where a backslash changes nothing. References to source maps are removed: developer tools
-    would fetch them.
+    ``</script`` and ``<!--`` occur in strings only, where a backslash changes nothing. References to source maps are removed, because developer
+    tools would fetch them.
     """
     return _SOURCE_MAP.sub("", script).replace("</script", "<\\/script").replace("<!--", "<\\!--").replace("\r\n", "\n").replace("\r", "\n")
 
 
 def sha256(text: str) -> str:
-    """The hash of a script as a policy names it."""
+    """Return the hash of a script in the form that a policy needs."""
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 @cache
 def _environment(folder: Path, shared: Path | None) -> jinja2.Environment:
-    """Templates of ``folder`` first, then those of ``shared``, then those of all studies; a folder's ``report.html.j2`` is thus its own."""
+    """Return the environment that searches ``folder`` first, then ``shared``, then the templates of all studies.
+
+    A folder's ``report.html.j2`` is thus its own.
+    """
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(list(dict.fromkeys(place for place in (folder, shared, HERE) if place is not None))),
         autoescape=True,
@@ -115,12 +118,12 @@ def _environment(folder: Path, shared: Path | None) -> jinja2.Environment:
 
 
 def log_position(value: float, limits: tuple[float, float]) -> float:
-    """Where ``value`` lies between ``limits`` on a logarithmic axis, in 0..1, clamped."""
+    """Return the position of ``value`` between ``limits`` on a logarithmic axis, in 0..1, clamped."""
     low, high = (math.log(limit) for limit in limits)
     return min(1.0, max(0.0, (math.log(value) - low) / (high - low))) if value > 0 else 0.0
 
 
 def ratio_bar(low: float, high: float, limits: tuple[float, float]) -> tuple[float, float]:
-    """Left end and width of an interval on the same axis."""
+    """Return left end and width of an interval on the same axis."""
     left = log_position(low, limits)
     return left, log_position(high, limits) - left

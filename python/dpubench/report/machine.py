@@ -1,4 +1,4 @@
-"""What the page says about a run and the machine it was made on."""
+"""The facts that the page shows about a run and its machine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dpubench.results.naming import size_text
 
 
 def _flatten(value: Any, prefix: str = "") -> list[tuple[str, str]]:
-    """Name and text of every fact of a machine description, nested names joined; bytes in readable units."""
+    """Return name and text of every fact of a machine description, with nested names joined and bytes in readable units."""
     if isinstance(value, dict):
         return [pair for k, v in value.items() for pair in _flatten(v, f"{prefix}{' ' if prefix else ''}{k}")]
     if isinstance(value, list):
@@ -26,7 +26,7 @@ def _flatten(value: Any, prefix: str = "") -> list[tuple[str, str]]:
 
 
 def _fact(machine: dict[str, Any], *names: str) -> Any:
-    """The first of ``names`` anywhere in a machine description (names differ between architectures' sources)."""
+    """Return the first of ``names`` found anywhere in a machine description, because names differ between architectures."""
     for name in names:
         stack: list[Any] = [machine]
         while stack:
@@ -48,7 +48,7 @@ def _count(value: Any) -> int | None:
 
 
 class Described(Protocol):
-    """What a page says about a run of any study is in these."""
+    """The fields of a run of any study that a page describes."""
 
     name: str
     path: str
@@ -69,7 +69,7 @@ class Described(Protocol):
 
 
 def run_info(run: Described, name: str, lost: str = "", layouts: str = "") -> RunInfo:
-    """What the page says about a run, which it calls ``name``; ``lost``: why its target was; ``layouts``: what there is to say of code layouts."""
+    """Return the facts about a run called ``name``; ``lost`` is why its target was lost, ``layouts`` a sentence on its code layouts."""
     machine = run.machine
     return RunInfo(
         name=name,
@@ -99,7 +99,7 @@ def run_info(run: Described, name: str, lost: str = "", layouts: str = "") -> Ru
 
 
 def cpu_text(info: RunInfo) -> str:
-    """CPU and its counts in words."""
+    """Return CPU and its counts as text."""
     counts = []
     if info.physical:
         counts.append(count_text(info.physical, "core"))
@@ -109,7 +109,7 @@ def cpu_text(info: RunInfo) -> str:
 
 
 def bibtex(runs: Sequence[Described], infos: Sequence[RunInfo]) -> str:
-    """Entries for ``runs``, one each."""
+    """Return one BibTeX entry for each of ``runs``."""
 
     def clean(text: str) -> str:
         return "".join("\\" + c if c in "#$%&_{}" else c for c in text if c not in '\\~^"\r\n')

@@ -1,4 +1,4 @@
-"""From analysed runs to what the page shows: pure functions and plain data, so that every fact of the page can be tested without a browser."""
+"""The page's content from analysed runs: pure functions and plain data, so that tests need no browser."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from dpubench.results import layouts
 from dpubench.results.model import Comparison, PointSummary, RunSummary
 from dpubench.results.naming import size_text
 
-#: The engine that a device without libraries runs.
+#: The engine of plain code, which a device without libraries runs.
 PORTABLE: Final = "portable"
 
 Compare = Callable[[RunSummary, RunSummary], Sequence[Comparison]]  #: (baseline, run) -> rows
@@ -54,7 +54,10 @@ def _why_empty(points: Sequence[PointSummary]) -> str:
 
 
 def _spark(operator: OperatorPoints, configuration: Configuration, run: int) -> tuple[list[tuple[float, float]], str]:
-    """Rate of the best engine over the first parameter that is an axis, everything else as in ``configuration``."""
+    """Return the curve of the best engine's rate over the first axis parameter, and the curve in words.
+
+    All else is as in ``configuration``. Both are empty with fewer than three values.
+    """
     _, params, threads, burst, footprint = configuration
     axis = next((k for k in ("size", *operator.parameters) if operator.is_axis(k) and k in dict(params)), None)
     if axis is None:
@@ -100,7 +103,7 @@ def _row(
 
 
 def _same_cell(versus: Versus, run: RunSummary, base: Sequence[PointSummary], points: Sequence[PointSummary]) -> Cell:
-    """What ``run`` says of a configuration where one engine meets itself."""
+    """Return the cell of ``run`` for one engine on both sides."""
     if versus.new is not None:
         engine = versus.new.engine_word
         versus = with_cores(versus, *([p for p in side if p.engine_word == engine] for side in (base, points)))
@@ -136,7 +139,7 @@ def _heat(operators: Sequence[OperatorPoints], run: int, baseline: int, verdicts
 
 
 def _paths(operator: OperatorPoints, row: OperatorRow, baseline: int) -> list[PathRow]:
-    """What ran on each side of the ratios of one operator."""
+    """Return the paths that ran on each side of the ratios of one operator."""
     found = []
     for pairing in PAIRINGS:
         lines: list[tuple[str, list[PointSummary | None]]] = []
@@ -206,10 +209,11 @@ def build(
     all_runs: Sequence[RunSummary], baseline: str | None, compare: Compare, advice: Advice, builds: Builds = lambda run: [],
     same: Compare = lambda baseline, run: [], pairing: str = BEST,
 ) -> Page:  # fmt: skip
-    """The page of ``all_runs``; ``baseline`` is the name of one of them, or its target (default with several: that of their set, else the first).
+    """Return the page of ``all_runs``.
 
-    ``compare`` sets best engine against best engine, ``same`` the same engine on both sides; the page shows the ``pairing`` at first. A run whose
-    times mean nothing says what was verified, and no more.
+    ``baseline`` is the name of one run, or its target (default with several runs: the baseline of their set, else the first run). ``compare`` pairs
+    the best engine of each side, ``same`` pairs the same engine on both; the page shows ``pairing`` at first. A run whose times mean nothing only
+    shows the results of its verification.
 
     Raises :class:`ValueError` if there is no run or the baseline is not among them.
     """
@@ -230,7 +234,7 @@ def build(
     operator_names = [name for name in in_order if any(p.operator == name for run in runs for p in run.points)]
     order = {"network": 0, "storage": 1, "security": 2}
     operators = [OperatorPoints(name, runs) for name in operator_names]
-    operators.sort(key=lambda o: order.get(str(next(iter(o.catalog.get("scenarios", [])), "")), 9))  # stable: the plan's order within a scenario
+    operators.sort(key=lambda o: order.get(str(next(iter(o.catalog.get("scenarios", [])), "")), 9))  # stable: keeps the plan's order in a scenario
     rows = []
     for operator in operators:
         defaults = operator.defaults
@@ -286,7 +290,7 @@ def _measured(
     runs: Sequence[RunSummary], infos: Sequence[RunInfo], base: int | None, operators: Sequence[OperatorPoints], emulated: Sequence[RunSummary],
     is_set: bool,
 ) -> str:  # fmt: skip
-    """The page's headline."""
+    """Return the page's headline."""
     if not runs:
         points = [p for run in emulated for p in run.points]
         where = ", ".join(run.target for run in emulated)

@@ -1,8 +1,8 @@
-"""What the report's page shows, as plain data.
+"""The content of the report's page, as plain data.
 
-Vocabulary of the page: a *family* is an operator with its modes fixed (AES in GCM, encrypting, 128 bit); its *default configuration* is the measured
-one that is closest to the catalog's defaults, one thread, the default burst and the `stream` footprint. The first table has one row per operator and,
-folded below it, one per family.
+Vocabulary of the page: a *family* is an operator with its modes fixed (AES in GCM, encrypting, 128 bit). Its *default configuration* is the measured
+one that is closest to the catalog's defaults, one thread, the default burst and the `stream` footprint. The first table has one row per operator
+and, folded below it, one row per family.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Final
 from dpubench.report.points import weakness
 from dpubench.results.model import Comparison, Interval, PointSummary
 
-#: Which engines meet: the fastest of each side, or the same one on both.
+#: The pairing of engines: the fastest of each side, or the same one on both.
 BEST: Final = "best"
 SAME: Final = "same"
 PAIRINGS: Final = {BEST: "best engine against best engine", SAME: "same engine on both"}
@@ -33,18 +33,18 @@ class Versus:
 
 @dataclass(slots=True)
 class Cell:
-    """What one run says about one configuration: its best engine, or the engine that it shares with the baseline."""
+    """The figure of one run for one configuration: for its best engine, or for the engine that it shares with the baseline."""
 
     point: PointSummary | None
     engine: str = ""
-    why_empty: str = ""  #: why there is no point
+    why_empty: str = ""  #: reason why there is no point
     versus: Versus | None = None  #: None for the baseline and for a single run
-    same: Cell | None = None  #: the same with one engine on both sides; None where ``versus`` is
-    portable: PointSummary | None = None  #: the configuration on plain code: what a device without libraries does
+    same: Cell | None = None  #: the same for one engine on both sides; None where ``versus`` is None
+    portable: PointSummary | None = None  #: the configuration on plain code, which a device without libraries runs
 
     @property
     def weak(self) -> str:
-        """Why this number deserves less trust; empty if nothing is known against it."""
+        """Return why this number deserves less trust; empty without a known reason."""
         return weakness(self.point) if self.point else ""
 
 
@@ -57,7 +57,7 @@ class Row:
     at: str  #: the rest of the configuration in words
     unit: str
     cells: list[Cell]
-    rerun: str  #: the command that measures this row again
+    rerun: str  #: command that measures this row again
     spark: list[tuple[float, float]] = field(default_factory=list)  #: best engine's rate over the axis, both in 0..1 of log range
     spark_text: str = ""
 
@@ -73,7 +73,7 @@ class OperatorRow:
     default: Row
     families: list[Row]
     reference: str
-    nothing: str = ""  #: why nothing of it was measured
+    nothing: str = ""  #: reason why nothing of it was measured
 
 
 @dataclass(slots=True)
@@ -91,7 +91,7 @@ class HeatMap:
     run: int
     pairing: str
     sizes: list[int]
-    rows: list[tuple[str, str, list[HeatCell | None], HeatCell | None]]  #: operator, modes, per size, and without a size
+    rows: list[tuple[str, str, list[HeatCell | None], HeatCell | None]]  #: operator, modes, cell per size, cell without a size
 
 
 @dataclass(slots=True)
@@ -116,20 +116,20 @@ class Trouble:
 
 @dataclass(slots=True)
 class Verified:
-    """What an emulated target says about an operator: nothing but right and wrong."""
+    """The results of an emulated target for an operator: right or wrong only."""
 
     points: int
     verified: int
-    known_answers: int  #: passed, summed over points
-    compared: int  #: items, summed over points
-    engines: list[str]  #: that were verified
-    wrong: list[str]  #: what failed, in words
+    known_answers: int  #: number passed, summed over points
+    compared: int  #: number of items, summed over points
+    engines: list[str]  #: verified engines
+    wrong: list[str]  #: failures, as sentences
     unavailable: list[str]
 
 
 @dataclass(slots=True)
 class PathRow:
-    """Configurations of an operator whose figures came about in the same way: one entry a run, None where it has none."""
+    """Configurations of an operator that took the same path in each run: one path per run, None where a run has none."""
 
     operator: str
     pairing: str
@@ -139,13 +139,13 @@ class PathRow:
 
 @dataclass(slots=True)
 class RunInfo:
-    """What the page says about a run itself."""
+    """The facts about a run itself."""
 
-    name: str  #: how it is called on this page: the target, where all runs are of one set
+    name: str  #: its name on this page: the target, where all runs are of one set
     full_name: str
     target: str
     spec: str
-    label: str  #: stands beside every figure of it
+    label: str  #: shown beside every figure of it
     lost: str
     cpu: str
     logical: int | None
@@ -163,18 +163,18 @@ class RunInfo:
     left_out: list[str]
     path: str
     precision: float
-    layouts: str = ""  #: what it says of its code layouts
+    layouts: str = ""  #: sentence on its code layouts
 
 
 @dataclass(slots=True)
 class Trust:
-    """The line on how far to trust the numbers."""
+    """The counts for the line on how far to trust the numbers."""
 
     points: int
     windows: int
     rounds: str
-    not_converged: int  #: rates
-    ratios: int  #: of best engines to the next best
+    not_converged: int  #: number of rates that did not converge
+    ratios: int  #: number of ratios of best engines to the next best
     ratios_not_converged: int
     widest: float  #: relative half width of the worst point, nan if none
     widest_where: str
@@ -187,28 +187,28 @@ class Trust:
 
 @dataclass(slots=True)
 class Page:
-    """Everything the template needs."""
+    """All data for the template."""
 
     title: str
     measured: str
     trust: Trust
-    runs: list[RunInfo]  #: those with times
-    emulated: list[RunInfo]  #: those that tell right from wrong only
-    absent: list[RunInfo]  #: targets of which nothing was measured
-    correctness: list[tuple[str, list[Verified | None]]]  #: operator, what each emulated run says of it
+    runs: list[RunInfo]  #: runs with times
+    emulated: list[RunInfo]  #: runs that only tell right from wrong
+    absent: list[RunInfo]  #: targets without any measurement
+    correctness: list[tuple[str, list[Verified | None]]]  #: operator, results of each emulated run
     paths: list[PathRow]
-    pairing: str  #: what is shown at first
+    pairing: str  #: the pairing shown at first
     targets: bool  #: whether all runs are targets of one run
-    set_name: str  #: that run's name, and where it is; "" otherwise
+    set_name: str  #: name of that run; "" without it
     set_path: str
     baseline: int | None  #: index of the baseline run; None with a single run
-    common: str  #: what all default configurations share
+    common: str  #: properties that all default configurations share
     over_size: bool  #: whether any row has a curve over an axis
     scenarios: list[str]
     operators: list[OperatorRow]
     heat: list[HeatMap]
     builds: list[Comparison]  #: two builds that alternated within a run
-    ratio_range: tuple[float, float]  #: of the ratios to the next best, for the little plots of the table
+    ratio_range: tuple[float, float]  #: range of the ratios to the next best, for the small plots of the table
     warnings: list[WarningGroup]
     failures: list[Trouble]
     failures_more: int

@@ -1,4 +1,4 @@
-"""The points of a page: which belong together, which is the best, how far each can be trusted."""
+"""The points of a page: their groups, the best of them, and the trust they deserve."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from dpubench.report.words import count_text
 from dpubench.results.model import PointSummary, RunSummary
 from dpubench.results.naming import parameter_text
 
-FEW_ROUNDS: Final = 6  #: below it an interval is a rough one (docs/methodology.md)
+FEW_ROUNDS: Final = 6  #: fewer rounds give a rough interval (docs/methodology.md)
 
 Configuration = tuple[str, tuple[tuple[str, str], ...], int, int, str]
 
 
 def weakness(point: PointSummary) -> str:
-    """In words, why the interval of ``point`` is not what was asked for; empty if it is."""
+    """Return why the interval of ``point`` falls short of the plan, in words; empty if it does not."""
     parts = []
     if not point.converged:
         parts.append(f"not converged (±{100 * point.precision:.1f} %)" if math.isfinite(point.precision) else "not converged")
@@ -29,15 +29,15 @@ def weakness(point: PointSummary) -> str:
 
 
 def engine_label(point: PointSummary, own_target: str = "local") -> str:
-    """Engine, with jobs in flight, target and build where they are not the usual ones; a modelled figure always says so.
+    """Return the engine, with jobs in flight, target and build where they are unusual; a modelled figure always says so.
 
-    ``own_target`` is that of the run: it stands above the column.
+    ``own_target`` is the run's target, which stands above the column.
     """
     return base_label(point, own_target, f" ~{point.in_flight} in flight" if point.in_flight else "")
 
 
 def base_label(point: PointSummary, own_target: str = "local", between: str = "") -> str:
-    """As :func:`engine_label` without the jobs in flight: what the points of a curve over them share."""
+    """Return :func:`engine_label` without the jobs in flight: the common label of the points of a curve over them."""
     text = point.engine + between
     modelled = point.target.startswith("model:")
     if point.target not in {"", "local", own_target} or modelled:
@@ -46,7 +46,7 @@ def base_label(point: PointSummary, own_target: str = "local", between: str = ""
 
 
 def path_text(point: PointSummary) -> str:
-    """What ran: instruction set or driver, device, library, and whether hardware did the work."""
+    """Return the path that ran: instruction set or driver, device, library, and whether hardware did the work."""
     path = point.path
     parts = [
         str(path.get("isa") or ""),
@@ -61,7 +61,7 @@ def path_text(point: PointSummary) -> str:
 
 
 def layouts_text(point: PointSummary) -> str:
-    """How many code layouts its rounds had, and their share of the rounds' scatter where it is known; empty with one."""
+    """Return the number of code layouts of its rounds, and their share of the rounds' scatter where it is known; empty with one."""
     if point.layouts == 0:
         return ""
     share = point.layout_share
@@ -74,7 +74,7 @@ def measured_points(points: Iterable[PointSummary]) -> list[PointSummary]:
 
 
 def best(points: Iterable[PointSummary]) -> PointSummary | None:
-    """The fastest measured point by its primary metric, which is a rate in every operator."""
+    """Return the fastest measured point by its primary metric, which is a rate in every operator."""
     return max(measured_points(points), key=lambda p: p.primary.value if p.primary else 0.0, default=None)
 
 
@@ -92,7 +92,7 @@ class OperatorPoints:
                 self.configurations.setdefault(point.configuration, [[] for _ in runs])[index].append(point)
 
     def is_axis(self, name: str) -> bool:
-        """Whether parameter ``name`` is a number to plot over rather than a mode."""
+        """Return whether parameter ``name`` is a number to plot over, and not a mode."""
         entry = self.parameters.get(name)
         return name == "size" if entry is None else bool(entry.get("unit")) and not entry.get("is_mode")
 
@@ -100,7 +100,7 @@ class OperatorPoints:
         return tuple((k, v) for k, v in configuration[1] if not self.is_axis(k))
 
     def oddness(self, configuration: Configuration) -> tuple[int, ...]:
-        """How far a configuration is from the default: compared in order; what no run measured comes last."""
+        """Return the distance of a configuration from the default, as a tuple to compare; configurations without a measurement come last."""
         _, params, threads, burst, footprint = configuration
         measured = sum(1 for points in self.configurations[configuration] if measured_points(points))
         unlike = sum(v != str(self.parameters.get(k, {}).get("default", v)) for k, v in params)
@@ -111,7 +111,7 @@ class OperatorPoints:
 
     @cached_property
     def defaults(self) -> list[Configuration]:
-        """The default configuration of every family, in the order of the catalog's values."""
+        """Return the default configuration of every family, in the order of the catalog's values."""
         families: dict[tuple[tuple[str, str], ...], tuple[tuple[int, ...], Configuration]] = {}
         for configuration in self.configurations:
             key, odd = self.family(configuration), self.oddness(configuration)
@@ -129,11 +129,11 @@ class OperatorPoints:
 
     @cached_property
     def default(self) -> Configuration:
-        """The operator's default configuration."""
+        """Return the operator's default configuration."""
         return min(self.defaults, key=self.oddness)
 
     def alike(self, configuration: Configuration, run: int) -> list[PointSummary]:
-        """Points of ``run`` with the parameters and footprint of ``configuration``, whatever their threads and burst."""
+        """Return the points of ``run`` with the parameters and footprint of ``configuration``, with any threads and burst."""
         return [p for c, by_run in self.configurations.items() if (c[1], c[4]) == (configuration[1], configuration[4]) for p in by_run[run]]
 
     def label(self, configuration: Configuration) -> str:
@@ -153,7 +153,7 @@ def _layout_text(configuration: Configuration, usual_burst: int) -> list[str]:
 
 
 def rerun_command(run: RunSummary, configuration: Configuration, targets: Sequence[str] = ()) -> str:
-    """The command that measures one row again, on its own; on ``targets``, or where ``run`` was made."""
+    """Return the command that measures one row again, alone; on ``targets``, or where ``run`` was made."""
     operator, params, threads, burst, footprint = configuration
     words = ["dpubench", "run", run.study, "--plan", run.plan, "--operator", operator]
     for name, value in params:
@@ -168,12 +168,12 @@ def rerun_command(run: RunSummary, configuration: Configuration, targets: Sequen
 
 
 def set_targets(run: RunSummary, runs: Sequence[RunSummary]) -> list[str]:
-    """Targets of the set that ``run`` belongs to, among ``runs``; none where it belongs to none."""
+    """Return the targets of the set of ``run``, among ``runs``; none where it belongs to no set."""
     return [other.target for other in runs if other.run_set == run.run_set] if run.run_set else []
 
 
 def rerun_tail(run: RunSummary, targets: Sequence[str] = ()) -> list[str]:
-    """The words of a command that depend on the run alone: engines, devices, targets."""
+    """Return the words of a command that depend on the run alone: engines, devices, targets."""
     words = [word for directory in run.engine_dirs for word in ("--engine-dir", directory)]
     words += [word for device in run.devices for word in ("--device", device)]
     wanted = list(targets) or [run.target]

@@ -1,4 +1,4 @@
-"""What the page says of several targets besides their figures: what was verified on an emulated one, and the paths that ran side by side."""
+"""Facts about several targets besides their figures: verification on emulated targets, and the paths that ran side by side."""
 
 from __future__ import annotations
 
@@ -10,20 +10,23 @@ from dpubench.results.model import PointSummary, RunSummary
 
 
 def display_names(runs: Sequence[RunSummary]) -> list[str]:
-    """How the page calls each of ``runs``: by its target where all are of one set, else by name, and by target where the name does not tell it."""
+    """Return the page's name of each of ``runs``: its target where all are of one set, else its name.
+
+    The target follows a name that does not tell it.
+    """
     if len({run.run_set for run in runs}) == 1 and runs[0].run_set:
         return [run.target for run in runs]
     return [run.name if run.run_set or run.target == "local" else f"{run.name} @{run.target}" for run in runs]
 
 
 def timed_runs(runs: Sequence[RunSummary]) -> list[int]:
-    """The runs that the page has columns for: neither emulated ones nor, where there are others, those of which nothing was begun."""
+    """Return the indices of the runs that get columns: those with times, and with points if any run has some."""
     timed = [i for i, run in enumerate(runs) if not run.times_mean_nothing]
     return [i for i in timed if runs[i].points] or timed
 
 
 def baseline_index(runs: Sequence[RunSummary], names: Sequence[str], baseline: str | None) -> int | None:
-    """The run that the others are set against, among those that have times; None where there are not two.
+    """Return the index of the baseline, among the runs with times; None where there are not two.
 
     ``baseline`` is a run's name or path, or a target that one of them was made on. Without it: the baseline of the first set, else the first run.
 
@@ -50,7 +53,7 @@ def baseline_index(runs: Sequence[RunSummary], names: Sequence[str], baseline: s
 
 
 def correctness(runs: Sequence[RunSummary]) -> list[tuple[str, list[Verified | None]]]:
-    """Per operator what was verified in each of ``runs``, which have no times."""
+    """Return, per operator, the results of verification in each of ``runs``, which have no times."""
     names = list(dict.fromkeys(p.operator for run in runs for p in run.points))
     return [(name, [_verified([p for p in run.points if p.operator == name]) for run in runs]) for name in names]
 
@@ -76,7 +79,10 @@ def _number(of: Mapping[str, object], key: str) -> int:
 
 
 def path_rows(operator: OperatorPoints, pairing: str, rows: Sequence[tuple[str, Sequence[PointSummary | None]]]) -> list[PathRow]:
-    """The paths of ``rows`` (modes, the compared point of each run), those that are alike in one; what only one run measured compares nothing."""
+    """Return the paths of ``rows`` (modes, the compared point of each run), with equal paths merged.
+
+    Rows that only one run measured are dropped, because they compare nothing.
+    """
     merged: dict[tuple[tuple[str, str] | None, ...], list[str]] = {}
     for modes, points in rows:
         paths = tuple((p.engine_word, path_text(p)) if p is not None else None for p in points)

@@ -1,4 +1,4 @@
-"""What weakens a run, as a page lists it."""
+"""Warnings as a page lists them."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Final
 from dpubench.report.page import WarningGroup
 from dpubench.results.model import Warning_
 
-LISTED: Final = 1000  #: entries of one list of failures or warnings that the page holds; the rest is counted
+LISTED: Final = 1000  #: most entries of one list of failures or warnings on the page; the rest is counted
 
-#: Warning codes, the one that weakens a number most first.
+#: Warning codes, from the one that weakens a number most.
 SEVERITY: Final = (
     "superseded", "undecided", "canary-moved", "restarted", "link-down", "search-unfinished", "clock-drift", "not-pinned", "oversubscribed",
     "few-rounds",
     "not-converged", "clock-coarse", "few-bursts", "footprint-capped", "expansion", "input-skipped", "passthrough",
 )  # fmt: skip
 
-Advice = Callable[[str], str]  #: warning code -> what to do, empty if unknown
+Advice = Callable[[str], str]  #: warning code -> advice, empty if unknown
 
 
 def warning_groups(found: Iterable[tuple[str, Warning_]], advice: Advice) -> list[WarningGroup]:
-    """Warnings with the runs that they are of, by code, the worst first."""
+    """Return warnings with their runs, grouped by code, the worst code first."""
     groups: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
     for name, w in found:
         groups[w.code].append((name, w.point or w.group or "", w.message))

@@ -1,4 +1,4 @@
-"""A run against the baseline."""
+"""The comparison of a run with the baseline."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dpubench.results.model import Comparison, Interval, PointSummary, RunSummar
 
 
 def independent_ratio(new: Interval, old: Interval) -> Interval:
-    """``new / old`` of two estimates that were not taken in alternation: half widths add in quadrature on the logarithm."""
+    """Return ``new / old`` of two estimates that did not alternate: half widths add in quadrature on the logarithm."""
 
     def half(interval: Interval) -> float:
         return math.log(interval.high / interval.low) / 2 if interval.low > 0 and interval.high > 0 else math.nan
@@ -24,21 +24,24 @@ def independent_ratio(new: Interval, old: Interval) -> Interval:
 
 
 class Verdicts:
-    """Rows of the comparison of a run with the baseline, found by their points."""
+    """Rows of the comparison of a run with the baseline, indexed by their points."""
 
     def __init__(self, baseline: RunSummary, run: RunSummary, rows: Sequence[Comparison], same_rows: Sequence[Comparison] = ()) -> None:
         self.baseline, self.run = baseline, run
         self.of_best, self.of_same = _Found(rows), _Found(same_rows)
 
     def best(self, old: Sequence[PointSummary], new: Sequence[PointSummary]) -> Versus:
-        """The fastest engine of each side, of one configuration."""
+        """Return the comparison of the fastest engine of each side, for one configuration."""
         a, b = best(old), best(new)
         if a is None or b is None:
             return self._missing(old, new)
         return self.of_best.of(a, b)
 
     def same(self, old: Sequence[PointSummary], new: Sequence[PointSummary]) -> Versus:
-        """The same engine on both sides: of those that both measured the fastest of the baseline, with as many jobs in flight."""
+        """Return the comparison of one engine on both sides: the baseline's fastest of those that both measured.
+
+        The engine counts with its jobs in flight and its build.
+        """
         theirs = {(p.engine_word, p.build): p for p in measured_points(new)}
         shared = [p for p in measured_points(old) if (p.engine_word, p.build) in theirs]
         a = best(shared)
@@ -57,7 +60,7 @@ class Verdicts:
         return Versus(None, "no engine in common", reason)
 
     def _missing(self, old: Sequence[PointSummary], new: Sequence[PointSummary]) -> Versus:
-        """Why a side has no figure for a configuration."""
+        """Return why a side has no figure for a configuration."""
         if not measured_points(old):
             return Versus(None, "not comparable", "not measured in the baseline")
         if self.run.lost and not any(p.failure or p.unavailable for p in new):
@@ -77,7 +80,7 @@ class Verdicts:
 
 
 class _Found:
-    """Rows of a comparison by the points that they are of."""
+    """Rows of a comparison, indexed by their points."""
 
     def __init__(self, rows: Sequence[Comparison]) -> None:
         self.pairs = {(row.old, row.new): row for row in rows if row.old and row.new}
@@ -88,7 +91,7 @@ class _Found:
                     self.alone.setdefault(identifier, row)
 
     def of(self, old: PointSummary, new: PointSummary) -> Versus:
-        """The verdict on two points; what the comparison could not pair is *not comparable* with its reason."""
+        """Return the verdict on two points; points that the comparison could not pair are *not comparable*, with the reason."""
         row = self.pairs.get((old.id, new.id)) or self.alone.get(new.id) or self.alone.get(old.id)
         if row is None:
             return Versus(None, "not comparable", "the comparison did not pair these two points (several targets or builds)", old=old, new=new)
@@ -100,12 +103,12 @@ def _where(run: RunSummary) -> str:
 
 
 def with_cores(versus: Versus, base: Iterable[PointSummary], run: Iterable[PointSummary]) -> Versus:
-    """``versus`` with the host-core equivalents of the points ``run`` where it has a ratio; all points share parameters."""
+    """Return ``versus`` with the host-core equivalents of the points ``run``, if it has a ratio; all points share parameters."""
     return replace(versus, cores=core_equivalents(base, run)) if versus.verdict != "not comparable" and versus.ratio else versus
 
 
 def core_equivalents(base: Iterable[PointSummary], run: Iterable[PointSummary]) -> Interval | None:
-    """Best rate of ``run`` (any engine, any threads) over the best rate of one core of ``base``; the points share parameters."""
+    """Return the best rate of ``run`` (any engine, any threads) over the best rate of one core of ``base``; the points share parameters."""
     core = best(p for p in base if p.threads == 1)
     whole = best(run)
     if core is None or whole is None or core.ops_per_s is None or whole.ops_per_s is None:
@@ -114,7 +117,7 @@ def core_equivalents(base: Iterable[PointSummary], run: Iterable[PointSummary]) 
 
 
 def whole_machine(base: Iterable[PointSummary], run: Iterable[PointSummary]) -> Interval | None:
-    """Best rate of ``run`` over the best rate of ``base``, each at whichever number of threads it is fastest; the points share parameters."""
+    """Return the best rate of ``run`` over the best rate of ``base``, each at its fastest number of threads; the points share parameters."""
     old, new = best(base), best(run)
     if old is None or new is None or old.ops_per_s is None or new.ops_per_s is None:
         return None

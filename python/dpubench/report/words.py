@@ -1,4 +1,4 @@
-"""Numbers, sizes and counts as the page words them."""
+"""Numbers, sizes and counts as text for the page."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dpubench.results.model import Interval
 
 
 def _decimals(value: float, half_width: float) -> int:
-    """Decimal places that show at least three digits of ``value``, and one more where the interval is narrower than that."""
+    """Return decimal places for three digits of ``value``, plus one where the interval is narrower than they show."""
     if not (math.isfinite(value) and value):
         return 2
     places = 2 - math.floor(math.log10(abs(value)))
@@ -19,13 +19,16 @@ def _decimals(value: float, half_width: float) -> int:
 
 
 def number(value: float) -> str:
-    """``value`` with three significant digits, thousands separated."""
+    """Return ``value`` with three significant digits and separated thousands."""
     return "–" if not math.isfinite(value) else f"{value:,.{_decimals(value, math.nan)}f}"
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """An interval as text, value and limits with the same decimal places; ``low`` and ``high`` are empty where there is no interval."""
+    """An interval as text, with the same decimal places for value and limits.
+
+    ``low`` and ``high`` are empty where there is no interval.
+    """
 
     value: str
     low: str
@@ -33,12 +36,12 @@ class Quantity:
 
     @property
     def range(self) -> str:
-        """The interval, or that there is none."""
+        """Return the interval, or ``no interval``."""
         return f"{self.low}–{self.high}" if self.low else "no interval"
 
 
 def quantity(interval: Interval) -> Quantity:
-    """``interval`` rounded for reading."""
+    """Return ``interval`` rounded for reading."""
     places = _decimals(interval.value, (interval.high - interval.low) / 2)
     if not math.isfinite(interval.value):
         return Quantity("–", "", "")
@@ -49,10 +52,10 @@ def quantity(interval: Interval) -> Quantity:
 
 
 def count_text(count: int, noun: str, plural: str = "") -> str:
-    """``1 point``, ``2 points``."""
+    """Return ``1 point``, ``2 points``."""
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
 
 def anchor(kind: str, name: str) -> str:
-    """An id for a fragment: letters, digits and hyphens whatever the name holds."""
+    """Return an id for a fragment: only letters, digits and hyphens, whatever the name holds."""
     return f"{kind}-" + "".join(c if c.isascii() and c.isalnum() else "-" for c in name)

@@ -1,9 +1,9 @@
-"""Old against new: which points may be paired, by how much they differ, and what may be said about it.
+"""The comparison of old against new: it pairs points, estimates their differences, and gives verdicts.
 
-Two builds that alternated within one run (``run --against``) are compared pair by pair (:func:`compare_builds`): what the machine does to both
+Two builds that alternated within one run (``run --against``) are compared pair by pair (:func:`compare_builds`): the machine's influence on both
 cancels. Runs of different times on one target are compared through everything that both measured (:func:`compare`, :mod:`.movement`): a difference
-counts as one only beyond what the other points and both canaries moved. Different targets are compared plainly, by the medians of their independent
-rounds: what ran on another machine watched nothing. The reasoning is in ``docs/methodology.md``.
+counts only beyond the movement of the other points and of both canaries. Different targets are compared plainly, by the medians of their independent
+rounds, because no canary watched both machines. ``docs/methodology.md`` has the reasons.
 """
 
 from __future__ import annotations
@@ -25,40 +25,40 @@ CANARY_CORE = "canary-core"
 CANARY_MEMORY = "canary-memory"
 #: Earlier versions timed the memory canary in windows of 0.5 to about 1 ms.
 SHORT_CANARY_MS = 2.0
-#: Share of the rounds that is left out at each end where a point's change between two runs is estimated: two disturbed rounds of eight on either side
-#: would make a difference of 20 % uncertain. What this costs in precision is small beside what points do between the times.
+#: Share of the rounds that is dropped at each end to estimate a point's change between two runs. With two disturbed rounds of eight on either side,
+#: a smaller share would leave a difference of 20 % uncertain. The loss of precision is small beside the scatter of points between the two times.
 TRIM_APART = 0.3
-#: What tells a change of all points from a slower machine.
+#: Advice to tell a change of all points from a slower machine.
 ANCHOR_ADVICE = "alternate with the old build: `dpubench run --against anchor`"
 
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """What ran beside the points of two runs where other points say nothing of the machine (study end-to-end)."""
+    """The canary of two runs whose other points tell nothing of the machine (study end-to-end)."""
 
     name: str
     moved: float | None  #: its change (log); ``None``: not known
 
 
 class Rates(NamedTuple):
-    """Of one point, round by round."""
+    """The rates of one point, round by round."""
 
     plain: Sequence[float]
-    over_canary: Sequence[float]  #: over what watched the machine in the same round; empty where it did not in every round
+    over_canary: Sequence[float]  #: rates over the canary's rate in the same round; empty where a round lacks the canary
 
 
 @dataclass(frozen=True, slots=True)
 class Tested:
-    """A pair with its differences, of which all have to show the same."""
+    """A pair with its differences, which must all show the same."""
 
     label: str
     old: str
     new: str
     differences: list[Difference]
     note: str = ""
-    watch: Watch | None = None  #: of study end-to-end
-    moved: str = ""  #: what the machine moved, in words
-    unwatched: str = ""  #: why nothing can be told of the pair, whatever its difference; empty where something can
+    watch: Watch | None = None  #: set in study end-to-end only
+    moved: str = ""  #: movement of the machine, in words
+    unwatched: str = ""  #: reason why the pair stays undecided whatever its difference; empty without such a reason
 
     @property
     def p_value(self) -> float:
@@ -66,10 +66,11 @@ class Tested:
 
 
 def compare(old: RunSummary, new: RunSummary, min_effect: float, *, best_engine: bool = False) -> list[Comparison]:
-    """Every point of ``old`` against its partner in ``new``; those without a partner are *not comparable*, with the reason.
+    """Return every point of ``old`` against its partner in ``new``; a point without a partner is *not comparable*, with the reason.
 
-    ``min_effect`` is a share (0.03: 3 %). With ``best_engine`` the fastest engine of each configuration in ``old`` meets the fastest in ``new``,
-    whichever they are. Rows come in the order of ``old``, then what only ``new`` has. Ratios are new rate / old rate: above one is faster.
+    ``min_effect`` is a share (0.03: 3 %). With ``best_engine``, the fastest engine of each configuration in ``old`` is compared with the fastest one
+    in ``new``, even if they differ. Rows come in the order of ``old``, then the rows that only ``new`` has. Ratios are new rate / old rate: above
+    one is faster.
     """
     _check_effect(min_effect)
     return judged(_rows(old, new, best_engine), min_effect)
@@ -78,9 +79,9 @@ def compare(old: RunSummary, new: RunSummary, min_effect: float, *, best_engine:
 def compare_targets(
     old: Sequence[RunSummary], new: Sequence[RunSummary], min_effect: float, *, best_engine: bool = False
 ) -> list[tuple[str, list[Comparison]]]:
-    """Two runs of several targets, target by target: (target, rows as of :func:`compare`), in the order of ``old``, then what only ``new`` has.
+    """Return (target, rows as of :func:`compare`) for two runs of several targets, in the order of ``old``, then the targets of ``new`` alone.
 
-    All rows are tested together. A target that one side lacks has its points listed as *not comparable*.
+    False-discovery control covers the rows of all targets together. The points of a target that one side lacks are *not comparable*.
     """
     _check_effect(min_effect)
     partners = {run.target: run for run in new}
@@ -124,7 +125,10 @@ def _rows(old: RunSummary, new: RunSummary, best_engine: bool) -> list[Compariso
 
 
 def compare_builds(run: RunSummary, min_effect: float) -> list[Comparison]:
-    """The two builds that alternated in ``run``, point by point; no canary is needed, because both met the same machine. Empty without such pairs."""
+    """Return the comparison of the two builds that alternated in ``run``, point by point; empty without such pairs.
+
+    It needs no canary, because both builds ran on the same machine at the same time.
+    """
     points = {point.id: point for point in run.points}
     rows: list[Comparison | Tested] = []
     for pair in run.build_pairs:
@@ -141,21 +145,21 @@ def compare_builds(run: RunSummary, min_effect: float) -> list[Comparison]:
 
 
 def label_of(point: PointSummary, *, engine: bool = True) -> str:
-    """``operator/param=value,.../t1/b32/stream/engine[~in_flight]``: a point without its target and build."""
+    """Return a point's name without target and build: ``operator/param=value,.../t1/b32/stream/engine[~in_flight]``."""
     params = ",".join(f"{k}={v}" for k, v in sorted(point.params.items())) or "-"
     parts = [point.operator, params, f"t{point.threads}", f"b{point.burst}", point.footprint]
     return "/".join([*parts, point.engine_word] if engine else parts)
 
 
 def machine_identity(run: RunSummary) -> tuple[str, str]:
-    """What must agree for two runs to be of the same kind of machine: CPU model and number of CPUs, as far as they are known."""
+    """Return the key that two runs on the same kind of machine share: CPU model and number of CPUs, as far as they are known."""
     return (str(run.machine.get("cpu", "")), str(run.machine.get("cpus_online", "")))
 
 
 def same_machine(old: RunSummary, new: RunSummary) -> bool:
-    """Whether the canaries of two runs watched one machine at two times: the same target, and as far as is known the same kind of machine.
+    """Return whether two runs measured one machine: the same target, and, as far as is known, the same kind of machine.
 
-    A host's name is not asked: that of a container is another one each time.
+    The host's name does not count, because a container has another one each time.
     """
     return old.target == new.target and machine_identity(old) == machine_identity(new)
 
@@ -164,7 +168,7 @@ def same_machine(old: RunSummary, new: RunSummary) -> bool:
 
 
 def _key(point: PointSummary, best_engine: bool) -> Hashable:
-    """Everything that must agree for two figures to be of the same work."""
+    """Return the key that two figures share when they measure the same work."""
     return (*point.configuration, point.operator_version, point.input_sha256, "" if best_engine else point.engine_word)
 
 
@@ -182,7 +186,7 @@ def _best_engines(points: Sequence[PointSummary]) -> list[PointSummary]:
 
 
 class _Side:
-    """The points of one side, found by what they measured."""
+    """The points of one side, indexed by configuration and by work."""
 
     def __init__(self, run: RunSummary, points: Sequence[PointSummary], name: str) -> None:
         self.run, self.points, self.name = run, points, name
@@ -195,12 +199,16 @@ class _Side:
 
     @property
     def where(self) -> str:
-        """``in the new run``, or ``on bf2``."""
+        """Return ``in the new run``, or ``on bf2``."""
         return _in(self.name)
 
 
 def _pair(old: _Side, new: _Side, best_engine: bool) -> tuple[list[tuple[PointSummary, PointSummary]], list[Comparison]]:
-    """Partners by key, target and build; then by key and build, and by key alone, where one on each side is left (a host against a device)."""
+    """Return pairs of partners, and a row for each point without a partner.
+
+    Partners agree in key, target and build; failing that in key and build; failing that in key alone (a host against a device). Each step takes a
+    pair only where one point is left on each side.
+    """
     waiting: dict[Hashable, list[PointSummary]] = defaultdict(list)
     for point in new.points:
         waiting[_key(point, best_engine)].append(point)
@@ -228,7 +236,7 @@ def _pair(old: _Side, new: _Side, best_engine: bool) -> tuple[list[tuple[PointSu
 
 
 def _why_alone(point: PointSummary, other_side: _Side, best_engine: bool) -> str:
-    """Why ``point`` has no partner on the other side."""
+    """Return why ``point`` has no partner on the other side."""
     where = other_side.where
     here = other_side.of_configuration.get(point.configuration, [])
     alike = [p for p in here if best_engine or p.engine_word == point.engine_word]
@@ -257,13 +265,13 @@ def _why_alone(point: PointSummary, other_side: _Side, best_engine: bool) -> str
 
 
 def why_missing(run: RunSummary, operator: str, engine: str) -> str:
-    """Why ``engine`` could not run where ``run`` was made, as its catalog has it; empty where it could, or where nobody says."""
+    """Return why ``engine`` could not run in ``run``, from its catalog; empty where it could, or where the catalog gives no reason."""
     engines = run.operators.get(operator, {}).get("engines", [])
     return next((str(e.get("reason", "")) for e in engines if e["name"] == engine and not e.get("available", True)), "")
 
 
 def _work(point: PointSummary) -> Hashable:
-    """A configuration but for its threads."""
+    """Return the configuration without its threads."""
     operator, params, _, burst, footprint = point.configuration
     return operator, params, burst, footprint
 
@@ -278,7 +286,7 @@ def _in(name: str) -> str:
 def _difference_of_runs(
     pair: tuple[PointSummary, PointSummary], number: int, machine: Machine | None, best_engine: bool, names: tuple[str, str], remarks: Sequence[str]
 ) -> Comparison | Tested:
-    """The row of a pair, the ``number``-th of those that ``machine`` was watched by; ``None``: two machines, which are compared plainly."""
+    """Return the row of a pair, whose index in ``machine`` is ``number``; ``None`` for ``machine`` means two machines, compared plainly."""
     old, new = pair
     label = label_of(new, engine=not best_engine)
     if best_engine:
@@ -312,16 +320,16 @@ def _difference_of_runs(
         unwatched = (
             f"too little watched the machine: {others or 'no'} other pairs of operator and engine in both runs, at least {LEAST_OWNERS} are needed"
         )
-    # A slope may rest on one disturbed round: what is taken off may hide a difference, and must not make one.
+    # A slope may rest on one disturbed round. Its correction may hide a difference, but must not create one.
     plain = machine.as_measured.difference(number) if machine.as_measured is not None and beyond is not None else None
     differences = [difference] if plain is None else [difference, plain]
     return Tested(label, old.id, new.id, differences, note, moved=describe(machine.movement()), unwatched=unwatched)
 
 
 def tested(row: Tested, old: Rates, new: Rates) -> Tested | None:
-    """``row`` with the differences of two points of different times beside what its ``watch`` moved; ``None`` below two rounds on a side.
+    """Return ``row`` with the differences of two points of different times, beyond the movement of its ``watch``; ``None`` below two rounds a side.
 
-    Both the plain ratio and that of rates over the watch have to show a difference, and one beyond what the watch moved.
+    The plain ratio and the ratio of rates over the watch must both show a difference.
     """
     if row.watch is None:
         plain = statistics.unpaired_difference(_logs(old.plain), _logs(new.plain))
@@ -338,13 +346,13 @@ def tested(row: Tested, old: Rates, new: Rates) -> Tested | None:
 def _beside(a: FloatArray, b: FloatArray, watch: Watch) -> Difference | None:
     if min(a.size, b.size) < 2:
         return None
-    # Nothing tells how runs scatter: they are taken to scatter as their rounds do.
+    # The scatter between runs is unknown: assume that it equals the scatter between rounds.
     scatter = math.hypot(*(float(statistics.estimate_logs(side).scatter[0]) for side in (a, b)))
     return statistics.unpaired_difference(a, b, scatter, abs(watch.moved or 0.0))
 
 
 def movement(old: RunSummary, new: RunSummary, *, best_engine: bool = False) -> Movement | None:
-    """What the machine did between two runs; ``None`` where they are not of one machine, or their times mean nothing."""
+    """Return how the machine moved between two runs; ``None`` where they are of different machines, or their times mean nothing."""
     if not same_machine(old, new) or old.times_mean_nothing or new.times_mean_nothing:
         return None
     sides = [_Side(run, _best_engines(run.points) if best_engine else run.points, name) for run, name in ((old, "old run"), (new, "new run"))]
@@ -352,7 +360,10 @@ def movement(old: RunSummary, new: RunSummary, *, best_engine: bool = False) -> 
 
 
 def machine_between(old: RunSummary, new: RunSummary, pairs: Sequence[tuple[PointSummary, PointSummary]]) -> Machine:
-    """What watched the machine between two runs, by plain rates or by those over the core canary's, whichever scatter less over the points."""
+    """Return the evidence on the machine's movement between two runs, by plain rates or by rates over the core canary's.
+
+    Rates over the canary's are taken where they scatter less over the points.
+    """
     core, memory = (_canary_change(old, new, name) for name in (CANARY_CORE, CANARY_MEMORY))
     memory, remarks = _comparable_memory(old, new, memory)
     operators, engines = [a.operator for a, _ in pairs], [a.engine_word for a, _ in pairs]
@@ -385,14 +396,14 @@ def machine_between(old: RunSummary, new: RunSummary, pairs: Sequence[tuple[Poin
 
 
 class _Followed(NamedTuple):
-    """What of points' rates the memory canary explains (logs)."""
+    """The part of points' rates that the memory canary explains (logs)."""
 
-    explained: list[FloatArray]  #: of the old and of the new run, points by rounds; 0 in rounds without canaries
-    errors: FloatArray  #: of the change between the runs that it explains
+    explained: list[FloatArray]  #: for the old and the new run, points by rounds; 0 in rounds without canaries
+    errors: FloatArray  #: standard errors of the explained change between the runs
 
 
 def _followed(rates: list[FloatArray], memory: list[FloatArray]) -> _Followed:
-    """How points follow the memory canary, from ``rates`` and ``memory`` over the core canary, of the old and of the new run, points by rounds."""
+    """Return how points follow the memory canary; ``rates`` and ``memory`` are over the core canary, old and new run, points by rounds."""
     found = sensitivity.slopes(rates, memory)
     level = sensitivity.medians(np.concatenate(memory, axis=1))[:, None]
     explained = [found.values[:, None] * np.where(np.isfinite(x), x - level, 0.0) for x in memory]
@@ -401,13 +412,13 @@ def _followed(rates: list[FloatArray], memory: list[FloatArray]) -> _Followed:
 
 
 def _memory(point: PointSummary) -> FloatArray:
-    """Logs of the memory canary over the core canary in the rounds of ``point``; empty where its rates are not of the same rounds."""
+    """Return logs of the memory canary over the core canary in the rounds of ``point``; empty where its rates are from other rounds."""
     alike = len(point.round_memory) == len(point.round_rates) == len(point.round_canary_ratios)
     return np.log(np.asarray(point.round_memory if alike else [], dtype=np.float64))
 
 
 def _layouts(logs: FloatArray, points: Sequence[PointSummary]) -> IntArray:
-    """The code layouts of the rounds in ``logs``, a row a point; unknown where a round is not in both."""
+    """Return the code layouts of the rounds in ``logs``, one row per point; unknown where a point's layouts do not match its rounds."""
     found = np.full(logs.shape, layouts.UNKNOWN, dtype=np.int64)
     for row, values, point in zip(found, logs, points, strict=True):
         if len(point.round_layouts) == np.count_nonzero(np.isfinite(values)):
@@ -416,7 +427,7 @@ def _layouts(logs: FloatArray, points: Sequence[PointSummary]) -> IntArray:
 
 
 def _rows_of(values: Sequence[FloatArray], width: int) -> FloatArray:
-    """``values`` as the rows of a matrix of ``width`` columns, filled up with ``nan``."""
+    """Return ``values`` as the rows of a matrix of ``width`` columns, padded with ``nan``."""
     matrix = np.full((len(values), width), np.nan)
     for row, own in zip(matrix, values, strict=True):
         row[: len(own)] = own
@@ -424,7 +435,7 @@ def _rows_of(values: Sequence[FloatArray], width: int) -> FloatArray:
 
 
 def _comparable_memory(old: RunSummary, new: RunSummary, memory: float | None) -> tuple[float | None, tuple[str, ...]]:
-    """The memory canary's change as far as it says something, and what to say of it."""
+    """Return the memory canary's change if it can be used, and remarks on it."""
     windows = [run.canary_window_ms.get(CANARY_MEMORY, math.nan) for run in (old, new)]
     if memory is None or not all(math.isfinite(w) for w in windows):
         return memory, ()
@@ -447,7 +458,7 @@ def _logs(values: Sequence[float]) -> FloatArray:
 
 
 def describe(moved: Movement) -> str:
-    """What the machine moved, in words."""
+    """Return the machine's movement in words."""
     parts = [f"{name} {_percent(c)}" for name, c in (("core canary", moved.core), ("memory canary", moved.memory)) if c is not None]
     if moved.null is not None:
         parts.insert(0, f"all points {_percent(moved.null.centre)}, single ones within {100 * moved.null.scatter:.1f} % of that")
@@ -458,13 +469,13 @@ def describe(moved: Movement) -> str:
 
 
 def judged(rows: Sequence[Comparison | Tested], min_effect: float) -> list[Comparison]:
-    """``rows`` with a verdict each; the false discovery rate is controlled over all that were tested."""
+    """Return ``rows`` with a verdict each. Control of the false discovery rate covers all tested rows."""
     adjusted = iter(statistics.benjamini_hochberg([row.p_value for row in rows if isinstance(row, Tested)]))
     return [_row(row, float(next(adjusted)), min_effect) if isinstance(row, Tested) else row for row in rows]
 
 
 def _row(tested: Tested, adjusted_p: float, min_effect: float) -> Comparison:
-    """All differences have to give the same verdict; the interval covers all of them, around the first."""
+    """Return the row with its verdict: all differences must give the same one. The interval covers all of them, around the first."""
     intervals = [d.interval for d in tested.differences]
     ratio = Interval(intervals[0].value, min(i.low for i in intervals), max(i.high for i in intervals))
     verdicts = {statistics.verdict(d, adjusted_p, min_effect) for d in tested.differences}

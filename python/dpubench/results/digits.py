@@ -1,4 +1,4 @@
-"""Measured numbers as text: so many significant digits, and never in exponent form, however large or small."""
+"""Measured numbers as text with a given number of significant digits, never in exponent form."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 
 def significant(value: float, digits: int = 4) -> str:
-    """``value`` with so many significant digits, never in exponent form; ``-`` for what is not a number."""
+    """Return ``value`` with ``digits`` significant digits, never in exponent form; ``-`` for a value that is not finite."""
     if not math.isfinite(value):
         return "-"
     if value == 0:
@@ -15,7 +15,7 @@ def significant(value: float, digits: int = 4) -> str:
 
 
 def percent(share: float, digits: int = 3) -> str:
-    """A share as ``2.5 %`` or ``100 %`` with at most so many significant digits, never in exponent form; ``-`` for what is not a number."""
+    """Return a share as ``2.5 %`` or ``100 %`` with at most ``digits`` significant digits, never in exponent form; ``-`` if it is not finite."""
     text = significant(100 * share, digits)
     if text == "-":
         return text

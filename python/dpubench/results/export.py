@@ -1,7 +1,7 @@
-"""An analysed run for other programs: CSV, Parquet, JSON, LaTeX; one record a point, and the same record in each.
+"""An analysed run for other programs, as CSV, Parquet, JSON or LaTeX. Each format has the same records, one per point.
 
-Every figure carries its unit in its name and its interval in two further columns. Anonymous exports keep what explains a figure (CPU model, caches,
-kernel, flags) and drop what tells whose machine it was.
+The name of every figure carries its unit, and two further columns hold its interval. Anonymous exports keep the facts that explain a figure (CPU
+model, caches, kernel, flags) and drop those that identify the machine's owner.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ _INTEGERS: Final = (
     "compared",
 )
 
-#: What of a machine's description an anonymous export keeps. An allow-list: a field that a later version adds is dropped until it is named here.
+#: Fields of a machine's description that an anonymous export keeps. An allow-list: a field of a later version is dropped until it is named here.
 KEPT_OF_MACHINE: Final = (
     "architecture",
     "cores_online",
@@ -109,9 +109,9 @@ _ADDRESS: Final = re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}\b|\b[0-9a-fA-F]{2}(?::[
 
 
 def record(point: PointSummary, label: str = "") -> dict[str, Any]:
-    """One flat record of ``point``: text, integers and floats, ``None`` where there is nothing; its metrics as ``metric_<name>``.
+    """Return one flat record of ``point``: text, integers and floats, ``None`` for missing values, and its metrics as ``metric_<name>``.
 
-    ``label`` is its target's, which stands beside every figure.
+    ``label`` is the label of its target, shown beside every figure.
     """
     row: dict[str, Any] = {
         "id": point.id,
@@ -173,7 +173,7 @@ def record(point: PointSummary, label: str = "") -> dict[str, Any]:
 
 
 def records(runs: Sequence[RunSummary]) -> list[dict[str, Any]]:
-    """The records of all points of ``runs``; every record has every column, in the same order."""
+    """Return the records of all points of ``runs``; every record has every column, in the same order."""
     rows = [record(point, run.label) for run in runs for point in run.points]
     columns: dict[str, None] = {name: None for row in rows for name in row}
     return [{name: row.get(name) for name in columns} for row in rows]
@@ -192,14 +192,14 @@ def _number(value: float | None) -> float | None:
 
 
 def to_csv(runs: Sequence[RunSummary]) -> str:
-    """CSV with a header line (RFC 4180, ``\\r\\n`` line ends); empty fields where there is nothing."""
+    """Return CSV with a header line (RFC 4180, ``\\r\\n`` line ends); a missing value is an empty field."""
     return csv_of(records(runs))
 
 
 def csv_of(rows: Sequence[Mapping[str, Any]]) -> str:
-    """``rows`` (all with the same keys) as CSV; floats in the shortest form that reads back to the same number.
+    """Return ``rows`` (all with the same keys) as CSV; a float has the shortest form that reads back to the same number.
 
-    A text that a spreadsheet would execute has an apostrophe before it, and control characters are written out.
+    An apostrophe stands before a text that a spreadsheet would execute, and control characters are escaped.
     """
     if not rows:
         return ""
@@ -211,7 +211,7 @@ def csv_of(rows: Sequence[Mapping[str, Any]]) -> str:
     return out.getvalue()
 
 
-#: What a formula begins with (OWASP, CSV injection).
+#: Characters that begin a formula (OWASP, CSV injection).
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -227,7 +227,10 @@ def _csv_cell(value: Any) -> Any:
 
 
 def to_json(runs: Sequence[RunSummary]) -> str:
-    """The whole analysed run as JSON (schema ``dpubench.export/1``; several targets: ``dpubench.export-set/1``); what is no number is ``null``."""
+    """Return the whole analysed run as JSON; a value that is no number becomes ``null``.
+
+    The schema is ``dpubench.export/1``, or ``dpubench.export-set/1`` for several targets.
+    """
     found = [{f.name: plain(getattr(run, f.name)) for f in dataclasses.fields(run)} for run in runs]
     content: dict[str, Any] = (
         {"schema": SET_SCHEMA, "set": runs[0].run_set, "runs": found} if runs[0].run_set else {"schema": SCHEMA, "run": found[0]}
@@ -236,7 +239,7 @@ def to_json(runs: Sequence[RunSummary]) -> str:
 
 
 def comparison_records(rows: Sequence[Comparison]) -> list[dict[str, Any]]:
-    """One flat record per comparison."""
+    """Return one flat record per comparison."""
     return [
         {"configuration": c.configuration, "old": c.old, "new": c.new, **_spread("ratio", c.ratio)}
         | {"verdict": c.verdict, "p_value": _number(c.p_value), "reason": c.reason}
@@ -245,7 +248,7 @@ def comparison_records(rows: Sequence[Comparison]) -> list[dict[str, Any]]:
 
 
 def movement_record(moved: Movement) -> dict[str, Any]:
-    """What the machine did between two runs: changes as ratios new / old, ``scatter`` as a share."""
+    """Return how the machine moved between two runs: changes as ratios new / old, ``scatter`` as a share."""
 
     def ratio(log: float | None) -> float | None:
         return None if log is None else _number(math.exp(log))
@@ -264,7 +267,7 @@ def movement_record(moved: Movement) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """``value`` of dataclasses, mappings and sequences as JSON knows it."""
+    """Return ``value``, made of dataclasses, mappings and sequences, as types that JSON knows."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, Mapping):
@@ -277,7 +280,10 @@ def plain(value: Any) -> Any:
 
 
 def to_table(runs: Sequence[RunSummary]) -> pa.Table:
-    """The records as an Arrow table whose types do not depend on what the runs hold; metadata carries the run, or the list of them of a set."""
+    """Return the records as an Arrow table whose types do not depend on the content of the runs.
+
+    The metadata holds the run, or the list of runs of a set.
+    """
     rows = records(runs)
     metrics = [name for name in (rows[0] if rows else {}) if name.startswith("metric_")]
     columns = list(record_columns()) + metrics
@@ -288,7 +294,7 @@ def to_table(runs: Sequence[RunSummary]) -> pa.Table:
 
 
 def record_columns() -> tuple[str, ...]:
-    """Names of the columns that every record has."""
+    """Return the names of the columns that every record has."""
     return tuple(record(PointSummary("", "", {}, 1, 1, "", "", "", "", 1, "", "")))
 
 
@@ -306,7 +312,10 @@ def to_parquet(runs: Sequence[RunSummary], path: Path) -> None:
 
 
 def to_latex(runs: Sequence[RunSummary]) -> str:
-    """A ``longtable``-free ``tabular`` (needs the package booktabs): what was measured, in each operator's primary unit, with its interval."""
+    """Return a ``tabular`` (not a ``longtable``; needs the package booktabs) of measured values with their intervals.
+
+    Values are in each operator's primary unit.
+    """
     lines = [
         *(latex_comment(f"dpubench run {run.name}, version {run.version}; {run.label or '95 % intervals'}") for run in runs),
         r"\begin{tabular}{lllrrlrl}",
@@ -335,12 +344,12 @@ def _latex_row(point: PointSummary, run: RunSummary) -> str:
 
 
 def _loose(point: PointSummary, name: str) -> str:
-    """The mark behind a figure that did not reach the precision asked for."""
+    """Return the mark behind a figure that did not reach the plan's precision, or an empty string."""
     return "$^{*}$" if name in point.not_converged else ""
 
 
 def verified_text(point: PointSummary) -> str:
-    """What is known of a point whose times mean nothing: that its outputs are right, or why that is not known."""
+    """Return whether the outputs of a point on an emulated target are right, or why that is unknown."""
     if point.failure or point.unavailable:
         return point.failure or point.unavailable
     if not point.verified:
@@ -349,7 +358,7 @@ def verified_text(point: PointSummary) -> str:
 
 
 def engine_text(point: PointSummary) -> str:
-    """``engine[~in_flight][@target][#build]``, as in point ids."""
+    """Return ``engine[~in_flight][@target][#build]``, as in point ids."""
     return point.engine_word + (f"@{point.target}" if point.target != "local" else "") + (f"#{point.build}" if point.build else "")
 
 
@@ -361,12 +370,12 @@ _LATEX: Final = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\t
 
 
 def latex(text: str) -> str:
-    """``text`` with what LaTeX takes for commands escaped, and control characters written out."""
+    """Return ``text`` with the special characters of LaTeX and control characters escaped."""
     return "".join(_LATEX.get(c, c) for c in shown(text))
 
 
 def latex_comment(text: str) -> str:
-    """A comment: one line, whatever ``text`` holds."""
+    """Return ``text`` as a LaTeX comment of one line."""
     return f"% {' '.join(shown(text).split())}"
 
 
@@ -374,9 +383,10 @@ def latex_comment(text: str) -> str:
 
 
 def anonymous(runs: Sequence[RunSummary]) -> list[RunSummary]:
-    """Copies of ``runs`` without host and user names, paths, addresses and serials; the CPU's model stays, since figures mean nothing without it.
+    """Return copies of ``runs`` without host and user names, paths, addresses and serials.
 
-    Targets other than ``local`` become ``target-1``, ``target-2``, ... in order of appearance, the same in all runs.
+    The CPU model stays, because figures mean nothing without it. Targets other than ``local`` become ``target-1``, ``target-2``, ... in order of
+    appearance, the same in all runs.
     """
     targets = list(dict.fromkeys(t for run in runs for t in (run.target, *(p.target for p in run.points)) if t != "local"))
     scrub = scrubber([run.machine for run in runs], {name: f"target-{i}" for i, name in enumerate(targets, 1)})
@@ -392,20 +402,23 @@ def anonymous(runs: Sequence[RunSummary]) -> list[RunSummary]:
 
 
 def scrubber(machines: Sequence[Mapping[str, Any]], targets: Mapping[str, str]) -> Callable[[str], str]:
-    """Takes out of a text what tells whose machine it is: hosts and users of ``machines``, paths, addresses; ``targets`` get other names."""
+    """Return a function that removes what identifies a machine from a text: hosts and users of ``machines``, paths, addresses.
+
+    ``targets`` maps names of targets to new names.
+    """
     names: dict[str, str] = {}
     for key, word in (("host", "host"), ("hostname", "host"), ("domain", "host"), ("user", "user"), ("login", "user")):
         names |= {str(machine[key]): word for machine in machines if machine.get(key)}
     names.setdefault(socket.gethostname(), "host")
-    with contextlib.suppress(OSError, KeyError):  # a container's user may have no name
+    with contextlib.suppress(OSError, KeyError):  # A container's user may have no name.
         names.setdefault(getpass.getuser(), "user")
-    # "root" says nothing about anyone, and is a word of file systems; "local" and the like are words of this program.
+    # "root" identifies nobody and is a word of file systems; "local" and the like are words of this program.
     for word in ("root", "local", "localhost", ""):
         names.pop(word, None)
     known, named = _any_of(names), _any_of(targets)
 
     def scrub(text: str) -> str:
-        # A target's name may look like an address, or like a path: it goes first.
+        # Replace targets first, because their names may look like an address or a path.
         text = named.sub(lambda match: targets[match.group()], text) if named else text
         text = _PATH.sub("<path>", text)
         text = _ADDRESS.sub("<address>", text)
@@ -415,13 +428,13 @@ def scrubber(machines: Sequence[Mapping[str, Any]], targets: Mapping[str, str]) 
 
 
 def _any_of(names: Iterable[str]) -> re.Pattern[str] | None:
-    """Finds any of ``names`` as a whole word, the longest first."""
+    """Return a pattern for any of ``names`` as a whole word, the longest first; None without names."""
     words = sorted(names, key=len, reverse=True)
     return re.compile("|".join(rf"(?<![A-Za-z0-9]){re.escape(word)}(?![A-Za-z0-9])" for word in words)) if words else None
 
 
 def scrubbed(value: Any, scrub: Callable[[str], str]) -> Any:
-    """``value`` with every text in it, however deep, gone through ``scrub``."""
+    """Return ``value`` with ``scrub`` applied to every text in it, at any depth."""
     if isinstance(value, str):
         return scrub(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):

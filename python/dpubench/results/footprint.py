@@ -1,4 +1,4 @@
-"""How far the working set of a point reaches into the caches of its machine."""
+"""The caches of the machine that hold the working set of a point."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from dpubench.results.model import PointSummary
 
-#: What lies in no cache that is known.
+#: Level of a working set that fits in no known cache.
 MEMORY: Final = "memory"
 _KIB: Final = 1 << 10
 
@@ -15,7 +15,8 @@ _KIB: Final = 1 << 10
 def level(own_bytes: int, all_bytes: int, machine: Mapping[str, Any]) -> str:
     """Return the smallest cache that holds a working set: ``L1d``, ``L2``, ``L3``, or ``memory``; ``beyond L2`` where L3 is not known.
 
-    ``own_bytes`` counts for the caches of a core, ``all_bytes`` (of all threads) for L3, which they share.
+    ``own_bytes`` must fit the caches of a core. ``all_bytes``, of all threads, must fit L3, which they share. The result is empty where no cache is
+    known.
     """
     for name, key in (("L1d", "l1d_bytes"), ("L2", "l2_bytes")):
         if own_bytes <= int(machine.get(key) or 0):
@@ -27,7 +28,7 @@ def level(own_bytes: int, all_bytes: int, machine: Mapping[str, Any]) -> str:
 
 
 def place(point: PointSummary, machine: Mapping[str, Any]) -> None:
-    """Fill in the levels of ``point``; a point of an earlier version has none for its buffers."""
+    """Set the cache levels of ``point``; a point of an earlier version has none for its buffers."""
     if point.touched_bytes is not None:
         point.touched_level = level(point.touched_bytes, point.touched_bytes * point.threads, machine)
     if point.memory_bytes:
@@ -35,7 +36,10 @@ def place(point: PointSummary, machine: Mapping[str, Any]) -> None:
 
 
 def words(point: PointSummary) -> str:
-    """``4.0 MiB of buffers (L3), 64 MiB of tables (memory), 29114 keys``; empty for a point of an earlier version."""
+    """Return the working set as text; empty for a point of an earlier version.
+
+    Example: ``4.0 MiB of buffers (L3), 64 MiB of tables (memory), 29114 keys``.
+    """
     if point.touched_bytes is None:
         return ""
     each = " a thread" if point.threads > 1 else ""

@@ -1,7 +1,7 @@
-"""The figure that a configuration is remembered by: its best engine beside the next best engine of another library.
+"""The main figure of a configuration: its best engine beside the next best engine of another library.
 
-A ratio to plain code of our own says how slow that code is. A reader who chooses among libraries wants to know what the best one gains over the one
-that he would use without it, so that is what terminal, report and export lead with.
+A ratio to dpubench's own plain code tells only how slow that code is. A reader who chooses a library wants to know the gain of the best one over the
+next best, so that terminal, report and export show this ratio first.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ from typing import Any, Final
 
 from dpubench.results.model import PointSummary
 
-#: What engines without a library have in common.
+#: Common name of engines without a library.
 OWN_CODE: Final = "plain code of dpubench"
 
 
 def library_of(engine: str, entries: Mapping[str, Mapping[str, Any]]) -> str:
-    """What ``engine`` shares with its variants: the name of its library without the version, or what stands for one.
+    """Return the family that ``engine`` shares with its variants: the name of its library without the version, or a substitute.
 
-    ``entries`` are the operator's engines in the catalog, by name. Engines of ours without a library are one family; so is a device with itself,
-    whatever library reaches it. An engine that the catalog does not know, or that another program has without naming a library, stands for itself.
+    ``entries`` are the operator's engines in the catalog, by name. Engines of dpubench without a library are one family. A device is a family of its
+    own, whatever library reaches it. An engine that is missing in the catalog, or that belongs to another program and names no library, is a family
+    of its own too.
     """
     entry = entries.get(engine)
     if entry is None or _is_device(entry):
@@ -36,9 +37,10 @@ def _is_device(entry: Mapping[str, Any]) -> bool:
 
 
 def best_and_next(rates: Mapping[str, float], entries: Mapping[str, Mapping[str, Any]]) -> tuple[str, str]:
-    """The fastest of ``rates`` and the fastest one of another library, as their keys (``cryptodev~128`` is ``cryptodev``); "" where there is none.
+    """Return the fastest of ``rates`` and the fastest one of another library, as keys of ``rates``; "" where there is none.
 
-    Drivers in software of a device API call a library that is an engine of its own: they are nobody's next best.
+    A key may hold the jobs in flight: ``cryptodev~128`` is engine ``cryptodev``. A software driver of a device API calls a library that is an engine
+    of its own, so that it is never the next best.
     """
     ordered = sorted((word for word in rates if math.isfinite(rates[word])), key=lambda word: -rates[word])
     if not ordered:
@@ -53,20 +55,20 @@ def best_and_next(rates: Mapping[str, float], entries: Mapping[str, Mapping[str,
 
 
 def _engine(word: str) -> str:
-    """The engine of a word that may end in its jobs in flight."""
+    """Return the engine of a word that may end in its jobs in flight."""
     engine, tilde, jobs = word.rpartition("~")
     return engine if tilde and jobs.isdigit() else word
 
 
 def engines_of(operator: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Engines of an operator's catalog entry by name."""
+    """Return the engines of an operator's catalog entry by name."""
     return {str(entry["name"]): entry for entry in operator.get("engines", [])}
 
 
 def dropped_unseen(configurations: Iterable[Mapping[str, Any]]) -> dict[tuple[Any, ...], list[str]]:
-    """Configuration -> engines that a selection round dropped without keeping the next best beside the best: runs of earlier versions did so.
+    """Return, per configuration, the engines that a selection round of an earlier version dropped without keeping the next best.
 
-    ``configurations`` are those of ``run.json``. The key is :attr:`~dpubench.results.model.PointSummary.configuration`.
+    ``configurations`` come from ``run.json``. The key is :attr:`~dpubench.results.model.PointSummary.configuration`.
     """
     found: dict[tuple[Any, ...], list[str]] = {}
     for entry in configurations:
@@ -80,9 +82,9 @@ def dropped_unseen(configurations: Iterable[Mapping[str, Any]]) -> dict[tuple[An
 def set_next_best(
     points: Sequence[PointSummary], operators: Mapping[str, Mapping[str, Any]], dropped: Mapping[tuple[Any, ...], Sequence[str]]
 ) -> list[tuple[int, int]]:
-    """Mark the best point of each configuration, target and build, name what it stands beside, and return both as indices of ``points``.
+    """Mark the best point of each configuration, target and build, set its next best, and return both as indices of ``points``.
 
-    Only the pairs that have a partner are returned: their ratio is the caller's to compute.
+    Only pairs with a next best are returned: the caller computes their ratio.
     """
     together: dict[tuple[Any, ...], dict[str, int]] = defaultdict(dict)
     for index, point in enumerate(points):

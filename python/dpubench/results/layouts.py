@@ -1,7 +1,7 @@
-"""Code layouts: rounds take the orders in which a build's functions were linked in turn, and what that does to a figure is told apart here.
+"""The effect of code layouts on figures. Rounds take turns among the orders in which a build's functions are linked.
 
-Rounds of one layout share where the code lies. Where layouts repeat they are one value, so that an interval stands on independent ones; and only
-then the scatter of rounds can be divided into that between layouts and that within them. docs/methodology.md, "Rounds".
+Rounds of one layout share the place of the code, so that they are not independent. Where layouts repeat, each layout counts as one value. Only
+repeated layouts allow to divide the scatter of rounds into a part between layouts and a part within them. See docs/methodology.md, "Rounds".
 """
 
 from __future__ import annotations
@@ -19,26 +19,27 @@ from numpy.typing import ArrayLike
 if TYPE_CHECKING:
     from types import ModuleType
 
-#: Of a round of a program that does not say which layout it has.
+#: Layout of a round whose program does not tell its layout.
 UNKNOWN: Final = -1
-#: Robust standard deviations beyond which a round's distance from the median says nothing of its layout.
+#: A round farther than this many robust standard deviations from the median tells nothing of its layout.
 FAR: Final = 3.0
-_DEVIATION_PER_MAD: Final = 1.4826  #: of a normal distribution
+_DEVIATION_PER_MAD: Final = 1.4826  #: for a normal distribution
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How much of the variance of single rounds is between code layouts, with its 95 % interval; and what that comes to."""
+    """The share of code layouts in the variance of single rounds, with its 95 % interval, and the deviation that this means."""
 
     share: Interval  #: 0 to 1
     deviation: float  #: relative standard deviation of a rate between layouts (0.01: 1 %)
 
 
 def joined(logs: ArrayLike, layouts: ArrayLike) -> FloatArray:
-    """``logs``, shape ``(points, rounds)``, ``nan`` where missing, with the rounds of a layout as one value where layouts repeat: their median.
+    """Return ``logs`` with the rounds of each layout joined into their median, where layouts repeat.
 
-    ``layouts``, of that shape or ``(rounds,)``: the layout of each round. A row stays as it is where its layouts are unknown or differ from round to
-    round, and where they are fewer than the rounds that a converged point needs: then they are no sample of all possible ones.
+    ``logs`` has the shape ``(points, rounds)``, with ``nan`` where a value is missing. ``layouts`` has that shape or ``(rounds,)`` and gives the
+    layout of each round. A row stays unchanged where its layouts are unknown, where no layout repeats, and where there are fewer layouts than a
+    converged point needs rounds: so few are no sample of all possible layouts.
     """
     values = np.atleast_2d(np.asarray(logs, dtype=np.float64))
     of = np.broadcast_to(np.asarray(layouts, dtype=np.int64), values.shape)
@@ -54,12 +55,12 @@ def joined(logs: ArrayLike, layouts: ArrayLike) -> FloatArray:
 
 
 def joined_values(values: Sequence[float], layouts: Sequence[int]) -> list[float]:
-    """Values of rounds as :func:`joined` joins their logarithms; as they are where ``layouts`` do not tell of each."""
+    """Return the values of rounds, joined as :func:`joined` joins their logarithms; unchanged where ``layouts`` does not cover every round."""
     return cast("list[float]", joined_rounds(values, np.ones(len(values)), layouts)[0].tolist())
 
 
 def joined_rounds(ratios: ArrayLike, cycles: ArrayLike, layouts: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """The values of rounds and the cycles behind each, as :func:`joined` joins them: a layout has the cycles of its longest round."""
+    """Return the values of rounds and their numbers of cycles, joined as by :func:`joined`: a layout has the cycles of its longest round."""
     values, counts, of = (np.asarray(a) for a in (ratios, cycles, layouts))
     numbers = np.unique(of)
     if of.size != values.size or UNKNOWN in numbers or not MINIMUM_ROUNDS <= numbers.size < values.size:
@@ -71,12 +72,13 @@ def joined_rounds(ratios: ArrayLike, cycles: ArrayLike, layouts: ArrayLike) -> t
 
 
 def share(logs: ArrayLike, layouts: ArrayLike) -> Share | None:
-    """What code layout has to do with the scatter of rounds, from their ``logs``; None where no layout repeats, or one is unknown.
+    """Return how much of the scatter of rounds comes from code layout; None where no layout repeats, or one is unknown.
 
-    One-way analysis of variance with layouts as random groups. The estimate is (between - within) / (between + (n - 1) within) of the mean squares,
-    cut at 0, with n the harmonic mean of the groups' sizes (Thomas and Hultquist, *Interval estimation for the unbalanced case of the one-way random
-    effects model*, Annals of Statistics 6, 1978), and its interval that of their F ratio. Few rounds leave it wide, which is what they know. A round
-    farther than :data:`FAR` robust standard deviations from the median was disturbed by something else, and is set to that distance.
+    ``logs`` are the logarithms of the rounds. The method is a one-way analysis of variance with layouts as random groups. With the mean squares, the
+    estimate is (between - within) / (between + (n - 1) within), cut at 0, where n is the harmonic mean of the groups' sizes (Thomas and Hultquist,
+    *Interval estimation for the unbalanced case of the one-way random effects model*, Annals of Statistics 6, 1978). Its interval comes from the F
+    ratio, and is wide for few rounds. A round farther than :data:`FAR` robust standard deviations from the median was disturbed by something else:
+    it is moved to that distance.
     """
     values, of = np.asarray(logs, dtype=np.float64).ravel(), np.asarray(layouts, dtype=np.int64).ravel()
     known = np.isfinite(values)
@@ -109,7 +111,7 @@ def _share_of(ratio: float, size: float) -> float:
 
 
 def told(run: RunSummary) -> str:
-    """What ``run`` says of its code layouts, in a sentence; empty where it has no rate."""
+    """Return a sentence on the code layouts of ``run``; empty where it has no rate."""
     measured = [p for p in run.points if p.ops_per_s is not None and not p.program]
     if not measured:
         return ""
@@ -129,7 +131,7 @@ def told(run: RunSummary) -> str:
 
 
 def _special() -> ModuleType:
-    """SciPy's functions take a fifth of a second to import, which commands that compute nothing need not wait for."""
+    """Import SciPy's functions late: the import takes a fifth of a second, and many commands compute nothing."""
     from scipy import special
 
     return cast("ModuleType", special)

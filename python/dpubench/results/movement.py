@@ -1,10 +1,10 @@
-"""What the machine did between two runs, as everything that both of them measured shows it: pure functions on logarithms (new minus old).
+"""The machine's movement between two runs, from everything that both measured: pure functions on logarithms (new minus old).
 
-A build changes a few points, the machine moves all. How the points of a population changed is therefore the empirical null distribution (Efron,
-*Large-scale simultaneous hypothesis testing: the choice of a null hypothesis*, JASA 99, 2004) of a point that the build did not change: its centre
-is the machine's movement, its scatter what single points do besides. The population of a point leaves out its own operator and, where enough is left,
-its own engine, so that a library that became slower everywhere does not pass for the machine. Why each constant is what it is: docs/methodology.md,
-"Comparison".
+A build changes a few points, the machine moves all. The changes of a population of points are therefore the empirical null distribution of an
+unchanged point (Efron, *Large-scale simultaneous hypothesis testing: the choice of a null hypothesis*, JASA 99, 2004). Its centre is the machine's
+movement; its scatter is the further change of single points. The population for a point leaves out its own operator and, where enough points are
+left, its own engine, so that a library that became slower everywhere does not look like a slower machine. docs/methodology.md, "Comparison",
+explains each constant.
 """
 
 from __future__ import annotations
@@ -21,37 +21,37 @@ from numpy.typing import NDArray
 
 BoolArray = NDArray[np.bool_]
 
-#: Engines of operators ("owners") that a population must hold before it says anything, and before it is judged by robust estimators.
+#: Numbers of engines of operators ("owners") that a population needs to be used at all, and to be judged by robust estimators.
 LEAST_OWNERS: Final = 3
 ROBUST_OWNERS: Final = 6
-#: Points of a machine scatter with longer tails than normal values: more freedom than this would call the outermost of a hundred changed.
+#: Points of a machine have longer tails than normal values: with more freedom, the outermost of a hundred unchanged points would count as changed.
 MOST_FREEDOM: Final = 5.0
-#: Qn times this estimates the standard deviation of many normal values (Rousseeuw and Croux, JASA 88, 1993).
+#: Factor on Qn to estimate the standard deviation of many normal values (Rousseeuw and Croux, JASA 88, 1993).
 _QN: Final = 2.2219
-#: Standard error of a median of normal values over that of their mean.
+#: Standard error of a median of normal values, over the standard error of their mean.
 _MEDIAN_ERROR: Final = 1.2533
 
 
 @dataclass(frozen=True, slots=True)
 class Null:
-    """How points moved that are taken to be unchanged."""
+    """The movement of points that count as unchanged."""
 
-    centre: float  #: what they moved together: the machine's movement
+    centre: float  #: common movement of the points, which is the machine's movement
     centre_error: float
-    scatter: float  #: standard deviation of a point's change about the centre; the scatter of its rounds is in it
+    scatter: float  #: standard deviation of a point's change about the centre, including the scatter of its rounds
     freedom: float  #: degrees of freedom of ``scatter``
-    rounds_error: float  #: what of ``scatter`` a typical point's rounds explain
+    rounds_error: float  #: part of ``scatter`` that the rounds of a typical point explain
     points: int
-    owners: int  #: engines of operators behind them
+    owners: int  #: number of engines of operators behind the points
 
 
 def null_of(changes: FloatArray, errors: FloatArray, owners: Sequence[str]) -> Null | None:
-    """The null distribution that ``changes`` show; ``None`` where fewer than :data:`LEAST_OWNERS` owners are among them.
+    """Return the null distribution of ``changes``; ``None`` with fewer than :data:`LEAST_OWNERS` owners.
 
-    ``errors`` are the standard errors of ``changes`` by their rounds. Points of an owner share what befalls its code and its library, so that their
-    number says nothing: the centre is the median of the owners' medians, and centre and scatter are known as well as the number of owners allows. Of
-    few owners the scatter is the standard deviation. A robust one would be mostly luck; one changed owner among few widens it so far that nothing is
-    found beside it.
+    ``errors`` are the standard errors of ``changes`` from their rounds. Points of one owner share the fate of its code and its library, so that
+    their number tells nothing: the centre is the median of the owners' medians, and the number of owners determines the precision of centre and
+    scatter. With few owners the scatter is the standard deviation. A robust one would be mostly luck there; the standard deviation grows with one
+    changed owner so far that the comparison finds nothing beside it.
     """
     known = np.isfinite(changes) & np.isfinite(errors)
     values, mine = changes[known], np.array([owner for owner, is_known in zip(owners, known, strict=True) if is_known], dtype=np.str_)
@@ -61,17 +61,17 @@ def null_of(changes: FloatArray, errors: FloatArray, owners: Sequence[str]) -> N
         return None
     robust = count >= ROBUST_OWNERS
     scatter = qn(values) if robust else float(np.std(values, ddof=1))
-    # By simulation of normal values: these degrees of freedom give the quantiles of (value - median) / Qn within a few per cent.
+    # These degrees of freedom give the quantiles of (value - median) / Qn within a few per cent (simulation with normal values).
     freedom = min(0.77 * count - 2.3, MOST_FREEDOM) if robust else count - 1
     centre_error = _MEDIAN_ERROR * scatter / math.sqrt(count)
     return Null(float(np.median(medians)), centre_error, scatter, freedom, math.sqrt(float(np.median(errors[known] ** 2))), len(values), count)
 
 
 def qn(values: FloatArray) -> float:
-    """Robust standard deviation of at least two ``values``, up to half of which may be anything: Qn of Rousseeuw and Croux.
+    """Return the robust standard deviation Qn (Rousseeuw and Croux) of at least two ``values``, up to half of which may be arbitrary.
 
-    A quarter-quantile of the distances of all pairs. The factor for few values makes its mean square, not its mean, that of normal values: it goes
-    into a t statistic. By simulation: n / (n + 1.8) for odd and n / (n + 4.3) for even n.
+    Qn is a quarter-quantile of the distances of all pairs. The factor for few values fits its mean square, not its mean, to normal values, because
+    Qn goes into a t statistic. From simulation: n / (n + 1.8) for odd and n / (n + 4.3) for even n.
     """
     n = len(values)
     first, second = np.triu_indices(n, 1)
@@ -83,23 +83,23 @@ def qn(values: FloatArray) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Movement:
-    """What is said of the machine beside a comparison; changes are of plain rates."""
+    """The movement of the machine, reported beside a comparison; changes are of plain rates."""
 
-    null: Null | None  #: of all points, without what the memory canary explains; ``None``: too few of them
+    null: Null | None  #: null distribution of all points, without the part that the memory canary explains; ``None``: too few points
     core: float | None  #: change of the core canary
     memory: float | None
-    over_canary: bool  #: whether points were judged by their rates over the core canary's
-    owners: int  #: engines of operators in both runs
+    over_canary: bool  #: whether the comparison used rates over the core canary's
+    owners: int  #: number of engines of operators in both runs
     remarks: tuple[str, ...] = ()
 
     @property
     def watched(self) -> bool:
-        """Whether a canary ran in both."""
+        """Return whether a canary ran in both runs."""
         return self.core is not None or self.memory is not None
 
     @property
     def interval(self) -> Interval | None:
-        """By which factor the points moved together, with its 95 % interval (nothing is stopped on it: it is not widened)."""
+        """Return the factor by which the points moved together, with its 95 % interval; not widened, because no rounds stop on it."""
         if self.null is None:
             return None
         half = float(critical_value(self.null.freedom)) / WIDENING * self.null.centre_error
@@ -107,7 +107,7 @@ class Movement:
 
     @property
     def together(self) -> float:
-        """By how much (log) all points moved beyond what the core canary did; 0 where the centre's interval holds that."""
+        """Return by how much (log) all points moved beyond the core canary; 0 where the centre's interval contains the canary's change."""
         interval = self.interval
         if self.null is None or interval is None or self.core is None or interval.low <= math.exp(self.core) <= interval.high:
             return 0.0
@@ -116,36 +116,39 @@ class Movement:
 
 @dataclass(slots=True)
 class Machine:
-    """What watched the machine between two runs: all of the pairs that they share, and two canaries."""
+    """The evidence on the machine's movement between two runs: all pairs of points in both, and two canaries."""
 
     operators: Sequence[str]
     engines: Sequence[str]
-    changes: FloatArray  #: of each pair; ``nan``: not known
-    errors: FloatArray  #: of ``changes``, by their rounds
+    changes: FloatArray  #: change of each pair; ``nan``: unknown
+    errors: FloatArray  #: standard errors of ``changes`` from their rounds
     freedoms: FloatArray  #: degrees of freedom of ``errors``
-    core: float | None  #: change of the core canary, of its plain rate
+    core: float | None  #: change of the core canary's plain rate
     memory: float | None
-    zero: float | None = None  #: change of the core canary where ``changes`` are of rates over its rate; ``None``: of plain rates
+    zero: float | None = None  #: change of the core canary where ``changes`` are of rates over its rate; ``None``: they are of plain rates
     remarks: tuple[str, ...] = ()
-    followed: FloatArray | None = None  #: errors of what the memory canary is taken to explain of ``changes``; ``None``: nothing was taken off
-    as_measured: Machine | None = None  #: the same without anything taken off; ``None``: nothing was
+    followed: FloatArray | None = None  #: standard errors of the part of ``changes`` that the memory canary explains; ``None``: nothing taken off
+    as_measured: Machine | None = None  #: the same without anything taken off; ``None``: nothing was taken off
     _nulls: dict[tuple[str, str], Null | None] = field(default_factory=dict)
     _movement: Movement | None = None
 
     @property
     def owners(self) -> list[str]:
-        """Of each pair the engine of an operator that it measures."""
+        """Return the owner of each pair: its operator and engine."""
         return [f"{operator}/{engine}" for operator, engine in zip(self.operators, self.engines, strict=True)]
 
     def movement(self) -> Movement:
-        """What all pairs together say."""
+        """Return the movement that all pairs together show."""
         if self._movement is None:
             null = null_of(self.changes + (self.zero or 0.0), self.errors, self.owners)
             self._movement = Movement(null, self.core, self.memory, self.zero is not None, len(set(self.owners)), self.remarks)
         return self._movement
 
     def null(self, pair: int) -> Null | None:
-        """What a pair's change is set against: pairs of other operators and engines; where they are few, of other operators; else of other owners."""
+        """Return the null distribution for a pair: from other operators and engines, else other operators, else other owners.
+
+        The first population needs enough owners for robust estimators.
+        """
         own = (self.operators[pair], self.engines[pair])
         if own not in self._nulls:
             self._nulls[own] = self._null(*own)
@@ -165,21 +168,22 @@ class Machine:
         return null_of(self.changes[population], self.errors[population], owners)
 
     def difference(self, pair: int) -> Difference | None:
-        """By how much a pair changed beyond what the machine did; ``None`` where too little watched the machine.
+        """Return by how much a pair changed beyond the machine's movement; ``None`` where too few pairs show that movement.
 
-        The core canary never changes with a build. A point that moved like it moved as the machine may have: only what is beyond the others' centre
-        and this canary, to the same side, is a difference. What the memory canary explains is no longer in ``changes``.
+        The core canary never changes with a build, so that the machine alone can move a point as far as this canary moved. A difference is therefore
+        only what lies beyond both the others' centre and this canary, on the same side. ``changes`` no longer contains what the memory canary
+        explains.
         """
         null = self.null(pair)
         if null is None or not math.isfinite(self.changes[pair]):
             return None
-        # A pair whose rounds scatter more than a typical one's is known worse than the null's scatter says.
+        # A pair whose rounds scatter more than a typical pair's is less certain than the null's scatter tells.
         own = max(0.0, float(self.errors[pair]) ** 2 - null.rounds_error**2)
         shared = null.scatter**2 + null.centre_error**2
         followed = 0.0 if self.followed is None else float(self.followed[pair]) ** 2
         scale = shared**2 / null.freedom + own**2 / max(float(self.freedoms[pair]), 1.0) + followed**2 / MOST_FREEDOM
         freedom = (shared + own + followed) ** 2 / scale if scale > 0 else null.freedom
         canary = 0.0 if self.core is None else self.core - (self.zero or 0.0) - null.centre
-        # Rounds were not counted by looking at how points differ between the runs: nothing is widened for that.
+        # Nobody looked at the difference between the runs to decide the number of rounds, so that nothing is widened.
         beyond = float(self.changes[pair]) - null.centre
         return Difference(beyond, math.sqrt(shared + own + followed), freedom, min(0.0, canary), max(0.0, canary), widening=1.0)

@@ -1,4 +1,4 @@
-"""Parameters of a configuration as people say them."""
+"""Readable text for the parameters of a configuration."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def size_text(size: int) -> str:
-    """A size in bytes as people say it: binary units only where they are exact."""
+    """Return a size in bytes as readable text, with a binary unit only where it is exact."""
     for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
         if size >= unit and size % unit == 0:
             return f"{size // unit} {name}"
@@ -15,7 +15,7 @@ def size_text(size: int) -> str:
 
 
 def parameter_text(name: str, value: str, unit: str = "") -> str:
-    """``size=1024`` as ``1 KiB``; a bare number keeps its name, a word speaks for itself."""
+    """Return ``1 KiB`` for ``size=1024``; a bare number keeps its name, a word stands alone."""
     if (unit == "B" and value.isdigit()) or (name == "size" and value.isdigit()):
         return size_text(int(value)) if name == "size" else f"{name.replace('_', ' ')} {size_text(int(value))}"
     if name.endswith("_bits") and value.isdigit():
@@ -24,12 +24,12 @@ def parameter_text(name: str, value: str, unit: str = "") -> str:
 
 
 def parameters_text(params: Mapping[str, str], operator: Mapping[str, Any]) -> str:
-    """All parameters of a configuration in the order of the operator's catalog entry: ``gcm encrypt 128 bit 1 KiB``."""
+    """Return all parameters of a configuration, in the order of the operator's catalog entry: ``gcm encrypt 128 bit 1 KiB``."""
     known = {str(entry["name"]): entry for entry in operator.get("parameters", [])}
     ordered = sorted(params, key=lambda name: (list(known).index(name) if name in known else len(known), name))
     return " ".join(parameter_text(name, params[name], str(known.get(name, {}).get("unit", ""))) for name in ordered)
 
 
 def layout_text(threads: int, footprint: str) -> str:
-    """``1 thread, stream footprint``."""
+    """Return threads and footprint as text: ``1 thread, stream footprint``."""
     return f"{threads} thread{'' if threads == 1 else 's'}, {footprint} footprint"

@@ -1,6 +1,6 @@
-"""SQL over runs: views ``windows`` (of study operators), ``trials`` (of end-to-end), ``points`` and ``runs``.
+"""SQL over runs. Views: ``windows`` (study operators), ``trials`` (study end-to-end), ``points`` and ``runs``.
 
-They are in an in-memory DuckDB that can neither write a file nor reach one.
+The views live in an in-memory DuckDB that can neither read nor write files.
 """
 
 from __future__ import annotations
@@ -26,11 +26,14 @@ VIEWS: Final = ("windows", "trials", "points", "runs")
 
 
 class QueryError(UserError):
-    """The SQL is wrong or asks for more than reading."""
+    """The SQL is wrong, or does more than read."""
 
 
 def runs_in(results: Path) -> list[Path]:
-    """The directories of runs and of sets in ``results`` (or ``results`` itself where it is one), by name; links such as ``latest`` are left out."""
+    """Return the directories of runs and sets in ``results``, sorted by name and without links such as ``latest``.
+
+    A ``results`` that is itself a run is the only one.
+    """
     if (results / "run.json").is_file():
         return [results]
     if not results.is_dir():
@@ -39,19 +42,19 @@ def runs_in(results: Path) -> list[Path]:
 
 
 def query(run_dirs: Sequence[Path], sql: str, left_out: Callable[[str], None] | None = None) -> list[dict[str, Any]]:
-    """The rows of ``sql`` over the runs in ``run_dirs`` and over every target's run of the sets among them.
+    """Return the rows of ``sql`` over the runs in ``run_dirs``, and over every target's run of the sets among them.
 
     Windows of an emulated target are not in the views: their times mean nothing.
 
     Raises:
         QueryError: with DuckDB's message when ``sql`` cannot be answered.
-        UserError: a run is damaged; with ``left_out`` that is told there instead, and the other runs are asked.
+        UserError: a run is damaged. With ``left_out`` the message goes there instead, and the query covers the other runs.
     """
     runs = _each_run(run_dirs, left_out)
     connection = duckdb.connect(":memory:")
     scanned: list[windows_view.WindowsView] = []
     try:
-        # Only the views that the text names: analysing every run of a large directory takes a while.
+        # Make only the views that the SQL names: the analysis of every run in a large directory takes a while.
         for view in VIEWS:
             if re.search(rf"\b{view}\b", sql, re.IGNORECASE):
                 table = {"windows": _windows, "trials": _trials, "points": _points, "runs": _runs}[view](runs, left_out)
@@ -88,7 +91,7 @@ class _Run:
 
     @property
     def metrics(self) -> list[str]:
-        """Names of what the operators of a run of study operators count besides; its ``run.json`` may come from anywhere."""
+        """Return the metrics that the run's operators declare (study operators); empty where ``run.json`` is malformed."""
         try:
             return [str(metric["name"]) for operator in self.record["operators"].values() for metric in operator.get("metrics", [])]
         except (AttributeError, KeyError, TypeError):
@@ -99,7 +102,7 @@ _LeftOut = Callable[[str], None] | None
 
 
 def _each_run(run_dirs: Sequence[Path], left_out: _LeftOut) -> list[_Run]:
-    """The runs of ``run_dirs`` with the names that other commands know them by; a target of which nothing was begun is left out."""
+    """Return the runs of ``run_dirs`` under the names that other commands use, without targets whose run never began."""
     found: list[_Run] = []
     for run_dir in run_dirs:
         with _telling(left_out):
@@ -122,7 +125,7 @@ def _runs_of(run_dir: Path) -> list[_Run]:
 
 @contextlib.contextmanager
 def _telling(left_out: _LeftOut) -> Iterator[None]:
-    """Around work on one run: one that is damaged is told, and does not keep the others from being asked. @raises UserError without ``left_out``"""
+    """Tell a damaged run to ``left_out`` and go on with the next run. @raises UserError without ``left_out``"""
     try:
         yield
     except EnvironmentFault:
@@ -148,8 +151,10 @@ def _windows(runs: Sequence[_Run], left_out: _LeftOut) -> windows_view.WindowsVi
 
 
 def _trials(runs: Sequence[_Run], left_out: _LeftOut) -> pa.Table:
-    """Every trial of runs of study end-to-end with what its configuration is of; those by which the client's ceiling was found as event
-    ``calibration``."""
+    """Return every trial of runs of study end-to-end, with the properties of its configuration.
+
+    Trials that searched for the client's ceiling have the event ``calibration``.
+    """
     from dpubench.studies.end_to_end import trials
 
     tables = [trials.schema().empty_table().add_column(0, "run", pa.array([], pa.string()))]

@@ -1,8 +1,9 @@
-"""How far points follow the memory canary, learnt within runs, where only the machine changes; pure functions on logarithms.
+"""How far points follow the memory canary, learnt within runs, where only the machine changes: pure functions on logarithms.
 
-What waits for memory becomes slower when others on the machine use it, and what does not stays as it is. Between two runs this looks like a change of
-some points. Their rounds tell which: within a run, too, a point that waits for memory has its slow rounds where the memory canary beside it has. This
-is an analysis of covariance (Fisher, *Statistical Methods for Research Workers*, 4th edition, 1932): rounds are taken as if memory had been alike.
+A point that waits for memory becomes slower when others on the machine use memory; a point that does not wait stays as it is. Between two runs this
+looks like a change of some points. The rounds of a run tell which points wait: their slow rounds are those in which the memory canary beside them is
+slow too. The method is an analysis of covariance (Fisher, *Statistical Methods for Research Workers*, 4th edition, 1932): it corrects rounds as if
+memory had been equally fast in all.
 """
 
 from __future__ import annotations
@@ -12,28 +13,29 @@ from typing import Final, NamedTuple
 import numpy as np
 from dpubench.results.statistics import FloatArray
 
-#: Standard deviation of points' slopes before anything is known: they lie between 0 (all work in the core) and 1 (all time in memory).
+#: Standard deviation of points' slopes before any data: slopes lie between 0 (all work in the core) and 1 (all time in memory).
 PRIOR_DEVIATION: Final = 0.4
-#: What the core canary itself scatters from round to round. Rates and memory are over it alike, so that movements no larger look like a slope.
+#: Scatter of the core canary itself from round to round. Rates and memory are both divided by it, so that movements of this size look like a slope.
 CANARY_SCATTER: Final = 0.01
-#: Huber's constant: residuals beyond this many deviations weigh less (95 % as good as least squares where all are normal).
+#: Huber's constant: residuals beyond this many deviations weigh less (95 % of the efficiency of least squares on normal values).
 _HUBER: Final = 1.345
 _ITERATIONS: Final = 10
 _DEVIATION_PER_MAD: Final = 1.4826
 
 
 class Slopes(NamedTuple):
-    """Of each point by which share of the memory canary's change (log) its own rate changes."""
+    """The share of the memory canary's change (log) by which each point's rate changes."""
 
     values: FloatArray  #: 0 to 1
-    errors: FloatArray  #: standard deviations, :data:`PRIOR_DEVIATION` at most
+    errors: FloatArray  #: standard deviations, at most :data:`PRIOR_DEVIATION`
 
 
 def slopes(rates: list[FloatArray], memory: list[FloatArray]) -> Slopes:
-    """The slopes of points, from the runs in ``rates`` and ``memory``: matrices of points by rounds, ``nan`` where a round lacks something.
+    """Return the slopes of points from the runs in ``rates`` and ``memory``: matrices of points by rounds, ``nan`` where a value is missing.
 
-    Levels of runs are taken off, so that a change between them teaches nothing. Rounds that somebody disturbed weigh less (Huber). What a point's
-    rounds do not tell comes from the other points: their median slope, and how slopes may differ. Where no point's rounds tell, slopes are 0.
+    The level of each run is subtracted, so that a change between runs has no influence. Disturbed rounds weigh less (Huber). Where a point's rounds
+    are uninformative, its slope comes from the other points: from their median slope, and from the spread that slopes may have. Slopes are 0 where
+    no point's rounds are informative.
     """
     parts = [_about_medians(y, x) for y, x in zip(rates, memory, strict=True)]
     y, x = (np.concatenate([part[i] for part in parts], axis=1) for i in (0, 1))
@@ -59,20 +61,20 @@ def slopes(rates: list[FloatArray], memory: list[FloatArray]) -> Slopes:
 
 
 def _fit(weight: FloatArray, x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Weighted sums of squares of ``x``, and slopes through the origin (0 where ``x`` does not move)."""
+    """Return weighted sums of squares of ``x``, and slopes through the origin (0 where ``x`` does not move)."""
     squares = (weight * x * x).sum(axis=1)
     return squares, np.divide((weight * x * y).sum(axis=1), squares, out=np.zeros_like(squares), where=squares > 0)
 
 
 def _about_medians(y: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Both without the medians of their rows; ``nan`` where either is."""
+    """Return both without the medians of their rows; ``nan`` where either is."""
     known = np.isfinite(y) & np.isfinite(x)
     y, x = np.where(known, y, np.nan), np.where(known, x, np.nan)
     return y - medians(y)[:, None], x - medians(x)[:, None]
 
 
 def medians(matrix: FloatArray) -> FloatArray:
-    """Of each row without its ``nan``; 0 for a row of nothing else."""
+    """Return the median of each row without its ``nan``; 0 for a row without values."""
     known = np.isfinite(matrix)
     nothing = ~np.any(known, axis=1, keepdims=True)
     filled = np.where(nothing, 0.0, matrix)

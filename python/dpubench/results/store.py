@@ -1,9 +1,9 @@
-"""Run directories: written so that nothing measured is lost whatever happens, read back from anywhere they were copied to.
+"""Run directories: written so that no measurement is ever lost, and readable from any place they were copied to.
 
-A round under way is ``rounds/NNNN.ndjson``, appended event by event; a whole one is ``rounds/NNNN.parquet``, written beside and renamed into place
-before the text is removed. ``run.json`` is always a whole file. One writer at a time holds the lock.
+A round under way is ``rounds/NNNN.ndjson``, to which each event is appended. A whole round is ``rounds/NNNN.parquet``, written beside it and renamed
+into place before the text is removed. ``run.json`` is always a whole file. The lock admits one writer at a time.
 
-A run of several targets is a *run set*: a directory whose ``run.json`` lists them, with one ordinary run directory for each in ``targets/``.
+A run of several targets is a *run set*: a directory whose ``run.json`` lists the targets, with an ordinary run directory for each in ``targets/``.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ Event = dict[str, Any]
 RUN: Final = schemas.RUN
 RUN_SET: Final = schemas.RUN_SET
 LATEST: Final = "latest"
-TARGETS: Final = "targets"  #: where a set keeps its members
-SELECTION: Final = "selection"  #: windows by which the best engine was chosen; never part of an interval
+TARGETS: Final = "targets"  #: folder of a set that holds its members
+SELECTION: Final = "selection"  #: file of the windows that chose the best engine, which are never part of an interval
 
 
-#: After what a full disk did to a run that has begun, and to one that has not.
+#: Consequence of a full disk for a run that has begun, and for one that has not.
 _KEPT: Final = "what was measured is kept, continue with `dpubench resume`"
 _NOTHING: Final = "nothing was measured yet, and nothing is left of this run"
 
 
 @contextlib.contextmanager
 def writing(path: Path, consequence: str = "") -> Iterator[None]:
-    """Turn what the file system refuses into words with a remedy; ``consequence``: of a full disk. @raises EnvironmentFault"""
+    """Turn errors of the file system into a message with a remedy; ``consequence`` is added for a full disk. @raises EnvironmentFault"""
     try:
         yield
     except OSError as error:
@@ -61,25 +61,25 @@ def writing(path: Path, consequence: str = "") -> Iterator[None]:
 
 
 class DamagedRunError(UserError):
-    """A file of a run directory cannot be read as what its name says."""
+    """A file of a run directory has other content than its name tells."""
 
 
 def read_round(file: Path, schema: pa.Schema) -> pa.Table:
-    """The rows of a whole round, with the columns of ``schema``; those that the file lacks are null.
+    """Return the rows of a whole round, with the columns of ``schema``; a column that the file lacks is null.
 
     Raises:
-        DamagedRunError: the file is none, or was cut short.
-        EnvironmentFault: a limit of this process or machine is in the way; the file may be whole.
+        DamagedRunError: the file is no round, or was cut short.
+        EnvironmentFault: a limit of this process or machine prevents reading; the file may be whole.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        # pq.read_table makes a dataset of the file first, which takes three times as long.
+        # pq.read_table builds a dataset of the file first, which takes three times as long.
         with pa.OSFile(str(file)) as source, pq.ParquetFile(source) as opened:
             known = opened.schema_arrow.names
             there = [name for name in schema.names if name in known]
-            # Without a column a table has no rows.
+            # A table without a column has no rows.
             read = opened.read(there, use_threads=False) if there else pa.table({"": pa.nulls(opened.metadata.num_rows)})
         if not schema.names or read.schema.equals(schema):
             return read
@@ -90,7 +90,7 @@ def read_round(file: Path, schema: pa.Schema) -> pa.Table:
             f"{file}: there is not enough memory to read it ({error}); nothing is wrong with it: raise the limit (`ulimit -v`), or free some memory"
         ) from error
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
-        if isinstance(error, OSError) and error.errno is not None:  # of the system, and not of the file's content
+        if isinstance(error, OSError) and error.errno is not None:  # an error of the system, not of the file's content
             limit = {errno.EMFILE: " (`ulimit -n`)", errno.ENFILE: " (of the whole machine)", errno.ENOMEM: " (`ulimit -v`)"}.get(error.errno, "")
             raise EnvironmentFault(f"{file}: cannot be read: {error.strerror}{limit}; nothing is said of what it holds") from error
         raise DamagedRunError(
@@ -99,7 +99,10 @@ def read_round(file: Path, schema: pa.Schema) -> pa.Table:
 
 
 def windows_schema() -> pa.Schema:
-    """Columns of a round's parquet file: those of the window event. A file of an earlier version lacks some; they are read as nulls."""
+    """Return the columns of a round's parquet file, which are those of the window event.
+
+    A file of an earlier version lacks some columns; they are read as nulls.
+    """
     import pyarrow as pa
 
     counts = [(n, pa.int64()) for n in ("round", "cycle", "half", "operations", "in_bytes", "out_bytes", "rate_bytes", "bursts", "layout")]
@@ -109,7 +112,7 @@ def windows_schema() -> pa.Schema:
 
 
 def windows_table(events: list[Event]) -> pa.Table:
-    """Window events as a table of :func:`windows_schema`."""
+    """Return window events as a table of :func:`windows_schema`."""
     import pyarrow as pa
 
     windows = [e for e in events if e.get("event") == "window"]
@@ -121,7 +124,7 @@ def windows_table(events: list[Event]) -> pa.Table:
 
 
 def read_ndjson(path: Path) -> list[Event]:
-    """Events of a round under way or interrupted. A last line that was cut short is no event; it is left out."""
+    """Return the events of a round under way or interrupted, without a last line that was cut short."""
     events: list[Event] = []
     for line in path.read_bytes().split(b"\n"):
         if line:
@@ -133,33 +136,33 @@ def read_ndjson(path: Path) -> list[Event]:
 
 
 class RoundWriter:
-    """Events of one round, kept line by line."""
+    """The writer of one round's events, line by line."""
 
     def __init__(self, path: Path, make_table: Callable[[list[Event]], pa.Table] = windows_table) -> None:
         self.path = path
         self._make_table = make_table
         with writing(path, _KEPT):
-            # Unbuffered: each event is in the kernel's hands before the next is looked at.
+            # Without a buffer, each event reaches the kernel before the next one is handled.
             self._file = path.open("ab", buffering=0)
 
     def write(self, event: Event) -> None:
         line = json.dumps(event, separators=(",", ":")).encode() + b"\n"
         with writing(self.path, _KEPT):
             written = self._file.write(line)
-            while written < len(line):  # a disk that fills up takes a part first, and refuses the rest
+            while written < len(line):  # A disk that fills up first takes a part, then refuses the rest.
                 written += self._file.write(line[written:])
 
     def close(self) -> None:
         self._file.close()
 
     def finish(self) -> int:
-        """Turns the round to parquet; the number of rows. An empty round leaves no file."""
+        """Turn the round into parquet and return the number of rows. An empty round leaves no file."""
         self.close()
         return to_parquet(self.path, self._make_table)
 
 
 def to_parquet(ndjson: Path, make_table: Callable[[list[Event]], pa.Table] = windows_table) -> int:
-    """``NNNN.ndjson`` to ``NNNN.parquet``, atomically; the number of rows. ``make_table`` makes columns of the round's events."""
+    """Replace ``NNNN.ndjson`` by ``NNNN.parquet`` atomically, and return the number of rows. ``make_table`` turns events into columns."""
     import pyarrow.parquet as pq
 
     table = make_table(read_ndjson(ndjson))
@@ -198,7 +201,7 @@ class RunDirectory:
         return self.path / "rounds"
 
     def record(self) -> dict[str, Any]:
-        """``run.json`` of a run or of a set. @raises UserError when it is missing or damaged."""
+        """Return ``run.json`` of a run or of a set. @raises UserError when it is missing or damaged."""
         try:
             record = wire.decoded(self.run_file.read_bytes())
         except OSError as error:
@@ -211,11 +214,11 @@ class RunDirectory:
 
     @property
     def is_set(self) -> bool:
-        """Whether it holds runs of several targets. @raises UserError as :meth:`record`."""
+        """Return whether it holds runs of several targets. @raises UserError as :meth:`record`."""
         return bool(self.record()["schema"] == RUN_SET)
 
     def members(self) -> list[RunDirectory]:
-        """The runs of a set, one a target, in the set's order, whether they were begun or not; of an ordinary run itself alone.
+        """Return the runs of a set, one per target, in the set's order, begun or not; for an ordinary run, the run itself.
 
         Raises:
             UserError: when ``run.json`` is damaged, or names something outside the set.
@@ -224,19 +227,19 @@ class RunDirectory:
         return [RunDirectory(place) for _, place in self._places(record)] if record["schema"] == RUN_SET else [self]
 
     def member_of_target(self, target: str) -> RunDirectory | None:
-        """The run of ``target`` in a set, or an ordinary run that was made on it."""
+        """Return the run of ``target`` in a set, or an ordinary run that was made on it; None where there is none."""
         record = self.record()
         if record["schema"] == RUN:
             return self if record.get("target") == target else None
         return next((RunDirectory(place) for name, place in self._places(record) if name == target), None)
 
     def target_names(self) -> list[str]:
-        """Targets of a set, or of an ordinary run its one."""
+        """Return the targets of a set, or the one target of an ordinary run."""
         record = self.record()
         return [name for name, _ in self._places(record)] if record["schema"] == RUN_SET else [str(record.get("target", "local"))]
 
     def _places(self, record: dict[str, Any]) -> list[tuple[str, Path]]:
-        """(target, directory) of every member of a set. A copied set is not trusted to stay within itself."""
+        """Return (target, directory) of every member of a set. Refuse directories outside the set: it may be a copy from anywhere."""
         try:
             listed = [(str(target["name"]), PurePosixPath(target["path"])) for target in record["targets"]]
         except (KeyError, TypeError) as error:
@@ -253,14 +256,14 @@ class RunDirectory:
         return sorted(self.rounds_dir.glob("[0-9]*.ndjson"))
 
     def windows(self) -> pa.Table:
-        """Every window of every round, whole or not; without those of the selection. @raises DamagedRunError, EnvironmentFault as read_round"""
+        """Return every window of every round, whole or not, except the selection's. @raises DamagedRunError, EnvironmentFault as read_round"""
         import pyarrow as pa
 
         tables = list(self.tables_of_windows(windows_schema().names))
         return pa.concat_tables(tables).unify_dictionaries() if tables else windows_schema().empty_table()
 
     def tables_of_windows(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """Tables of ``columns`` of :func:`windows_schema`, one a round. Without columns each has a nameless one, so that its rows can be counted.
+        """Yield a table of ``columns`` of :func:`windows_schema` for each round. Without columns it has one nameless column, to count its rows.
 
         Raises:
             DamagedRunError, EnvironmentFault: as read_round
@@ -271,7 +274,7 @@ class RunDirectory:
         for file in self.whole_rounds():
             yield read_round(file, schema)
         for file in self.open_rounds():
-            # A crash between rename and removal leaves both: the parquet file is the whole round.
+            # A crash between rename and removal leaves both files: the parquet file is the whole round.
             if not file.with_suffix(".parquet").exists():
                 try:
                     found = windows_table(read_ndjson(file))
@@ -284,10 +287,10 @@ _W = TypeVar("_W", bound="_Writer")
 
 
 class _Writer(RunDirectory):
-    """The one writer of a directory, of a run or of a set. A context manager: leaving it gives the lock back."""
+    """The one writer of the directory of a run or of a set. As a context manager, it releases the lock on exit."""
 
-    _FOLDER: ClassVar[str]  #: what a new one holds
-    _is_empty = False  #: it was made here, and its ``run.json`` was not written yet
+    _FOLDER: ClassVar[str]  #: folder that a new directory contains
+    _is_empty = False  #: True while a directory made here has no ``run.json`` yet
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -308,7 +311,7 @@ class _Writer(RunDirectory):
 
     @classmethod
     def create(cls: type[_W], results: Path, name: str, *, exact: bool) -> _W:
-        """A new directory; where ``name`` was not asked for by the user (``exact``), a number is appended if it exists."""
+        """Create a directory and return its writer. If it exists, append a number, unless the user chose the name (``exact``)."""
         with writing(results, _NOTHING):
             results.mkdir(parents=True, exist_ok=True)
         for suffix in range(1, 1000):
@@ -321,7 +324,7 @@ class _Writer(RunDirectory):
                     raise
                 if exact:
                     if (path / "lock").exists():
-                        cls(path).close()  # raises with a clear message while another process writes it
+                        cls(path).close()  # raises a clear message while another process writes it
                     raise UserError(f"{path}: exists already: choose another --name, or continue it with `dpubench resume {name}`") from None
                 continue
             try:
@@ -347,7 +350,7 @@ class _Writer(RunDirectory):
         self.close()
 
     def close(self) -> None:
-        if self._is_empty:  # nothing to go on with: the disk was full, or somebody stopped it
+        if self._is_empty:  # An empty run cannot be resumed: the disk was full, or somebody stopped it.
             shutil.rmtree(self.path, ignore_errors=True)
             self._is_empty = False
         if self._lock >= 0:
@@ -355,7 +358,7 @@ class _Writer(RunDirectory):
             self._lock = -1
 
     def write_record(self, record: dict[str, Any]) -> None:
-        """``run.json``, atomically: the file is always whole, the former or the new one."""
+        """Write ``run.json`` atomically: the file is always whole, either the former or the new one."""
         self._write_atomically(self.run_file, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
         self._is_empty = False
 
@@ -363,7 +366,7 @@ class _Writer(RunDirectory):
         self._write_atomically(self.plan_file, text)
 
     def mark_latest(self) -> None:
-        """Points ``latest`` beside the run at it. A file system without symbolic links is no fault."""
+        """Point the link ``latest`` beside the run at it. A file system without symbolic links is no fault."""
         link, draft = self.path.parent / LATEST, self.path.parent / f".{LATEST}.{os.getpid()}"
         if link.exists() and not link.is_symlink():
             return
@@ -393,7 +396,7 @@ class RunWriter(_Writer):
 
     @staticmethod
     def make_table(events: list[Event]) -> pa.Table:
-        """What a round's events are as columns: of study ``operators``."""
+        """Return a round's events as columns, for study ``operators``."""
         return windows_table(events)
 
     def begin_round(self, number: int) -> RoundWriter:
@@ -403,7 +406,7 @@ class RunWriter(_Writer):
         return RoundWriter(self.path / f"{SELECTION}.ndjson", self.make_table)
 
     def settle(self) -> None:
-        """Turns what an interrupted process left into whole rounds: its windows count, for the points that have them."""
+        """Turn the rounds of an interrupted process into whole rounds: their windows count, for the points that have them."""
         for left in self.rounds_dir.glob("*.new"):
             with writing(left):
                 left.unlink()
@@ -416,12 +419,12 @@ class RunWriter(_Writer):
 
 
 class RunSetWriter(_Writer):
-    """The one writer of a run set; its members have writers, and locks, of their own."""
+    """The one writer of a run set; its members have their own writers and locks."""
 
     _FOLDER = TARGETS
 
     def member(self, name: str) -> RunWriter:
-        """The writer of target ``name``'s run, whose directory is made where there is none yet."""
+        """Return the writer of target ``name``'s run. Create its directory if it does not exist."""
         path = self.path / member_path(name)
         with writing(path):
             path.mkdir(parents=True, exist_ok=True)
@@ -429,10 +432,10 @@ class RunSetWriter(_Writer):
 
 
 def member_path(target: str) -> str:
-    """Where a set keeps the run of ``target``, relative to it: ``targets/bf2``. The same name gives the same path.
+    """Return the place of ``target``'s run, relative to the set: ``targets/bf2``. The same name gives the same path.
 
-    A target's name may hold what file systems and shells dislike (``ssh://user@host``, ``local:cpus=0,quota=50%``); where something had to be
-    replaced, a part of the name's SHA-256 keeps two names apart.
+    A target's name may hold characters that file systems and shells dislike (``ssh://user@host``, ``local:cpus=0,quota=50%``). Where a character had
+    to be replaced, a part of the name's SHA-256 keeps two names apart.
     """
     slug = re.sub(r"[^A-Za-z0-9._-]+", "-", target).strip("-.")[:60]
     if slug != target:
@@ -441,7 +444,7 @@ def member_path(target: str) -> str:
 
 
 def find_run(run: str, results: Path) -> RunDirectory:
-    """The run or set called ``run``: a path, a name in ``results``, or ``latest``; ``NAME@target`` is the run of one target of a set.
+    """Return the run or set called ``run``: a path, a name in ``results``, or ``latest``; ``NAME@target`` is one target's run of a set.
 
     Raises:
         UserError: with the nearest name.
@@ -449,7 +452,7 @@ def find_run(run: str, results: Path) -> RunDirectory:
     found = _run_at(run, results)
     if found is not None:
         return found
-    # Both names may hold an @ of their own: every place is tried.
+    # Try every @, because both names may hold one of their own.
     for at in (i for i, c in enumerate(run) if c == "@"):
         of, target = _run_at(run[:at], results), run[at + 1 :]
         if of is not None:

@@ -1,7 +1,7 @@
-"""From a run directory to a :class:`~dpubench.results.model.RunSummary`: windows to cycles, cycles to rounds, rounds to intervals.
+"""The analysis of a run directory into a :class:`~dpubench.results.model.RunSummary`: from windows to cycles, rounds and intervals.
 
-Works round by round on matrices of points by cycles. A point's two windows of a cycle are joined by their geometric mean; ratios (to the reference
-engine, to the canary, between builds) are taken cycle by cycle; a round is the median of its cycles; and intervals are over rounds
+It works round by round, on matrices of points by cycles. The geometric mean joins a point's two windows of a cycle. Ratios (to the reference engine,
+to the canary, between builds) are taken cycle by cycle. The value of a round is the median of its cycles. Intervals are over rounds
 (:mod:`dpubench.results.statistics`).
 """
 
@@ -23,14 +23,14 @@ from dpubench.results.store import RUN_SET, DamagedRunError, RunDirectory
 from dpubench.results.windows import FloatArray, IntArray, Windows, read_windows
 
 CANARIES: Final = (CANARY_CORE, CANARY_MEMORY)
-#: A canary that moves by no more than this share is no news.
+#: A canary's movement up to this share gives no warning.
 CANARY_LIMIT: Final = 0.05
-#: A point is marked where a canary moved so many times more than beside the run's other configurations.
+#: A point gets a warning where a canary moved by this factor more than beside the run's other configurations.
 CANARY_FACTOR: Final = 2.0
 _DECIDED_HERE: Final = ("canary-moved", "few-rounds", "not-converged")
-#: What says something about times only.
+#: Codes of warnings that concern times only.
 _OF_TIMES: Final = (*_DECIDED_HERE, "clock-coarse", "clock-drift", "few-bursts", "not-pinned", "oversubscribed")
-#: Of runs whose program took three cycles for a multiplication whatever the processor was.
+#: Note for runs whose program assumed three cycles for a multiplication on every processor.
 NO_ESTIMATE: Final = (
     "cycles per operation that this run estimated: its version took three cycles for a multiplication on any x86-64 processor, which does not hold "
     "for all, and did not say which one it was"
@@ -39,9 +39,9 @@ _PRIMARY: Final = {"gbps": ("Gb/s", 1.0), "mops": ("Mops/s", 1e-6), "kops": ("ko
 
 
 def summaries(path: Path) -> list[RunSummary]:
-    """Analyse the run in ``path``, or every run of the set in it, in the set's order; a target that was lost has what was measured until then.
+    """Analyse the run in ``path``, or every run of the set in it, in the set's order.
 
-    Raises :class:`~dpubench.errors.UserError` as :func:`summarize`.
+    A lost target has the results up to its loss. Raises :class:`~dpubench.errors.UserError` as :func:`summarize`.
     """
     directory = RunDirectory(path)
     record = directory.record()
@@ -55,7 +55,7 @@ def summaries(path: Path) -> list[RunSummary]:
     for entry, member in zip(entries, members, strict=True):
         if member.run_file.is_file():
             run = summarize(member.path, label=str(entry.get("label", "")))
-        else:  # its target was lost before it could begin
+        else:  # The target was lost before its run began.
             run = _described_run({**record, "machine": {}, "status": entry.get("status", "failed")}, member.path)
         name = str(entry["name"])
         run.name, run.run_set, run.target = f"{set_name}@{name}", set_name, name
@@ -67,15 +67,15 @@ def summaries(path: Path) -> list[RunSummary]:
 
 
 def baseline_target(targets: Sequence[tuple[str, str]], wanted: str = "") -> str:
-    """Which of ``targets`` (name, label) the others are set against: ``wanted`` if it is there, else ``local``, else the first that has times."""
+    """Return the baseline among ``targets`` (name, label): ``wanted`` if it has times, else ``local``, else the first target with times."""
     timed = [name for name, label in targets if label != EMULATED]
     return next((name for name in (wanted, "local", *timed) if name in timed), "")
 
 
 def summarize(run_dir: Path, *, label: str = "") -> RunSummary:
-    """Analyse the run in ``run_dir``, whatever its status; a ``UserError`` says why it is not a readable run directory.
+    """Analyse the run in ``run_dir``, whatever its status; a ``UserError`` tells why it is no readable run directory.
 
-    ``label`` is what the set it belongs to says of its target, where the run itself says nothing.
+    ``label`` is the label of its target in the set, used where the run itself has none.
     """
     run = RunDirectory(run_dir).record()
     if run["schema"] == RUN_SET:
@@ -86,7 +86,7 @@ def summarize(run_dir: Path, *, label: str = "") -> RunSummary:
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DamagedRunError(f"{run_dir / 'run.json'}: does not follow dpubench.run/1 ({error!r})") from error
     summary.label = summary.label or label
-    # What this analysis decides itself is decided once, from all windows: a runner's earlier word on it may be of a part of them.
+    # This analysis decides these warnings itself, from all windows: an earlier warning of the runner may rest on a part of them.
     passed_over = _OF_TIMES if summary.times_mean_nothing else _DECIDED_HERE
     summary.warnings = [w for w in summary.warnings if not ((w.point or summary.times_mean_nothing) and w.code in passed_over)]
     _attach(summary)
@@ -135,7 +135,7 @@ def _described_run(run: Mapping[str, Any], run_dir: Path) -> RunSummary:
 
 
 def clock_is_known(summary: RunSummary) -> bool:
-    """Whether the core canary's clock is one: the run says of which processor it took the latency of a multiplication."""
+    """Return whether the core canary's clock can be trusted: the run names the processor whose multiplication latency it used."""
     return "multiply_cycles" in _mapping(summary.machine, "clock_estimate")
 
 
@@ -184,7 +184,7 @@ def _described(entry: Mapping[str, Any]) -> PointSummary:
 
 @dataclass(slots=True)
 class _Rounds:
-    """Per round one column; rows as in ``_fill``: points, then two canaries per group. Logs, ``nan`` where missing."""
+    """The values of rounds, one column per round, with rows as in ``_fill``: points, then two canaries per group. Logs, ``nan`` where missing."""
 
     rate: list[FloatArray] = field(default_factory=list)
     gbps: list[FloatArray] = field(default_factory=list)
@@ -193,18 +193,18 @@ class _Rounds:
     energy_nj: list[FloatArray] = field(default_factory=list)  #: per operation
     to_reference: list[FloatArray] = field(default_factory=list)
     to_canary: list[FloatArray] = field(default_factory=list)
-    memory: list[FloatArray] = field(default_factory=list)  #: the memory canary over the core canary, beside each point
-    to_next_best: list[FloatArray] = field(default_factory=list)  #: of the best engines
+    memory: list[FloatArray] = field(default_factory=list)  #: memory canary's rate over the core canary's, beside each point
+    to_next_best: list[FloatArray] = field(default_factory=list)  #: ratios of the best engines
     pairs: list[FloatArray] = field(default_factory=list)
     pair_cycles: list[IntArray] = field(default_factory=list)
     metrics: dict[str, list[FloatArray]] = field(default_factory=lambda: defaultdict(list))  #: not logs
     canaries: list[FloatArray] = field(default_factory=list)  #: cycles of the canary rows, for their movement
-    cycles: list[FloatArray] = field(default_factory=list)  #: rates of the points' cycles: which of them meet is known when all rounds are
+    cycles: list[FloatArray] = field(default_factory=list)  #: rates of the points' cycles, for the best engines, known only after all rounds
     layout: list[IntArray] = field(default_factory=list)  #: code layout of each point's program
 
 
 def _row_medians(matrix: FloatArray) -> FloatArray:
-    """Median of each row without its ``nan``; ``nan`` for a row of nothing else. Sorting is several times faster than ``nanmedian``."""
+    """Return the median of each row without its ``nan``; ``nan`` for a row without values. Sorting is several times faster than ``nanmedian``."""
     if matrix.shape[1] == 0:
         return np.full(matrix.shape[0], np.nan)
     ordered = np.sort(matrix, axis=1)  # nan goes last
@@ -218,11 +218,11 @@ def _fill(summary: RunSummary, windows: Windows, dropped: Mapping[tuple[Any, ...
     points = summary.points
     if not len(windows) or not points:
         return
-    # An output that disagreed takes back every figure of its point: what was timed before may have been wrong all along.
+    # An output that disagreed discards every figure of its point: the timed work may have been wrong all along.
     disagreed = {failure.point for failure in summary.failures if failure.phase == "verify"}
     index = {point.id: i for i, point in enumerate(points) if point.id not in disagreed}
     groups = len(windows.group_names)
-    # Row of every window: its point, or the canary of its group; points that run.json does not know have none.
+    # Row of every window: its point, or the canary of its group; -1 for points that run.json does not list.
     of_name = np.array([index.get(name, -1) for name in windows.point_names], dtype=np.int64)
     row = of_name[windows.point]
     for kind, name in enumerate(CANARIES):
@@ -252,7 +252,7 @@ def _fill(summary: RunSummary, windows: Windows, dropped: Mapping[tuple[Any, ...
         place = (np.minimum(windows.half[part], 1), row[part], column)
 
         def cycles(values: FloatArray, shape: tuple[int, ...] = shape, place: tuple[IntArray, ...] = place) -> FloatArray:
-            """Both halves of every cycle joined; ``nan`` where one is missing."""
+            """Return both halves of every cycle joined; ``nan`` where one is missing."""
             halves = np.full(shape, np.nan)
             halves[place] = values
             joined: FloatArray = halves.mean(axis=0)
@@ -266,8 +266,8 @@ def _fill(summary: RunSummary, windows: Windows, dropped: Mapping[tuple[Any, ...
             rounds.counted_cycles.append(_row_medians(cycles(_finite(np.log(windows.core_cycles[part] / operations)))))
             clock = cycles(_finite(np.log(windows.ghz[part])))
         if not estimates:
-            clock[len(points) :] = np.nan  # made of a latency that is not known of this processor
-        # A window may come with a clock of its own; else it is that of the core canary beside it, in the same cycle.
+            clock[len(points) :] = np.nan  # The processor's latency is unknown, so that the clock is wrong.
+        # A window may carry its own clock; otherwise take the clock of the core canary beside it, in the same cycle.
         clock[: len(points)] = np.where(np.isfinite(clock[: len(points)]) | (canary_of < 0)[:, None], clock[: len(points)], clock[canary_of])
         rounds.estimated_cycles.append(_row_medians(cycles(np.log(elapsed / operations * busy[row[part]])) + clock))
         rounds.energy_nj.append(_energy_per_op(windows.energy_uj[part], operations, row[part], len(rate)))
@@ -305,7 +305,7 @@ def _fill(summary: RunSummary, windows: Windows, dropped: Mapping[tuple[Any, ...
 
 
 def _layouts_of(points: Sequence[PointSummary], row: IntArray, layout: FloatArray) -> IntArray:
-    """The code layout of each point in a round, that of its build's program; points without a window have it too."""
+    """Return the code layout of each point in a round, from its build's program; a point without a window has it too."""
     found = np.full(len(points), layouts.UNKNOWN, dtype=np.int64)
     known = np.flatnonzero(np.isfinite(layout) & (row < len(points)))
     rows, first = np.unique(row[known], return_index=True)
@@ -317,9 +317,10 @@ def _layouts_of(points: Sequence[PointSummary], row: IntArray, layout: FloatArra
 
 
 def _energy_per_op(energy_uj: FloatArray, operations: FloatArray, row: IntArray, rows: int) -> FloatArray:
-    """Log of nJ per operation of each row in a round: all its energy over all its operations.
+    """Return the log of nJ per operation of each row in a round: all its energy over all its operations.
 
-    The counter advances about once a millisecond and windows last a few: one window's energy is mostly a matter of where the steps fell.
+    The counter advances about once a millisecond, and a window lasts only a few milliseconds: the steps of the counter dominate the energy of one
+    window.
     """
     known = np.isfinite(energy_uj)
     energy = np.bincount(row[known], energy_uj[known], rows)
@@ -333,14 +334,14 @@ def _finite(values: FloatArray) -> FloatArray:
 
 
 def _references(summary: RunSummary) -> IntArray:
-    """Index of the point that each point's ratio is taken to: the operator's reference engine on the same target and build; -1: none."""
+    """Return the index of the point that is each point's reference, with the operator's reference engine on the same target and build; -1: none."""
     engine = {name: str(info.get("reference_engine", "")) for name, info in summary.operators.items()}
     found = {(p.configuration, p.target, p.build): i for i, p in enumerate(summary.points) if p.engine == engine.get(p.operator)}
     return np.array([found.get((p.configuration, p.target, p.build), -1) for p in summary.points], dtype=np.int64)
 
 
 def _build_pairs(points: Iterable[PointSummary]) -> tuple[IntArray, IntArray]:
-    """Indices (old, new) of points that differ in build only: the unnamed build is the new one, a named one is what it runs against."""
+    """Return indices (old, new) of points that differ in build only. The unnamed build is the new one, a named one is old."""
     alike: dict[tuple[Any, ...], dict[str, int]] = defaultdict(dict)
     for i, point in enumerate(points):
         alike[(point.configuration, point.engine_word, point.target)][point.build] = i
@@ -377,7 +378,7 @@ def _intervals(summary: RunSummary, rounds: _Rounds, counts: IntArray, number: i
         point.ops_per_s = measured
         point.ns_per_op = Interval(1e9 / measured.value, 1e9 / measured.high, 1e9 / measured.low)
         if info.get("processes_all_bytes"):
-            point.gbps = _known(gbps[i])  # none where the windows have no rate_bytes: modes that do not
+            point.gbps = _known(gbps[i])  # None where the windows have no rate_bytes: this mode does not process all bytes.
         unit, factor = _PRIMARY.get(str(info.get("primary_metric", "mops")), _PRIMARY["mops"])
         point.primary_unit = unit
         point.primary = _known(gbps[i]) if unit == "Gb/s" else Interval(measured.value * factor, measured.low * factor, measured.high * factor)
@@ -406,7 +407,7 @@ def _intervals(summary: RunSummary, rounds: _Rounds, counts: IntArray, number: i
 
 
 def _tell_layouts(point: PointSummary, logs: FloatArray, of: IntArray) -> None:
-    """What ``point`` says of the code layouts of its rounds."""
+    """Set the code layouts of ``point`` and their share of its scatter; nothing where a layout is unknown."""
     if layouts.UNKNOWN in of:
         return
     point.round_layouts = of.tolist()
@@ -417,7 +418,7 @@ def _tell_layouts(point: PointSummary, logs: FloatArray, of: IntArray) -> None:
 
 
 def _withhold_undecided(summary: RunSummary) -> None:
-    """Take back ratios of points whose engine, or the reference beside it, left more of its work undecided than :data:`undecided.LIMIT`."""
+    """Remove ratios of points where the engine or its reference left more work undecided than :data:`undecided.LIMIT`."""
     for point, reference in zip(summary.points, _references(summary), strict=True):
         if point.ratio_to_reference is None or summary.points[reference] is point:
             continue
@@ -427,7 +428,7 @@ def _withhold_undecided(summary: RunSummary) -> None:
 
 
 def _next_best(summary: RunSummary, rounds: _Rounds, dropped: Mapping[tuple[Any, ...], Sequence[str]]) -> None:
-    """Ratios of the best engines to the next best of another library, from the same cycles as all ratios."""
+    """Set the ratios of the best engines to the next best of another library, from the same cycles as all ratios."""
     pairs = headline.set_next_best(summary.points, summary.operators, dropped)
     if not pairs:
         return
@@ -442,7 +443,7 @@ def _next_best(summary: RunSummary, rounds: _Rounds, dropped: Mapping[tuple[Any,
 
 
 def _not_converged(summary: RunSummary, rounds: _Rounds) -> None:
-    """Name, at every point, the figures that fewer rounds stand behind than inference needs, or that are known less precisely than the plan asks."""
+    """List, at every point, the figures with too few rounds for inference, and those less precise than the plan asks."""
     known = {
         "ops_per_s": rounds.rate, "ns_per_op": rounds.rate, "primary": rounds.rate, "gbps": rounds.gbps, "energy_nj_per_op": rounds.energy_nj,
         "canary_ratio": rounds.to_canary, "ratio_to_reference": rounds.to_reference, "ratio_to_next_best": rounds.to_next_best,
@@ -461,7 +462,7 @@ def _not_converged(summary: RunSummary, rounds: _Rounds) -> None:
 
 
 def _rounds_known(logs: Sequence[FloatArray]) -> IntArray:
-    """In how many rounds each row has a value."""
+    """Return the number of rounds in which each row has a value."""
     known: IntArray = np.isfinite(np.stack(logs, axis=1)).sum(axis=1)
     return known
 
@@ -471,10 +472,10 @@ def _known(interval: Interval) -> Interval | None:
 
 
 def _canary_rates(summary: RunSummary, rounds: _Rounds, group_of: IntArray) -> None:
-    """The run's canary rates and what they say of it: one warning of the run where the machine moved beside most configurations, and one at each
-    point beside which it moved by far more than beside the others.
+    """Set the run's canary rates, and warn where the canaries moved.
 
-    A movement is from the 10th to the 90th percentile of a canary's cycles, on the logarithm.
+    The run gets a warning where the machine moved beside most configurations. A point gets one where it moved by far more beside this point than
+    beside the others. A movement is the distance from the 10th to the 90th percentile of a canary's cycles, on the logarithm.
     """
     offset = len(summary.points)
     per_round = np.stack(rounds.rate, axis=1)[offset:]
@@ -502,7 +503,7 @@ def _canary_rates(summary: RunSummary, rounds: _Rounds, group_of: IntArray) -> N
 
 
 def _movement(cycles: FloatArray) -> float | None:
-    """From the 10th to the 90th percentile of ``cycles`` (logs, ``nan``: missing); None below two."""
+    """Return the distance from the 10th to the 90th percentile of ``cycles`` (logs, ``nan``: missing); None below two values."""
     known = cycles[np.isfinite(cycles)]
     if known.size < 2:
         return None
@@ -511,7 +512,7 @@ def _movement(cycles: FloatArray) -> float | None:
 
 
 def _attach(summary: RunSummary) -> None:
-    """The run's warnings and failures that name a point, at that point too."""
+    """Add the run's warnings and failures that name a point to that point too."""
     by_id = {point.id: point for point in summary.points}
     for warning in summary.warnings:
         if warning.point in by_id and warning not in (known := by_id[warning.point].warnings):

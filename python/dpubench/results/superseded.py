@@ -1,4 +1,4 @@
-"""What figures of earlier versions of an operator must not be read for."""
+"""Warnings about figures of earlier versions of an operator that must not be read as its name suggests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CODE: Final = "superseded"
 @dataclass(frozen=True, slots=True)
 class _Change:
     operators: tuple[str, ...]
-    version: int  #: points of earlier versions are concerned
+    version: int  #: the change concerns points of versions before this one
     concerns: Callable[[PointSummary], bool]
     reason: str
 

@@ -1,4 +1,4 @@
-"""Runs and comparisons as text for a terminal, a pipe or a log: plain characters, columns aligned, nothing that depends on the terminal."""
+"""Runs and comparisons as plain text with aligned columns, the same for a terminal, a pipe or a log."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dpubench.results.naming import layout_text, parameters_text
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[bool] | None = None) -> str:
-    """Columns two spaces apart, as wide as their widest cell; those marked in ``right`` flush right. No trailing spaces."""
+    """Return aligned columns two spaces apart, without trailing spaces; the columns marked in ``right`` are flush right."""
     right = right or [False] * len(header)
     widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
     lines = []
@@ -28,7 +28,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[
 
 
 def show(runs: Sequence[RunSummary]) -> str:
-    """A run, or all targets of one: what it is, every point with its interval, and what weakens or is missing from it."""
+    """Return the text of a run, or of all its targets: its origin, every point with its interval, warnings, failures, and omissions."""
     return "\n\n".join("\n".join(_shown(run)) for run in runs) + "\n"
 
 
@@ -82,7 +82,7 @@ def _points_table(run: RunSummary) -> str:
 
 
 def _correctness_table(run: RunSummary) -> str:
-    """An emulated target tells right from wrong: no time, no rate, no ratio."""
+    """Return the table of an emulated target: results of verification, and no time, rate or ratio."""
     rows = [(p.operator, _parameters(p), engine_text(p), verified_text(p)) for p in run.points]
     return table(("operator", "parameters", "engine", "result"), rows)
 
@@ -95,10 +95,10 @@ _VERDICTS: Final[tuple[Verdict, ...]] = ("slower", "more", "faster", "fewer", "u
 
 
 def compare(rows: Sequence[Comparison], min_effect: float, *, targets: bool = False, what: str = "", moved: Movement | None = None) -> str:
-    """A comparison: findings first, then the rest in the order given, then a count of verdicts. Of two ``targets`` with ratios, else with changes.
+    """Return a comparison as text: findings first, then the other rows in the given order, then a count of verdicts.
 
-    ``what`` says what is set against what, where it is not rates. ``moved`` is what the machine did between two runs of different times; changes are
-    beyond it.
+    With ``targets`` the rows show ratios, otherwise changes. ``what`` names the two sides where they are not rates. ``moved`` is the machine's
+    movement between two runs of different times, which the changes exclude.
     """
     listed = sorted(rows, key=lambda row: _VERDICTS.index(row.verdict))
     told = (_ratio, _interval_of_ratio) if targets else (change, interval_of_change)
@@ -110,13 +110,13 @@ def compare(rows: Sequence[Comparison], min_effect: float, *, targets: bool = Fa
 
 
 def verdicts(rows: Sequence[Comparison]) -> str:
-    """``2 slower, 40 same``: how many rows have which verdict, findings first."""
+    """Return the number of rows with each verdict, findings first: ``2 slower, 40 same``."""
     counts = Counter(row.verdict for row in rows)
     return ", ".join(f"{counts[verdict]} {verdict}" for verdict in _VERDICTS if counts[verdict]) or "nothing to compare"
 
 
 def _machine_lines(moved: Movement | None, min_effect: float) -> list[str]:
-    """What the machine did between the two runs, and what therefore cannot be told."""
+    """Return lines on how the machine moved between the two runs, and on what the comparison therefore cannot tell."""
     if moved is None:
         return []
     canaries = [f"{name} {_percent(math.exp(c))}" for name, c in (("core canary", moved.core), ("memory canary", moved.memory)) if c is not None]
@@ -139,10 +139,11 @@ MIN_EFFECT: Final = 0.03
 
 
 def targets(runs: Sequence[RunSummary], room: int = 20, width: int = 120) -> list[str]:
-    """A run of several targets in at most ``room`` lines, of at most ``width`` characters as far as its names fit.
+    """Return a run of several targets in at most ``room`` lines, each of at most ``width`` characters if its names allow it.
 
-    Each target; then of every operator, in its default configuration, the best engine and its rate on each target, and the ratio to the baseline with
-    its 95 % interval. An emulated target has neither rate nor ratio: its line says what was verified. Operators that find no room are counted.
+    First comes a line for each target. Then each operator has a row for its default configuration: the best engine and its rate on each target, and
+    the ratio to the baseline with its 95 % interval. An emulated target has neither rate nor ratio: its line tells what was verified. The last line
+    counts the operators that find no room.
     """
     base = next((run for run in runs if run.is_baseline), None)
     beside = f"; ratios to {base.target} with 95 % intervals, best engine against best engine" if base is not None else ""
@@ -162,7 +163,7 @@ def targets(runs: Sequence[RunSummary], room: int = 20, width: int = 120) -> lis
     header = ("operator", *(f"{run.target}{f' [{run.label}]' if run.label else ''}" for run in ordered))
     left = room - len(lines)
     text = table(header, cells).splitlines()
-    if len(text) > left:  # two operators a line, where the terminal is wide enough
+    if len(text) > left:  # Put two operators on a line where the terminal is wide enough.
         half = -(-len(cells) // 2)
         blank = ("",) * len(header)
         twice = table((*header, "", *header), [(*a, "", *b) for a, b in zip(cells[:half], [*cells[half:], blank][:half], strict=True)]).splitlines()
@@ -192,7 +193,7 @@ _Configuration = tuple[str, tuple[tuple[str, str], ...], int, int, str]  #: as :
 
 
 def _shown_configuration(operator: str, runs: Sequence[RunSummary]) -> _Configuration | None:
-    """The operator's default configuration, else that which most ``runs`` measured; None where none measured any."""
+    """Return the operator's default configuration, else the one that most ``runs`` measured; None where no run measured any."""
     found = [_measured(run, operator) for run in runs]
     defaults = {p["name"]: p["default"] for run in runs for p in run.operators.get(operator, {}).get("parameters", [])}
     everywhere = [{p.configuration: p for p in points} for points in found]
@@ -212,7 +213,7 @@ def _operator_cells(
     operator: str, chosen: _Configuration | None, runs: Sequence[RunSummary],
     ratios: Sequence[Mapping[tuple[str | None, str | None], Interval | None]], same_layout: bool,
 ) -> list[str]:  # fmt: skip
-    """The operator's name with its configuration, the baseline's best engine, and of each other run its best engine with the ratio."""
+    """Return a row: the operator with its configuration, the baseline's best engine, and each other run's best engine with its ratio."""
     if chosen is None:
         return [operator, *("-" for _ in runs)]
     entry = next((run.operators[operator] for run in runs if operator in run.operators), {})
@@ -243,7 +244,7 @@ def _rate(point: PointSummary) -> float:
 
 
 def rows(found: Sequence[Mapping[str, Any]]) -> str:
-    """Records with the same keys as a table; numbers flush right."""
+    """Return records with the same keys as a table, with numbers flush right."""
     if not found:
         return "no rows\n"
     names = list(found[0])
@@ -260,7 +261,7 @@ def _cell(value: Any) -> str:
 
 @dataclass(frozen=True)
 class _Counter:
-    """A column that is there only where the machine counts."""
+    """A column that appears only where the machine has the counter."""
 
     title: str
     shown: Callable[[PointSummary], str]  #: "" where the point has none
@@ -310,29 +311,29 @@ def _point_row(point: PointSummary, counters: Sequence[_Counter], label: str, be
 
 
 def _ratio_with_interval(ratio: Interval) -> str:
-    """``1.31x [1.29, 1.33]``; of the reference itself ``1x``, and of one round that there is no interval."""
+    """Return ``1.31x [1.29, 1.33]``; ``1x`` for the reference itself, and ``no interval`` for a single round."""
     text = f"{significant(ratio.value, 3)}x"
-    if ratio.value == 1 and not ratio.low < ratio.high:  # the reference itself
+    if ratio.value == 1 and not ratio.low < ratio.high:  # This is the reference itself.
         return text
     return f"{text} [{significant(ratio.low, 3)}, {significant(ratio.high, 3)}]" if math.isfinite(ratio.low) else f"{text}, no interval"
 
 
-#: Stands behind every figure that is known less precisely than the plan asks.
+#: Mark behind every figure that is less precise than the plan asks, or comes from too few rounds.
 LOOSE: Final = "*"
 
 
 def loose_note(target: float) -> str:
-    """What the mark means where a precision of ``target`` was asked for."""
+    """Return the explanation of the mark for a precision of ``target``."""
     return f"{LOOSE} wider than the ±{100 * target:g} % that the plan asks for, or of fewer than {statistics.MINIMUM_ROUNDS} rounds"
 
 
 def loose(point: PointSummary, name: str) -> str:
-    """The mark behind a figure of ``point``: ``name`` is its field, or the metric's."""
+    """Return the mark behind a figure of ``point``, or an empty string; ``name`` is its field or its metric."""
     return LOOSE if name in point.not_converged else ""
 
 
 def beside_text(point: PointSummary) -> str:
-    """The best engine of a configuration beside the next best: ``5.70 x openssl ±1 %``, or that there is no such ratio."""
+    """Return the ratio of the best engine to the next best, as ``5.70 x openssl ±1 %``, or why there is none."""
     ratio = point.ratio_to_next_best
     if ratio is None:
         return "no other engine measured"
@@ -349,7 +350,7 @@ def precision_text(precision: float) -> str:
 
 
 def warning_lines(found: Sequence[Warning_]) -> list[str]:
-    """A line a code: how often, what it means and what to do; what is said of the whole run comes with its message."""
+    """Return a line per code with its number, meaning and advice, after the messages about the whole run."""
     of_the_run = [warning for warning in found if not warning.point and not warning.group]
     counts = Counter(warning.code for warning in found if warning.point or warning.group)
     lines = [f"{w.code}: {w.message}" for w in of_the_run]
@@ -358,7 +359,7 @@ def warning_lines(found: Sequence[Warning_]) -> list[str]:
 
 
 def warning_counts(found: Sequence[Warning_]) -> str:
-    """``warnings: canary-moved (and at 2 points), few-bursts at 5 points``, or that there are none: what is said of the run, and of points."""
+    """Return the warning codes of the run and of points: ``warnings: canary-moved (and at 2 points), few-bursts at 5 points``, or ``no warnings``."""
     at_points = Counter(warning.code for warning in found if warning.point)
     of_the_run = {warning.code for warning in found if not warning.point}
     told = []
@@ -398,14 +399,14 @@ def _interval_of_ratio(ratio: Interval | None) -> str:
 
 
 def change(ratio: Interval | None) -> str:
-    """``-3.1 %``, with one more digit where the ratio is exact; empty without a ratio."""
+    """Return the change as ``-3.1 %``, with one more digit where the ratio is exact; empty without a ratio."""
     if ratio is None:
         return ""
     return _percent(ratio.value) if math.isfinite(ratio.low) or not math.isfinite(ratio.value) else f"{100 * (ratio.value - 1):+.2f} %"
 
 
 def interval_of_change(ratio: Interval | None) -> str:
-    """``-4.0 % to -2.2 %``, or that the ratio is exact; empty without a ratio."""
+    """Return the interval of the change as ``-4.0 % to -2.2 %``, or ``exact``; empty without a ratio."""
     if ratio is None:
         return ""
     return f"{_percent(ratio.low)} to {_percent(ratio.high)}" if math.isfinite(ratio.low) else "exact"

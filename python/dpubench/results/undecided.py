@@ -1,4 +1,4 @@
-"""Points whose engine left part of its work undecided: their rates are of less work than those of engines that decide it."""
+"""Points whose engine left part of its work undecided, so that their rates are for less work than those of other engines."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Final
 from dpubench.results.digits import percent
 from dpubench.results.model import PointSummary
 
-#: Above this share of pairs of payload and rule, a rate is set against no other engine's.
+#: Above this share of undecided pairs of payload and rule, a rate is not compared with another engine's.
 LIMIT: Final = 0.01
-#: How programs of earlier versions told it, of all engines of a configuration together.
+#: The message of earlier versions, which counts all engines of a configuration together.
 _TOLD: Final = re.compile(r"(\d+) of (\d+) pairs of payload and rule were undecided")
 
 
 def share_of(point: PointSummary) -> float:
-    """Return the share of its work that the engine of ``point`` left undecided; 0 where it decided all, or where deciding is no question."""
+    """Return the share of its work that the engine of ``point`` left undecided; 0 where it decided all, or decides nothing."""
     if (share := point.verified.get("undecided_share")) is not None:
         return float(share)
     told = (_TOLD.search(w.message) for w in point.warnings if w.code == "input-skipped")
@@ -23,7 +23,7 @@ def share_of(point: PointSummary) -> float:
 
 
 def other_work(old: PointSummary, new: PointSummary) -> str:
-    """Return why an engine did other work at two times; empty where it did not, or where a program does not tell each engine's share."""
+    """Return why an engine did different work in two runs; empty where it did not, or where a program does not tell the share."""
     shares = [point.verified.get("undecided_share") for point in (old, new)]
     if None in shares or abs(share_of(old) - share_of(new)) <= LIMIT:
         return ""
@@ -31,7 +31,7 @@ def other_work(old: PointSummary, new: PointSummary) -> str:
 
 
 def reason_of(point: PointSummary, other: PointSummary) -> str:
-    """Return why a ratio of the rates of two engines would be one of different work; empty where it would not."""
+    """Return why a ratio of two engines' rates would compare different work; empty where it would not."""
     for one in (point, other):
         if (share := share_of(one)) > LIMIT:
             return f"{one.engine} left {percent(share)} of its work undecided: above {percent(LIMIT)} a rate is not set against another engine's"

@@ -1,4 +1,4 @@
-"""The closed set of warning codes: what each means for the number beside it, and what to do. A code outside it is an error of the program."""
+"""The closed set of warning codes, with the meaning of each for the number beside it, and advice. Any other code is an error of the program."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Final, Protocol
 
 from dpubench.results.model import Warning_
 
-#: A code that stands at this share of the points or more has a cause that they share: it is said once, of the run.
+#: Codes at this share of the points or more have a common cause: the run tells them once.
 SHARED: Final = 0.5
-#: At fewer points nothing is gained by it.
+#: Fewer marked points than this keep their own warnings.
 SHARED_POINTS: Final = 8
-#: What the figures of each point show themselves, by a mark where they stand: from so many points on it is said once, whatever their share is.
+#: Codes that the figures of each point show by a mark: at :data:`SHARED_POINTS` points the run tells them once, whatever their share is.
 _SHOWN: Final = ("few-rounds", "not-converged")
 
 
@@ -21,8 +21,8 @@ class WarningKind:
     """One code of the set."""
 
     code: str
-    meaning: str  #: one clause: what it does to the number
-    advice: str  #: what the reader can do
+    meaning: str  #: one clause on the effect on the number
+    advice: str  #: one clause on what the reader can do
 
 
 _KINDS: Final = (
@@ -122,19 +122,19 @@ KINDS: Final[dict[str, WarningKind]] = {kind.code: kind for kind in _KINDS}
 
 
 class Marked(Protocol):
-    """What warnings stand at: a point of any study."""
+    """A point of any study, which can carry warnings."""
 
     id: str
     warnings: list[Warning_]
-    precision: float  #: relative half width reached; ``nan`` where it is not known
+    precision: float  #: relative half width reached; ``nan`` where it is unknown
 
 
 def of_the_run(found: Sequence[Warning_], points: Sequence[Marked]) -> list[Warning_]:
-    """``found`` (of the run, or of a point) with one warning of the run in place of each code that stands at half of ``points`` or more, and at
-    :data:`SHARED_POINTS` at least; of what the figures show themselves, whatever the share.
+    """Return ``found`` (of the run, or of a point) with one warning of the run in place of each widespread code.
 
-    Such codes are taken away from the points: a mark that every point has tells nothing of any. What is known of each point by its figures (its
-    rounds, its precision) stays there.
+    A code is widespread at half of ``points`` or more, and at :data:`SHARED_POINTS` at least; a code that the figures show themselves needs the
+    number only. The function removes widespread codes from the points, because a mark on every point distinguishes none. A point keeps what its
+    figures show (its rounds, its precision).
     """
     kept = list(found)
     for code in dict.fromkeys(w.code for point in points for w in point.warnings):
@@ -157,7 +157,7 @@ class UnknownWarningError(ValueError):
 
 
 def kind_of(warning: Warning_) -> WarningKind:
-    """The kind of ``warning``; :class:`UnknownWarningError` for a code that is not in the set."""
+    """Return the kind of ``warning``. Raise :class:`UnknownWarningError` for a code outside the set."""
     try:
         return KINDS[warning.code]
     except KeyError:
@@ -167,5 +167,5 @@ def kind_of(warning: Warning_) -> WarningKind:
 
 
 def advice(code: str) -> str:
-    """What to do about ``code``; empty for a code that this version does not know, so that an old reader still shows the message."""
+    """Return the advice for ``code``; empty for an unknown code, so that an old reader still shows the message."""
     return KINDS[code].advice if code in KINDS else ""

@@ -1,6 +1,6 @@
-"""The windows of a run as columns: finished rounds from Parquet, a round under way or interrupted from its events.
+"""The windows of a run as columns: whole rounds from Parquet, unfinished ones from their events.
 
-A million windows are a few arrays here, never a million objects.
+A million windows become a few arrays and not a million objects.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 _NUMBERS: Final = ("round", "cycle", "half", "operations", "elapsed_ns", "ghz", "core_cycles", "energy_uj", "layout")
-#: What every window has, and the bounds of its numbers (docs/architecture.md, event `window`).
+#: Columns that every window has; below, the bounds of its numbers (docs/architecture.md, event `window`).
 _NAMED: Final = ("point", "group")
 _RANGES: Final = {
     "round": (0, wire.LARGEST_COUNT), "cycle": (0, wire.LARGEST_COUNT), "half": (0, 1), "operations": (0, wire.LARGEST_COUNT),
@@ -30,7 +30,10 @@ _RANGES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Columns of equal length, one row a window; canaries are among them, as the points ``canary-core`` and ``canary-memory`` of their group."""
+    """Columns of equal length, one row per window.
+
+    Canaries are among the windows, as the points ``canary-core`` and ``canary-memory`` of their group.
+    """
 
     point_names: list[str]
     group_names: list[str]
@@ -39,13 +42,13 @@ class Windows:
     round: IntArray
     cycle: IntArray
     half: IntArray
-    operations: FloatArray  #: of all threads
+    operations: FloatArray  #: operations of all threads
     elapsed_ns: FloatArray
-    rate_bytes: FloatArray  #: what Gb/s is computed from
+    rate_bytes: FloatArray  #: bytes for Gb/s
     ghz: FloatArray  #: estimated core clock; ``nan`` where absent
-    core_cycles: FloatArray  #: of all threads, from a hardware counter; ``nan`` where absent
-    energy_uj: FloatArray  #: of the processor packages; ``nan`` where absent
-    layout: FloatArray  #: the code layout of the program; ``nan`` where it did not say
+    core_cycles: FloatArray  #: core cycles of all threads, from a hardware counter; ``nan`` where absent
+    energy_uj: FloatArray  #: energy of the processor packages; ``nan`` where absent
+    layout: FloatArray  #: code layout of the program; ``nan`` where the program does not tell it
     metrics: dict[str, FloatArray]  #: ``nan`` where a window has no such metric
 
     def __len__(self) -> int:
@@ -53,7 +56,7 @@ class Windows:
 
 
 def read_windows(run_dir: Path) -> Windows:
-    """All windows of the run in ``run_dir``, of whole and of unfinished rounds. @raises DamagedRunError, EnvironmentFault as read_round"""
+    """Return all windows of the run in ``run_dir``, of whole and of unfinished rounds. @raises DamagedRunError, EnvironmentFault as read_round"""
     try:
         table = RunDirectory(run_dir).windows()
         if fault := _fault(table):
@@ -64,7 +67,7 @@ def read_windows(run_dir: Path) -> Windows:
 
 
 def _fault(table: pa.Table) -> str:
-    """Say what no window that came from a program can have; a file may have been changed, or be cut short in its middle."""
+    """Return a fault that no program's window can have, or an empty string. The file may have been changed or cut short."""
     if lacking := next((name for name in (*_NAMED, *_RANGES) if table.column(name).null_count), ""):
         return f"a window has no {lacking}"
     for name, (least, most) in _RANGES.items() if table.num_rows else ():
@@ -99,7 +102,7 @@ def _columns(table: pa.Table) -> Windows:
 
 def _encoded(table: pa.Table, name: str) -> tuple[list[str], IntArray]:
     encoded = table.column(name).combine_chunks()
-    if isinstance(encoded, pa.ChunkedArray):  # what Arrow before 15 makes of no chunks at all
+    if isinstance(encoded, pa.ChunkedArray):  # Arrow before 15 returns this for a column without chunks.
         encoded = pa.concat_arrays(encoded.chunks) if encoded.num_chunks else pa.array([], encoded.type)
     return encoded.dictionary.to_pylist(), encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
 
@@ -113,11 +116,11 @@ def _integers(values: FloatArray) -> IntArray:
 
 
 def _metrics(table: pa.Table) -> dict[str, FloatArray]:
-    """The column ``metrics`` (a map from name to value) as one column per name."""
+    """Return the column ``metrics`` (a map from name to value) as one column per name."""
     found: dict[str, FloatArray] = {}
     start = 0
     for chunk in table.column("metrics").chunks:
-        # The entries of a slice are those between its first and last offset, whatever else the buffers hold.
+        # A slice owns only the entries between its first and last offset, although its buffers may hold more.
         offsets = chunk.offsets.to_numpy(zero_copy_only=False)
         entries = slice(int(offsets[0]), int(offsets[-1]))
         names = pc.dictionary_encode(chunk.keys)

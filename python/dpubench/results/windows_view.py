@@ -1,7 +1,7 @@
-"""The windows of many runs for SQL: of their files only those columns are read that a query asks for.
+"""The windows of many runs as a view for SQL, which reads only the columns that a query asks for.
 
-DuckDB says which ones it needs to a dataset of Arrow (projection pushdown). A folder of 3,000 runs has 18,000 rounds, and of a file with 16 columns
-the time goes into the columns.
+DuckDB tells an Arrow dataset which columns it needs (projection pushdown). A folder of 3,000 runs has 18,000 rounds of 16 columns each, and reading
+columns takes most of the time.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class RunOfView:
 
     name: str
     directory: RunDirectory
-    metrics: Sequence[str]  #: that its operators declare
+    metrics: Sequence[str]  #: names of the metrics that its operators declare
 
 
 def schema(runs: Sequence[RunOfView]) -> pa.Schema:
-    """Return the columns of the view; ``metrics`` has what windows say whether it is declared or not."""
+    """Return the columns of the view; ``metrics`` holds all metrics of a window, declared or not."""
     names = sorted({metric for run in runs for metric in run.metrics})
     return pa.schema(
         [
@@ -47,16 +47,16 @@ def schema(runs: Sequence[RunOfView]) -> pa.Schema:
 
 
 class WindowsView(ds.InMemoryDataset):  # type: ignore[misc]  # pyarrow has no types
-    """What :func:`view` makes: a dataset that is read when it is scanned."""
+    """The dataset that :func:`view` returns. It reads the runs when DuckDB scans it."""
 
     runs: Sequence[RunOfView]
     telling: Callable[[], AbstractContextManager[None]]
-    fault: BaseException | None = None  #: that a scan ended with; DuckDB makes one of its own of it
+    fault: BaseException | None = None  #: error of a scan, kept because DuckDB replaces it by an error of its own
 
     def scanner(self, columns: Sequence[str] | None = None, **options: Any) -> ds.Scanner:
-        """As of every dataset; called by DuckDB."""
-        names = list(self.schema.names) if columns is None else list(columns) or ["run"]  # without a column a table has no rows
-        # A condition on a column that is not asked for may be among the options.
+        """Return a scanner as every dataset does; DuckDB calls this."""
+        names = list(self.schema.names) if columns is None else list(columns) or ["run"]  # A table without a column has no rows.
+        # The options may hold a condition on a column that the query does not ask for.
         condition = str(options.get("filter", ""))
         needed = [name for name in self.schema.names if name in names or name in condition]
         try:
@@ -97,12 +97,12 @@ class WindowsView(ds.InMemoryDataset):  # type: ignore[misc]  # pyarrow has no t
 
 
 def _metric(maps: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
-    """Return the value of one metric of each window, null where it has none."""
+    """Return the value of one metric in each window, null where the window lacks it."""
     return pc.cast(pc.map_lookup(maps, pa.scalar(name), "first"), pa.float64(), safe=False)
 
 
 def view(runs: Sequence[RunOfView], telling: Callable[[], AbstractContextManager[None]]) -> WindowsView:
-    """Make the view of ``runs``; reading one happens within ``telling``, which may keep back what that raises."""
+    """Return the view of ``runs``. Each run is read inside ``telling``, which may suppress its errors."""
     made = WindowsView(schema(runs).empty_table())
     made.runs, made.telling = runs, telling
     return made

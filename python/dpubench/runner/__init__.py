@@ -1,1 +1,1 @@
-"""From an expanded plan to a finished run: rounds of fresh processes, the budget, stopping, faults, interruption."""
+"""The path from an expanded plan to a finished run: rounds of fresh processes, budget, stopping, faults, interruption."""

@@ -1,6 +1,6 @@
-"""Which engine of a configuration is the best: from several cycles, and from further rounds where these do not tell.
+"""The choice of a configuration's best engine, from several cycles, and from further rounds where these do not decide.
 
-The windows of the selection choose and enter no interval: a choice by the windows that are shown would flatter what was chosen.
+The windows of the selection only choose; they enter no interval. A choice by the reported windows would flatter the chosen engine.
 """
 
 from __future__ import annotations
@@ -15,35 +15,35 @@ import numpy as np
 from dpubench.results.model import Interval
 from dpubench.results.statistics import palindromic_mean
 
-#: Cycles of a round of the selection.
+#: Cycles in a round of the selection.
 CYCLES: Final = 3
-#: Rounds, each of fresh processes, of configurations whose best engine the former did not tell.
+#: Rounds at most, each of fresh processes, while earlier ones leave a best engine undecided.
 ROUNDS: Final = 3
-#: Of the time that is left, what a further round may take.
+#: Share of the remaining time that a further round may take.
 SHARE: Final = 0.1
-#: An engine that may be so little slower than the best is not told apart from it: where the linker and a process put things moves ratios as much.
+#: An engine that may be slower than the best by only this share counts as tied: the linker and the process's memory move ratios as much.
 TIE: Final = 0.03
-#: Engines that are kept where they were not told apart.
+#: Engines that are kept where they are tied.
 KEPT: Final = 2
 _CONFIDENCE: Final = 0.95
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What the cycles so far say of the engines of a configuration."""
+    """The result of the cycles so far for the engines of a configuration."""
 
     best: str
-    behind: Mapping[str, Interval]  #: of each other engine the best one's rate over its own; without a second cycle the ends are ``nan``
-    cycles: int  #: that the best was measured in
+    behind: Mapping[str, Interval]  #: other engine -> the best engine's rate over its rate; the ends are ``nan`` without a second cycle
+    cycles: int  #: number of cycles in which the best engine was measured
 
     @property
     def tied(self) -> list[str]:
-        """Return the engines that were not told apart from the best, the fastest first."""
+        """Return the engines tied with the best, the fastest first."""
         return sorted((e for e, ratio in self.behind.items() if not ratio.low > 1 + TIE), key=lambda e: self.behind[e].value)
 
     @property
     def kept(self) -> list[str]:
-        """Return the best, and beside it the engine that is nearest to it and was not told apart."""
+        """Return the best engine, and the nearest engine tied with it, if any."""
         return [self.best, *self.tied[: KEPT - 1]]
 
     @property
@@ -67,9 +67,10 @@ class Choice:
 
 
 def choice_of(rates: Mapping[str, Sequence[Sequence[float]]]) -> Choice | None:
-    """Return what ``rates`` say: engine -> for each round operations per second of its windows, two a cycle; None without a whole cycle.
+    """Return the choice from ``rates``; None without a whole cycle.
 
-    Engines alternate: ratios are taken cycle by cycle, and their interval is one of t over the logs of all cycles.
+    ``rates`` maps an engine to its rounds, and a round has operations per second of its windows, two per cycle. Engines alternate, so that ratios
+    are taken cycle by cycle. Their interval is a t interval over the logs of all cycles.
     """
     cycles = {engine: [_cycles(of_round) for of_round in rounds] for engine, rounds in rates.items()}
     known = {engine: np.concatenate(of) for engine, of in cycles.items() if sum(len(c) for c in of)}

@@ -1,4 +1,4 @@
-"""What a round takes, learnt from the times at which events arrived, and how many cycles fit a budget."""
+"""The duration of a round, learnt from the times at which events arrive, and the number of cycles that fit a budget."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from dpubench.plans.quantities import spoken
 from dpubench.runner.model import Expansion
 from dpubench.studies.operators.plan import Plan
 
-#: Guesses until measured: preparing and verifying a point, starting a process, seconds.
+#: Guesses in seconds, used until a measurement replaces them: preparing and verifying a point, starting a process, a canary's window.
 GUESS_PREPARE_S = 0.25
 START_S = 0.3
 CANARY_S = 0.003
-#: Engines that a selection round keeps at most: the best, the next best of another library, the reference.
+#: Most engines that a selection round keeps: the best, the next best of another library, the reference.
 KEPT = 3
 
 
 class Costs:
     """Seconds of preparation per point and of a window per point.
 
-    The time between two events of a worker is put down to the later one: what led to it. The harness prepares, verifies and measures one after
-    another, so nothing is counted twice.
+    The time between two events of a worker is charged to the later event, because the work before it led to it. The harness prepares, verifies and
+    measures one after another, so that no time is charged twice.
     """
 
     def __init__(self, plan: Plan, cpus: int) -> None:
@@ -41,7 +41,7 @@ class Costs:
         self._last = time.monotonic()
 
     def see(self, kind: str, group: str, point: str, elapsed_ns: float = 0) -> None:
-        """An event arrived now."""
+        """Record the arrival of an event now."""
         now = time.monotonic()
         passed = now - self._last if self._last is not None else 0.0
         self._last = now
@@ -50,7 +50,7 @@ class Costs:
             if kind == "verified":
                 self._prepare[point].append(self._pending.pop(point))
         elif kind == "window":
-            # The pause before a window (poisoning, comparing outputs) belongs to its price.
+            # A window's price includes the pause before it (poisoning, comparing outputs).
             (self._canary if point.startswith("canary-") else self._window[point]).append(max(passed, elapsed_ns / 1e9))
         elif kind == "progress" and group:
             self._pending[group] += passed
@@ -59,11 +59,11 @@ class Costs:
 
     @property
     def has_learnt(self) -> bool:
-        """Whether the price of preparing is more than a guess: a selection has measured some points, or a round all of them."""
+        """Return whether the price of preparation is measured and no guess: a selection measured some points, or a round measured all."""
         return bool(self._prepare)
 
     def prepare_s(self, group: str, points: Sequence[str]) -> float:
-        """Seconds to read the inputs of ``group`` and to prepare and verify its points."""
+        """Return the seconds to read the inputs of ``group``, and to prepare and verify its points."""
         shared = statistics.median(self._shared[group]) if group in self._shared else 0.0
         known = [statistics.median(self._prepare[p]) for p in points if p in self._prepare]
         guess = statistics.mean(known) if known else GUESS_PREPARE_S
@@ -79,15 +79,15 @@ class Costs:
         return 2 * sum(self.window_s(p, threads) for p in points) + 4 * canary
 
     def round_s(self, groups: Mapping[str, tuple[int, Sequence[str]]], cycles: int) -> float:
-        """A whole round of ``groups`` (id -> threads, points); the warm-up cycle included."""
+        """Return the seconds of a whole round of ``groups`` (id -> threads, points), including the warm-up cycle."""
         return START_S + self.windows_s(groups, cycles) + sum(self.prepare_s(g, points) for g, (_, points) in groups.items())
 
     def windows_s(self, groups: Mapping[str, tuple[int, Sequence[str]]], cycles: int) -> float:
-        """What of :meth:`round_s` windows take."""
+        """Return the part of :meth:`round_s` that windows take."""
         return sum((cycles + 1) * self.cycle_s(points, threads) for threads, points in groups.values())
 
     def cycles_for(self, groups: Mapping[str, tuple[int, Sequence[str]]], seconds: float) -> int:
-        """As many cycles as fit a round of ``seconds``, within the plan's limits."""
+        """Return the number of cycles that fit a round of ``seconds``, within the plan's limits."""
         fixed = self.round_s(groups, -1)
         per_cycle = sum(self.cycle_s(points, threads) for threads, points in groups.values())
         fitting = int((seconds - fixed) / per_cycle) - 1 if per_cycle > 0 else self._plan.cycles.max
@@ -95,13 +95,13 @@ class Costs:
 
 
 def estimate(plan: Plan, expansion: Expansion, cpus: int, builds: int) -> tuple[int, float, int]:
-    """Points, seconds and bytes on disk that a run of ``plan`` will come to, before anything was measured."""
+    """Return an estimate of the points, seconds and bytes on disk of a run of ``plan``, before any measurement."""
     costs = Costs(plan, cpus)
     sizes, points = {}, 0
     for configuration in expansion.configurations:
         engines = list(configuration.candidates)
         if expansion.select_best:
-            engines = engines[:KEPT]  # which ones, the selection round will tell
+            engines = engines[:KEPT]  # The selection round will choose which ones.
         points += len(engines) * builds
         sizes[configuration.id] = (configuration.threads, [f"{configuration.id}/{e}#{b}" for e in engines for b in range(builds)])
     least = plan.rounds.min * costs.round_s(sizes, plan.cycles.min)
@@ -112,5 +112,5 @@ def estimate(plan: Plan, expansion: Expansion, cpus: int, builds: int) -> tuple[
 
 
 def describe_time(seconds: float, plan: Plan) -> str:
-    """``about 2 min 50 s (budget 3 min 00 s)``."""
+    """Return ``about 2 min 50 s (budget 3 min 00 s)``."""
     return f"about {spoken(seconds)} (budget {spoken(plan.budget)})"

@@ -1,7 +1,7 @@
-"""Carries a run on one target out: the selection, rounds of fresh processes, stopping by precision or budget, interruption.
+"""The course of a run on one target: selection, rounds of fresh processes, stopping by precision or budget, interruption.
 
-Methodology, as docs/methodology.md argues it: a round is a fresh process; in it the points of a configuration alternate window by window. Seeds and
-the order of configurations differ from round to round. Whether a point is known well enough is decided after whole rounds only.
+docs/methodology.md explains the method. A round is a fresh process, in which the points of a configuration alternate window by window. Seeds and the
+order of configurations differ from round to round. Only after a whole round does the run decide whether a point is known well enough.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from dpubench.runner.record import now_utc
 from dpubench.runner.setting import Setting
 from dpubench.studies.operators.plan import Plan
 
-#: Of the budget, kept for the report and for what the estimate missed.
+#: Share of the budget reserved for the report and for errors of the estimate.
 RESERVE: Final = 0.04
 
 
 class Budget:
-    """The time that a run may take, and what of it is left."""
+    """The time that a run may take, and the rest of it."""
 
     def __init__(self, seconds: float, spent_s: float = 0.0) -> None:
         self._left_s = seconds * (1 - RESERVE) - spent_s
@@ -43,22 +43,25 @@ class Budget:
         self._left_s -= seconds
 
     def extend(self, seconds: float) -> None:
-        """Time that somebody else did not need."""
+        """Add time that another run did not need."""
         self._left_s += seconds
 
     def grant(self, seconds: float) -> None:
-        """Makes sure that ``seconds`` are left: a resumed run owes rounds whatever was spent before."""
+        """Ensure that at least ``seconds`` are left: a resumed run owes rounds, whatever it spent before."""
         self._left_s = max(self._left_s, seconds)
 
 
 class Run:
-    """One run on one target, new or resumed: :meth:`execute` does all of it; several alternate by :meth:`begin`, :meth:`round` and :meth:`finish`."""
+    """One run on one target, new or resumed.
+
+    :meth:`execute` does all of it. Several runs alternate by :meth:`begin`, :meth:`round` and :meth:`finish`.
+    """
 
     def __init__(
         self, writer: RunWriter, plan: Plan, setting: Setting, record: dict[str, Any], inputs: Mapping[str, Sequence[str]],
         budget: Budget | None = None,
     ) -> None:  # fmt: skip
-        """``inputs``: kind -> files of this machine."""
+        """Prepare a run from its record; ``inputs`` maps kinds to files of this machine."""
         self.writer = writer
         self.plan = plan
         self.setting = setting
@@ -70,8 +73,8 @@ class Run:
         self._configurations = {c.id: c for c in map(Configuration.from_record, record["configurations"])}
         self._points: dict[str, Point] = {}
         self.budget = budget or Budget(plan.budget, float(record["spent_s"]))
-        self._number = 0  #: of the next round
-        self.dropped: set[str] = set()  #: configurations that are no longer measured, because the budget does not hold them
+        self._number = 0  #: number of the next round
+        self.dropped: set[str] = set()  #: configurations that are no longer measured, because the budget is too small
         self._bring_back()
 
     # --- state
@@ -81,7 +84,7 @@ class Run:
         return list(self._points.values())
 
     def missing(self) -> list[str]:
-        """Ids of points that are owed and have no window yet; where engines are not chosen yet, those of all candidates."""
+        """Return the ids of points that are owed and have no window yet; while engines are not chosen, all candidates count."""
         owed = [p.id for p in self.points if not p.rates and not p.failure and not p.unavailable and p.configuration.id not in self.dropped]
         return owed + [point_id(c.id, engine, self.setting.target.name, "") for c in self._undecided() for engine in c.candidates]
 
@@ -114,12 +117,12 @@ class Run:
     # --- the run
 
     def execute(self) -> Exit:
-        """Measures until every point is known well enough or the budget is spent.
+        """Measure until every point is known well enough or the budget is spent.
 
         Raises:
-            Interrupted: a stop was asked for; everything measured is kept.
-            TargetLost: the way to the target broke; everything measured is kept.
-            NothingRan: no engine that was asked for can run here.
+            Interrupted: a stop was requested; all measurements are kept.
+            TargetLost: the connection to the target broke; all measurements are kept.
+            NothingRan: no requested engine can run here.
         """
         self.begin()
         while self.round():
@@ -127,7 +130,7 @@ class Run:
         return self.finish()
 
     def begin(self) -> None:
-        """Puts inputs where programs read them, and chooses engines, where that is left to the run. @raises as :meth:`execute`"""
+        """Place inputs where programs read them, and choose engines if the plan leaves that to the run. @raises as :meth:`execute`"""
         with self._keeping():
             self._choose_without_choice()
             with self.setting.stop.at_once():
@@ -142,12 +145,12 @@ class Run:
                 self.budget.grant(self._needed_s())
 
     def round(self) -> bool:
-        """Measures one more round; False when none is owed or none fits the budget. @raises as :meth:`execute`"""
+        """Measure one more round; return False when no round is owed or none fits the budget. @raises as :meth:`execute`"""
         with self._keeping():
             return self._one_round()
 
     def finish(self) -> Exit:
-        """Concludes and keeps. @raises NothingRan nothing could be measured"""
+        """Conclude the run and save its record. @raises NothingRan nothing could be measured"""
         self._conclude()
         measured = any(p.rates for p in self.points)
         self._save("complete" if measured else "failed")
@@ -159,7 +162,7 @@ class Run:
 
     @contextlib.contextmanager
     def _keeping(self) -> Iterator[None]:
-        """Whatever ends a part of the run: the time that it took is counted, what was measured is kept, and the record says how it stands."""
+        """Account for the time of a part of the run and save its measurements and status, however the part ends."""
         begun = time.monotonic()
 
         def count() -> None:
@@ -183,23 +186,23 @@ class Run:
         self._save()
 
     def leave_out(self, configurations: Iterable[str], why: str) -> None:
-        """Measures ``configurations`` no longer, those that are at work here."""
+        """Stop measuring those of ``configurations`` that this run still measures."""
         for name in sorted(set(configurations) & set(self._active())):
             self.dropped.add(name)
             self._journal.left_out(f"{name}: {why}")
 
     def interrupt(self) -> None:
-        """Marks the run interrupted, while it is not at work."""
+        """Mark a run that is not at work as interrupted."""
         self._save_if_possible("interrupted")
 
     def _save_if_possible(self, status: str) -> None:
         try:
             self._save(status)
-        except EnvironmentFault:  # the disk that is full already is what the user is told about
+        except EnvironmentFault:  # The user already hears of the full disk.
             return
 
     def _select(self) -> None:
-        """Chooses each configuration's engines; where the plan wants the best one, by measuring all of them briefly once."""
+        """Choose each configuration's engines; if the plan wants the best one, measure all of them briefly once."""
         contested = [c for c in self._undecided() if self._is_contested(c)]
         chosen: dict[str, Choice] = {}
         failed: dict[str, str] = {}
@@ -210,7 +213,7 @@ class Run:
                 chosen, failed = self._measure_choices({c.id: [self._point(c, e, "") for e in c.candidates] for c in contested}, writer)
             finally:
                 writer.close()
-            # A candidate that failed stays in the run as a failed point, so that nobody believes the choice was made without trouble.
+            # A candidate that failed stays in the run as a failed point, so that nobody believes the choice went without trouble.
             self.record["selection"]["failed"] = self._journal.failures - failures
             writer.finish()
         for configuration in contested:
@@ -218,9 +221,10 @@ class Run:
         self._save()
 
     def _measure_choices(self, groups: Groups, writer: RoundWriter) -> tuple[dict[str, Choice], dict[str, str]]:
-        """What the selection says of each of ``groups``, and which points failed: rounds until all is told, :data:`choice.ROUNDS` at most.
+        """Return the choice for each of ``groups``, and the failed points with their reasons.
 
-        Rounds after the first are of what the former did not tell, and are made while they fit their share of the time left.
+        There are :data:`choice.ROUNDS` rounds at most. Rounds after the first measure only undecided configurations, and only while they fit their
+        share of the remaining time.
         """
         chosen: dict[str, Choice] = {}
         rates: dict[str, list[list[float]]] = {}
@@ -241,23 +245,23 @@ class Run:
         return chosen, {p.id: p.failure for points in groups.values() for p in points if p.failure}
 
     def _choose_without_choice(self) -> None:
-        """Names the points of configurations that nothing has to be measured for first: what is missing can be told from then on."""
+        """Create the points of configurations that need no selection, so that missing points can be listed from now on."""
         for configuration in self._undecided():
             if not self._is_contested(configuration):
                 self._choose(configuration, None, {})
         self._save()
 
     def _undecided(self) -> list[Configuration]:
-        """Configurations whose engines are not chosen yet."""
+        """Return the configurations whose engines are not chosen yet."""
         chosen = {p.configuration.id for p in self.points if not p.unavailable}
         return [c for c in self._configurations.values() if c.id not in chosen]
 
     def _is_contested(self, configuration: Configuration) -> bool:
-        """Whether the selection has to say which of its engines is the best."""
+        """Return whether the selection must decide which of its engines is the best."""
         return bool(self.record["selection"]["wanted"]) and len(configuration.candidates) > 2
 
     def _choose(self, configuration: Configuration, found: Choice | None, failed: Mapping[str, str]) -> None:
-        """Keeps the best engine, one that is not told apart from it, the next best of another library, and the reference."""
+        """Keep the best engine, one tied with it, the next best of another library, and the reference."""
         engines = list(configuration.candidates)
         if found is not None:
             entries = headline.engines_of(self.record["operators"][configuration.operator])
@@ -270,7 +274,7 @@ class Run:
         for engine in engines:
             for build in ("", OTHER_BUILD):
                 point = self._point(configuration, engine, build)
-                if build and (self.setting.against is None or point.program):  # the other build is one of our program, not of somebody else's
+                if build and (self.setting.against is None or point.program):  # the other build is of dpubench's program, not of a contract program
                     continue
                 point.failure = failed.get(point.id, "")
                 if build:
@@ -286,7 +290,7 @@ class Run:
         return point
 
     def _active(self) -> Groups:
-        """Configurations of which a point is not yet known well enough, with all their points that work: they alternate together."""
+        """Return the configurations with a point not yet known well enough, with all their working points, because these alternate."""
         groups: Groups = {}
         for point in self.points:
             if not point.failure and not point.unavailable and point.configuration.id not in self.dropped:
@@ -328,18 +332,19 @@ class Run:
         self.setting.listener.stage(self.setting.heading + text, windows, left_s)
 
     def _needed_s(self) -> float:
-        """Seconds for the rounds that a resumed run still owes."""
+        """Return the seconds for the rounds that a resumed run still owes."""
         groups = self._active()
         missing = max((self.plan.rounds.min - len(p.rates) for points in groups.values() for p in points), default=0)
         return max(missing, 1) * self._costs.round_s(sizes(groups), self.plan.cycles.min)
 
     def _fit(self, groups: Groups, missing: int) -> Groups:
-        """Leaves out the dearest configurations while the rounds still owed do not fit the budget, and says so.
+        """Drop the most expensive configurations while the owed rounds do not fit the budget, and record each.
 
-        Each operator keeps one: that with the catalog's defaults, which tables and other runs show, where it is among them.
+        Each operator keeps one configuration: the one with the catalog's defaults if there is one, because tables and other runs show it.
         """
         fitting = dict(groups)
-        # What preparing takes is a guess before anything was measured; how long windows are the plan says. On a slow target preparing is most of it.
+        # Before any measurement, the price of preparation is a guess, while the plan gives the length of windows. On a slow target preparation is
+        # most of the price.
         price = self._costs.round_s if self._costs.has_learnt else self._costs.windows_s
         while missing > 0:
             excess = missing * price(sizes(fitting), self.plan.cycles.min) - self.budget.left_s()

@@ -1,4 +1,4 @@
-"""What went wrong or deserves a warning in a run, each said once."""
+"""The failures and warnings of a run, each recorded once."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from dpubench.results.store import Event
 from dpubench.runner.model import Point
 from dpubench.runner.setting import Listener
 
-#: Failures, and warnings, of a point (where it is of none: of a configuration, of the run) that are listed; the others are counted.
+#: Most failures, and most warnings, that are listed per point (or per configuration, or for the run); further ones are counted.
 MOST_LISTED: Final = 1000
 
 
 def enlist(entries: list[dict[str, Any]], entry: Mapping[str, Any]) -> bool:
-    """Add a failure or a warning to those of a record, with its message cut, unless it is there. Return whether it was added.
+    """Add a failure or a warning to a record's list, with its message cut, unless it is there. Return whether it was added.
 
-    Beyond :data:`MOST_LISTED` of its point the last entry says how many more there were (``unlisted``).
+    Beyond :data:`MOST_LISTED` entries for its point, the last entry counts the further ones (``unlisted``).
     """
     added = {**entry, "message": wire.cut(str(entry["message"]))}
     if added in entries:
@@ -41,7 +41,7 @@ def _where(entry: Mapping[str, Any]) -> str:
 
 
 class Journal:
-    """Failures, warnings, machine, builds and clock in the record of a run, as its programs tell them."""
+    """Failures, warnings, machine, builds and clock in the record of a run, as its programs report them."""
 
     def __init__(self, record: dict[str, Any], listener: Listener) -> None:
         self._record = record
@@ -53,46 +53,46 @@ class Journal:
         return len(self._record["failures"])
 
     def fail(self, point: Point, phase: str, message: str) -> None:
-        """Takes ``point`` out of the run; the first reason is kept."""
+        """Take ``point`` out of the run; the first reason is kept."""
         if not point.failure:
             point.failure = wire.cut(f"{phase}: {message}")
             self.failure(phase, message, point=point.id, group=point.configuration.id)
 
     def failure(self, phase: str, message: str, **where: str) -> None:
-        """A failure of a point, a configuration or (without ``where``) the run."""
+        """Record a failure of a point, a configuration or (without ``where``) the run."""
         if enlist(self._record["failures"], {"phase": phase, "message": message, **where}):
             self._listener.note(f"failed: {where.get('point', 'the run')}: {message}")
 
     def warn(self, warning: dict[str, str]) -> None:
-        """``warning`` has code, message, and point or group where it concerns one."""
+        """Record ``warning``, which has a code, a message, and a point or group where it concerns one."""
         if _key(warning) not in self._warned:
             self._warned.add(_key(warning))
             enlist(self._record["warnings"], warning)
 
     def left_out(self, text: str) -> None:
-        """What was planned and is not measured, and why."""
+        """Record what the plan contains but the run does not measure, and why."""
         self._record["left_out"].append(text)
 
     def hello(self, event: Event, build: str, program: str) -> None:
-        """A program of ours began: ``build`` is empty, or the label of another build."""
+        """Record the start of dpubench's own program; ``build`` is empty, or the label of another build."""
         told = _described(event)
         if not build:
             self._record["machine"], self._record["build"] = event["machine"], told["build"]
         self._record["builds"][build] = {**told, "path": program}
 
     def hello_of_contract_program(self, event: Event, path: str) -> None:
-        """A contract program began."""
+        """Record the start of a contract program."""
         for entry in self._record.get("engine_programs", []):
             if entry["path"] == path:
                 entry |= _described(event)
 
     def clock(self, event: Event) -> None:
-        """One of our programs ended and says how its clock did."""
+        """Record the clock's check from one of dpubench's programs at its end."""
         self._record["clock"] = event["clock"]
 
 
 def _described(event: Event) -> dict[str, Any]:
-    """Return what a program says of itself without its code layout, which is the round's: builds are described with how many there are."""
+    """Return a program's description of itself without its code layout, which belongs to the round, not to the build."""
     return _told(event) | {"build": {k: v for k, v in event["build"].items() if k != "layout"}}
 
 
@@ -101,7 +101,7 @@ def _told(event: Event) -> dict[str, Any]:
 
 
 def _key(warning: Mapping[str, str]) -> tuple[str, ...]:
-    # Two workers word a measured figure differently: one warning of a kind per point is enough.
+    # Two workers report different numbers for one fact: one warning of a kind per point is enough.
     if "point" in warning:
         return (warning["code"], warning["point"])
     return (warning["code"], warning.get("group", ""), warning["message"])

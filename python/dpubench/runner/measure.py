@@ -1,7 +1,7 @@
-"""One round: configurations to windows, by fresh processes of the programs that have their engines, whatever becomes of those.
+"""One round: fresh processes of the programs turn configurations into windows, and survive the faults of those programs.
 
-A configuration whose points are all of one program is left to a process of it, which alternates them. Where several programs have a part in one
-(another build, contract programs), their windows alternate here, one request at a time.
+If one program has all points of a configuration, one process of it alternates them. If several programs share a configuration (another build,
+contract programs), their windows alternate here, one request at a time.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dpubench.workers.blame import Blame
 from dpubench.workers.process import Worker, WorkerFault
 
 CANARIES: Final = ("canary-core", "canary-memory")
-#: Configurations that programs hold prepared at once when they alternate.
+#: Most configurations that programs hold prepared at once when they alternate.
 STEPPED_GROUPS: Final = 8
 #: Label of the other build.
 OTHER_BUILD: Final = "against"
@@ -34,24 +34,24 @@ Groups = dict[str, list[Point]]
 
 
 def sizes(groups: Groups) -> dict[str, tuple[int, list[str]]]:
-    """Configuration -> threads and points, as :class:`Costs` wants them."""
+    """Return configuration -> threads and points, in the form that :class:`Costs` needs."""
     return {g: (points[0].configuration.threads, [p.id for p in points]) for g, points in groups.items()}
 
 
 @dataclass
 class Round:
-    """One round and what it brings."""
+    """One round and its results."""
 
-    number: int  #: also which code layout its programs have: they are taken in turn, of two builds the same one
+    number: int  #: selects the code layout too: rounds take layouts in turn, two builds the same one
     cycles: int
     writer: RoundWriter
     rates: dict[str, list[float]] = field(default_factory=dict)  #: point -> operations per second of its windows
-    offset: dict[str, int] = field(default_factory=dict)  #: configuration -> cycles that a broken process left behind
-    layouts: dict[str, int] = field(default_factory=dict)  #: build -> the code layout that its program said it has
+    offset: dict[str, int] = field(default_factory=dict)  #: configuration -> cycles that a broken process measured
+    layouts: dict[str, int] = field(default_factory=dict)  #: build -> code layout that its program reported
 
 
 class Measurer:
-    """Carries rounds out; remembers which contract programs do not even begin."""
+    """The executor of rounds, which remembers contract programs that cannot even begin."""
 
     def __init__(self, plan: Plan, setting: Setting, journal: Journal, costs: Costs) -> None:
         self._plan = plan
@@ -59,10 +59,10 @@ class Measurer:
         self.inputs: Mapping[str, Sequence[str]] = {}  #: kind -> paths on the target
         self._journal = journal
         self._costs = costs
-        self._broken: dict[str, str] = {}  #: contract programs that cannot even begin -> why
+        self._broken: dict[str, str] = {}  #: contract program that cannot even begin -> reason
 
     def measure(self, groups: Groups, work: Round) -> None:
-        """Each configuration whose points are all of one program in a process of that program; the others by their programs in alternation."""
+        """Measure each configuration: in a process of its program if it has one, else with its programs in alternation."""
         alone: dict[str, Groups] = {}
         shared: Groups = {}
         for group, members in groups.items():
@@ -80,7 +80,7 @@ class Measurer:
     # --- programs
 
     def _program(self, side: str, number: int = 0) -> str:
-        """The program of ``side``, in the code layout of round ``number``. A contract program has one."""
+        """Return the program of ``side`` in the code layout of round ``number``; a contract program has one layout only."""
         if _is_foreign(side):
             return side
         program = str(self._setting.against or self._setting.program) if side == OTHER_BUILD else self._setting.program
@@ -101,8 +101,8 @@ class Measurer:
                 )
                 for g, points in groups.items()
             ],
-            # The same in every round: the input of a run is one, and its hash tells whether another run had the same. Rounds differ in
-            # memory layout, which the program derives from their number.
+            # All rounds use the same seed: a run has one input, whose hash tells whether another run had the same. Rounds differ in memory layout,
+            # which the program derives from their number.
             seed=self._plan.seed,
             number=number,
             control=control,
@@ -117,16 +117,16 @@ class Measurer:
         )  # fmt: skip
 
     def _limit(self, groups: Groups, cycles: int) -> float:
-        """A worker that needs several times what a round was measured to take is not coming back."""
+        """Return the time after which a worker counts as hung: several times the measured duration of a round."""
         return round(max(120.0, self._plan.silence * 2, 5 * self._costs.round_s(sizes(groups), cycles)), 1)
 
     def _start(self, side: str, number: int, limit_s: float) -> Worker:
-        """@raises WorkerFault when a contract program cannot be started; EnvironmentFault when ours cannot."""
+        """Start a program of ``side``. @raises WorkerFault a contract program cannot be started; EnvironmentFault dpubench's own cannot"""
         try:
             return Worker(
                 self._setting.target,
                 self._program(side, number),
-                # The folders hold modules for our program and its other build; a contract program knows its own engines.
+                # The folders hold modules for dpubench's program and its other build; a contract program knows its own engines.
                 [] if _is_foreign(side) else programs.options(self._setting.engine_dirs, self._setting.devices),
                 stop=self._setting.stop,
                 silence_s=self._plan.silence,
@@ -141,7 +141,7 @@ class Measurer:
     # --- one process at a time
 
     def _run_workers(self, groups: Groups, work: Round, side: str) -> None:
-        """Measures ``groups``; when a worker breaks, the point at work is recorded as failed and a fresh worker goes on without it."""
+        """Measure ``groups``. When a worker breaks, record the point at work as failed, and go on without it in a fresh worker."""
         points = {p.id: p for members in groups.values() for p in members}
         remaining = self._without_broken(groups)
         while remaining:
@@ -164,7 +164,7 @@ class Measurer:
                 work.offset |= {g: max(len(work.rates.get(p.id, [])) // 2 + 1 for p in members) for g, members in remaining.items()}
 
     def _without_broken(self, groups: Groups) -> Groups:
-        """``groups`` without the points of contract programs that are known not to begin; those fail with the reason that is known."""
+        """Return ``groups`` without the points of contract programs that cannot begin; those fail with the known reason."""
         for point in (p for members in groups.values() for p in members if p.side in self._broken):
             self._journal.fail(point, "prepare", self._broken[point.side])
         rest = {g: [p for p in members if not p.failure] for g, members in groups.items()}
@@ -173,7 +173,7 @@ class Measurer:
     def _without_suspect(
         self, fault: WorkerFault, blame: Blame, remaining: Groups, points: Mapping[str, Point], side: str, finished: set[str], number: int
     ) -> Groups:
-        """What is left of round ``number`` after ``fault`` of the program of ``side``, without the point that caused it."""
+        """Return the rest of round ``number`` after ``fault`` of the program of ``side``, without the point that caused it."""
         suspects = [points[name] for name in blame.suspects() if name in points]
         left = {g: members for g, members in remaining.items() if g not in finished}
         if suspects:
@@ -193,7 +193,7 @@ class Measurer:
         return self._without_broken(left)
 
     def _probe(self, suspects: Sequence[Point], fault: WorkerFault, number: int) -> tuple[Point, WorkerFault]:
-        """Which of ``suspects`` breaks a worker by itself; the first, with the fault that was seen, when none does."""
+        """Return the one of ``suspects`` that breaks a worker by itself, with its fault; else the first, with the fault that occurred."""
         for point in suspects:
             alone = {point.configuration.id: [point]}
             limit = self._limit(alone, 1)
@@ -212,7 +212,7 @@ class Measurer:
         self._journal.warn({"code": "restarted", "message": message, "point": point.id, "group": point.configuration.id})
 
     def _take(self, event: Event, points: Mapping[str, Point], work: Round, side: str) -> None:
-        """Keeps an event of the program of ``side``, whose points are ``points``, and what it tells."""
+        """Store an event of the program of ``side``, whose points are ``points``, and update the state that it reports."""
         kind, group, name = event["event"], event.get("group", ""), event.get("point", "")
         self._costs.see("cycle" if event.get("phase") == "measure" else kind, group, name, event.get("elapsed_ns", 0))
         if kind == "window":
@@ -255,7 +255,7 @@ class Measurer:
     # --- several programs, window by window
 
     def _run_alternating(self, groups: Groups, work: Round) -> None:
-        """Several programs in ABBA order: in each cycle every point of all of them (:func:`in_turn`), the canaries, and all of it backwards."""
+        """Measure several programs in ABBA order: in each cycle every point of all of them (:func:`in_turn`), the canaries, then all backwards."""
         names = list(groups)
         for at in range(0, len(names), STEPPED_GROUPS):
             chunk = self._without_broken({g: groups[g] for g in names[at : at + STEPPED_GROUPS]})
@@ -263,9 +263,9 @@ class Measurer:
                 chunk = self._alternate(chunk, work)
 
     def _alternate(self, chunk: Groups, work: Round) -> Groups:
-        """Measures ``chunk``; what is left of it after a fault."""
+        """Measure ``chunk`` and return the rest of it after a fault."""
         points = {p.id: p for members in chunk.values() for p in members}
-        # Ours, which sorts first, gives the canaries where it takes part.
+        # dpubench's own program sorts first: it gives the canaries where it takes part.
         parts: dict[str, Groups] = {s: {} for s in sorted({p.side for p in points.values()})}
         for group, members in chunk.items():
             for point in members:
@@ -307,7 +307,7 @@ class Measurer:
                 rest = self._without_broken({g: members for g, members in chunk.items() if g not in done})
             else:
                 rest = self._without_suspect(fault, blames[side], chunk, own[side], side, done, work.number)
-            # Windows of a group that was cut short are taken again, behind those that are kept.
+            # Windows of a group that was cut short are taken again, after those that are kept.
             work.offset |= {g: work.offset.get(g, 0) + work.cycles for g in rest if any(p.id in work.rates for p in rest[g])}
             return rest
         finally:
@@ -318,10 +318,10 @@ class Measurer:
         self, worker: Worker, awaited: str, blame: Blame, points: Mapping[str, Point], work: Round, side: str,
         place: Mapping[str, Any] | None = None,
     ) -> None:  # fmt: skip
-        """Takes events until the one that is awaited: ``ready``, the window of a point, or (empty) the end."""
+        """Take events until the awaited one: ``ready``, the window of a point, or (empty) the end."""
         while (event := worker.next_event()) is not None:
             if event["event"] == "window":
-                # A program must not speak for another, nor out of turn.
+                # A program must not answer for another, nor out of turn.
                 if place is None or event["point"] != awaited:
                     raise WorkerFault(f"it printed a window that it was not asked for: {event['point'][:80]}", "rubbish")
                 event |= place
@@ -334,10 +334,10 @@ class Measurer:
 
 
 def in_turn(members: Sequence[Point], turn: int) -> list[Point]:
-    """The points of a configuration in the order of a cycle: in every other ``turn`` the builds of each engine change places.
+    """Return the points of a configuration in the order of a cycle; in every other ``turn`` the builds of each engine change places.
 
-    Where a cycle turns back, the last point's windows follow each other, and find in the caches what all others find displaced by another process.
-    Were that always the same build's, it would be faster, by up to a half where the footprint streams.
+    Where a cycle turns back, two windows of the last point follow each other. They find data in the caches that another process displaces for all
+    other windows. If it were always the same build, that build would look faster, by up to a half where the footprint streams.
     """
     ordered: list[Point] = []
     for _, builds in itertools.groupby(members, key=lambda p: (p.engine, p.in_flight)):
@@ -347,5 +347,5 @@ def in_turn(members: Sequence[Point], turn: int) -> list[Point]:
 
 
 def _is_foreign(side: str) -> bool:
-    """Whether ``side`` is a contract program: those go by their absolute path, builds by a label."""
+    """Return whether ``side`` is a contract program: its name is an absolute path, that of a build is a label."""
     return side.startswith("/")

@@ -1,4 +1,4 @@
-"""What a run measures: configurations and points."""
+"""Configurations and points, which a run measures."""
 
 from __future__ import annotations
 
@@ -6,30 +6,30 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-#: What is kept of a point's ``prepared`` event, as far as the program says it.
+#: Fields of a point's ``prepared`` event that the record keeps, as far as the program sends them.
 PREPARED: Final = ("input", "path", "memory_bytes", "footprint_bytes", "touched_bytes", "distinct_messages", "distinct_keys")
 
 
 def configuration_id(operator: str, params: Mapping[str, str], threads: int, burst: int, footprint: str) -> str:
-    """``aes/mode=gcm,size=1024/t1/b32/stream``; parameters in name order; ``-`` where an operator has none."""
+    """Return ``aes/mode=gcm,size=1024/t1/b32/stream``: parameters in name order, or ``-`` where an operator has none."""
     words = ",".join(f"{k}={params[k]}" for k in sorted(params)) or "-"
     return f"{operator}/{words}/t{threads}/b{burst}/{footprint}"
 
 
 def engine_word(engine: str, in_flight: int) -> str:
-    """``cryptodev~128``: an engine and its jobs in flight; the engine alone where the plan leaves them to it, or it has none."""
+    """Return an engine with its jobs in flight, ``cryptodev~128``, or the engine alone where the plan gives no number."""
     return f"{engine}~{in_flight}" if in_flight else engine
 
 
 def split_engine_word(word: str) -> tuple[str, int]:
-    """What :func:`engine_word` joined."""
+    """Return the engine and the jobs in flight that :func:`engine_word` joined."""
     engine, tilde, jobs = word.rpartition("~")
     return (engine, int(jobs)) if tilde and jobs.isascii() and jobs.isdigit() else (word, 0)
 
 
 @dataclass
 class Configuration:
-    """Operator, parameters, threads, burst, footprint, and the engines that can carry it out here."""
+    """Operator, parameters, threads, burst, footprint, and the engines that can run it here."""
 
     operator: str
     params: dict[str, str]
@@ -37,10 +37,10 @@ class Configuration:
     burst: int
     footprint: str
     reference: str
-    candidates: list[str]  #: what to measure, in catalog order: engines, with the jobs in flight where the plan gives them (:func:`engine_word`)
+    candidates: list[str]  #: engines to measure, in catalog order, with the jobs in flight where the plan gives them (:func:`engine_word`)
     not_measured: dict[str, str] = field(default_factory=dict)  #: engine -> reason
-    next_best: str | None = None  #: what the selection round kept beside the best, of another library; "" if nothing is, None without a selection
-    inputs: frozenset[str] = frozenset()  #: kinds that it reads; known while a plan is expanded, not in a record
+    next_best: str | None = None  #: engine of another library that the selection kept beside the best; "" if there is none, None without a selection
+    inputs: frozenset[str] = frozenset()  #: kinds of input that it reads; known while a plan is expanded, not in a record
 
     @property
     def id(self) -> str:
@@ -63,9 +63,10 @@ class Configuration:
 
 @dataclass
 class Point:
-    """A configuration on one engine, target and build, and what became known of it.
+    """A configuration on one engine, target and build, with the results that are known of it.
 
-    ``program`` is the path of the contract program that has the engine, empty for ``dpubench-operators``; ``name_in_program`` is what it calls it.
+    ``program`` is the path of the contract program that has the engine, empty for ``dpubench-operators``. ``name_in_program`` is the engine's name
+    there.
     """
 
     configuration: Configuration
@@ -73,20 +74,20 @@ class Point:
     target: str
     build: str
     operator_version: int
-    prepared: dict[str, Any] = field(default_factory=dict)  #: :data:`PREPARED` of the last `prepared` event
+    prepared: dict[str, Any] = field(default_factory=dict)  #: fields :data:`PREPARED` of the last `prepared` event
     build_ns: list[float] = field(default_factory=list)
     verified: dict[str, Any] = field(default_factory=dict)
     failure: str = ""
     unavailable: str = ""
     rates: dict[int, list[float]] = field(default_factory=dict)  #: round -> operations per second of its windows
-    layouts: dict[int, int] = field(default_factory=dict)  #: round -> the code layout that it had; programs of earlier versions do not say
+    layouts: dict[int, int] = field(default_factory=dict)  #: round -> its code layout; programs of earlier versions do not tell it
     program: str = ""
     name_in_program: str = ""
-    in_flight: int = 0  #: jobs, as the plan gives them; 0: the engine's default (``prepared["path"]`` says how many), or it is synchronous
+    in_flight: int = 0  #: jobs that the plan gives; 0: a synchronous engine, or the engine's default (``prepared["path"]`` has the number)
 
     @property
     def side(self) -> str:
-        """Which program measures it: "" ours, the label of another build, or the path of a contract program."""
+        """Return the program that measures it: "" for dpubench's own, the label of another build, or the path of a contract program."""
         return self.program or self.build
 
     @property
@@ -105,20 +106,20 @@ class Point:
 
 
 def point_id(configuration: str, engine: str, target: str, build: str) -> str:
-    """``<configuration>/<engine>[~jobs in flight][@target][#build]``; ``engine`` as :func:`engine_word` gives it."""
+    """Return ``<configuration>/<engine>[~jobs in flight][@target][#build]``; ``engine`` is a word of :func:`engine_word`."""
     return f"{configuration}/{engine}" + (f"@{target}" if target != "local" else "") + (f"#{build}" if build else "")
 
 
 @dataclass
 class Expansion:
-    """What a plan comes to on this machine."""
+    """The configurations of a plan on this machine."""
 
     configurations: list[Configuration]
-    select_best: bool  #: only the best engine, the next best of another library and the reference are measured beyond the selection
-    unavailable: list[tuple[Configuration, str, str]] = field(default_factory=list)  #: (configuration, engine, reason) that was named but cannot run
+    select_best: bool  #: after the selection, measure only the best engine, the next best of another library and the reference
+    unavailable: list[tuple[Configuration, str, str]] = field(default_factory=list)  #: (configuration, engine, reason): named, but cannot run
     left_out: list[str] = field(default_factory=list)
 
     @property
     def inputs(self) -> set[str]:
-        """Kinds of input that what can be measured reads."""
+        """Return the kinds of input that measurable configurations read."""
         return {kind for configuration in self.configurations if configuration.candidates for kind in configuration.inputs}

@@ -1,4 +1,4 @@
-"""``run.json`` of a run, from its beginning on."""
+"""The content of ``run.json`` of a new or resumed run, and checks before resuming it."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from dpubench.runner.model import Expansion, Point
 from dpubench.studies.operators.plan import Plan
 from dpubench.targets import Target
 
-#: Of a run that there is nothing to resume of.
+#: Message for a run that has nothing to resume.
 COMPLETE: Final = "is complete: nothing is left to resume; repeat it with `dpubench run {plan}`"
 
 
 def now_utc() -> str:
-    """ISO 8601, seconds."""
+    """Return the time now in ISO 8601, to the second."""
     return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def new_name(plan: StudyPlan) -> str:
-    """Of a run that was given none: study, plan and time."""
+    """Return a name for a run without one: study, plan and time."""
     return f"{plan.study}-{plan.plan}-{datetime.now(timezone.utc).strftime('%Y%m%dT%H%M%SZ')}"
 
 
 def gone_on_with(writer: RunWriter) -> dict[str, Any]:
-    """``run.json`` of an interrupted run. @raises UserError it is complete"""
+    """Return ``run.json`` of an interrupted run. @raises UserError it is complete"""
     record = writer.record()
     if record["status"] == "complete":
         raise UserError(f"{writer.path}: {COMPLETE.format(plan=writer.plan_file)}")
@@ -41,15 +41,15 @@ def gone_on_with(writer: RunWriter) -> dict[str, Any]:
 
 
 def anyway(path: Path, record: Mapping[str, Any]) -> str:
-    """Say how the plan of a run is carried out on what there is now, beside it: what can be done where the run cannot go on."""
-    # Of a run of several targets, the whole: none of its members stands alone.
+    """Return advice for a run that cannot go on: how to carry out its plan anew with the machine and files of now."""
+    # For a member of a run of several targets, name the whole run: no member stands alone.
     run = path.parent.parent if path.parent.name == TARGETS and (path.parent.parent / "run.json").is_file() else path
     words = ["dpubench resume", shlex.quote(str(run)), "--anyway", *named_again(record.get("setting", {}))]
     return f"carry its plan out anew, as a run of its own, with `{' '.join(words)}`"
 
 
 def inputs_again(writer: RunWriter, record: Mapping[str, Any]) -> Resolved:
-    """Return the inputs of an interrupted run. @raises UserError one is gone; OtherThingError one is another than the run began with"""
+    """Return the inputs of an interrupted run. @raises UserError one is gone; OtherThingError one differs from the run's beginning"""
     resolved = inputs.resolve(record["inputs"], {kind: entry.get("given", []) for kind, entry in record["inputs"].items()})
     for kind, entry in record["inputs"].items():
         found = resolved.inputs.get(kind)
@@ -65,7 +65,7 @@ def inputs_again(writer: RunWriter, record: Mapping[str, Any]) -> Resolved:
     return resolved
 
 
-#: What makes rounds rounds of the same thing, and how it is called.
+#: Properties that all rounds of a run must share, with their names in messages.
 _OF_MACHINE: Final = {
     "host": "host",
     "architecture": "architecture",
@@ -77,7 +77,7 @@ _OF_BUILD: Final = {"revision": "revision of the build", "compiler": "compiler",
 
 
 def check_same_machine(writer: RunWriter, record: Mapping[str, Any], hello: Mapping[str, Any]) -> None:
-    """Compare the machine and the build that a run began with to those of now. @raises OtherThingError they differ"""
+    """Compare the machine and the build at the run's beginning with those of now. @raises OtherThingError they differ"""
     differs = [
         f"{name} ('{before.get(key, '')}', now '{now.get(key, '')}')"
         for before, now, names in ((record["machine"], hello["machine"], _OF_MACHINE), (record["build"], hello["build"], _OF_BUILD))
@@ -92,14 +92,14 @@ def check_same_machine(writer: RunWriter, record: Mapping[str, Any], hello: Mapp
 
 
 def named_again(setting: Mapping[str, Any]) -> list[str]:
-    """Return the options that name the programs of others in a run's ``setting``: ``resume`` executes none that it is not given again."""
+    """Return the options that name other people's programs in a run's ``setting``: ``resume`` only executes programs named again."""
     words = [f"--engine-dir {shlex.quote(d)}" for d in setting.get("engine_dirs", [])]
-    # An anchor is one of ours, kept by its digest.
+    # An anchor is a build of dpubench, kept by its digest.
     return words + ([f"--against {shlex.quote(setting['against'])}"] if setting.get("against") and not setting.get("anchor") else [])
 
 
 def check_named(path: Path, record: Mapping[str, Any], engine_dirs: Sequence[Path], against: Path | None = None) -> None:
-    """Check that the user names the programs of others that a run directory names: it may come from anywhere. @raises UserError"""
+    """Check that the user names the same programs of others as the run directory, which may come from anywhere. @raises UserError"""
     setting = record["setting"]
     wanted = named_again(setting)
     given = [f"--engine-dir {shlex.quote(str(d.resolve()))}" for d in engine_dirs]
@@ -119,7 +119,7 @@ def check_named(path: Path, record: Mapping[str, Any], engine_dirs: Sequence[Pat
 
 
 def new_record(name: str, plan: Plan, command: str, expansion: Expansion, read: Mapping[str, Any], known: Catalog) -> dict[str, Any]:
-    """``run.json`` of a run on the target of ``known`` that has not measured anything yet."""
+    """Return ``run.json`` of a run on the target of ``known`` that has not measured anything yet."""
     hello, target = known.hello, known.target
     operators = [known.operator(n) for n in dict.fromkeys(c.operator for c in expansion.configurations)]
     record: dict[str, Any] = {
@@ -145,7 +145,7 @@ def new_record(name: str, plan: Plan, command: str, expansion: Expansion, read: 
 
 
 def new_set_record(name: str, plan: Plan, command: str, members: Iterable[tuple[Target, str]]) -> dict[str, Any]:
-    """``run.json`` of a run on several targets; ``members``: each with the path of its directory in the run's."""
+    """Return ``run.json`` of a run on several targets; ``members`` pairs each target with its directory's path in the run's."""
     targets = [
         {"name": t.name, "spec": t.spec, "label": t.label, "path": path, "status": "running", "lost": ""} for t, path in members
     ]  # fmt: skip

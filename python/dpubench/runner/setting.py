@@ -1,4 +1,4 @@
-"""What a run works with besides its plan, and who watches it."""
+"""The surroundings of a run besides its plan, and its listener."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from dpubench.workers.process import StopRequest
 
 
 class Listener:
-    """Who watches a run: the progress display, or nobody."""
+    """The observer of a run: the progress display, or nobody."""
 
     def event(self, event: Event) -> None:
-        """Every event of a worker."""
+        """Take an event of a worker."""
 
     def stage(self, text: str, windows: int, seconds_left: float | None) -> None:
-        """A round begins that is expected to bring ``windows`` windows; None: it takes as long as it takes."""
+        """Take the start of a round with ``windows`` expected windows; None for ``seconds_left`` means that there is no time limit."""
 
     def note(self, text: str) -> None:
-        """Something a person should read now."""
+        """Take a message that a person should read now."""
 
 
 @dataclass
 class Setting:
-    """What a run works with besides its plan."""
+    """The surroundings of a run besides its plan."""
 
-    target: Target  #: open
-    program: str  #: path there
+    target: Target  #: an open target
+    program: str  #: path on the target
     cpus: list[int]
-    cache_directory: str  #: there
+    cache_directory: str  #: path on the target
     stop: StopRequest
     listener: Listener
     engine_dirs: Sequence[Path] = ()
     against: Path | None = None
-    #: (operator, engine) -> why the other build has nothing that may be set against ours; those that it has are not in it
+    #: (operator, engine) -> why the other build has nothing comparable with this one; engines that it has are not in it
     against_lacks: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    layouts: Mapping[str, int] = field(default_factory=dict)  #: build -> how many code layouts it has; 1 where it is not named
+    layouts: Mapping[str, int] = field(default_factory=dict)  #: build -> number of its code layouts; 1 for a build not named here
     environment: Mapping[str, str] = field(default_factory=dict)
-    devices: Sequence[str] = ()  #: that device engines may use: PCI addresses or DPDK virtual devices
-    heading: str = ""  #: begins what is told of its stages, where several targets are at work
+    devices: Sequence[str] = ()  #: devices for device engines: PCI addresses or DPDK virtual devices
+    heading: str = ""  #: prefix of stage messages, where several targets are at work

@@ -1,8 +1,7 @@
-"""Several targets in one run: each has a run directory of its own, and their rounds take turns.
+"""One run on several targets: each target has its own run directory, and their rounds take turns.
 
-Each target has an equal share of the budget. The order of the targets turns round from one pass to the next, so that a slow change of the
-surroundings (heat, time of day) falls on all alike, and two targets that share a machine never measure at once. What happens to one target is its own
-affair: the others go on.
+Each target has an equal share of the budget. The order of the targets reverses from one pass to the next, so that a slow change of the surroundings
+(heat, time of day) affects all alike. Two targets that share a machine never measure at once. A fault of one target does not stop the others.
 """
 
 from __future__ import annotations
@@ -19,18 +18,18 @@ from dpubench.runner.setting import Listener
 from dpubench.studies.operators.plan import Cycles, Plan
 from dpubench.targets import Target
 
-#: How many times longer an emulated program may be silent than one that is not.
+#: Factor on the time that an emulated program may be silent.
 EMULATED_PATIENCE: Final = 20
-#: A window that is there for its outputs alone.
+#: Length of a window that runs only for its outputs.
 SHORT_S: Final = 0.001
-#: Missing points that are named on the terminal; ``dpubench show`` has them all.
+#: Most missing points that the terminal names; ``dpubench show`` lists all.
 NAMED: Final = 3
 
 
 def plan_for(plan: Plan, target: Target) -> Plan:
-    """What ``plan`` means on one of its targets.
+    """Return ``plan`` as it applies to one of its targets.
 
-    Under an emulator every engine runs once, for its results; a target whose CPUs are given time in portions needs windows of many portions.
+    Under an emulator every engine runs once, for its results. A target that gets its CPU time in portions needs windows of many portions.
     """
     changes: dict[str, Any] = {"target": [target.name]}
     if target.times_mean_nothing:
@@ -43,7 +42,7 @@ def plan_for(plan: Plan, target: Target) -> Plan:
         }
     elif least_s := target.least_window_s():
         window = plan.window
-        changes["cycles"] = Cycles(min=1, max=plan.cycles.max)  # windows are so long that one cycle may be all that a round has time for
+        changes["cycles"] = Cycles(min=1, max=plan.cycles.max)  # Windows are so long that a round may have time for one cycle only.
         changes["window"] = window.model_copy(
             update={k: max(getattr(window, k), least_s) for k in ("min", "max", "threaded_min")},
         )
@@ -51,7 +50,7 @@ def plan_for(plan: Plan, target: Target) -> Plan:
 
 
 def missing_text(run: Run) -> str:
-    """How many points of ``run`` have no window yet, and which; empty where none is missing. Not all of them by name: a plan may have thousands."""
+    """Return how many points of ``run`` have no window yet, and the first few names, because a plan may have thousands; empty if none is missing."""
     missing = run.missing()
     if not missing:
         return ""
@@ -71,10 +70,10 @@ class RunSet:
         self._entries = {entry["name"]: entry for entry in record["targets"]}
 
     def execute(self) -> Exit:
-        """Measures until every target's points are known well enough or the budget is spent.
+        """Measure until every target's points are known well enough or the budget is spent.
 
         Raises:
-            Interrupted: a stop was asked for; everything measured is kept.
+            Interrupted: a stop was requested; all measurements are kept.
             NothingRan: nothing could be measured on any target.
         """
         self._working = list(self.runs)
@@ -107,13 +106,13 @@ class RunSet:
             backwards = not backwards
 
     def _keep_comparable(self, run: Run) -> None:
-        """What no longer fits the budget of one target is left out on the others: alone it would have nothing to be compared with."""
+        """Drop on the other targets what no longer fits this target's budget: it would have no counterpart for comparison."""
         for other in self._working:
             if other is not run and not other.setting.target.times_mean_nothing:
                 other.leave_out(run.dropped - other.dropped, f"left out, as on {run.setting.target.name}, where it did not fit the budget (--budget)")
 
     def _do(self, run: Run, step: Callable[[], Any]) -> Any:
-        """Carries a step of ``run`` out; whatever ends that run alone is put down."""
+        """Run a step of ``run``; a fault that ends this run alone is recorded and does not propagate."""
         try:
             return step()
         except Interrupted:
@@ -128,7 +127,7 @@ class RunSet:
         if run not in self._working:
             return
         self._working.remove(run)
-        for other in self._working:  # what one target did not need is the others' to use
+        for other in self._working:  # The others may use the time that this target did not need.
             other.budget.extend(max(run.budget.left_s(), 0.0) / len(self._working))
         name = run.setting.target.name
         self._entries[name] |= {"status": status, "lost": why}
@@ -142,6 +141,6 @@ class RunSet:
         self.record["finished"] = "" if status == "running" else now_utc()
         try:
             self.writer.write_record(self.record)
-        except EnvironmentFault:  # while targets are at work, a full disk is theirs to report; at the end it is this run's
+        except EnvironmentFault:  # While targets are at work, they report a full disk; at the end this run does.
             if status != "running":
                 raise

@@ -1,4 +1,4 @@
-"""The contract as JSON Schema: jobs, event, run, set of runs. Written once; both halves are tested against it."""
+"""The contract as JSON Schema: jobs, events, runs, run sets, targets. Tests compare both halves with this one copy."""
 
 from __future__ import annotations
 
@@ -24,14 +24,17 @@ RUN_SET = "dpubench.run-set/1"
 
 @cache
 def schema(name: str) -> dict[str, Any]:
-    """The schema ``job``, those of the other programs (``server-job``, ``traffic-job``, ``cores-job``, ``application-job``, ``workload-job``),
-    ``event``, ``run``, ``run-set`` or ``target``."""
+    """Return the schema called ``name``.
+
+    Names are ``job``, those of the other programs (``server-job``, ``traffic-job``, ``cores-job``, ``application-job``, ``workload-job``),
+    ``event``, ``run``, ``run-set`` and ``target``.
+    """
     return cast("dict[str, Any]", json.loads(resources.files(__package__).joinpath(f"{name}.schema.json").read_text(encoding="utf-8")))
 
 
 @cache
 def validator(name: str, definition: str = "") -> Validator:
-    """A validator of a whole schema or of one of its definitions (``validator("event", "window")``)."""
+    """Return a validator of a whole schema or of one of its definitions (``validator("event", "window")``)."""
     from jsonschema import Draft202012Validator
 
     whole = schema(name)
@@ -40,7 +43,7 @@ def validator(name: str, definition: str = "") -> Validator:
 
 
 def fault(name: str, value: Any, definition: str = "") -> str:
-    """What is wrong with ``value``, with the path to it; empty when it is valid."""
+    """Return the fault of ``value``, with the path to it; empty when it is valid."""
     from jsonschema.exceptions import best_match
 
     error = best_match(validator(name, definition).iter_errors(value))

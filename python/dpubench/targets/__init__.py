@@ -1,4 +1,4 @@
-"""Where native programs run. One file per kind of target, found by a scan; each defines ``SUMMARY``, ``EXAMPLES`` and ``make(name, spec)``."""
+"""The places where native programs run. Each kind of target is a file, found by a scan, with ``SUMMARY``, ``EXAMPLES`` and ``make(name, spec)``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EMULATED: Final = "emulated: correctness only"
 
 
 class Process(Protocol):
-    """A started program: the pipes to it, and its end."""
+    """A started program: its pipes and its end."""
 
     pid: int
 
@@ -31,89 +31,89 @@ class Process(Protocol):
     def stderr_fd(self) -> int: ...
     @property
     def output_ended(self) -> bool:
-        """Whether all of its standard output was read."""
+        """Return whether all of its standard output was read."""
 
-    # The descriptors are there to be waited for; what goes through them may be in frames of the target's own.
+    # The descriptors serve to wait only: the data may be in frames of the target's own.
     def write(self, data: bytes) -> int:
-        """Gives it input; how many bytes of ``data`` were taken. @raises BlockingIOError: none now, wait for stdin_fd; OSError: none ever again"""
+        """Give it input and return the number of bytes taken. @raises BlockingIOError: none now, wait for stdin_fd; OSError: none ever again"""
 
     def close_stdin(self) -> None:
-        """Ends its input. @raises as :meth:`write`"""
+        """End its input. @raises as :meth:`write`"""
 
     def read_output(self) -> bytes:
-        """What stdout_fd has, maybe nothing. @raises BlockingIOError: nothing now"""
+        """Return the data at stdout_fd, perhaps none. @raises BlockingIOError: nothing now"""
 
     def read_errors(self) -> bytes:
-        """What stderr_fd has; nothing at its end. @raises BlockingIOError: nothing now"""
+        """Return the data at stderr_fd; nothing at its end. @raises BlockingIOError: nothing now"""
 
     def poll(self) -> int | None:
-        """The exit status (negative: the signal), or None while it runs."""
+        """Return the exit status (negative: the signal), or None while it runs."""
 
     def wait(self, timeout_s: float) -> int | None: ...
     def lost(self) -> str:
-        """Why the way to the target, and not the program, ended it; empty otherwise. Asked after the end."""
+        """Return why the connection to the target ended it, and not the program; empty otherwise. Call it after the end."""
 
     def kill(self) -> None:
-        """Ends it and everything it started, and waits until it is gone."""
+        """Kill it and everything it started, and wait until it is gone."""
 
     def close(self) -> None:
-        """Closes the pipes."""
+        """Close the pipes."""
 
 
 class Target(Protocol):
     """A place where native programs can be started."""
 
-    name: str  #: as it stands in points' ids
-    spec: str  #: what it is, written as on the command line
-    label: str  #: words that stand beside every figure of it; empty for a machine measured as it is
+    name: str  #: name as in points' ids
+    spec: str  #: specification as on the command line
+    label: str  #: words shown beside every figure of it; empty for a machine measured as it is
     times_mean_nothing: bool  #: emulated: results are right or wrong, times are never shown
 
     def unavailable(self) -> str:
-        """Why nothing can be started there, as far as that is known without going there; empty if nothing is known against it."""
+        """Return why nothing can be started there, as far as this machine knows; empty without a known reason."""
 
     def open(self) -> None:
-        """Makes native programs ready to start there. @raises UserError, EnvironmentFault when that cannot be, TargetLost"""
+        """Prepare the target to start native programs. @raises UserError, EnvironmentFault when this is impossible, TargetLost"""
 
     def operators_program(self) -> str:
-        """What :meth:`start` takes for ``dpubench-operators``."""
+        """Return the word for ``dpubench-operators`` that :meth:`start` takes."""
 
     def cpus(self) -> list[int]:
-        """CPUs that may be used there, one of each physical core first: threads are pinned to them in this order."""
+        """Return the usable CPUs there, one of each physical core first: threads are pinned to them in this order."""
 
     def start(self, program: str, arguments: Sequence[str], environment: Mapping[str, str] | None = None) -> Process:
-        """Starts ``program``. @raises EnvironmentFault when it cannot be started, TargetLost"""
+        """Start ``program``. @raises EnvironmentFault when it cannot be started, TargetLost"""
 
     def place(self, files: Sequence[Path]) -> list[str]:
-        """The paths of input files there; those that are not there yet are sent."""
+        """Return the paths of input files there; send those that it lacks."""
 
     def cache_directory(self) -> str:
-        """Where programs there keep what they prepared."""
+        """Return the folder where programs there keep prepared data."""
 
     def least_window_s(self) -> float:
-        """How long a window has to be for its rate to mean what it says; 0 where the plan's will do."""
+        """Return the seconds that a window needs for a meaningful rate; 0 where the plan's length is enough."""
 
     def describe(self) -> dict[str, Any]:
-        """What is there beyond what the program's ``hello`` says (``schemas/target.schema.json``); empty where nobody would measure.
+        """Return facts that the program's ``hello`` lacks (``schemas/target.schema.json``); empty where nobody measures.
 
-        Asked when it is open. @raises EnvironmentFault, TargetLost
+        Call it while the target is open. @raises EnvironmentFault, TargetLost
         """
 
     def close(self) -> None:
-        """Gives back what :meth:`open` took."""
+        """Release what :meth:`open` took."""
 
 
 def kinds() -> list[str]:
-    """Every kind of target, by name."""
+    """Return every kind of target, by name."""
     return sorted(m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_"))
 
 
 def kind_module(kind: str) -> Any:
-    """The module of a kind: ``SUMMARY``, ``EXAMPLES``, ``make``."""
+    """Return the module of a kind: ``SUMMARY``, ``EXAMPLES``, ``make``."""
     return importlib.import_module(f"{__name__}.{kind}")
 
 
 def find(word: str) -> Target:
-    """The target that ``word`` means: ``KIND``, ``KIND:SETTINGS``, or a name that it was given.
+    """Return the target that ``word`` means: ``KIND``, ``KIND:SETTINGS``, or a name from the registry.
 
     Raises:
         UserError: no such kind and no such name, or wrong settings of it.
@@ -130,7 +130,7 @@ def find(word: str) -> Target:
 
 
 def named(name: str, entry: Entry) -> Target:
-    """The target that ``entry`` of the registry stands for. @raises UserError when it is wrong"""
+    """Return the target of ``entry`` in the registry. @raises UserError when it is wrong"""
     kind = entry.spec.partition(":")[0]
     if kind not in kinds():
         raise UserError(f"target {name}: '{entry.spec}' is of no kind of target{nearest(kind, kinds())}")
@@ -141,7 +141,7 @@ def named(name: str, entry: Entry) -> Target:
 
 
 def settings(spec: str, known: Sequence[str]) -> dict[str, str]:
-    """``cpus=0-1,3,quota=50%`` behind the colon of ``spec`` as a mapping; a word without ``=`` belongs to the list before it.
+    """Return the settings behind the colon of ``spec``, such as ``cpus=0-1,3,quota=50%``; a word without ``=`` belongs to the list before it.
 
     Raises:
         UserError: a key that is not ``known``, given twice, or without a value.

@@ -1,4 +1,4 @@
-"""Bundles for targets: packed when a build has none yet, kept in the cache, unpacked where this machine runs them itself."""
+"""Bundles for targets: packed when a build has none yet, kept in the cache, unpacked where this machine runs them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Final
 from dpubench import __version__, bundle, programs, scratch, terminal
 from dpubench.errors import EnvironmentFault
 
-#: Digits of a build's key in a file's name.
+#: Digits of a build's key in a file name.
 _KEY_DIGITS: Final = 16
 
 
 def archive(architecture: str) -> Path:
-    """The bundle of this installation's programs for ``architecture``; made first where this build has none yet.
+    """Return the bundle of this installation's programs for ``architecture``; make it first if this build has none yet.
 
-    For another architecture than this machine's the programs are compiled, which takes minutes the first time.
+    For an architecture other than this machine's, the programs are compiled, which takes minutes the first time.
 
     Raises:
         UserError, EnvironmentFault: it cannot be compiled or packed.
@@ -42,7 +42,7 @@ def archive(architecture: str) -> Path:
 
 
 def sha256(path: Path) -> str:
-    """Of a file's content, in hexadecimal digits. @raises EnvironmentFault when it cannot be read"""
+    """Return the digest of a file's content, in hexadecimal digits. @raises EnvironmentFault when it cannot be read"""
     try:
         with path.open("rb") as file:
             digest = hashlib.sha256()
@@ -54,7 +54,7 @@ def sha256(path: Path) -> str:
 
 
 def unpacked(path: Path) -> Path:
-    """The folder of the bundle ``path``, unpacked in the cache. @raises EnvironmentFault when it is no bundle or the disk is full"""
+    """Unpack the bundle ``path`` in the cache and return its folder. @raises EnvironmentFault when it is no bundle or the disk is full"""
     folder = programs.cache_directory() / "unpacked" / sha256(path)
     if folder.is_dir():
         return folder
@@ -68,13 +68,13 @@ def unpacked(path: Path) -> Path:
                 raise EnvironmentFault(f"{path}: cannot be unpacked to {folder}: {said[0] if said else 'it is no bundle of dpubench'}")
             half.rename(folder)
     except OSError as error:
-        if not folder.is_dir():  # else another process was faster
+        if not folder.is_dir():  # otherwise another process was faster
             raise EnvironmentFault(f"{folder}: cannot be made: {error.strerror}") from None
     return folder
 
 
 def _key(build: Path) -> str:
-    """Changes with any program, library or module of a build."""
+    """Return a key that changes with any program, library or module of a build."""
     digest = hashlib.sha256(__version__.encode())
     native = programs.operators_program(build).parent
     for file in sorted(

@@ -1,4 +1,4 @@
-"""A control group that gives its members a part of the time of their CPUs (cgroup v2 ``cpu.max``, v1 ``cpu.cfs_quota_us``)."""
+"""A control group that limits the CPU time of its members (cgroup v2 ``cpu.max``, v1 ``cpu.cfs_quota_us``)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Final
 
 from dpubench.errors import EnvironmentFault
 
-#: Time is given out in portions of this length. The kernel's default of 100 ms would let whole windows pass unhindered and stop others.
+#: Length of a portion of time. With the kernel's default of 100 ms, whole windows would pass unhindered while others stop.
 PERIOD_US: Final = 10_000
-#: The kernel refuses less than this in a period.
+#: The smallest quota in a period that the kernel accepts.
 LEAST_QUOTA_US: Final = 1000
-#: Portions that a window should last over, so that one more or less of them is a few per cent of it.
+#: Portions that a window should last, so that one more or less changes it by a few per cent only.
 PERIODS_IN_WINDOW: Final = 20
 _PREFIX: Final = "dpubench-"
 _GONE_S: Final = 2.0
@@ -23,7 +23,7 @@ _serial = itertools.count()
 
 
 def hierarchy(root: Path = Path("/sys/fs/cgroup")) -> tuple[Path | None, str]:
-    """Where a group with a quota can be made, or why nowhere (with what to do about it)."""
+    """Return the place for a group with a quota, or why there is none, with a remedy."""
     if (root / "cgroup.controllers").is_file():
         folder = root
         with contextlib.suppress(OSError):
@@ -39,10 +39,10 @@ def hierarchy(root: Path = Path("/sys/fs/cgroup")) -> tuple[Path | None, str]:
 
 
 class QuotaGroup:
-    """A group of this process. A context manager would not outlive a run's many processes: :meth:`close` removes it.
+    """A control group of this process, which :meth:`close` removes. It serves the many processes of a run, so that it is no context manager.
 
     Args:
-        share: of the time of ``cpus`` CPUs, 0..1
+        share: part of the time of ``cpus`` CPUs, 0..1
     """
 
     def __init__(self, share: float, cpus: int, root: Path = Path("/sys/fs/cgroup")) -> None:
@@ -62,29 +62,29 @@ class QuotaGroup:
         except OSError as error:
             self.close()
             raise EnvironmentFault(f"{self.path}: a quota of {share:.0%} cannot be set: {error.strerror or error}") from None
-        except BaseException:  # Ctrl-C: nobody has it yet who could close it
+        except BaseException:  # Ctrl-C: nobody has the group yet to close it
             self.close()
             raise
 
     @property
     def members(self) -> Path:
-        """A process that writes its id here becomes a member."""
+        """Return the file that takes a process's id to make it a member."""
         return self.path / "cgroup.procs"
 
     def close(self) -> None:
-        """Removes the group; its members have ended by now, or do within moments."""
+        """Remove the group; its members have ended by now, or end within moments."""
         given_up = time.monotonic() + _GONE_S
         while self.path.is_dir():
             with contextlib.suppress(OSError):
                 self.path.rmdir()
                 return
-            if time.monotonic() > given_up:  # a later run removes it, once its last member is gone
+            if time.monotonic() > given_up:  # A later run removes it after its last member has ended.
                 return
             time.sleep(0.01)
 
 
 def _remove_abandoned(parent: Path) -> None:
-    """Groups of processes that were killed before they could remove them."""
+    """Remove the groups of processes that were killed before they could remove them."""
     for left in parent.glob(f"{_PREFIX}*-*"):
         owner = left.name.removeprefix(_PREFIX).partition("-")[0]
         if owner.isdigit() and not Path(f"/proc/{owner}").exists():

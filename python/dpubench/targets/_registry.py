@@ -1,4 +1,4 @@
-"""Names of targets: ``$XDG_CONFIG_HOME/dpubench/targets.yaml``. Neither keys nor passwords are in it."""
+"""Names of targets, kept in ``$XDG_CONFIG_HOME/dpubench/targets.yaml``, which holds neither keys nor passwords."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ _KEYS: Final = ("spec", "directory", "bundle")
 
 @dataclass(frozen=True)
 class Entry:
-    """What a name stands for."""
+    """A target that has a name."""
 
     spec: str
-    directory: str = ""  #: of an ssh target: where programs and inputs are kept there; empty: the usual place
-    bundle: str = ""  #: of an ssh target: the archive that is put there; empty: one of this installation's programs
+    directory: str = ""  #: ssh only: folder there for programs and inputs; empty: the default folder
+    bundle: str = ""  #: ssh only: archive for the target; empty: one of this installation's programs
 
 
 def path() -> Path:
-    """Where names are kept."""
+    """Return the file of the names."""
     base = os.environ.get("XDG_CONFIG_HOME")
     return (Path(base) if base else Path.home() / ".config") / "dpubench" / "targets.yaml"
 
 
 def load() -> dict[str, Entry]:
-    """Every name, in the order of the file.
+    """Return every name, in the order of the file.
 
     Raises:
-        UserError: what is wrong with the file, with lines.
+        UserError: the file's faults, with lines.
     """
     file = path()
     try:
@@ -71,7 +71,7 @@ def load() -> dict[str, Entry]:
 
 
 def name_fault(name: str) -> str:
-    """Why a target cannot be called so; empty if it can."""
+    """Return why a target cannot have this name; empty if it can."""
     from dpubench.targets import kinds
 
     if not _NAME.fullmatch(name):
@@ -81,7 +81,7 @@ def name_fault(name: str) -> str:
 
 @contextlib.contextmanager
 def change() -> Iterator[dict[str, Entry]]:
-    """The names, to be changed; written when the block ends well. Two of these at once wait for each other.
+    """Yield the names for changes, and write them when the block ends well. Two callers at once wait for each other.
 
     Raises:
         UserError: as :func:`load`.

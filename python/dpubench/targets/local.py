@@ -1,4 +1,4 @@
-"""This machine, as it is or with fewer CPUs or less of their time."""
+"""The target that is this machine, whole or with fewer CPUs or less of their time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dpubench.targets import RESTRICTED, _quota, settings
 SUMMARY: Final = "this machine; with settings only some of its CPUs, or a part of their time"
 EXAMPLES: Final = ("local", "local:cpus=0-1,quota=50%")
 
-#: How long the killed descendants of a program are waited for.
+#: Seconds to wait for the killed descendants of a program.
 _GROUP_GONE_S: Final = 1.0
 _READ_BYTES: Final = 1 << 18
 #: Joins a control group, whose file is $0, and becomes the program.
@@ -29,7 +29,7 @@ _JOIN: Final = 'echo $$ >"$0" && exec "$@"'
 
 
 class LocalProcess:
-    """A child in a session of its own, so that a Ctrl-C at the terminal reaches only dpubench, and a kill reaches everything it started."""
+    """A child in its own session: Ctrl-C at the terminal reaches dpubench only, and a kill reaches all that the child started."""
 
     def __init__(self, popen: subprocess.Popen[bytes]) -> None:
         self._popen = popen
@@ -78,12 +78,12 @@ class LocalProcess:
         return ""
 
     def kill(self) -> None:
-        # SIGKILL at once: a worker owns nothing that needs tidying, and one that hangs would not listen.
+        # Send SIGKILL at once: a worker owns nothing that needs cleanup, and one that hangs would not react.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
         self._popen.wait()
-        # What it started is not ours to wait for; it is asked whether the group still has a member. One that ended stays in it until
-        # the system's first process takes notice: not for ever.
+        # This process cannot wait for grandchildren, so that it polls whether the group still has a member. An ended one stays in the group until
+        # the system's first process collects it, hence the time limit.
         given_up = time.monotonic() + _GROUP_GONE_S
         with contextlib.suppress(ProcessLookupError, PermissionError):
             while time.monotonic() < given_up:
@@ -97,7 +97,7 @@ class LocalProcess:
 
 
 class LocalTarget:
-    """Starts programs as children of this process."""
+    """The target that starts programs as children of this process."""
 
     times_mean_nothing = False
 
@@ -145,11 +145,11 @@ class LocalTarget:
         return first + second
 
     def start(self, program: str, arguments: Sequence[str], environment: Mapping[str, str] | None = None, prefix: Sequence[str] = ()) -> LocalProcess:
-        """As any target's. ``prefix``: words of a command that becomes the program, such as one that enters a network namespace."""
+        """Start ``program`` as any target does. ``prefix`` is a command that becomes the program, such as one that enters a network namespace."""
         if not Path(program).exists():
             raise EnvironmentFault(f"{program}: cannot be started: No such file or directory; build it with `make build`")
         words = [*prefix, program, *arguments]
-        if self._cpus is not None:  # also what the program does besides measuring stays there
+        if self._cpus is not None:  # The program's other work stays on these CPUs too.
             words = ["taskset", "-c", ",".join(map(str, self._cpus)), *words]
         if self._group is not None:
             words = ["/bin/sh", "-c", _JOIN, str(self._group.members), *words]
@@ -175,7 +175,7 @@ class LocalTarget:
 
 
 def spawn(words: Sequence[str], environment: Mapping[str, str] | None = None) -> LocalProcess:
-    """A child of this process with three pipes. @raises EnvironmentFault when it cannot be started"""
+    """Start a child of this process with three pipes. @raises EnvironmentFault when it cannot be started"""
     try:
         popen = subprocess.Popen(
             list(words),
@@ -193,12 +193,12 @@ def spawn(words: Sequence[str], environment: Mapping[str, str] | None = None) ->
 
 
 def make(name: str, spec: str) -> LocalTarget:
-    """The target ``spec``, called ``name``. @raises UserError for wrong settings"""
+    """Return the target ``spec``, called ``name``. @raises UserError for wrong settings"""
     return LocalTarget(name, spec)
 
 
 def _cpu_list(text: str, spec: str) -> list[int]:
-    """``0-1,3`` as numbers, as the kernel writes lists of CPUs."""
+    """Return the CPUs of a list in the kernel's notation, such as ``0-1,3``."""
     cpus: set[int] = set()
     for part in text.split(","):
         found = re.fullmatch(r"(\d{1,5})(?:-(\d{1,5}))?", part)
@@ -211,7 +211,7 @@ def _cpu_list(text: str, spec: str) -> list[int]:
 
 
 def ranges(cpus: Sequence[int]) -> str:
-    """``[0, 1, 3]`` as ``0-1,3``."""
+    """Return ``[0, 1, 3]`` as ``0-1,3``."""
     parts: list[list[int]] = []
     for cpu in cpus:
         if parts and cpu == parts[-1][-1] + 1:

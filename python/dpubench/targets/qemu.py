@@ -1,4 +1,4 @@
-"""Another architecture's programs under QEMU's user-mode emulation: tells right from wrong; its times mean nothing."""
+"""A target of another architecture under QEMU's user-mode emulation: it tells right from wrong; its times mean nothing."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from dpubench.targets import EMULATED, _bundles, local, settings
 SUMMARY: Final = "known answers on another architecture's code, emulated: correctness only"
 EXAMPLES: Final = ("qemu:aarch64", "qemu:aarch64,bundle=FILE")
 
-#: The core that is emulated: that of the first Arm servers, which has what DPUs' cores have; on x86-64 all that the emulator can.
+#: The emulated core. neoverse-n1 is the core of the first Arm servers and has the features of DPUs' cores; on x86-64 it is all that QEMU offers.
 CORE: Final = {"aarch64": "neoverse-n1", "x86_64": "max"}
 
 
 class QemuTarget(local.LocalTarget):
-    """Starts the programs of a bundle under ``qemu-ARCHITECTURE``, as children of this process."""
+    """The target that starts programs of a bundle under ``qemu-ARCHITECTURE``, as children of this process."""
 
     times_mean_nothing = True
 
@@ -42,7 +42,7 @@ class QemuTarget(local.LocalTarget):
 
     @property
     def bundle(self) -> Path | None:
-        """The archive that was named; None: that of this installation."""
+        """Return the archive that the spec names; None for one of this installation."""
         return self._bundle
 
     @property
@@ -65,7 +65,7 @@ class QemuTarget(local.LocalTarget):
     ) -> local.LocalProcess:
         lib = Path(program).parent
         loader = next(iter(sorted(lib.glob("ld-linux*"))), lib / "ld-linux.so")
-        # A prefix that is not there: nothing of this machine may take the place of what the bundle lacks.
+        # The prefix does not exist, so that no file of this machine can replace one that the bundle lacks.
         words = [self._emulator, "-L", "/nonexistent", "-cpu", CORE[self._architecture], str(loader), "--library-path", str(lib), program]
         return local.spawn([*prefix, *words, *arguments], environment)
 
@@ -74,5 +74,5 @@ class QemuTarget(local.LocalTarget):
 
 
 def make(name: str, spec: str) -> QemuTarget:
-    """The target ``spec``, called ``name``. @raises UserError for wrong settings"""
+    """Return the target ``spec``, called ``name``. @raises UserError for wrong settings"""
     return QemuTarget(name, spec)

@@ -1,4 +1,4 @@
-"""Another machine, reached with the system's ssh: its own bundle of the native programs, started by ``dpubench-agent`` there."""
+"""A target on another machine, reached with the system's ssh. It runs its own bundle of the native programs, under ``dpubench-agent``."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from dpubench.targets import _bundles
 SUMMARY: Final = "a machine reached with ssh, as the user's configuration of it says"
 EXAMPLES: Final = ("ssh://user@host",)
 
-#: A script answers at once, or ssh is still connecting (through jump hosts, perhaps).
+#: A script answers at once; the rest is time for ssh to connect, perhaps through jump hosts.
 _SCRIPT_S: Final = 60.0
-#: An archive moves, however slowly; at its end a slow disk takes it in.
+#: An archive always moves, if slowly; at its end a slow disk stores it.
 _INSTALL_S: Final = 180.0
 _MAX_ANSWER_BYTES: Final = 1 << 20
 _LINGER_S: Final = 5.0
-#: Inputs that are asked for at once: their names fit a request.
+#: Most inputs in one query, so that their names fit a request.
 _BATCH: Final = 500
-#: At most four bytes each, and a name has 255.
+#: Most characters of a name: each takes up to four bytes, and a file name has 255.
 _NAME_CHARACTERS: Final = 60
 
 
 @dataclass
 class _Probe:
-    """What the first connection tells."""
+    """The facts that the first connection finds."""
 
     directory: str = ""
     architecture: str = ""
     libc: str = ""
-    state: str = ""  #: of the folder: absent, empty, ours, foreign
+    state: str = ""  #: state of the folder: absent, empty, ours, foreign
     lacks: list[str] = field(default_factory=list)
     unwritable: str = ""
     blocked: str = ""
@@ -47,7 +47,7 @@ class _Probe:
 
 
 class SshTarget:
-    """Programs run there under an agent, which ends them when the connection ends."""
+    """A machine where programs run under an agent, which ends them when the connection ends."""
 
     label = ""
     times_mean_nothing = False
@@ -81,7 +81,7 @@ class SshTarget:
             self._install(archive, "keep")
         try:
             self._verify(known)
-        except AgentFault:  # something was changed or lost there
+        except AgentFault:  # A file there was changed or lost.
             self._install(archive, "replace")
             self._verify(known)
         session = self._agent()
@@ -98,7 +98,7 @@ class SshTarget:
     def cpus(self) -> list[int]:
         told = self._description["cpus"]
         free = set(told["free"])
-        # What another program keeps busy (a switch that polls, say) is used last.
+        # Use CPUs last that another program keeps busy (a switch that polls, for example).
         return sorted(map(int, told["usable"]), key=lambda cpu: (cpu not in free, told["usable"].index(cpu)))
 
     def start(self, program: str, arguments: Sequence[str], environment: Mapping[str, str] | None = None) -> AgentProcess:
@@ -135,19 +135,19 @@ class SshTarget:
             self._session = None
 
     def reach(self) -> str:
-        """Connects, and says in a few words what is there; nothing is put there.
+        """Connect, and return a short text on the machine; nothing is installed there.
 
         Raises:
-            UserError, EnvironmentFault: it cannot be reached, or is none that can be measured.
+            UserError, EnvironmentFault: it cannot be reached, or cannot be measured.
         """
         found = self._probe_there()
         return f"{found.architecture} answers; programs and inputs will be in {found.directory}"
 
     def purge(self) -> str:
-        """Removes what dpubench keeps there; the folder.
+        """Remove dpubench's files there and return the folder.
 
         Raises:
-            UserError: the folder is none of dpubench's.
+            UserError: the folder is not dpubench's.
             EnvironmentFault: it cannot be reached or changed.
         """
         directory = self._probe_there(to_use=False).directory
@@ -209,14 +209,14 @@ class SshTarget:
         return "".join(f"{line}\n" for line in (self._probe.directory, self._digest)).encode("utf-8", "surrogateescape")
 
     def _agent(self) -> Session:
-        """The conversation with the agent, begun anew when it has ended (it does when nobody speaks for long)."""
+        """Return the session with the agent; start a new one if it has ended, as it does after a long silence."""
         if self._session is None or not self._session.alive:
             self.close()
             self._session = Session(self._words(scripts.AGENT), self._agent_preamble(), self.name, self._explain)
         return self._session
 
     def _script(self, script: str, lines: Sequence[str], data: bytes, mark: bytes, purpose: str, silence_s: float) -> str:
-        """What a script prints behind its mark. @raises TargetLost, EnvironmentFault"""
+        """Return the output of a script behind its mark. @raises TargetLost, EnvironmentFault"""
         with Channel(self._words(script)) as channel:
             channel.send("".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape"))
             channel.send(data, last=True)
@@ -245,12 +245,12 @@ class SshTarget:
 
 
 def make(name: str, spec: str, directory: str = "", bundle: Path | None = None) -> SshTarget:
-    """The target ``spec``, called ``name``; ``directory``: where programs and inputs are kept there. @raises UserError for a wrong spec"""
+    """Return the target ``spec``, called ``name``; ``directory`` holds programs and inputs there. @raises UserError for a wrong spec"""
     return SshTarget(name, spec, directory, bundle)
 
 
 def check_directory(directory: str) -> None:
-    """A folder's name goes to the target as a line. @raises UserError when it is more than one"""
+    """Check that a folder's name is one line, because it goes to the target as a line. @raises UserError when it is more"""
     if any(ord(c) < 0x20 or ord(c) == 0x7F for c in directory):
         raise UserError(f"--directory {directory!r}: a folder with a line break or another control character in its name cannot be used there")
 
@@ -273,7 +273,7 @@ def _text(answer: Mapping[str, Any], key: str, name: str) -> str:
 
 
 def _name_there(file: Path) -> str:
-    """A name that any file system takes and any reader of the run can print; what the file is, its digest says."""
+    """Return a name that any file system takes and any reader can print; the digest identifies the content."""
     text = os.fsencode(file.name).decode("utf-8", "replace")
     return "".join(c if c.isprintable() and c != "/" else "_" for c in text)[-_NAME_CHARACTERS:]
 

@@ -1,1 +1,1 @@
-"""A native program under control: job in, events out, limits."""
+"""The control of a native program: job in, events out, limits."""

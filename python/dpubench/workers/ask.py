@@ -1,4 +1,4 @@
-"""One question to a program, and all events of its answer."""
+"""One request to a program, and all events of its answer."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def ask(
     parse: Callable[[bytes], Event] = parse_event,
     most_line_bytes: int = MAX_LINE_BYTES,
 ) -> list[Event]:
-    """What ``program`` prints when it is started so and reads ``given``.
+    """Run ``program``, give it ``given`` as input, and return its events.
 
     Raises:
         WorkerFault: it died, hung or printed rubbish.
         EnvironmentFault: it cannot be started there.
-        TargetLost: the way to the target broke.
+        TargetLost: the connection to the target broke.
     """
     with Worker(target, program, arguments, silence_s=silence_s, limit_s=limit_s, parse=parse, most_line_bytes=most_line_bytes) as worker:
         worker.send(given, last=True)

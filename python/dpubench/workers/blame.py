@@ -1,4 +1,4 @@
-"""Which point was at work when a worker died? Told from the order in which the contract prepares, verifies and measures points."""
+"""The search for the point at work when a worker died, from the order in which the contract prepares, verifies and measures points."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dpubench.workers.checks import Event
 
 
 class Blame:
-    """Follows a worker's events; knows its groups' points in job order."""
+    """A follower of a worker's events, which knows its groups' points in job order."""
 
     def __init__(self, groups: Mapping[str, Sequence[str]], cycles: int) -> None:
         self._groups = {group: list(points) for group, points in groups.items()}
@@ -21,7 +21,7 @@ class Blame:
         self._current = ""
 
     def see(self, event: Event) -> None:
-        """Takes note of an event."""
+        """Record an event."""
         group, point, kind = event.get("group", ""), event.get("point", ""), event["event"]
         if group in self._groups:
             self._current = group
@@ -36,23 +36,23 @@ class Blame:
             self._last_window = point
 
     def finished(self, group: str) -> bool:
-        """Whether every point of ``group`` has all its windows or failed."""
+        """Return whether every point of ``group`` has all its windows or failed."""
         return all(p in self._failed or self._windows.get(p, 0) >= 2 * self._cycles for p in self._groups[group])
 
     @property
     def started(self) -> bool:
-        """Whether any group was begun."""
+        """Return whether any group was begun."""
         return bool(self._current)
 
     def suspects(self) -> list[str]:
-        """The point that was being prepared, verified or measured; several where the events do not tell which; none when no group had been begun.
+        """Return the point at work; several where the events do not tell which; none when no group had begun.
 
-        They do not tell in the warm-up cycle, whose windows are not reported.
+        Events do not tell it in the warm-up cycle, whose windows are not reported.
         """
         if not self._current:
             return []
         group = self._current
-        if self.finished(group):  # it died between two groups: on the way into the next
+        if self.finished(group):  # The worker died on the way to the next group.
             names = list(self._groups)
             group = next((g for g in names[names.index(group) + 1 :] if not self.finished(g)), "")
             if not group:
@@ -66,8 +66,8 @@ class Blame:
                 return [point]
         if self._last_window not in points:
             return points
-        # Windows go p1..pk, pk..p1: whose turn came after the last one.
+        # Windows go p1..pk, pk..p1: find the one after the last.
         index, done = points.index(self._last_window), self._windows[self._last_window]
-        going_up = done % 2 == 1  # first of its two windows of this cycle
+        going_up = done % 2 == 1  # the first of its two windows of this cycle
         step = index + 1 if going_up else index - 1
         return [points[min(max(step, 0), len(points) - 1)]]

@@ -1,4 +1,4 @@
-"""Is a line that a worker printed an event of the contract? Windows come by the thousand and get a fast check, all others the full schema."""
+"""Checks that a worker's line is an event of the contract. Windows come by the thousand and get a fast check, all others the full schema."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ Event = dict[str, Any]
 
 _COUNTS = ("round", "cycle", "operations", "in_bytes", "out_bytes", "rate_bytes", "bursts")
 _WINDOW = frozenset({"event", "point", "group", "half", "elapsed_ns", *_COUNTS})
-#: What dpubench-server and dpubench-traffic say.
+#: Events of dpubench-server and dpubench-traffic.
 _OF_THE_DATAPATH = frozenset({"hello", "progress", "warning", "failure", "ready", "begun", "filled", "trial", "served", "checked", "done"})
-#: What dpubench-cores says.
+#: Events of dpubench-cores.
 _OF_THE_MODEL = frozenset({"hello", "progress", "failure", "checked", "result", "done"})
 _WINDOW_ALL = _WINDOW | {"ghz", "core_cycles", "energy_uj", "metrics"}
 
 
 class Rubbish(Exception):
-    """A worker printed what is no event."""
+    """A worker printed a line that is no event."""
 
 
 def _why(error: ValueError) -> str:
@@ -32,7 +32,7 @@ def _shown(line: bytes) -> str:
 
 
 def _window_fault(event: Event) -> str:
-    """As the schema's ``window``; ``tests/python/test_workers.py`` holds both against each other."""
+    """Return the fault of a window event, as the schema's ``window`` would; ``tests/python/test_workers.py`` compares both."""
     keys = event.keys()
     if not keys >= _WINDOW:
         return f"lacks {', '.join(sorted(_WINDOW - keys))}"
@@ -60,10 +60,10 @@ def _window_fault(event: Event) -> str:
 
 
 def parse_event(line: bytes) -> Event:
-    """The event of ``dpubench-operators`` in a line.
+    """Return the event of ``dpubench-operators`` in a line.
 
     Raises:
-        Rubbish: saying what is wrong with it.
+        Rubbish: with the line's fault.
     """
     event = _decoded(line)
     kind = event["event"]
@@ -79,7 +79,7 @@ def parse_event(line: bytes) -> Event:
 
 
 def parse_datapath_event(line: bytes) -> Event:
-    """The event of ``dpubench-server`` or ``dpubench-traffic`` in a line. @raises Rubbish saying what is wrong with it"""
+    """Return the event of ``dpubench-server`` or ``dpubench-traffic`` in a line. @raises Rubbish with the line's fault"""
     event = _decoded(line)
     kind = event["event"]
     if kind not in _OF_THE_DATAPATH:
@@ -90,12 +90,13 @@ def parse_datapath_event(line: bytes) -> Event:
 
 
 def parse_cores_event(line: bytes) -> Event:
-    """The event of ``dpubench-cores`` in a line. @raises Rubbish saying what is wrong with it"""
+    """Return the event of ``dpubench-cores`` in a line. @raises Rubbish with the line's fault"""
     event = _decoded(line)
     kind = event["event"]
     if kind not in _OF_THE_MODEL:
         raise Rubbish(f"an event of unknown kind {kind[:40]!r}")
-    # When messages began are thousands of numbers, and so are phases, and all else of a result some dozens: the schema sees those without these.
+    # A result holds thousands of numbers in the start times of messages and in phases, and some dozens in the rest: the schema checks the rest
+    # alone.
     seen = _without_lists(event) if kind == "result" else event
     if fault := schemas.fault("event", seen, kind):
         raise Rubbish(f"a {kind} event that breaks the contract: {fault}")
@@ -103,7 +104,7 @@ def parse_cores_event(line: bytes) -> Event:
 
 
 def _without_lists(result: Event) -> Event:
-    """``result`` with lists emptied that hold nothing but counts (``message_cycles``), or phases of counts (all but the first)."""
+    """Return ``result`` with emptied lists of counts (``message_cycles``), and with the first only of phases that hold counts."""
     contexts = result.get("contexts")
     if type(contexts) is not list:
         return result
@@ -121,7 +122,7 @@ def _without_lists(result: Event) -> Event:
 
 
 def _is_like(phase: Any, first: Any) -> bool:
-    """Whether both have the same keys all the way down, and ``phase`` nothing but counts at their ends."""
+    """Return whether both have the same keys at every level, and ``phase`` has only counts at the ends."""
     if type(first) is not dict:
         return type(phase) is int and phase >= 0
     return type(phase) is dict and phase.keys() == first.keys() and all(_is_like(phase[key], first[key]) for key in first)

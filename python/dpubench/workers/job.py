@@ -1,4 +1,4 @@
-"""Jobs of ``dpubench-operators`` (schema ``dpubench.job/1``), written in one place whoever asks."""
+"""Jobs of ``dpubench-operators`` (schema ``dpubench.job/1``), built in this one place."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dpubench import schemas
 
 
 class Window(TypedDict):
-    """How long a window is, in milliseconds and bursts."""
+    """The length of a window, in milliseconds and bursts."""
 
     min_ms: float
     max_ms: float
@@ -19,14 +19,14 @@ class Window(TypedDict):
 
 
 def point(name: str, engine: str, in_flight: int = 0) -> dict[str, Any]:
-    """A point of a group. ``in_flight``: jobs to keep under way; 0 leaves them to the engine."""
+    """Return a point of a group. ``in_flight`` is the number of jobs to keep in flight; 0 leaves it to the engine."""
     return {"id": name, "engine": engine, **({"in_flight": in_flight} if in_flight else {})}
 
 
 def group(
     name: str, operator: str, params: Mapping[str, str], points: Sequence[Mapping[str, Any]], *, threads: int, burst: int, footprint: str
 ) -> dict[str, Any]:
-    """One configuration and what carries it out."""
+    """Return a group: one configuration and its points."""
     return {
         "id": name, "operator": operator, "params": dict(params), "threads": threads, "burst": burst, "footprint": footprint,
         "points": list(points),
@@ -48,10 +48,10 @@ def job(
     cache_directory: str = "",
     operations: int = 0,
 ) -> bytes:
-    """A job in one line.
+    """Return a job in one line.
 
-    ``number`` is that of the round. ``cache_directory``, where the program keeps what it prepared, may be empty: then it keeps nothing.
-    ``operations`` belong to the control ``traced`` alone.
+    ``number`` is the number of the round. The program keeps prepared data in ``cache_directory``, or nowhere if it is empty. ``operations`` belong
+    to the control ``traced`` alone.
     """
     whole = {
         "schema": schemas.JOB,

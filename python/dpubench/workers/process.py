@@ -1,4 +1,4 @@
-"""One native program at work: feeds its standard input, reads its events line by line, and ends it when it breaks a limit."""
+"""One native program at work: this class feeds its standard input, reads its events line by line, and ends it when it breaks a limit."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from dpubench.workers.checks import Event, Rubbish, parse_event
 
 MAX_LINE_BYTES: Final = 1 << 20
 MAX_EVENTS_PER_S: Final = 100_000
-#: A flood of events that are checked more slowly than they come never reaches the rate above; nothing honest talks that much between results.
+#: A flood of events that are checked more slowly than they come never reaches the rate above. No honest program sends so many between results.
 MAX_EVENTS_WITHOUT_RESULT: Final = 20_000
 #: Events that are the result of some work.
 RESULTS: Final = ("window", "trial", "served", "checked", "result")
 STDERR_KEPT_BYTES: Final = 8192
-#: Statuses of a program that told of its failures by events.
+#: Exit statuses of a program that reported its failures by events.
 _GOOD_STATUSES: Final = (0, 1, 4)
-#: How long the rest of standard error is awaited when a program ended by itself: something that it started may hold it open.
+#: Seconds to wait for the rest of standard error after a program ended by itself: a process that it started may hold the pipe open.
 _LAST_WORDS_S: Final = 2.0
 _WRITE_BYTES: Final = 1 << 16
 
@@ -41,7 +41,7 @@ class WorkerFault(Exception):
 
 
 class StopRequest:
-    """Set by the signals that end this process; readable as a file descriptor, so that waiting for events ends at once."""
+    """A request to stop, set by the signals that end this process. It can be waited for as a file descriptor, along with events."""
 
     def __init__(self) -> None:
         self._read, self._write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -56,20 +56,20 @@ class StopRequest:
         with contextlib.suppress(OSError):
             os.write(self._write, b"x")
         if self._raises:
-            self._raises = False  # once: another signal does not disturb the tidying up
+            self._raises = False  # only once: another signal must not disturb the cleanup
             self.check()
 
     def check(self) -> None:
-        """@raises Interrupted when a stop was asked for."""
+        """Raise Interrupted when a stop was requested."""
         if self.signal_number:
             raise Interrupted(f"stopped by {signal.Signals(self.signal_number).name}")
 
     @contextlib.contextmanager
     def at_once(self) -> Iterator[None]:
-        """Around work that does not look at :meth:`fileno`: within, a stop is raised where the signal comes.
+        """Raise a stop at the moment of the signal within the block, for work that does not wait for :meth:`fileno`.
 
         Raises:
-            Interrupted: a stop was asked for, before or within.
+            Interrupted: a stop was requested, before or within.
         """
         self._raises = True
         try:
@@ -88,13 +88,13 @@ class StopRequest:
         self.close()
 
     def close(self) -> None:
-        """Gives the pipe back: for one that no signal sets, and that is no context."""
+        """Close the pipe of a request that is no context and that no signal sets."""
         os.close(self._read)
         os.close(self._write)
 
 
 class Worker:
-    """A started program. A context manager: leaving it kills the program's process group, whatever happened."""
+    """A started program. As a context manager, it kills the program's process group on exit, whatever happened."""
 
     def __init__(
         self,
@@ -109,7 +109,10 @@ class Worker:
         parse: Callable[[bytes], Event] = parse_event,
         most_line_bytes: int = MAX_LINE_BYTES,
     ) -> None:
-        """``parse``: what a line of this program is; it raises Rubbish for what is none, as is what is longer than ``most_line_bytes``."""
+        """Start ``program``. ``parse`` reads a line of it, and raises Rubbish for a line that is no event.
+
+        A line of more than ``most_line_bytes`` is rubbish too.
+        """
         self._process = target.start(program, arguments, environment)
         self._parse = parse
         self._most_line_bytes = most_line_bytes
@@ -151,21 +154,21 @@ class Worker:
         return self._process.pid
 
     def send(self, data: bytes, *, last: bool = False) -> None:
-        """Queues ``data`` for the program's standard input; after ``last`` that is closed."""
+        """Queue ``data`` for the program's standard input, which closes after ``last``."""
         if not self._stdin_open:
             return
-        self._heard = time.monotonic()  # its answer is awaited from now on
+        self._heard = time.monotonic()  # The wait for its answer begins now.
         self._to_send += data
         self._close_after_sending = self._close_after_sending or last
         self._flush()
 
     def next_event(self) -> Event | None:
-        """The next event; None once the program ended its output and exited with 0 or 1 (a failure is an event, not a fault).
+        """Return the next event; None once the program ended its output with a good exit status (a failure is an event, not a fault).
 
         Raises:
             WorkerFault: it died, hung, or printed rubbish.
-            TargetLost: the way to it broke.
-            Interrupted: a stop was asked for.
+            TargetLost: the connection to it broke.
+            Interrupted: a stop was requested.
         """
         while not self._events:
             if self._fault is not None:
@@ -178,7 +181,7 @@ class Worker:
         return self._events.popleft()
 
     def stderr_tail(self) -> str:
-        """The end of what the program wrote to standard error."""
+        """Return the last lines of the program's standard error."""
         lines = self._stderr.decode("utf-8", "replace").strip().splitlines()
         return "\n".join(lines[-5:])
 
@@ -188,7 +191,7 @@ class Worker:
         now = time.monotonic()
         left = min(self._heard + self._silence_s, self._started + self._limit_s) - now
         ready = self._selector.select(min(max(left, 0.0), 1.0))
-        # What it said while nobody listened (another worker was being read) counts: silence is judged only when nothing is there to read.
+        # Output that came while nobody listened (another worker was being read) counts: judge silence only when there is nothing to read.
         if not ready and left <= 0:
             self._process.kill()
             if lost := self._process.lost():
@@ -198,7 +201,7 @@ class Worker:
             raise WorkerFault(f"it hung: no event for {self._silence_s:g} s", "hang")
         for key, _ in ready:
             if key.data == "stop":
-                assert self._stop is not None  # registered only then
+                assert self._stop is not None  # It is registered only with a stop request.
                 self._stop.check()
             elif key.data == "stdin":
                 self._flush()
@@ -229,8 +232,8 @@ class Worker:
         del self._stderr[:-STDERR_KEPT_BYTES]
 
     def _rest_of_errors(self) -> None:
-        """Reads what it said to the end: behind a connection that comes another way than its status, and may come after it."""
-        with contextlib.suppress(KeyError):  # a program that ended reads nothing more
+        """Read standard error to its end, because over a connection it may arrive after the status."""
+        with contextlib.suppress(KeyError):  # A program that ended reads nothing more.
             self._selector.unregister(self._stdin_fd)
         deadline = time.monotonic() + _LAST_WORDS_S
         while self._errors_open and (left := deadline - time.monotonic()) > 0:
@@ -262,14 +265,14 @@ class Worker:
             if self._without_result > MAX_EVENTS_WITHOUT_RESULT:
                 return self._rubbish(f"more than {MAX_EVENTS_WITHOUT_RESULT} events without a result")
             self._events.append(event)
-        if lines:  # only whole, valid events count as a sign of life
+        if lines:  # Only whole, valid events count as a sign of life.
             self._heard = now
         if len(self._partial) > self._most_line_bytes:
             self._rubbish(f"a line of more than {self._most_line_bytes >> 20} MiB")
         return None
 
     def _rubbish(self, what: str) -> None:
-        """Ends the program; the events before the rubbish are handed out first, so that it is known where it happened."""
+        """End the program. Events before the rubbish are delivered first, so that they show where it happened."""
         self._process.kill()
         self._fault = WorkerFault(f"it printed {what}", "rubbish")
 
@@ -285,7 +288,7 @@ class Worker:
         except BlockingIOError:
             with contextlib.suppress(KeyError):
                 self._selector.register(self._stdin_fd, selectors.EVENT_WRITE, "stdin")
-        except OSError:  # it closed its input or died: its events or its exit status say more
+        except OSError:  # It closed its input or died: its events or its exit status tell more.
             self._to_send.clear()
             self._stdin_open = False
             with contextlib.suppress(KeyError):
@@ -303,7 +306,7 @@ class Worker:
                 raise WorkerFault("it closed its output and did not end", "hang")
         if status not in _GOOD_STATUSES:
             self._rest_of_errors()
-        with contextlib.suppress(OSError):  # nothing there now, or what an agent had to say at the end
+        with contextlib.suppress(OSError):  # there is nothing now, or a last message of an agent
             self._stderr += self._process.read_errors()
         if lost := self._process.lost():
             raise TargetLost(lost)
@@ -321,7 +324,7 @@ class Worker:
 
 
 def describe_status(status: int) -> str:
-    """``it was killed by SIGSEGV``, ``it ended with status 2``."""
+    """Return ``it was killed by SIGSEGV``, or ``it ended with status 2``."""
     if status < 0:
         try:
             return f"it was killed by {signal.Signals(-status).name}"

@@ -19,7 +19,7 @@ def command(
         raise UserError(f"target remove: there is no target called '{name}'{nearest(name, known)}")
     if purge:
         target = targets.named(name, known[name])
-        if isinstance(target, SshTarget):  # first: a name that is gone leads nowhere any more
+        if isinstance(target, SshTarget):  # first: without the name, the target cannot be reached any more
             print(f"{name}: {target.purge()}: nothing of dpubench is there any more")
         else:
             print(f"{name}: is on this machine, and has nothing of its own")
