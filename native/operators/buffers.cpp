@@ -17,7 +17,7 @@ constexpr std::size_t kGuardBytes = 16;
 constexpr std::byte kPoison{0xA5};
 constexpr std::uint64_t kPoisonResult = 0xEEEEEEEEEEEEEEEEU;
 constexpr std::uint32_t kPoisonLength = std::numeric_limits<std::uint32_t>::max();
-constexpr std::size_t kLayoutLines = 512;  // how far a round's seed may move the arena
+constexpr std::size_t kLayoutLines = 512;  // the seed of a round moves the buffers by less than this many cache lines
 
 std::size_t aligned(std::size_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
@@ -66,7 +66,7 @@ BufferSet::BufferSet(const Work& work, std::size_t count, std::uint32_t burst, s
   const std::size_t length = (most + kLayoutLines * kAlignment + page - 1) / page * page;
   void* arena = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (arena == MAP_FAILED) throw std::bad_alloc();
-  madvise(arena, length, MADV_HUGEPAGE);  // packet memory of data planes lies on huge pages; without them TLB misses dominate
+  madvise(arena, length, MADV_HUGEPAGE);  // data planes keep packets on huge pages; without them TLB misses dominate
   arena_ = std::unique_ptr<std::byte[], detail::Unmap>(static_cast<std::byte*>(arena), detail::Unmap{length});
 
   in_.resize(count);
@@ -93,7 +93,7 @@ void BufferSet::hold(Items items) {
   held_ = items;
   cycle_ = std::min(repeat, size()) / burst_;
   std::byte* at = arena_.get() + (seed_ * 0x9E3779B97F4A7C15U >> 32) % kLayoutLines * kAlignment;
-  // Inputs lie together, and outputs after them, as received packets and transmit buffers do.
+  // Inputs lie together, and outputs lie after them. Received packets and transmit buffers lie like this too.
   for (std::size_t i = 0; i < size(); ++i) {
     const Item& item = work_.items[item_of(i)];
     std::copy(item.in.begin(), item.in.end(), at);
@@ -141,7 +141,7 @@ bool BufferSet::guard_intact(std::size_t buffer) const {
 
 bool BufferSet::equals(std::size_t buffer, const Output& want, bool with_result) const {
   if (status_[buffer] != want.status || (with_result && result_[buffer] != want.result)) return false;
-  if (want.status != kStatusOk) return guard_intact(buffer);  // what a rejected item left in its output means nothing
+  if (want.status != kStatusOk) return guard_intact(buffer);  // the output of a rejected item has no meaning
   const std::size_t length = out_room_[buffer] == 0 ? 0 : out_len_[buffer];
   return length == want.bytes.size() && (length == 0 || std::memcmp(out_[buffer], want.bytes.data(), length) == 0) &&
          guard_intact(buffer);
@@ -185,7 +185,7 @@ void BufferSet::check_inputs() const {
 
 void BufferSet::restore_inputs() {
   for (std::size_t i = 0; i < size(); ++i) {
-    // They are const for engines; the arena is ours.
+    // Inputs are const for engines, but the arena belongs to this class.
     const Item& item = work_.items[item_of(i)];
     std::copy(item.in.begin(), item.in.end(), const_cast<std::byte*>(in_[i]));
     std::copy(item.aux.begin(), item.aux.end(), const_cast<std::byte*>(aux_[i]));

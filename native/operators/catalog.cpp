@@ -9,7 +9,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Why an engine cannot do `params`, empty where it can, by name.
+/// Return, per engine name, why the engine cannot do `params`, or an empty string.
 json reasons(std::span<const EngineSlot* const> slots, const Params& params) {
   json found = json::object();
   for (const EngineSlot* slot : slots) {

@@ -1,4 +1,4 @@
-// The catalog of a build: operators, their parameters, and which engine can do what here.
+// The catalog of a build: operators, their parameters, and the configurations that each engine can run here.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -9,20 +9,19 @@
 
 namespace dpubench {
 
-/// The `catalog` of a hello event (docs/architecture.md).
+/// Return the `catalog` of a hello event (docs/architecture.md).
 nlohmann::json catalog(const EngineCatalog& engines);
 
-/// Entries of a catalog, the same for operators and workloads.
+/// Return the parameters and the inputs of a catalog entry, in the form that operators and workloads share.
 nlohmann::json describe_parameters(std::span<const Parameter> parameters);
 nlohmann::json describe_inputs(std::span<const InputKind> inputs);
 
-/// Whether combinations of parameters exist, and which engines can do them: the `checked` event. @param combinations  JSON text
-/// of
-/// [{"operator": NAME, "params": {NAME: VALUE}}] @throws Error when it is none
+/// Return the `checked` event: for each combination of parameters, whether it exists and which engines can do it.
+/// @param combinations  JSON text of [{"operator": NAME, "params": {NAME: VALUE}}] @throws Error on any other text
 nlohmann::json check_combinations(const EngineCatalog& engines, const std::string& combinations);
 
-/// Whether files are what their kinds say, by the code that operators read them with: the `checked` event.
-/// @param files  JSON text of [{"kind": NAME, "file": PATH}] @throws Error when it is none
+/// Return the `checked` event: for each file, whether it is of its kind. The code that reads inputs for operators decides.
+/// @param files  JSON text of [{"kind": NAME, "file": PATH}] @throws Error on any other text
 nlohmann::json check_inputs(const std::string& files);
 
 }  // namespace dpubench

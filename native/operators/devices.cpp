@@ -16,7 +16,7 @@ std::vector<std::string>& names() {
   return all;
 }
 
-/// Prefixes of the names that DPDK's drivers of virtual devices go by.
+/// Prefixes of the names of DPDK's virtual devices.
 constexpr const char* kVirtual = "(crypto|compress|dma|regex)_";
 
 }  // namespace
@@ -36,7 +36,7 @@ void name_devices(std::vector<std::string> given) {
   for (std::string& name : given) {
     std::string device = device_name(name);
     const std::string rest = name.substr(device.size());
-    // The short form of lspci.
+    // lspci prints a PCI address without the domain 0000.
     if (std::count(device.begin(), device.end(), ':') == 1 && is_pci_address("0000:" + device)) device.insert(0, "0000:");
     const bool is_pci = is_pci_address(device);
     if ((!is_pci && !std::regex_match(device, virtual_device)) || !std::regex_match(rest, arguments)) {
@@ -72,8 +72,8 @@ std::recursive_mutex& device_mutex() {
 }
 
 std::shared_ptr<void> shared_object(const std::string& name, const std::function<std::shared_ptr<void>()>& make) {
-  // Never destroyed: what modules made of their libraries' state must not outlive those, nor be taken down in their exit
-  // handlers.
+  // The map is never destroyed. The state that modules made of their libraries must not outlive those libraries, and must not be
+  // torn down in their exit handlers.
   static auto& objects = *new std::map<std::string, std::shared_ptr<void>>;
   std::shared_ptr<void>& object = objects[name];
   if (object == nullptr) object = make();

@@ -1,5 +1,5 @@
-// What engine modules of one process share about devices: which ones the program was told to use, and objects of which there is
-// one for all modules (a module has its own copy of every variable of a header).
+// Devices, as the engine modules of one process share them: the devices that the program may use, and objects that exist once for
+// all modules. (Each module has its own copy of every variable in a header.)
 #pragma once
 
 #include <filesystem>
@@ -12,30 +12,30 @@
 
 namespace dpubench {
 
-/// Names the devices that engines may use (the program's `--device`), before any module is loaded. A name is a PCI address
-/// ("0000:03:00.0") or a DPDK virtual device, either with arguments of its driver ("0000:03:00.0,class=compress",
+/// Set the devices that engines may use (the program's `--device`), before any module is loaded. A name is a PCI address
+/// ("0000:03:00.0") or a DPDK virtual device. Arguments of its driver may follow ("0000:03:00.0,class=compress",
 /// "crypto_openssl0,max_nb_queue_pairs=4").
-/// @throws Error on what is neither, on a PCI address that is not there, and on one named twice
+/// @throws Error on a name of another form, on a PCI address without a device, and on a device that is named twice
 void name_devices(std::vector<std::string> names);
-/// As given to name_devices().
+/// Return the names that name_devices() got, with full PCI addresses.
 std::span<const std::string> named_devices();
-/// Whether a device's name is a PCI address: domain:bus:device.function in hexadecimal.
+/// Return whether the name is a PCI address: domain:bus:device.function in hexadecimal.
 bool is_pci_address(const std::string& name);
-/// `crypto_openssl0` of `crypto_openssl0,max_nb_queue_pairs=4`.
+/// Return the name without arguments: `crypto_openssl0` of `crypto_openssl0,max_nb_queue_pairs=4`.
 std::string device_name(const std::string& named);
 
-/// Held while the process-wide state of a device library is changed.
+/// Return the mutex to hold while the process-wide state of a device library changes.
 std::recursive_mutex& device_mutex();
-/// The process's one object of this name, made by the first module that asks; device_mutex() is held. What `make` returns must
-/// have the same layout in all modules, which kEngineAbi stands for.
+/// Return the process's one object of this name. The first module that asks makes it. The caller holds device_mutex(). The object
+/// that `make` returns must have the same layout in all modules: kEngineAbi guarantees this.
 std::shared_ptr<void> shared_object(const std::string& name, const std::function<std::shared_ptr<void>()>& make);
 
-/// Why the driver in a shared library cannot be loaded; empty if its file (`<library>.so`, whatever version follows) is in one of
-/// the folders. Loads nothing. @param driver  its name @param package  that has it, as Debian calls it
+/// Return why the driver in a shared library cannot be loaded, or an empty string if its file (`<library>.so`, with any version
+/// behind it) is in one of the folders. Load nothing. @param driver  its name @param package  the Debian package that contains it
 std::string driver_missing(std::span<const std::filesystem::path> folders, const std::string& driver, const std::string& library,
                            const std::string& package);
 
-/// The folder of the running program: where a bundle keeps its libraries.
+/// Return the folder of the running program. A bundle keeps its libraries there.
 std::filesystem::path program_folder();
 
 }  // namespace dpubench

@@ -17,17 +17,17 @@
 
 namespace dpubench {
 
-/// One thread's lane on one thread's buffers. Bursts are taken in order, round and round, and may come back in any.
+/// One thread's lane on one thread's buffers. It submits bursts in order, round and round; they may come back in any order.
 class LaneStepper final : public measure::Stepper {
  public:
-  /// @param most_bursts  kept under way at once; the lane's depth and the ring bound it too
+  /// @param most_bursts  bursts under way at once, at most; the depth of the lane and the size of the ring limit them too
   LaneStepper(Lane& lane, BufferSet& buffers, std::size_t most_bursts = std::numeric_limits<std::size_t>::max())
       : lane_(lane),
         bursts_(buffers.bursts()),
         limit_(std::max<std::size_t>(1, std::min({most_bursts, std::size_t{lane.depth()}, bursts_.size()}))),
         busy_(bursts_.size()) {}
 
-  /// Submits `bursts` bursts, as many under way at once as it may, and does not wait for the last of them: finish() does.
+  /// Submit `bursts` bursts and keep as many under way as allowed. Do not wait for the last of them: finish() waits.
   std::uint64_t step(std::uint64_t bursts) noexcept override {
     Progress now{.under_way = under_way_};
     std::uint64_t left = bursts;
@@ -63,18 +63,20 @@ class LaneStepper final : public measure::Stepper {
     return settle(now);
   }
 
-  /// @throws Error when the lane took bursts and never gave them back, or no longer takes any: from then on nothing is submitted
+  /// Raise an error if the lane stalled: it did not give its bursts back, or it took no more. A stalled stepper submits nothing.
+  /// @throws Error
   void require_progress() const {
     if (!stalled_) return;
     throw Error("for " + std::to_string(kPatienceNs / 1'000'000'000) + " s no burst was taken or completed, and " +
                 std::to_string(under_way_) + " are still under way: the device lost them, or hangs");
   }
 
-  /// Index of the burst that the next step begins with.
+  /// Return the index of the burst that the next step begins with.
   [[nodiscard]] std::size_t next() const { return next_; }
-  /// Makes the next step begin with this burst; nothing is under way.
+  /// Make the next step begin with this burst. Call it only while no burst is under way.
   void seek(std::size_t burst) { next_ = burst; }
-  /// Bursts run since the last call, whose outputs can be read now; nothing is under way.
+  /// Return the number of bursts run since the last call, and make their outputs readable. Call it only while no burst is under
+  /// way.
   std::uint64_t take_touched() {
     const std::uint64_t touched = std::exchange(touched_, 0);
     std::size_t burst = next_;
@@ -86,10 +88,10 @@ class LaneStepper final : public measure::Stepper {
   }
 
  private:
-  static constexpr std::uint64_t kPatienceNs = 5'000'000'000;  ///< no device takes as long over a burst
+  static constexpr std::uint64_t kPatienceNs = 5'000'000'000;  ///< longer than any device takes for a burst
   static constexpr std::uint32_t kPollsPerReading = 1U << 12;
 
-  /// What one call counts: locals of the loop, which the calls to the lane need not write back.
+  /// Counters of one call. They are locals of the loop, so that calls to the lane do not force the compiler to write them back.
   struct Progress {
     std::size_t under_way = 0;
     std::uint64_t operations = 0;
@@ -98,7 +100,8 @@ class LaneStepper final : public measure::Stepper {
     std::uint64_t idle_since_ns = 0;
   };
 
-  /// Bursts come back in any order: the next of the ring may be under way still, unless there is one at a time.
+  /// Return whether the burst is free. Bursts come back in any order, so the next one of the ring may still be under way. With
+  /// one burst at a time this cannot happen.
   [[nodiscard]] bool may_submit(std::size_t burst) const noexcept { return limit_ == 1 || busy_[burst] == 0; }
 
   bool collect(Progress& now) noexcept {
@@ -113,7 +116,7 @@ class LaneStepper final : public measure::Stepper {
     return n != 0;
   }
 
-  /// Ends the wait for a lane that neither takes nor completes anything. Synchronous lanes never come here.
+  /// End the wait for a lane that neither takes nor completes a burst. Synchronous lanes never come here.
   void idle(Progress& now) noexcept {
     if (++now.idle_polls % kPollsPerReading != 0) return;
     const std::uint64_t time_ns = measure::Clock::monotonic_raw_ns();
@@ -130,7 +133,7 @@ class LaneStepper final : public measure::Stepper {
   Lane& lane_;
   std::span<Burst> bursts_;
   std::size_t limit_;
-  std::vector<std::uint8_t> busy_;  ///< of each burst: under way
+  std::vector<std::uint8_t> busy_;  ///< 1 for each burst that is under way
   std::size_t next_ = 0;
   std::size_t under_way_ = 0;
   std::uint64_t touched_ = 0;

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// `lpm__dpdk_fib.so` -> {"lpm", "dpdk-fib"}: the name under which a module that cannot be loaded is listed.
+/// Return the names under which a module that cannot be loaded is listed: `lpm__dpdk_fib.so` -> {"lpm", "dpdk-fib"}.
 std::pair<std::string, std::string> names_of(const fs::path& file) {
   const std::string stem = file.stem().string();
   const auto split = stem.find("__");

@@ -11,7 +11,7 @@
 
 namespace dpubench {
 
-/// An engine, or the reason why there is none of that name here.
+/// An engine, or the reason why no engine of this name is here.
 struct EngineSlot {
   std::string op;
   std::string name;
@@ -19,15 +19,15 @@ struct EngineSlot {
   const Engine* engine = nullptr;  ///< null where the module could not be loaded
 };
 
-/// All engines of a process. Modules stay loaded until the process ends: libraries such as DPDK cannot be unloaded.
+/// All engines of a process. Modules stay loaded until the process ends, because libraries such as DPDK cannot be unloaded.
 class EngineCatalog {
  public:
-  /// Loads every module `<operator>__<file>.so` of `folder`, and the reasons of modules not built (`.missing`). A module that
+  /// Load every module `<operator>__<file>.so` of `folder`, and read why other modules were not built (`.missing`). A module that
   /// does not load becomes a slot with the loader's message. @throws Error when the folder cannot be read
   void load(const std::filesystem::path& folder);
-  /// Adds an engine directly (tests).
+  /// Add an engine directly (tests).
   void add(std::unique_ptr<const Engine> engine);
-  /// Engines of an operator: the reference first, then by name.
+  /// Return the engines of an operator: the reference first, then by name.
   [[nodiscard]] std::vector<const EngineSlot*> of(const Operator& op) const;
   [[nodiscard]] const EngineSlot* find(std::string_view op, std::string_view name) const;
 
@@ -37,7 +37,7 @@ class EngineCatalog {
   std::vector<std::unique_ptr<EngineSlot>> slots_;
 };
 
-/// The folder of engine modules beside the running program.
+/// Return the folder of engine modules beside the running program.
 std::filesystem::path default_engine_folder();
 
 }  // namespace dpubench

@@ -10,16 +10,17 @@ namespace dpubench {
 namespace {
 
 constexpr std::size_t kLine = 64;
-constexpr std::size_t kStreamFactor = 4;               // times L2: what is read once around leaves L2 before its turn comes again
+constexpr std::size_t kStreamFactor = 4;               // times L2: each buffer leaves L2 before the lane comes back to it
 constexpr std::size_t kMemoryFactor = 2;               // times L3
-constexpr std::size_t kDefaultL2 = 1U << 20;           // where the kernel does not tell
+constexpr std::size_t kDefaultL2 = 1U << 20;           // if the kernel does not report the size
 constexpr std::size_t kDefaultL3 = 32U << 20;          // likewise
-constexpr std::size_t kMaxFootprint = 512U << 20;      // of one thread
-constexpr std::size_t kMaxMemoryFootprint = 1U << 30;  // of one thread, footprint memory
-constexpr std::uint64_t kAvailableShare = 4;           // footprint memory leaves three quarters of what is free to others
-constexpr std::size_t kDistinctBytes = 4U << 20;       // of large messages, fewer differ: predictors do not learn so much
+constexpr std::size_t kMaxFootprint = 512U << 20;      // per thread
+constexpr std::size_t kMaxMemoryFootprint = 1U << 30;  // per thread, footprint memory
+constexpr std::uint64_t kAvailableShare = 4;           // footprint memory leaves three quarters of the free memory to others
+constexpr std::size_t kDistinctBytes = 4U << 20;       // large messages: fewer differ, since branch predictors do not learn this
+                                                       // many bytes
 constexpr std::uint32_t kLeastDistinct = 16;
-// Footprint memory: as many lines as twice 32 MiB of cache hold.
+// Footprint memory: the number of cache lines in twice 32 MiB of cache.
 constexpr std::uint32_t kMemoryMessages = 1U << 20;
 
 std::size_t lines(std::size_t bytes) {
@@ -65,7 +66,7 @@ RingSize ring_size(const Operator& op, const Work& work, const protocol::JobGrou
   std::size_t touched = 0;
   for (const Item& item : work.items) touched += touched_bytes(op, work.params, item);
   const std::size_t mean = std::max<std::size_t>(kLine, touched / work.items.size());
-  // Every message has its turn, however small the caches are.
+  // Each message gets a buffer, however small the caches are.
   size.buffers = std::max({size.buffers, work.items.size(), (wanted_bytes + mean - 1) / mean});
   if (operations != 0) {
     const std::uint64_t bursts = (operations + group.burst - 1) / group.burst;

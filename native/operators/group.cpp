@@ -20,8 +20,8 @@ using nlohmann::json;
 
 constexpr double kWarmUpMs = 0.3;
 
-/// The burst of a ring that a cycle's windows begin at, the same for all points of the group; spread evenly over rounds and
-/// cycles.
+/// Return the burst of the ring that a cycle's windows begin with: the same for all points of the group. The bursts are spread
+/// evenly over rounds and cycles.
 std::size_t first_burst(std::uint32_t round, std::uint32_t cycle, std::size_t ring) {
   return static_cast<std::size_t>(inputs::Random(std::uint64_t{round} << 32 | cycle).below(ring));
 }
@@ -59,7 +59,7 @@ void Group::prepare() {
 
 void Group::layout() {
   std::size_t least = kResidentBuffers;
-  // What is under way lies in buffers of its own.
+  // Each job under way needs a buffer of its own.
   for (const protocol::JobPoint& point : spec_.points) {
     least = std::max<std::size_t>(least, in_flight_of(point, engines_.find(spec_.op, point.engine)));
   }
@@ -75,7 +75,7 @@ void Group::layout() {
   }
   cycles_ = measure::open_cycle_counters(*team_);
   buffers_.resize(spec_.threads);
-  // Each thread allocates its own, so that first touch places them on its NUMA node.
+  // Each thread allocates its own buffers, so that first touch places them on its NUMA node.
   team_->run([&](unsigned i) {
     buffers_[i] = std::make_unique<BufferSet>(*work_, ring.buffers, spec_.burst, job_.seed * 1000003U + job_.round * 101U + i);
   });
@@ -157,8 +157,8 @@ void Group::open_lanes(PointRun& run) {
     run.steppers[i]->finish();
     run.steppers[i]->require_progress();
     const double burst_ns = clock.to_ns(clock.ticks() - start) / static_cast<double>(least);
-    // Messages differ in cost: windows of whole cycles process every item equally often, however fast the engine is. Where a
-    // cycle outlasts a window, engines are compared on the same first part of it, as far as each gets.
+    // Messages differ in cost. Windows of whole cycles process every item equally often, for an engine of any speed. If a cycle
+    // takes longer than a window, engines share only the first part of the cycle, as far as each gets.
     const std::uint64_t cycle = buffers_[i]->cycle();
     const bool whole = static_cast<double>(cycle) * burst_ns <= job_.window.max_ms * 1e6;
     chunks[i] = whole ? (least + cycle - 1) / cycle * cycle : least;
@@ -177,11 +177,11 @@ void Group::window(PointRun& run, std::uint32_t cycle, int half, bool warm_up) {
   for (auto& stepper : run.steppers) steppers.push_back(stepper.get());
   team_->run([&](unsigned i) {
     const std::size_t ring = buffers_[i]->bursts().size();
-    // Messages differ in cost, and a window of a slow engine may hold a part of them only: all points of a group begin a cycle's
-    // windows at the same buffer, which is another one in each cycle and round.
+    // Messages differ in cost, and a window of a slow engine may hold only a part of them. So all points of a group begin a
+    // cycle's windows at the same buffer. Each cycle and round begins at another one.
     first[i] = first_burst(job_.round, cycle, ring);
-    // Verification and poisoning of the window before left the caches to others: run the lane warm half a ring away (where the
-    // footprint is larger than the caches, not on what will be timed), then take back what that wrote.
+    // Verification and poisoning of the previous window filled the caches with other data. Run the lane warm half a ring away: if
+    // the footprint is larger than the caches, the buffers to be timed stay cold. Then poison again what the warm-up wrote.
     const std::size_t begin = (first[i] + ring / 2) % ring;
     run.steppers[i]->seek(begin);
     const std::uint64_t until = clock.ticks() + clock.from_ns(kWarmUpMs * 1e6);
@@ -284,7 +284,7 @@ void Group::check_window(PointRun& run, std::span<const std::uint64_t> touched, 
     std::vector<Output> outputs;
     for (std::uint64_t k = 0; k < std::min<std::uint64_t>(touched[t], ring); ++k) {
       const std::size_t b = (first[t] + k) % ring;
-      buffers.check_inputs(b);  // first: of changed inputs all outputs are wrong, of the engines beside this one too
+      buffers.check_inputs(b);  // first: changed inputs make all outputs wrong, also those of other engines
       const std::uint64_t visits = touched[t] / ring + (k < touched[t] % ring ? 1 : 0);
       totals.in_bytes += visits * buffers.in_bytes(b);
       totals.out_bytes += visits * buffers.out_bytes(b);
@@ -296,7 +296,7 @@ void Group::check_window(PointRun& run, std::span<const std::uint64_t> touched, 
         outputs.push_back(buffers.output(i));
       }
     }
-    // Other bytes than before are no fault by themselves (a signature with a random nonce): they are judged anew.
+    // Bytes that differ from those before are no fault by themselves (a signature with a random nonce): judge them anew.
     if (!items.empty()) verifier_->judge_window(items, outputs, run.accepted, !run.judged);
     for (std::uint64_t k = 0; k < std::min<std::uint64_t>(touched[t], ring); ++k) buffers.poison((first[t] + k) % ring);
   }

@@ -1,4 +1,4 @@
-// One configuration of a job with its points: prepared, verified, and run window by window.
+// One configuration of a job with its points: prepares them, verifies them, and runs them window by window.
 #pragma once
 
 #include <algorithm>
@@ -29,10 +29,10 @@ struct PointRun {
   std::unique_ptr<Session> session;
   std::vector<std::unique_ptr<Lane>> lanes;
   std::vector<std::unique_ptr<LaneStepper>> steppers;
-  std::vector<Output> accepted;  ///< an output of each item that passed verification
-  bool judged = false;           ///< all outputs of a window were, whatever the operator
+  std::vector<Output> accepted;  ///< for each item, an output that passed verification
+  bool judged = false;           ///< all outputs of one window were judged, whatever the operator
   std::uint64_t chunk = 1;
-  std::size_t bursts_in_flight = 1;  ///< at most; synchronous engines have one under way
+  std::size_t bursts_in_flight = 1;  ///< the most bursts under way; 1 for synchronous engines
   bool alive = true;
   bool remarked = false;
 };
@@ -44,7 +44,7 @@ class Group {
         protocol::EventWriter& events, const measure::EnergyMeter& energy)
       : job_(job), spec_(spec), engines_(engines), store_(store), events_(events), energy_(energy) {}
 
-  /// Prepares and verifies every point; each that cannot go on emits its failure and is dropped.
+  /// Prepare and verify every point. A point that fails reports its failure and is dropped.
   void prepare();
   [[nodiscard]] bool alive() const {
     return std::any_of(points_.begin(), points_.end(), [](const PointRun& p) { return p.alive; });
@@ -55,41 +55,40 @@ class Group {
   }
   [[nodiscard]] std::vector<PointRun>& points() { return points_; }
   [[nodiscard]] const std::string& id() const { return spec_.id; }
-  /// Runs a window of a point, checks all that it touched, and reports it unless `warm_up`.
+  /// Run a window of a point and check all buffers that it touched. Report it unless `warm_up`.
   void window(PointRun& run, std::uint32_t cycle, int half, bool warm_up);
-  /// Runs the point's operations once, between marks (measure/region.hpp), and checks and reports them. @return whether all is
-  /// well
+  /// Run the point's operations once, between marks (measure/region.hpp), then check and report them. @return whether all is well
   bool trace(PointRun& run, std::uint64_t operations);
-  /// The checks that need no window: inputs untouched.
+  /// Run the check that needs no window: no engine wrote to its inputs.
   void finish();
 
  private:
   void fail(PointRun& run, std::string_view phase, std::string_view message) {
     run.alive = false;
-    // A device may still be at work for it, in buffers that the others use.
+    // A device may still work on this point's jobs, in buffers that the other points use.
     run.steppers.clear();
     run.lanes.clear();
     events_.failure(phase, message, spec_.id, run.point->id);
-    // The points share their inputs: what one of them did to those must not be counted against the others.
+    // The points share their inputs. Restore them, so that a change by this point does not count against the others.
     for (auto& buffers : buffers_) {
       if (buffers != nullptr) buffers->restore_inputs();
     }
   }
-  /// @throws Error when an engine wrote to its input
+  /// Check the inputs of all threads. @throws Error when an engine wrote to its input
   void check_inputs() const {
     for (const auto& buffers : buffers_) {
       if (buffers != nullptr) buffers->check_inputs();
     }
   }
   void prepare_point(PointRun& run);
-  /// Jobs that a point is meant to keep under way; 0: its engine is synchronous. @param slot  nullptr where there is no such
-  /// engine
+  /// Return the jobs that a point should keep under way, or 0 if its engine is synchronous. @param slot  nullptr if there is no
+  /// such engine
   [[nodiscard]] static std::uint32_t in_flight_of(const protocol::JobPoint& point, const EngineSlot* slot) {
     const std::uint32_t by_default = slot == nullptr || slot->engine == nullptr ? 0 : slot->engine->info().in_flight;
     return by_default == 0 || point.in_flight == 0 ? by_default : point.in_flight;
   }
   void layout();
-  /// Operations of a trace; 0: not traced.
+  /// Return the operations of a trace, or 0 if the job is not traced.
   [[nodiscard]] std::uint64_t traced_operations() const {
     return job_.control == protocol::Control::kTraced ? job_.operations : 0;
   }
@@ -106,11 +105,11 @@ class Group {
   const Operator* op_ = nullptr;
   std::unique_ptr<Work> work_;
   std::unique_ptr<Verifier> verifier_;
-  std::vector<std::unique_ptr<BufferSet>> buffers_;  ///< one per thread, shared by the points: what differs is the lane alone
+  std::vector<std::unique_ptr<BufferSet>> buffers_;  ///< one per thread, shared by the points: only the lane differs
   std::unique_ptr<measure::ThreadTeam> team_;
   std::vector<std::unique_ptr<measure::CycleCounter>> cycles_;  ///< one per thread of the team, or none
   std::vector<PointRun> points_;
-  Extent extent_;  ///< of the buffers of one thread
+  Extent extent_;  ///< contents of one thread's buffers
 };
 
 }  // namespace dpubench

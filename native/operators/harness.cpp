@@ -22,7 +22,7 @@ using measure::Clock;
 using nlohmann::json;
 
 constexpr double kCoreCanaryMs = 0.5;
-constexpr std::uint64_t kCanaryChunk = 32;  // 8,192 steps between clock readings: 8 us of multiplications at the least
+constexpr std::uint64_t kCanaryChunk = 32;  // 8,192 steps between clock readings: at least 8 us of multiplications
 constexpr const char* kCoreCanary = "canary-core";
 constexpr const char* kMemoryCanary = "canary-memory";
 
@@ -85,8 +85,8 @@ class JobRun {
     const Clock& clock = Clock::instance();
     measure::Stepper* const steppers[] = {&stepper};
     measure::WindowSpec spec;
-    // The points' windows left the memory canary's table to others: a short window would mostly time how it comes back into the
-    // caches. It has a window of a point's length; the core canary has nothing to bring back.
+    // The windows of the points evicted the memory canary's table from the caches. A short window would mostly time how the table
+    // comes back, so this canary's window is as long as a point's. The core canary has no table.
     spec.min_ms = std::string_view(name) == kMemoryCanary ? job_.window.min_ms : kCoreCanaryMs;
     spec.min_bursts = 1;
     const measure::Window window = measure::run_window(alone_, steppers, kCanaryChunk, spec, clock);
@@ -165,7 +165,7 @@ class JobRun {
     for (; notes_told_ < store_.notes().size(); ++notes_told_) events_.warning("input-skipped", store_.notes()[notes_told_]);
   }
 
-  measure::HeapGap heap_;  // before all that it moves
+  measure::HeapGap heap_;  // first member: it moves all heap allocations after it
   const protocol::Job& job_;
   const EngineCatalog& engines_;
   protocol::EventWriter& events_;

@@ -10,10 +10,10 @@
 
 namespace dpubench {
 
-/// Outcome of a job, as the exit status of the program.
+/// The outcome of a job, used as the exit status of the program.
 enum class JobStatus : int { kDone = 0, kFailed = 1, kNothingRan = 4 };
 
-/// @param commands  where a stepped job's lines come from
+/// Run a job and return its outcome. @param commands  stream of a stepped job's lines
 JobStatus run_job(const protocol::Job& job, const EngineCatalog& engines, protocol::EventWriter& events, std::istream& commands);
 
 }  // namespace dpubench

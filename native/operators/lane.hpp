@@ -1,4 +1,4 @@
-// The unit of work between whoever drives an operator (the benchmark harness, a datapath stage) and an engine.
+// The interface between an engine and its driver (the benchmark harness, or a stage of a datapath).
 #pragma once
 
 #include <cstddef>
@@ -8,23 +8,23 @@
 
 namespace dpubench {
 
-/// Most items that one burst may carry.
+/// The most items that one burst may carry.
 inline constexpr std::uint32_t kMaxBurst = 256;
 
-/// Most jobs (items that were submitted and not yet polled) that one lane is ever given; see EngineInfo::in_flight.
+/// The most jobs (items submitted and not yet polled) that one lane ever gets; see EngineInfo::in_flight.
 inline constexpr std::uint32_t kMaxInFlight = 4096;
 
 /// Value of Burst::status for an item that was carried out.
 inline constexpr std::uint8_t kStatusOk = 0;
 /// Value of Burst::status for an item that the engine rejected (wrong tag, bad signature, corrupt stream).
 inline constexpr std::uint8_t kStatusRejected = 1;
-/// Value of Burst::status where the engine gave up (a match limit, say): neither a result nor a failure.
+/// Value of Burst::status for an item that the engine gave up on (at a match limit, for example): neither a result nor a failure.
 inline constexpr std::uint8_t kStatusUndecided = 2;
-/// Value that the harness writes before a burst: an engine that leaves it there did not process the item.
+/// Value that the harness writes before a burst. An engine that leaves it there did not process the item.
 inline constexpr std::uint8_t kStatusPoison = 0xEE;
 
-/// Structure-of-arrays view over at most kMaxBurst items. The caller owns every array; each has `n` entries.
-/// What `in`, `out`, `aux` and `result` hold is defined by the operator (its `definition` in operator.cpp).
+/// A structure-of-arrays view of at most kMaxBurst items. The caller owns every array; each has `n` entries. The operator defines
+/// the contents of `in`, `out`, `aux` and `result` (`definition` in operator.cpp).
 struct Burst {
   std::uint32_t n = 0;
   const std::byte* const* in = nullptr;     ///< input of each item, 64-byte aligned
@@ -35,10 +35,10 @@ struct Burst {
   const std::byte* const* aux = nullptr;    ///< per item: IV, additional data, tuple ... (defined by the operator)
   std::uint64_t* result = nullptr;          ///< next hop, checksum, matches ... (defined by the operator)
   std::uint8_t* status = nullptr;           ///< kStatus*, set by the lane
-  void* user = nullptr;                     ///< the caller's; lanes leave it alone
+  void* user = nullptr;                     ///< for the caller; lanes do not touch it
 };
 
-/// One thread's way through an engine, opened untimed. Below this call nothing allocates, locks, logs or throws.
+/// One thread's access to an engine, opened untimed. submit(), poll() and the code below them never allocate, lock, log or throw.
 class Lane {
  public:
   Lane() = default;
@@ -46,25 +46,25 @@ class Lane {
   Lane& operator=(const Lane&) = delete;
   virtual ~Lane() = default;
 
-  /// Told, untimed and on the lane's thread, where all buffers lie that will be submitted: a device maps the memory for DMA,
-  /// until the lane is destroyed. @throws Error when it cannot
+  /// Take the memory of all buffers that will be submitted. Called untimed, on the lane's thread. A device maps the memory for
+  /// DMA until the lane is destroyed. @throws Error when it cannot
   virtual void attach(std::span<std::byte> /*memory*/) {}
-  /// Takes the whole burst, or nothing (false: queue full). The burst and its arrays stay the lane's until poll returns it.
+  /// Take the whole burst, or nothing and return false (queue full). The lane owns the burst and its arrays until poll() returns
+  /// it, so the caller leaves them alone.
   virtual bool submit(Burst& burst) noexcept = 0;
-  /// Hands back whole bursts, in any order; returns how many. Never waits: 0 when none is complete.
+  /// Hand back whole bursts in any order and return their number. Never wait: return 0 when no burst is complete.
   virtual std::uint32_t poll(std::span<Burst*> done) noexcept = 0;
-  /// Told, untimed, that the outputs of a burst that came back are about to be read: a lane that hands packets out in a form of
-  /// its own (chains of mbufs) writes to `out` and `out_len` now what the operator defines. Outputs of bursts that were given to
-  /// it later are settled first or with it; those that never are may be lost.
+  /// Make the outputs of a completed burst readable, untimed. A lane that returns packets in its own form (chains of mbufs) now
+  /// writes `out` and `out_len` as the operator defines them. The caller settles bursts that it submitted later before this one,
+  /// or together with it. The outputs of bursts that it never settles may be lost.
   virtual void settle(Burst& /*burst*/) noexcept {}
-  /// Bursts that may be under way at once. A lane that completes later than submit() returns says how many it is ready for;
-  /// Session::path() tells the same in jobs.
+  /// Return the number of bursts that may be under way at once. A lane that completes bursts after submit() returned says how
+  /// many it takes; Session::path() says the same in jobs.
   [[nodiscard]] virtual std::uint32_t depth() const noexcept { return 1; }
 };
 
-/// Wraps a synchronous kernel (`void operator()(Burst&) noexcept`) as a lane. The kernel is called and never inlined: what the
-/// compiler makes of it, and where its loops begin, is then decided by the kernel alone, whatever changes around it (methodology,
-/// "Rounds").
+/// A synchronous kernel (`void operator()(Burst&) noexcept`) as a lane. The kernel is called and never inlined. So only the
+/// kernel decides how the compiler translates it and where its loops begin, whatever changes around it (methodology, "Rounds").
 template <class Kernel>
 class SyncLane final : public Lane {
  public:
@@ -83,7 +83,7 @@ class SyncLane final : public Lane {
   }
 
  private:
-  /// Returns true, so that submit() jumps to it: a call and a return less for each burst.
+  /// Run the kernel and return true: submit() can then jump here, which saves a call and a return for each burst.
   [[gnu::noinline]] static bool run(Kernel& kernel, Burst& burst) noexcept {
     kernel(burst);
     return true;

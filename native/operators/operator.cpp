@@ -6,7 +6,7 @@
 namespace dpubench {
 namespace {
 
-// A function-local static: registrars of other translation units may run before this one is initialised.
+// A function-local static, because registrars of other translation units may run before this one is initialised.
 std::vector<const Operator*>& registry() {
   static std::vector<const Operator*> all;
   return all;
@@ -48,7 +48,7 @@ Params complete(const std::string& whose, std::span<const Parameter> parameters,
   Params full;
   for (const Parameter& parameter : parameters) full.set(parameter.name, parameter.default_value);
   for (const auto& entry : given.all()) {
-    const std::string& name = entry.first;  // not a structured binding: Clang 14 does not let lambdas capture those
+    const std::string& name = entry.first;  // no structured binding: Clang 14 lambdas cannot capture one
     const std::string& value = entry.second;
     const auto it = std::find_if(parameters.begin(), parameters.end(), [&](const Parameter& p) { return p.name == name; });
     if (it == parameters.end()) {

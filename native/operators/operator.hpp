@@ -1,5 +1,5 @@
-// What an operator is: the definition, the work it prepares, and how outputs of two engines are compared.
-// An operator lives in operators/<name>/operator.cpp and registers itself with DPUBENCH_OPERATOR.
+// The interface of an operator: its definition, the work that it prepares, and the comparison of two engines' outputs. An
+// operator lives in operators/<name>/operator.cpp and registers itself with DPUBENCH_OPERATOR.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace dpubench {
 
-/// A parameter and its value, with which alone something belongs to a configuration; empty: with any.
+/// A condition: something belongs to a configuration only if this parameter has this value. If empty, it always belongs.
 struct OnlyWith {
   std::string parameter;
   std::string value;
@@ -33,13 +33,14 @@ struct Parameter {
   std::string unit;       ///< empty for a choice; "B" for bytes, "1" for a count
   std::uint64_t min = 0;  ///< range of a number, ignored for a choice
   std::uint64_t max = 0;
-  OnlyWith only_with{};  ///< a mode, for a parameter that is none itself
+  OnlyWith only_with{};  ///< the mode that the parameter belongs to; only for parameters that are no modes
   [[nodiscard]] bool is_number() const { return !unit.empty(); }
   [[nodiscard]] bool belongs_to(const Params& params) const { return only_with.holds(params); }
 };
 
-/// `given` with defaults filled in, without parameters that do not belong to it. @param whose  for messages: "aes"
-/// @throws Error on an unknown parameter, or a value out of its choices or range
+/// Return `given` with defaults filled in and without the parameters that do not belong to it.
+/// @param whose  name for messages: "aes"
+/// @throws Error on an unknown parameter, on a value out of its choices or range, or on a parameter that does not belong to it
 Params complete(const std::string& whose, std::span<const Parameter> parameters, const Params& given);
 
 /// A kind of input that an operator reads: "routes4", "routes6", "capture", "rules", "corpus".
@@ -56,53 +57,53 @@ struct Metric {
   bool higher_is_better = true;
 };
 
-/// How outputs of an engine are judged.
+/// How the outputs of an engine are judged.
 enum class Equivalence : std::uint8_t {
   kIdentical,  ///< the same bytes, result and status as the reference engine
   kInverse,    ///< every engine's inverse operation gives back the input (decodes, verifies); a corrupted output does not
   kChecked,    ///< the operator's own check() decides from input and output (reassembles, checksums valid; same set)
 };
 
-/// "identical", "inverse", "checked": as events and catalogs spell it.
+/// Return the name in events and catalogs: "identical", "inverse", "checked".
 const char* equivalence_name(Equivalence equivalence);
 
 struct OperatorInfo {
   std::string name;
   std::vector<std::string> scenarios;  ///< network, storage, security
   std::string summary;                 ///< one line
-  std::string definition;              ///< what `in`, `aux`, `out`, `result` are, and what counts as one operation
+  std::string definition;              ///< contents of `in`, `aux`, `out`, `result`, and the meaning of one operation
   std::vector<Parameter> parameters;
   Equivalence equivalence = Equivalence::kIdentical;
   std::string equivalence_text;      ///< the rule in words
   std::string primary_metric;        ///< "gbps" (of rate_bytes()), "mops" or "kops" (operations)
   bool uses_result = false;          ///< Burst::result is part of the output
-  bool processes_all_bytes = false;  ///< in some mode at least: Gb/s is shown only where true, and rate_bytes() is not 0
-  std::vector<Metric> metrics;       ///< beyond ops/s, ns per operation and Gb/s
-  std::vector<InputKind> inputs;     ///< empty: generated
+  bool processes_all_bytes = false;  ///< true if some mode does; Gb/s is shown only if true and rate_bytes() is not 0
+  std::vector<Metric> metrics;       ///< metrics besides ops/s, ns per operation and Gb/s
+  std::vector<InputKind> inputs;     ///< empty if the input is generated
   std::string reference_engine;
   std::vector<std::string> sources;    ///< RFC section, FIPS, paper and figure
-  std::uint32_t version = 1;           ///< raised when the same parameters begin to mean other work
-  std::uint32_t distinct_items = 256;  ///< messages that a work should hold before they repeat over the footprint
-  bool keyed = false;                  ///< messages look up a table: footprint memory has more distinct ones
-  std::uint32_t default_burst = 32;    ///< 1 for operations of tens of microseconds and more
+  std::uint32_t version = 1;           ///< raise it when the same parameters begin to mean other work
+  std::uint32_t distinct_items = 256;  ///< distinct messages that a work should hold; the footprint repeats them
+  bool keyed = false;                  ///< messages look up a table; footprint memory then has more distinct messages
+  std::uint32_t default_burst = 32;    ///< 1 if an operation takes tens of microseconds or more
 };
 
-/// One message of a work: what a lane gets.
+/// One message of a work, as a lane gets it.
 struct Item {
   std::vector<std::byte> in;
   std::vector<std::byte> aux;
   std::uint32_t out_room = 0;  ///< bytes of output that any engine may need
 };
 
-/// What an engine made of one item.
+/// The output of an engine for one item.
 struct Output {
   std::vector<std::byte> bytes;
   std::uint64_t result = 0;
   std::uint8_t status = 0;
 };
 
-/// One prepared configuration, the same for every engine. Operators derive from it to carry tables, keys or rules;
-/// their engines static_cast to the type that the operator's header declares.
+/// One prepared configuration, the same for every engine. Operators derive from it to carry tables, keys or rules. Their engines
+/// static_cast it to the type that the operator's header declares.
 class Work {
  public:
   Work() = default;
@@ -112,8 +113,8 @@ class Work {
 
   Params params;
   std::vector<Item> items;       ///< distinct messages; the harness lays copies of them out over the footprint
-  std::vector<Output> expected;  ///< known answers, or the reference engine's outputs; empty where equivalence is not kIdentical
-  std::string input_name;        ///< what the items were made from, for the report
+  std::vector<Output> expected;  ///< known answers, or the reference engine's outputs (kIdentical); else empty
+  std::string input_name;        ///< name of the input that the items come from, for the report
   std::string input_hash;        ///< SHA-256 of that input, hex
 };
 
@@ -122,7 +123,7 @@ struct KnownAnswer {
   std::unique_ptr<Work> work;  ///< with `expected` filled in
 };
 
-/// How many distinct items a work should have: enough for the footprint, few enough to verify.
+/// The number of distinct items that a work should have: enough for the footprint, few enough to verify.
 struct WorkSize {
   std::uint32_t items = 32;
 };
@@ -132,54 +133,54 @@ class Operator {
   virtual ~Operator() = default;
   [[nodiscard]] virtual const OperatorInfo& info() const = 0;
 
-  /// How outputs of this configuration are judged: one operator's directions may differ (what compresses need only decode to its
-  /// input, what decompresses must give the same bytes).
+  /// Return how the outputs of this configuration are judged. The directions of an operator may differ: compressed output need
+  /// only decode to its input, but decompressed output must be the same bytes.
   [[nodiscard]] virtual Equivalence equivalence(const Params&) const { return info().equivalence; }
 
-  /// Why this combination of (individually valid) parameters does not exist; empty if it does.
+  /// Return why this combination of (individually valid) parameters does not exist, or an empty string.
   [[nodiscard]] virtual std::string invalid(const Params&) const { return {}; }
 
-  /// Builds the work of a configuration, untimed; deterministic for a seed. @throws Error on unusable input.
+  /// Build the work of a configuration, untimed; deterministic for a seed. @throws Error on unusable input
   [[nodiscard]] virtual std::unique_ptr<Work> prepare(const Params& params, inputs::Store& store, WorkSize size) const = 0;
 
-  /// Published vectors that any engine must reproduce before it is timed with these parameters. Whether they apply depends on
-  /// mode, direction and key size, not on `size`. `expected` is filled in; judged by check() against it.
+  /// Return published vectors that any engine must reproduce before it is timed with these parameters. Mode, direction and key
+  /// size decide which vectors apply, not `size`. `expected` is filled in; check() judges against it.
   [[nodiscard]] virtual std::vector<KnownAnswer> known_answers(const Params& params) const = 0;
 
-  /// Judges one output: empty, or what is wrong with it. `want` is the known answer or the reference engine's output,
-  /// null for kChecked on real input. The default demands the same bytes, result and status as `want`.
+  /// Judge one output: return its fault, or an empty string. `want` is the known answer or the reference engine's output, or null
+  /// for kChecked on real input. The default demands the same bytes, result and status as `want`.
   [[nodiscard]] virtual std::string check(const Work& work, std::size_t item, const Output& got, const Output* want) const;
 
-  /// Judges all outputs of a pass over real input together, after each passed check(): empty, or what is wrong with them. For
-  /// what no single output shows, such as an engine that leaves most of its work undecided.
+  /// Judge all outputs of a pass over real input together, after each passed check(): return the fault, or an empty string. This
+  /// finds faults that no single output shows, such as an engine that leaves most of its work undecided.
   [[nodiscard]] virtual std::string check_all(const Work&, std::span<const std::size_t> /*items*/,
                                               std::span<const Output> /*outputs*/) const {
     return {};
   }
 
-  /// The share of its work that an engine left undecided, of `outputs` of all items in order: what makes its rate one of other
-  /// work than that of an engine that decides it. Nothing where an output is right or wrong, and no more.
+  /// Return the share of its work that an engine left undecided, from `outputs` of all items in order. The rate of such an engine
+  /// cannot be compared with the rate of one that decides everything. Return nothing if every output is either right or wrong.
   [[nodiscard]] virtual std::optional<double> undecided_share(const Work&, std::span<const Output> /*outputs*/) const {
     return std::nullopt;
   }
 
-  /// An answer computed another way (brute force), on which the reference engine itself is checked; nullopt where there is none.
+  /// Return the answer computed another way (brute force), or nullopt. The reference engine itself is checked against it.
   [[nodiscard]] virtual std::optional<Output> oracle(const Work&, std::size_t /*item*/) const { return std::nullopt; }
 
-  /// kInverse only: the work that undoes `outputs` (decompress what was compressed, verify what was signed) with `expected` set
-  /// to what must come back. It also holds corrupted copies whose expected status is kStatusRejected where the operation can
-  /// tell.
+  /// kInverse only: return the work that undoes `outputs` (decompresses them, or verifies signatures), with `expected` set to the
+  /// right results. It also holds corrupted copies; their expected status is kStatusRejected if the operation can detect it.
   [[nodiscard]] virtual std::unique_ptr<Work> inverse(const Work&, std::span<const std::size_t> /*items*/,
                                                       std::span<const Output> /*outputs*/) const {
     return nullptr;
   }
 
-  /// kInverse only: whether right outputs differ from call to call (a signature with a random nonce), so that those of a window
-  /// cannot be compared with what was accepted before: the first window's are all undone, of later ones a sample.
+  /// kInverse only: return whether right outputs differ from call to call (a signature with a random nonce). Then a window's
+  /// outputs cannot be compared with accepted ones: all outputs of the first window are undone, and a sample of those of later
+  /// windows.
   [[nodiscard]] virtual bool randomized(const Params&) const { return false; }
 
-  /// Bytes of each part of a message, from its start, that every engine reads or writes: what the footprint counts the cache
-  /// lines of. All of them, unless the operator says otherwise (a look-up reads a header).
+  /// Bytes of each part of a message, from its start, that every engine reads or writes. The footprint counts their cache lines.
+  /// The default is all bytes; an operator may return fewer (a look-up reads a header).
   struct Touched {
     std::size_t in = 0;
     std::size_t aux = 0;
@@ -188,39 +189,42 @@ class Operator {
   [[nodiscard]] virtual Touched touched(const Params&, const Item& item) const {
     return {item.in.size(), item.aux.size(), item.out_room};
   }
-  /// The bytes of a message that are looked up in a table or hashed; empty where the operator has no such thing.
+  /// Return the bytes of a message that are looked up in a table or hashed; empty if the operator does neither.
   [[nodiscard]] virtual std::span<const std::byte> key(const Params&, const Item&) const { return {}; }
 
-  /// Values of info().metrics for the items that a window processed, from their inputs and outputs.
+  /// Totals of the items that a window processed.
   struct WindowTotals {
     std::uint64_t operations = 0;
     std::uint64_t in_bytes = 0;
     std::uint64_t out_bytes = 0;
     std::uint64_t result_sum = 0;
   };
+  /// Return the values of info().metrics for a window.
   [[nodiscard]] virtual std::vector<double> metrics(const Work&, const WindowTotals&) const { return {}; }
-  /// Bytes on which a window's Gb/s is based; 0 where it has none, because not every byte is processed. Its input, unless the
-  /// operator says otherwise (decompression: its output, so that rates of both directions mean uncompressed bytes).
+  /// Return the bytes that a window's Gb/s counts, or 0 if it has no Gb/s because not every byte is processed. The default is the
+  /// input. Decompression counts its output, so that the rates of both directions mean uncompressed bytes.
   [[nodiscard]] virtual std::uint64_t rate_bytes(const Work&, const WindowTotals& totals) const {
     return info().processes_all_bytes ? totals.in_bytes : 0;
   }
 
-  /// Something a reader of the result must know ("input fits already"), once per point; `code` is one of docs/architecture.md's.
+  /// A note that a reader of the result must see ("input fits already"), once per point; `code` is one of those in
+  /// docs/architecture.md.
   struct Remark {
     std::string code;
     std::string message;
   };
   [[nodiscard]] virtual std::optional<Remark> remark(const Work&, const WindowTotals&) const { return std::nullopt; }
 
-  /// `given` with defaults filled in. @throws Error on an unknown parameter, a value out of its choices or range, or invalid()
+  /// Return `given` with defaults filled in. @throws Error on an unknown parameter, on a value out of its choices or range, on a
+  /// given parameter that does not belong to it, or if invalid() gives a reason
   [[nodiscard]] Params complete(const Params& given) const;
-  /// Every valid combination of all modes, with the other parameters at their defaults.
+  /// Return every valid combination of all modes, with the other parameters at their defaults.
   [[nodiscard]] std::vector<Params> configurations() const;
 };
 
-/// Every operator linked in, by name.
+/// Return every operator linked in, sorted by name.
 std::span<const Operator* const> operators();
-/// nullptr when there is no operator of that name.
+/// Return the operator of this name, or nullptr.
 const Operator* find_operator(std::string_view name);
 
 namespace detail {
@@ -231,7 +235,7 @@ struct OperatorRegistrar {
 
 }  // namespace dpubench
 
-/// Registers `Type` (an Operator, default-constructible). Once, at namespace scope of operator.cpp.
+/// Register `Type` (an Operator, default-constructible). Use it once, at namespace scope of operator.cpp.
 #define DPUBENCH_OPERATOR(Type)                   \
   static const Type dpubench_operator_instance{}; \
   static const ::dpubench::detail::OperatorRegistrar dpubench_operator_registrar(dpubench_operator_instance)

@@ -9,9 +9,9 @@
 namespace dpubench {
 namespace {
 
-constexpr std::size_t kOracleItems = 64;  // brute force is slow; every item is still compared with the reference
+constexpr std::size_t kOracleItems = 64;  // brute force is slow; the reference is still compared with every item
 
-/// Engines that can do `params` here, the reference first.
+/// Return the engines that can do `params` here, the reference first.
 std::vector<const Engine*> able(const Operator& op, const EngineCatalog& engines, const Params& params) {
   std::vector<const Engine*> found;
   for (const EngineSlot* slot : engines.of(op)) {
@@ -30,7 +30,7 @@ void judge_all(const Operator& op, const Work& work, std::span<const Output> out
 }  // namespace
 
 std::vector<Output> run_once(const Work& work, Session& session, std::uint32_t burst) {
-  // A burst wider than the work would only repeat items: known answers can be long.
+  // A burst wider than the work would only repeat items, and known answers can be long.
   burst = std::min(burst, static_cast<std::uint32_t>(work.items.size()));
   BufferSet buffers(work, work.items.size(), burst, 0);
   const std::unique_ptr<Lane> lane = session.open();

@@ -1,4 +1,4 @@
-// What is particular to aes: sizes around blocks, stealing, counters that overflow, forgeries, rules on sizes.
+// Tests particular to aes: sizes around blocks, ciphertext stealing, counters that overflow, forgeries, rules on sizes.
 
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ std::vector<const Engine*> able(const Params& p) {
   return found;
 }
 
-/// Compares every engine with the reference on `work`, at bursts around the library's limits.
+/// Compare every engine with the reference on `work`, with bursts around the library's limits.
 void expect_agreement(AesWork& work, const std::string& what) {
   const auto all = able(work.params);
   ASSERT_FALSE(all.empty());
@@ -43,7 +43,7 @@ void expect_agreement(AesWork& work, const std::string& what) {
   }
 }
 
-/// The work that undoes `work`, from its outputs.
+/// Return the work that decrypts the outputs of `work`.
 std::unique_ptr<AesWork> undo(const AesWork& work, const std::vector<Output>& outputs) {
   auto inverse = std::make_unique<AesWork>();
   inverse->params = work.params;

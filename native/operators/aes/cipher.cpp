@@ -15,7 +15,7 @@ using Word = std::uint32_t;
 // --- FIPS 197
 // ---------------------------------------------------------------------------------------------------------------------
 
-/// Section 4.2.1: multiplication by x in GF(2^8).
+/// Return a times x in GF(2^8) (section 4.2.1).
 constexpr std::uint8_t times_x(std::uint8_t a) {
   return static_cast<std::uint8_t>((a << 1) ^ ((a & 0x80) != 0 ? 0x1b : 0));
 }
@@ -25,15 +25,15 @@ struct SBoxes {
   std::array<std::uint8_t, 256> inverse{};
 };
 
-/// Section 5.1.1: inversion, then an affine map. p runs through the powers of 3, which generate the field; q through their
-/// inverses.
+/// Return the S-box and its inverse (section 5.1.1: inversion, then an affine map). p runs through the powers of 3, which
+/// generate the field, and q through their inverses.
 constexpr SBoxes make_sboxes() {
   SBoxes boxes;
   std::uint8_t p = 1;
   std::uint8_t q = 1;
   do {
     p = static_cast<std::uint8_t>(p ^ times_x(p));
-    q = static_cast<std::uint8_t>(q ^ (q << 1));  // division by 3, that is multiplication by 0xf6
+    q = static_cast<std::uint8_t>(q ^ (q << 1));  // division by 3, which is multiplication by 0xf6
     q = static_cast<std::uint8_t>(q ^ (q << 2));
     q = static_cast<std::uint8_t>(q ^ (q << 4));
     if ((q & 0x80) != 0) q ^= 0x09;
@@ -62,9 +62,9 @@ constexpr Word word_of(std::uint8_t a, std::uint8_t b, std::uint8_t c, std::uint
 using Table = std::array<Word, 256>;
 using Tables = std::array<Table, 4>;  ///< one for each row
 
-/// What a byte of the state contributes to its column: (Inv)SubBytes and (Inv)MixColumns in one lookup (Daemen and Rijmen, "The
-/// Design of Rijndael", section 4.2). `column` is the first column of the mixing matrix; each further row's table is rotated by a
-/// byte.
+/// Return the contribution of each byte of the state to its column: (Inv)SubBytes and (Inv)MixColumns in one lookup (Daemen and
+/// Rijmen, "The Design of Rijndael", section 4.2). `column` is the first column of the mixing matrix. The table of each further
+/// row is rotated by one more byte.
 constexpr Tables make_tables(const std::array<std::uint8_t, 256>& box, const std::array<std::uint8_t, 4>& column) {
   Tables tables{};
   for (std::size_t i = 0; i < 256; ++i) {
@@ -85,14 +85,14 @@ constexpr Word substitute(const std::array<std::uint8_t, 256>& box, Word a, Word
   return word_of(box[byte_of(a, 0)], box[byte_of(b, 1)], box[byte_of(c, 2)], box[byte_of(d, 3)]);
 }
 
-/// InvMixColumns of a round key: kDecrypt undoes an S-box that the forward one cancels.
+/// Return InvMixColumns of a round key. kDecrypt contains the inverse S-box, and the forward S-box cancels it.
 constexpr Word inverse_mix(Word word) {
   Word sum = 0;
   for (int row = 0; row < 4; ++row) sum ^= kDecrypt[static_cast<std::size_t>(row)][kBoxes.forward[byte_of(word, row)]];
   return sum;
 }
 
-/// All rounds. ShiftRows takes row r of column c from column c + r (InvShiftRows: c - r, written as c + 3 * r modulo 4).
+/// Run all rounds. ShiftRows takes row r of column c from column c + r (InvShiftRows: from c - r, written as c + 3 * r modulo 4).
 template <std::size_t Shift>
 [[gnu::always_inline]] inline State rounds(const Tables& t, const std::array<std::uint8_t, 256>& box, const State* keys,
                                            std::size_t count, State s) {
@@ -162,14 +162,14 @@ Element element_of(const State& s) {
   return {std::uint64_t{s[0]} << 32 | s[1], std::uint64_t{s[2]} << 32 | s[3]};
 }
 
-/// A block of which only `length` bytes are there; the rest is zero.
+/// Return a block that begins with `length` bytes of p; the rest is zero.
 std::array<std::byte, kBlockBytes> padded(const std::byte* p, std::size_t length) {
   std::array<std::byte, kBlockBytes> block{};
   std::copy_n(p, length, block.begin());
   return block;
 }
 
-/// XORs key stream blocks, which `next()` makes, onto a message of any length.
+/// XOR key stream blocks, which `next()` makes, onto a message of any length.
 template <class Next>
 void apply_stream(const std::byte* in, std::size_t length, std::byte* out, Next next) {
   for (; length >= kBlockBytes; length -= kBlockBytes, in += kBlockBytes, out += kBlockBytes) store(out, load(in) ^ next());
@@ -182,14 +182,14 @@ void apply_stream(const std::byte* in, std::size_t length, std::byte* out, Next 
 // --- XTS (IEEE 1619-2007)
 // -----------------------------------------------------------------------------------------------------------
 
-/// A tweak as a number: byte 0 of the block holds the coefficients of x^0 to x^7, the other way round than in GCM.
+/// A tweak as a number. Byte 0 of the block holds the coefficients of x^0 to x^7, in the opposite order to GCM.
 struct Tweak {
   std::uint64_t low;
   std::uint64_t high;
 
   explicit Tweak(const State& s) : low(__builtin_bswap64(element_of(s).high)), high(__builtin_bswap64(element_of(s).low)) {}
   [[nodiscard]] State state() const { return state_of({__builtin_bswap64(low), __builtin_bswap64(high)}); }
-  /// Section 5.2: times x modulo x^128 + x^7 + x^2 + x + 1.
+  /// Multiply by x modulo x^128 + x^7 + x^2 + x + 1 (section 5.2).
   void double_it() {
     const std::uint64_t carry = high >> 63;
     high = high << 1 | low >> 63;
@@ -197,7 +197,7 @@ struct Tweak {
   }
 };
 
-/// Sections 5.3 and 5.4. @tparam Decrypt  the order of the last two tweaks depends on it
+/// Convert a data unit (sections 5.3 and 5.4). @tparam Decrypt  swaps the order of the last two tweaks
 template <bool Decrypt, class Crypt>
 void xts(Tweak tweak, const std::byte* in, std::size_t length, std::byte* out, Crypt crypt) {
   const auto one = [&](const std::byte* from, std::byte* to, const Tweak& under) {
@@ -208,7 +208,7 @@ void xts(Tweak tweak, const std::byte* in, std::size_t length, std::byte* out, C
   const std::size_t plain_blocks = length / kBlockBytes - (tail == 0 ? 0 : 1);
   for (std::size_t i = 0; i < plain_blocks; ++i, in += kBlockBytes, out += kBlockBytes, tweak.double_it()) one(in, out, tweak);
   if (tail == 0) return;
-  // Ciphertext stealing: the last whole block lends the partial one its end, and the two change places.
+  // Ciphertext stealing: the partial block is filled with the end of the last whole block, and the two change places.
   Tweak next = tweak;
   next.double_it();
   std::array<std::byte, kBlockBytes> whole;
@@ -227,7 +227,7 @@ std::span<const std::byte> half(std::span<const std::byte> key, std::size_t whic
 
 BlockCipher::BlockCipher(std::span<const std::byte> key) : rounds_(key.size() / 4 + 6), encrypt_keys_{}, decrypt_keys_{} {
   if (key.size() != 16 && key.size() != 32) throw Error("an AES key has 16 or 32 bytes here, not " + std::to_string(key.size()));
-  // Section 5.2.
+  // Key expansion (section 5.2).
   const std::size_t nk = key.size() / 4;
   const auto at = [&](std::size_t i) -> Word& { return encrypt_keys_[i / 4][i % 4]; };
   for (std::size_t i = 0; i < nk; ++i) {
@@ -246,7 +246,7 @@ BlockCipher::BlockCipher(std::span<const std::byte> key) : rounds_(key.size() / 
     }
     at(i) = at(i - nk) ^ word;
   }
-  // Section 5.3.5.
+  // Keys of the equivalent inverse cipher (section 5.3.5).
   for (std::size_t r = 0; r <= rounds_; ++r) {
     decrypt_keys_[r] = encrypt_keys_[rounds_ - r];
     if (r == 0 || r == rounds_) continue;
@@ -270,7 +270,7 @@ Ghash::Ghash(Element key) : products_{} {
     for (std::size_t v = 0; v < products.size(); ++v) {
       if ((v & weight) != 0) products[v] = products[v] ^ power;
     }
-    // Times x (section 6.3): the polynomial is 1 + x + x^2 + x^7 + x^128.
+    // Multiply by x (section 6.3): the polynomial is 1 + x + x^2 + x^7 + x^128.
     const std::uint64_t carry = power.low & 1;
     power = {power.high >> 1, power.low >> 1 | power.high << 63};
     if (carry != 0) power.high ^= 0xe1ULL << 56;
@@ -327,7 +327,7 @@ void Cipher::ctr(const std::byte* counter, const std::byte* in, std::size_t leng
 }
 
 void Cipher::gcm_ctr(const std::byte* iv, std::span<const std::byte> in, std::byte* out) const {
-  // Sections 6.5 and 7.1: the last 32 bits count, 1 masks the tag, the text begins at 2.
+  // Sections 6.5 and 7.1: the last 32 bits are the counter. Counter 1 masks the tag, and the text begins at 2.
   std::array<std::byte, kBlockBytes> block = padded(iv, kGcmIvBytes);
   State counter = load(block.data());
   counter[3] = 1;

@@ -22,7 +22,7 @@ Transform transform(std::string_view mode, bool encrypt, std::vector<std::byte> 
 
 class Cryptodev final : public cryptodev::DeviceEngine {
  public:
-  /// @param modes  that a software driver has
+  /// @param modes  modes that a software driver supports
   Cryptodev(cryptodev::Provider provider, std::vector<std::string> modes)
       : DeviceEngine("aes", std::move(provider)), modes_(std::move(modes)) {}
 

@@ -35,9 +35,8 @@ std::shared_ptr<const Keys> expand(const AesWork& work) {
   return keys;
 }
 
-/// CBC and CTR through the synchronous cipher burst: of the library's calls the one with the least overhead for CTR and CBC
-/// decryption; for CBC encryption it and the job calls are about equal. What all messages have in common stands in the jobs from
-/// the start.
+/// CBC and CTR through the synchronous cipher burst. For CTR and CBC decryption it has the least overhead of the library's calls;
+/// for CBC encryption it and the job calls are about equal. The constructor fills in the fields that all messages share.
 template <IMB_CIPHER_MODE Cipher, IMB_CIPHER_DIRECTION Dir>
 class BurstKernel {
  public:
@@ -83,14 +82,16 @@ class BurstKernel {
   }
 
  private:
-  /// Each message is a lane of its own, and as long as a lane can be; the others work on many blocks of one message.
+  /// CBC encryption gives each message its own lane, so a message may be as long as a lane allows. The other modes work on many
+  /// blocks of one message.
   static constexpr bool kInLanes = Cipher == IMB_CIPHER_CBC && Dir == IMB_DIR_ENCRYPT;
 
   void submit(IMB_JOB* jobs, std::uint32_t count) noexcept {
     IMB_SUBMIT_CIPHER_BURST_NOCHECK(manager_.get(), jobs, count, Cipher, Dir, keys_->size);
   }
 
-  /// Messages too long for a lane, in two pieces; the last ciphertext block of the first is the IV of the second.
+  /// Encrypt messages that are too long for a lane in two pieces. The last ciphertext block of the first piece is the IV of the
+  /// second.
   void chain(IMB_JOB* jobs, std::uint32_t count) noexcept {
     constexpr std::uint64_t kHead = ipsec_mb::kMaxLaneBytes;
     std::array<std::uint64_t, ipsec_mb::kMaxJobs> rest;
@@ -113,12 +114,12 @@ class BurstKernel {
     }
   }
 
-  /// The library counts in the last 32 bits of the counter block only. A message in which they overflow (one in 2^32 divided by
-  /// its blocks) is done again from there on, with the carry that SP 800-38A asks for.
+  /// Convert the end of a message again if the last 32 bits of its counter overflow. The library counts only in these bits; SP
+  /// 800-38A asks for a carry. This happens to one message in 2^32 divided by its blocks.
   void after_carry(const std::byte* counter, const std::byte* in, std::uint32_t length, std::byte* out) noexcept {
     std::uint32_t low = 0;
     std::memcpy(&low, counter + 12, sizeof low);
-    const std::uint64_t before = (std::uint64_t{1} << 32) - __builtin_bswap32(low);  // blocks up to the overflow
+    const std::uint64_t before = (std::uint64_t{1} << 32) - __builtin_bswap32(low);  // blocks before the overflow
     if (before * kBlockBytes >= length) [[likely]]
       return;
     std::array<std::byte, kBlockBytes> next{};
@@ -142,8 +143,8 @@ class BurstKernel {
   std::unique_ptr<std::array<IMB_JOB, ipsec_mb::kMaxJobs>> jobs_;
 };
 
-/// GCM works on several blocks of one message at a time and gains nothing from lanes: its direct call takes two thirds of a job's
-/// time on 64 bytes. @tparam Call  the manager's routine for key size and direction
+/// GCM through the direct call. GCM works on several blocks of one message at a time and gains nothing from lanes: on 64 bytes
+/// the direct call takes two thirds of a job's time. @tparam Call  the manager's routine for key size and direction
 template <auto Call, Direction D>
 struct GcmKernel {
   ManagerPtr manager;
@@ -194,7 +195,7 @@ class IpsecMb final : public Engine {
       case Mode::kCbc:
         return encrypt ? burst<IMB_CIPHER_CBC, IMB_DIR_ENCRYPT>(keys) : burst<IMB_CIPHER_CBC, IMB_DIR_DECRYPT>(keys);
       case Mode::kCtr:
-        return burst<IMB_CIPHER_CNTR, IMB_DIR_ENCRYPT>(keys);  // both directions are one
+        return burst<IMB_CIPHER_CNTR, IMB_DIR_ENCRYPT>(keys);  // encryption and decryption are the same operation
       case Mode::kGcm:
         if (keys->size == IMB_KEY_128_BYTES) {
           return encrypt ? gcm<&IMB_MGR::gcm128_enc, Direction::kEncrypt>(work, keys)

@@ -28,7 +28,7 @@ std::unique_ptr<AesWork> make_work(const Params& params) {
   return work;
 }
 
-/// The work of a vector, in the direction of `work`'s parameters.
+/// Return the work of a vector, in the direction of `params`.
 std::unique_ptr<AesWork> make_work(const Params& params, const Vector& vector) {
   auto work = make_work(params);
   work->key = from_hex(vector.key);
@@ -47,7 +47,8 @@ std::unique_ptr<AesWork> make_work(const Params& params, const Vector& vector) {
   return work;
 }
 
-/// A sealed message of a vector with one bit flipped, in turn in IV, additional data, ciphertext and tag: all must be rejected.
+/// Return copies of a vector's sealed message, each with one bit flipped: in the IV, the additional data, the ciphertext or the
+/// tag. An engine must reject all of them.
 std::unique_ptr<AesWork> make_forgeries(const Params& params, const Vector& vector) {
   auto work = make_work(params, vector);
   const Item genuine = work->items.front();
@@ -164,7 +165,7 @@ class AesOperator final : public Operator {
   }
 
  private:
-  /// Replaces every message by its ciphertext and tag: only a genuine message takes the whole way through decryption.
+  /// Replace every message by its ciphertext and tag: only a genuine message goes all the way through decryption.
   static void seal(AesWork& work) {
     const Cipher cipher(work.key);
     for (Item& item : work.items) {

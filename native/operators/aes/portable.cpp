@@ -6,7 +6,7 @@
 namespace dpubench::aes {
 namespace {
 
-/// One loop for every mode. @param message  message(i) carries out item i and returns its status
+/// Run the loop that all modes share. @param message  message(i) carries out item i and returns its status
 template <class Message>
 void each(Burst& b, Message message) noexcept {
   for (std::uint32_t i = 0; i < b.n; ++i) {

@@ -1,6 +1,6 @@
 // Published vectors of AES modes: SP 800-38A appendix F, RFC 3686 section 6, McGrew and Viega, "The Galois/Counter Mode of
-// Operation (GCM)" appendix B, IEEE 1619-2007 annex B, and the CAVP response files gcmEncryptExtIV and XTSGenAES of NIST. Those
-// of the counter's carries were computed from single AES blocks.
+// Operation (GCM)" appendix B, IEEE 1619-2007 annex B, and NIST's CAVP response files gcmEncryptExtIV and XTSGenAES. The vectors
+// for carries of the counter were computed from single AES blocks.
 
 #include "operators/aes/vectors.hpp"
 

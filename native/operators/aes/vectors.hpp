@@ -8,7 +8,7 @@
 
 namespace dpubench::aes {
 
-/// Everything in hexadecimal.
+/// A published vector; all fields are hexadecimal.
 struct Vector {
   std::string_view name;
   Mode mode;
@@ -16,7 +16,7 @@ struct Vector {
   std::string_view iv;
   std::string_view additional;
   std::string_view plain;
-  std::string_view cipher;  ///< GCM: and the tag
+  std::string_view cipher;  ///< GCM: ciphertext, then the tag
 };
 
 std::span<const Vector> vectors();

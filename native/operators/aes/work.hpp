@@ -1,4 +1,4 @@
-// What engines of the operator aes get.
+// The work that engines of the operator aes get.
 #pragma once
 
 #include <array>
@@ -14,17 +14,17 @@ namespace dpubench::aes {
 enum class Mode : std::uint8_t { kCbc, kCtr, kGcm, kXts };
 enum class Direction : std::uint8_t { kEncrypt, kDecrypt };
 
-/// `aux` of each item: the IV (GCM: 12 bytes; CBC: the IV, CTR: the first counter block, XTS: the tweak, 16 bytes), then the
-/// additional data of GCM.
+/// `aux` of each item holds the IV (GCM: 12 bytes; 16 bytes else: CBC the IV, CTR the first counter block, XTS the tweak), then
+/// the additional data of GCM.
 class AesWork final : public Work {
  public:
   Mode mode = Mode::kCbc;
   Direction direction = Direction::kEncrypt;
-  std::vector<std::byte> key;   ///< one for the whole work; XTS: both keys, one after the other
-  std::uint32_t aad_bytes = 0;  ///< additional data of every item
+  std::vector<std::byte> key;   ///< one key for the whole work; XTS: both keys, one after the other
+  std::uint32_t aad_bytes = 0;  ///< bytes of additional data of every item
 
   [[nodiscard]] std::uint32_t iv_bytes() const { return mode == Mode::kGcm ? kGcmIvBytes : kBlockBytes; }
-  /// Size of the AES keys themselves: 128 or 256.
+  /// Return the size of each AES key: 128 or 256.
   [[nodiscard]] std::uint32_t key_bits() const {
     return static_cast<std::uint32_t>(key.size() * 8) / (mode == Mode::kXts ? 2 : 1);
   }

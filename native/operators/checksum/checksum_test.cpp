@@ -1,4 +1,5 @@
-// checksum: the word-wise sum at every length and alignment against the byte-wise one, and RFC 1071's invariances.
+// Tests of checksum: the word-wise sum against the byte-wise one at every length and alignment, folding, the rate in bytes, and
+// the sizes of the incremental mode.
 
 #include <gtest/gtest.h>
 

@@ -13,7 +13,7 @@ namespace {
 struct Kernel {
   void operator()(Burst& b) noexcept {
     for (std::uint32_t i = 0; i < b.n; ++i) {
-      // The routine sums in the machine's byte order and leaves the complement to its caller.
+      // The routine sums in the machine's byte order, and its caller takes the complement.
       b.result[i] = rte_be_to_cpu_16(static_cast<std::uint16_t>(~rte_raw_cksum(b.in[i], b.in_len[i])));
       b.out_len[i] = 0;
       b.status[i] = kStatusOk;

@@ -52,7 +52,7 @@ class ChecksumOperator final : public Operator {
       i.uses_result = true;
       i.processes_all_bytes = true;
       i.reference_engine = "portable";
-      i.version = 2;  // the footprint of an update counts lines
+      i.version = 2;  // since version 2, the footprint of an update counts cache lines
       i.sources = {"RFC 1071", "RFC 1624", "RFC 3022 section 4.1"};
       return i;
     }();
@@ -95,7 +95,7 @@ class ChecksumOperator final : public Operator {
     return work.params.is("mode", "full") ? totals.in_bytes : 0;
   }
 
-  /// An update reads headers, whatever lies behind them.
+  /// An update reads only the headers, whatever follows them.
   [[nodiscard]] Touched touched(const Params& params, const Item& item) const override {
     const bool full = params.is("mode", "full");
     return {full ? item.in.size() : std::min<std::size_t>(item.in.size(), checksum::kHeaders), item.aux.size(), 0};
@@ -111,12 +111,12 @@ class ChecksumOperator final : public Operator {
     };
     if (params.is("mode", "full")) {
       add("0001 f203 f4f5 f6f7", "", 0x220d);  // the RFC gives the sum, ddf2; the checksum is its complement
-      add("0001 f203 f4f5 f6", "", 0x2304);    // f600 for f6f7: 2dcf9 -> dcfb
+      add("0001 f203 f4f5 f6", "", 0x2304);    // f600 in place of f6f7: 2dcf9 -> dcfb
       add("0001 f203 f4f5 f600", "", 0x2304);  // section 1: the padding zero changes nothing
       answers.push_back({"RFC 1071 section 3", std::move(work)});
     } else {
-      // RFC 1624 section 4: HC = dd2f, m = 5555, m' = 3285, HC' = 0000 (equation 2 of RFC 1141 would give ffff). The word is the
-      // high half of the source address, so that both checksums change alike.
+      // RFC 1624 section 4: HC = dd2f, m = 5555, m' = 3285, HC' = 0000 (equation 2 of RFC 1141 would give ffff). The changed word
+      // is the high half of the source address, so both checksums change in the same way.
       add("4500 0028 0000 0000 4006 dd2f 5555 0001 c633 6401 0457 0050 00000000 00000000 5010 ffff dd2f 0000",
           "3285 0001 0457 0000", 0x00000000);
       answers.push_back({"RFC 1624 section 4", std::move(work)});

@@ -1,4 +1,4 @@
-// Where the fields lie that the checksum operator's incremental mode reads: TCP over IPv4 without options.
+// Offsets of the fields that the checksum operator's incremental mode reads: TCP over IPv4 without options.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ inline constexpr std::size_t kTransport = 20;     // IHL = 5
 inline constexpr std::size_t kPort = kTransport;  // RFC 9293 section 3.1
 inline constexpr std::size_t kTcpChecksum = kTransport + 16;
 inline constexpr std::size_t kHeaders = kTransport + 20;
-/// Of aux: new source address, new source port, two bytes of zero.
+/// Offsets in aux: new source address, new source port, two bytes of zero.
 inline constexpr std::size_t kNewSource = 0;
 inline constexpr std::size_t kNewPort = 4;
 inline constexpr std::size_t kAuxBytes = 8;

@@ -23,8 +23,8 @@ struct Full {
   }
 };
 
-/// HC' = ~(~HC + ~m + m'), RFC 1624 equation 3, for the words of an address and (TCP) a port. The complement of a 32-bit word is
-/// that of its two halves.
+/// The update HC' = ~(~HC + ~m + m') (RFC 1624, equation 3) for the words of an address and (TCP) a port. The complement of a
+/// 32-bit word consists of the complements of its two halves.
 struct Incremental {
   void operator()(Burst& b) noexcept {
     for (std::uint32_t i = 0; i < b.n; ++i) {

@@ -9,13 +9,13 @@
 
 namespace dpubench::crc {
 
-/// A CRC in the Rocksoft model (Williams 1993), which is the catalogue's.
+/// A CRC in the Rocksoft model (Williams 1993), which the catalogue uses.
 struct Algorithm {
   std::string_view name;
   unsigned width;            ///< bits
   std::uint32_t polynomial;  ///< without the leading term, most significant bit first
   std::uint32_t initial;
-  bool reflected;  ///< refin and refout, which agree in all four
+  bool reflected;  ///< refin and refout; they agree in all four CRCs
   std::uint32_t xor_out;
   std::uint32_t check;  ///< CRC of the nine ASCII bytes "123456789"
 };
@@ -29,7 +29,7 @@ inline constexpr std::array<Algorithm, 4> kAlgorithms{{
     {"CRC-16/T10-DIF", 16, 0x8bb7, 0x0000, false, 0x0000, 0xd0db},
 }};
 
-/// @throws Error when the catalogue's extract above has no such name
+/// Return the algorithm of this name. @throws Error when kAlgorithms has no such name
 inline const Algorithm& algorithm(std::string_view name) {
   for (const Algorithm& a : kAlgorithms) {
     if (a.name == name) return a;

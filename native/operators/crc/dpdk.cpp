@@ -1,7 +1,7 @@
 // crc, engines dpdk-sse, dpdk-avx512 and dpdk-neon (on Arm): rte_net_crc_calc, one engine for each of its vector routines.
 // requires: libdpdk >= 21.11, libdpdk < 24.11
 //
-// 24.11 replaced the process-wide choice of a routine by a context, and with it this interface.
+// DPDK 24.11 removed this interface: it replaced the process-wide choice of a routine by a context.
 
 #include <rte_cpuflags.h>
 #include <rte_lcore.h>
@@ -20,7 +20,7 @@
 #include "operators/support/dpdk.hpp"
 
 #if defined(RTE_ARCH_ARM64)
-// rte_vect.h declares it, without the linkage of C.
+// rte_vect.h declares this function, but without C linkage.
 extern "C" int rte_vect_set_max_simd_bitwidth(std::uint16_t bits);
 #endif
 
@@ -28,13 +28,13 @@ namespace dpubench {
 namespace {
 
 std::mutex selecting;
-/// The routine that the library uses now, for the whole process; -1 before this module has chosen one.
+/// The routine that the library uses now in the whole process; -1 before this module has selected one.
 std::atomic<int> selected{-1};
 
-/// rte_net_crc_set_alg changes the process, and leaves the library without any routine for a moment. The harness has lanes of
-/// both engines open and lets one of them run at a time, so each burst begins with a look at what is selected (one load and a
-/// compare that is always predicted) and only the first burst after a change takes the lock. Lanes of two of these engines must
-/// not run at the same moment.
+/// Select a routine for the whole process. rte_net_crc_set_alg leaves the library without any routine for a moment, so lanes of
+/// two of these engines must not run at the same moment. The harness opens lanes of both engines and runs one of them at a time.
+/// So each burst first checks the selection (one load and a compare that is always predicted), and only the first burst after a
+/// change takes the lock.
 [[gnu::noinline, gnu::cold]] void change(rte_net_crc_alg wanted) noexcept {
   const std::lock_guard lock(selecting);
   if (selected.load(std::memory_order_relaxed) == static_cast<int>(wanted)) return;
@@ -46,11 +46,11 @@ inline void select(rte_net_crc_alg wanted) noexcept {
     change(wanted);
 }
 
-/// Selects a routine with the library's log switched on and returns what it said: it falls back to another routine without any
+/// Select a routine with the library's log switched on, and return the log. The library falls back to another routine without any
 /// other sign ("Requirements not met, can't use AVX512").
 std::string objection_to(rte_net_crc_alg wanted) {
   const std::lock_guard lock(selecting);
-  // The name of librte_net's log type begins with "lib." since 23.11.
+  // Since 23.11, the name of librte_net's log type begins with "lib.".
   std::array<std::pair<int, int>, 2> levels{};
   int number = 0;
   for (auto& [type, level] : levels) {
@@ -81,10 +81,10 @@ std::string objection_to(rte_net_crc_alg wanted) {
 }
 
 #if defined(RTE_ARCH_ARM64)
-/// Why librte_net itself has no NEON routine; empty if it has. It is compiled in only where DPDK was built for a core with the
-/// cryptography extension (lib/net/meson.build): Debian builds for plain armv8-a, whatever the machine's own core has. The
-/// library tells by its objection alone. This is asked for before the EAL starts, when no SIMD width is set, which would be an
-/// objection too; 128 bits are all that NEON has, so that nothing is lost where the library remembers it.
+/// Return why librte_net itself has no NEON routine, or an empty string. The routine exists only if DPDK was built for a core
+/// with the cryptography extension (lib/net/meson.build). Debian builds for plain armv8-a, whatever core the machine has. Only
+/// the library's objection shows this. The function runs before the EAL starts. No SIMD width is set then, which would cause an
+/// objection too. 128 bits are the full width of NEON, so nothing is lost if the library keeps the value.
 std::string neon_left_out() {
   if (rte_lcore_count() == 0) rte_vect_set_max_simd_bitwidth(128);
   const std::string said = objection_to(RTE_NET_CRC_NEON);
@@ -96,7 +96,7 @@ template <rte_net_crc_alg Alg, rte_net_crc_type Type>
 struct Kernel {
   void operator()(Burst& b) noexcept {
     select(Alg);
-    const Burst here = b;  // a copy that nobody else knows: the library's calls cannot change it, and it stays in registers
+    const Burst here = b;  // a local copy: the library's calls cannot change it, so it stays in registers
     for (std::uint32_t i = 0; i < here.n; ++i) {
       here.result[i] = rte_net_crc_calc(here.in[i], here.in_len[i], Type);
       here.out_len[i] = 0;
@@ -108,7 +108,7 @@ struct Kernel {
 template <rte_net_crc_alg Alg>
 class Dpdk final : public Engine {
  public:
-  /// @param flags  what the CPU must have @param elsewhere  why this build has no such routine; empty where it has
+  /// @param flags  features that the CPU must have @param elsewhere  why this build has no such routine, or an empty string
   Dpdk(std::string name, std::string isa, std::vector<std::pair<rte_cpu_flag_t, std::string>> flags, std::string elsewhere = {})
       : isa_(std::move(isa)), flags_(std::move(flags)), elsewhere_(std::move(elsewhere)) {
     info_ = {"crc", std::move(name), "rte_net_crc_calc, " + isa_ + " routine", dpdk::version()};
@@ -127,7 +127,7 @@ class Dpdk final : public Engine {
   }
 
   [[nodiscard]] std::unique_ptr<Session> prepare(const Work& work) const override {
-    dpdk::require_eal();  // its --force-max-simd-bitwidth is read by the library's first selection
+    dpdk::require_eal();  // the library's first selection reads the EAL's --force-max-simd-bitwidth
     if (const std::string said = objection_to(Alg); !said.empty()) {
       throw Error("DPDK did not select its " + isa_ + " CRC routine: " + said);
     }
@@ -148,7 +148,7 @@ class Dpdk final : public Engine {
 }  // namespace
 }  // namespace dpubench
 
-// Each routine is listed on every architecture, so that a table of one says what became of the others'.
+// List each routine on every architecture, so that a table from one machine shows why the other routines are absent.
 DPUBENCH_ENGINES(sink) {
   using dpubench::Dpdk;
   using Flags = std::vector<std::pair<rte_cpu_flag_t, std::string>>;

@@ -9,7 +9,8 @@
 namespace dpubench {
 namespace {
 
-// crc32_gzip_refl inverts before and after by itself; crc32_iscsi takes and returns the bare register; T10-DIF inverts nothing.
+// crc32_gzip_refl inverts the register before and after. crc32_iscsi takes and returns the register without inversion. T10-DIF
+// inverts nothing.
 std::uint32_t iso_hdlc(const std::byte* in, std::uint32_t length) noexcept {
   return crc32_gzip_refl(0, reinterpret_cast<const unsigned char*>(in), length);
 }
@@ -25,7 +26,7 @@ std::uint32_t t10_dif(const std::byte* in, std::uint32_t length) noexcept {
 template <auto Function>
 struct Kernel {
   void operator()(Burst& b) noexcept {
-    const Burst here = b;  // a copy that nobody else knows: the library's calls cannot change it, and it stays in registers
+    const Burst here = b;  // a local copy: the library's calls cannot change it, so it stays in registers
     for (std::uint32_t i = 0; i < here.n; ++i) {
       here.result[i] = Function(here.in[i], here.in_len[i]);
       here.out_len[i] = 0;
@@ -34,7 +35,7 @@ struct Kernel {
   }
 };
 
-/// ISA-L cannot be asked at run time: this is the version that the module was compiled against.
+/// Return the version that the module was compiled against. ISA-L does not report its version at run time.
 std::string version() {
   return "ISA-L " + std::to_string(ISAL_MAJOR_VERSION) + '.' + std::to_string(ISAL_MINOR_VERSION) + '.' +
          std::to_string(ISAL_PATCH_VERSION);

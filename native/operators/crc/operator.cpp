@@ -7,7 +7,7 @@
 namespace dpubench {
 namespace {
 
-/// Bit by bit, as the Rocksoft model defines it: shares neither tables nor tricks with any engine.
+/// Compute the CRC bit by bit, as the Rocksoft model defines it. The function shares neither tables nor tricks with any engine.
 std::uint32_t bitwise(const crc::Algorithm& a, std::span<const std::byte> message) {
   const std::uint32_t top = std::uint32_t{1} << (a.width - 1);
   const std::uint32_t mask = top | (top - 1);
@@ -76,7 +76,7 @@ class CrcOperator final : public Operator {
     };
     add("RevEng catalogue, check of " + std::string(a.name), {bytes_of("123456789")}, {a.check});
     if (a.name == "CRC-32/ISCSI") {
-      // RFC 3720 B.4 lists the four bytes as they are sent, least significant first.
+      // RFC 3720 B.4 lists the four bytes in the order of transmission, least significant first.
       std::vector<std::byte> up;
       std::vector<std::byte> down;
       for (unsigned i = 0; i < 32; ++i) {

@@ -1,6 +1,6 @@
 // crc, engine portable: slicing-by-16 (Kounavis and Berry, "Novel Table Lookup-Based Algorithms for High-Performance CRC
-// Generation", IEEE Transactions on Computers 57, 2008). Sixteen table lookups that do not depend on each other replace sixteen
-// that do; faster still would be carry-less multiplication, which is no part of a baseline instruction set.
+// Generation", IEEE Transactions on Computers 57, 2008). Sixteen independent table lookups replace sixteen that depend on each
+// other. Carry-less multiplication would be faster, but it is not part of a baseline instruction set.
 
 #include <array>
 #include <bit>
@@ -14,11 +14,11 @@ namespace dpubench {
 namespace {
 
 constexpr std::size_t kSlices = 16;
-/// tables[k][b]: what byte b, followed by k zero bytes, leaves in the register. 16 KiB.
+/// tables[k][b] is the register after byte b and k zero bytes. 16 KiB.
 using Tables = std::array<std::array<std::uint32_t, 256>, kSlices>;
 
-/// Reads four bytes so that the register's next byte to be divided comes first: least significant for a reflected CRC, most
-/// significant for the other.
+/// Read four bytes so that the byte that the register divides next comes first: the least significant byte for a reflected CRC,
+/// the most significant byte otherwise.
 template <bool Reflected>
 std::uint32_t load(const std::byte* at) {
   std::uint32_t word;
@@ -27,10 +27,11 @@ std::uint32_t load(const std::byte* at) {
   return word;
 }
 
-/// A 16-bit CRC uses the 32-bit register's low half when reflected and its high half when not, so that one routine serves both.
+/// The register of a CRC. A 16-bit CRC uses the low half of the 32-bit register if reflected, else the high half, so that one
+/// routine serves both.
 template <bool Reflected>
 struct Register {
-  static constexpr unsigned kFirst = Reflected ? 0 : 24;  ///< where the byte to be divided next lies
+  static constexpr unsigned kFirst = Reflected ? 0 : 24;  ///< shift to the byte that is divided next
   static std::uint32_t shift(std::uint32_t value) { return Reflected ? value >> 8 : value << 8; }
   static std::uint8_t byte(std::uint32_t word, unsigned i) {
     return static_cast<std::uint8_t>(word >> (Reflected ? 8 * i : 24 - 8 * i));
@@ -71,7 +72,7 @@ template <bool Reflected>
 std::uint32_t update(const Tables& t, std::uint32_t value, const std::byte* at, std::size_t length) {
   using R = Register<Reflected>;
   for (; length >= kSlices; length -= kSlices, at += kSlices) {
-    // The last twelve bytes do not wait for the register: looked up first, they overlap with the step before.
+    // The last twelve bytes do not depend on the register. Their lookups come first, so they overlap with the previous step.
     std::uint32_t rest = 0;
     for (unsigned word = 3; word > 0; --word) {
       const std::uint32_t w = load<Reflected>(at + 4 * word);
@@ -89,7 +90,7 @@ struct Kernel {
   std::shared_ptr<const Tables> tables;
   std::uint32_t initial;
   std::uint32_t xor_out;
-  unsigned down;  ///< from the register to the value's low bits
+  unsigned down;  ///< right shift from the register to the low bits of the value
 
   Kernel(std::shared_ptr<const Tables> t, const crc::Algorithm& a)
       : tables(std::move(t)),

@@ -1,4 +1,4 @@
-// deflate, engines compressdev-isal, compressdev-zlib and compressdev: a compression device behind DPDK's compressdev, which is
+// deflate, engines compressdev-isal, compressdev-zlib and compressdev: a compression device behind DPDK's compressdev, either
 // hardware or a driver in software.
 // requires: libdpdk >= 22.11
 // cxxflags: -DALLOW_EXPERIMENTAL_API
@@ -26,15 +26,15 @@ namespace {
 using namespace compressdev;
 using dpdk::QueueLane;
 
-constexpr int kWindowBits = 15;  ///< of every other engine's streams
+constexpr int kWindowBits = 15;  ///< window of the streams of every other engine
 
-/// What a lane got back for one message.
+/// A lane's answer for one message.
 struct Answer {
   std::uint8_t status = kStatusPoison;
   std::uint32_t length = 0;
 };
 
-/// @throws Error when the device does not answer
+/// Convert one message and return the lane's answer. @throws Error when the device does not answer
 Answer ask(Lane& lane, std::span<const std::byte> in, std::span<std::byte> out) {
   const std::byte* const in_at = in.data();
   const auto in_len = static_cast<std::uint32_t>(in.size());
@@ -52,8 +52,8 @@ Answer ask(Lane& lane, std::span<const std::byte> in, std::span<std::byte> out) 
   throw Error("the compression device does not answer");
 }
 
-/// Whether a device with this shape of operations decompresses whole streams and rejects those that end early. Drivers differ:
-/// those in software report success for what came out until then.
+/// Return whether a device with this shape of operations decompresses whole streams and rejects streams that end early. Drivers
+/// differ: drivers in software report success for the output up to the early end.
 bool knows_the_end(const Provider& provider, dpdk::Ordinals& ordinals, const rte_comp_xform& transform, Shape shape) {
   constexpr std::size_t kPlain = 3000;
   constexpr std::size_t kBytes = std::size_t{4} * 4096;
@@ -78,10 +78,10 @@ bool knows_the_end(const Provider& provider, dpdk::Ordinals& ordinals, const rte
   return true;
 }
 
-/// The number that rte_comp_compress_xform takes; nothing where the level is another library's.
+/// Return the level for rte_comp_compress_xform, or nothing if it is a level of another library.
 std::optional<int> api_level(const Params& params, const std::string& library) {
   if (const auto level = level_of(params, "compressdev")) return level;
-  // Drivers in software hand the number on.
+  // Drivers in software pass the level to their library.
   const auto level = level_of(params, library);
   return level && *level >= RTE_COMP_LEVEL_MIN ? level : std::nullopt;
 }
@@ -141,7 +141,8 @@ class CompressSession final : public Session {
       end_streams(device);
     }
     if (shape_.in_segments > 1 || shape_.out_segments > 1) {
-      // An incompressible message makes a stream longer than itself. Drivers in software walk chains whether they say so or not.
+      // The stream of an incompressible message is longer than the message. Drivers in software read chains even if they do not
+      // report this feature.
       const bool takes = device.capabilities.takes(shape_.in_segments, shape_.out_segments) || (!packs && !device.is_hardware);
       if (!takes) throw Error(device.name + " takes no such chains of mbufs, and one holds at most 65535 B");
       path_.detail +=
@@ -156,7 +157,7 @@ class CompressSession final : public Session {
   [[nodiscard]] PathInfo path() const override { return path_; }
 
  private:
-  /// Sees to it that streams that end early are rejected.
+  /// Make the device reject streams that end early. @throws Error when it does not
   void end_streams(const Device& device) {
     if (knows_the_end(provider_, ordinals_, transform_, shape_)) return;
     shape_.tail_bytes = tail_for(most_out_);

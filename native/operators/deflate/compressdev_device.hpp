@@ -1,4 +1,4 @@
-// Devices of DPDK's compressdev: what they do with DEFLATE, their queue pairs, and which of them an engine uses.
+// Devices of DPDK's compressdev: their features for DEFLATE, their queue pairs, and the devices that an engine uses.
 #pragma once
 
 #include <rte_comp.h>
@@ -21,16 +21,16 @@
 
 namespace dpubench::compressdev {
 
-inline constexpr std::uint16_t kMostQueuePairs = 64;       ///< set up of a device that has as many
-inline constexpr std::uint16_t kPrivateTransforms = 1024;  ///< of the lanes of all sessions
+inline constexpr std::uint16_t kMostQueuePairs = 64;       ///< queue pairs to set up on a device that has at least as many
+inline constexpr std::uint16_t kPrivateTransforms = 1024;  ///< private transforms for the lanes of all sessions
 
-/// What a driver says that it does with DEFLATE.
+/// The features that a driver reports for DEFLATE.
 struct Capabilities {
   std::uint64_t flags = 0;  ///< RTE_COMP_FF_*
   int window_bits = 0;
-  bool knows_end = true;  ///< whether decompression rejects a stream that ends early; of hardware that shows when it is tried
+  bool knows_end = true;  ///< decompression rejects a stream that ends early; assumed for named devices until a session tries it
   [[nodiscard]] bool has(std::uint64_t flag) const { return (flags & flag) != 0; }
-  /// Whether it takes so many mbufs of input and of output.
+  /// Return whether it takes this many mbufs of input and of output.
   [[nodiscard]] bool takes(std::uint32_t in_segments, std::uint32_t out_segments) const {
     if (in_segments == 1 && out_segments == 1) return true;
     return has(in_segments == 1    ? RTE_COMP_FF_OOP_LB_IN_SGL_OUT
@@ -39,11 +39,11 @@ struct Capabilities {
   }
 };
 
-/// A driver in software, and what it can do: drivers do not tell before there is a device, and listing engines makes none.
-/// Session compares it with what the device says.
+/// A driver in software and its features. A driver reports features only once there is a device, and listing engines makes none.
+/// CompressSession checks again with the features that the device reports.
 struct Software {
   dpdk::SoftwareDriver driver;
-  std::string library;  ///< whose levels it has, too
+  std::string library;  ///< library whose levels it accepts, too
   Capabilities capabilities;
 };
 
@@ -68,7 +68,7 @@ struct Device {
   bool is_hardware = false;
   Capabilities capabilities;
   std::uint16_t queue_pairs = 0;
-  std::unique_ptr<dpdk::Turn[]> turns;  ///< of each queue pair
+  std::unique_ptr<dpdk::Turn[]> turns;  ///< one per queue pair
 };
 
 inline std::string isa_of(std::uint64_t flags) {
@@ -81,7 +81,7 @@ inline std::string isa_of(std::uint64_t flags) {
   return "chosen by library";
 }
 
-/// @throws Error when the device has no DEFLATE, or cannot be set up
+/// Configure and start a device. @throws Error when the device has no DEFLATE, or cannot be set up
 inline std::unique_ptr<Device> start_device(std::uint8_t id, std::uint16_t most_queue_pairs) {
   auto device = std::make_unique<Device>();
   device->id = id;
@@ -111,7 +111,7 @@ inline std::unique_ptr<Device> start_device(std::uint8_t id, std::uint16_t most_
   return device;
 }
 
-/// Devices of the process. Those run until it ends.
+/// The devices of the process. They run until the process ends.
 class Devices {
  public:
   static Devices& instance() {
@@ -119,9 +119,9 @@ class Devices {
     return devices;
   }
 
-  /// Of a driver in software, made when it is asked for. Nobody knows beforehand how many lanes there will be, a queue pair of
-  /// the isal driver takes more than 0.5 MiB, and DPDK has room for 64 devices: the device `which` has 2^which queue pairs.
-  /// @throws Error
+  /// Return a device of a driver in software, made on first request. The device `which` has 2^which queue pairs. This is so
+  /// because nobody knows the number of lanes in advance, a queue pair of the isal driver takes more than 0.5 MiB, and DPDK has
+  /// room for 64 devices. @throws Error
   Device& of(const dpdk::SoftwareDriver& driver, unsigned which) {
     dpdk::require_eal();
     const std::scoped_lock lock(device_mutex());
@@ -132,11 +132,11 @@ class Devices {
     dpdk::create_virtual_device(name, "");
     const int id = rte_compressdev_get_dev_id(name.c_str());
     if (id < 0) throw Error("DPDK: the virtual device " + name + " is no compression device");
-    rte_log_set_level_pattern("pmd.compress.*", RTE_LOG_CRIT);  // they log every message that they reject
+    rte_log_set_level_pattern("pmd.compress.*", RTE_LOG_CRIT);  // the drivers log every message that they reject
     return *made_.emplace_back(start_device(static_cast<std::uint8_t>(id), static_cast<std::uint16_t>(1U << which)));
   }
 
-  /// Those that the program was given and that compress, started; at least one. @throws Error
+  /// Return the compression devices among the named devices, started; at least one. @throws Error
   std::vector<Device*> named() {
     if (named_devices().empty()) {
       throw Error("no device was named: give --device with a PCI address, or a DPDK virtual device such as compress_zlib0");
@@ -146,7 +146,7 @@ class Devices {
     std::vector<Device*> found;
     for (std::uint8_t id = 0; id < rte_compressdev_count(); ++id) {
       const std::string name = rte_compressdev_name_get(id);
-      // A PCI device's compression device has a name of the driver's making; no others are probed than those that were named.
+      // The driver chooses the name of a PCI device's compression device. DPDK probes only the PCI devices that were named.
       const bool is_virtual = name.starts_with("compress_");
       const bool is_named =
           is_virtual ? std::find(names.begin(), names.end(), name) != names.end() : !dpdk::pci_devices().empty();
@@ -163,17 +163,17 @@ class Devices {
   std::vector<std::unique_ptr<Device>> given_;
 };
 
-/// Where an engine's operations go: to a driver in software, or to the devices that the program was given.
+/// The target of an engine's operations: a driver in software, or the devices that the program was given.
 class Provider {
  public:
   /// @param software  nullptr for the devices that the program was given
   explicit Provider(const Software* software) : software_(software) {}
 
   [[nodiscard]] const Software* software() const { return software_; }
-  /// Whose levels it has besides those of compressdev.
+  /// Return the library whose levels are accepted besides those of compressdev.
   [[nodiscard]] std::string library() const { return software_ == nullptr ? "compressdev" : software_->library; }
 
-  /// The device of a session's lane, and its queue pair there. @throws Error
+  /// Return the device for a session's lane, and the queue pair there. @throws Error
   [[nodiscard]] std::pair<Device*, std::uint16_t> device(std::size_t lane) const {
     if (software_ != nullptr) {
       const auto which = static_cast<unsigned>(std::bit_width(lane + 1) - 1);

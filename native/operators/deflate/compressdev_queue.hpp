@@ -26,23 +26,24 @@
 
 namespace dpubench::compressdev {
 
-/// Bytes of an mbuf: its lengths have 16 bits.
+/// The most bytes of an mbuf: its length fields have 16 bits.
 inline constexpr std::uint32_t kSegment = std::numeric_limits<std::uint16_t>::max();
-/// A message up to here is given an output buffer of one mbuf, although more room is there: what does not shrink is stored, and
-/// 65 stored blocks need less than the rest.
+/// The longest message whose output buffer is a single mbuf, although the message has more room. Data that does not shrink is
+/// stored, and the overhead of 65 stored blocks fits in the rest of the mbuf.
 inline constexpr std::uint32_t kLinearInput = 65000;
-inline constexpr std::uint32_t kMostSegments = 8192;  ///< of all operations of a lane, unless that were too few operations
+inline constexpr std::uint32_t kMostSegments = 8192;  ///< mbufs of all operations of a lane, unless this allows fewer than
+                                                      ///< kLeastJobs operations
 inline constexpr std::uint32_t kLeastJobs = 256;
 
 inline std::uint32_t segments_of(std::size_t bytes) {
   return std::max<std::uint32_t>(1, static_cast<std::uint32_t>((bytes + kSegment - 1) / kSegment));
 }
 
-/// Mbufs and operations that the messages of a work need.
+/// The number of mbufs and operations that the messages of a work need.
 struct Shape {
   std::uint32_t in_segments = 1;
   std::uint32_t out_segments = 1;
-  std::uint32_t tail_bytes = 0;  ///< that follow each input and belong to no stream
+  std::uint32_t tail_bytes = 0;  ///< bytes that follow each input and belong to no stream
   [[nodiscard]] std::uint32_t segments() const { return in_segments + out_segments; }
   [[nodiscard]] std::uint32_t jobs(std::uint32_t most) const {
     return std::min(most, std::max(kLeastJobs, kMostSegments / segments()));
@@ -60,7 +61,7 @@ inline Shape shape_of(const Work& work) {
   return {segments_of(most_in), linear ? 1 : segments_of(most_out)};
 }
 
-/// Bytes after an input that no stream outlasts, given the room of its output; see CompressQueue::make_tail.
+/// Return the bytes of a tail that no stream outlasts, given the room of its output; see CompressQueue::make_tail.
 constexpr std::uint32_t tail_for(std::uint32_t room) {
   return 2 * room + 64;
 }
@@ -73,7 +74,7 @@ struct FreeMemory {
   void operator()(std::byte* memory) const { rte_free(memory); }
 };
 
-/// The operations of a lane, each with its mbufs, which are pointed at the lane's buffers: nothing is copied.
+/// The operations of a lane. Each operation has its own mbufs, and these point at the lane's buffers: nothing is copied.
 class CompressQueue {
  public:
   using Op = rte_comp_op;
@@ -99,7 +100,7 @@ class CompressQueue {
     foreign_.free_cb = [](void*, void*) {};
     rte_mbuf_ext_refcnt_set(&foreign_, 1);
     segments_.resize(std::size_t{jobs} * shape.segments() + tail_segments);
-    // All that the pools have: a count that is exact.
+    // Take all mbufs of the pool: their number is exact.
     dpdk::require(rte_pktmbuf_alloc_bulk(mbufs_.get(), segments_.data(), static_cast<unsigned>(segments_.size())) == 0,
                   "rte_pktmbuf_alloc_bulk");
     for (rte_mbuf* const mbuf : segments_) {
@@ -112,7 +113,7 @@ class CompressQueue {
     std::fill_n(padding_.get(), kSegment + 1, std::byte{0xFF});
     if (tail_segments != 0) make_tail(segments_.data() + std::size_t{jobs} * shape.segments());
     operations_.resize(jobs);
-    for (std::uint32_t at = 0; at < jobs;) {  // the count is 16 bits wide
+    for (std::uint32_t at = 0; at < jobs;) {  // the count of a call has 16 bits
       const auto n = static_cast<std::uint16_t>(std::min<std::uint32_t>(jobs - at, 512));
       dpdk::require(rte_comp_op_bulk_alloc(pool_.get(), operations_.data() + at, n) == n, "rte_comp_op_bulk_alloc");
       at += n;
@@ -142,7 +143,8 @@ class CompressQueue {
     rte_mbuf** const out = in + (shape_.segments() - shape_.out_segments);
     const std::uint32_t length = b.in_len[i];
     if (length == 0) [[unlikely]] {
-      // No driver is asked to take nothing. All ones is no stream either: a block of the reserved type (RFC 1951, section 3.2.3).
+      // No driver gets an empty input. One byte of ones is no valid stream either: it is a block of the reserved type (RFC 1951,
+      // section 3.2.3).
       lay(in, 1, padding_.get(), 1);
     } else {
       rte_mbuf* const last = lay(in, shape_.in_segments, b.in[i], length);
@@ -155,7 +157,7 @@ class CompressQueue {
     op->src.length = in[0]->pkt_len;
     lay(out, shape_.out_segments, b.out[i], b.out_room[i]);
     op->status = RTE_COMP_OP_STATUS_NOT_PROCESSED;
-    op->consumed = 0;  // the zlib driver adds to them
+    op->consumed = 0;  // the zlib driver adds to consumed and produced
     op->produced = 0;
   }
 
@@ -169,7 +171,7 @@ class CompressQueue {
   static bool refused(const Op* op) noexcept { return op->status != RTE_COMP_OP_STATUS_NOT_PROCESSED; }
 
   bool complete(Op* op, Burst& b, std::uint32_t i) noexcept {
-    // A stream that ends early has consumed some of the tail, too.
+    // A stream that ends early consumes a part of the tail, too.
     const bool whole = op->status == RTE_COMP_OP_STATUS_SUCCESS && op->consumed == b.in_len[i] && b.in_len[i] != 0;
     b.out_len[i] = op->produced;
     b.status[i] = whole ? kStatusOk : kStatusRejected;
@@ -182,18 +184,18 @@ class CompressQueue {
   }
 
  private:
-  /// Kept behind each operation.
+  /// Data behind each operation.
   struct Own {
     dpdk::Tag tag;
-    rte_mbuf** segments;  ///< of input, of output
+    rte_mbuf** segments;  ///< mbufs of the input, then of the output
   };
   static Own& own(Op* op) noexcept { return *reinterpret_cast<Own*>(op + 1); }
 
-  /// What follows every input, shared by all operations since nobody writes to it: ones, on which no decoder runs for long. At
-  /// the beginning of a block they are an error; in a stored block or as codes each gives output, at least a byte for 15 bits,
-  /// until there is no room; and no code of lengths holds them. It must not end before: the isal driver (DPDK 22.11) never
-  /// returns from a chain that ends within a stored block. The first byte has an mbuf of its own because that driver counts whole
-  /// ones alone as consumed.
+  /// Build the tail that follows every input. All operations share it, since nobody writes to it. It consists of ones, because no
+  /// decoder runs for long on them. At the beginning of a block, ones are an error. In a stored block or as codes they give
+  /// output, at least a byte for 15 bits, until the room is full. As code lengths they are invalid. The tail must not end
+  /// earlier: the isal driver (DPDK 22.11) never returns from a chain that ends within a stored block. The first byte has its own
+  /// mbuf, because that driver counts only whole mbufs as consumed.
   void make_tail(rte_mbuf** segments) {
     tail_ = segments[0];
     point(tail_, padding_.get(), 1);
@@ -209,15 +211,16 @@ class CompressQueue {
   }
 
   static void point(rte_mbuf* mbuf, const std::byte* data, std::uint32_t length) noexcept {
-    mbuf->buf_addr = const_cast<std::byte*>(data);  // drivers write to outputs only
+    mbuf->buf_addr = const_cast<std::byte*>(data);  // drivers write only to outputs
     rte_mbuf_iova_set(mbuf, reinterpret_cast<rte_iova_t>(data));
     mbuf->buf_len = static_cast<std::uint16_t>(length);
     mbuf->data_len = static_cast<std::uint16_t>(length);
     mbuf->next = nullptr;
   }
-  /// Makes the first of `segments` a packet of `length` bytes, at most `most` mbufs; what does not fit is left out. Mbufs of a
-  /// chain are about as long, and none is shorter than that before it: the isal driver (DPDK 22.11) compresses no further than to
-  /// the last mbuf but one if an output mbuf fills up when less is left than the one at hand holds. @returns its last mbuf
+  /// Make the first of `segments` a packet of `length` bytes, of at most `most` mbufs; drop the bytes that do not fit. All mbufs
+  /// of a chain have about the same length, and none is shorter than the one before it. Otherwise the isal driver (DPDK 22.11)
+  /// stops compressing at the last mbuf but one: this happens if an output mbuf fills up while the rest of the input is shorter
+  /// than the current mbuf. @returns its last mbuf
   static rte_mbuf* lay(rte_mbuf** segments, std::uint32_t most, const std::byte* data, std::uint32_t length) noexcept {
     rte_mbuf* const first = segments[0];
     if (most == 1 || length <= kSegment) {
@@ -228,7 +231,7 @@ class CompressQueue {
     }
     const std::uint32_t count = segments_of(length);
     const std::uint32_t each = length / count;
-    const std::uint32_t shorter = count - length % count;  // of `each` bytes; the others have one more
+    const std::uint32_t shorter = count - length % count;  // mbufs of `each` bytes; the others have one byte more
     rte_mbuf* last = nullptr;
     for (std::uint32_t i = 0; i < count; ++i) {
       const std::uint32_t bytes = i < shorter ? each : each + 1;
@@ -251,7 +254,7 @@ class CompressQueue {
   Pool pool_;
   void* transform_ = nullptr;
   rte_mbuf_ext_shared_info foreign_{};
-  std::unique_ptr<std::byte, FreeMemory> padding_;  ///< ones
+  std::unique_ptr<std::byte, FreeMemory> padding_;  ///< all ones
   rte_mbuf* tail_ = nullptr;
   std::vector<rte_mbuf*> segments_;
   std::vector<Op*> operations_;

@@ -1,5 +1,5 @@
-// Engines over compressdev: both directions whatever is in flight, several threads, messages of more than an mbuf, streams that
-// end early, and devices by name.
+// Tests of the engines over compressdev: both directions with any number of jobs in flight, several threads, messages longer than
+// an mbuf, streams that end early, and named devices.
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ namespace {
 using nlohmann::json;
 using Bytes = std::vector<std::byte>;
 
-/// Engines with a driver in software that can run here; empty in a build without DPDK.
+/// Return the engines with a driver in software that can run here; empty in a build without DPDK.
 std::vector<const Engine*> software_engines() {
   return device_test::software_engines("deflate", "compressdev-");
 }
@@ -28,7 +28,7 @@ std::vector<const Engine*> software_engines() {
 #define NEEDS_ENGINES(engines) \
   if ((engines).empty()) GTEST_SKIP() << "no compressdev engine can run here"
 
-/// Lines that differ in numbers, as logs do; `noise` of 100 bytes are drawn.
+/// Return lines that differ in numbers, as logs do; `noise` percent of the bytes are random.
 Bytes text(std::size_t size, unsigned noise, inputs::Random& random) {
   Bytes bytes;
   while (bytes.size() < size) {
@@ -39,7 +39,7 @@ Bytes text(std::size_t size, unsigned noise, inputs::Random& random) {
   return bytes;
 }
 
-/// A work of decompressing streams that the core packed.
+/// Return a work that decompresses streams of deflate::Compressor.
 std::unique_ptr<Work> unpack_work(const std::vector<Bytes>& plain) {
   auto work = std::make_unique<Work>();
   std::size_t size = 1;
@@ -80,7 +80,7 @@ TEST(Compressdev, AnyNumberOfJobsInFlight) {
   }
 }
 
-// More threads than the first device of a driver has queue pairs: it then has several devices.
+// The threads outnumber the queue pairs of the driver's first device, so the driver gets several devices.
 TEST(Compressdev, ManyThreads) {
   const auto engines = software_engines();
   NEEDS_ENGINES(engines);
@@ -90,7 +90,7 @@ TEST(Compressdev, ManyThreads) {
   EXPECT_EQ(device_test::of(events, "window").size(), 2U);
 }
 
-// An mbuf holds 65535 bytes. What a driver says that it takes, it does; what it does not, it says why.
+// An mbuf holds 65535 bytes. The engine compresses every size that it accepts, and gives a reason for every size that it refuses.
 TEST(Compressdev, MessagesOfMoreThanAnMbuf) {
   const auto engines = software_engines();
   NEEDS_ENGINES(engines);
@@ -124,12 +124,12 @@ TEST(Compressdev, MessagesOfMoreThanAnMbuf) {
   }
 }
 
-// Drivers in software report success for what a stream gave until it ended: the engine tells.
+// Drivers in software report success for the output of a stream up to its early end. The engine has to detect this.
 TEST(Compressdev, StreamsThatEndEarlyAreRejectedWhereverTheyEnd) {
   const auto engines = software_engines();
   NEEDS_ENGINES(engines);
   inputs::Random random(4);
-  for (const unsigned noise : {0U, 10U, 100U}) {  // at last stored blocks, in which anything is data
+  for (const unsigned noise : {0U, 10U, 100U}) {  // the last noise gives stored blocks, in which any byte is data
     const auto whole = unpack_work({text(400, noise, random)});
     auto work = unpack_work({text(400, noise, random)});
     work->items.clear();
@@ -162,7 +162,7 @@ TEST(Compressdev, DamagedStreamsNeverLeaveTheirRoom) {
     work->items.back().in[random.below(item.in.size())] ^= static_cast<std::byte>(1U << random.below(8));
   }
   for (const Engine* engine : engines) {
-    const auto outputs = run_once(*work, *engine->prepare(*work), 32);  // throws where a guard byte changed
+    const auto outputs = run_once(*work, *engine->prepare(*work), 32);  // throws if a guard byte changed
     EXPECT_GT(std::count_if(outputs.begin(), outputs.end(), [](const Output& o) { return o.status == kStatusRejected; }), 100)
         << engine->info().name;
     EXPECT_EQ(outputs[0].status, kStatusOk);

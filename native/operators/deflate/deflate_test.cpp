@@ -22,7 +22,7 @@ std::uint32_t reused_room(std::size_t size) {
 
 TEST(Deflate, CompressedMessagesComeBackWithinTheBound) {
   inputs::Random random(5);
-  deflate::Compressor coder;  // one for all: nothing of a message may be left for the next
+  deflate::Compressor coder;  // one for all messages: no state of a message may remain for the next
   deflate::Decompressor decoder;
   for (const std::size_t size : codec_test::kSizes) {
     for (const Bytes& plain : codec_test::messages(size, random)) {
@@ -75,7 +75,7 @@ TEST(Deflate, DamagedStreamsNeverLeaveTheirMemory) {
 TEST(Deflate, HeadersThatRfc1951Forbids) {
   deflate::Decompressor decoder;
   Bytes out(64);
-  // Assembled bit by bit; zlib refuses both with "missing end-of-block" and "invalid literal/lengths set".
+  // These headers were assembled bit by bit. zlib refuses them with "missing end-of-block" and "invalid literal/lengths set".
   EXPECT_FALSE(decoder.decompress(from_hex("05c0010900000080a0adfa7f050000000000000000"), out).has_value());
   EXPECT_FALSE(decoder.decompress(from_hex("05c0010900000080a0adf57f44000000000000000000"), out).has_value());
 }

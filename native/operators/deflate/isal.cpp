@@ -11,7 +11,7 @@
 namespace dpubench {
 namespace {
 
-/// The compressor's state, large and used by address.
+/// The compressor's state. It is large, so it is allocated once and used by address.
 struct Compressor {
   isal_zstream stream;
   std::unique_ptr<std::uint8_t[]> level_buffer;
@@ -42,7 +42,7 @@ std::unique_ptr<Compressor> make_compressor(int level, bool reused) {
 
 template <class Stream>
 void aim(Stream& stream, const Burst& b, std::uint32_t i) noexcept {
-  // igzip does not write to its input, whatever the type says.
+  // igzip does not write to its input, although the type is not const.
   stream.next_in = const_cast<std::uint8_t*>(reinterpret_cast<const std::uint8_t*>(b.in[i]));
   stream.avail_in = b.in_len[i];
   stream.next_out = reinterpret_cast<std::uint8_t*>(b.out[i]);
@@ -108,7 +108,7 @@ struct ReusedDecompress {
 class Isal final : public Engine {
  public:
   [[nodiscard]] const EngineInfo& info() const override {
-    // The library does not tell its version at run time: this is the header's.
+    // The library does not report its version at run time; this is the version of the header.
     static const EngineInfo info{"deflate", "isal", "igzip: isal_deflate and isal_inflate, stateless and not",
                                  "isa-l " + std::to_string(ISAL_MAJOR_VERSION) + '.' + std::to_string(ISAL_MINOR_VERSION) + '.' +
                                      std::to_string(ISAL_PATCH_VERSION)};

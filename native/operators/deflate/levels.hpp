@@ -1,4 +1,4 @@
-// The parameters of deflate as its engines need them: how `level` maps to levels of one library, and room for output.
+// The parameters of deflate for its engines: how `level` maps to the levels of one library, and the room for output.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace dpubench {
 
-/// Levels of a library: numbers `min` to `max`, of which three stand for the common words.
+/// The levels of a library: the numbers `min` to `max`. Three of them stand for the words fast, default and best.
 struct LevelRange {
   std::string_view library;
   int min;
@@ -21,9 +21,9 @@ struct LevelRange {
   int best;
 };
 
-/// zlib: Z_BEST_SPEED, what Z_DEFAULT_COMPRESSION stands for, Z_BEST_COMPRESSION. isal: igzip's lowest, what the igzip program
-/// uses unless told otherwise, ISAL_DEF_MAX_LEVEL. libdeflate: as libdeflate.h describes them. portable: its own three.
-/// compressdev: RTE_COMP_LEVEL_MIN, RTE_COMP_LEVEL_PMD_DEFAULT (what the driver likes best), RTE_COMP_LEVEL_MAX.
+/// zlib: Z_BEST_SPEED, the level that Z_DEFAULT_COMPRESSION stands for, Z_BEST_COMPRESSION. isal: the lowest level of igzip, the
+/// default of the igzip program, ISAL_DEF_MAX_LEVEL. libdeflate: the levels that libdeflate.h describes. portable: its own three.
+/// compressdev: RTE_COMP_LEVEL_MIN, RTE_COMP_LEVEL_PMD_DEFAULT (the driver's default), RTE_COMP_LEVEL_MAX.
 inline constexpr std::array<LevelRange, 5> kLevelRanges = {{
     {"zlib", 1, 9, 1, 6, 9},
     {"isal", 0, 3, 0, 2, 3},
@@ -32,7 +32,7 @@ inline constexpr std::array<LevelRange, 5> kLevelRanges = {{
     {"compressdev", 1, 9, 1, -1, 9},
 }};
 
-/// All values of the parameter: fast, default, best, and LIBRARY-N.
+/// Return all values of the parameter: fast, default, best, and LIBRARY-N.
 inline std::vector<std::string> level_names() {
   std::vector<std::string> names = {"fast", "default", "best"};
   for (const LevelRange& range : kLevelRanges) {
@@ -42,7 +42,7 @@ inline std::vector<std::string> level_names() {
   return names;
 }
 
-/// The number that `params` mean for a library; nothing where it is another library's level.
+/// Return the level of a library that `params` ask for, or nothing if they name a level of another library.
 inline std::optional<int> level_of(const Params& params, std::string_view library) {
   const std::string& name = params.text("level");
   for (const LevelRange& range : kLevelRanges) {
@@ -57,7 +57,7 @@ inline std::optional<int> level_of(const Params& params, std::string_view librar
   return std::nullopt;
 }
 
-/// Why an engine cannot take the level that `params` name; empty if it can.
+/// Return why an engine cannot take the level in `params`, or an empty string.
 inline std::string level_unsupported(const Params& params, std::string_view library) {
   if (!CodecOperator::packs(params) || level_of(params, library)) return {};
   return params.text("level") + " is a level of another library";
@@ -67,10 +67,10 @@ inline bool reuses_stream(const Params& params) {
   return params.is("stream", "reused");
 }
 
-/// Bytes of output that any engine may need for `size` bytes of input.
+/// Return the bytes of output that any engine may need for `size` bytes of input.
 inline std::size_t compressed_room(const Params& params, std::size_t size) {
-  // A stream of igzip's lowest level has one built-in code of up to 15 bits a literal, a header of up to ISAL_DEF_MAX_HDR_SIZE
-  // (328) bytes, and no way to stored blocks.
+  // At its lowest level, igzip has one built-in code of up to 15 bits per literal and a header of up to ISAL_DEF_MAX_HDR_SIZE
+  // (328) bytes. A stream cannot switch to stored blocks.
   if (reuses_stream(params)) return 2 * size + 512;
   // zlib's deflateBound for parameters other than its defaults allows an eighth, a 64th and 5 bytes more than the input.
   return size + size / 8 + size / 64 + 64;

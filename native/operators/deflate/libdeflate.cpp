@@ -36,7 +36,7 @@ struct Decompress {
 class Libdeflate final : public Engine {
  public:
   [[nodiscard]] const EngineInfo& info() const override {
-    // The library does not tell its version at run time: this is the header's.
+    // The library does not report its version at run time; this is the version of the header.
     static const EngineInfo info{"deflate", "libdeflate", "libdeflate_deflate_compress, libdeflate_deflate_decompress",
                                  "libdeflate " LIBDEFLATE_VERSION_STRING};
     return info;

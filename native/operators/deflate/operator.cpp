@@ -50,7 +50,7 @@ class DeflateOperator final : public CodecOperator {
     if (packs(params)) return {};
     std::vector<KnownAnswer> answers;
     answers.push_back(Vectors(params)
-                          .gives("01 0500 faff 48656c6c6f", "Hello")                // stored, RFC 1951 section 3.2.4
+                          .gives("01 0500 faff 48656c6c6f", "Hello")                // stored block, RFC 1951 section 3.2.4
                           .gives("00 0200 fdff 4865 01 0300 fcff 6c6c6f", "Hello")  // two stored blocks
                           .gives("f348cdc9c90700", "Hello")                         // fixed codes, section 3.2.6
                           // Fixed codes: a, b, c, length 10 at distance 3, length 258 (symbol 285) at distance 1.
@@ -68,9 +68,9 @@ class DeflateOperator final : public CodecOperator {
                           .rejects("00 0200 fdff 4865")                             // no last block
                           .rejects("f348cdc9")                                      // a fixed block cut short
                           .rejects("05c0010900000080a0ad")                          // a dynamic header cut short
-                          .rejects("f348cdc9c90700", 4)                             // more than its room
-                          .rejects("4b4c4a46a0510000", 270)                         // a match longer than its room
-                          .rejects("4b044100")                                      // a distance from before the output
+                          .rejects("f348cdc9c90700", 4)                             // more bytes than the room
+                          .rejects("4b4c4a46a0510000", 270)                         // a match longer than the room
+                          .rejects("4b044100")                                      // a distance to before the output
                           .rejects("4b1c0300")                                      // length symbol 286 never occurs
                           .rejects("4b043e00")                                      // distance symbol 30 never occurs
                           .rejects("05c0010900000080a0adfa7f84000000000000000000")  // three codes of one bit
@@ -86,7 +86,7 @@ class DeflateOperator final : public CodecOperator {
     return deflate::Compressor().compress(in, out, {});
   }
   [[nodiscard]] Params unpacking(const Params& params) const override {
-    return complete({{"direction", "decompress"}, {"size", params.text("size")}});  // stateless: every engine can
+    return complete({{"direction", "decompress"}, {"size", params.text("size")}});  // stateless, because every engine can do it
   }
 };
 

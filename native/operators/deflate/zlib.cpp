@@ -9,7 +9,7 @@
 namespace dpubench {
 namespace {
 
-/// What compress2() and uncompress() do for every message, but raw and without malloc.
+/// The steps of compress2() and uncompress() for every message, but on raw streams and without malloc.
 struct StatelessCompress {
   int level;
   zlib::Arena arena{};

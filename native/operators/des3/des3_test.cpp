@@ -1,4 +1,4 @@
-// What is particular to des3: sizes around blocks and around the longest lane of a multi-buffer library.
+// Tests particular to des3: sizes around blocks and around the longest lane of a multi-buffer library.
 
 #include <gtest/gtest.h>
 

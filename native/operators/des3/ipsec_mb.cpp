@@ -13,7 +13,7 @@ using ipsec_mb::ManagerPtr;
 
 struct Keys {
   alignas(64) std::array<std::array<std::uint64_t, IMB_DES_KEY_SCHED_SIZE / 8>, 3> schedules{};
-  std::array<const void*, 3> pointers{};  ///< as a job wants them
+  std::array<const void*, 3> pointers{};  ///< pointers to the schedules, as a job needs them
 };
 
 template <IMB_CIPHER_DIRECTION Dir>
@@ -30,7 +30,7 @@ struct Kernel {
     for (std::uint32_t i = 0; i < b.n; ++i) {
       if (b.in_len[i] <= kHead) [[likely]]
         continue;
-      // The rest of a message too long for a lane; the last ciphertext block so far is its IV.
+      // Convert the rest of a message that is too long for a lane. Its IV is the last ciphertext block before it.
       const std::byte* const iv = (Dir == IMB_DIR_ENCRYPT ? b.out[i] : b.in[i]) + kHead - kBlockBytes;
       const std::uint8_t before = b.status[i];
       Burst rest;

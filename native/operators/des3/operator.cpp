@@ -54,7 +54,7 @@ class Des3Operator final : public Operator {
     inputs::Random random = store.random("des3-key");
     work->key.resize(kKeyBytes);
     random.fill(work->key);
-    // The last bit of each byte makes its parity odd (SP 800-67 section 3.1). No cipher looks at it, but a key check may.
+    // The last bit of each byte makes its parity odd (SP 800-67 section 3.1). No cipher reads it, but a key check may.
     for (std::byte& b : work->key) {
       b &= std::byte{0xfe};
       if (std::popcount(std::to_integer<unsigned>(b)) % 2 == 0) b |= std::byte{1};

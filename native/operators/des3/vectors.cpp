@@ -1,5 +1,5 @@
-// Published vectors of triple DES: SP 800-67 appendix B.1, SP 800-20 (whose known answers are single blocks: CBC with an IV of
-// zeros) and the CAVP response file TCBCMMT3 of NIST.
+// Published vectors of triple DES: SP 800-67 appendix B.1, SP 800-20 (its known answers are single blocks, used as CBC with an IV
+// of zeros) and NIST's CAVP response file TCBCMMT3.
 
 #include "operators/des3/vectors.hpp"
 

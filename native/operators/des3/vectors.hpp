@@ -6,7 +6,7 @@
 
 namespace dpubench::des3 {
 
-/// Everything but the name in hexadecimal.
+/// A published vector; all fields but the name are hexadecimal.
 struct Vector {
   std::string_view name;
   std::string_view key;  ///< three keys

@@ -1,4 +1,4 @@
-// What engines of the operator des3 get.
+// The work that engines of the operator des3 get.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace dpubench::des3 {
 inline constexpr std::size_t kBlockBytes = 8;
 inline constexpr std::size_t kKeyBytes = 24;
 
-/// `aux` of each item: the 8-byte IV.
+/// `aux` of each item holds the 8-byte IV.
 class Des3Work final : public Work {
  public:
   bool encrypt = true;

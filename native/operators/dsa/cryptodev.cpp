@@ -1,5 +1,5 @@
-// dsa, engines cryptodev: DPDK's crypto devices sign and verify digests. They hash nothing in asymmetric operations, and take and
-// give a signature as its two numbers.
+// dsa, engines cryptodev: DPDK's crypto devices sign and verify digests. Asymmetric operations do not hash, and they take and
+// return a signature as two numbers.
 // requires: libdpdk >= 22.11
 // cxxflags: -DALLOW_EXPERIMENTAL_API
 
@@ -21,7 +21,7 @@ struct DsaAlgorithm {
 
   struct Slot {
     dsa::Signature signature;
-    bool is_signature;  ///< to verify: what was given is the encoding of one
+    bool is_signature;  ///< verification: the given bytes are the encoding of a signature
   };
 
   [[nodiscard]] std::uint32_t bits() const { return static_cast<std::uint32_t>(key.at(1).size() * 8); }
@@ -48,7 +48,7 @@ struct DsaAlgorithm {
     if (sign) return;
     std::uint32_t length = 0;
     std::memcpy(&length, burst.aux[i], sizeof length);
-    // What is none is handed over as two zeros, and refused whatever the device says of them.
+    // Other bytes than an encoding go to the device as two zeros; complete() refuses them whatever the device answers.
     slot.is_signature = dsa::decode({burst.aux[i] + sizeof length, length}, slot.signature);
   }
 
@@ -73,8 +73,8 @@ class Dsa final : public cryptodev::DeviceEngine {
 
   [[nodiscard]] std::string unavailable() const override {
     std::string reason = DeviceEngine::unavailable();
-    // 22.11 keeps a session's key in an OSSL_PARAM_BLD and makes an array of it for every operation, which empties it
-    // (OSSL_PARAM_BLD(3)): the next operation has no key. dsa_test.cpp shows it.
+    // DPDK 22.11 keeps a session's key in an OSSL_PARAM_BLD and makes an array of it for every operation. This empties it
+    // (OSSL_PARAM_BLD(3)), so the next operation has no key. dsa_test.cpp shows the fault.
     if (!reason.empty() || !provider().is_software()) return reason;
     return "crypto_openssl loses a DSA session's key with the first operation (DPDK 22.11, OpenSSL 3)";
   }

@@ -10,12 +10,12 @@
 
 namespace dpubench::dsa {
 
-/// Of r and s, which are smaller than a q of 256 bits.
+/// Bytes of r and of s, which are smaller than a q of 256 bits.
 inline constexpr std::size_t kNumberBytes = 32;
-/// Longest encoding: two INTEGERs with a zero in front, and 2 bytes of tag and length for each of the three.
+/// Bytes of the longest encoding: two INTEGERs with a leading zero, and 2 bytes of tag and length for each of the three values.
 inline constexpr std::size_t kMostSignatureBytes = 2 + 2 * (2 + 1 + kNumberBytes);
 
-/// Big-endian, with zeros in front.
+/// A signature as two big-endian numbers with leading zeros.
 struct Signature {
   std::array<std::uint8_t, kNumberBytes> r, s;
 };
@@ -25,7 +25,7 @@ namespace detail {
 inline constexpr std::uint8_t kInteger = 0x02;
 inline constexpr std::uint8_t kSequence = 0x30;
 
-/// Takes an INTEGER from the beginning of `der`. @returns false for what is none in DER, is negative, or needs more than 32 bytes
+/// Take an INTEGER from the beginning of `der`. @returns false if it is no INTEGER in DER, negative, or longer than 32 bytes
 inline bool take(std::span<const std::uint8_t>& der, std::array<std::uint8_t, kNumberBytes>& number) noexcept {
   if (der.size() < 3 || der[0] != kInteger) return false;
   const std::size_t length = der[1];
@@ -33,7 +33,7 @@ inline bool take(std::span<const std::uint8_t>& der, std::array<std::uint8_t, kN
   std::span<const std::uint8_t> digits = der.subspan(2, length);
   der = der.subspan(2 + length);
   if ((digits[0] & 0x80U) != 0) return false;
-  // X.690 section 8.3.2: a zero in front only where the number would be negative without it.
+  // X.690 section 8.3.2: a leading zero is allowed only if the number would be negative without it.
   if (digits[0] == 0 && length > 1) {
     if ((digits[1] & 0x80U) == 0) return false;
     digits = digits.subspan(1);
@@ -54,7 +54,7 @@ inline std::uint8_t* put(std::span<const std::uint8_t> number, std::uint8_t* to)
 
 }  // namespace detail
 
-/// @returns false, with zeros in `signature`, for what is no encoding of one
+/// Decode a signature. @returns false, with zeros in `signature`, if `der` is no encoding of one
 inline bool decode(std::span<const std::byte> der, Signature& signature) noexcept {
   signature = {};
   std::span<const std::uint8_t> left(reinterpret_cast<const std::uint8_t*>(der.data()), der.size());
@@ -66,7 +66,7 @@ inline bool decode(std::span<const std::byte> der, Signature& signature) noexcep
   return false;
 }
 
-/// @param r,s  big-endian, at most 32 bytes @param out  room for kMostSignatureBytes @returns bytes written
+/// Encode a signature. @param r,s  big-endian, at most 32 bytes @param out  room for kMostSignatureBytes @returns bytes written
 inline std::uint32_t encode(std::span<const std::uint8_t> r, std::span<const std::uint8_t> s, std::byte* out) noexcept {
   auto* const begin = reinterpret_cast<std::uint8_t*>(out);
   std::uint8_t* const end = detail::put(s, detail::put(r, begin + 2));

@@ -1,4 +1,4 @@
-// dsa: signatures hold, forgeries do not; the encoding of signatures; what crypto_openssl does with a key.
+// Tests of dsa: signatures verify and forgeries do not, the encoding of signatures, and the key that crypto_openssl loses.
 
 #include "operators/dsa/der_signature.hpp"
 #include "operators/support/pkey_test.hpp"
@@ -45,14 +45,14 @@ TEST(DerSignature, WhatIsNoneIsRefusedAndLeavesZeros) {
   for (const char* const hex : {
            "", "30", "3000", "3003020101",
            "3106020101020101",    // no SEQUENCE
-           "3005020101020101",    // its length is not that of the rest
-           "300602010102010100",  // something behind it
+           "3005020101020101",    // its length differs from the length of the rest
+           "300602010102010100",  // a byte follows it
            "3006020101030101",    // no INTEGER
            "30060201ff020101",    // negative
-           "300702020001020101",  // a zero too many
+           "300702020001020101",  // a zero too many in front
            "3005020101020200",    // ends within a number
            "30050200020101",      // a number without digits
-           "308106020101020101",  // the length in another form than the shortest
+           "308106020101020101",  // the length is not in its shortest form
            "30090201010201010201"
            "01"  // three numbers
        }) {
@@ -69,7 +69,8 @@ TEST(DerSignature, WhatIsNoneIsRefusedAndLeavesZeros) {
   EXPECT_FALSE(dsa::decode(der::sequence({der::integer(wide), der::integer(from_hex("01"))}), signature));
 }
 
-/// The engine of the driver in software, which is there and not used for what the last test shows; null where there is none here.
+/// Return the engine of the software driver, or null if the driver is not here. The engine refuses to run because of the fault
+/// that the last test shows.
 const Engine* crypto_openssl(const Operator& op) {
   for (const EngineSlot* const slot : test::engines().of(op)) {
     if (slot->name == "cryptodev-openssl" && slot->reason.find("loses a DSA session's key") != std::string::npos)
@@ -92,7 +93,7 @@ TEST(DsaCryptodev, EverySessionsFirstSignatureHolds) {
   const Engine* const engine = crypto_openssl(*op);
   if (engine == nullptr) GTEST_SKIP() << "no driver crypto_openssl here";
   const std::unique_ptr<Work> work = prepared(*op, "sign", 1);
-  for (int repeat = 0; repeat < 20; ++repeat) {  // r and s of other lengths
+  for (int repeat = 0; repeat < 20; ++repeat) {  // r and s then have various lengths
     const auto outputs = run_once(*work, *engine->prepare(*work), 1);
     ASSERT_EQ(outputs.at(0).status, kStatusOk);
     const std::size_t items[] = {0};
@@ -123,7 +124,8 @@ TEST(DsaCryptodev, EverySessionsFirstVerificationIsRight) {
   EXPECT_EQ(status(in, {signature.begin(), signature.end() - 1}), kStatusRejected);
 }
 
-/// Why the engine says that it does not do it. Where this fails, the driver has become better, and the engine should say so.
+/// This fault is the reason why the engine refuses DSA. If the test fails, the driver has improved, and the engine should run
+/// again.
 TEST(DsaCryptodev, TheDriverLosesTheKeyWithASessionsFirstOperation) {
   const Operator* const op = find_operator("dsa");
   ASSERT_NE(op, nullptr);

@@ -50,7 +50,7 @@ class DsaOperator final : public SignatureOperator {
     return work;
   }
 
-  /// FIPS 186-4 section 4.6.
+  /// Sign as in FIPS 186-4 section 4.6.
   [[nodiscard]] std::vector<std::byte> sign(const Params&, const std::vector<std::byte>& digest,
                                             inputs::Random& random) const override {
     static const Modular p(limbs_of(from_hex(dsa::kP)));

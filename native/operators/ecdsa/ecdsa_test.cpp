@@ -1,4 +1,4 @@
-// ecdsa: signatures hold, forgeries do not.
+// Tests of ecdsa: signatures verify, and forgeries do not.
 
 #include "operators/support/pkey_test.hpp"
 
@@ -17,8 +17,8 @@ TEST(Ecdsa, SignaturesVerify) {
   for (const char* curve : {"P-256", "P-384"}) pkey_test::expect_signatures_verify("ecdsa", {{"curve", curve}});
 }
 
-// A value that both orders exceed, and the neutral element: r = 0 and s = 0 must be refused whatever was signed (FIPS 186-4
-// section 6.4.2, step 1 of the verification), as must r and s of the order or more.
+// r and s must be more than 0 and less than the order (FIPS 186-4 section 6.4.2, step 1 of the verification). Others must be
+// refused whatever was signed. The values here are 0, and a number that exceeds the order.
 TEST(Ecdsa, NumbersOutOfRangeAreRejected) {
   const Operator* const op = find_operator("ecdsa");
   ASSERT_NE(op, nullptr);

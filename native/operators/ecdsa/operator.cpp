@@ -16,7 +16,7 @@ const ecdsa::Curve& curve_of(const Params& params) {
 struct Moduli {
   Modular field, order;
 };
-/// Made once: a signature costs little more than setting them up.
+/// Return the moduli of a curve. They are made once, because a signature costs little more than this.
 const Moduli& moduli_of(const ecdsa::Curve& curve) {
   static std::map<std::string_view, Moduli> made;
   const auto it = made.find(curve.name);
@@ -31,7 +31,7 @@ struct Point {
   Limbs x, y, z;
 };
 
-/// "dbl-2001-b" and "add-2007-bl" of the Explicit-Formulas Database, for curves with a = -3.
+/// The group of a curve with a = -3: formulas "dbl-2001-b" and "add-2007-bl" of the Explicit-Formulas Database.
 class Group {
  public:
   explicit Group(const Modular& field) : f_(field) {}
@@ -66,7 +66,7 @@ class Group {
     return {x, f_.sub(f_.montgomery(r, f_.sub(v, x)), times(f_.montgomery(s1, j), 1)),
             times(f_.montgomery(f_.montgomery(a.z, b.z), h), 1)};
   }
-  /// The affine x of k times the point (x, y); here coordinates are plain numbers.
+  /// Return the affine x of k times the point (x, y). Arguments and result are plain numbers, not in Montgomery's form.
   [[nodiscard]] Limbs x_of_multiple(const Limbs& k, const Limbs& x, const Limbs& y) const {
     const Point p{f_.enter(x), f_.enter(y), f_.enter(f_.value(1))};
     Point sum{p.x, p.y, f_.value(0)};
@@ -79,7 +79,7 @@ class Group {
   }
 
  private:
-  /// Doubled `n` times.
+  /// Return `a` doubled `n` times.
   [[nodiscard]] Limbs times(Limbs a, int n) const {
     for (; n > 0; --n) a = f_.add(a, a);
     return a;
@@ -136,7 +136,7 @@ class EcdsaOperator final : public SignatureOperator {
     return work;
   }
 
-  /// FIPS 186-4 section 6.4. A digest of 32 bytes is no longer than either order.
+  /// Sign as in FIPS 186-4 section 6.4. A digest of 32 bytes is no longer than either order.
   [[nodiscard]] std::vector<std::byte> sign(const Params& params, const std::vector<std::byte>& digest,
                                             inputs::Random& random) const override {
     const ecdsa::Curve& curve = curve_of(params);

@@ -40,7 +40,7 @@ class Cryptodev final : public cryptodev::DeviceEngine {
 
   [[nodiscard]] std::unique_ptr<Session> prepare(const Work& any) const override {
     const auto& work = static_cast<const HmacWork&>(any);
-    // Drivers take keys of a block at most: a longer one is replaced by its hash (RFC 2104 section 2), which block_key holds.
+    // Drivers take keys of at most one block. RFC 2104 section 2 replaces a longer key by its hash, which block_key holds.
     Transform t = transform(work.hash, work.key.size() > kBlockBytes ? work.block_key : work.key);
     return std::make_unique<cryptodev::SymSession<Kind::kHash>>(provider(), work, std::move(t), true, tag_bytes(work.hash));
   }

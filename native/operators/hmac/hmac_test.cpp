@@ -1,4 +1,4 @@
-// hmac: every engine against RFC 2104 computed step by step, at sizes around the padding of the inner hash.
+// Tests of hmac: every engine against RFC 2104 computed step by step, at sizes around the padding of the inner hash.
 
 #include <gtest/gtest.h>
 

@@ -11,7 +11,7 @@ namespace {
 using ipsec_mb::bytes;
 using ipsec_mb::ManagerPtr;
 
-/// States of the hash after the key's inner and outer block: what HMAC computes once per key.
+/// The states of the hash after the key's inner and outer block. HMAC computes them once per key.
 struct Pads {
   alignas(16) std::array<std::uint8_t, IMB_SHA256_DIGEST_SIZE_IN_BYTES> inner{};
   alignas(16) std::array<std::uint8_t, IMB_SHA256_DIGEST_SIZE_IN_BYTES> outer{};
@@ -59,7 +59,7 @@ void set_message(IMB_JOB& job, const Burst& b, std::uint32_t i) {
   job.auth_tag_output = bytes(b.out[i]);
 }
 
-/// SHA-1 and SHA-256 through the synchronous hash burst. What all messages have in common stands in the jobs from the start.
+/// SHA-1 and SHA-256 through the synchronous hash burst. The constructor fills in the fields that all messages share.
 template <IMB_HASH_ALG Algorithm, std::uint32_t Tag>
 class BurstKernel {
  public:
@@ -86,7 +86,7 @@ class BurstKernel {
   std::unique_ptr<std::array<IMB_JOB, ipsec_mb::kMaxJobs>> jobs_;
 };
 
-/// MD5, which the hash burst does not take.
+/// MD5 through multi-buffer jobs, because the hash burst does not take it.
 struct JobKernel {
   ManagerPtr manager;
   std::shared_ptr<const Pads> pads;

@@ -22,7 +22,8 @@ struct Kernel {
   void operator()(Burst& b) noexcept {
     for (std::uint32_t i = 0; i < b.n; ++i) {
       std::size_t length = 0;
-      // Without a key the context starts again from the one that it has: nothing that depends on the key alone is repeated.
+      // Without a key argument, the context starts again with the key that it has. Nothing that depends only on the key is
+      // repeated.
       const bool ok = EVP_MAC_init(context.get(), nullptr, 0, nullptr) == 1 &&
                       EVP_MAC_update(context.get(), reinterpret_cast<const unsigned char*>(b.in[i]), b.in_len[i]) == 1 &&
                       EVP_MAC_final(context.get(), reinterpret_cast<unsigned char*>(b.out[i]), &length, b.out_room[i]) == 1;

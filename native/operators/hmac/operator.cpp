@@ -88,7 +88,7 @@ class HmacOperator final : public Operator {
     return answers;
   }
 
-  /// RFC 2104 section 2: H(key ^ opad, H(key ^ ipad, text)).
+  /// Compute the tag as in RFC 2104 section 2: H(key ^ opad, H(key ^ ipad, text)).
   [[nodiscard]] std::optional<Output> oracle(const Work& any, std::size_t item) const override {
     const auto& work = static_cast<const HmacWork&>(any);
     const auto hashed = [&](std::byte pad, std::span<const std::byte> text) {

@@ -1,5 +1,5 @@
-// Published vectors of HMAC: RFC 2202 sections 2 (MD5) and 3 (SHA-1), untruncated, and RFC 4231 section 4 (SHA-256; case 5, which
-// is truncated, left out).
+// Published vectors of HMAC: RFC 2202 sections 2 (MD5) and 3 (SHA-1), untruncated, and RFC 4231 section 4 (SHA-256, without case
+// 5, which is truncated).
 
 #include "operators/hmac/vectors.hpp"
 

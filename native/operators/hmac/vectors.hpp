@@ -6,7 +6,7 @@
 
 namespace dpubench::hmac {
 
-/// Everything but the names in hexadecimal.
+/// A published vector; all fields but the names are hexadecimal.
 struct Vector {
   std::string_view name;
   std::string_view hash;  ///< value of the operator's parameter

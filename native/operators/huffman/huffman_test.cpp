@@ -12,8 +12,8 @@ namespace {
 using codec_test::Bytes;
 using Frequencies = std::vector<std::uint32_t>;
 
-/// The least total length of a prefix code of at most `limit` bits, found over all shapes of code trees: at each depth, so many
-/// of the open nodes become leaves of the most frequent symbols left, and the others double.
+/// The least total length of a prefix code of at most `limit` bits. The search tries all shapes of code trees: at each depth,
+/// some of the open nodes become leaves for the most frequent symbols left, and each other node splits in two.
 class LeastCost {
  public:
   LeastCost(Frequencies frequencies, unsigned limit) : limit_(limit) {
@@ -26,12 +26,12 @@ class LeastCost {
 
  private:
   static constexpr std::uint64_t kImpossible = std::numeric_limits<std::uint64_t>::max() / 2;
-  /// Cost below `depth`, where `placed` symbols have codes and `open` nodes are left.
+  /// Return the cost below `depth`, where `placed` symbols have codes and `open` nodes are left.
   std::uint64_t below(unsigned depth, std::size_t placed, std::size_t open) {
     const std::size_t left = rest_.size() - 1 - placed;
     if (left == 0) return 0;
     if (depth == limit_ || open == 0) return kImpossible;
-    open = std::min(2 * open, left);  // every symbol left goes one level down; more nodes than symbols are of no use
+    open = std::min(2 * open, left);  // every symbol left goes one level down; more nodes than symbols are useless
     const auto key = std::tuple(depth, placed, open);
     if (const auto known = known_.find(key); known != known_.end()) return known->second;
     std::uint64_t best = kImpossible;
@@ -78,13 +78,13 @@ TEST(HuffmanCode, OptimalForRandomFrequencies) {
 }
 
 TEST(HuffmanCode, OptimalWhereTheLimitBites) {
-  Frequencies fibonacci = {1, 1};  // the deepest trees of all
+  Frequencies fibonacci = {1, 1};  // frequencies that give the deepest trees
   while (fibonacci.size() < 32) fibonacci.push_back(fibonacci[fibonacci.size() - 1] + fibonacci[fibonacci.size() - 2]);
   for (const unsigned limit : {5U, 6U, 10U, 15U}) expect_optimal(fibonacci, limit);
 }
 
 TEST(HuffmanCode, KnownCode) {
-  // RFC 1951 section 3.2.2: lengths (3, 3, 3, 3, 3, 2, 4, 4) give A 010 ... F 00, G 1110, H 1111; codes are kept reversed.
+  // RFC 1951 section 3.2.2: lengths (3, 3, 3, 3, 3, 2, 4, 4) give A 010 ... F 00, G 1110, H 1111. The codes are stored reversed.
   const std::vector<std::uint8_t> lengths = {3, 3, 3, 3, 3, 2, 4, 4};
   std::vector<std::uint16_t> codes(lengths.size());
   canonical_codes(lengths, codes);

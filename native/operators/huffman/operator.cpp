@@ -44,7 +44,7 @@ class HuffmanOperator final : public CodecOperator {
                           .rejects("01 0500 0000 48656c6c6f")                       // NLEN is not the complement of LEN
                           .rejects("01 0500 faff 48656c")                           // a stored block cut short
                           .rejects("f348cdc9")                                      // a fixed block cut short
-                          .rejects("f348cdc9c90700", 4)                             // more than its room
+                          .rejects("f348cdc9c90700", 4)                             // more bytes than the room
                           .rejects("05c0010900000080a0adfa7f84000000000000000000")  // three codes of one bit
                           .answer("malformed RFC 1951 streams"));
     return answers;

@@ -1,4 +1,5 @@
-// ip_fragment: its check() finds every changed bit; what must not be fragmented is rejected.
+// Tests of ip_fragment and of the mbuf engines that it shares with tcp_segment: check() finds every changed bit, datagrams that
+// must not be fragmented are rejected, and chains of mbufs live until they are read.
 
 #include <gtest/gtest.h>
 
@@ -31,7 +32,8 @@ TEST(IpFragment, OnlyCopiesHaveARateOfBytes) {
 }
 
 TEST(Dividing, EnginesThatMeetEndInOneForm) {
-  // A conversion that one of two engines needs is no part of the operation: records meet records, mbufs meet mbufs.
+  // A conversion that only one of two engines needs is no part of the operation. So engines that are compared all write records,
+  // or all make mbufs.
   for (const char* name : {"ip_fragment", "tcp_segment"}) {
     for (const EngineSlot* slot : test::engines().of(*find_operator(name))) {
       if (!slot->reason.empty()) continue;
@@ -44,7 +46,7 @@ TEST(Dividing, EnginesThatMeetEndInOneForm) {
   }
 }
 
-/// Goes round a ring again and again, as a window does, and reads all of it at the end.
+/// Go round a ring again and again, as a window does, and check all of its outputs at the end.
 void expect_right_after_many_rounds(const Operator& op, const Engine& engine, const Params& given, std::size_t bursts) {
   SCOPED_TRACE(engine.info().name + ' ' + given.str());
   inputs::Store store({}, 5);

@@ -1,7 +1,8 @@
 // ip_fragment, engine dpdk: rte_ipv4_fragment_packet and rte_ipv6_fragment_packet on indirect mbufs.
 // requires: libdpdk >= 21.11
 //
-// What they leave to their caller is done here: the IPv4 header checksum, and the IPv6 identification (they write 0).
+// The engine does what these functions leave to their caller: the IPv4 header checksum, and the IPv6 identification (they write
+// 0).
 
 #include <rte_ip.h>
 #include <rte_ip_frag.h>
@@ -34,7 +35,7 @@ struct Kernel {
     for (int k = 0; k < count; ++k) {
       if constexpr (V4) {
         auto* const ip = rte_pktmbuf_mtod(made[k], rte_ipv4_hdr*);
-        ip->hdr_checksum = rte_ipv4_cksum(ip);  // the library left zero there
+        ip->hdr_checksum = rte_ipv4_cksum(ip);  // the library leaves zero there
       } else {
         std::memcpy(rte_pktmbuf_mtod(made[k], std::byte*) + ip6::kHeader + 4, b.aux[i], ip_fragment::kAuxBytes);
       }
@@ -43,7 +44,7 @@ struct Kernel {
   }
 
  private:
-  /// A datagram that fits is not given to the library, which would make a single fragment of it.
+  /// Make the packet of a datagram that fits. The library is not called, because it would make a single fragment of it.
   static std::uint32_t pass(dpdk::Chains& chains, const Layout& l, rte_mbuf* whole, const std::byte* in,
                             rte_mbuf** made) noexcept {
     made[0] = chains.make(whole, l.headers, l.headers, l.payload);

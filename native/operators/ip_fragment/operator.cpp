@@ -1,4 +1,4 @@
-// ip_fragment: a datagram longer than the link allows becomes fragments (RFC 791, RFC 8200).
+// ip_fragment: divides a datagram that is longer than the link allows into fragments (RFC 791, RFC 8200).
 
 #include <algorithm>
 #include <array>
@@ -54,7 +54,7 @@ class IpFragmentOperator final : public DividingOperator {
 
   [[nodiscard]] std::vector<KnownAnswer> known_answers(const Params& params) const override;
 
-  /// Where the payload is copied; otherwise only headers are touched.
+  /// Return the input bytes if the variant copies the payload; otherwise only headers are touched.
   [[nodiscard]] std::uint64_t rate_bytes(const Work& work, const WindowTotals& totals) const override {
     return reads_payload(work.params) ? totals.in_bytes : 0;
   }
@@ -96,8 +96,8 @@ class IpFragmentOperator final : public DividingOperator {
   static bool fits(const Piece& piece) { return piece.item.in.size() <= piece.mtu; }
 };
 
-/// The example of RFC 791 and packets made by hand from its rules and those of RFC 8200; header checksums were computed by a
-/// separate program.
+/// The example of RFC 791, and packets made by hand from the rules of RFC 791 and RFC 8200. A separate program computed the
+/// header checksums.
 std::vector<KnownAnswer> IpFragmentOperator::known_answers(const Params& params) const {
   std::vector<KnownAnswer> answers;
   const auto add = [&](const char* name, std::uint64_t mtu, std::string_view headers, std::size_t payload, std::string_view aux,

@@ -1,4 +1,4 @@
-// The input of ip_fragment and what all its engines must agree on.
+// The input of ip_fragment, and the layout and headers that all its engines share.
 #pragma once
 
 #include <algorithm>
@@ -15,14 +15,14 @@ using segments::Layout;
 inline constexpr std::size_t kUnit = 8;  ///< fragment offsets count units of 8 bytes: RFC 791 section 3.1, RFC 8200 section 4.5
 inline constexpr std::size_t kAuxBytes = 4;  ///< IPv6: the fragment header's identification, in network byte order
 
-/// IPv6 extension headers that every fragment would have to carry (hop-by-hop 0, routing 43), and the fragment header itself
-/// (44).
+/// Return whether every fragment would have to carry this IPv6 extension header (hop-by-hop 0, routing 43), or whether it is the
+/// fragment header itself (44).
 inline bool stays_with_header(std::byte next) {
   return next == std::byte{0} || next == std::byte{43} || next == segments::ip6::kFragmentProtocol;
 }
 
-/// Whether `in` is an IPv4 datagram without options (it may be a fragment itself) or an IPv6 one whose extension headers all
-/// belong to the fragmentable part, and its parts.
+/// Return the parts of `in` and the number of its packets. The number is 0 unless `in` is an IPv4 datagram without options (it
+/// may itself be a fragment), or an IPv6 datagram whose extension headers all belong to the fragmentable part.
 inline Layout layout(bool v4, std::size_t mtu, const std::byte* in, std::size_t length) {
   using namespace segments;
   Layout l;
@@ -42,13 +42,13 @@ inline Layout layout(bool v4, std::size_t mtu, const std::byte* in, std::size_t 
   if (!whole || mtu < l.headers + kUnit) return l;
   if (v4 && (get16(in + ip4::kFragment) & ip4::kDontFragment) != 0) return l;  // RFC 791 section 3.2: discarded
   l.piece = (mtu - l.headers) / kUnit * kUnit;
-  // Lengths of packets fit 32 bits, which some CPUs divide several times faster than 64.
+  // Packet lengths fit in 32 bits, and some CPUs divide 32-bit numbers several times faster than 64-bit ones.
   l.packets = static_cast<std::uint32_t>(l.payload + l.piece - 1) / static_cast<std::uint32_t>(l.piece);
   return l;
 }
 
-/// Writes the headers of the fragment whose payload begins at `offset`: the procedures of RFC 791 section 3.2 and RFC 8200
-/// section 4.5. @param in, aux  of the input @param more  whether fragments of it follow
+/// Write the headers of the fragment whose payload begins at `offset`, as in RFC 791 section 3.2 and RFC 8200 section 4.5. @param
+/// in, aux  of the input @param more  whether more fragments of the input follow
 template <bool V4>
 inline void write_headers(std::byte* ip, const std::byte* in, const std::byte* aux, const Layout& l, std::size_t offset,
                           std::size_t payload, bool more) noexcept {
@@ -56,7 +56,7 @@ inline void write_headers(std::byte* ip, const std::byte* in, const std::byte* a
   std::memcpy(ip, in, l.ip);
   if constexpr (V4) {
     put16(ip + ip4::kTotalLength, static_cast<std::uint32_t>(l.ip + payload));
-    // A fragment of a fragment counts on from its place, and its last one has more to follow if it had.
+    // The offset of a fragment of a fragment counts on from its place. Its last piece has more to follow if the input had.
     const std::uint32_t place = get16(in + ip4::kFragment) + static_cast<std::uint32_t>(offset / kUnit);
     put16(ip + ip4::kFragment, more ? place | ip4::kMoreFragments : place);
     put16(ip + ip4::kChecksum, 0);
@@ -66,7 +66,8 @@ inline void write_headers(std::byte* ip, const std::byte* in, const std::byte* a
     put16(ip + ip6::kPayloadLength, static_cast<std::uint32_t>(ip6::kFragmentHeader + payload));
     header[0] = ip[ip6::kNextHeader];
     header[1] = std::byte{0};
-    put16(header + 2, static_cast<std::uint32_t>(offset) | (more ? 1U : 0U));  // units of 8 bytes, above three other bits
+    put16(header + 2, static_cast<std::uint32_t>(offset) | (more ? 1U : 0U));  // an offset in units of 8 bytes lies above three
+                                                                               // other bits
     std::memcpy(header + 4, aux, kAuxBytes);
     ip[ip6::kNextHeader] = ip6::kFragmentProtocol;
   }

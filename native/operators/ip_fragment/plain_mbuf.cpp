@@ -1,5 +1,5 @@
-// ip_fragment, engine plain-mbuf: the procedures of RFC 791 section 3.2 and RFC 8200 section 4.5 written out on mbufs, as a
-// program does that has DPDK's buffers and not its fragmentation library.
+// ip_fragment, engine plain-mbuf: the procedures of RFC 791 section 3.2 and RFC 8200 section 4.5 on mbufs, as in a program that
+// uses DPDK's buffers but not its fragmentation library.
 // requires: libdpdk >= 21.11
 
 #include "operators/engine.hpp"

@@ -18,7 +18,7 @@ struct Kernel {
         [&b](const Layout& l, std::uint32_t i) { return fragment(l, b.in[i], b.aux[i], b.out[i]); });
   }
 
-  /// Writes all records; returns the end of the last.
+  /// Write all records and return the end of the last one.
   static std::byte* fragment(const Layout& l, const std::byte* in, const std::byte* aux, std::byte* out) noexcept {
     for (std::size_t k = 0, offset = 0; k < l.packets; ++k, offset += l.piece) {
       const std::size_t payload = std::min(l.piece, l.payload - offset);

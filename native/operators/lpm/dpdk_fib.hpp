@@ -1,4 +1,4 @@
-// rte_fib and rte_fib6 with 4-byte entries: what the engines dpdk-fib (scalar look-up) and dpdk-fib-avx512 share.
+// rte_fib and rte_fib6 with 4-byte entries, for the engines dpdk-fib (scalar look-up) and dpdk-fib-avx512.
 #pragma once
 
 #include <rte_fib.h>
@@ -15,7 +15,7 @@ namespace dpubench::lpm {
 using Fib4 = std::unique_ptr<rte_fib, decltype(&rte_fib_free)>;
 using Fib6 = std::unique_ptr<rte_fib6, decltype(&rte_fib6_free)>;
 
-// Entries hold the next hop plus one, and the FIB's default is 0: one subtraction then yields next hops and kNoRoute alike.
+// Entries hold the next hop plus one, and the FIB's default is 0. So one subtraction yields next hops and kNoRoute alike.
 
 struct FibBulk4 {
   rte_fib* fib;
@@ -31,7 +31,7 @@ struct FibBulk4 {
   }
 };
 
-/// rte_fib has bulk look-ups only: a single one is a bulk of one.
+/// Look-ups one at a time. rte_fib has only bulk look-ups, so each is a bulk of one.
 struct FibSingle4 {
   rte_fib* fib;
 
@@ -64,7 +64,7 @@ struct FibSingle6 {
 
   void operator()(Burst& b) noexcept {
     for (std::uint32_t i = 0; i < b.n; ++i) {
-      // The function only reads the address; its signature does not say so.
+      // The function only reads the address, although its parameter is not const.
       auto* address = reinterpret_cast<std::uint8_t(*)[16]>(const_cast<std::uint8_t*>(destination6(b.in[i])));
       rte_fib6_lookup_bulk(fib, address, &b.result[i], 1);
     }
@@ -73,10 +73,10 @@ struct FibSingle6 {
   }
 };
 
-/// A filled FIB of the work's IP version. Its tables, and the RIB that it is filled from, lie on a heap of their own.
+/// A filled FIB of the work's IP version. Its tables, and the RIB that fills it, lie on their own heap.
 class FibTable {
  public:
-  /// @param look4, look6  the look-up function wanted @throws Error
+  /// @param look4, look6  the look-up function to select @throws Error
   FibTable(const LpmWork& work, rte_fib_lookup_type look4, rte_fib6_lookup_type look6) {
     work.v6() ? fill6(work, look6) : fill4(work, look4);
   }
@@ -86,10 +86,10 @@ class FibTable {
 
  private:
   static constexpr std::size_t kRootBytes = std::size_t{64} << 20;  // 2^24 entries of 4 bytes
-  static constexpr std::size_t kNodeBytes = 256;                    // a RIB node with what its memory pool adds, rounded up
+  static constexpr std::size_t kNodeBytes = 256;                    // a RIB node and the overhead of its memory pool, rounded up
   static constexpr std::size_t kSpareBytes = std::size_t{64} << 20;
 
-  /// A RIB holds up to twice as many nodes as routes.
+  /// Create the heap. A RIB holds up to twice as many nodes as routes.
   void reserve(std::size_t routes, std::size_t extensions) {
     heap_ = std::make_unique<dpdk::Heap>(kRootBytes + extensions * 1040 + routes * 2 * kNodeBytes + kSpareBytes);
   }
@@ -115,7 +115,8 @@ class FibTable {
   }
 
   void fill6(const LpmWork& work, rte_fib6_lookup_type look) {
-    // The trie shares tables between routes but sets them aside for each route by itself, and refuses a route when none is left.
+    // The trie shares tables between routes, but it reserves them for each route separately and refuses a route when none is
+    // left.
     std::uint32_t extensions = 2;
     for (const Prefix6& r : work.routes6) extensions += r.length <= 24 ? 0U : (r.length - 17U) / 8U;
     reserve(work.routes6.size(), extensions);
@@ -132,14 +133,14 @@ class FibTable {
     require_added(rte_fib6_select_lookup(fib6_.get(), look), "rte_fib6_select_lookup");
   }
 
-  std::unique_ptr<dpdk::Heap> heap_;  // before the tables: it must outlive them
+  std::unique_ptr<dpdk::Heap> heap_;  // declared before the tables, because it must outlive them
   Fib4 fib4_{nullptr, &rte_fib_free};
   Fib6 fib6_{nullptr, &rte_fib6_free};
 };
 
 class FibSession final : public Session {
  public:
-  /// @param isa  what the look-up function is called in a result
+  /// @param isa  name of the look-up function in a result
   FibSession(const LpmWork& work, rte_fib_lookup_type look4, rte_fib6_lookup_type look6, std::string isa)
       : v6_(work.v6()), bulk_(work.bulk()), isa_(std::move(isa)), table_(work, look4, look6) {}
 

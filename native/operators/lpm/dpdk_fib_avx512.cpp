@@ -14,7 +14,7 @@ class DpdkFibAvx512 final : public Engine {
     return info;
   }
   [[nodiscard]] std::string unavailable() const override {
-    // The code itself is the library's and compiled apart: this module runs anywhere.
+    // The AVX-512 code is in the library and was compiled separately, so this module runs anywhere.
     if (__builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512dq") != 0 &&
         __builtin_cpu_supports("avx512bw") != 0) {
       return {};

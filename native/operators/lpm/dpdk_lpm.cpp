@@ -10,7 +10,8 @@ namespace {
 using lpm::kNoRoute;
 using lpm::LpmWork;
 
-/// Adding a route to rte_lpm searches all routes of its length: 120,000 of a BGP table take seconds, 600,000 about a minute.
+/// Adding a route to rte_lpm searches all routes of its length: 120,000 routes of a BGP table take seconds, 600,000 about a
+/// minute.
 constexpr std::uint64_t kFastPrefixes = 100'000;
 constexpr std::uint32_t kNextHopMask = 0x00FFFFFF;
 

@@ -11,7 +11,7 @@
 
 namespace dpubench::lpm {
 
-/// Exactly one of v4() and v6() is there, by the work's IP version.
+/// The table of a work. Exactly one of v4() and v6() exists, depending on the work's IP version.
 class LpmTable {
  public:
   explicit LpmTable(const LpmWork& work) { work.v6() ? fill6(work) : fill4(work); }
@@ -20,14 +20,14 @@ class LpmTable {
   [[nodiscard]] std::size_t bytes() const { return heap_->used_bytes(); }
 
  private:
-  static constexpr std::uint32_t kLargest4 = 0x00FFFFFF;            // next hops have 24 bits
-  static constexpr std::uint32_t kLargest6 = 0x001FFFFF;            // and here 21
+  static constexpr std::uint32_t kLargest4 = 0x00FFFFFF;            // next hops of rte_lpm have 24 bits
+  static constexpr std::uint32_t kLargest6 = 0x001FFFFF;            // next hops of rte_lpm6 have 21 bits
   static constexpr std::size_t kRootBytes = std::size_t{64} << 20;  // 2^24 entries of 4 bytes
-  static constexpr std::size_t kExtensionBytes = 256 * 4 + 2 * 64;  // with what rte_lpm6 keeps for each beside it
+  static constexpr std::size_t kExtensionBytes = 256 * 4 + 2 * 64;  // with the data that rte_lpm6 keeps beside each table
   static constexpr std::size_t kRuleBytes = 256;                    // rte_lpm6 keeps rules in a hash table
   static constexpr std::size_t kSpareBytes = std::size_t{32} << 20;
 
-  /// @throws Error when an index of the work does not fit
+  /// Create the heap. @throws Error when a next hop of the work does not fit
   void reserve(const LpmWork& work, std::uint32_t largest, std::size_t rules, std::size_t extensions) {
     if (work.next_hops > largest + 1) {
       throw Error("the table has " + std::to_string(work.next_hops) + " next hops, this DPDK table holds indexes up to " +
@@ -64,7 +64,7 @@ class LpmTable {
     }
   }
 
-  std::unique_ptr<dpdk::Heap> heap_;  // before the tables: it must outlive them
+  std::unique_ptr<dpdk::Heap> heap_;  // declared before the tables, because it must outlive them
   std::unique_ptr<rte_lpm, decltype(&rte_lpm_free)> table4_{nullptr, &rte_lpm_free};
   std::unique_ptr<rte_lpm6, decltype(&rte_lpm6_free)> table6_{nullptr, &rte_lpm6_free};
 };

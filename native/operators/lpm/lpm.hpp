@@ -1,4 +1,5 @@
-// What the lpm operator and its engines share: the routing table of a work, and where a packet's destination lies.
+// The definitions that the lpm operator and its engines share: the routing table of a work, and the place of a packet's
+// destination.
 #pragma once
 
 #include <algorithm>
@@ -18,15 +19,15 @@ namespace dpubench::lpm {
 using inputs::Prefix4;
 using inputs::Prefix6;
 
-/// Result of a destination that no route covers.
+/// The result for a destination that no route covers.
 inline constexpr std::uint32_t kNoRoute = 0xFFFFFFFF;
 
-/// Carries the table that engines build theirs from: routes4 or routes6, the other is empty.
+/// The work of lpm. Engines build their tables from routes4 or routes6; the other one is empty.
 class LpmWork final : public Work {
  public:
   std::vector<Prefix4> routes4;
   std::vector<Prefix6> routes6;
-  std::uint32_t next_hops = 0;  ///< every next hop is below
+  std::uint32_t next_hops = 0;  ///< every next hop is less than this
 
   [[nodiscard]] bool v6() const { return params.is("ip_version", "6"); }
   [[nodiscard]] bool bulk() const { return params.is("lookup", "bulk"); }
@@ -36,14 +37,14 @@ inline const LpmWork& table_of(const Work& work) {
   return static_cast<const LpmWork&>(work);
 }
 
-/// Bytes of the IP header, which the destination ends.
+/// Return the bytes of the IP header. The destination is its last field.
 inline std::size_t header_bytes(const Params& params) {
   return params.is("ip_version", "6") ? 40 : 20;
 }
 
 using Address6 = std::array<std::uint8_t, 16>;
 
-/// Destination of an IPv4 packet, host byte order (RFC 791 section 3.1).
+/// Return the destination of an IPv4 packet in host byte order (RFC 791 section 3.1).
 inline std::uint32_t destination4(const std::byte* packet) {
   std::uint32_t address;
   std::memcpy(&address, packet + 16, sizeof address);
@@ -51,12 +52,12 @@ inline std::uint32_t destination4(const std::byte* packet) {
   return address;
 }
 
-/// Destination of an IPv6 packet, network byte order (RFC 8200 section 3).
+/// Return the destination of an IPv6 packet in network byte order (RFC 8200 section 3).
 inline const std::uint8_t* destination6(const std::byte* packet) {
   return reinterpret_cast<const std::uint8_t*>(packet + 24);
 }
 
-/// The address as bytes, most significant first.
+/// Return the address as bytes, most significant first.
 inline std::array<std::uint8_t, 4> bytes_of(const Prefix4& p) {
   return {static_cast<std::uint8_t>(p.address >> 24), static_cast<std::uint8_t>(p.address >> 16 & 0xffU),
           static_cast<std::uint8_t>(p.address >> 8 & 0xffU), static_cast<std::uint8_t>(p.address & 0xffU)};
@@ -65,8 +66,8 @@ inline const Address6& bytes_of(const Prefix6& p) {
   return p.address;
 }
 
-/// How many 256-entry tables a table of 24 bits and strides of 8 needs: one for each distinct first 24, 32, 40 ... bits that a
-/// longer prefix has. The DPDK tables want to know it beforehand.
+/// Return the number of 256-entry tables behind a table of 24 bits with strides of 8: one for each distinct first 24, 32, 40 ...
+/// bits of the longer prefixes. The DPDK tables need this number in advance.
 template <class Prefix>
 std::uint32_t extension_tables(const std::vector<Prefix>& routes) {
   using Bytes = std::decay_t<decltype(bytes_of(routes[0]))>;
@@ -85,8 +86,8 @@ std::uint32_t extension_tables(const std::vector<Prefix>& routes) {
   return static_cast<std::uint32_t>(count);
 }
 
-/// The routes with a default route (length 0) as its two halves, unless routes of length 1 hide them: rte_lpm and rte_lpm6 take
-/// lengths from 1 on.
+/// Return the routes with a default route (length 0) replaced by its two halves, unless routes of length 1 hide them. rte_lpm and
+/// rte_lpm6 take only lengths of 1 and more.
 template <class Prefix>
 std::vector<Prefix> without_default(const std::vector<Prefix>& routes) {
   std::vector<Prefix> result;

@@ -1,4 +1,4 @@
-// lpm: engines against brute force on dense random tables, table sizes, and what is refused.
+// Tests of lpm: engines against brute force on dense random tables, sizes of tables, and refused tables.
 
 #include "operators/lpm/lpm.hpp"
 
@@ -20,7 +20,8 @@ using lpm::LpmWork;
 
 using test::engines;
 
-/// Prefixes of every length over so few distinct bits that most lie inside others; destinations likewise.
+/// Return a work with prefixes of every length over few distinct bits, so that most of them lie inside others. Its destinations
+/// are drawn in the same way.
 std::unique_ptr<LpmWork> crowded(const std::string& version, const std::string& lookup, std::uint64_t seed) {
   auto work = std::make_unique<LpmWork>();
   work->params = {{"ip_version", version}, {"lookup", lookup}, {"stream", "zipf"}, {"prefixes", "2000"}, {"fill", "fast"}};
@@ -78,7 +79,7 @@ TEST(Lpm, EveryEngineAgreesWithBruteForceOnCrowdedTables) {
       }
     }
   }
-  EXPECT_GE(checked, 16U);  // portable alone
+  EXPECT_GE(checked, 16U);  // the portable engine alone gives 16
 }
 
 TEST(Lpm, AnEngineLeavesTheThreadsAffinityAlone) {

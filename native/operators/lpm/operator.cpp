@@ -18,8 +18,8 @@ using lpm::LpmWork;
 
 constexpr std::uint32_t kFlows = 100'000;
 
-/// A subset of `wanted` prefixes drawn at random, in the table's order, with their next hops numbered anew.
-/// @param wanted  0: all of them @throws Error when there are fewer
+/// Return a random subset of `wanted` prefixes, in the table's order, with their next hops numbered anew.
+/// @param wanted  0: all of them @throws Error when the table has fewer
 template <class Prefix>
 std::vector<Prefix> choose(const std::vector<Prefix>& all, std::uint64_t wanted, inputs::Random& random,
                            std::uint32_t& next_hops) {
@@ -43,7 +43,7 @@ std::vector<Prefix> choose(const std::vector<Prefix>& all, std::uint64_t wanted,
   return chosen;
 }
 
-/// An address that a prefix covers, in network byte order, host bits random.
+/// Return an address that a prefix covers, in network byte order, with random host bits.
 template <class Prefix>
 std::array<std::uint8_t, 16> address_in(const Prefix& prefix, inputs::Random& random) {
   const auto network = lpm::bytes_of(prefix);
@@ -75,7 +75,7 @@ std::uint32_t longest_match(const std::vector<Prefix>& routes, Address address) 
   return best == nullptr ? kNoRoute : best->next_hop;
 }
 
-/// Items whose destinations follow the table: one drawn prefix per packet (uniform), or per flow of a Zipf model.
+/// Add items whose destinations follow the table: one drawn prefix per packet (uniform), or per flow of a Zipf model.
 template <class Prefix>
 void add_model_items(LpmWork& work, const std::vector<Prefix>& routes, std::size_t count, inputs::Random& random) {
   const bool zipf = work.params.is("stream", "zipf");
@@ -106,7 +106,7 @@ void add_capture_items(LpmWork& work, const inputs::Capture& capture, std::size_
   }
 }
 
-/// One hand-made table with queries; addresses in hexadecimal.
+/// Routes and queries of a table made by hand; addresses are hexadecimal.
 struct Route {
   const char* address;
   std::uint8_t length;
@@ -118,13 +118,13 @@ struct Query {
 };
 
 constexpr Route kRoutes4[] = {
-    {"0a000000", 8, 1},       // 10.0.0.0/8, and inside it ever longer ones
+    {"0a000000", 8, 1},       // 10.0.0.0/8; ever longer prefixes lie inside it
     {"0a010000", 16, 2},      // 10.1.0.0/16
     {"0a010200", 23, 3},      // 10.1.2.0/23
     {"0a010200", 24, 4},      // 10.1.2.0/24
     {"0a010280", 25, 5},      // 10.1.2.128/25
     {"0a0102c8", 32, 6},      // 10.1.2.200/32
-    {"c0000201", 32, 7},      // 192.0.2.1/32: nothing around it
+    {"c0000201", 32, 7},      // 192.0.2.1/32: no prefix around it
     {"c6336400", 24, 70000},  // 198.51.100.0/24: a next hop that 16 bits cannot hold
     {"cb007100", 31, 9},      // 203.0.113.0/31
     {"ffffffff", 32, 10},     // the last address
@@ -141,7 +141,7 @@ constexpr Query kQueries4[] = {
     {"f0000000", 12},       {"09ffffff", kNoRoute}, {"0b000000", kNoRoute}, {"80000000", kNoRoute},
 };
 constexpr Route kRoutes6[] = {
-    {"20010db8000000000000000000000000", 32, 1},      // 2001:db8::/32, and inside it ever longer ones
+    {"20010db8000000000000000000000000", 32, 1},      // 2001:db8::/32; ever longer prefixes lie inside it
     {"20010db8000100000000000000000000", 48, 2},      // 2001:db8:1::/48
     {"20010db8000100020000000000000000", 63, 3},      // 2001:db8:1:2::/63
     {"20010db8000100020000000000000000", 64, 4},      // 2001:db8:1:2::/64
@@ -217,7 +217,7 @@ class LpmOperator final : public Operator {
       i.reference_engine = "portable";
       i.distinct_items = 131072;
       i.keyed = true;
-      i.version = 2;  // the footprint counts lines, and there are more destinations
+      i.version = 2;  // since version 2, the footprint counts cache lines, and there are more destinations
       i.sources = {"RFC 4632 section 5.1",
                    "Gupta, Lin, McKeown, Routing Lookups in Hardware at Memory Access Speeds, INFOCOM 1998",
                    "DPUBench (2023), network operators"};

@@ -1,6 +1,6 @@
-// lpm, engine patricia: a binary trie without nodes of one way, as of the time before tables of 24 bits (Morrison, "PATRICIA",
-// Journal of the ACM 15(4), 1968; for routes Sklower, "A Tree-Based Packet Routing Table for Berkeley Unix", USENIX Winter 1991).
-// Prefixes are compared on the way down, so that no look-up turns back.
+// lpm, engine patricia: a binary trie without one-way nodes, the structure of the time before tables of 24 bits (Morrison,
+// "PATRICIA", Journal of the ACM 15(4), 1968; for routes Sklower, "A Tree-Based Packet Routing Table for Berkeley Unix", USENIX
+// Winter 1991). A look-up compares prefixes on its way down, so it never turns back.
 
 #include <algorithm>
 #include <array>
@@ -17,7 +17,7 @@ namespace {
 using lpm::kNoRoute;
 using lpm::LpmWork;
 
-/// An address as words in host byte order, the most significant first. @tparam Word  of 32 bits for IPv4 @tparam N  words
+/// An address as words in host byte order, the most significant first. @tparam Word  32 bits for IPv4 @tparam N  number of words
 template <class Word, std::size_t N>
 struct Key {
   static constexpr unsigned kWordBits = sizeof(Word) * 8;
@@ -27,7 +27,7 @@ struct Key {
   [[nodiscard]] unsigned bit(unsigned index) const {
     return static_cast<unsigned>(words[index / kWordBits] >> (kWordBits - 1 - index % kWordBits) & 1U);
   }
-  /// How many bits both begin with.
+  /// Return the number of leading bits that both keys share.
   [[nodiscard]] unsigned common(const Key& other) const {
     for (std::size_t i = 0; i < N; ++i) {
       if (const Word differ = words[i] ^ other.words[i]; differ != 0) {
@@ -36,7 +36,7 @@ struct Key {
     }
     return kBits;
   }
-  /// Whether both begin with the same `length` bits.
+  /// Return whether both keys begin with the same `length` bits.
   [[nodiscard]] bool begins_as(const Key& other, unsigned length) const {
     for (std::size_t i = 0; i < N && length > 0; ++i) {
       const unsigned bits = std::min(length, kWordBits);
@@ -71,14 +71,14 @@ class Trie {
   /// A prefix with a route, or a place where prefixes part.
   struct Node {
     K key;
-    std::uint32_t length = 0;  ///< bits of the key that count; the next one says which child
+    std::uint32_t length = 0;  ///< bits of the key that count; the next bit selects the child
     std::uint32_t next_hop = kNoRoute;
-    std::uint32_t children[2] = {0, 0};  ///< 0: none, for the root is nobody's child
+    std::uint32_t children[2] = {0, 0};  ///< 0: none, because the root is no child
   };
 
   Trie() : nodes_(1) {}
 
-  /// A prefix that is there already gets the new next hop.
+  /// Insert a route. A prefix that is present already gets the new next hop.
   void insert(const K& key, std::uint32_t length, std::uint32_t next_hop) {
     std::uint32_t at = 0;
     for (;;) {
@@ -94,7 +94,7 @@ class Trie {
         return;
       }
       const std::uint32_t shared = std::min({key.common(nodes_[child].key), length, nodes_[child].length});
-      if (shared < nodes_[child].length) {  // they part above the child
+      if (shared < nodes_[child].length) {  // the prefixes part above the child
         const std::uint32_t fork = add(key, shared, kNoRoute);
         nodes_[fork].children[nodes_[child].key.bit(shared)] = child;
         nodes_[at].children[way] = fork;
@@ -110,7 +110,7 @@ class Trie {
     const Node* node = nodes_.data();
     for (;;) {
       if (node->next_hop != kNoRoute) {
-        // Bits between nodes were not looked at yet. What does not begin as this one begins as none below.
+        // The bits between nodes were not compared yet. A key that does not begin with this prefix matches none below it either.
         if (!key.begins_as(node->key, node->length)) return best;
         best = node->next_hop;
       }

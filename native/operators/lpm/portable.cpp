@@ -14,11 +14,11 @@ namespace {
 
 using lpm::LpmWork;
 
-constexpr std::uint32_t kChild = 0x80000000;  // the entry is the number of a node, else a next hop plus one; 0: no route
+constexpr std::uint32_t kChild = 0x80000000;  // set: the entry is a node number; clear: a next hop plus one, or 0 for no route
 constexpr std::size_t kRootEntries = std::size_t{1} << 24;
 constexpr std::size_t kNodeEntries = 256;
 
-/// Zeroed memory on transparent huge pages; pages are used up only as they are written.
+/// Zeroed memory on transparent huge pages. The kernel assigns a page only when it is written.
 class Table {
  public:
   explicit Table(std::size_t entries) : length_(entries * sizeof(std::uint32_t)) {
@@ -38,7 +38,7 @@ class Table {
   std::uint32_t* entries_;
 };
 
-/// Every prefix is expanded in the one table where it ends, so that a look-up never turns back.
+/// A trie that expands every prefix in the one table where the prefix ends, so that a look-up never turns back.
 class Trie {
  public:
   template <class Prefix>
@@ -46,7 +46,8 @@ class Trie {
       : root_(kRootEntries), nodes_(kNodeEntries * std::max<std::size_t>(1, lpm::extension_tables(routes))) {
     std::vector<std::size_t> order(routes.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    // Shortest first: what a prefix overwrites is always less specific, and no node lies below the entries that it covers yet.
+    // Insert the shortest prefixes first. Then a prefix overwrites only less specific ones, and no node lies below the entries
+    // that it covers.
     std::stable_sort(order.begin(), order.end(),
                      [&](std::size_t a, std::size_t b) { return routes[a].length < routes[b].length; });
     for (const std::size_t i : order) insert(lpm::bytes_of(routes[i]).data(), routes[i].length, routes[i].next_hop + 1);
@@ -78,7 +79,7 @@ class Trie {
   std::uint32_t used_ = 0;
 };
 
-/// The entry less one: the next hop, and kNoRoute for 0.
+/// Return the next hop of an entry: the entry minus one, which gives kNoRoute for 0.
 std::uint32_t next_hop(std::uint32_t entry) {
   return entry - 1;
 }
@@ -121,7 +122,8 @@ struct Single {
   }
 };
 
-/// All first look-ups before any second one: they miss the cache at the same time instead of one after the other.
+/// Bulk look-ups: all first steps before any second one, so that they miss the cache at the same time and not one after the
+/// other.
 template <class Lookup>
 struct Bulk {
   Lookup lookup;

@@ -21,7 +21,7 @@ TEST(Lz77, EncodedMessagesComeBackAndEndAsTheFormatDemands) {
       Bytes back(size);
       ASSERT_EQ(lz4::decode(packed, back), size);
       ASSERT_EQ(back, plain);
-      // "The last sequence contains only literals", at least five of them where the block has a match at all.
+      // "The last sequence contains only literals": at least five if the block has a match.
       const std::size_t tail = std::min<std::size_t>(size, 5);
       ASSERT_TRUE(std::equal(packed.end() - static_cast<std::ptrdiff_t>(tail), packed.end(),
                              plain.end() - static_cast<std::ptrdiff_t>(tail)));
@@ -47,7 +47,7 @@ TEST(Lz77, DamagedBlocksNeverLeaveTheirMemory) {
       rejected += codec_test::rejected_when_damaged(encoded(plain), size, random, 100, &lz4::decode);
     }
   }
-  EXPECT_GT(rejected, 1000U);  // of 3,200; the rest decode to other bytes, which the format cannot tell
+  EXPECT_GT(rejected, 1000U);  // of 3,200; the others decode to other bytes, which the format cannot detect
 }
 
 TEST(Lz77, EveryEngineDecodesEveryEngine) {
@@ -60,7 +60,7 @@ TEST(Lz77, KnownAnswers) {
 }
 
 TEST(Lz77, PortableRejectsDistanceZero) {
-  // The description calls it invalid; lz4 1.9.4 does not look, which is why this is no known answer for every engine.
+  // The format description calls distance 0 invalid. lz4 1.9.4 does not check it, so this is not a known answer for every engine.
   const Bytes block = {std::byte{0x14}, std::byte{'a'}, std::byte{0}, std::byte{0}, std::byte{0x50},
                        std::byte{1},    std::byte{2},   std::byte{3}, std::byte{4}, std::byte{5}};
   Bytes out(64);

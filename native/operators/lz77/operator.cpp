@@ -1,4 +1,4 @@
-// lz77: finding repeated strings and writing them as tokens, and the inverse, without entropy coding.
+// lz77: finds repeated strings and writes them as tokens, and the inverse, without entropy coding.
 
 #include "operators/support/codec.hpp"
 #include "operators/support/lz4_block.hpp"
@@ -29,7 +29,7 @@ class Lz77Operator final : public CodecOperator {
   [[nodiscard]] std::vector<KnownAnswer> known_answers(const Params& params) const override {
     if (packs(params)) return {};
     std::vector<KnownAnswer> answers;
-    // Assembled by hand from the format description.
+    // These blocks were assembled by hand from the format description.
     answers.push_back(
         Vectors(params)
             .gives("00", "")                                                      // an empty input is a single token
@@ -40,7 +40,7 @@ class Lz77Operator final : public CodecOperator {
             // Eight literals, a match of 8 at distance 8, then twelve literals.
             .gives("84 6162636465666768 0800 c0 4142434445464748494a4b4c", "abcdefghabcdefghABCDEFGHIJKL")
             .answer("LZ4 block format, by hand"));
-    // Distance 0, which the description calls invalid, is not here: lz4 1.9.4 lets it pass.
+    // Distance 0, which the description calls invalid, is missing here, because lz4 1.9.4 accepts it.
     answers.push_back(Vectors(params)
                           .rejects("")                                   // no token
                           .rejects("50 48656c6c")                        // literals cut short
@@ -48,8 +48,8 @@ class Lz77Operator final : public CodecOperator {
                           .rejects("14 61 0200 50 6162636465")           // a match from before the output
                           .rejects("14 61 01")                           // distance cut short
                           .rejects("1f 61 0100 ff")                      // match length cut short
-                          .rejects("50 48656c6c6f", 4)                   // more than its room
-                          .rejects("1f 61 0100 ff ff 00 50 6162636465")  // a match longer than its room
+                          .rejects("50 48656c6c6f", 4)                   // more bytes than the room
+                          .rejects("1f 61 0100 ff ff 00 50 6162636465")  // a match longer than the room
                           .answer("malformed LZ4 blocks"));
     return answers;
   }

@@ -1,4 +1,4 @@
-// md5, engines cryptodev: DPDK's crypto devices. crypto_aesni_mb has MD5 in HMAC alone.
+// md5, engines cryptodev: DPDK's crypto devices. crypto_aesni_mb has MD5 only in HMAC.
 // requires: libdpdk >= 22.11
 // cxxflags: -DALLOW_EXPERIMENTAL_API
 

@@ -1,4 +1,4 @@
-// MD5 (RFC 1321). Broken as a hash; still what HMAC-MD5 of old IPsec configurations computes.
+// MD5 (RFC 1321). It is broken as a hash, but the HMAC-MD5 of old IPsec configurations still uses it.
 #pragma once
 
 #include "operators/support/merkle_damgard.hpp"
@@ -30,7 +30,7 @@ struct Md5Function {
 
  private:
   using Word = std::uint32_t;
-  // Section 3.4. f in a form with one operation less; g as a sum of disjoint halves, so that the one with d need not wait for b.
+  // Section 3.4. f has a form with one operation less. g is a sum of disjoint halves: the half without x need not wait for x.
   static constexpr Word f(Word x, Word y, Word z) { return z ^ (x & (y ^ z)); }
   static constexpr Word g(Word x, Word y, Word z) { return (x & z) + (y & ~z); }
   static constexpr Word h(Word x, Word y, Word z) { return x ^ y ^ z; }
@@ -46,8 +46,8 @@ struct Md5Function {
       0xab9423a7, 0xfc93a039, 0x655b59c3, 0x8f0ccc92, 0xffeff47d, 0x85845dd1, 0x6fa87e4f, 0xfe2ce6e0, 0xa3014314, 0x4e0811a1,
       0xf7537e82, 0xbd3af235, 0x2ad7d2bb, 0xeb86d391};
 
-  /// Sixteen steps: word (First + Stride * k) mod 16 and T[Sine + k]; instead of moving the four variables along, each step names
-  /// them one place further.
+  /// Run sixteen steps, with word (First + Stride * k) mod 16 and T[Sine + k]. The four variables do not move along; instead,
+  /// each step names them one place further.
   template <Word (*Mix)(Word, Word, Word), std::size_t Stride, std::size_t First, std::size_t Sine>
   [[gnu::always_inline]] static void round(Word& a, Word& b, Word& c, Word& d, const std::array<Word, 16>& x,
                                            const std::array<int, 4>& shift) {

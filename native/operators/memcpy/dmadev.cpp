@@ -1,5 +1,5 @@
-// memcpy, engines dmadev-skeleton and dmadev: copies by a DMA device behind DPDK's dmadev, which is hardware or DPDK's model of
-// one, the skeleton, whose thread copies on the CPU.
+// memcpy, engines dmadev-skeleton and dmadev: copies by a DMA device behind DPDK's dmadev. The device is hardware, or DPDK's
+// model of hardware: the skeleton, whose thread copies on the CPU.
 // requires: libdpdk >= 22.11
 // cxxflags: -DALLOW_EXPERIMENTAL_API
 #include <pthread.h>
@@ -29,26 +29,26 @@
 namespace dpubench {
 namespace {
 
-constexpr std::uint16_t kMostChannels = 64;  ///< set up of a device that has as many
+constexpr std::uint16_t kMostChannels = 64;  ///< channels to set up on a device that has at least as many
 
-/// A started device with the virtual channels that were set up.
+/// A started device with its virtual channels.
 struct Device {
   std::int16_t id = -1;
   std::string name;
   std::string driver;
   bool is_hardware = false;
   std::uint16_t channels = 0;
-  std::uint32_t jobs = 0;               ///< that a channel holds
-  std::unique_ptr<dpdk::Turn[]> turns;  ///< of each channel
+  std::uint32_t jobs = 0;               ///< copies that a channel holds
+  std::unique_ptr<dpdk::Turn[]> turns;  ///< one per channel
 };
 
-/// A channel of a device, as a lane uses it. Its end gives it back.
+/// A channel of a device, held by a lane. Its destructor gives the device back.
 struct Channel {
   std::shared_ptr<Device> device;
   std::uint16_t number = 0;
 };
 
-/// Configures and starts a device; device_mutex() is held. @throws Error
+/// Configure and start a device. The caller holds device_mutex(). @throws Error
 std::unique_ptr<Device> start_device(std::int16_t id) {
   auto device = std::make_unique<Device>();
   device->id = id;
@@ -82,7 +82,7 @@ cpu_set_t cpus_of(pid_t thread) {
   return cpus;
 }
 
-/// Skeleton devices: one for each lane of a session, shared by the sessions, which take turns.
+/// The skeleton devices: one for each lane of a session. Sessions share them and take turns.
 class Skeletons {
  public:
   static Skeletons& instance() {
@@ -90,20 +90,20 @@ class Skeletons {
     return skeletons;
   }
 
-  /// The device whose thread copies for lanes that run on `cpu`, -1 for those that may run anywhere. Its thread keeps off that
-  /// CPU if the process has others. @param lane  of those that a session has on this CPU @throws Error
+  /// Return the device whose thread copies for lanes that run on `cpu`; -1 means lanes that may run anywhere. Its thread avoids
+  /// that CPU if the process has others. @param lane  number of the lane among a session's lanes on this CPU @throws Error
   std::shared_ptr<Device> take(const dpdk::SoftwareDriver& driver, int cpu, std::size_t lane) {
     dpdk::require_eal();
     const std::scoped_lock lock(mutex_);
     std::weak_ptr<Device>& slot = devices_[{cpu, lane}];
     if (auto device = slot.lock()) return device;
-    // A device for every lane, of which DPDK has room for 64 unless told so before the first.
+    // Every lane has a device, and DPDK has room for 64 devices unless it gets another number before the first.
     if (!sized_) rte_dma_dev_max(kMost);
     sized_ = true;
     const std::string name = driver.prefix + "_dpubench" + std::to_string(serial_++);
     std::unique_ptr<Device> started;
     std::string fault;
-    // The driver's thread goes where an lcore is, and any thread can be one.
+    // The driver's thread runs where an lcore runs, and any thread can register as an lcore.
     std::thread([&] {
       cpu_set_t cpus = cpus_of(getpid());
       if (cpu >= 0 && CPU_COUNT(&cpus) > 1) CPU_CLR(static_cast<std::size_t>(cpu), &cpus);
@@ -141,7 +141,7 @@ class Skeletons {
   bool sized_ = false;
 };
 
-/// The devices that the program was given and that copy, started; at least one. @throws Error
+/// Return the DMA devices among the named devices, started; at least one. @throws Error
 std::vector<std::shared_ptr<Device>> named() {
   static auto& started = *new std::vector<std::shared_ptr<Device>>;
   if (named_devices().empty())
@@ -153,7 +153,7 @@ std::vector<std::shared_ptr<Device>> named() {
     rte_dma_info info{};
     if (rte_dma_info_get(id, &info) != 0) continue;
     const std::string name = info.dev_name;
-    // No other PCI devices are probed than those that were named.
+    // DPDK probes only the PCI devices that were named.
     const bool is_virtual = name.starts_with("dma_");
     if (is_virtual ? std::find(names.begin(), names.end(), name) == names.end() : dpdk::pci_devices().empty()) continue;
     const auto known = std::find_if(started.begin(), started.end(), [&](const auto& device) { return device->name == name; });
@@ -174,7 +174,8 @@ std::vector<std::shared_ptr<Device>> named() {
   return found;
 }
 
-/// Submits the copies of a burst one by one and tells the device once. They complete in the order of submission.
+/// A lane on a channel. It submits the copies of a burst one by one and starts the device once. Copies complete in the order of
+/// submission.
 class DmaLane final : public Lane {
  public:
   DmaLane(Channel channel, std::unique_ptr<dpdk::Ordinals::Lease> lease)
@@ -189,7 +190,7 @@ class DmaLane final : public Lane {
   DmaLane& operator=(const DmaLane&) = delete;
   ~DmaLane() override {
     drain();
-    // What a device may still write to must not be given to others.
+    // The device may still write for this channel, so the channel must not go to others: it is never freed.
     if (copies_ != 0) static_cast<void>(new (std::nothrow) Channel(std::move(channel_)));
   }
 
@@ -230,7 +231,7 @@ class DmaLane final : public Lane {
   struct Record {
     Burst* burst = nullptr;
     std::uint32_t left = 0;         ///< copies that are not complete
-    std::bitset<kMaxBurst> failed;  ///< by item
+    std::bitset<kMaxBurst> failed;  ///< items whose copy failed
   };
 
   [[nodiscard]] dpdk::Turn& turn() noexcept { return channel_.device->turns[number_]; }
@@ -239,12 +240,12 @@ class DmaLane final : public Lane {
     return at < records_.size() ? at : at - records_.size();
   }
 
-  /// The copies of a burst that are not with the device yet, as far as it has room.
+  /// Give the device the copies of the last burst that it does not have yet, as far as it has room.
   void send(Record& record) noexcept {
     const Burst& b = *record.burst;
     const std::uint32_t before = unsent_;
     for (std::uint32_t i = b.n - unsent_; i < b.n; ++i, --unsent_) {
-      // Virtual addresses serve as the device's: the EAL runs in that mode, or Mapping refuses.
+      // Virtual addresses are also the device's addresses: the EAL runs in that mode, or Mapping refuses.
       const int index = rte_dma_copy(device_, number_, reinterpret_cast<rte_iova_t>(b.in[i]),
                                      reinterpret_cast<rte_iova_t>(b.out[i]), b.in_len[i], 0);
       if (index < 0) break;
@@ -262,11 +263,11 @@ class DmaLane final : public Lane {
       rte_dma_status_code status = RTE_DMA_STATUS_SUCCESSFUL;
       if (rte_dma_completed_status(device_, number_, 1, &index, &status) == 1) retire(1, status != RTE_DMA_STATUS_SUCCESSFUL);
     } else if (n == 0 && yields_) {
-      sched_yield();  // the thread that copies may be waiting for this CPU
+      sched_yield();  // the thread that copies may wait for this CPU
     }
   }
 
-  /// The oldest `n` copies are complete.
+  /// Record that the oldest `n` copies are complete.
   void retire(std::uint32_t n, bool failed) noexcept {
     copies_ -= n;
     for (std::size_t at = first_; n != 0; at = at + 1 == records_.size() ? 0 : at + 1) {
@@ -290,7 +291,7 @@ class DmaLane final : public Lane {
     }
   }
 
-  /// Takes back what is under way when a measurement was broken off.
+  /// Wait for the copies under way, after a measurement was broken off.
   void drain() noexcept {
     constexpr int kPolls = 100'000;
     for (int idle = 0; idle < kPolls && copies_ != 0; ++idle) {
@@ -307,15 +308,15 @@ class DmaLane final : public Lane {
   std::uint16_t number_;
   std::uint32_t most_;
   bool yields_;
-  std::vector<Record> records_;  ///< a ring: bursts under way, oldest first
+  std::vector<Record> records_;  ///< a ring of the bursts under way, oldest first
   std::size_t first_ = 0;
   std::size_t count_ = 0;
-  std::uint32_t copies_ = 0;  ///< not complete
-  std::uint32_t unsent_ = 0;  ///< of the last burst: the device had no room
+  std::uint32_t copies_ = 0;  ///< copies that are not complete
+  std::uint32_t unsent_ = 0;  ///< copies of the last burst that the device had no room for
   dpdk::Mapping mapping_;
 };
 
-/// Lanes on the skeleton.
+/// A session with lanes on the skeleton.
 class SkeletonSession final : public Session {
  public:
   explicit SkeletonSession(const dpdk::SoftwareDriver& driver) : driver_(driver) {
@@ -343,10 +344,10 @@ class SkeletonSession final : public Session {
   const dpdk::SoftwareDriver& driver_;
   PathInfo path_;
   std::mutex mutex_;
-  std::map<int, dpdk::Ordinals> ordinals_;  ///< of the lanes on each CPU
+  std::map<int, dpdk::Ordinals> ordinals_;  ///< numbers of the lanes on each CPU
 };
 
-/// Lanes on the devices that the program was given.
+/// A session with lanes on the devices that the program was given.
 class NamedSession final : public Session {
  public:
   NamedSession() {

@@ -1,4 +1,4 @@
-// Engines over dmadev: copies whatever is in flight, several threads, and devices by name.
+// Tests of the engines over dmadev: copies with any number of jobs in flight, several threads, and named devices.
 
 #include <gtest/gtest.h>
 

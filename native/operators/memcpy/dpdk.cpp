@@ -1,4 +1,4 @@
-// memcpy, engine dpdk: rte_memcpy, inlined as DPDK's applications get it from the distribution's compiler flags.
+// memcpy, engine dpdk: rte_memcpy, inlined with the distribution's compiler flags, as DPDK's applications get it.
 // requires: libdpdk >= 20.11
 
 #include <rte_memcpy.h>
@@ -12,7 +12,7 @@
 namespace dpubench {
 namespace {
 
-/// The routine that rte_memcpy.h chose when this module was compiled.
+/// The routine that rte_memcpy.h selected when this module was compiled.
 constexpr const char* kIsa =
 #if defined __AVX512F__ && defined RTE_MEMCPY_AVX512
     "avx512";
@@ -23,13 +23,13 @@ constexpr const char* kIsa =
 #elif defined __ARM_NEON && defined RTE_ARCH_ARM64_MEMCPY
     "neon";
 #else
-    "chosen by library";  // rte_memcpy is the C library's here
+    "chosen by library";  // here rte_memcpy is the C library's memcpy
 #endif
 
 struct Kernel {
   void operator()(Burst& b) noexcept {
-    // Pointers that move on, not indices: the copy needs so many registers that the compiler reads the arrays' places again and
-    // again otherwise.
+    // Use pointers that move on, not indices. The copy needs so many registers that otherwise the compiler would read the
+    // addresses of the arrays again for each item.
     std::byte* const* out = b.out;
     const std::byte* const* in = b.in;
     const std::uint32_t* bytes = b.in_len;

@@ -1,4 +1,4 @@
-// memcpy: copies of messages from one buffer to another.
+// memcpy: copies messages from one buffer to another.
 
 #include "operators/lane.hpp"
 #include "operators/support/messages.hpp"
@@ -39,7 +39,7 @@ class MemcpyOperator final : public Operator {
     return work;
   }
 
-  /// Every length around the block sizes of copy routines: the last bytes are where they go wrong.
+  /// Return messages of every length around the block sizes of copy routines, because these go wrong in the last bytes.
   [[nodiscard]] std::vector<KnownAnswer> known_answers(const Params& params) const override {
     auto work = std::make_unique<Work>();
     work->params = params;

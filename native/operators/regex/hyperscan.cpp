@@ -1,5 +1,5 @@
-// regex, engine hyperscan: all rules in one database, matched in one pass over the payload. Vectorscan, its port to Arm, has the
-// same interface.
+// regex, engine hyperscan: all rules in one database, matched in one pass over the payload. Vectorscan, the port of Hyperscan to
+// Arm, has the same interface.
 // requires: libhs >= 5.0
 #include <hs.h>
 
@@ -35,7 +35,7 @@ void require(hs_error_t error, const char* what) {
 }
 
 unsigned flags_of(const regex::Rule& rule) {
-  // An empty match counts, as in PCRE; each rule is reported once per payload, which is all that is asked.
+  // An empty match counts, as in PCRE. The library reports each rule once per payload, which is enough here.
   unsigned flags = HS_FLAG_SINGLEMATCH | HS_FLAG_ALLOWEMPTY;
   if (rule.caseless) flags |= HS_FLAG_CASELESS;
   if (rule.dotall) flags |= HS_FLAG_DOTALL;
@@ -45,7 +45,8 @@ unsigned flags_of(const regex::Rule& rule) {
   return flags;
 }
 
-/// There is no flag for it, but the option inside a pattern is understood. A comment must end before the pattern does.
+/// Return the pattern for the library. It has no flag for extended syntax, but it understands the option inside a pattern. The
+/// line feed ends a comment before the pattern ends.
 std::string pattern_of(const regex::Rule& rule) {
   return rule.extended ? "(?x)" + rule.pattern + "\n" : rule.pattern;
 }
@@ -55,7 +56,7 @@ struct Rejected {
   std::string reason;
 };
 
-/// A compiled database in the form that is cached: rejected rules (count; index, length, reason), then the serialised database.
+/// Return a compiled database in its cached form: rejected rules (count; index, length, reason), then the serialised database.
 std::vector<std::byte> serialise(const std::vector<Rejected>& rejected, const hs_database_t* database) {
   std::vector<std::byte> bytes;
   const auto append = [&](const void* data, std::size_t length) {
@@ -75,12 +76,12 @@ std::vector<std::byte> serialise(const std::vector<Rejected>& rejected, const hs
   std::size_t length = 0;
   require(hs_serialize_database(database, &content, &length), "hs_serialize_database");
   append(content, length);
-  std::free(content);  // no allocator was set: Hyperscan's default is malloc
+  std::free(content);  // no allocator was set, and Hyperscan's default is malloc
   return bytes;
 }
 
-/// Compiles all rules that the library takes. The expensive fault of one rule must not cost the compilation of the whole set
-/// again, so each is analysed alone first.
+/// Compile all rules that the library takes. Each rule is analysed alone first, because a fault found while compiling the set
+/// costs the compilation of the whole set again.
 std::vector<std::byte> compile(const RegexWork& work) {
   std::vector<Rejected> rejected;
   std::vector<std::uint32_t> ids;
@@ -107,7 +108,7 @@ std::vector<std::byte> compile(const RegexWork& work) {
     for (const std::string& pattern : patterns) pointers.push_back(pattern.c_str());
     hs_database_t* database = nullptr;
     hs_compile_error_t* error = nullptr;
-    // No platform is named: the database is for the CPU that compiles it.
+    // No platform is given, so the database is for the CPU that compiles it.
     const hs_error_t result = hs_compile_multi(pointers.data(), flags.data(), ids.data(), static_cast<unsigned>(ids.size()),
                                                work.stream ? HS_MODE_STREAM : HS_MODE_BLOCK, nullptr, &database, &error);
     const Database owned(database);
@@ -124,7 +125,7 @@ std::vector<std::byte> compile(const RegexWork& work) {
 
 struct RuleSet {
   Database database;
-  std::vector<std::byte> blank;  ///< output before a payload: no rule matches, rejected ones are undecided
+  std::vector<std::byte> blank;  ///< output before a payload: no rule matches, rejected rules are undecided
   std::vector<std::byte> utf8;   ///< bitmap of UTF-8 rules
   std::size_t not_compiled = 0;
   std::string first_reason;
@@ -134,7 +135,7 @@ struct RuleSet {
   bool any_utf8 = false;
 };
 
-/// Everything that decides what a compiled database is.
+/// Return a key that contains everything that the compiled database depends on.
 std::string cache_key(const RegexWork& work) {
   hs_platform_info_t platform{};
   require(hs_populate_platform(&platform), "hs_populate_platform");
@@ -177,7 +178,7 @@ std::shared_ptr<const RuleSet> build(const RegexWork& work) {
     regex::set_bit(set->blank.data() + bytes_of_bitmap, rule);
     rest = rest.subspan(length);
   }
-  if (rest.empty()) return set;  // nothing compiled: the caller says so
+  if (rest.empty()) return set;  // no rule was compiled; compiled_summary() throws
   hs_database_t* database = nullptr;
   require(hs_deserialize_database(reinterpret_cast<const char*>(rest.data()), rest.size(), &database), "hs_deserialize_database");
   set->database.reset(database);
@@ -198,7 +199,7 @@ class Kernel {
   }
 
   void operator()(Burst& b) noexcept {
-    // Read once: behind a pointer, anything could have changed after each call of the library.
+    // Read these once. Behind a pointer, the compiler must assume that each library call may change them.
     const hs_database_t* const database = set_->database.get();
     hs_scratch_t* const scratch = scratch_.get();
     const std::byte* const blank = set_->blank.data();
@@ -245,7 +246,7 @@ class Kernel {
                                               0, scratch_.get(), &on_match, &hits);
       if (error != HS_SUCCESS) return error;
     }
-    // Ends the flow (rules anchored at the end report here) and makes the stream new without allocating one.
+    // End the flow (rules anchored at the end report here) and reset the stream without allocating a new one.
     return hs_reset_stream(stream_.get(), 0, scratch_.get(), &on_match, &hits);
   }
 

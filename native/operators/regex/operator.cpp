@@ -1,4 +1,4 @@
-// regex: which rules of a set match a packet payload, or a flow of payloads.
+// regex: finds the rules of a set that match a packet payload, or a flow of payloads.
 
 #include <algorithm>
 #include <cmath>
@@ -19,8 +19,8 @@ namespace {
 using regex::RegexWork;
 using regex::Segment;
 
-constexpr std::size_t kSegments = 4;  // of a flow
-// Segments lie apart, as payloads do in packet buffers: room for Ethernet, IP and TCP headers before each.
+constexpr std::size_t kSegments = 4;  // segments per flow
+// Segments lie apart, as payloads in packet buffers do: before each is room for Ethernet, IP and TCP headers.
 constexpr std::size_t kHeadroom = 64;
 constexpr std::size_t kAlignment = 64;
 
@@ -44,7 +44,7 @@ Item flow_item(std::span<const std::span<const std::byte>> pieces, std::size_t r
   return item;
 }
 
-/// Text as logs, forms and requests have it, for where the job has no corpus.
+/// Return text like logs, forms and requests, for jobs without a corpus.
 Bytes model_text(std::size_t size, inputs::Random& random) {
   static constexpr std::string_view kWords[] = {"the ",         "of ",
                                                 "and ",         "request ",
@@ -70,20 +70,21 @@ Bytes model_text(std::size_t size, inputs::Random& random) {
   return text;
 }
 
-/// Puts a string that some rule matches into a text. @param border  multiple of it across which the string shall lie, 0 for none
+/// Write a string that some rule matches into a text. @param border  the string shall lie across a multiple of this offset; 0:
+/// anywhere
 void plant(Bytes& text, const std::vector<regex::Rule>& rules, std::size_t border, inputs::Random& random) {
-  constexpr int kTries = 32;  // rules from which nothing can be drawn, and strings that are too long
+  constexpr int kTries = 32;  // some rules yield no string, and some strings are too long
   for (int i = 0; i < kTries; ++i) {
     const auto sample = regex::draw(rules[random.below(rules.size())], random);
     if (!sample) continue;
-    // Blanks around it, so that a word boundary is one; a rule anchored there needs the very end.
+    // Blanks around the string make word boundaries. A rule that is anchored at an end needs the string at the very end.
     const std::string planted = (sample->at_start ? "" : " ") + sample->text + (sample->at_end ? "" : " ");
     if (planted.size() > text.size()) continue;
     const std::size_t room = text.size() - planted.size();
     std::size_t at = sample->at_start ? 0 : sample->at_end ? room : static_cast<std::size_t>(random.below(room + 1));
     if (border != 0 && !sample->at_start && !sample->at_end && sample->text.size() >= 2) {
       const std::size_t which = border * (1 + static_cast<std::size_t>(random.below(kSegments - 1)));
-      // The blank, and at least the first byte, but not the last of what matches.
+      // Before the border lie the blank and at least the first byte of the match, but not its last byte.
       const std::size_t before = std::min(which, 2 + static_cast<std::size_t>(random.below(sample->text.size() - 1)));
       at = std::min(which - before, room);
     }
@@ -115,7 +116,7 @@ void add_text(RegexWork& work, inputs::Store& store, std::size_t count, std::siz
   }
 }
 
-/// What tells one direction of a flow: version, protocol, addresses and ports, as bytes of the packet.
+/// Return a key that identifies one direction of a flow: version, protocol, addresses and ports, as bytes of the packet.
 std::string flow_key(std::span<const std::byte> ip, const inputs::Transport& transport, std::uint8_t version) {
   const auto addresses = version == 4 ? ip.subspan(12, 8) : ip.subspan(8, 32);
   const auto ports = ip.subspan(transport.header, 4);
@@ -124,7 +125,7 @@ std::string flow_key(std::span<const std::byte> ip, const inputs::Transport& tra
   return key;
 }
 
-/// Draws `count` of `units` without repetition, in their order.
+/// Return `count` of `units`, drawn without repetition, in their order.
 template <class Unit>
 std::vector<Unit> some_of(std::vector<Unit> units, std::size_t count, inputs::Random& random) {
   if (units.size() <= count) return units;
@@ -258,7 +259,7 @@ class RegexOperator final : public Operator {
       i.reference_engine = "pcre2";
       i.sources = {"DPUBench (2023), security operators", "pcre2pattern(3)", "Hyperscan Developer's Reference Guide"};
       i.distinct_items = 65536;
-      i.version = 2;  // with 32 payloads branch predictors learned them
+      i.version = 2;  // version 1 had 32 payloads, which branch predictors learned
       i.default_burst = 1;
       return i;
     }();
@@ -337,7 +338,7 @@ class RegexOperator final : public Operator {
     return {};
   }
 
-  /// An engine that gave up on most of the work would be timed for what it did not do.
+  /// Refuse an engine that gives up on most pairs: its rate would be for work that it did not do.
   [[nodiscard]] std::string check_all(const Work& base, std::span<const std::size_t> items,
                                       std::span<const Output> outputs) const override {
     const auto [pairs, undecided] = count_pairs(static_cast<const RegexWork&>(base), items, outputs);
@@ -358,7 +359,7 @@ class RegexOperator final : public Operator {
     return {totals.operations == 0 ? 0.0 : static_cast<double>(totals.result_sum) / static_cast<double>(totals.operations)};
   }
 
-  /// The room between segments is not searched.
+  /// Return the bytes of the payloads: the room between segments is not searched.
   [[nodiscard]] std::uint64_t rate_bytes(const Work& base, const WindowTotals& totals) const override {
     const auto& work = static_cast<const RegexWork&>(base);
     if (work.payload_bytes == work.item_bytes) return totals.in_bytes;
@@ -380,7 +381,7 @@ class RegexOperator final : public Operator {
     std::uint64_t all = 0;
     std::uint64_t undecided = 0;
   };
-  /// Of payload and rule, without those that are undecided by definition.
+  /// Count the pairs of payload and rule, without those that are undecided by definition.
   static Pairs count_pairs(const RegexWork& work, std::span<const std::size_t> items, std::span<const Output> outputs) {
     const std::size_t bytes = regex::bitmap_bytes(work.rules.size());
     Pairs pairs;
@@ -399,7 +400,7 @@ class RegexOperator final : public Operator {
 };
 
 std::vector<KnownAnswer> RegexOperator::known_answers(const Params& params) const {
-  // Each answer follows from pcre2pattern(3), the section named. Payloads are cut in three for flows, so that matches cross
+  // Each answer follows from the named section of pcre2pattern(3). Payloads are cut in three for flows, so that matches cross
   // segments.
   using Flags = std::string_view;
   static constexpr std::pair<std::string_view, Flags> kRules[] = {
@@ -443,7 +444,7 @@ std::vector<KnownAnswer> RegexOperator::known_answers(const Params& params) cons
       {"z caf\xc3\xa9\xc3\xa9t"sv, {14, 17}},
       {"z"sv, {14}},
   };
-  // No UTF-8, on which the last rule would be undecided: without it.
+  // Payloads that are not UTF-8. The last rule would be undecided on them, so it is left out.
   static const Vector kBinary[] = {
       {"z\x00\xff\x80z"sv, {11, 14}},
       {"z\x00\xff\x90z"sv, {14}},

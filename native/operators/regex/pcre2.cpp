@@ -16,7 +16,8 @@ namespace {
 
 using regex::RegexWork;
 
-// One start position may take a millisecond at the most. The default of ten million would let one rule hold a window for seconds.
+// With this limit, one start position takes a millisecond at most. The default of ten million would let one rule hold a window
+// for seconds.
 constexpr std::uint32_t kMatchLimit = 100'000;
 constexpr std::uint32_t kDepthLimit = 10'000;
 constexpr std::uint32_t kHeapLimitKiB = 4096;
@@ -45,16 +46,16 @@ struct Compiled {
   Code code;
 };
 
-/// Shared by all threads: compiled code is read-only (pcre2api, "Multithreading").
+/// The compiled rules. All threads share them: compiled code is read-only (pcre2api, "Multithreading").
 struct RuleSet {
-  std::vector<Compiled> rules;  ///< from first_special on, those that need a question before each match
+  std::vector<Compiled> rules;  ///< from first_special on, the rules that need a check before each match
   std::size_t first_special = 0;
   std::vector<std::byte> rejected;  ///< bitmap of rules that were not compiled
   std::size_t rule_count = 0;
   std::size_t memory_bytes = 0;
   std::size_t not_compiled = 0;
   std::size_t without_jit = 0;
-  std::size_t longest = 0;  ///< payload bytes of a unit, for the copy of a flow
+  std::size_t longest = 0;  ///< bytes of the longest item, an upper bound for the copy of a flow
   bool stream = false;
   bool any_utf8 = false;
   std::string first_reason;
@@ -68,10 +69,10 @@ std::shared_ptr<const RuleSet> compile(const RegexWork& work) {
   for (const Item& item : work.items) set->longest = std::max(set->longest, item.in.size());
   const std::unique_ptr<pcre2_compile_context, Freed<pcre2_compile_context_free>> context(pcre2_compile_context_create(nullptr));
   if (context == nullptr) throw Error("PCRE2: out of memory");
-  pcre2_set_newline(context.get(), PCRE2_NEWLINE_LF);  // not what the distribution chose: Hyperscan knows no other
+  pcre2_set_newline(context.get(), PCRE2_NEWLINE_LF);  // fixed, not the distribution's default: Hyperscan knows only LF
   for (std::uint32_t i = 0; i < work.rules.size(); ++i) {
     const regex::Rule& rule = work.rules[i];
-    // Nothing is captured, as in other engines.
+    // Capture nothing, as in other engines.
     std::uint32_t options = PCRE2_NO_AUTO_CAPTURE;
     if (rule.caseless) options |= PCRE2_CASELESS;
     if (rule.dotall) options |= PCRE2_DOTALL;
@@ -126,7 +127,7 @@ class Kernel {
       const std::byte* text = b.in[i];
       std::size_t length = b.in_len[i];
       if (set_->stream) {
-        // PCRE2 keeps no state between segments: what it can search is the flow in one piece.
+        // PCRE2 keeps no state between segments, so the flow is copied into one piece.
         const regex::Segments segments(b.aux[i]);
         length = 0;
         for (std::uint32_t s = 0; s < segments.size(); ++s) {
@@ -160,7 +161,7 @@ class Kernel {
         regex::set_bit(out, rule.rule);
         ++hit;
       } else if (found != PCRE2_ERROR_NOMATCH) {
-        regex::set_bit(undecided, rule.rule);  // a limit, the JIT stack, memory: not "no match"
+        regex::set_bit(undecided, rule.rule);  // a limit, the JIT stack or the memory was exhausted: this is not "no match"
       }
     };
     for (const Compiled& rule : rules.first(set_->first_special)) {

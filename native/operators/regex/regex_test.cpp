@@ -1,4 +1,4 @@
-// regex: which rules engines are given, what is undecided and how that is judged, and matches across segments.
+// Tests of regex: the rules that engines get, how undecided pairs are judged, and matches across segments.
 
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ std::vector<const Engine*> here() {
   return found;
 }
 
-/// Null where the library was not there when this build was configured.
+/// Return the engine, or null if it is not in this build or cannot run here.
 const Engine* find(const std::string& name) {
   const EngineSlot* const slot = engines().find("regex", name);
   return slot != nullptr && slot->reason.empty() ? slot->engine : nullptr;
@@ -49,7 +49,7 @@ inputs::Rule rule(const std::string& pattern, const std::string& flags = "") {
   return {1, pattern, flags, 1};
 }
 
-/// Payloads, each cut in segments (one where the mode is block), against rules `pattern` with `flags`.
+/// Return a work with payloads against rules `pattern` with `flags`. Each payload is cut in segments (one in mode block).
 std::unique_ptr<RegexWork> work_of(const std::vector<std::pair<std::string, std::string>>& rules, const std::vector<Lists>& flows,
                                    bool stream) {
   auto work = std::make_unique<RegexWork>();
@@ -67,7 +67,7 @@ std::unique_ptr<RegexWork> work_of(const std::vector<std::pair<std::string, std:
       const std::vector<std::byte> bytes = bytes_of(piece);
       segments.push_back({static_cast<std::uint32_t>(item.in.size()), static_cast<std::uint32_t>(bytes.size())});
       item.in.insert(item.in.end(), bytes.begin(), bytes.end());
-      if (stream) item.in.resize(item.in.size() + 7, std::byte{'#'});  // what must not be searched
+      if (stream) item.in.resize(item.in.size() + 7, std::byte{'#'});  // bytes that must not be searched
     }
     if (stream) item.aux = Segments::encode(segments);
     item.out_room = static_cast<std::uint32_t>(2 * bitmap_bytes(work->rules.size()));
@@ -76,7 +76,7 @@ std::unique_ptr<RegexWork> work_of(const std::vector<std::pair<std::string, std:
   return work;
 }
 
-/// Per item the rules' answers: 'y' matches, 'n' does not, '?' undecided.
+/// Return the rules' answers per item: 'y' matches, 'n' does not match, '?' undecided.
 Lists answers(const RegexWork& work, const std::vector<Output>& outputs) {
   Lists all;
   for (const Output& output : outputs) {
@@ -98,7 +98,7 @@ Lists run(const RegexWork& work, const Engine& engine) {
   return answers(work, run_once(work, *engine.prepare(work), 2));
 }
 
-/// A rule file of a test's own.
+/// A rule file for one test, removed by the destructor.
 class RuleFile {
  public:
   explicit RuleFile(const std::string& text)
@@ -146,7 +146,7 @@ TEST(RegexRules, ConstructsThatNotEveryEngineKnowsAreScreened) {
       {R"(a\Rb)", "\\R"},
       {R"(a\Xb)", "\\X"},
       {"(?U)a*", "inline option other than i, m, s, x"},
-      // Nothing of the kind, though it looks so.
+      // These patterns look like such constructs but are none.
       {"plain", ""},
       {R"(a\.b\\1)", ""},
       {R"([(?=)]\()", ""},
@@ -267,7 +267,7 @@ TEST(RegexRules, StringsDrawnFromARuleMatchIt) {
     for (const Engine* engine : here())
       EXPECT_EQ(run(*work_of({one}, payloads, false), *engine), Lists(20, "y")) << engine->info().name;
   }
-  // What is beyond it is not drawn, rather than drawn wrongly.
+  // Patterns that the drawer does not know yield no string, rather than a wrong one.
   for (const char* pattern : {"\\p{L}", "\\x{1234}", "(unclosed", "[unclosed", "a{2}{3}", "(?:ab){2000}", "*a"})
     EXPECT_EQ(draw({1, pattern, false, false, false, false, false, false}, random), std::nullopt) << pattern;
 }
@@ -279,7 +279,7 @@ TEST(Regex, PlantedMatchesAcrossSegmentBordersAreFoundInFlows) {
   const std::unique_ptr<Work> base =
       op().prepare(op().complete({{"mode", "stream"}, {"size", "64"}, {"planted_percent", "100"}}), store, {24});
   const auto& flows = static_cast<const RegexWork&>(*base);
-  // The same bytes, every segment alone: what is found there needs no state between segments.
+  // The same bytes with every segment alone: a match that is found there needs no state between segments.
   RegexWork alone;
   alone.params = op().complete({{"mode", "block"}});
   alone.rules = flows.rules;
@@ -310,8 +310,8 @@ TEST(Regex, FlowsDoNotReachIntoOneAnother) {
   }
 }
 
-// Each "a" may be taken alone or with the next, and the end is not reached: exponentially many ways (pcre2api, "The match
-// limit").
+// Each "a" may be taken alone or with the next one, and the end is never reached: there are exponentially many ways (pcre2api,
+// "The match limit").
 TEST(Regex, MatchLimitOfPcre2LeavesAPairUndecided) {
   NEED_ENGINE("pcre2");
   const std::string payload = std::string(64, 'a') + "b";
@@ -319,7 +319,7 @@ TEST(Regex, MatchLimitOfPcre2LeavesAPairUndecided) {
   const auto outputs = run_once(*work, *find("pcre2")->prepare(*work), 1);
   EXPECT_EQ(answers(*work, outputs), (Lists{"?yn", "ynn"}));
   EXPECT_EQ(op().remark(*work, {}), std::nullopt) << "nothing was judged yet";
-  // What the reference left undecided is no disagreement with an engine that decides it, and counts once.
+  // A pair that the reference left undecided is no disagreement with an engine that decides it, and it counts once.
   std::vector<Output> decided = outputs;
   decided[0].bytes[1] = std::byte{0};
   for (int again = 0; again < 3; ++again) {
@@ -335,7 +335,7 @@ TEST(Regex, MatchLimitOfPcre2LeavesAPairUndecided) {
   if (const Engine* hyperscan = find("hyperscan"); hyperscan != nullptr) {
     EXPECT_EQ(run(*work, *hyperscan), (Lists{"nyn", "ynn"}));
   }
-  // Where answers may be known, giving up is a failure.
+  // In known answers, giving up is a failure.
   work->all_decided = true;
   EXPECT_NE(op().check(*work, 0, outputs[0], &decided[0]), "");
 }
@@ -349,7 +349,7 @@ TEST(Regex, WrongAnswersAreFound) {
       {{std::byte{3}, std::byte{0}}, 2, kStatusOk},        // one too many
       {{std::byte{1}, std::byte{0}}, 2, kStatusOk},        // a wrong count
       {{std::byte{1}, std::byte{1}}, 1, kStatusOk},        // matches and is undecided
-      {{std::byte{9}, std::byte{0}}, 2, kStatusOk},        // a rule that is none
+      {{std::byte{9}, std::byte{0}}, 2, kStatusOk},        // a rule that does not exist
       {{std::byte{1}, std::byte{8}}, 1, kStatusOk},        //
       {{std::byte{1}}, 1, kStatusOk},                      // half the output
       {{std::byte{1}, std::byte{0}}, 1, kStatusRejected},  // no answer at all
@@ -368,16 +368,16 @@ TEST(Regex, AnEngineThatLeavesMostUndecidedIsRefused) {
   EXPECT_EQ(op().check_all(*work, items, outputs(3, 0)), "") << "half";
   EXPECT_EQ(op().check_all(*work, items, outputs(3, 1)).rfind("3 of 4 pairs", 0), 0U);
   EXPECT_EQ(op().check_all(*work, items, outputs(3, 3)).rfind("4 of 4 pairs", 0), 0U);
-  // UTF-8 rules on other bytes are undecided by definition, and no engine's fault.
+  // UTF-8 rules on other bytes are undecided by definition, so no engine is at fault.
   const auto bytes = work_of({{"foo", "8"}, {"bar", "8"}}, {{"\xff"}, {"\xfe"}}, false);
   EXPECT_EQ(op().check_all(*bytes, items, outputs(3, 3)), "");
-  // What is allowed is told: a rate with it is one of other work.
+  // A share that is allowed is still reported, because it changes the meaning of a rate.
   EXPECT_EQ(op().undecided_share(*work, outputs(0, 0)), 0);
   EXPECT_EQ(op().undecided_share(*work, outputs(1, 0)), 0.25);
   EXPECT_EQ(op().undecided_share(*bytes, outputs(3, 3)), 0);
 }
 
-/// Claims nothing and decides nothing.
+/// An engine that finds no match and decides nothing.
 class GivesUp final : public Engine {
  public:
   [[nodiscard]] const EngineInfo& info() const override { return info_; }

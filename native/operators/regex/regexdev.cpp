@@ -1,5 +1,5 @@
 // regex, engine regexdev: the rules in a device behind DPDK's regexdev, which compiles them and searches payloads. DPDK has no
-// driver of this class in software.
+// software driver of this class.
 // requires: libdpdk >= 22.11
 // cxxflags: -DALLOW_EXPERIMENTAL_API
 #include <rte_errno.h>
@@ -28,8 +28,8 @@ namespace {
 using regex::RegexWork;
 
 constexpr std::uint16_t kMostQueuePairs = 64;
-constexpr std::uint16_t kMostMatches = 1024;    ///< asked for per payload: as many rules may match, and more than once
-constexpr std::uint16_t kMostGroups = 64;       ///< rule sets of sessions that live at once
+constexpr std::uint16_t kMostMatches = 1024;    ///< matches requested per payload; a rule may match more than once
+constexpr std::uint16_t kMostGroups = 64;       ///< rule sets of sessions that exist at the same time
 constexpr std::uint32_t kMostRules = 1U << 20;  ///< rte_regexdev_match has 20 bits for the number of a rule
 
 /// A configured and started device.
@@ -41,13 +41,13 @@ struct Device {
   std::uint32_t capabilities = 0;  ///< RTE_REGEXDEV_CAPA_*, RTE_REGEXDEV_SUPP_*
   std::uint64_t rule_flags = 0;    ///< RTE_REGEX_PCRE_RULE_*
   std::uint16_t most_matches = 0;
-  std::uint16_t most_bytes = 0;     ///< of a payload
-  std::uint16_t most_segments = 0;  ///< of a payload
+  std::uint16_t most_bytes = 0;     ///< most bytes of a payload
+  std::uint16_t most_segments = 0;  ///< most mbufs of a payload
   std::uint16_t queue_pairs = 0;
-  std::vector<bool> groups;  ///< those that a session has
+  std::vector<bool> groups;  ///< true for each group that a session uses
   std::unique_ptr<dpdk::Turn[]> turns;
 
-  /// Why it cannot be used at all; empty if it can.
+  /// Return why the device cannot be used at all, or an empty string.
   [[nodiscard]] std::string unfit() const {
     if ((capabilities & RTE_REGEXDEV_CAPA_RUNTIME_COMPILATION_F) != 0) return {};
     return "the device " + name + " (driver " + driver +
@@ -55,7 +55,7 @@ struct Device {
   }
 };
 
-/// @throws Error
+/// Configure and start a device. An unfit device is left alone. @throws Error
 std::unique_ptr<Device> start_device(std::uint8_t id) {
   auto device = std::make_unique<Device>();
   const auto demand = [&](int result, const std::string& what) {
@@ -77,7 +77,7 @@ std::unique_ptr<Device> start_device(std::uint8_t id) {
   rte_regexdev_config configuration{};
   configuration.nb_max_matches = device->most_matches;
   configuration.nb_queue_pairs = device->queue_pairs;
-  configuration.nb_rules_per_group = info.max_rules_per_group;  // not 0, whatever rte_regexdev.h says
+  configuration.nb_rules_per_group = info.max_rules_per_group;  // 0 does not work, whatever rte_regexdev.h says
   configuration.nb_groups = std::clamp<std::uint16_t>(info.max_groups, 1, kMostGroups);
   device->groups.resize(configuration.nb_groups);
   demand(rte_regexdev_configure(id, &configuration), "rte_regexdev_configure");
@@ -91,7 +91,7 @@ std::unique_ptr<Device> start_device(std::uint8_t id) {
   return device;
 }
 
-/// The device that the program was given and that searches, started. @throws Error
+/// Return the first device that searches among those that the program was given, started. @throws Error
 Device& named() {
   static auto& started = *new std::unique_ptr<Device>;
   if (named_devices().empty()) {
@@ -107,10 +107,10 @@ Device& named() {
   return *started;
 }
 
-/// A rule set in the device, in a group of its own, so that sessions live side by side.
+/// A rule set in the device. It has its own group, so that sessions live side by side.
 class RuleSet {
  public:
-  /// @throws Error when the device has no room for one, or takes none of the rules
+  /// @throws Error when the device has no free group, when there are too many rules, or when the device cannot compile them
   RuleSet(Device& device, const RegexWork& work) : device_(device) {
     const std::scoped_lock lock(device_mutex());
     const auto free = std::find(device.groups.begin(), device.groups.end(), false);
@@ -137,7 +137,7 @@ class RuleSet {
   }
 
   [[nodiscard]] std::uint16_t group() const { return group_; }
-  /// Output before a payload: no rule matches, those that were refused are undecided.
+  /// Return the output before a payload: no rule matches, refused rules are undecided.
   [[nodiscard]] std::span<const std::byte> blank() const { return blank_; }
   [[nodiscard]] std::size_t rules() const { return added_.size() + refused_; }
   [[nodiscard]] std::size_t refused() const { return refused_; }
@@ -156,7 +156,7 @@ class RuleSet {
                        (rule.multiline ? RTE_REGEX_PCRE_RULE_MULTILINE_F : 0) |
                        (rule.extended ? RTE_REGEX_PCRE_RULE_EXTENDED_F : 0) | (rule.utf8 ? RTE_REGEX_PCRE_RULE_UTF_F : 0) |
                        (rule.ucp ? RTE_REGEX_PCRE_RULE_UCP_F : 0);
-    // An empty match counts as one.
+    // An empty match counts as a match.
     entry.rule_flags |= device_.rule_flags & RTE_REGEX_PCRE_RULE_ALLOW_EMPTY_F;
     std::string reason;
     if ((entry.rule_flags & ~device_.rule_flags) != 0) {
@@ -190,7 +190,7 @@ class RuleSet {
   std::string first_reason_;
 };
 
-/// The operations of a lane, each with its mbufs, which are pointed at the lane's buffers.
+/// The operations of a lane. Each operation has its own mbufs, and these point at the lane's buffers.
 class RegexQueue {
  public:
   using Op = rte_regex_ops;
@@ -204,7 +204,7 @@ class RegexQueue {
                   " queue pairs: use no more threads than that");
     }
     queue_pair_ = static_cast<std::uint16_t>(lease_.number());
-    // One block: per operation what is ours, the operation with its matches, then its mbufs.
+    // One block of memory holds, per operation: our own data, the operation with its matches, then its mbufs.
     mbufs_at_ = RTE_CACHE_LINE_ROUNDUP(sizeof(Own) + sizeof(Op) + device.most_matches * sizeof(rte_regexdev_match));
     const std::size_t each = mbufs_at_ + segments * sizeof(rte_mbuf);
     memory_.reset(static_cast<std::byte*>(rte_zmalloc("dpubench regex operations", jobs * each, RTE_CACHE_LINE_SIZE)));
@@ -242,7 +242,7 @@ class RegexQueue {
       first->pkt_len = b.in_len[i];
       return;
     }
-    // A flow is searched as one payload whose bytes lie in several places.
+    // The device searches a flow as one payload whose bytes lie in several places.
     const regex::Segments segments(b.aux[i]);
     first->pkt_len = 0;
     first->nb_segs = static_cast<std::uint16_t>(segments.size());
@@ -273,8 +273,8 @@ class RegexQueue {
       regex::set_bit(out, rule);
       ++hits;
     }
-    // A search that was broken off says nothing about the rules that it did not find.
-    // RTE_REGEX_OPS_RSP_RESOURCE_LIMIT_REACHED_F is the same bit as the last of these.
+    // A search that was broken off says nothing about the rules that it did not find. RTE_REGEX_OPS_RSP_RESOURCE_LIMIT_REACHED_F
+    // is the same bit as the last of these flags.
     constexpr unsigned kBrokenOff =
         RTE_REGEX_OPS_RSP_MAX_SCAN_TIMEOUT_F | RTE_REGEX_OPS_RSP_MAX_MATCH_F | RTE_REGEX_OPS_RSP_MAX_PREFIX_F;
     if ((op->rsp_flags & kBrokenOff) != 0 || op->nb_actual_matches > op->nb_matches) {
@@ -290,7 +290,7 @@ class RegexQueue {
   }
 
  private:
-  /// Kept before each operation, since matches follow it.
+  /// Data before each operation, because its matches follow it.
   struct alignas(16) Own {
     dpdk::Tag tag;
   };
@@ -302,7 +302,7 @@ class RegexQueue {
     return reinterpret_cast<rte_mbuf*>(reinterpret_cast<std::byte*>(op) - sizeof(Own) + mbufs_at_);
   }
   static void point(rte_mbuf& m, const std::byte* data, std::uint32_t length) noexcept {
-    m.buf_addr = const_cast<std::byte*>(data);  // the device reads only
+    m.buf_addr = const_cast<std::byte*>(data);  // the device only reads
     rte_mbuf_iova_set(&m, reinterpret_cast<rte_iova_t>(data));
     m.buf_len = m.data_len = static_cast<std::uint16_t>(length);
     m.next = nullptr;
@@ -319,7 +319,7 @@ class RegexQueue {
   dpdk::Mapping mapping_;
 };
 
-/// Why payloads of this size, or flows, cannot be done; empty if they can.
+/// Return why payloads of this size, or flows, cannot be searched, or an empty string.
 std::string too_much(const Device& device, std::uint64_t bytes, std::uint64_t segments) {
   if (segments > device.most_segments)
     return "the device takes payloads of at most " + std::to_string(device.most_segments) + " buffers, and a flow has " +
@@ -370,7 +370,7 @@ class Regexdev final : public Engine {
     return dpdk::reason_of([] { return static_cast<void>(named()), std::string(); });
   }
   [[nodiscard]] std::string unsupported(const Params& params) const override {
-    constexpr std::uint64_t kSegments = 4;  // of a flow
+    constexpr std::uint64_t kSegments = 4;  // segments of a flow
     const std::uint64_t segments = params.is("mode", "stream") ? kSegments : 1;
     return dpdk::reason_of([&] { return too_much(named(), segments * params.number("size"), segments); });
   }

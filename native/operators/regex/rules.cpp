@@ -17,7 +17,7 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-/// Length of the repeat `{n}`, `{n,}` or `{n,m}` at the start of `text`, 0 where a brace is a literal (pcre2pattern,
+/// Return the length of the repeat `{n}`, `{n,}` or `{n,m}` at the start of `text`, or 0 if the brace is a literal (pcre2pattern,
 /// "Repetition").
 std::size_t repeat_length(std::string_view text) {
   std::size_t i = 1;
@@ -34,11 +34,11 @@ std::size_t repeat_length(std::string_view text) {
   return i < text.size() && text[i] == '}' ? i + 1 : 0;
 }
 
-/// Offset behind the class that starts at `i`, or npos.
+/// Return the offset behind the class that starts at `i`, or npos.
 std::size_t class_end(std::string_view p, std::size_t i) {
   ++i;
   if (i < p.size() && p[i] == '^') ++i;
-  if (i < p.size() && p[i] == ']') ++i;  // literal in first place
+  if (i < p.size() && p[i] == ']') ++i;  // a literal in the first place
   while (i < p.size() && p[i] != ']') {
     if (p[i] == '\\') {
       if (p.substr(i, 2) == "\\Q") {
@@ -56,7 +56,7 @@ std::size_t class_end(std::string_view p, std::size_t i) {
   return i < p.size() ? i + 1 : std::string_view::npos;
 }
 
-/// What an escape outside a class is, where not every engine knows it.
+/// Return the kind of an escape outside a class if not every engine knows it, else null.
 const char* screen_escape(char c, std::string_view rest) {
   if (is_digit(c) && c != '0') return "back-reference";
   switch (c) {
@@ -81,7 +81,7 @@ const char* screen_escape(char c, std::string_view rest) {
   }
 }
 
-/// What a group is, where not every engine knows it. @param rest  the pattern behind "(?"
+/// Return the kind of a group if not every engine knows it, else null. @param rest  the pattern behind "(?"
 const char* screen_group(std::string_view rest) {
   const char c = rest.empty() ? '\0' : rest[0];
   const char next = rest.size() > 1 ? rest[1] : '\0';
@@ -121,7 +121,8 @@ const char* screen_group(std::string_view rest) {
                                                                                  : "inline option other than i, m, s, x";
 }
 
-/// Walks over a pattern token by token; a fault of syntax is left to the compilers.
+/// Walk over a pattern token by token. Return the first construct that not every engine knows, else null. The compilers find
+/// faults of syntax.
 const char* screen_pattern(std::string_view p, bool extended) {
   std::size_t i = 0;
   while (i < p.size()) {
@@ -221,7 +222,7 @@ namespace {
 
 using Set = std::bitset<256>;
 
-/// Recursive descent over a pattern that draws as it reads; a repeat reads its atom again for every turn.
+/// A recursive descent over a pattern that draws while it reads. A repeat reads its atom again for every turn.
 class Drawer {
  public:
   Drawer(const Rule& rule, inputs::Random& random) : p_(rule.pattern), extended_(rule.extended), random_(random) {}
@@ -250,7 +251,7 @@ class Drawer {
     for (std::uint64_t seen = 1;; ++seen) {
       const Sample before = sample_;
       std::string one = sequence(depth);
-      // Of alternatives read one by one each is kept with equal probability (reservoir of one).
+      // Alternatives are read one by one. Each is kept with equal probability (reservoir of one).
       if (random_.below(seen) == 0) {
         chosen = std::move(one);
       } else {
@@ -366,7 +367,7 @@ class Drawer {
     return text;
   }
 
-  /// A member, a printable one where there is any: payloads are mostly text.
+  /// Return a member of the set: a printable one if there is any, because payloads are mostly text.
   std::string one_of(const Set& set) {
     std::string printable;
     std::string others;
@@ -405,7 +406,7 @@ class Drawer {
     return c >= 'A' && c <= 'Z' ? ~set : set;
   }
 
-  /// The byte that the escape letter `c` stands for, `at_` behind it; nullopt (and failed) where it is none.
+  /// Return the byte that the escape letter `c` stands for; `at_` is behind the letter. Set failed_ if it stands for no byte.
   std::optional<unsigned> escaped_byte(char c) {
     switch (c) {
       case 'n':
@@ -484,7 +485,7 @@ class Drawer {
     Set set;
     const bool negated = more() && peek() == '^';
     if (negated) ++at_;
-    int low = -1;  // what a range may begin with, -1 for nothing
+    int low = -1;  // byte that a range may begin with; -1: none
     for (bool first = true; more() && (peek() != ']' || first); first = false) {
       char c = p_[at_++];
       std::optional<unsigned> byte = static_cast<unsigned char>(c);

@@ -1,4 +1,4 @@
-// What the regex operator hands its engines.
+// The work that engines of the operator regex get.
 #pragma once
 
 #include <bit>
@@ -18,22 +18,23 @@ namespace dpubench::regex {
 
 class RegexWork final : public Work {
  public:
-  std::string rules_name;  ///< of the list that they come from, for messages
+  std::string rules_name;  ///< name of the list that the rules come from, for messages
   std::vector<Rule> rules;
   std::string rules_hash;  ///< hash_of(rules)
   bool stream = false;     ///< items are flows of segments, else payloads
-  /// Keeps what is costly to build, as inputs::Store::cached does; empty where there is no cache (known answers).
+  /// Return the result of `build`, kept under `key`, as inputs::Store::cached does; empty if there is no cache (known answers).
   std::function<std::vector<std::byte>(std::string_view key, const std::function<std::vector<std::byte>()>& build)> cached;
   bool all_decided = false;         ///< known answers: an engine must decide every pair
-  std::uint64_t payload_bytes = 0;  ///< of all items, without the room between segments
-  std::uint64_t item_bytes = 0;     ///< of all items
+  std::uint64_t payload_bytes = 0;  ///< payload bytes of all items, without the room between segments
+  std::uint64_t item_bytes = 0;     ///< bytes of all items
 
-  /// One bit per item and rule, set by check() for what one of the engines left undecided: however often a pair is judged, it
-  /// counts once, and the reference's comparison with itself adds nothing to that with others. Empty where there is none.
+  /// One bit per item and rule. check() sets it if one of the engines left the pair undecided. So a pair counts once however
+  /// often it is judged, and the reference's comparison with itself adds nothing to the comparisons with others. Empty if no pair
+  /// is undecided.
   mutable std::vector<bool> undecided;
 };
 
-/// Bytes of a bitmap with one bit per rule; bit i % 8 of byte i / 8 stands for rule i.
+/// Return the bytes of a bitmap with one bit per rule. Bit i % 8 of byte i / 8 stands for rule i.
 constexpr std::size_t bitmap_bytes(std::size_t rules) {
   return (rules + 7) / 8;
 }
@@ -44,8 +45,8 @@ inline void set_bit(std::byte* bitmap, std::size_t i) {
   bitmap[i / 8] |= static_cast<std::byte>(1U << i % 8);
 }
 
-/// A unit's segments: `aux` of an item in mode stream is the count, then offset and length of each in `in` (32-bit, native
-/// order).
+/// A segment of a unit. In mode stream, `aux` of an item holds the number of segments, then offset and length of each in `in`
+/// (32-bit, native order).
 struct Segment {
   std::uint32_t offset;
   std::uint32_t length;
@@ -72,14 +73,14 @@ class Segments {
   const std::byte* at_;
 };
 
-/// Whether bytes, fed piece by piece, are UTF-8 (RFC 3629 section 4). What a UTF-8 rule means on other bytes is defined by
-/// neither library, so that such pairs are undecided in every engine.
+/// A check whether bytes, fed piece by piece, are UTF-8 (RFC 3629 section 4). Neither library defines the meaning of a UTF-8 rule
+/// on other bytes, so such pairs are undecided in every engine.
 class Utf8Check {
  public:
   void feed(const std::byte* data, std::size_t length) {
     for (std::size_t i = 0; i < length && valid_; ++i) step(std::to_integer<unsigned>(data[i]));
   }
-  /// At the end of the text.
+  /// Return the verdict at the end of the text.
   [[nodiscard]] bool valid() const { return valid_ && wanted_ == 0; }
 
  private:
@@ -92,7 +93,7 @@ class Utf8Check {
     } else if (b >= 0x80) {
       valid_ = b >= 0xC2 && b <= 0xF4;
       wanted_ = b < 0xE0 ? 1 : b < 0xF0 ? 2 : 3;
-      // Of the first continuation byte: no overlong forms, no surrogates, nothing above U+10FFFF.
+      // Limits of the first continuation byte: no overlong forms, no surrogates, nothing above U+10FFFF.
       low_ = b == 0xE0 ? 0xA0 : b == 0xF0 ? 0x90 : 0x80;
       high_ = b == 0xED ? 0x9F : b == 0xF4 ? 0x8F : 0xBF;
     }
@@ -103,7 +104,8 @@ class Utf8Check {
   unsigned high_ = 0xBF;
 };
 
-/// "3 of 240 rules not compiled" for PathInfo, empty if all were. @throws Error when none was, with the first reason
+/// Return "3 of 240 rules not compiled" for PathInfo, or an empty string if all were. @throws Error when none was, with the first
+/// reason
 inline std::string compiled_summary(const RegexWork& work, std::size_t rejected, const std::string& engine,
                                     const std::string& first_reason) {
   if (rejected == 0) return {};

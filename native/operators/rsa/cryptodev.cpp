@@ -1,5 +1,5 @@
-// rsa, engines cryptodev: DPDK's crypto devices sign and verify digests (PKCS #1 v1.5). They hash nothing in asymmetric
-// operations, and have PSS and OAEP in few drivers.
+// rsa, engines cryptodev: DPDK's crypto devices sign and verify digests (PKCS #1 v1.5). Asymmetric operations do not hash, and
+// few drivers have PSS and OAEP.
 // requires: libdpdk >= 22.11
 // cxxflags: -DALLOW_EXPERIMENTAL_API
 
@@ -14,7 +14,7 @@ using cryptodev::number_of;
 using cryptodev::Provider;
 using Bytes = std::vector<std::byte>;
 
-/// RFC 8017 section 9.2, note 1: what stands before a SHA-256 digest in a DigestInfo.
+/// The bytes before a SHA-256 digest in a DigestInfo (RFC 8017 section 9.2, note 1).
 constexpr std::array<std::uint8_t, 19> kSha256Info = {0x30, 0x31, 0x30, 0x0d, 0x06, 0x09, 0x60, 0x86, 0x48, 0x01,
                                                       0x65, 0x03, 0x04, 0x02, 0x01, 0x05, 0x00, 0x04, 0x20};
 
@@ -37,7 +37,7 @@ struct RsaAlgorithm {
     x.rsa.e = number_of(key.at(is_public ? 1 : 2));
     x.rsa.key_type = is_public ? RTE_RSA_KEY_TYPE_EXP : RTE_RSA_KEY_TYPE_QT;
     if (is_public) {
-      x.rsa.d = x.rsa.e;  // drivers want one; verifying does not use it
+      x.rsa.d = x.rsa.e;  // drivers want one, but verifying does not use it
     } else {
       x.rsa.qt = {number_of(key.at(4)), number_of(key.at(5)), number_of(key.at(6)), number_of(key.at(7)), number_of(key.at(8))};
     }
@@ -82,7 +82,8 @@ class Rsa final : public cryptodev::DeviceEngine {
     if (!params.is("padding", "pkcs1")) return "PKCS #1 v1.5 only: few drivers have PSS or OAEP";
     if (params.is("input", "message")) return "devices sign what was hashed: input=digest";
     if (provider().is_software()) {
-      // 22.11: process_openssl_rsa_op_evp compares what the signature holds with the message, logs, and reports success.
+      // DPDK 22.11: process_openssl_rsa_op_evp compares the signature's content with the message, logs a difference, and reports
+      // success.
       return params.is("operation", "verify") ? "crypto_openssl accepts a signature of another message (DPDK 22.11)" : "";
     }
     return dpdk::reason_of([&] {

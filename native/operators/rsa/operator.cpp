@@ -18,7 +18,7 @@ const rsa::TestKey& key_of(const Params& params) {
 struct Moduli {
   Modular n, p, q;
 };
-/// Made once for a key: a good part of a signature's cost.
+/// Return the moduli of a key. They are made once, because making them is a good part of a signature's cost.
 const Moduli& moduli_of(const rsa::TestKey& key) {
   static std::map<std::uint32_t, Moduli> made;
   const auto it = made.find(key.bits);
@@ -27,7 +27,7 @@ const Moduli& moduli_of(const rsa::TestKey& key) {
   return made.emplace(key.bits, Moduli{modular(key.n), modular(key.p), modular(key.q)}).first->second;
 }
 
-/// Appendix B.2.1, MGF1 with SHA-256, exclusive-ored into `data`.
+/// XOR MGF1 with SHA-256 into `data` (appendix B.2.1).
 void mask(std::span<std::byte> data, Bytes seed) {
   seed.resize(seed.size() + 4);
   for (std::size_t at = 0, counter = 0; at < data.size(); ++counter) {
@@ -37,7 +37,7 @@ void mask(std::span<std::byte> data, Bytes seed) {
   }
 }
 
-/// Section 9.2, EMSA-PKCS1-v1_5 with SHA-256.
+/// Return the EMSA-PKCS1-v1_5 encoding with SHA-256 (section 9.2).
 Bytes encode_pkcs1(const Bytes& digest, std::size_t bytes) {
   const Bytes info = from_hex("3031300d060960864801650304020105000420");
   Bytes encoded(bytes, std::byte{0xFF});
@@ -48,7 +48,7 @@ Bytes encode_pkcs1(const Bytes& digest, std::size_t bytes) {
   return encoded;
 }
 
-/// Section 9.1.1, EMSA-PSS with SHA-256 and a salt of 32 bytes; modulus of a whole number of bytes.
+/// Return the EMSA-PSS encoding with SHA-256 and a salt of 32 bytes, for a modulus of a whole number of bytes (section 9.1.1).
 Bytes encode_pss(const Bytes& digest, std::size_t bytes, inputs::Random& random) {
   const Bytes salt = random_bytes(random, kDigestBytes);
   const Bytes hash = sha256(der::join({Bytes(8), digest, salt}));
@@ -60,7 +60,7 @@ Bytes encode_pss(const Bytes& digest, std::size_t bytes, inputs::Random& random)
   return der::join({block, hash, {std::byte{0xBC}}});
 }
 
-/// Section 7.1.1, EME-OAEP with SHA-256, MGF1 with SHA-256 and an empty label.
+/// Return the EME-OAEP encoding with SHA-256, MGF1 with SHA-256 and an empty label (section 7.1.1).
 Bytes encode_oaep(const Bytes& message, std::size_t bytes, inputs::Random& random) {
   const Bytes seed = random_bytes(random, kDigestBytes);
   const Bytes label = sha256({});
@@ -186,7 +186,7 @@ class RsaOperator final : public SignatureOperator {
     const rsa::TestKey& key = key_of(params);
     const std::size_t bytes = key.bits / 8;
     const Limbs message = limbs_of(params.is("padding", "pss") ? encode_pss(digest, bytes, random) : encode_pkcs1(digest, bytes));
-    // Section 5.1.2: with the primes a quarter of the work.
+    // Section 5.1.2: with the primes, the work is a quarter.
     const auto& [n, p, q] = moduli_of(key);
     const Limbs m1 = p.pow(p.reduce(message), limbs_of(from_hex(key.dp)));
     const Limbs m2 = q.pow(q.reduce(message), limbs_of(from_hex(key.dq)));

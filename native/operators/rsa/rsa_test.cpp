@@ -1,4 +1,5 @@
-// rsa: integers of arbitrary length against known values; signatures hold, forgeries do not; ciphertexts are whole or refused.
+// Tests of rsa: integers of arbitrary length against known values; signatures verify and forgeries do not; ciphertexts decrypt,
+// and damaged ones are rejected.
 
 #include "operators/support/pkey_test.hpp"
 
@@ -7,10 +8,10 @@ namespace {
 
 struct Known {
   std::string_view m, a, b, wide, exponent;                ///< modulus and operands
-  std::string_view sum, difference, product, rest, power;  ///< modulo m: a + b, a - b, a b, wide, a^exponent
+  std::string_view sum, difference, product, rest, power;  ///< results modulo m: a + b, a - b, a b, wide, a^exponent
 };
 
-// Computed with Python's integers.
+// These values were computed with Python's integers.
 constexpr Known kKnown[] = {
     {"03", "01", "00", "6186c5", "03", "01", "01", "00", "02", "01"},
     {"fffffffffffffffb", "238642ea126a1e48", "9e115e4b9e30691c", "02b8df1461aaf8eb18b90074513021da8978206f5c6671e0c07e",

@@ -1,5 +1,5 @@
-// Test keys, generated once with `openssl genrsa`: they protect nothing and must never be used to. And signatures of NIST CAVP
-// "186-3 RSA SigGen15" (RSASSA-PKCS1-v1_5, SHA-256), each checked with integers of arbitrary length.
+// Test keys, generated once with `openssl genrsa`. They protect nothing and must never protect anything. And signatures of NIST
+// CAVP "186-3 RSA SigGen15" (RSASSA-PKCS1-v1_5, SHA-256), each checked with integers of arbitrary length.
 #pragma once
 
 #include <cstdint>

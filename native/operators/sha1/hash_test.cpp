@@ -1,4 +1,4 @@
-// The hash operators: message lengths around the padding's edges, and input that arrives in pieces.
+// Tests of the hash operators: message lengths around the padding's edges, and input that arrives in pieces.
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ TEST(Hashes, EnginesAgreeAroundPaddingEdges) {
   inputs::Store store({}, 1);
   for (const char* name : {"md5", "sha1", "sha256"}) {
     const Operator* op = find_operator(name);
-    if (op == nullptr) continue;  // a build of some operators only
+    if (op == nullptr) continue;  // this build has only some operators
     for (const char* size : {"1", "54", "55", "56", "57", "63", "64", "65", "119", "120", "127", "128", "1500", "65536"}) {
       const auto work = op->prepare({{"size", size}}, store, {7});
       std::vector<Output> want;

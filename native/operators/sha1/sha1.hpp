@@ -1,4 +1,4 @@
-// SHA-1 (FIPS 180-4 section 6.1). No longer collision-resistant; HMAC-SHA-1 is still common in IPsec.
+// SHA-1 (FIPS 180-4 section 6.1). It is no longer collision-resistant, but HMAC-SHA-1 is still common in IPsec.
 #pragma once
 
 #include "operators/support/merkle_damgard.hpp"
@@ -14,12 +14,12 @@ struct Sha1Function {
     Word a = state[0], b = state[1], c = state[2], d = state[3], e = state[4];
     for (; count > 0; --count, data += 64) {
       const State before = {a, b, c, d, e};
-      std::array<Word, 16> w;  // the last 16 words of the schedule are all that section 6.1.2 ever looks back to
+      std::array<Word, 16> w;  // section 6.1.2 never looks back further than 16 words of the schedule
       const auto given = [&](std::size_t t) { return w[t] = load_word<kOrder>(data + 4 * t); };
       const auto expanded = [&](std::size_t t) {
         return w[t % 16] = std::rotl(w[(t + 13) % 16] ^ w[(t + 8) % 16] ^ w[(t + 2) % 16] ^ w[t % 16], 1);
       };
-      // Five steps: instead of moving the five variables along, each names them one place further.
+      // Five steps. The five variables do not move along; instead, each step names them one place further.
       const auto five = [&](auto mix, Word k, auto word, std::size_t t) __attribute__((always_inline)) {
         const auto step = [&](Word va, Word & vb, Word vc, Word vd, Word & ve, std::size_t at) __attribute__((always_inline)) {
           ve += std::rotl(va, 5) + mix(vb, vc, vd) + k + word(at);
@@ -31,7 +31,7 @@ struct Sha1Function {
         step(c, d, e, a, b, t + 3);
         step(b, c, d, e, a, t + 4);
       };
-      // 16 words are no multiple of five steps: the fourth group takes its last four words from the schedule.
+      // 16 words are not a multiple of five steps, so the fourth group takes its last four words from the schedule.
       const auto either = [&](std::size_t t) { return t < 16 ? given(t) : expanded(t); };
 #pragma GCC unroll 4
       for (std::size_t t = 0; t < 20; t += 5) five(choose, 0x5a827999, either, t);
@@ -52,7 +52,7 @@ struct Sha1Function {
 
  private:
   using Word = std::uint32_t;
-  // Section 4.1.1. Ch and Maj in forms with one operation less; the halves of Maj are disjoint, so that they may be added.
+  // Section 4.1.1. Ch and Maj have forms with one operation less. The halves of Maj are disjoint, so they may be added.
   static constexpr Word choose(Word x, Word y, Word z) {
     return z ^ (x & (y ^ z));
   }

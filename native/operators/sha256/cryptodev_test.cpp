@@ -1,5 +1,5 @@
-// Device engines over cryptodev, every operator's: known answers and agreement whatever is in flight, several threads, and
-// devices by name.
+// Tests of the cryptodev engines of every operator: known answers and agreement with any number of jobs in flight, several
+// threads, and named devices.
 
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ struct Found {
   const Engine* engine;
 };
 
-/// Engines over cryptodev with a driver in software; empty in a build without DPDK.
+/// Return the engines over cryptodev with a driver in software; empty in a build without DPDK.
 std::vector<Found> software_engines() {
   std::vector<Found> found;
   for (const Operator* op : operators()) {
@@ -46,7 +46,7 @@ json params_of(const Params& params) {
   return all;
 }
 
-// What an engine says that its driver does, the driver does: known answers, real input, and a window, in every mode.
+// A driver does everything that its engine claims: known answers, real input, and a window, in every mode.
 TEST(Cryptodev, EveryModeIsVerifiedAndMeasured) {
   const auto engines = software_engines();
   NEEDS_ENGINES(engines);
@@ -58,8 +58,8 @@ TEST(Cryptodev, EveryModeIsVerifiedAndMeasured) {
       const std::string what = op->info().name + " " + params.str() + " " + engine->info().name;
       for (const json& failure : of(events, "failure")) ADD_FAILURE() << what << ": " << failure["message"];
       ASSERT_EQ(of(events, "verified").size(), 1U) << what;
-      // RSA's known answers are of verifying, which crypto_openssl cannot: its signatures have one right value, compared on real
-      // input.
+      // RSA's known answers are verifications, which crypto_openssl cannot do. Its signatures have one right value, and they are
+      // compared on real input.
       EXPECT_GE(of(events, "verified")[0]["known_answers"].get<int>(), op->info().name == "rsa" ? 0 : 1) << what;
       EXPECT_GE(of(events, "verified")[0]["compared"].get<int>(), 1) << what;
       EXPECT_EQ(of(events, "window").size(), 2U) << what;
@@ -85,7 +85,7 @@ TEST(Cryptodev, AnyNumberOfJobsInFlight) {
         if (jobs < burst) continue;
         points.push_back(
             {{"id", engine->info().name + "~" + std::to_string(jobs)}, {"engine", engine->info().name}, {"in_flight", jobs}});
-        effective.push_back(std::min(jobs, 2047U) / burst * burst);  // a queue of 2048 descriptors holds one less
+        effective.push_back(std::min(jobs, 2047U) / burst * burst);  // a queue of 2048 descriptors holds one job less
       }
     }
     for (const int threads : {1, 3}) {
@@ -99,7 +99,7 @@ TEST(Cryptodev, AnyNumberOfJobsInFlight) {
   }
 }
 
-// More threads than a device has queue pairs: a software driver then has several devices.
+// The threads outnumber the queue pairs of a device, so the software driver gets several devices.
 TEST(Cryptodev, MoreThreadsThanQueuePairs) {
   const auto engines = software_engines();
   NEEDS_ENGINES(engines);
@@ -172,7 +172,7 @@ TEST_F(NamedDevice, DoesWhatItCanAndSaysWhatItCannot) {
         << error.what();
   }
   const EngineSlot* const aes = test::engines().find("aes", "cryptodev");
-  if (aes == nullptr || aes->engine == nullptr) return;  // a build of some operators only
+  if (aes == nullptr || aes->engine == nullptr) return;  // this build has only some operators
   const Params xts = find_operator("aes")->complete({{"mode", "xts"}});
   EXPECT_EQ(aes->engine->unsupported(xts), "crypto_openssl does not have this algorithm");
   const Params long_gcm = find_operator("aes")->complete({{"mode", "gcm"}, {"size", "65536"}});

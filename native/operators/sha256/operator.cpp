@@ -7,7 +7,7 @@ namespace {
 
 class Sha256Operator final : public HashOperator {
  public:
-  // The examples of FIPS 180-2, to which FIPS 180-4 refers.
+  // The vectors are the examples of FIPS 180-2, to which FIPS 180-4 refers.
   Sha256Operator()
       : HashOperator({.name = "sha256",
                       .title = "SHA-256",

@@ -28,9 +28,8 @@ class SnappyOperator final : public CodecOperator {
   [[nodiscard]] std::vector<KnownAnswer> known_answers(const Params& params) const override {
     if (packs(params)) return {};
     std::vector<KnownAnswer> answers;
-    // Assembled by hand from the format description, sections 1 and 2; the third is its own example of a copy that overlaps
-    // itself
-    // ("xababab").
+    // These streams were assembled by hand from sections 1 and 2 of the format description. The third is the description's own
+    // example of a copy that overlaps itself ("xababab").
     answers.push_back(
         Vectors(params)
             .gives("00", "")
@@ -51,7 +50,7 @@ class SnappyOperator final : public CodecOperator {
                           .rejects("05 00 61 01 00")            // distance 0
                           .rejects("05 00 61 01 02")            // a copy from before the output
                           .rejects("05 00 61 01")               // distance cut short
-                          .rejects("05 10 48656c6c6f", 4)       // more than its room
+                          .rejects("05 10 48656c6c6f", 4)       // more bytes than the room
                           .answer("malformed Snappy streams"));
     return answers;
   }

@@ -25,7 +25,7 @@ struct Decompress {
     for (std::uint32_t i = 0; i < b.n; ++i) {
       const char* const in = reinterpret_cast<const char*>(b.in[i]);
       std::size_t size = 0;
-      // RawUncompress is not told its room: the length in front must be tested before it.
+      // RawUncompress does not take the room as an argument, so the length in front must be checked before the call.
       const bool ok = snappy::GetUncompressedLength(in, b.in_len[i], &size) && size <= b.out_room[i] &&
                       snappy::RawUncompress(in, b.in_len[i], reinterpret_cast<char*>(b.out[i]));
       b.out_len[i] = ok ? static_cast<std::uint32_t>(size) : 0;
@@ -37,7 +37,7 @@ struct Decompress {
 class Snappy final : public Engine {
  public:
   [[nodiscard]] const EngineInfo& info() const override {
-    // The library does not tell its version at run time: this is the header's.
+    // The library does not report its version at run time; this is the version of the header.
     static const EngineInfo info{
         "snappy", "snappy", "snappy::RawCompress, snappy::RawUncompress",
         "snappy " + std::to_string(SNAPPY_MAJOR) + '.' + std::to_string(SNAPPY_MINOR) + '.' + std::to_string(SNAPPY_PATCHLEVEL)};
@@ -46,7 +46,7 @@ class Snappy final : public Engine {
   [[nodiscard]] std::unique_ptr<Session> prepare(const Work& work) const override {
     if (CodecOperator::packs(work.params)) {
       for (const Item& item : work.items) {
-        // RawCompress is not told its room.
+        // RawCompress does not take the room as an argument.
         if (item.out_room < snappy::MaxCompressedLength(item.in.size())) {
           throw Error("snappy::RawCompress needs room for " + std::to_string(snappy::MaxCompressedLength(item.in.size())) +
                       " bytes, the work gives " + std::to_string(item.out_room));

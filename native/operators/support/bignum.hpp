@@ -1,6 +1,6 @@
-// Modular arithmetic on integers of any length, by which operators make and check inputs of public-key operations without a
-// library. Not for secrets: its time depends on the values. Montgomery multiplication: Menezes, van Oorschot, Vanstone, "Handbook
-// of Applied Cryptography", algorithm 14.36.
+// Modular arithmetic on integers of any length. Operators use it to make and check inputs of public-key operations without a
+// library. It is not for secrets, because its time depends on the values. Montgomery multiplication: Menezes, van Oorschot,
+// Vanstone, "Handbook of Applied Cryptography", algorithm 14.36.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ inline Limbs limbs_of(std::span<const std::byte> big_endian) {
   return limbs;
 }
 
-/// The lowest `size` bytes, most significant first (I2OSP of RFC 8017 where the value fits).
+/// Return the lowest `size` bytes, most significant first (I2OSP of RFC 8017 if the value fits).
 inline std::vector<std::byte> bytes_of_limbs(const Limbs& limbs, std::size_t size) {
   std::vector<std::byte> bytes(size);
   for (std::size_t i = 0; i < size && i / 8 < limbs.size(); ++i)
@@ -31,19 +31,20 @@ inline std::vector<std::byte> bytes_of_limbs(const Limbs& limbs, std::size_t siz
   return bytes;
 }
 
-/// Arithmetic modulo an odd number above 1. Values have modulus().size() limbs and are below it. Those of long chains of products
-/// stay in Montgomery's form (enter, montgomery, leave), which saves half of the multiplications.
+/// Arithmetic modulo an odd number above 1. Values have modulus().size() limbs and are less than the modulus. In long chains of
+/// products, values stay in Montgomery's form (enter, montgomery, leave), which saves half of the multiplications.
 class Modular {
  public:
   explicit Modular(Limbs modulus) : m_(std::move(modulus)) {
     while (m_.size() > 1 && m_.back() == 0) m_.pop_back();
     inverse_ = 1;
-    for (int i = 0; i < 6; ++i) inverse_ *= 2 - m_[0] * inverse_;  // Newton: doubles the correct bits
+    for (int i = 0; i < 6; ++i) inverse_ *= 2 - m_[0] * inverse_;  // a Newton step doubles the correct bits
     inverse_ = ~inverse_ + 1;
     const std::size_t bits = m_.size() * 64;
     one_ = value(1);
     for (std::size_t i = 0; i < bits; ++i) one_ = add(one_, one_);
-    // 2^bits in Montgomery's form is the square of the radix: by squaring and doubling instead of as many doublings again.
+    // 2^bits in Montgomery's form is the square of the radix. Squaring and doubling take fewer steps than as many doublings
+    // again.
     square_ = one_;
     for (std::size_t bit = std::bit_floor(bits); bit != 0; bit >>= 1) {
       square_ = montgomery(square_, square_);
@@ -57,14 +58,14 @@ class Modular {
     v[0] = small;
     return v;
   }
-  /// Any integer modulo this: Horner's rule over pieces as long as the modulus.
+  /// Return any integer modulo this modulus, by Horner's rule over pieces as long as the modulus.
   [[nodiscard]] Limbs reduce(const Limbs& wide) const {
     const std::size_t n = m_.size();
     Limbs v(n);
     for (std::size_t piece = (wide.size() + n - 1) / n; piece-- > 0;) {
       Limbs part(n);
       for (std::size_t i = 0; i < n && piece * n + i < wide.size(); ++i) part[i] = wide[piece * n + i];
-      v = add(enter(v), leave(enter(part)));  // entering multiplies by the radix, which is what a piece is worth
+      v = add(enter(v), leave(enter(part)));  // entering multiplies by the radix, which is the weight of a piece
     }
     return v;
   }
@@ -84,17 +85,17 @@ class Modular {
     subtract(minus, b);
     return add(a, minus == m_ ? Limbs(m_.size()) : minus);
   }
-  /// a * b / 2^(64 limbs). One factor may be any number of as many limbs.
+  /// Return a * b / 2^(64 limbs). One factor may be any number with as many limbs.
   [[nodiscard]] Limbs montgomery(const Limbs& a, const Limbs& b) const {
     Limbs product;
     montgomery(product, a, b);
     return product;
   }
-  /// To and from Montgomery's form, a * 2^(64 limbs).
+  /// Convert to and from Montgomery's form, a * 2^(64 limbs).
   [[nodiscard]] Limbs enter(const Limbs& a) const { return montgomery(a, square_); }
   [[nodiscard]] Limbs leave(const Limbs& a) const { return montgomery(a, value(1)); }
   [[nodiscard]] Limbs mul(const Limbs& a, const Limbs& b) const { return montgomery(enter(a), b); }
-  /// By windows of four bits ("Handbook of Applied Cryptography", algorithm 14.82).
+  /// Return the power, computed by windows of four bits ("Handbook of Applied Cryptography", algorithm 14.82).
   [[nodiscard]] Limbs pow(const Limbs& base, const Limbs& exponent) const {
     constexpr std::size_t kWindow = 4;
     Limbs powers[1U << kWindow];
@@ -102,7 +103,7 @@ class Modular {
     powers[1] = enter(base);
     for (std::size_t i = 2; i < std::size(powers); ++i) montgomery(powers[i], powers[i - 1], powers[1]);
     Limbs result = one_;
-    Limbs next;  // room that the products take turns in
+    Limbs next;  // room that the products use in turn
     const auto times = [&](const Limbs& factor) {
       montgomery(next, result, factor);
       std::swap(next, result);
@@ -117,7 +118,7 @@ class Modular {
     }
     return leave(result);
   }
-  /// Of a prime modulus (Fermat).
+  /// Return the inverse of a number for a prime modulus (Fermat).
   [[nodiscard]] Limbs inverse(const Limbs& a) const {
     Limbs exponent = m_;
     subtract(exponent, value(2));
@@ -130,7 +131,7 @@ class Modular {
  private:
   __extension__ using Wide = unsigned __int128;
 
-  /// Neither factor may be `t`.
+  /// Write the product to `t`, which may be neither factor.
   void montgomery(Limbs& t, const Limbs& a, const Limbs& b) const {
     const std::size_t n = m_.size();
     t.assign(n + 2, 0);
@@ -174,7 +175,7 @@ class Modular {
 
   Limbs m_;
   Limbs one_;     ///< in Montgomery's form: the radix 2^(64 limbs) modulo m_
-  Limbs square_;  ///< of the radix
+  Limbs square_;  ///< square of the radix
   std::uint64_t inverse_ = 0;
 };
 

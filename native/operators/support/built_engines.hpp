@@ -1,4 +1,4 @@
-// For tests: the engine modules that this build made.
+// The engine modules of this build, for tests.
 #pragma once
 
 #include <cstdlib>
@@ -9,14 +9,14 @@
 
 namespace dpubench::test {
 
-/// A folder that the build names to its tests. @throws Error when it does not
+/// Return a folder that the build gives to its tests in an environment variable. @throws Error when the variable is not set
 inline std::filesystem::path build_folder(const char* variable) {
   const char* const folder = std::getenv(variable);
   if (folder == nullptr) throw Error(std::string(variable) + " is not set: run the tests through `make test` or `meson test`");
   return folder;
 }
 
-/// Loaded once: engines live as long as their modules, until the process ends.
+/// Return the engine modules, loaded once. Engines live as long as their modules: until the process ends.
 inline const EngineCatalog& engines() {
   static const EngineCatalog& catalog = *[] {
     auto* loaded = new EngineCatalog;

@@ -1,4 +1,4 @@
-// Little-endian loads and the copies that decoders of LZ77 formats live on.
+// Little-endian loads and stores, and the copies that decoders of LZ77 formats need.
 #pragma once
 
 #include <algorithm>
@@ -43,7 +43,7 @@ inline void store_le64(std::byte* at, std::uint64_t value) noexcept {
   std::memcpy(at, &value, sizeof value);
 }
 
-/// How many bytes at `a` and `b` are equal before `a` reaches `a_end`; `b` lies before `a`.
+/// Return the number of equal bytes at `a` and `b` before `a` reaches `a_end`. `b` lies before `a`.
 inline std::size_t common_length(const std::byte* a, const std::byte* b, const std::byte* a_end) noexcept {
   const std::byte* const start = a;
   while (a_end - a >= 8) {
@@ -59,8 +59,8 @@ inline std::size_t common_length(const std::byte* a, const std::byte* b, const s
   return static_cast<std::size_t>(a - start);
 }
 
-/// Copies `length` bytes between places that do not overlap. Short ones, which most are, become two 16-byte moves where both
-/// sides have that much room: up to 32 bytes behind `length` may be read and written, but never beyond the two ends.
+/// Copy `length` bytes between places that do not overlap. Most copies are short, and become two 16-byte moves if both sides have
+/// that much room. Such a copy reads and writes 32 bytes, also behind `length`, but never beyond the two ends.
 inline void copy_literals(std::byte* to, const std::byte* to_end, const std::byte* from, const std::byte* from_end,
                           std::size_t length) noexcept {
   if (length <= 32 && to_end - to >= 32 && from_end - from >= 32) {
@@ -71,9 +71,9 @@ inline void copy_literals(std::byte* to, const std::byte* to_end, const std::byt
   }
 }
 
-/// Copies `length` bytes from `distance` bytes before `to`, which they may overlap: the bytes then repeat (RFC 1951
-/// section 3.2.3). Up to 16 bytes behind `length` may be written, but never beyond `to_end`. The caller has made sure that `to +
-/// length <= to_end` and that `distance` (at least 1) stays in the output.
+/// Copy `length` bytes from `distance` bytes before `to`. If the two places overlap, the bytes repeat (RFC 1951 section 3.2.3).
+/// Up to 16 bytes behind `length` may be written, but never beyond `to_end`. The caller makes sure that `to + length <= to_end`
+/// and that `distance` (at least 1) stays in the output.
 inline void copy_match(std::byte* to, const std::byte* to_end, std::size_t distance, std::size_t length) noexcept {
   std::byte* const end = to + length;
   if (static_cast<std::size_t>(to_end - to) < length + 16) {
@@ -88,7 +88,7 @@ inline void copy_match(std::byte* to, const std::byte* to_end, std::size_t dista
     return;
   }
   if (distance < 8) {
-    // After eight bytes one by one, the same bytes lie a whole number of periods, at least eight, further back.
+    // After eight single bytes, the same bytes also lie a whole number of periods further back: at least eight bytes.
     for (int i = 0; i < 8; ++i, ++to) *to = *(to - distance);
     distance = (7 / distance + 1) * distance;
   }

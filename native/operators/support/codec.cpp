@@ -11,8 +11,8 @@ namespace dpubench {
 namespace {
 
 constexpr std::size_t kMaxSize = 1U << 20;
-constexpr std::size_t kMaxWorkBytes = 32U << 20;  // of all distinct messages together
-constexpr std::size_t kTruncatedEvery = 16;       // of the outputs that are undone, so many have a truncated copy
+constexpr std::size_t kMaxWorkBytes = 32U << 20;  // bytes of all distinct messages together
+constexpr std::size_t kTruncatedEvery = 16;       // one in this many undone outputs also has a truncated copy
 
 }  // namespace
 
@@ -31,7 +31,7 @@ OperatorInfo CodecOperator::common_info(std::string name, const std::string& pac
   i.metrics = {{"ratio", "1", "uncompressed size over compressed size", true}};
   i.inputs = {{"corpus"}};
   i.distinct_items = 65536;
-  i.version = 2;  // with 128 messages branch predictors learned them
+  i.version = 2;  // version 1 had 128 messages, which branch predictors learned
   i.default_burst = 1;
   return i;
 }
@@ -47,7 +47,7 @@ Equivalence CodecOperator::equivalence(const Params& params) const {
 std::unique_ptr<Work> CodecOperator::prepare(const Params& params, inputs::Store& store, WorkSize size) const {
   const std::size_t length = params.number("size");
   const std::size_t count = std::clamp<std::size_t>(kMaxWorkBytes / length, 1, size.items);
-  // Both directions and all of these operators work on the same messages.
+  // Both directions, and all operators of this kind, work on the same messages.
   inputs::Random random = store.random("codec");
   std::vector<std::vector<std::byte>> messages = store.corpus().messages(count, length, random);
   auto work = std::make_unique<Work>();

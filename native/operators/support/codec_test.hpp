@@ -1,4 +1,4 @@
-// What the tests of packing operators share: messages of every character, and the verification of all engines on them.
+// Helpers of the tests of packing operators: messages of every kind, and the verification of all engines on them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ using Bytes = std::vector<std::byte>;
 inline constexpr std::array<std::size_t, 22> kSizes = {1,   2,   3,    4,    5,    11,   12,    13,    16,    31,    64,
                                                        100, 255, 1000, 1024, 4095, 9000, 32769, 65535, 65536, 65537, 140000};
 
-/// Messages of `size` bytes: constant, random, of few values, periodic with short and long periods, sparse, and text-like.
+/// Return messages of `size` bytes: constant, random, of few values, periodic with short and long periods, sparse, and text-like.
 inline std::vector<Bytes> messages(std::size_t size, inputs::Random& random) {
   std::vector<Bytes> all(8, Bytes(size));
   random.fill(all[1]);
@@ -44,8 +44,8 @@ inline std::vector<Bytes> messages(std::size_t size, inputs::Random& random) {
   return all;
 }
 
-/// Runs `decode(in, out)` on damaged copies of `packed`, in heap memory of exactly the right sizes so that a sanitizer sees every
-/// access beyond, and with a guard behind the output where there is none. @returns how many copies were rejected
+/// Run `decode(in, out)` on damaged copies of `packed`. The input lies in heap memory of exactly its size, so that a sanitizer
+/// sees every access beyond. A guard lies behind the output. @returns how many copies were rejected
 template <class Decode>
 std::size_t rejected_when_damaged(const Bytes& packed, std::size_t plain_size, inputs::Random& random, int copies,
                                   Decode decode) {
@@ -79,8 +79,7 @@ std::size_t rejected_when_damaged(const Bytes& packed, std::size_t plain_size, i
 
 using test::engines;
 
-/// Packs messages of all sizes (up to `max_size`) and characters with every engine that can do `given`, and has every engine
-/// unpack them.
+/// Pack messages of all sizes (up to `max_size`) and kinds with every engine that can do `given`; every engine unpacks them.
 inline void verify_all_engines(const std::string& name, const Params& given, std::uint32_t packed_room(std::size_t size),
                                std::size_t max_size = kSizes.back()) {
   const Operator* op = find_operator(name);
@@ -88,7 +87,7 @@ inline void verify_all_engines(const std::string& name, const Params& given, std
   inputs::Random random(7);
   Work work;
   Params all = given;
-  all.set("size", std::to_string(max_size));  // of the longest: devices do not take all
+  all.set("size", std::to_string(max_size));  // size of the longest message: devices do not take all sizes
   work.params = op->complete(all);
   for (const std::size_t size : kSizes) {
     if (size > max_size) break;
@@ -108,7 +107,7 @@ inline void verify_all_engines(const std::string& name, const Params& given, std
   EXPECT_GE(verified, 1U) << "no engine can do " << work.params.str();
 }
 
-/// Every engine rejects and accepts what the operator's known answers for unpacking say.
+/// Expect every engine to accept and reject as the operator's known answers for unpacking say.
 inline void verify_known_answers(const std::string& name, const Params& given) {
   const Operator* op = find_operator(name);
   ASSERT_NE(op, nullptr);

@@ -1,4 +1,5 @@
-// What engines share that use DPDK's cryptodev for symmetric operations: sessions, and the engine of hashes.
+// Engines that use DPDK's cryptodev for symmetric operations: their sessions and base class, and the engine of the hash
+// operators.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +18,7 @@ namespace dpubench::cryptodev {
 template <Kind K>
 class SymSession final : public Session {
  public:
-  /// @param encrypt  of ciphers @param out_bytes  of a digest @throws Error when the device does not do this
+  /// @param encrypt  direction of a cipher @param out_bytes  bytes of a digest @throws Error when the device does not do this
   SymSession(const Provider& provider, const Work& work, Transform transform, bool encrypt, std::uint32_t out_bytes)
       : provider_(provider), transform_(std::move(transform)), encrypt_(encrypt), out_bytes_(out_bytes) {
     Device* const device = provider_.device(0).first;
@@ -47,7 +48,7 @@ class SymSession final : public Session {
   PathInfo path_;
 };
 
-/// What engines of this device class have in common; an operator's derives from it.
+/// The base class of the engines of this device class. The engine of an operator derives from it.
 class DeviceEngine : public Engine {
  public:
   DeviceEngine(std::string op, Provider provider) : provider_(std::move(provider)) {
@@ -63,12 +64,13 @@ class DeviceEngine : public Engine {
 
  protected:
   [[nodiscard]] const Provider& provider() const { return provider_; }
-  /// Why the device that was named does not do this; for software drivers, whose capabilities are known without one, empty.
+  /// Return why the named device does not do this. For software drivers, whose capabilities are known without a device, return an
+  /// empty string.
   [[nodiscard]] std::string lacks(const Transform& transform) const {
     return provider_.is_software() ? "" : dpdk::reason_of([&] { return provider_.device(0).first->lacks(transform); });
   }
-  /// Why messages of this size cannot be done; empty if they can. @param feature  RTE_CRYPTODEV_FF_*: input, or input and output,
-  /// in several mbufs @param chained  whether software drivers have it
+  /// Return why messages of this size cannot be done, or an empty string. @param feature  RTE_CRYPTODEV_FF_*: input, or input and
+  /// output, in several mbufs @param chained  whether software drivers have the feature
   [[nodiscard]] std::string too_long(std::uint64_t bytes, std::uint64_t feature, bool chained) const {
     if (bytes <= kMostSegment || provider_.is_flat()) return {};
     if (!provider_.is_software()) {
@@ -99,7 +101,7 @@ inline Provider openssl() {
   return Provider(dpdk::software_driver("cryptodev-openssl", "crypto_openssl", "librte_crypto_openssl"));
 }
 
-/// Engine of the hash operators.
+/// The engine of the hash operators.
 class Hash final : public DeviceEngine {
  public:
   Hash(std::string op, Provider provider, rte_crypto_auth_algorithm algorithm, std::uint16_t digest_bytes)

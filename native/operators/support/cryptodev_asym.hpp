@@ -1,4 +1,4 @@
-// Public-key operations of DPDK's cryptodev: a thread's queue of them, and what a device can do.
+// Public-key operations of DPDK's cryptodev: a thread's queue of operations, and the check of what a device can do.
 #pragma once
 
 #include <rte_cryptodev.h>
@@ -17,20 +17,20 @@
 
 namespace dpubench::cryptodev {
 
-/// A number as DPDK takes it; it is read only. The bytes must outlive what uses it.
+/// Return a number in DPDK's form. DPDK only reads it. The bytes must outlive every use of it.
 inline rte_crypto_uint number_of(const std::vector<std::byte>& big_endian) {
   return {const_cast<std::uint8_t*>(reinterpret_cast<const std::uint8_t*>(big_endian.data())), 0, big_endian.size()};
 }
 
-/// One thread's public-key operations of one key on a queue pair (a Queue of dpdk::QueueLane).
+/// One thread's public-key operations with one key on a queue pair (a Queue of dpdk::QueueLane).
 ///
-/// @tparam Algorithm  what is done, with which key; copied for each queue. It has
-///   `Slot`: what an operation needs beside it, all zero at first;
-///   `rte_crypto_asym_xform xform() const`: the session, pointing into the algorithm;
-///   `void set_up(rte_crypto_asym_op&, Slot&, rte_iova_t of_slot) const`: what is the same for every operation;
+/// @tparam Algorithm  the operation and its key; copied for each queue. It has
+///   `Slot`: the data that an operation needs beside it, all zero at first;
+///   `rte_crypto_asym_xform xform() const`: the session's transform, pointing into the algorithm;
+///   `void set_up(rte_crypto_asym_op&, Slot&, rte_iova_t of_slot) const`: sets the fields that are the same for every operation;
 ///   `void fill(rte_crypto_asym_op&, Slot&, const Burst&, std::uint32_t item) const noexcept`;
 ///   `std::uint8_t complete(bool success, const rte_crypto_asym_op&, const Slot&, Burst&, std::uint32_t item) const noexcept`:
-///   the item's status.
+///   returns the item's status.
 template <class Algorithm>
 class AsymQueue : public QueuePair {
  public:
@@ -86,7 +86,7 @@ class AsymQueue : public QueuePair {
   void* session_ = nullptr;
 };
 
-/// Why a device does not do this; empty if it does. @param name  of the algorithm, for people
+/// Return why a device does not do this, or an empty string. @param name  name of the algorithm, for people
 inline std::string lacks(const Device& device, rte_crypto_asym_xform_type algorithm, const std::string& name, bool sign,
                          std::uint32_t modulus_bits) {
   const rte_cryptodev_asym_capability_idx index = {algorithm};
@@ -104,7 +104,7 @@ inline std::string lacks(const Device& device, rte_crypto_asym_xform_type algori
 template <class Algorithm>
 class AsymSession final : public Session {
  public:
-  /// @param detail  of the path: what is called, and what besides it the engine does
+  /// @param detail  detail of the path: the call, and the further work of the engine
   AsymSession(const Provider& provider, Algorithm algorithm, const std::string& detail)
       : provider_(provider), algorithm_(std::move(algorithm)) {
     const Device* const device = provider_.device(0).first;

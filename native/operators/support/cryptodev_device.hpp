@@ -1,4 +1,4 @@
-// Devices of DPDK's cryptodev: what they can do, their queue pairs, and which of them an engine uses.
+// Devices of DPDK's cryptodev: their capabilities, their queue pairs, and the devices that an engine uses.
 #pragma once
 
 #include <rte_cryptodev.h>
@@ -19,7 +19,8 @@ namespace dpubench::cryptodev {
 
 using dpdk::require;
 
-/// What a device is asked to do, as both its capabilities and its sessions spell it. Copies point into themselves.
+/// The operation that a device is asked for, in the form of its capabilities and sessions. get() points into the object, so a
+/// copy's get() points into the copy.
 struct Transform {
   rte_crypto_sym_xform xform{};
   std::vector<std::byte> key;
@@ -56,7 +57,8 @@ struct Transform {
     return t;
   }
 
-  /// For DPDK, as long as this lives. @param iv_offset  of the IV from the beginning of an operation
+  /// Return the transform for DPDK, valid as long as this object lives. @param iv_offset  offset of the IV from the beginning of
+  /// an operation
   [[nodiscard]] rte_crypto_sym_xform get(std::uint16_t iv_offset) const {
     rte_crypto_sym_xform x = xform;
     const auto* const data = reinterpret_cast<const std::uint8_t*>(key.data());
@@ -77,7 +79,7 @@ struct Transform {
   }
 };
 
-/// A device that was configured and started: one of the process, whichever modules use it.
+/// A configured and started device. It exists once in the process, whichever modules use it.
 struct Device {
   std::string name;
   std::string driver;
@@ -87,12 +89,12 @@ struct Device {
   rte_device* device = nullptr;
   rte_mempool* sessions = nullptr;
   rte_mempool* asymmetric = nullptr;    ///< sessions of public-key operations; see asymmetric_sessions()
-  std::unique_ptr<dpdk::Turn[]> turns;  ///< of each queue pair
+  std::unique_ptr<dpdk::Turn[]> turns;  ///< one per queue pair
 
   [[nodiscard]] bool has(std::uint64_t feature) const { return (features & feature) != 0; }
   [[nodiscard]] bool is_hardware() const { return has(RTE_CRYPTODEV_FF_HW_ACCELERATED); }
 
-  /// Why the device does not do this; empty if it does.
+  /// Return why the device does not do this, or an empty string.
   [[nodiscard]] std::string lacks(const Transform& transform) const {
     rte_cryptodev_sym_capability_idx index{};
     const rte_crypto_sym_xform& x = transform.xform;
@@ -117,7 +119,7 @@ struct Device {
 
 namespace detail {
 
-/// Of the process, for all modules.
+/// The devices of the process, for all modules.
 struct Devices {
   std::vector<std::unique_ptr<Device>> all;
 };
@@ -126,10 +128,11 @@ inline Devices& devices() {
   return *std::static_pointer_cast<Devices>(shared_object("cryptodev", [] { return std::make_shared<Devices>(); }));
 }
 
-/// Queue pairs that a device is given: threads of this many share one, and a software driver has as many devices as it takes.
+/// The most queue pairs of a device. Up to this many threads share a device, and a software driver gets as many devices as
+/// needed.
 inline constexpr std::uint16_t kMostQueuePairs = 64;
 
-/// Configures and starts a device; device_mutex() is held. @throws Error
+/// Return the device of this name, configured and started if it was not. The caller holds device_mutex(). @throws Error
 inline Device& start(const std::string& name) {
   for (const auto& device : devices().all) {
     if (device->name == name) return *device;
@@ -148,7 +151,7 @@ inline Device& start(const std::string& name) {
   device->driver = info.driver_name;
   device->features = info.feature_flags;
   device->device = info.device;
-  // Without a limit the driver says 0.
+  // A driver without a limit reports 0.
   device->queue_pairs = static_cast<std::uint16_t>(
       std::min<unsigned>(kMostQueuePairs, info.max_nb_queue_pairs == 0 ? kMostQueuePairs : info.max_nb_queue_pairs));
   device->turns = std::make_unique<dpdk::Turn[]>(device->queue_pairs);
@@ -174,7 +177,7 @@ inline Device& start(const std::string& name) {
 
 }  // namespace detail
 
-/// Pool of a device's asymmetric sessions, made on first use; device_mutex() is held. @throws Error
+/// Return the pool of a device's asymmetric sessions, made on first use. The caller holds device_mutex(). @throws Error
 inline rte_mempool* asymmetric_sessions(Device& device) {
   if (device.asymmetric == nullptr) {
     constexpr unsigned kSessions = 256;
@@ -185,17 +188,17 @@ inline rte_mempool* asymmetric_sessions(Device& device) {
   return device.asymmetric;
 }
 
-/// Where an engine's operations go: the devices of a software driver, or one that the program was told to use.
+/// The target of an engine's operations: the devices of a software driver, or one of the named devices.
 class Provider {
  public:
-  /// The device that was named, whichever it is.
+  /// Use the named devices.
   Provider() = default;
   /// @param flat  the driver reads an operation's length and the address of its first byte, and nothing else of an mbuf
   explicit Provider(dpdk::SoftwareDriver driver, bool flat = false) : driver_(std::move(driver)), flat_(flat) {}
 
   [[nodiscard]] bool is_software() const { return !driver_.prefix.empty(); }
-  /// Whether a message longer than an mbuf can tell (16 bits) is handed over in one: such a driver's own handling of chains
-  /// copies (crypto_aesni_mb: ciphers) or takes the first mbuf for the whole (its hashes, in 22.11).
+  /// Return whether a message that is longer than an mbuf's 16 bits goes to the driver in one mbuf. Such a driver handles chains
+  /// badly: crypto_aesni_mb copies them for ciphers, and takes the first mbuf for the whole message for hashes (22.11).
   [[nodiscard]] bool is_flat() const { return flat_; }
   [[nodiscard]] std::string engine() const { return is_software() ? driver_.engine : "cryptodev"; }
   [[nodiscard]] std::string summary() const {
@@ -211,7 +214,7 @@ class Provider {
     return dpdk::reason_of([this] { return static_cast<void>(device(0)), std::string(); });
   }
 
-  /// The device of a session's lane, and its queue pair there. @throws Error
+  /// Return the device for a session's lane, and the queue pair there. @throws Error
   [[nodiscard]] std::pair<Device*, std::uint16_t> device(std::size_t lane) const {
     if (is_software()) {
       dpdk::require_eal();
@@ -231,7 +234,7 @@ class Provider {
                  (is_pci_address(name) ? "" : ", or give the virtual device max_nb_queue_pairs=N");
         break;
       } catch (const Error& error) {
-        reason = error.what();  // the next may be one
+        reason = error.what();  // the next may be a crypto device
       }
     }
     throw Error(reason);

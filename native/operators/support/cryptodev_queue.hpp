@@ -1,4 +1,4 @@
-// Symmetric operations of DPDK's cryptodev on buffers of the caller's.
+// Symmetric operations of DPDK's cryptodev on the caller's buffers.
 #pragma once
 
 #include <rte_crypto.h>
@@ -21,10 +21,10 @@
 
 namespace dpubench::cryptodev {
 
-/// Longest data of one mbuf in 16 bits, and of its pieces where a message is longer.
+/// The most bytes of one mbuf, whose length has 16 bits, and the bytes of each mbuf of a longer message.
 inline constexpr std::uint32_t kMostSegment = 65535;
 inline constexpr std::uint32_t kSegment = 32768;
-/// Longest piece of a message whose pieces are operations of their own: whole blocks.
+/// The longest piece of a message whose pieces are separate operations: whole blocks.
 inline constexpr std::uint32_t kPiece = 65520;
 inline constexpr std::size_t kBlockBytes = 16;
 inline constexpr std::uint32_t kTagBytes = 16;
@@ -39,8 +39,8 @@ enum class Kind : std::uint8_t {
   kAeadDecrypt,  ///< the tag follows the input
 };
 
-/// One thread's symmetric operations on a queue pair (a Queue of dpdk::QueueLane). The device works on the caller's buffers: an
-/// mbuf is pointed at them for each operation, and nothing is copied but the IV.
+/// One thread's symmetric operations on a queue pair (a Queue of dpdk::QueueLane). The device works on the caller's buffers: each
+/// operation points an mbuf at them, and copies only the IV.
 template <Kind K>
 class SymQueue : public QueuePair {
  public:
@@ -48,7 +48,7 @@ class SymQueue : public QueuePair {
   static constexpr bool kInPieces = K == Kind::kCounter || K == Kind::kChain || K == Kind::kShortChain;
   static constexpr std::size_t kIvBytes = kIsAead ? 12 : K == Kind::kShortChain ? 8 : 16;
 
-  /// @param most_bytes  of an item's input @param out_bytes  of a digest
+  /// @param most_bytes  bytes of the longest input @param out_bytes  bytes of a digest
   SymQueue(const Provider& provider, dpdk::Ordinals& ordinals, const Transform& transform, bool encrypt, std::uint32_t jobs,
            std::uint32_t most_bytes, std::uint32_t out_bytes)
       : QueuePair(provider, ordinals), out_bytes_(out_bytes), encrypt_(encrypt), flat_(provider.is_flat()) {
@@ -88,7 +88,7 @@ class SymQueue : public QueuePair {
 
   static dpdk::Tag& tag(Op* op) noexcept { return slot_of(op).own().tag; }
 
-  /// Jobs that a lane can hold with items of at most `most_bytes`: chained messages take an mbuf for each segment.
+  /// Return the jobs that a lane can hold with items of at most `most_bytes`: chained messages take an mbuf for each segment.
   static std::uint32_t most_jobs(const Provider& provider, std::uint32_t most_bytes) {
     constexpr std::size_t kMostSpare = 4096;
     const std::size_t each = spare_segments(provider, most_bytes);
@@ -141,14 +141,14 @@ class SymQueue : public QueuePair {
   }
 
  private:
-  /// What we keep behind an operation.
+  /// Our own data behind an operation.
   struct Private {
     std::array<std::byte, kBlockBytes> iv;
     dpdk::Tag tag;
-    std::uint32_t done;  ///< bytes of the message in pieces before this one
+    std::uint32_t done;  ///< bytes of the message in earlier pieces
   };
   /// An operation with all that belongs to it, side by side: the operation, Private, source and destination mbuf. DPDK's types
-  /// end in arrays without elements, so that no type of ours can hold them.
+  /// end in arrays without elements, so no type of ours can contain them.
   static constexpr std::size_t kPrivateAt = sizeof(rte_crypto_op) + sizeof(rte_crypto_sym_op);
   static constexpr std::size_t kSourceAt = RTE_CACHE_LINE_ROUNDUP(kPrivateAt + sizeof(Private));
   static constexpr std::size_t kSlotBytes = kSourceAt + 2 * sizeof(rte_mbuf);
@@ -162,7 +162,7 @@ class SymQueue : public QueuePair {
   };
   static Slot slot_of(Op* op) noexcept { return {reinterpret_cast<std::byte*>(op)}; }
 
-  /// Mbufs besides the two of an operation.
+  /// Return the number of mbufs of an operation besides its two.
   static std::size_t spare_segments(const Provider& provider, std::uint32_t most_bytes) {
     if (provider.is_flat() || kInPieces || most_bytes <= kMostSegment) return 0;
     return ((most_bytes - 1) / kSegment) * (K == Kind::kHash ? 1 : 2);
@@ -176,7 +176,7 @@ class SymQueue : public QueuePair {
     rte_mbuf_refcnt_set(&m, 1);
   }
 
-  /// The caller's buffers are const where they are input; the device reads them only.
+  /// Set a pointer, and the device's address, to a buffer. Input buffers are const, but the device only reads them.
   void set(std::uint8_t*& pointer, rte_iova_t& address, const std::byte* to) const noexcept {
     pointer = const_cast<std::uint8_t*>(reinterpret_cast<const std::uint8_t*>(to));
     if (reads_iova_) address = reinterpret_cast<std::uintptr_t>(to);
@@ -211,12 +211,13 @@ class SymQueue : public QueuePair {
     }
   }
 
-  /// From slot.own().done on, as much as the device can do with one IV.
+  /// Fill in the piece that begins at slot.own().done, as long as the device can do with one IV.
   void fill_piece(Slot slot, const Burst& burst, std::uint32_t i) noexcept {
     std::uint32_t length = burst.in_len[i] - slot.own().done;
     if constexpr (kInPieces) length = std::min(length, kPiece);
     if constexpr (K == Kind::kCounter) {
-      // Devices count in 32 bits of the block, the operator's definition in 128: a message in which the 32 overflow is cut there.
+      // Devices count in 32 bits of the block, but the operator's definition counts in 128. A message in which the 32 bits
+      // overflow is cut there.
       const std::uint64_t blocks = (std::uint64_t{1} << 32) - counter_of(slot);
       if (blocks * kBlockBytes < length) [[unlikely]]
         length = static_cast<std::uint32_t>(blocks * kBlockBytes);
@@ -228,7 +229,7 @@ class SymQueue : public QueuePair {
     sym.cipher.data.length = length;
   }
 
-  /// @param length  of the piece that is complete
+  /// Begin the next piece. @param length  bytes of the piece that is complete
   void next_piece(Slot slot, const Burst& burst, std::uint32_t i, std::uint32_t length) noexcept {
     slot.own().done += length;
     if constexpr (K != Kind::kCounter) {
@@ -252,11 +253,11 @@ class SymQueue : public QueuePair {
   }
 
   void* session_ = nullptr;
-  std::vector<rte_mbuf*> spare_;  ///< for the segments of long messages
+  std::vector<rte_mbuf*> spare_;  ///< mbufs for the segments of long messages
   std::uint32_t out_bytes_;
   bool encrypt_;
   bool flat_;
-  bool reads_iova_ = true;  ///< drivers in software work with pointers alone
+  bool reads_iova_ = true;  ///< drivers in software use only pointers
 };
 
 }  // namespace dpubench::cryptodev

@@ -1,4 +1,4 @@
-// A lane's queue pair of a crypto device, whatever the operations on it are.
+// A lane's queue pair of a crypto device, for operations of any kind.
 #pragma once
 
 #include <rte_cryptodev.h>
@@ -16,7 +16,7 @@
 
 namespace dpubench::cryptodev {
 
-/// What queues of symmetric and of public-key operations have in common: the pair, and operations in memory of DPDK's.
+/// The common part of the queues of symmetric and of public-key operations: the pair, and operations in DPDK's memory.
 class QueuePair {
  public:
   using Op = rte_crypto_op;
@@ -39,13 +39,14 @@ class QueuePair {
   }
 
  protected:
-  /// @throws Error when the device cannot be had
+  /// @throws Error when there is no queue pair for the lane
   QueuePair(const Provider& provider, dpdk::Ordinals& ordinals) : lease_(ordinals) {
     std::tie(device_, queue_pair_) = provider.device(lease_.number());
   }
   ~QueuePair() { rte_free(memory_); }
 
-  /// Zeroed memory, near a device in hardware. @param jobs  operations that it is for @throws Error when DPDK has none left
+  /// Allocate zeroed memory, near the device if it is hardware. @param jobs  operations in this memory @throws Error when DPDK
+  /// has none left
   void allocate(std::uint32_t jobs, std::size_t bytes) {
     const int socket = device_->is_hardware() ? rte_cryptodev_socket_id(device_->id) : SOCKET_ID_ANY;
     memory_ = static_cast<std::byte*>(rte_zmalloc_socket("dpubench operations", bytes, RTE_CACHE_LINE_SIZE, socket));

@@ -9,12 +9,12 @@
 namespace dpubench::deflate {
 namespace {
 
-constexpr std::size_t kBlockTokens = 16384;  // so many literals and matches share a code before the statistics may change
-constexpr unsigned kCodeLengthLimit = 7;     // its lengths are written in three bits
+constexpr std::size_t kBlockTokens = 16384;  // this many literals and matches share a code before the statistics may change
+constexpr unsigned kCodeLengthLimit = 7;     // three bits store such a length
 constexpr std::size_t kMaxStored = 65535;    // bytes of a stored block
 constexpr int kMaxHashBits = 15;
 
-/// Symbol of a match length, less kFirstLength.
+/// The symbol of each match length, minus kFirstLength.
 constexpr std::array<std::uint8_t, kMaxMatch + 1> kLengthSymbol = [] {
   std::array<std::uint8_t, kMaxMatch + 1> symbols{};
   for (std::size_t symbol = 0; symbol < kLengthBase.size(); ++symbol) {
@@ -24,7 +24,7 @@ constexpr std::array<std::uint8_t, kMaxMatch + 1> kLengthSymbol = [] {
   return symbols;
 }();
 
-/// Symbol of a distance: from two codes on, an octave holds two codes, told apart by the bit after the leading one.
+/// Return the symbol of a distance. From symbol 2 on, an octave has two codes; the bit after the leading one selects one.
 unsigned distance_symbol(std::uint32_t distance) noexcept {
   const std::uint32_t value = distance - 1;
   if (value < 2) return value;
@@ -35,7 +35,8 @@ unsigned distance_symbol(std::uint32_t distance) noexcept {
 class BitWriter {
  public:
   explicit BitWriter(std::byte* to) : start_(to), to_(to) {}
-  /// @param count at most 48, and `bits` below 2^count; eight bytes behind the last one written may be touched
+  /// Write bits. @param count  at most 48, and `bits` is below 2^count; eight bytes behind the last one written may be
+  /// overwritten
   void put(std::uint64_t bits, unsigned count) noexcept {
     held_ |= bits << held_count_;
     held_count_ += count;
@@ -47,7 +48,7 @@ class BitWriter {
   void align() noexcept {
     if (held_count_ != 0) put(0, 8 - held_count_);
   }
-  /// Whole bytes, after align(). @returns where to copy them
+  /// Reserve whole bytes, after align(). @returns where to copy them
   std::byte* take(std::size_t bytes) noexcept { return std::exchange(to_, to_ + bytes); }
   [[nodiscard]] unsigned bits_to_boundary(unsigned after) const noexcept { return (8 - (held_count_ + after) % 8) % 8; }
   [[nodiscard]] std::size_t written() const noexcept { return static_cast<std::size_t>(to_ - start_); }
@@ -93,7 +94,7 @@ struct Token {
   std::uint16_t distance;  // 32768 fits
 };
 
-/// One symbol of the code length alphabet with its extra bits.
+/// A symbol of the code length alphabet with its extra bits.
 struct LengthToken {
   std::uint8_t symbol;
   std::uint8_t extra;
@@ -102,11 +103,11 @@ constexpr unsigned extra_bits(std::uint8_t symbol) {
   return symbol == kRepeatPrevious ? 2 : symbol == kRepeatZero ? 3 : symbol == kRepeatZeroLong ? 7 : 0;
 }
 
-/// Header of a dynamic block (RFC 1951 section 3.2.7).
+/// The header of a dynamic block (RFC 1951 section 3.2.7).
 struct Header {
-  std::size_t literals = 0;      // lengths of the literal code that are sent
-  std::size_t distances = 0;     // of the distance code
-  std::size_t code_lengths = 0;  // of the code length code
+  std::size_t literals = 0;      // lengths of the literal code in the header
+  std::size_t distances = 0;     // lengths of the distance code
+  std::size_t code_lengths = 0;  // lengths of the code length code
   std::array<LengthToken, kLiteralSymbols + kDistanceSymbols> tokens;
   std::size_t token_count = 0;
   Code<19> code;
@@ -117,7 +118,7 @@ struct Header {
 
 struct Compressor::State {
   std::array<std::uint32_t, 1U << kMaxHashBits> newest;  // position + 1 of the newest string with this hash; 0: none yet
-  std::array<std::uint32_t, kWindow> older;              // the one before, by position modulo window
+  std::array<std::uint32_t, kWindow> older;              // the same for the string before it, by position modulo window
   std::array<Token, kBlockTokens> tokens;
   std::size_t token_count = 0;
   std::array<std::uint32_t, kLiteralSymbols> literal_counts;
@@ -144,7 +145,7 @@ struct Compressor::State {
     ++distance_counts[distance_symbol(distance)];
   }
 
-  /// The longest match at `at` that is longer than `longest`, and files `at` under its hash. @returns its length, or 0
+  /// Find the longest match at `at` that is longer than `longest`, and file `at` under its hash. @returns its length, or 0
   std::uint32_t search(std::span<const std::byte> in, std::size_t at, std::uint32_t longest, const Effort& effort,
                        std::uint32_t& distance) noexcept {
     if (in.size() - at < 4) return 0;  // a hash reads four bytes
@@ -156,11 +157,11 @@ struct Compressor::State {
     std::uint32_t found = 0;
     for (std::uint32_t left = effort.chain; next != 0 && left != 0; --left) {
       const std::size_t candidate = next - 1;
-      if (candidate >= at || at - candidate > kWindow) break;  // `older` has been overwritten by newer positions
+      if (candidate >= at || at - candidate > kWindow) break;  // newer positions have overwritten `older`
       const std::byte* const there = in.data() + candidate;
       if (there[longest] == here[longest] && load_le16(there) == load_le16(here)) {
         const auto length = static_cast<std::uint32_t>(common_length(here, there, end));
-        // Three bytes from far away cost more than three literals.
+        // A match of three bytes from far away costs more than three literals.
         if (length > longest && (length > kMinMatch || at - candidate <= 4096)) {
           longest = found = length;
           distance = static_cast<std::uint32_t>(at - candidate);
@@ -174,7 +175,7 @@ struct Compressor::State {
     return found;
   }
 
-  /// @returns the newest position + 1 that had the same hash
+  /// File `at` under its hash. @returns the newest position + 1 that had the same hash
   std::uint32_t insert(const std::byte* here, std::size_t at) noexcept {
     std::uint32_t& slot = newest[((load_le32(here) & 0xFFFFFF) * 2654435761U) >> hash_shift];
     const std::uint32_t before = slot;
@@ -191,13 +192,13 @@ struct Compressor::State {
   void put_block(BitWriter& writer, std::span<const std::byte> plain, bool last) noexcept;
 };
 
-/// Run-length codes both sets of lengths, as one sequence, and builds the code for that.
+/// Run-length code both sets of lengths as one sequence, and build the code for it.
 void Compressor::State::build_header() noexcept {
   Header& h = header;
   h.literals = kLiteralSymbols;
   while (h.literals > kFirstLength && literals.lengths[h.literals - 1] == 0) --h.literals;
   h.distances = kDistanceSymbols;
-  // At least one is sent; its length 0 then says that there are no distances.
+  // At least one distance length is sent. If it is 0, there are no distances.
   while (h.distances > 1 && distances.lengths[h.distances - 1] == 0) --h.distances;
   std::array<std::uint8_t, kLiteralSymbols + kDistanceSymbols> all;
   std::copy_n(literals.lengths.begin(), h.literals, all.begin());
@@ -229,7 +230,7 @@ void Compressor::State::build_header() noexcept {
     }
     for (; run != 0; --run) add(length, 0);
   }
-  // Never fewer than two symbols occur: 257 and more equal lengths are no complete code.
+  // At least two symbols occur, because 257 and more equal lengths are no complete code.
   huffman.lengths(counts, kCodeLengthLimit, h.code.lengths);
   canonical_codes(h.code.lengths, h.code.codes);
   h.code_lengths = kCodeLengthOrder.size();
@@ -292,7 +293,7 @@ void Compressor::State::put_tokens(BitWriter& writer, const LiteralCode& literal
   literal_code.put(writer, kEndOfBlock);
 }
 
-/// Writes the tokens as the cheapest of the three kinds of block.
+/// Write the tokens as the cheapest of the three kinds of block.
 void Compressor::State::put_block(BitWriter& writer, std::span<const std::byte> plain, bool last) noexcept {
   huffman.lengths(literal_counts, HuffmanCode::kMaxLimit, literals.lengths);
   huffman.lengths(distance_counts, HuffmanCode::kMaxLimit, distances.lengths);

@@ -9,8 +9,7 @@ namespace {
 
 constexpr unsigned kMaxBits = HuffmanCode::kMaxLimit;
 
-/// What a symbol means, packed so that one load decides: bits 0-3 length of its code, 4-7 extra bits, 8-9 kind, 16-31 literal or
-/// base.
+/// The meaning of a symbol, packed into one load: bits 0-3 length of its code, 4-7 extra bits, 8-9 kind, 16-31 literal or base.
 using Entry = std::uint32_t;
 enum Kind : unsigned { kInvalid = 0, kLiteral = 1, kCopy = 2, kEnd = 3 };
 constexpr Entry make_entry(Kind kind, unsigned value, unsigned extra) {
@@ -49,15 +48,15 @@ constexpr std::array<Entry, 19> kCodeLengthEntries = [] {
   return entries;
 }();
 
-/// Takes bits from a stream, least significant first (RFC 1951 section 3.1.1).
+/// A reader of a stream's bits, least significant first (RFC 1951 section 3.1.1).
 class BitReader {
  public:
   explicit BitReader(std::span<const std::byte> in) : at_(in.data()), end_(in.data() + in.size()) {}
 
-  /// Holds at least 56 bits afterwards, or all that are left.
+  /// Read until at least 56 bits are held, or all that are left.
   void refill() noexcept {
     if (end_ - at_ >= 8) {
-      // Bits beyond count_ are the true next ones already, so that the same bytes may be or-ed in again.
+      // The bits above count_ already equal the next bits of the stream, so the same bytes may be or-ed in again.
       bits_ |= load_le64(at_) << count_;
       at_ += (63 - count_) / 8;
       count_ |= 56;
@@ -67,20 +66,20 @@ class BitReader {
   }
   [[nodiscard]] std::uint64_t bits() const noexcept { return bits_; }
   [[nodiscard]] unsigned count() const noexcept { return count_; }
-  /// @returns false when the stream has fewer bits left
+  /// Drop bits. @returns false when the stream has fewer bits left
   [[nodiscard]] bool drop(unsigned count) noexcept {
     if (count > count_) return false;
     bits_ >>= count;
     count_ -= count;
     return true;
   }
-  /// The next `count` (at most 16) bits of a stream that was refilled.
+  /// Return the next `count` (at most 16) bits of a refilled stream, or nothing if fewer are left.
   [[nodiscard]] std::optional<unsigned> take(unsigned count) noexcept {
     const auto bits = static_cast<unsigned>(bits_ & ((1U << count) - 1));
     if (!drop(count)) return std::nullopt;
     return bits;
   }
-  /// Passes over the rest of the current byte and gives whole bytes back. @returns what is left of the stream
+  /// Skip the rest of the current byte, and give back the whole bytes that were read ahead. @returns the rest of the stream
   std::span<const std::byte> rest() noexcept { return {at_ - count_ / 8, end_}; }
   void resume(const std::byte* at) noexcept {
     at_ = at;
@@ -101,11 +100,12 @@ unsigned reversed15(unsigned bits) noexcept {
   return reversed;
 }
 
-/// A canonical code for decoding: codes of up to FastBits are looked up, longer and rarer ones found by their length.
+/// A canonical code for decoding. Codes of up to FastBits are looked up; longer and rarer ones are found by their length.
 template <unsigned FastBits, std::size_t Symbols>
 class DecodeTable {
  public:
-  /// @param may_be_incomplete  no code at all, or a single one of one bit, is legal (RFC 1951 section 3.2.7: one distance)
+  /// Build the table. @param may_be_incomplete  an empty code, or a single code of one bit, is legal (RFC 1951 section 3.2.7: one
+  /// distance)
   /// @returns false when the lengths are no prefix code
   bool build(std::span<const std::uint8_t> lengths, std::span<const Entry> entries, bool may_be_incomplete) noexcept {
     std::array<std::uint16_t, kMaxBits + 1> count{};
@@ -131,7 +131,7 @@ class DecodeTable {
     return true;
   }
 
-  /// Entry of the code at the lower end of `bits`; kInvalid where no code begins so.
+  /// Return the entry of the code at the lower end of `bits`, or kInvalid if no code begins like this.
   [[nodiscard]] Entry find(std::uint64_t bits) const noexcept {
     const Entry entry = fast_[bits & (kFastSize - 1)];
     if (entry != 0) [[likely]]
@@ -142,8 +142,8 @@ class DecodeTable {
  private:
   static constexpr std::size_t kFastSize = std::size_t{1} << FastBits;
 
-  /// Doubles the table for each bit, as canonical codes of a length are consecutive numbers. The table is indexed by reversed
-  /// codes: counting up adds from the top bit down.
+  /// Fill the table of short codes. Canonical codes of one length are consecutive numbers. The table is indexed by reversed
+  /// codes, so counting up adds from the top bit down.
   void fill(std::size_t used, bool complete) noexcept {
     if (!complete) fast_.fill(0);
     std::size_t next = 0;
@@ -152,15 +152,15 @@ class DecodeTable {
       const std::size_t end = offset_[bits + 1];
       for (; next < end; ++next) {
         for (std::size_t i = code; i < kFastSize; i += std::size_t{1} << bits) fast_[i] = ordered_[next];
-        // Adds one to the reversed number: clears leading ones, sets the first zero.
+        // Add one to the reversed number: clear the leading ones, set the first zero.
         unsigned bit = 1U << (bits - 1);
         while ((code & bit) != 0) bit >>= 1;
         code = bit == 0 ? 0 : (code & (bit - 1)) | bit;
-        if (bit == 0) return;  // that was the last code of all
+        if (bit == 0) return;  // this was the last code
       }
     }
     if (complete) {
-      // Longer codes fill the rest: their first bits lead to find_long.
+      // Longer codes fill the rest. Their first bits lead to find_long.
       for (;;) {
         fast_[code] = 0;
         unsigned bit = 1U << (FastBits - 1);
@@ -180,7 +180,7 @@ class DecodeTable {
   }
 
   std::array<Entry, kFastSize> fast_;
-  std::array<Entry, Symbols> ordered_;  // by code
+  std::array<Entry, Symbols> ordered_;  // sorted by code
   std::array<unsigned, kMaxBits + 1> first_;
   std::array<unsigned, kMaxBits + 1> limit_;  // first number beyond the codes of this length, as 15 bits
   std::array<std::uint16_t, kMaxBits + 2> offset_;
@@ -206,7 +206,7 @@ const FixedTables& fixed_tables() {
   return tables;
 }
 
-/// Where the output grows.
+/// The output and the place where it grows.
 struct Out {
   std::byte* begin;
   std::byte* at;
@@ -230,7 +230,7 @@ bool coded_block(BitReader& reader, const LiteralTable& literals, const Distance
   for (;;) {
     reader.refill();
     Entry entry = literals.find(reader.bits());
-    // Three literals of at most 15 bits fit what a refill brings.
+    // A refill brings enough bits for three literals of at most 15 bits.
     for (int i = 0; i < 2 && kind(entry) == kLiteral; ++i) {
       if (out.at == out.end || !reader.drop(code_bits(entry))) return false;
       *out.at++ = static_cast<std::byte>(value(entry));
@@ -264,7 +264,7 @@ struct Decompressor::State {
   DistanceTable distances;
   CodeLengthTable code_lengths;
 
-  /// Reads the header of a dynamic block (RFC 1951 section 3.2.7). @returns false when it is malformed
+  /// Read the header of a dynamic block (RFC 1951 section 3.2.7). @returns false when it is malformed
   bool read_header(BitReader& reader) noexcept {
     reader.refill();
     const auto literal_count = reader.take(5);

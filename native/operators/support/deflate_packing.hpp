@@ -1,4 +1,4 @@
-// What the portable engines of the operators share that write RFC 1951 streams (deflate, huffman): they read every such stream.
+// The unpacking side of the portable engines that write RFC 1951 streams (deflate, huffman): it reads every such stream.
 #pragma once
 
 #include <cstddef>

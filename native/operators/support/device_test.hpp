@@ -1,4 +1,4 @@
-// For tests of device engines: which can run here, and the events of a job of theirs.
+// Helpers for tests of device engines: the engines that can run here, and the events of a job.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 
 namespace dpubench::device_test {
 
-/// Engines of an operator whose names begin so and that can run here; empty in a build without them.
+/// Return the engines of an operator whose names begin with `prefix` and that can run here; empty in a build without them.
 inline std::vector<const Engine*> software_engines(std::string_view op, std::string_view prefix) {
   std::vector<const Engine*> found;
   const Operator* const known = find_operator(op);
@@ -27,7 +27,7 @@ inline std::vector<const Engine*> software_engines(std::string_view op, std::str
   return found;
 }
 
-/// Events of a job with one configuration, with short windows.
+/// Return the events of a job with one configuration and short windows.
 inline std::vector<nlohmann::json> run(const std::string& op, const nlohmann::json& params, const nlohmann::json& points,
                                        const nlohmann::json& more) {
   using nlohmann::json;

@@ -47,7 +47,7 @@ OperatorInfo DividingOperator::common_info(std::string name, std::vector<std::st
   i.metrics = {{"packets_per_operation", "1", "packets that an input becomes", true}};
   i.reference_engine = "portable";
   i.distinct_items = 64;
-  i.version = 2;  // engine dpdk wrote records, in the timed loop, and does so no more
+  i.version = 2;  // version 1 timed how engine dpdk wrote records; it writes none now
   return i;
 }
 
@@ -110,7 +110,7 @@ std::string DividingOperator::check(const Work& work, std::size_t item, const Ou
         !std::equal(payload.begin(), payload.end(), input.begin() + static_cast<std::ptrdiff_t>(at))) {
       return wrong("its payload is not the input's from byte " + std::to_string(at - before) + " on");
     }
-    // The headers must be the input's, but for what has to change.
+    // The headers must be the input's, except for the fields that have to change.
     std::vector<std::byte> should(input.begin(), input.begin() + static_cast<std::ptrdiff_t>(before));
     if (v4) {
       put16(&should[ip4::kTotalLength], static_cast<std::uint32_t>(packet.size()));
@@ -140,7 +140,8 @@ std::optional<Operator::Remark> DividingOperator::remark(const Work& work, const
   return Remark{"passthrough", protocol_.passthrough};
 }
 
-/// Lines of an mbuf's structure and of the headers that it holds, and of the structure of the mbuf that names the payload.
+/// Bytes of the cache lines of a chain: the structure and headers of its first mbuf, and the structure of the mbuf that names the
+/// payload.
 constexpr std::size_t kChainBytes = 5 * 64;
 
 Operator::Touched DividingOperator::touched(const Params& params, const Item& item) const {

@@ -1,5 +1,6 @@
-// What DPDK engines share: the environment abstraction layer (EAL), initialised once per process, and memory for tables.
-// A module's EAL calls belong in Engine::prepare() or Session::open(), never in info() or unavailable(): listing stays fast.
+// The common part of the DPDK engines: the environment abstraction layer (EAL), initialised once per process, and memory for
+// tables. A module's EAL calls belong in Engine::prepare() or Session::open(), never in info() or unavailable(), so that listing
+// stays fast.
 #pragma once
 
 #include <dlfcn.h>
@@ -32,22 +33,22 @@
 
 namespace dpubench::dpdk {
 
-/// "DPDK 22.11.11": the library that is loaded, not the headers' version.
+/// Return "DPDK 22.11.11": the version of the loaded library, not of the headers.
 inline std::string version() {
   return rte_version();
 }
 
-/// @throws Error with DPDK's own reason (rte_errno) when `ok` is false
+/// Raise an error if `ok` is false. @throws Error with DPDK's own reason (rte_errno)
 inline void require(bool ok, const std::string& what) {
   if (!ok) throw Error("DPDK: " + what + ": " + rte_strerror(rte_errno));
 }
 
 /// The folder of a bundle's drivers, beside the program.
 inline constexpr const char* kDriverFolder = "pmds";
-/// What the name of the EAL's folder of a process of ours begins with; its number follows.
+/// The first part of the name of a process's EAL folder; the number of the process follows.
 inline constexpr const char* kFilePrefix = "dpubench-";
 
-/// Addresses of those of named_devices() that are PCI devices.
+/// Return the addresses of the PCI devices among named_devices().
 inline std::vector<std::string> pci_devices() {
   std::vector<std::string> found;
   for (const std::string& named : named_devices()) {
@@ -58,7 +59,7 @@ inline std::vector<std::string> pci_devices() {
 
 namespace detail {
 
-/// Puts the calling thread's CPU affinity back, which rte_eal_init narrows to its main lcore.
+/// A guard that restores the calling thread's CPU affinity, because rte_eal_init narrows it to its main lcore.
 class KeepAffinity {
  public:
   KeepAffinity() { known_ = pthread_getaffinity_np(pthread_self(), sizeof cpus_, &cpus_) == 0; }
@@ -67,7 +68,7 @@ class KeepAffinity {
   ~KeepAffinity() {
     if (known_) pthread_setaffinity_np(pthread_self(), sizeof cpus_, &cpus_);
   }
-  /// A CPU that this thread may run on.
+  /// Return a CPU that this thread may run on.
   [[nodiscard]] std::size_t first_cpu() const {
     for (std::size_t cpu = 0; known_ && cpu < CPU_SETSIZE; ++cpu) {
       if (CPU_ISSET(cpu, &cpus_)) return cpu;
@@ -80,8 +81,8 @@ class KeepAffinity {
   bool known_ = false;
 };
 
-/// Removes the folder that the EAL made for this process, which stays empty, and those of our processes that were killed before
-/// they could; their parent too, unless others have folders in it.
+/// Remove the folder that the EAL made for this process, which stays empty, and the folders of our processes that were killed
+/// before they could remove them. Remove their parent too, unless others have folders in it.
 inline void remove_runtime_folders(const std::filesystem::path& own) {
   std::error_code in_use;
   std::filesystem::remove(own, in_use);
@@ -95,8 +96,8 @@ inline void remove_runtime_folders(const std::filesystem::path& own) {
   std::filesystem::remove(own.parent_path(), in_use);
 }
 
-/// Loads the drivers that a bundle brings; elsewhere the EAL knows the folder where the system keeps them. Not left to the EAL's
-/// own option: it refuses folders below one where everybody may write, such as /tmp.
+/// Load the drivers of a bundle. Elsewhere the EAL knows the folder of the system's drivers. The EAL's own option is not used: it
+/// refuses folders below one where everybody may write, such as /tmp.
 inline void load_drivers() {
   std::error_code none;
   for (const auto& file : std::filesystem::directory_iterator(program_folder() / kDriverFolder, none)) {
@@ -107,17 +108,17 @@ inline void load_drivers() {
 
 }  // namespace detail
 
-/// How the EAL starts, which is decided once per process.
+/// The options of the EAL's start, which happens once per process.
 struct EalOptions {
-  bool huge_pages = false;  ///< packet buffers on huge pages; else on ordinary ones
+  bool huge_pages = false;  ///< packet buffers lie on huge pages; else on ordinary ones
   std::uint32_t memory_mb = 512;
-  bool shared_memory = false;        ///< in few files that are handed to a peer process: memif without copies, virtio-user
-  std::vector<std::string> devices;  ///< PCI devices beside those of named_devices(), in the same form
+  bool shared_memory = false;        ///< memory lies in few files for a peer process: memif without copies, virtio-user
+  std::vector<std::string> devices;  ///< PCI devices besides named_devices(), in the same form
 };
 
 namespace detail {
 
-/// Huge pages that nobody uses, in MiB, of all sizes.
+/// Return the free huge pages of all sizes, in MiB.
 inline std::uint64_t free_huge_mb() {
   std::uint64_t total_kb = 0;
   std::error_code none;
@@ -131,7 +132,8 @@ inline std::uint64_t free_huge_mb() {
   return total_kb >> 10;
 }
 
-/// @throws Error with the remedy when there are too few huge pages: rte_eal_init can be tried once only, and says less
+/// Raise an error if there are too few huge pages. rte_eal_init can be tried only once, and its message says less. @throws Error
+/// with the remedy
 inline void check_huge_pages(std::uint32_t wanted_mb) {
   const std::uint64_t free_mb = free_huge_mb();
   if (free_mb >= wanted_mb) return;
@@ -140,11 +142,11 @@ inline void check_huge_pages(std::uint32_t wanted_mb) {
               "`, which /proc/sys/vm/nr_hugepages shows), or run without huge pages");
 }
 
-/// @param cpu  that lcore 0 runs on
+/// Return the arguments of rte_eal_init. @param cpu  CPU that lcore 0 runs on
 inline std::vector<std::string> eal_arguments(const EalOptions& options, std::size_t cpu) {
-  // lcore 0 on an allowed CPU whatever its number: `-l 200` would exceed RTE_MAX_LCORE. --no-shconf keeps the runtime directory
-  // empty, and a prefix of this process makes it ours to remove. --no-huge takes its -m megabytes as ordinary memory that is only
-  // touched as it is used (tables take Heap, below).
+  // lcore 0 runs on an allowed CPU, whatever its number: `-l 200` would exceed RTE_MAX_LCORE. --no-shconf keeps the runtime
+  // directory empty, and a prefix with this process's number makes it ours to remove. --no-huge takes its -m megabytes as
+  // ordinary memory, which is touched only when it is used (tables use Heap, below).
   // The SIMD limit is raised because the vector paths of fib, acl and net_crc silently fall back at the default of 256 bits.
   std::vector<std::string> words = {"dpubench",
                                     "--no-telemetry",
@@ -155,7 +157,7 @@ inline std::vector<std::string> eal_arguments(const EalOptions& options, std::si
                                     "0@" + std::to_string(cpu),
                                     "--force-max-simd-bitwidth=512",
                                     "--log-level=error"};
-  // With the driver's arguments, such as the class that an mlx5 device is to serve.
+  // Devices keep the arguments of their driver, such as the class that an mlx5 device shall serve.
   std::map<std::string, std::string> devices;
   for (const std::string& named : options.devices) devices.emplace(device_name(named), named);
   for (const std::string& named : named_devices()) {
@@ -175,12 +177,13 @@ inline std::vector<std::string> eal_arguments(const EalOptions& options, std::si
 
 }  // namespace detail
 
-/// Initialises the EAL unless another module of this process has. Needs no root, no huge pages and no device unless the options
-/// ask for huge pages or a PCI device is to be used (then it needs huge pages, and the right to use the device). Leaves no file
-/// behind, and keeps the calling thread's affinity. Called while one thread prepares.
-/// @throws Error; also when it was started before, without the huge pages that are asked for now
+/// Initialise the EAL unless another module of this process did. This needs no root, no huge pages and no device, unless the
+/// options ask for huge pages or a PCI device is used (which needs huge pages, and the right to use the device). It leaves no
+/// file behind, and keeps the calling thread's affinity. Call it while only one thread prepares.
+/// @throws Error; also when the EAL was started before, without the huge pages that are asked for now
 inline void start_eal(const EalOptions& options) {
-  // Of the process, not of this module: it can be tried once only. Empty once it went well.
+  // The result belongs to the process, not to this module, because the EAL can be tried only once. Its text is empty after a
+  // success.
   const std::scoped_lock lock(device_mutex());
   const auto failure = std::static_pointer_cast<std::optional<std::string>>(
       shared_object("dpdk eal", [] { return std::make_shared<std::optional<std::string>>(); }));
@@ -213,22 +216,22 @@ inline void start_eal(const EalOptions& options) {
   *failure = "";
 }
 
-/// The EAL as whoever came first started it; else on ordinary memory. @throws Error
+/// Make sure that the EAL runs, as its first user started it; else start it on ordinary memory. @throws Error
 inline void require_eal() {
   start_eal({});
 }
 
-/// Memory for one session's tables on transparent huge pages, as a DPDK heap of its own: data planes hold their tables on huge
-/// pages, and those of --no-huge would lie on 4 KiB ones, where every random access also misses the TLB. Pass socket() where DPDK
-/// asks for a NUMA socket; free everything that was allocated there before the heap goes.
+/// Memory for one session's tables on transparent huge pages, as a separate DPDK heap. Data planes hold their tables on huge
+/// pages. With --no-huge, tables would lie on 4 KiB pages, where every random access also misses the TLB. Pass socket() where
+/// DPDK asks for a NUMA socket. Free everything that was allocated there before you destroy the heap.
 class Heap {
  public:
-  /// @param bytes  room for everything that will be allocated; memory is used only as it is touched @throws Error
+  /// @param bytes  room for all allocations; memory is used only as it is touched @throws Error
   explicit Heap(std::size_t bytes) : length_((bytes + kPage - 1) / kPage * kPage + kPage) {
     require_eal();
     static unsigned serial = 0;
-    // The address of `serial` keeps modules apart: each has its own copy of it. Short: DPDK's own prefixes leave about 20
-    // characters.
+    // The address of `serial` keeps modules apart, because each has its own copy. The name is short, because DPDK's own prefixes
+    // leave about 20 characters.
     char name[24];
     std::snprintf(name, sizeof name, "dpu%06x-%u",
                   static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(&serial) >> 3 & 0xffffffU), ++serial);
@@ -239,7 +242,7 @@ class Heap {
     const auto start = (reinterpret_cast<std::uintptr_t>(mapping_) + kPage - 1) / kPage * kPage;
     address_ = static_cast<std::byte*>(mapping_) + (start - reinterpret_cast<std::uintptr_t>(mapping_));
     madvise(address_, length_, MADV_HUGEPAGE);
-    // No device reads these tables; the addresses serve DPDK's own check that objects do not straddle pages.
+    // No device reads these tables. The addresses only serve DPDK's own check that objects do not straddle pages.
     std::vector<rte_iova_t> iova(length_ / kPage);
     for (std::size_t i = 0; i < iova.size(); ++i) iova[i] = start + i * kPage;
     if (rte_malloc_heap_create(name_.c_str()) != 0) fail("rte_malloc_heap_create", false);
@@ -259,9 +262,9 @@ class Heap {
   }
 
   [[nodiscard]] int socket() const { return socket_; }
-  /// Unique in the process: a name for what is created on the heap, since DPDK's tables, pools and rings must not share one.
+  /// Return a name that is unique in the process, for an object on the heap: DPDK's tables, pools and rings must not share one.
   [[nodiscard]] const char* name() const { return name_.c_str(); }
-  /// Bytes that are allocated from it now.
+  /// Return the bytes that are allocated on the heap now.
   [[nodiscard]] std::size_t used_bytes() const {
     rte_malloc_socket_stats stats{};
     return rte_malloc_get_socket_stats(socket_, &stats) == 0 ? stats.heap_allocsz_bytes : 0;

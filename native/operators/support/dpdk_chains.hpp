@@ -1,9 +1,9 @@
-// What engines share whose packets are chains of mbufs, as a DPDK data plane hands them to a driver: a header mbuf, and one that
-// points at the payload in the input (variant=mbuf of ip_fragment and tcp_segment).
+// The common part of the engines whose packets are chains of mbufs, as a DPDK data plane hands them to a driver: a header mbuf,
+// and an mbuf that points at the payload in the input (variant=mbuf of ip_fragment and tcp_segment).
 //
-// A lane leaves the pointers of an item's packets in its `out`. settle() reads the chains once a window is over, and puts the
-// records there that they stand for (support/segments.hpp). A chain is given back when as many packets as the buffers hold were
-// made after it, in the timed loop and in the order of their making, as a driver does with what it has sent.
+// A lane leaves the pointers to an item's packets in its `out`. After a window, settle() reads the chains and writes the records
+// that they stand for in this place (support/segments.hpp). The timed loop gives a chain back after as many further packets as
+// the buffers hold, in the order in which the chains were made. A driver does the same with packets that it has sent.
 #pragma once
 
 #include <rte_errno.h>
@@ -25,11 +25,11 @@
 
 namespace dpubench::dpdk {
 
-/// Most packets that an item becomes: 65,535 bytes at an MTU of 576.
+/// The most packets that an item becomes: 65,535 bytes at an MTU of 576.
 inline constexpr std::uint32_t kMostPackets = 128;
 inline constexpr std::size_t kPointerBytes = sizeof(std::uintptr_t);
 
-/// Most packets that all buffers in `memory` bytes become. @param header  bytes of the shortest header of a packet
+/// Return the most packets that all buffers in `memory` bytes become. @param header  bytes of the shortest header of a packet
 inline std::size_t packets_in(const Work& work, std::size_t memory, std::size_t header) {
   std::size_t bytes = 0;
   std::size_t packets = 0;
@@ -40,7 +40,7 @@ inline std::size_t packets_in(const Work& work, std::size_t memory, std::size_t 
   return (memory / bytes + 1) * packets;
 }
 
-/// A thread's own pool.
+/// A pool of mbufs for one thread.
 class Pool {
  public:
   Pool(const std::string& name, std::size_t count, std::uint16_t room)
@@ -57,10 +57,10 @@ class Pool {
   rte_mempool* pool_;
 };
 
-/// The mbufs of a thread: those in hand, those that packets are made of, and an mbuf that stands for the input.
+/// The mbufs of a thread: its pools, the packets that were handed out, and an mbuf that stands for the input.
 class Chains {
  public:
-  /// @param packets  that are there at once, at most
+  /// @param packets  the most packets that exist at once
   explicit Chains(std::size_t packets)
       : direct_("headers-" + own_name(this), spare(packets), kHeaderRoom),
         indirect_("payload-" + own_name(this), spare(packets), 0),
@@ -68,8 +68,8 @@ class Chains {
         shared_(std::make_unique<rte_mbuf_ext_shared_info>()),
         kept_(packets) {
     require(carrier_ != nullptr, "rte_pktmbuf_alloc");
-    // The buffers are the harness's. More than 65,535 mbufs may point into them at once, which the counter does not hold: nothing
-    // hangs on it.
+    // The buffers belong to the harness. More than 65,535 mbufs may point into them at once, which the counter cannot hold, but
+    // nothing depends on it.
     shared_->free_cb = [](void*, void*) {};
     shared_->fcb_opaque = nullptr;
     rte_mbuf_ext_refcnt_set(shared_.get(), 1);
@@ -84,11 +84,11 @@ class Chains {
   [[nodiscard]] rte_mempool* direct() const { return direct_.get(); }
   [[nodiscard]] rte_mempool* indirect() const { return indirect_.get(); }
 
-  /// An mbuf whose data is a packet of the caller's: received packets lie in mbufs already, so pointing it at the next one stands
-  /// for taking the next mbuf from a receive burst. @param length  at most 65535 @param flags  RTE_MBUF_F_* besides
+  /// Return an mbuf whose data is a packet of the caller. Received packets already lie in mbufs, so pointing this one at the next
+  /// packet stands for taking the next mbuf from a receive burst. @param length  at most 65535 @param flags  RTE_MBUF_F_* besides
   /// RTE_MBUF_F_EXTERNAL
   rte_mbuf* hold(const std::byte* packet, std::uint32_t length, std::uint64_t flags) noexcept {
-    // The libraries read the packet and write their copies of its header only.
+    // The libraries read the packet, and write only to their copies of its header.
     carrier_->buf_addr = const_cast<std::byte*>(packet);
     carrier_->buf_len = static_cast<std::uint16_t>(length);
     carrier_->data_off = 0;
@@ -99,7 +99,7 @@ class Chains {
     return carrier_;
   }
 
-  /// Takes packets that were handed out, and gives as many of the oldest back.
+  /// Keep packets that were handed out, and give as many of the oldest back.
   void keep(rte_mbuf* const* made, std::uint32_t count) noexcept {
     std::array<rte_mbuf*, kMostPackets> oldest;
     for (std::uint32_t k = 0; k < count; ++k) {
@@ -109,7 +109,7 @@ class Chains {
     rte_pktmbuf_free_bulk(oldest.data(), count);
   }
 
-  /// Makes a packet of `header` bytes, which the caller writes, and a part of `whole`. @returns nullptr when the pools are empty
+  /// Make a packet of `header` bytes, which the caller writes, and a part of `whole`. @returns nullptr when the pools are empty
   [[nodiscard]] rte_mbuf* make(rte_mbuf* whole, std::size_t header, std::size_t offset, std::size_t payload) const noexcept {
     rte_mbuf* const packet = rte_pktmbuf_alloc(direct_.get());
     rte_mbuf* const rest = packet == nullptr ? nullptr : rte_pktmbuf_alloc(indirect_.get());
@@ -130,32 +130,34 @@ class Chains {
 
  private:
   static constexpr std::uint16_t kHeaderRoom = RTE_PKTMBUF_HEADROOM + 128;
-  /// Names of pools are the process's, and each module has counters of its own: an address belongs to one object alone.
+  /// Return a name for a pool. Names are unique in the process, and each module has its own counters, but an address belongs to
+  /// only one object.
   static std::string own_name(const void* object) { return std::to_string(reinterpret_cast<std::uintptr_t>(object)); }
-  /// New packets of an item are made before its old ones are given back; the carrier and the pool's cache hold some more.
+  /// Return the mbufs of a pool. New packets of an item are made before its old ones are given back, and the carrier and the
+  /// pool's cache hold some more.
   static std::size_t spare(std::size_t packets) { return packets + kMostPackets + 2 * std::size_t{Pool::kCache}; }
 
   Pool direct_;
   Pool indirect_;
   rte_mbuf* carrier_;
   std::unique_ptr<rte_mbuf_ext_shared_info> shared_;
-  std::vector<rte_mbuf*> kept_;  ///< the oldest at next_
+  std::vector<rte_mbuf*> kept_;  ///< a ring; the oldest is at next_
   std::size_t next_ = 0;
 };
 
-/// Where the packets of an item are while it is not settled.
+/// Return the place of an item's packets while it is not settled.
 inline rte_mbuf** chains_of(const Burst& b, std::uint32_t i) {
   return reinterpret_cast<rte_mbuf**>(b.out[i]);
 }
 
-/// Says of an item that it became `packets` chains; 0: it was rejected.
+/// Record that an item became `packets` chains; 0: it was rejected.
 inline void hand_out(Burst& b, std::uint32_t i, std::uint32_t packets) noexcept {
   b.status[i] = packets != 0 ? kStatusOk : kStatusRejected;
   b.result[i] = packets;
   b.out_len[i] = static_cast<std::uint32_t>(packets * kPointerBytes);
 }
 
-/// Writes the records that the chains of a burst stand for.
+/// Write the records that the chains of a burst stand for.
 inline void settle_chains(Burst& b) noexcept {
   for (std::uint32_t i = 0; i < b.n; ++i) {
     if (b.status[i] != kStatusOk) continue;
@@ -176,8 +178,8 @@ inline void settle_chains(Burst& b) noexcept {
   }
 }
 
-/// A lane whose kernel divides an item into chains: `Kernel::layout(in, length)`, `Kernel::divide(chains, layout, burst, item,
-/// made)`, which returns how many it made, and `Kernel::kHeader`, the shortest header of a packet.
+/// A lane whose kernel divides an item into chains. It uses `Kernel::layout(in, length)`; `Kernel::divide(chains, layout, burst,
+/// item, made)`, which returns the number of chains; and `Kernel::kHeader`, the bytes of a packet's shortest header.
 template <class Kernel>
 class ChainLane final : public Lane {
  public:

@@ -1,5 +1,5 @@
-// What engines share that give their work to a device through one of DPDK's device classes (cryptodev, compressdev, dmadev,
-// regexdev): where drivers are, which device is meant, memory that it may reach, and a lane over a queue of operations.
+// The common part of the engines that use a device through one of DPDK's device classes (cryptodev, compressdev, dmadev,
+// regexdev): the place of drivers, the choice of a device, memory that it may reach, and a lane over a queue of operations.
 #pragma once
 
 #include <rte_build_config.h>
@@ -26,7 +26,7 @@
 
 namespace dpubench::dpdk {
 
-/// Descriptors of a queue: what dpdk-test-crypto-perf asks for, too. Rings hold one entry less.
+/// Descriptors of a queue, the same number as in dpdk-test-crypto-perf. Rings hold one entry less.
 inline constexpr std::uint16_t kDescriptors = 2048;
 inline constexpr std::uint32_t kQueueJobs = kDescriptors - 1;
 /// Jobs that device engines keep in flight by default: enough for any software driver, and for most hardware.
@@ -35,12 +35,13 @@ inline constexpr std::uint32_t kDefaultInFlight = 256;
 /// A driver that does a device's work on the CPU, as a virtual device.
 struct SoftwareDriver {
   std::string engine;   ///< "cryptodev-aesni-mb"
-  std::string prefix;   ///< of the virtual device's name, which is also the driver's: "crypto_aesni_mb"
+  std::string prefix;   ///< prefix of the virtual device's name, and the driver's name: "crypto_aesni_mb"
   std::string library;  ///< "librte_crypto_ipsec_mb"
-  std::string package;  ///< that has it in Debian: "librte-crypto-ipsec-mb23"
+  std::string package;  ///< Debian package that contains it: "librte-crypto-ipsec-mb23"
 };
 
-/// Debian's packages and library names carry DPDK's ABI, which is that of RTE_EAL_PMD_PATH ("pmds-23.0").
+/// Return the description of a driver. The names of Debian's packages and libraries contain DPDK's ABI, as RTE_EAL_PMD_PATH does
+/// ("pmds-23.0").
 inline SoftwareDriver software_driver(const std::string& engine, const std::string& prefix, const std::string& library) {
   const std::string path = RTE_EAL_PMD_PATH;
   const std::string abi = path.substr(path.rfind('-') + 1);
@@ -49,16 +50,16 @@ inline SoftwareDriver software_driver(const std::string& engine, const std::stri
   return {engine, prefix, library, package};
 }
 
-/// Why a driver cannot be loaded; empty if it can. Looks for its file and initialises nothing.
+/// Return why a driver cannot be loaded, or an empty string. Look only for its file and initialise nothing.
 inline std::string driver_missing(const SoftwareDriver& driver) {
-  // A bundle has its own, and looks for none of the system's.
+  // A bundle has its own drivers and does not use the system's.
   std::error_code none;
   const std::filesystem::path own = program_folder() / kDriverFolder;
   const std::filesystem::path folder = std::filesystem::is_directory(own, none) ? own : RTE_EAL_PMD_PATH;
   return dpubench::driver_missing({&folder, 1}, driver.prefix, driver.library, driver.package);
 }
 
-/// Makes a virtual device, which lives until the process ends. @throws Error
+/// Make a virtual device. It lives until the process ends. @throws Error
 inline void create_virtual_device(const std::string& name, const std::string& arguments) {
   require_eal();
   const int failed = rte_eal_hotplug_add("vdev", name.c_str(), arguments.c_str());
@@ -68,12 +69,12 @@ inline void create_virtual_device(const std::string& name, const std::string& ar
   }
 }
 
-/// Names of the devices that the program was told to use, all there: PCI devices were probed with the EAL, virtual ones are made
-/// on the first call. @throws Error naming the device that cannot be had
+/// Return the names of the devices that the program was told to use, all of them ready. PCI devices were probed with the EAL;
+/// virtual ones are made on the first call. @throws Error that names the device that cannot be used
 inline std::vector<std::string> ready_devices() {
   require_eal();
   const std::scoped_lock lock(device_mutex());
-  using Reasons = std::map<std::string, std::string>;  // of each virtual device: why it could not be made, or nothing
+  using Reasons = std::map<std::string, std::string>;  // per virtual device: why it could not be made, or an empty string
   const auto tried = std::static_pointer_cast<Reasons>(shared_object("dpdk devices", [] { return std::make_shared<Reasons>(); }));
   std::vector<std::string> names;
   for (const std::string& named : named_devices()) {
@@ -92,9 +93,9 @@ inline std::vector<std::string> ready_devices() {
   return names;
 }
 
-/// The PCI device that was named and that an object of a device class belongs to: the name of such an object holds the address
-/// ("0000:6a:01.0-q0"), or there is but one. For device classes that do not tell. @returns nullptr for a virtual device
-/// @throws Error where it cannot be told
+/// Return the named PCI device that an object of a device class belongs to, or nullptr for a virtual device. The name of such an
+/// object contains the address ("0000:6a:01.0-q0"), or only one device was named. Use it for device classes that do not report
+/// their device. @throws Error when the device cannot be determined
 inline rte_device* pci_device_of(const std::string& object) {
   const auto is_it = [&object](const std::string& named) { return device_name(named) == object; };
   if (std::any_of(named_devices().begin(), named_devices().end(), is_it)) return nullptr;
@@ -111,7 +112,7 @@ inline rte_device* pci_device_of(const std::string& object) {
   throw Error("which PCI device " + object + " is cannot be told: name one device alone");
 }
 
-/// What `ask` says: a reason, or nothing; where a device cannot be had to be asked, that fault is the reason.
+/// Return the answer of `ask`: a reason, or an empty string. If there is no device to ask, return that error as the reason.
 template <class Ask>
 std::string reason_of(Ask ask) {
   try {
@@ -121,13 +122,13 @@ std::string reason_of(Ask ask) {
   }
 }
 
-/// Memory of a lane's buffers that a device may read and write, until this is destroyed. Software drivers need none of it.
+/// Memory of a lane's buffers that a device may read and write, until this object is destroyed. Software drivers do not need it.
 class Mapping {
  public:
   Mapping() = default;
   /// @throws Error
   Mapping(rte_device& device, std::span<std::byte> memory) : device_(&device), memory_(memory) {
-    // The kernel's addresses of pages would be needed one by one, and a buffer may lie across pages that are none in a row.
+    // Physical addresses would be needed page by page, and a buffer may lie across pages that are not adjacent.
     if (rte_eal_iova_mode() != RTE_IOVA_VA) {
       throw Error("device " + std::string(rte_dev_name(&device)) +
                   " works with physical addresses only: bind it to vfio-pci on a system with an IOMMU");
@@ -159,11 +160,12 @@ class Mapping {
   std::span<std::byte> memory_;
 };
 
-/// Whose a device's queue is while anything is in flight on it. A device has few queues, and each session of a job as many lanes
-/// as there are threads; sessions take turns (windows alternate), so that their lanes share queues, and this makes sure of it.
+/// The owner of a device's queue while jobs are in flight on it. A device has few queues, and each session of a job has as many
+/// lanes as there are threads. Windows of sessions alternate, so their lanes share queues. This class makes sure that they take
+/// turns.
 class Turn {
  public:
-  /// @return false while another lane has jobs in flight
+  /// Take the queue for a lane. @return false while another lane has jobs in flight
   bool take(const void* lane) noexcept {
     const void* nobody = nullptr;
     return owner_.compare_exchange_strong(nobody, lane, std::memory_order_acquire);
@@ -174,10 +176,10 @@ class Turn {
   std::atomic<const void*> owner_ = nullptr;
 };
 
-/// Numbers of the lanes that a session has open: lane i of every session has the device's queue i.
+/// The numbers of a session's open lanes. Lane i of every session uses queue i of the device.
 class Ordinals {
  public:
-  /// The smallest that is free. Holds the number until it is destroyed.
+  /// The smallest free number, held until the lease is destroyed.
   class Lease {
    public:
     explicit Lease(Ordinals& all) : all_(&all) {
@@ -205,25 +207,25 @@ class Ordinals {
   std::vector<bool> taken_;
 };
 
-/// Whose item a device's operation is: kept in the operation's private area.
+/// The item that a device's operation works on, kept in the operation's private area.
 struct Tag {
-  std::uint32_t record;  ///< of QueueLane: the burst
-  std::uint32_t item;    ///< of the burst
+  std::uint32_t record;  ///< number of the burst's record in QueueLane
+  std::uint32_t item;    ///< number of the item in the burst
 };
 
-/// A lane over a queue that takes and gives operations one by one, in any order. Operations are the queue's, as many as may be in
-/// flight; those used last are used again first, while they are in the cache.
+/// A lane over a queue that takes and gives operations one by one, in any order. The queue has as many operations as may be in
+/// flight. The lane uses the most recently used ones first, while they are in the cache.
 /// @tparam Queue  has a type Op, and
-///   std::span<Op* const> operations()            all that it has, for the lane to hand out
+///   std::span<Op* const> operations()            all its operations, for the lane to hand out
 ///   static Tag& tag(Op*)
 ///   void fill(Op*, const Burst&, uint32_t i)     makes an operation of an item
-///   uint16_t enqueue(Op**, uint16_t n)           as many as the device takes of them, from the first on
-///   static bool refused(const Op*)               of the first that it did not take: it never will, and says so in the operation;
-///                                                left out where a device class has no such thing
-///   uint16_t dequeue(Op**, uint16_t n)           up to n that are complete
-///   bool complete(Op*, Burst&, uint32_t i)       writes an item's length, result and status; false: the operation is to be
-///                                                given to the device once more, for what is left of the item
-///   Turn& turn()                                 of the device's queue, which lanes of several sessions may share
+///   uint16_t enqueue(Op**, uint16_t n)           gives the device as many as it takes, from the first on
+///   static bool refused(const Op*)               whether the device will never take the first operation that it left, as the
+///                                                operation's status says; absent if the device class has no such status
+///   uint16_t dequeue(Op**, uint16_t n)           gets up to n that are complete
+///   bool complete(Op*, Burst&, uint32_t i)       writes an item's length, result and status; false: the operation must go to
+///                                                the device once more, for the rest of the item
+///   Turn& turn()                                 the turn of the device's queue, which lanes of several sessions may share
 ///   void attach(std::span<std::byte>)            see Lane::attach
 template <class Queue>
 class QueueLane final : public Lane {
@@ -258,7 +260,7 @@ class QueueLane final : public Lane {
       queue_->fill(taken[i], burst, i);
     }
     const std::uint32_t sent = queue_->enqueue(taken, static_cast<std::uint16_t>(burst.n));
-    // A burst is taken whole: what the device has no room for yet waits here.
+    // A burst is taken whole. Operations that the device has no room for yet wait here.
     if (sent != burst.n) [[unlikely]] {
       waiting_.assign(taken + sent, taken + burst.n);
       drop_refused();
@@ -285,7 +287,7 @@ class QueueLane final : public Lane {
     std::uint32_t left = 0;  ///< items that are not complete
   };
 
-  /// As many as a burst has: a benchmark of the device alone asks for no more at a time either.
+  /// Dequeue at most one burst, as dpdk-test-crypto-perf does.
   std::uint32_t take_complete() noexcept {
     Op* taken[kMaxBurst];
     const std::uint32_t n = queue_->dequeue(taken, at_once_);
@@ -293,7 +295,8 @@ class QueueLane final : public Lane {
     return n;
   }
 
-  /// Operations mostly come back in the order in which they went, all of one burst: its record is written once for them.
+  /// Take operations back. They mostly return in the order of submission, all of one burst, so its record is written once for
+  /// them.
   void take_back(std::span<Op* const> ops) noexcept {
     std::size_t k = 0;
     while (k < ops.size()) {
@@ -326,7 +329,7 @@ class QueueLane final : public Lane {
     drop_refused();
   }
 
-  /// An operation that the device will not take is complete, with the status that the device gave it.
+  /// Complete the operations that the device refuses, with the status that it gave them.
   void drop_refused() noexcept {
     if constexpr (requires(const Op* op) { Queue::refused(op); }) {
       while (!waiting_.empty() && Queue::refused(waiting_.front())) {
@@ -337,24 +340,24 @@ class QueueLane final : public Lane {
     }
   }
 
-  /// Takes back what is under way when a measurement was broken off; what a device lost stays with it.
+  /// Wait for the jobs under way, after a measurement was broken off. Jobs that the device lost stay with it.
   void drain() noexcept {
     constexpr int kPolls = 100'000;
     for (int idle = 0; idle < kPolls && free_count_ < free_.size(); ++idle) {
       if (!waiting_.empty()) send_waiting();
       if (take_complete() != 0) idle = 0;
     }
-    // The device may still write to what it never gave back: that must stay memory of nobody else's.
+    // The device may still write for operations that it never gave back, so their memory must not go to others.
     if (free_count_ < free_.size()) static_cast<void>(queue_.release());
   }
 
   std::unique_ptr<Queue> queue_;
-  std::vector<Op*> free_;  ///< the first free_count_ are; a stack
+  std::vector<Op*> free_;  ///< a stack; the first free_count_ are free
   std::uint32_t free_count_;
   std::vector<Record> records_;
   std::vector<std::uint32_t> free_records_;
-  std::vector<Op*> waiting_;      ///< of a burst that was taken: the device had no room
-  std::vector<Burst*> complete_;  ///< not handed back yet
+  std::vector<Op*> waiting_;      ///< operations of a taken burst that the device had no room for
+  std::vector<Burst*> complete_;  ///< complete bursts that were not handed back yet
   std::uint16_t at_once_ = 1;
 };
 

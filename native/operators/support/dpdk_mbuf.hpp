@@ -1,4 +1,4 @@
-// What DPDK engines share that take mbufs from pools: the pools, and per-thread caches.
+// Pools of mbufs, and per-thread caches, for DPDK engines.
 #pragma once
 
 #include <rte_eal.h>
@@ -16,8 +16,8 @@
 
 namespace dpubench::dpdk {
 
-/// Gives the calling thread an lcore number until it ends: mempools keep a cache per lcore, and a thread without one pays an
-/// atomic ring operation for every mbuf, which no data plane does. Where no number is left the thread works without, slower.
+/// Give the calling thread an lcore number until it ends. Mempools keep a cache per lcore, and a thread without a number pays an
+/// atomic ring operation for every mbuf, which no data plane does. If no number is left, the thread works without one, slower.
 inline void become_lcore() {
   struct Registration {
     bool mine = rte_lcore_id() == LCORE_ID_ANY && rte_thread_register() == 0;
@@ -37,12 +37,12 @@ struct Pools {
   rte_mempool* indirect = nullptr;  ///< mbufs that point into others
 };
 
-/// Pools shared by all engines and threads of the process, as a data plane has them; made on first use. @throws Error
+/// Return the pools that all engines and threads of the process share, as in a data plane; made on first use. @throws Error
 inline Pools pools() {
   require_eal();
   constexpr unsigned kCache = 256;
   constexpr std::uint16_t kHeaderRoom = RTE_PKTMBUF_HEADROOM + 128;
-  // Each thread's cache holds up to one and a half times kCache, and a packet of 64 KiB becomes at most 126 of 576 bytes.
+  // Each thread's cache holds up to one and a half times kCache, and a packet of 64 KiB becomes at most 126 packets of 576 bytes.
   const unsigned threads = std::max(16U, 2 * std::thread::hardware_concurrency());
   const unsigned count = std::bit_ceil(threads * 2 * kCache) - 1;
   const auto pool = [&](const char* name, std::uint16_t room) {

@@ -1,4 +1,4 @@
-// Greedy search for repeated strings with one candidate per hash, as byte-oriented LZ77 formats use it.
+// Greedy search for repeated strings with one candidate per hash, for byte-oriented LZ77 formats.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 
 namespace dpubench {
 
-/// Finds matches of four and more bytes at most 65,535 back. No match begins in the last 12 bytes or reaches into the last 5, as
-/// the LZ4 block format demands ("End of block conditions").
+/// A search for matches of four and more bytes at most 65,535 back. No match begins in the last 12 bytes or reaches into the last
+/// 5, as the LZ4 block format demands ("End of block conditions").
 class GreedyMatches {
  public:
   static constexpr std::size_t kMinMatch = 4;
@@ -21,7 +21,7 @@ class GreedyMatches {
   static constexpr std::size_t kLastMatchStart = 12;  ///< bytes before the end
   static constexpr std::size_t kLastLiterals = 5;
 
-  /// Calls `match(literals, count, length, distance)` for every match with the literals before it, and returns where the literals
+  /// Call `match(literals, count, length, distance)` for every match with the literals before it, and return where the literals
   /// behind the last match begin.
   template <class Match>
   std::size_t operator()(std::span<const std::byte> in, Match&& match) noexcept {
@@ -38,14 +38,14 @@ class GreedyMatches {
     const std::size_t last_start = in.size() - kLastMatchStart;
     const std::byte* const last_end = base + in.size() - kLastLiterals;
     std::size_t attempts = 1U << kSkipShift;
-    // An empty slot says position 0: a candidate like any other, whose bytes are compared.
+    // An empty slot means position 0. It is a candidate like any other, because the bytes are compared.
     for (std::size_t at = 1; at <= last_start;) {
       const std::uint32_t sequence = load_le32(base + at);
       std::uint32_t& newest = slot(sequence);
       std::size_t candidate = newest;
       newest = static_cast<std::uint32_t>(at);
       if (at - candidate > kMaxDistance || load_le32(base + candidate) != sequence) {
-        at += attempts++ >> kSkipShift;  // ever larger steps through what does not compress
+        at += attempts++ >> kSkipShift;  // ever larger steps through data that does not compress
         continue;
       }
       while (at > anchor && candidate > 0 && base[at - 1] == base[candidate - 1]) {

@@ -1,4 +1,4 @@
-// What the operators md5, sha1 and sha256 share: everything but their name, length and vectors.
+// The common part of the operators md5, sha1 and sha256: everything except their name, length and vectors.
 #pragma once
 
 #include <cstring>
@@ -19,15 +19,15 @@ struct HashDescription {
     std::string message;
     std::string_view digest;  ///< hexadecimal
   };
-  std::string name;   ///< operator: "sha256"
-  std::string title;  ///< as its standard spells it: "SHA-256"
+  std::string name;   ///< name of the operator: "sha256"
+  std::string title;  ///< name in its standard: "SHA-256"
   std::uint32_t digest_bytes = 0;
   std::vector<std::string> sources;
   std::string vectors_source;  ///< "FIPS 180-2 appendix B"
   std::vector<Vector> vectors;
 };
 
-/// Operator "hash of a message" of a description; an operator.cpp derives from it and registers the result.
+/// The operator "hash of a message" for a description. An operator.cpp derives from it and registers the result.
 class HashOperator : public Operator {
  public:
   explicit HashOperator(HashDescription hash) : hash_(std::move(hash)) {
@@ -72,13 +72,13 @@ class HashOperator : public Operator {
   OperatorInfo info_;
 };
 
-/// Engine "portable" of a hash operator, one message after the other.
+/// The engine "portable" of a hash operator: one message after the other.
 /// @tparam Hash  has `static std::array<std::byte, N> of(std::span<const std::byte>)`
 template <class Hash>
 class PortableHash final : public Engine {
  public:
-  /// @param routine  the class, as results shall name it
-  /// @param remark   what else the summary tells
+  /// @param routine  name of the class in results
+  /// @param remark   further text of the summary
   PortableHash(std::string op, const std::string& standard, std::string routine, const std::string& remark = "")
       : info_{std::move(op), "portable", standard + " in plain C++" + remark, ""}, routine_(std::move(routine)) {}
 

@@ -17,11 +17,12 @@ void HuffmanCode::lengths(std::span<const std::uint32_t> frequencies, unsigned l
   }
   std::sort(leaves_.begin(), leaves_.begin() + static_cast<std::ptrdiff_t>(used),
             [](const Leaf& a, const Leaf& b) { return a.weight != b.weight ? a.weight < b.weight : a.symbol < b.symbol; });
-  // Huffman's own tree is best of all; only where it is too deep does the limit have to be paid for.
+  // Huffman's own tree is the best of all. Only if it is too deep does the limit make the code longer.
   if (!unlimited(used, limit, lengths)) package_merge(used, limit, lengths);
 }
 
-/// Huffman's algorithm with two queues: leaves by weight, and inner nodes, which come into being by rising weight.
+/// Run Huffman's algorithm with two queues: leaves by weight, and inner nodes, which appear by rising weight. Return whether the
+/// tree keeps to the limit.
 bool HuffmanCode::unlimited(std::size_t used, unsigned limit, std::span<std::uint8_t> lengths) noexcept {
   const std::size_t inner = used - 1;
   std::size_t leaf = 0;
@@ -39,7 +40,7 @@ bool HuffmanCode::unlimited(std::size_t used, unsigned limit, std::span<std::uin
     }
     weight_[made] = sum;
   }
-  // From the root down; a node's weight is no longer needed and gives way to its depth.
+  // From the root down. A node's weight is no longer needed, so its depth replaces it.
   weight_[inner - 1] = 0;
   for (std::size_t i = inner - 1; i-- > 0;) weight_[i] = weight_[parent_[used + i]] + 1;
   std::uint32_t deepest = 0;
@@ -51,11 +52,12 @@ bool HuffmanCode::unlimited(std::size_t used, unsigned limit, std::span<std::uin
   return deepest <= limit;
 }
 
-/// Package-merge (Larmore and Hirschberg, "A fast algorithm for optimal length-limited Huffman codes", JACM 37(3), 1990). The
-/// list of a level is the leaves merged with packages of two neighbours of the level below; a leaf's length is the number of
-/// lists in which it is among the items that the level above takes, 2n - 2 at the top.
+/// Run package-merge (Larmore and Hirschberg, "A fast algorithm for optimal length-limited Huffman codes", JACM 37(3), 1990). The
+/// list of a level is the leaves, merged with packages of two neighbours of the level below. Each level takes the first items of
+/// its list: 2n - 2 at the top, and below that the contents of the packages taken above. The length of a leaf is the number of
+/// lists that take it.
 void HuffmanCode::package_merge(std::size_t used, unsigned limit, std::span<std::uint8_t> lengths) noexcept {
-  std::size_t below = 0;  // items of the level before, in list_[level & 1 ^ 1]
+  std::size_t below = 0;  // items of the previous level, in list_[level & 1 ^ 1]
   for (unsigned level = 0; level < limit; ++level) {
     const auto& from = list_[(level & 1) ^ 1];
     auto& to = list_[level & 1];

@@ -1,4 +1,4 @@
-// The Internet checksum (RFC 1071) as portable engines compute it.
+// The Internet checksum (RFC 1071) for portable engines.
 #pragma once
 
 #include <bit>
@@ -8,8 +8,8 @@
 
 namespace dpubench::checksum {
 
-/// An unfolded one's complement sum of 16-bit words in the machine's own byte order: swapping the bytes of the folded sum gives
-/// that of the other order (RFC 1071 section 2 (B)), so no word is ever swapped. Room for 2^32 words of 32 bits.
+/// An unfolded one's complement sum of 16-bit words in the machine's own byte order. Swapping the bytes of the folded sum gives
+/// the sum in the other order (RFC 1071 section 2 (B)), so no word is ever swapped. It has room for 2^32 words of 32 bits.
 using Sum = std::uint64_t;
 
 inline std::uint32_t load32(const std::byte* at) {
@@ -26,7 +26,7 @@ inline void store16(std::byte* at, std::uint16_t word) {
   std::memcpy(at, &word, sizeof word);
 }
 
-/// A number of 16 bits as it lies in a packet (network byte order), and back.
+/// Convert a number of 16 bits to network byte order, as it lies in a packet, and back.
 inline constexpr std::uint16_t network16(std::uint32_t value) {
   const auto word = static_cast<std::uint16_t>(value);
   return std::endian::native == std::endian::little ? __builtin_bswap16(word) : word;
@@ -35,22 +35,22 @@ inline constexpr std::uint32_t network32(std::uint32_t value) {
   return std::endian::native == std::endian::little ? __builtin_bswap32(value) : value;
 }
 
-/// Adds the last `length` (below 4) bytes of a message.
+/// Add the last `length` (below 4) bytes of a message.
 inline Sum add_tail(Sum sum, const std::byte* at, std::size_t length) {
   if ((length & 2U) != 0) sum += load16(at);
   if ((length & 1U) != 0) sum += network16(std::to_integer<std::uint32_t>(at[length - 1]) << 8);
   return sum;
 }
 
-/// Adds the words of a stretch that begins at an even place of the message; an odd last byte counts as followed by a zero.
-/// 32 bits at a time in 64 (RFC 1071 section 2 (C), deferred carries), in a form that compilers turn into vector additions.
+/// Add the words of a stretch that begins at an even offset of the message. A zero is assumed behind an odd last byte. The loop
+/// adds 32 bits at a time in 64 (RFC 1071 section 2 (C), deferred carries), in a form that compilers turn into vector additions.
 inline Sum add(Sum sum, const std::byte* at, std::size_t length) {
   const std::size_t words = length / 4;
   for (std::size_t i = 0; i < words; ++i) sum += load32(at + 4 * i);
   return add_tail(sum, at + 4 * words, length % 4);
 }
 
-/// The same while copying.
+/// Do the same while copying.
 inline Sum copy_and_add(Sum sum, std::byte* to, const std::byte* from, std::size_t length) {
   const std::size_t words = length / 4;
   for (std::size_t i = 0; i < words; ++i) {
@@ -62,7 +62,7 @@ inline Sum copy_and_add(Sum sum, std::byte* to, const std::byte* from, std::size
   return add_tail(sum, from + 4 * words, length % 4);
 }
 
-/// End-around carries brought in: 16 bits, in the machine's byte order.
+/// Return the sum with its end-around carries added: 16 bits, in the machine's byte order.
 inline std::uint16_t fold(Sum sum) {
   sum = (sum & 0xffffffffU) + (sum >> 32);
   sum = (sum & 0xffffU) + (sum >> 16);  // at most 0x2fffd
@@ -71,7 +71,7 @@ inline std::uint16_t fold(Sum sum) {
   return static_cast<std::uint16_t>(sum);
 }
 
-/// The checksum as it is stored in the packet with store16.
+/// Return the checksum in the form that store16 writes to the packet.
 inline std::uint16_t finish(Sum sum) {
   return static_cast<std::uint16_t>(~fold(sum));
 }

@@ -1,4 +1,4 @@
-// What engines of Intel's Multi-Buffer Crypto for IPsec Library share.
+// The common part of the engines of Intel's Multi-Buffer Crypto for IPsec Library.
 #pragma once
 
 #include <intel-ipsec-mb.h>
@@ -14,12 +14,12 @@
 
 namespace dpubench::ipsec_mb {
 
-/// "Intel ipsec-mb 1.3.0": the library that is loaded, not the headers' version.
+/// Return "Intel ipsec-mb 1.3.0": the version of the loaded library, not of the headers.
 inline std::string version() {
   return std::string("Intel ipsec-mb ") + imb_get_version_str();
 }
 
-/// Why the library cannot run here; empty if it can.
+/// Return why the library cannot run here, or an empty string.
 inline std::string unavailable() {
   constexpr std::uint64_t kNeeded = IMB_FEATURE_SSE4_2 | IMB_FEATURE_AESNI | IMB_FEATURE_PCLMULQDQ;
   const std::uint64_t features = imb_get_feature_flags();
@@ -28,7 +28,7 @@ inline std::string unavailable() {
 
 using ManagerPtr = std::unique_ptr<IMB_MGR, decltype(&free_mb_mgr)>;
 
-/// A manager for the best instruction set here. It is one thread's: its lanes and job ring are unlocked state.
+/// Return a manager for the best instruction set here. It belongs to one thread: its lanes and job ring are unlocked state.
 /// @throws Error with the library's reason
 inline ManagerPtr make_manager() {
   ManagerPtr manager(alloc_mb_mgr(0), &free_mb_mgr);
@@ -41,7 +41,7 @@ inline ManagerPtr make_manager() {
   return manager;
 }
 
-/// The instruction set that a manager chose, as results name it.
+/// Return the instruction set that a manager selected, by its name in results.
 inline std::string isa(const IMB_MGR& manager) {
   switch (manager.used_arch) {
     case IMB_ARCH_SSE:
@@ -64,26 +64,26 @@ inline std::uint8_t* bytes(std::byte* p) {
   return reinterpret_cast<std::uint8_t*>(p);
 }
 
-/// Jobs that one call of the burst functions takes at most.
+/// The most jobs that one call of the burst functions takes.
 inline constexpr std::uint32_t kMaxJobs = IMB_MAX_BURST_SIZE;
 
-/// Calls `part(first, count)` for pieces of at most kMaxJobs items of a burst.
+/// Call `part(first, count)` for pieces of at most kMaxJobs items of a burst.
 template <class Part>
 inline void in_parts(std::uint32_t n, Part part) {
   for (std::uint32_t first = 0; first < n; first += kMaxJobs) part(first, std::min(kMaxJobs, n - first));
 }
 
-/// Longest piece of a message that a lane of AES-CBC encryption or of triple DES is given, in whole blocks of both: lanes keep
-/// their length in 16 bits, so that a message of 65536 bytes comes out wrong, and without an error. Hashes count blocks.
+/// The longest piece of a message for a lane of AES-CBC encryption or of triple DES, in whole blocks of both. Lanes keep their
+/// length in 16 bits, so a message of 65536 bytes would come out wrong, and without an error. Hashes count blocks instead.
 inline constexpr std::uint32_t kMaxLaneBytes = 65520;
 
-/// Runs a burst through the manager's job ring: all submitted, then flushed, so that no lane holds a message back.
-/// @param fill  fill(job, i) describes message i; jobs come from a ring, so it sets every field that its algorithm reads
+/// Run a burst through the manager's job ring: submit all messages, then flush, so that no lane holds a message back.
+/// @param fill  fill(job, i) describes message i. Jobs come from a ring, so it must set every field that its algorithm reads
 template <class Fill>
 inline void run_jobs(IMB_MGR* manager, Burst& b, Fill fill) {
   in_parts(b.n, [&](std::uint32_t first, std::uint32_t count) {
     std::array<IMB_JOB*, kMaxJobs> jobs;
-    // The ring is empty and larger than a part, so that it always gives `count` jobs.
+    // The ring is empty and larger than a part, so it always gives `count` jobs.
     IMB_GET_NEXT_BURST(manager, count, jobs.data());
     for (std::uint32_t i = 0; i < count; ++i) {
       fill(*jobs[i], first + i);
@@ -97,12 +97,12 @@ inline void run_jobs(IMB_MGR* manager, Burst& b, Fill fill) {
       done += completed;
       if (done >= count) break;
       completed = IMB_FLUSH_BURST(manager, count - done, jobs.data());
-      if (completed == 0) break;  // a lost job keeps its poisoned status, and is reported as unprocessed
+      if (completed == 0) break;  // a lost job keeps its poisoned status and is reported as unprocessed
     }
   });
 }
 
-/// A session whose lanes each have a manager of their own. @param make  make(ManagerPtr) returns a thread's kernel
+/// Return a session whose lanes each have their own manager. @param make  make(ManagerPtr) returns a thread's kernel
 template <class Make>
 std::unique_ptr<Session> session(Make make, const std::string& routine) {
   const ManagerPtr probe = make_manager();

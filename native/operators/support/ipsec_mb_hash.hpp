@@ -1,4 +1,4 @@
-// Engine "ipsec-mb" of the hash operators: one message per vector lane.
+// The engine "ipsec-mb" of the hash operators: one message per vector lane.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ namespace dpubench::ipsec_mb {
 template <IMB_HASH_ALG Algorithm, auto Single, std::uint32_t DigestBytes>
 class Hash final : public Engine {
  public:
-  /// @param name  as the library spells it: "SHA_256"
+  /// @param name  the library's name of the hash: "SHA_256"
   Hash(std::string op, std::string name)
       : info_{std::move(op), "ipsec-mb", "multi-buffer jobs; a burst of one message takes the single-buffer call", version()},
         routine_("IMB_SUBMIT_BURST_NOCHECK IMB_AUTH_" + std::move(name)) {}
@@ -32,7 +32,7 @@ class Hash final : public Engine {
     void operator()(Burst& b) noexcept {
       for (std::uint32_t i = 0; i < b.n; ++i) b.out_len[i] = DigestBytes;
       if (b.n == 1) {
-        // All lanes of a vector take as long as one: alone, a message is 1.5 times faster through the scalar routine.
+        // All lanes of a vector take as long as one, so a lone message is 1.5 times faster through the scalar routine.
         (manager.get()->*Single)(b.in[0], b.in_len[0], b.out[0]);
         b.status[0] = kStatusOk;
         return;

@@ -3,7 +3,7 @@
 namespace dpubench::lz4 {
 namespace {
 
-constexpr std::size_t kLongLength = 15;  // a nibble of a token that says so is followed by more length bytes
+constexpr std::size_t kLongLength = 15;  // after a nibble of this value in a token, more length bytes follow
 constexpr std::size_t kMinMatch = GreedyMatches::kMinMatch;
 
 std::byte* put_length(std::byte* to, std::size_t rest) noexcept {
@@ -12,7 +12,7 @@ std::byte* put_length(std::byte* to, std::size_t rest) noexcept {
   return to;
 }
 
-/// A token with its literals. @param length  of the match that follows, less kMinMatch
+/// Write a token with its literals. @param length  length of the match that follows, minus kMinMatch
 std::byte* put_literals(std::byte* to, const std::byte* to_end, const std::byte* literals, const std::byte* literals_end,
                         std::size_t count, std::size_t length) noexcept {
   *to++ = static_cast<std::byte>(std::min(count, kLongLength) << 4 | std::min(length, kLongLength));
@@ -21,7 +21,7 @@ std::byte* put_literals(std::byte* to, const std::byte* to_end, const std::byte*
   return to + count;
 }
 
-/// Adds the bytes of a long length to `length`. @returns false where the block ends first
+/// Add the bytes of a long length to `length`. @returns false when the block ends first
 bool take_length(const std::byte*& from, const std::byte* end, std::size_t& length) noexcept {
   for (;;) {
     if (from == end) return false;

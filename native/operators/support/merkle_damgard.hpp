@@ -1,4 +1,4 @@
-// The frame that MD5 and SHA-1 share: 64-byte blocks, one bit and zeros as padding, the length in bits in the last eight bytes.
+// The common frame of MD5 and SHA-1: 64-byte blocks, a one bit and zeros as padding, the length in bits in the last eight bytes.
 #pragma once
 
 #include <algorithm>
@@ -11,9 +11,8 @@
 
 namespace dpubench {
 
-/// @tparam Function  names the hash: `State` (an array of 32-bit words), `kInitial`, `kOrder` (std::endian of words and length)
-/// and
-///                   `static void blocks(State&, const std::byte* data, std::size_t count)`, which consumes whole blocks
+/// @tparam Function  the hash, with `State` (an array of 32-bit words), `kInitial`, `kOrder` (std::endian of words and length)
+/// and `static void blocks(State&, const std::byte* data, std::size_t count)`, which consumes whole blocks
 template <class Function>
 class MerkleDamgard {
  public:
@@ -33,13 +32,13 @@ class MerkleDamgard {
       buffered_ = 0;
     }
     const std::size_t whole = data.size() / kBlockBytes;
-    Function::blocks(state_, data.data(), whole);  // straight from the caller's memory
+    Function::blocks(state_, data.data(), whole);  // directly from the caller's memory
     data = data.subspan(whole * kBlockBytes);
     std::copy(data.begin(), data.end(), buffer_.begin());
     buffered_ = data.size();
   }
 
-  /// Pads and finishes (RFC 1321 sections 3.1 and 3.2, FIPS 180-4 section 5.1.1); the object is spent.
+  /// Pad and finish (RFC 1321 sections 3.1 and 3.2, FIPS 180-4 section 5.1.1). The object cannot be used again.
   Digest finish() {
     constexpr std::size_t kLengthAt = kBlockBytes - 8;
     buffer_[buffered_++] = std::byte{0x80};
@@ -69,12 +68,12 @@ class MerkleDamgard {
 
  private:
   typename Function::State state_ = Function::kInitial;
-  std::array<std::byte, kBlockBytes> buffer_;  // left uninitialised: only what is buffered is ever read
+  std::array<std::byte, kBlockBytes> buffer_;  // left uninitialised, because only buffered bytes are ever read
   std::size_t buffered_ = 0;
   std::uint64_t total_ = 0;
 };
 
-/// A 32-bit word of a message in the byte order of its hash.
+/// Return a 32-bit word of a message, read in the byte order of its hash.
 template <std::endian Order>
 inline std::uint32_t load_word(const std::byte* p) {
   std::uint32_t word = 0;

@@ -1,4 +1,4 @@
-// What OpenSSL engines share.
+// The common part of the OpenSSL engines.
 #pragma once
 
 #include <openssl/crypto.h>
@@ -10,12 +10,12 @@
 
 namespace dpubench::openssl {
 
-/// "OpenSSL 3.0.19 ...": the library that is loaded, not the headers' version.
+/// Return "OpenSSL 3.0.19 ...": the version of the loaded library, not of the headers.
 inline std::string version() {
   return OpenSSL_version(OPENSSL_VERSION);
 }
 
-/// @throws Error with OpenSSL's own words when `ok` is false
+/// Raise an error if `ok` is false. @throws Error with OpenSSL's own words
 inline void require(bool ok, const std::string& what) {
   if (ok) return;
   char text[256] = "no reason given";

@@ -1,4 +1,4 @@
-// What OpenSSL engines of ciphers share.
+// The common part of the OpenSSL engines of ciphers.
 #pragma once
 
 #include <openssl/evp.h>
@@ -15,15 +15,15 @@ namespace dpubench::openssl {
 
 using CipherContext = std::unique_ptr<EVP_CIPHER_CTX, decltype(&EVP_CIPHER_CTX_free)>;
 
-/// What each thread's context is made from: the fetched cipher (an implicit fetch per message costs more than a short message),
-/// key and direction.
+/// The setup of each thread's context: the fetched cipher (an implicit fetch per message costs more than a short message), key
+/// and direction.
 struct CipherSetup {
   std::shared_ptr<EVP_CIPHER> cipher;
   std::vector<unsigned char> key;
   bool encrypt = true;
 };
 
-/// @param name  OpenSSL's: "AES-128-CBC" @throws Error when this OpenSSL does not have it
+/// Return the setup of a cipher. @param name  OpenSSL's name: "AES-128-CBC" @throws Error when this OpenSSL does not have it
 inline CipherSetup cipher_setup(const std::string& name, std::span<const std::byte> key, bool encrypt) {
   EVP_CIPHER* const cipher = EVP_CIPHER_fetch(nullptr, name.c_str(), nullptr);
   require(cipher != nullptr, "EVP_CIPHER_fetch " + name);
@@ -31,7 +31,7 @@ inline CipherSetup cipher_setup(const std::string& name, std::span<const std::by
   return {{cipher, &EVP_CIPHER_free}, {first, first + key.size()}, encrypt};
 }
 
-/// A thread's context, with its key expanded and padding off. @throws Error
+/// Return a thread's context, with its key expanded and padding off. @throws Error
 inline CipherContext open(const CipherSetup& setup) {
   CipherContext context(EVP_CIPHER_CTX_new(), &EVP_CIPHER_CTX_free);
   require(context != nullptr, "EVP_CIPHER_CTX_new");
@@ -41,8 +41,8 @@ inline CipherContext open(const CipherSetup& setup) {
   return context;
 }
 
-/// Whole messages with an IV each and no padding. Without padding nothing is held back (EVP_EncryptInit(3)), so that a message
-/// needs no EVP_CipherFinal.
+/// The kernel for whole messages with an IV each and no padding. Without padding, OpenSSL holds nothing back
+/// (EVP_EncryptInit(3)), so a message needs no EVP_CipherFinal.
 struct CipherKernel {
   CipherContext context;
 

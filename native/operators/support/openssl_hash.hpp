@@ -1,4 +1,4 @@
-// Engine "openssl" of the hash operators.
+// The engine "openssl" of the hash operators.
 #pragma once
 
 #include <openssl/evp.h>
@@ -23,7 +23,7 @@ class Hash final : public Engine {
     return fetch() != nullptr ? "" : "this OpenSSL offers no " + algorithm_ + " (disabled, or FIPS mode)";
   }
   [[nodiscard]] std::unique_ptr<Session> prepare(const Work&) const override {
-    // Fetched once: an implicit fetch per message costs more than a short hash (OpenSSL 3 migration guide).
+    // Fetch once: an implicit fetch per message costs more than a short hash (OpenSSL 3 migration guide).
     const std::shared_ptr<EVP_MD> digest = fetch();
     require(digest != nullptr, "EVP_MD_fetch " + algorithm_);
     return kernel_session([digest] { return Kernel(digest); }, {"chosen by library", "EVP_DigestUpdate " + algorithm_, false});

@@ -1,4 +1,4 @@
-// Engine "openssl" of the public-key operators.
+// The engine "openssl" of the public-key operators.
 #pragma once
 
 #include <openssl/evp.h>
@@ -100,7 +100,7 @@ class Pkey final : public Engine {
             done = EVP_PKEY_decrypt(context_.get(), out, &out_len, in, in_len);
             break;
         }
-        if (done != 1) ERR_clear_error();  // else the thread's queue of errors would be carried along
+        if (done != 1) ERR_clear_error();  // else the thread's queue of errors would keep them
         b.out_len[i] = done == 1 ? static_cast<std::uint32_t>(out_len) : 0;
         b.status[i] = done == 1 ? kStatusOk : kStatusRejected;
       }

@@ -14,7 +14,7 @@
 
 namespace dpubench {
 
-/// Calls `pack(in, out)`, which returns the bytes it wrote or 0, for every item.
+/// A kernel that calls `pack(in, out)` for every item; `pack` returns the bytes it wrote, or 0.
 template <class Pack>
 struct PackKernel {
   Pack pack;
@@ -27,7 +27,7 @@ struct PackKernel {
   }
 };
 
-/// Calls `unpack(in, out)`, which returns the bytes it wrote or nothing, for every item.
+/// A kernel that calls `unpack(in, out)` for every item; `unpack` returns the bytes it wrote, or nothing.
 template <class Unpack>
 struct UnpackKernel {
   Unpack unpack;
@@ -40,7 +40,7 @@ struct UnpackKernel {
   }
 };
 
-/// How one direction of an engine is called in results, and what makes its function, once per thread.
+/// One direction of an engine: its name in results, and the maker of its function, called once per thread.
 template <class Make>
 struct Direction {
   std::string detail;
@@ -49,7 +49,7 @@ struct Direction {
 template <class Make>
 Direction(std::string, Make) -> Direction<Make>;
 
-/// A function that packs with an encoder over greedy matches.
+/// Return a function that packs with an encoder over greedy matches.
 template <auto Encode>
 auto greedy_packer() {
   return [matches = std::make_unique<GreedyMatches>()](std::span<const std::byte> in, std::span<std::byte> out) noexcept {
@@ -57,7 +57,7 @@ auto greedy_packer() {
   };
 }
 
-/// The session of an engine in plain C++, in the direction that the work has.
+/// Return the session of an engine in plain C++, in the direction of the work.
 template <class MakePack, class MakeUnpack>
 std::unique_ptr<Session> codec_session(const Work& work, Direction<MakePack> pack, Direction<MakeUnpack> unpack) {
   if (CodecOperator::packs(work.params)) {

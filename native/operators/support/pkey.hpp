@@ -1,4 +1,4 @@
-// What the operators rsa, dsa and ecdsa share: their work, DER (ITU-T X.690), and the frame of signing and verifying.
+// The common part of the operators rsa, dsa and ecdsa: their work, DER (ITU-T X.690), and the frame of signing and verifying.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,8 @@
 
 namespace dpubench {
 
-/// aux of an item to verify: length of the signature (32-bit, native order), then the signature.
+/// The work of the public-key operators. `aux` of an item to verify holds the length of the signature (32-bit, native order),
+/// then the signature.
 class PkeyWork final : public Work {
  public:
   enum class Operation : std::uint8_t { kSign, kVerify, kEncrypt, kDecrypt };
@@ -40,7 +41,7 @@ inline Bytes value(unsigned tag, const Bytes& content) {
   const auto put = [&out](std::size_t byte) { out.push_back(static_cast<std::byte>(byte & 0xFFU)); };
   const std::size_t n = content.size();
   put(tag);
-  if (n >= 128) put(n >= 256 ? 0x82 : 0x81);  // the long form: how many bytes of length follow
+  if (n >= 128) put(n >= 256 ? 0x82 : 0x81);  // the long form: the number of length bytes that follow
   if (n >= 256) put(n >> 8);
   put(n);
   out.insert(out.end(), content.begin(), content.end());
@@ -51,7 +52,7 @@ inline Bytes join(std::initializer_list<Bytes> parts) {
   for (const Bytes& part : parts) out.insert(out.end(), part.begin(), part.end());
   return out;
 }
-/// A non-negative INTEGER from big-endian bytes.
+/// Return a non-negative INTEGER from big-endian bytes.
 inline Bytes integer(Bytes number) {
   number.erase(number.begin(), std::find_if(number.begin(), number.end(), [](std::byte b) { return b != std::byte{}; }));
   if (number.empty() || (number[0] & std::byte{0x80}) != std::byte{}) number.insert(number.begin(), std::byte{});
@@ -60,7 +61,7 @@ inline Bytes integer(Bytes number) {
 inline Bytes sequence(std::initializer_list<Bytes> parts) {
   return value(0x30, join(parts));
 }
-/// The INTEGERs of a DER SEQUENCE, as big-endian bytes without leading zeros. @throws Error when it is none
+/// Return the INTEGERs of a DER SEQUENCE, as big-endian bytes without leading zeros. @throws Error when `der` is none
 inline std::vector<Bytes> numbers(const Bytes& der) {
   std::size_t at = 0;
   const auto take = [&] {
@@ -104,7 +105,7 @@ inline std::vector<std::byte> random_bytes(inputs::Random& random, std::size_t s
   return bytes;
 }
 
-/// Adds what is to be verified. @param status  what must come out
+/// Add an item to verify. @param status  the status that must come out
 inline void add_verification(PkeyWork& work, std::vector<std::byte> in, std::span<const std::byte> signature,
                              std::uint8_t status) {
   Item item;
@@ -122,7 +123,7 @@ inline std::vector<std::byte> flipped(std::vector<std::byte> bytes, std::size_t 
   return bytes;
 }
 
-/// A signature that holds, and copies with a bit flipped in the signature and in what was signed, which must not.
+/// Add a valid signature, and invalid copies with a bit flipped in the signature or in the signed input.
 inline void add_verification_and_copies(PkeyWork& work, const std::vector<std::byte>& in,
                                         const std::vector<std::byte>& signature) {
   add_verification(work, in, signature, kStatusOk);
@@ -131,14 +132,14 @@ inline void add_verification_and_copies(PkeyWork& work, const std::vector<std::b
   add_verification(work, flipped(in, in.size() / 2), signature, kStatusRejected);
 }
 
-/// A signature scheme: parameters `operation` and `input`, and what it does with them.
+/// The operator of a signature scheme, with the parameters `operation` and `input`.
 class SignatureOperator : public Operator {
  public:
   [[nodiscard]] Equivalence equivalence(const Params& params) const override {
     return params.is("operation", "sign") ? Equivalence::kInverse : Equivalence::kIdentical;
   }
 
-  /// Nonces, salts and OAEP seeds are what keeps these outputs from being compared byte by byte.
+  /// Return whether outputs contain nonces, salts or OAEP seeds: these outputs cannot be compared byte by byte.
   [[nodiscard]] bool randomized(const Params& params) const override { return equivalence(params) == Equivalence::kInverse; }
 
   [[nodiscard]] std::unique_ptr<Work> prepare(const Params& params, inputs::Store& store, WorkSize size) const override {
@@ -179,9 +180,9 @@ class SignatureOperator : public Operator {
   }
 
  protected:
-  /// A work of a configuration without items.
+  /// Return the work of a configuration, without items.
   [[nodiscard]] virtual std::unique_ptr<PkeyWork> frame(const Params& params) const = 0;
-  /// Signs a digest with the operator's own arithmetic.
+  /// Sign a digest with the operator's own arithmetic.
   [[nodiscard]] virtual std::vector<std::byte> sign(const Params& params, const std::vector<std::byte>& digest,
                                                     inputs::Random& random) const = 0;
 
@@ -192,8 +193,8 @@ class SignatureOperator : public Operator {
     i.primary_metric = "kops";
     i.equivalence = Equivalence::kIdentical;
     i.reference_engine = "openssl";
-    // Every round makes its inputs anew, in portable arithmetic, and verifies each item; contents hardly change an operation's
-    // time.
+    // Every round makes its inputs anew, in portable arithmetic, and verifies each item. The contents hardly change an
+    // operation's time.
     i.distinct_items = 16;
     i.default_burst = 1;
     return i;
@@ -211,7 +212,7 @@ class SignatureOperator : public Operator {
             0,
             0};
   }
-  /// A digest always has 32 bytes.
+  /// Return the `size` parameter of a message. A digest has none, because it always has 32 bytes.
   static Parameter message_size_parameter() {
     Parameter size = size_parameter();
     size.only_with = {"input", "message"};
@@ -226,11 +227,12 @@ class SignatureOperator : public Operator {
                                               : PkeyWork::Operation::kDecrypt;
     work.hashes = params.is("input", "message");
   }
-  /// Known answers of verification: (message, signature) pairs with copies that must be rejected.
+  /// A message and its signature.
   struct Signed {
     std::vector<std::byte> message;
     std::vector<std::byte> signature;
   };
+  /// Return a known answer of verification: (message, signature) pairs with copies that must be rejected.
   [[nodiscard]] KnownAnswer verification(const Params& params, std::string name, std::span<const Signed> pairs) const {
     Params verify = params;
     verify.set("operation", std::string("verify"));
@@ -242,7 +244,7 @@ class SignatureOperator : public Operator {
   }
 };
 
-/// SEQUENCE { r, s } of DSA and ECDSA (RFC 3279 section 2.2.2).
+/// Return the SEQUENCE { r, s } of DSA and ECDSA (RFC 3279 section 2.2.2).
 inline std::vector<std::byte> dss_signature(const std::vector<std::byte>& r, const std::vector<std::byte>& s) {
   return der::sequence({der::integer(r), der::integer(s)});
 }

@@ -1,5 +1,5 @@
-// What the tests of rsa, dsa and ecdsa share: signatures of the operator's own arithmetic are accepted, and with any bit flipped
-// refused.
+// Helpers of the tests of rsa, dsa and ecdsa: signatures of the operator's own arithmetic are accepted, and refused with a bit
+// flipped.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ inline bool does(const EngineSlot& slot, const Params& params) {
   return slot.reason.empty() && slot.engine->unsupported(params).empty();
 }
 
-/// The status of every item, with each engine that does this here. @returns how many engines that were
+/// Expect the status of every item, with each engine that can do this here. @returns the number of these engines
 inline std::size_t expect_statuses(const Operator& op, const PkeyWork& work) {
   std::size_t judged = 0;
   for (const EngineSlot* slot : engines().of(op)) {
@@ -33,8 +33,9 @@ inline std::size_t expect_statuses(const Operator& op, const PkeyWork& work) {
   return judged;
 }
 
-/// Items to verify of a configuration, and copies of the first that must not hold: every byte of the signature and of what was
-/// signed with one bit flipped, signatures that are too short, too long and empty.
+/// Expect every engine to accept the items of a configuration and to reject forgeries of the first: a bit flipped in every third
+/// byte of the signature and in every fifth byte of the signed input, and signatures that are too short, too long, empty, or of
+/// another item.
 inline void expect_forgeries_rejected(const std::string& name, const Params& given) {
   SCOPED_TRACE(name + ' ' + given.str());
   const Operator* const op = find_operator(name);
@@ -58,7 +59,7 @@ inline void expect_forgeries_rejected(const std::string& name, const Params& giv
   EXPECT_GE(expect_statuses(*op, work), 1U) << "no engine of " << name << " is here";
 }
 
-/// Signs, then verifies what came out: as it is, and flipped.
+/// Sign, then verify the outputs: as they are, and with a bit flipped.
 inline void expect_signatures_verify(const std::string& name, const Params& given) {
   SCOPED_TRACE(name + ' ' + given.str());
   const Operator* const op = find_operator(name);

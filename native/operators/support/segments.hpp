@@ -1,10 +1,11 @@
-// What operators share that make several packets of one: the two forms of their output, and the fields of IP and TCP headers.
+// The common part of the operators that make several packets of one: the forms of their output, and the fields of IP and TCP
+// headers.
 //
-// copy: records one behind the other, each a u32 length and that many bytes of packet: what a device without scatter-gather
-// sends. zero_copy: records one behind the other, each a Descriptor and the packet's header bytes; the payload stays in the input
-// and is named by its place there, as a transmit descriptor with an inline header does. Places are offsets, not addresses, so
-// that equal work gives equal output. Records are not padded; their numbers are in the machine's byte order.
-// mbuf: chains of DPDK's packet buffers (support/dpdk_chains.hpp), which are read after a window and judged as the records of
+// copy: records one after the other, each a u32 length and that many bytes of packet. A device without scatter-gather sends this
+// form. zero_copy: records one after the other, each a Descriptor and the packet's header bytes. The payload stays in the input,
+// and the record gives its place there, as a transmit descriptor with an inline header does. Places are offsets, not addresses,
+// so that equal work gives equal output. Records are not padded, and their numbers are in the machine's byte order.
+// mbuf: chains of DPDK's packet buffers (support/dpdk_chains.hpp). They are read after a window, and judged as the records of
 // zero_copy that they stand for.
 #pragma once
 
@@ -23,60 +24,60 @@ namespace dpubench::segments {
 
 enum class Variant : std::uint8_t { kCopy, kZeroCopy };
 
-/// The form of records that outputs are judged in.
+/// Return the form of records in which outputs are judged.
 inline Variant variant_of(const Params& params) {
   return params.is("variant", "copy") ? Variant::kCopy : Variant::kZeroCopy;
 }
 
-/// Whether outputs end in mbufs and are records only once a window is over.
+/// Return whether outputs end in mbufs, which become records only after a window.
 inline bool ends_in_mbufs(const Params& params) {
   return params.is("variant", "mbuf");
 }
 
-/// Why an engine that writes records does not do these parameters; empty if it does.
+/// Return why an engine that writes records does not do these parameters, or an empty string.
 inline std::string records_only(const Params& params) {
   return ends_in_mbufs(params) ? "it writes records, and has no mbufs: variant=copy and zero_copy are its" : "";
 }
 
-/// Why an engine whose packets are mbufs does not do these parameters; empty if it does.
+/// Return why an engine whose packets are mbufs does not do these parameters, or an empty string.
 inline std::string mbufs_only(const Params& params) {
   return ends_in_mbufs(params)
              ? ""
              : "its packets are chains of mbufs (variant=mbuf), which a data plane does not write out as records";
 }
 
-/// Calls `make.operator()<V>()` with the variant that the parameters name: kernels know it when they are compiled.
+/// Call `make.operator()<V>()` with the variant in the parameters, so that kernels know it when they are compiled.
 template <class Make>
 auto with_variant(const Params& params, const Make& make) {
   if (variant_of(params) == Variant::kCopy) return make.template operator()<Variant::kCopy>();
   return make.template operator()<Variant::kZeroCopy>();
 }
 
-/// Calls `make.operator()<V4>()` with the IP version that the parameters name.
+/// Call `make.operator()<V4>()` with the IP version in the parameters.
 template <class Make>
 auto with_version(const Params& params, const Make& make) {
   if (params.is("ip_version", "4")) return make.template operator()<true>();
   return make.template operator()<false>();
 }
 
-/// Calls `make.operator()<V4, V>()` with the IP version and the variant that the parameters name.
+/// Call `make.operator()<V4, V>()` with the IP version and the variant in the parameters.
 template <class Make>
 auto with_version_and_variant(const Params& params, const Make& make) {
   return with_variant(
       params, [&]<Variant V>() { return with_version(params, [&]<bool V4>() { return make.template operator()<V4, V>(); }); });
 }
 
-/// Where the parts of an input lie, and into how many packets it falls.
+/// The parts of an input, and the number of packets that it becomes.
 struct Layout {
   std::size_t ip = 0;       ///< bytes of the input's IP header
   std::size_t headers = 0;  ///< bytes of every packet's headers
   std::size_t payload = 0;  ///< bytes of the input that are divided among the packets
   std::size_t piece = 0;    ///< payload bytes of every packet but the last
-  std::size_t packets = 0;  ///< 1 where the input fits already; 0: not an input of the operator, or it must not be divided
+  std::size_t packets = 0;  ///< 1 if the input fits already; 0: not an input of the operator, or it must not be divided
 };
 
 struct Descriptor {
-  std::uint32_t payload_offset;  ///< from the start of the input
+  std::uint32_t payload_offset;  ///< offset from the start of the input
   std::uint32_t payload_length;
   std::uint16_t header_length;
   std::uint16_t reserved;  ///< zero
@@ -84,12 +85,12 @@ struct Descriptor {
 inline constexpr std::size_t kDescriptorBytes = 12;
 static_assert(sizeof(Descriptor) == kDescriptorBytes);
 
-/// Bytes of `packets` records whose headers have `header` bytes each and whose payloads add up to `payload`.
+/// Return the bytes of `packets` records whose headers have `header` bytes each and whose payloads add up to `payload`.
 inline constexpr std::size_t record_bytes(Variant variant, std::size_t packets, std::size_t header, std::size_t payload) {
   return variant == Variant::kCopy ? packets * (sizeof(std::uint32_t) + header) + payload : packets * (kDescriptorBytes + header);
 }
 
-/// Begins a record at `at`; returns where its header goes.
+/// Begin a record at `at` and return where its header goes.
 template <Variant V>
 inline std::byte* begin_record(std::byte* at, std::size_t header, std::size_t payload_offset, std::size_t payload) {
   if constexpr (V == Variant::kCopy) {
@@ -104,12 +105,12 @@ inline std::byte* begin_record(std::byte* at, std::size_t header, std::size_t pa
   }
 }
 
-/// Bytes of all records of an input.
+/// Return the bytes of all records of an input.
 inline constexpr std::size_t record_bytes(Variant variant, const Layout& l) {
   return record_bytes(variant, l.packets, l.headers, l.payload);
 }
 
-/// Ends a record behind its headers; returns where the next begins.
+/// End a record behind its headers and return where the next begins.
 template <Variant V>
 inline std::byte* end_record(std::byte* at, const std::byte* payload, std::size_t length) {
   if constexpr (V == Variant::kZeroCopy) return at;
@@ -117,8 +118,8 @@ inline std::byte* end_record(std::byte* at, const std::byte* payload, std::size_
   return at + length;
 }
 
-/// Carries a burst out. @param layout  (in, length) -> Layout @param write  (layout, item index) -> end of the last record, or
-/// nullptr where the input cannot be divided after all
+/// Carry a burst out. @param layout  (in, length) -> Layout @param write  (layout, item index) -> end of the last record, or
+/// nullptr when the input cannot be divided after all
 template <Variant V, class Lay, class Write>
 inline void divide_each(Burst& b, const Lay& layout, const Write& write) noexcept {
   for (std::uint32_t i = 0; i < b.n; ++i) {
@@ -132,12 +133,12 @@ inline void divide_each(Burst& b, const Lay& layout, const Write& write) noexcep
   }
 }
 
-/// One packet of an output, as parse() found it.
+/// A packet of an output, as parse() found it.
 struct Packet {
   std::vector<std::byte> bytes;
 };
 
-/// Takes an output apart. @returns what is wrong with its form, empty when nothing is
+/// Take an output apart. @returns the fault of its form, or an empty string
 inline std::string parse(Variant variant, std::span<const std::byte> input, std::span<const std::byte> output,
                          std::vector<Packet>& packets) {
   const auto cut_off = [&] { return "the output ends inside record " + std::to_string(packets.size()); };
@@ -170,14 +171,14 @@ inline std::string parse(Variant variant, std::span<const std::byte> input, std:
   return {};
 }
 
-/// A packet that a known answer expects: its header, and where in the input its payload lies.
+/// A packet that a known answer expects: its header, and the place of its payload in the input.
 struct Expected {
   std::vector<std::byte> header;
   std::size_t payload_offset;
   std::size_t payload_length;
 };
 
-/// The output that consists of these packets.
+/// Return the output that consists of these packets.
 inline std::vector<std::byte> encode(Variant variant, std::span<const std::byte> input, std::span<const Expected> packets) {
   std::vector<std::byte> out;
   for (const Expected& p : packets) {
@@ -230,7 +231,7 @@ inline constexpr std::byte kPsh{0x08};
 inline constexpr std::byte kCwr{0x80};
 }  // namespace tcp
 
-/// A number of the packet, which is in network byte order.
+/// Read or write a number of the packet, which is in network byte order.
 inline std::uint32_t get16(const std::byte* at) {
   return checksum::network16(checksum::load16(at));
 }
@@ -245,8 +246,8 @@ inline void put32(std::byte* at, std::uint32_t value) {
   std::memcpy(at, &word, sizeof word);
 }
 
-/// One's complement sum over bytes in network order, byte by byte: what check() judges checksums by, apart from any engine's
-/// code.
+/// Return the one's complement sum over bytes in network order, computed byte by byte. check() judges checksums by it,
+/// independently of any engine's code.
 inline std::uint32_t plain_sum(std::uint32_t sum, std::span<const std::byte> bytes) {
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     sum += std::to_integer<std::uint32_t>(bytes[i]) << (i % 2 == 0 ? 8 : 0);

@@ -29,7 +29,7 @@ std::byte* put_copy2(std::byte* to, std::size_t length, std::size_t distance) no
 }
 
 std::byte* put_match(std::byte* to, std::size_t length, std::size_t distance) noexcept {
-  // What remains must not fall below four bytes, the least that the short copy says.
+  // The rest must not fall below four bytes, the least length of a short copy.
   for (; length >= 68; length -= 64) to = put_copy2(to, 64, distance);
   if (length > 64) {
     to = put_copy2(to, 60, distance);
@@ -41,7 +41,7 @@ std::byte* put_match(std::byte* to, std::size_t length, std::size_t distance) no
   return to;
 }
 
-/// The uncompressed length in front: a little-endian base-128 number of at most 32 bits.
+/// Read the uncompressed length in front: a little-endian base-128 number of at most 32 bits.
 std::optional<std::size_t> take_size(const std::byte*& from, const std::byte* end) noexcept {
   std::uint64_t size = 0;
   for (unsigned shift = 0; shift < 35; shift += 7) {

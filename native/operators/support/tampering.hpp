@@ -1,4 +1,4 @@
-// For tests of operators whose check() judges outputs by itself: it must find any single changed bit, and anything left out.
+// A test for operators whose check() judges outputs by itself: it must find any single changed bit, and any missing part.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 
 namespace dpubench::test {
 
-/// Prepares a configuration, runs the portable engine on it, and demands that check() accepts its output and no other.
+/// Prepare a configuration, run the portable engine on it, and expect check() to accept its output and no other.
 inline void expect_tampering_found(const std::string& name, const Params& given) {
   SCOPED_TRACE(name + ' ' + given.str());
   const Operator* const op = find_operator(name);

@@ -1,4 +1,4 @@
-// What zlib engines share: raw streams whose memory is taken once.
+// The common part of the zlib engines: raw streams whose memory is allocated once.
 #pragma once
 
 #include <zlib.h>
@@ -17,17 +17,17 @@ namespace dpubench::zlib {
 inline constexpr int kRawWindowBits = -15;  // negative: raw RFC 1951 without header and checksum
 inline constexpr int kMemoryLevel = 8;      // zlib's default
 
-/// "zlib 1.2.13": the library that is loaded, not the headers' version.
+/// Return "zlib 1.2.13": the version of the loaded library, not of the headers.
 inline std::string version() {
   return std::string("zlib ") + zlibVersion();
 }
 
-/// Memory for the state of one stream, handed out anew for each: setting a stream up per message then costs what zlib does, and
-/// not what malloc does. A deflate stream needs about 268 KiB (zconf.h), an inflate stream 44 KiB.
+/// Memory for the state of one stream, handed out anew for each stream. Setting up a stream per message then costs only zlib's
+/// own work, not malloc's. A deflate stream needs about 268 KiB (zconf.h), an inflate stream 44 KiB.
 class Arena {
  public:
   Arena() : memory_(std::make_unique<Memory>()) {}
-  /// Makes `stream` take its memory from here.
+  /// Make `stream` take its memory from here.
   void attach(z_stream& stream) noexcept {
     memory_->used = 0;
     stream.zalloc = &Arena::allocate;
@@ -52,7 +52,7 @@ class Arena {
   std::unique_ptr<Memory> memory_;
 };
 
-/// Points a stream at item `i` of a burst. zlib does not write to its input, whatever the type says.
+/// Point a stream at item `i` of a burst. zlib does not write to its input, although the type is not const.
 inline void aim(z_stream& stream, const Burst& b, std::uint32_t i) noexcept {
   stream.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(b.in[i]));
   stream.avail_in = b.in_len[i];
@@ -60,7 +60,7 @@ inline void aim(z_stream& stream, const Burst& b, std::uint32_t i) noexcept {
   stream.avail_out = b.out_room[i];
 }
 
-/// Writes what became of item `i`.
+/// Write the result of item `i`.
 inline void settle(const Burst& b, std::uint32_t i, int code, const z_stream& stream) noexcept {
   b.status[i] = code == Z_STREAM_END ? kStatusOk : kStatusRejected;
   b.out_len[i] = b.out_room[i] - stream.avail_out;
@@ -78,7 +78,7 @@ class Deflater {
     require(deflateInit2(stream_.get(), level, Z_DEFLATED, kRawWindowBits, kMemoryLevel, strategy), "deflateInit2");
   }
   void operator()(Burst& b) noexcept {
-    z_stream& stream = *stream_;  // zlib keeps a pointer to it, hence its own place in memory
+    z_stream& stream = *stream_;  // zlib keeps a pointer to it, so it must not move
     for (std::uint32_t i = 0; i < b.n; ++i) {
       deflateReset(&stream);
       aim(stream, b, i);

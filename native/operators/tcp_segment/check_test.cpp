@@ -1,4 +1,5 @@
-// tcp_segment: its check() finds every changed bit; flags move as RFC 9293 and RFC 3168 want; odd sizes and option lengths.
+// Tests of tcp_segment: check() finds every changed bit, flags move as RFC 9293 and RFC 3168 demand, odd sizes, and option
+// lengths.
 
 #include <gtest/gtest.h>
 

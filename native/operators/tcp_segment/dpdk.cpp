@@ -1,4 +1,4 @@
-// tcp_segment, engine dpdk: rte_gso_segment, then what it leaves to its caller: CWR, and the checksums of every packet.
+// tcp_segment, engine dpdk: rte_gso_segment, then the parts that it leaves to its caller: CWR, and the checksums of every packet.
 // requires: libdpdk >= 21.11
 // cxxflags: -DALLOW_EXPERIMENTAL_API
 
@@ -30,12 +30,13 @@ struct Kernel {
     whole->l3_len = ip4::kHeader;
     whole->l4_len = static_cast<std::uint8_t>(l.headers - ip4::kHeader);
     if (l.packets == 1) return pass(chains, l, whole, b.in[i], made);
-    // gso_size is of the whole packet as the mbuf holds it; there is no Ethernet header in front (l2_len is 0).
+    // gso_size counts the whole packet in the mbuf; there is no Ethernet header in front (l2_len is 0).
     const rte_gso_ctx context{chains.direct(), chains.indirect(), 0, RTE_ETH_TX_OFFLOAD_TCP_TSO, mtu};
     const int count = rte_gso_segment(whole, &context, made, static_cast<std::uint16_t>(l.packets));
     if (count <= 0) return 0;
     for (int k = 0; k < count; ++k) {
-      // The library copies the input's flags to the new header mbuf, which is no external buffer and must not be freed as one.
+      // The library copies the input's flags to the new header mbuf. This mbuf is no external buffer and must not be freed as
+      // one.
       made[k]->ol_flags &= ~RTE_MBUF_F_EXTERNAL;
       if (k != 0) {
         auto* const header = rte_pktmbuf_mtod_offset(made[k], rte_tcp_hdr*, ip4::kHeader);
@@ -56,7 +57,7 @@ struct Kernel {
     tcp->cksum = rte_ipv4_udptcp_cksum_mbuf(packet, ip, ip4::kHeader);
   }
 
-  /// A packet that fits, which the library does not touch: only the checksums are new.
+  /// Make the packet of an input that fits. The library does not touch it: only the checksums are new.
   static std::uint32_t pass(dpdk::Chains& chains, const Layout& l, rte_mbuf* whole, const std::byte* in,
                             rte_mbuf** made) noexcept {
     made[0] = chains.make(whole, l.headers, l.headers, l.payload);

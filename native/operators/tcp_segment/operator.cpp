@@ -1,4 +1,5 @@
-// tcp_segment: a TCP packet longer than the link allows becomes packets that fit (TCP segmentation offload, in software).
+// tcp_segment: divides a TCP packet that is longer than the link allows into packets that fit (TCP segmentation offload, in
+// software).
 
 #include <array>
 
@@ -57,16 +58,16 @@ class TcpSegmentOperator final : public DividingOperator {
     return tcp_segment::layout(v4, mtu, in.data(), in.size());
   }
 
-  [[nodiscard]] bool reads_payload(const Params&) const override { return true; }  // for its checksum
+  [[nodiscard]] bool reads_payload(const Params&) const override { return true; }  // to compute its checksum
 
   void finish(Item& item, bool v4, inputs::Random& random) const override {
     std::byte* const ip = item.in.data();
     std::byte* const header = ip + (v4 ? ip4::kHeader : ip6::kHeader);
-    // A burst of a sender ends with PSH; one in eight ends the connection, one in eight answers a congestion mark.
+    // A sender's burst ends with PSH. One in eight ends the connection, and one in eight answers a congestion mark.
     header[tcp::kFlags] |= tcp::kPsh;
     if (random.below(8) == 0) header[tcp::kFlags] |= tcp::kFin;
     if (random.below(8) == 0) header[tcp::kFlags] |= tcp::kCwr;
-    put16(header + tcp::kChecksum, 0);  // as a stack leaves it to the segmentation
+    put16(header + tcp::kChecksum, 0);  // a stack leaves the checksum to the segmentation
     if (v4) {
       put16(ip + ip4::kFragment, ip4::kDontFragment);
       put16(ip + ip4::kChecksum, 0);
@@ -101,8 +102,8 @@ class TcpSegmentOperator final : public DividingOperator {
   }
 };
 
-/// Packets made by hand from RFC 791, 8200, 9293 and 3168; their checksums were computed by a separate program. The sequence
-/// number and the IPv4 identification pass their ends, every flag that moves is set, and one set has TCP timestamps (RFC 7323).
+/// Packets made by hand from RFC 791, 8200, 9293 and 3168. A separate program computed their checksums. The sequence number and
+/// the IPv4 identification overflow, every flag that moves is set, and one set has TCP timestamps (RFC 7323).
 std::vector<KnownAnswer> TcpSegmentOperator::known_answers(const Params& params) const {
   constexpr std::size_t kPayload = 50;
   std::vector<KnownAnswer> answers;
@@ -132,7 +133,7 @@ std::vector<KnownAnswer> TcpSegmentOperator::known_answers(const Params& params)
     add("pass-through over IPv4", 90, kInput,
         std::array<Line, 1>{
             {{"4500005a ffff4000 40064e67 c0000201 c6336402 12340050 ffffffec 00000001 50992000 d3030000", 0, 50}}});
-    // RFC 791: a first fragment is no whole packet; a wrong total length is none either.
+    // RFC 791: a first fragment is no whole packet, and neither is a packet with a wrong total length.
     add("fragment rejected", 60, "4500005a ffff2000 40060000 c0000201 c6336402 12340050 ffffffec 00000001 50992000 00000000", {});
     add("wrong length rejected", 60, "4500005b ffff4000 40060000 c0000201 c6336402 12340050 ffffffec 00000001 50992000 00000000",
         {});

@@ -1,4 +1,4 @@
-// The input of tcp_segment and what all its engines must agree on.
+// The input of tcp_segment, and the layout and headers that all its engines share.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,8 @@ namespace dpubench::tcp_segment {
 
 using segments::Layout;
 
-/// Whether `in` is a whole TCP packet over IPv4 without options or over IPv6 without extension headers, and its parts.
+/// Return the parts of `in` and the number of its packets. The number is 0 unless `in` is a whole TCP packet over IPv4 without
+/// options or over IPv6 without extension headers, and the MTU leaves room for payload.
 inline Layout layout(bool v4, std::size_t mtu, const std::byte* in, std::size_t length) {
   using namespace segments;
   Layout l;
@@ -31,14 +32,14 @@ inline Layout layout(bool v4, std::size_t mtu, const std::byte* in, std::size_t 
   return l;
 }
 
-/// Flags of packet `index`: FIN and PSH belong to the last byte, CWR to the first packet (RFC 3168 section 6.1.2: set once).
+/// Return the flags of a packet: FIN and PSH belong to the last byte, CWR to the first packet (RFC 3168 section 6.1.2: set once).
 inline std::byte flags_of(std::byte input, std::size_t index, std::size_t packets) {
   if (index + 1 != packets) input &= ~(segments::tcp::kFin | segments::tcp::kPsh);
   if (index != 0) input &= ~segments::tcp::kCwr;
   return input;
 }
 
-/// What the headers of all packets of an input have in common.
+/// The common data of the headers of all packets of an input.
 template <bool V4>
 class Headers {
  public:
@@ -51,8 +52,7 @@ class Headers {
         identification_(V4 ? segments::get16(in + segments::ip4::kIdentification) : 0),
         sequence_(segments::get32(in + l.ip + segments::tcp::kSequence)) {}
 
-  /// Writes the headers of packet `index`, whose payload begins at `offset`. @returns the sum of what the TCP checksum covers in
-  /// them
+  /// Write the headers of packet `index`, whose payload begins at `offset`. @returns the sum over pseudo and TCP header
   checksum::Sum write(std::byte* ip, std::size_t index, std::size_t offset, std::size_t payload) const noexcept {
     using namespace segments;
     const std::size_t segment_length = l_.headers - l_.ip + payload;

@@ -1,5 +1,5 @@
-// tcp_segment, engine plain-mbuf: what engine portable does, on mbufs, as a program does that has DPDK's buffers and not its
-// segmentation library: one header per packet written and summed, the payload summed where it lies.
+// tcp_segment, engine plain-mbuf: the work of engine portable on mbufs, as in a program that uses DPDK's buffers but not its
+// segmentation library. It writes and sums one header per packet, and sums the payload where it lies.
 // requires: libdpdk >= 21.11
 
 #include "operators/engine.hpp"

@@ -1,4 +1,4 @@
-// tcp_segment, engine portable: one header per packet written and summed, the payload summed while it is copied (or in place).
+// tcp_segment, engine portable: writes and sums one header per packet, and sums the payload while it is copied (or in place).
 
 #include "operators/engine.hpp"
 #include "operators/tcp_segment/packet.hpp"
@@ -19,7 +19,7 @@ struct Kernel {
         [&b](const Layout& l, std::uint32_t i) { return segment(l, b.in[i], b.out[i]); });
   }
 
-  /// Writes all records; returns the end of the last.
+  /// Write all records and return the end of the last one.
   static std::byte* segment(const Layout& l, const std::byte* in, std::byte* out) noexcept {
     const tcp_segment::Headers<V4> headers(in, l);
     for (std::size_t k = 0, offset = 0; k < l.packets; ++k, offset += l.piece) {

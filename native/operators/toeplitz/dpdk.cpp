@@ -1,7 +1,7 @@
 // toeplitz, engines dpdk and dpdk-be: rte_softrss, and rte_softrss_be with the key converted beforehand.
 // requires: libdpdk >= 20.11
 
-// Both take the tuple in host byte order: `be` is about the key.
+// Both take the tuple in host byte order: `be` refers to the key.
 
 #include <rte_thash.h>
 #include <rte_version.h>
@@ -17,17 +17,18 @@ using toeplitz::Shape;
 using toeplitz::ToeplitzWork;
 
 constexpr std::size_t kLongestKey = 52;
-using Key = std::array<std::uint32_t, kLongestKey / 4>;  // as words: the functions read it so, whatever their signature says
+using Key = std::array<std::uint32_t, kLongestKey / 4>;  // words, because the functions read the key so, whatever their signature
+                                                         // says
 
-/// Lanes hold their key themselves: it is part of what each look at a packet reads.
+/// Return the key. Each lane holds its own copy, because every hash reads it.
 Key key_of(const ToeplitzWork& work) {
   Key key{};
   std::memcpy(key.data(), work.key.data(), std::min(work.key.size(), sizeof key));
   return key;
 }
 
-/// Called and never inlined: in a loop over packets the compiler runs out of registers and keeps the innermost loop's values on
-/// the stack, which costs up to a quarter of the rate.
+/// Hash a tuple. The function is called and never inlined: in a loop over packets, the compiler runs out of registers and keeps
+/// the innermost loop's values on the stack, which costs up to a quarter of the rate.
 template <std::size_t kWords, bool kConverted>
 [[gnu::noinline]] std::uint32_t hash(std::array<std::uint32_t, kWords>& words, const Key& key) noexcept {
   const auto* bytes = reinterpret_cast<const std::uint8_t*>(key.data());

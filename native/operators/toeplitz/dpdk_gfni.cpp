@@ -27,7 +27,7 @@ struct Kernel {
     std::uint8_t* tuples[kMaxBurst];
     std::uint32_t hashes[kMaxBurst];
     for (std::uint32_t i = 0; i < b.n; ++i) {
-      // The function only reads them; its signature does not say so.
+      // The function only reads the tuples, although its parameter is not const.
       tuples[i] = const_cast<std::uint8_t*>(reinterpret_cast<const std::uint8_t*>(b.in[i] + kShape.offset));
     }
     toeplitz::gfni_bulk(matrices, kShape.bytes, tuples, hashes, b.n);

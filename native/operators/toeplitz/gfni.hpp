@@ -1,15 +1,16 @@
-// DPDK's bulk GFNI Toeplitz hash, compiled for CPUs that have GFNI and AVX-512 while the rest of the including file is not: a
-// module built with such flags as a whole would execute them before it could say that this CPU lacks them.
+// DPDK's bulk GFNI Toeplitz hash, compiled for CPUs that have GFNI and AVX-512, while the rest of the including file is not. A
+// module that is built with such flags as a whole would execute these instructions before it could report that the CPU lacks
+// them.
 #pragma once
 
 #ifndef ALLOW_EXPERIMENTAL_API
 #define ALLOW_EXPERIMENTAL_API  // rte_thash_complete_matrix and rte_thash_gfni_bulk
 #endif
 #ifndef ALLOW_INTERNAL_API
-#define ALLOW_INTERNAL_API  // what they are inlined from; only an optimising build never sees calls to it
+#define ALLOW_INTERNAL_API  // functions that these call inline; only an optimising build leaves no calls to them
 #endif
 
-// Everything that rte_thash.h includes, so that only its own functions are compiled for the other CPU.
+// Include everything that rte_thash.h includes, so that only its own functions are compiled for the other CPU.
 #include <immintrin.h>
 #include <rte_byteorder.h>
 #include <rte_common.h>
@@ -26,10 +27,10 @@
 #else
 #pragma GCC push_options
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // of _mm256_undefined_pd in GCC's own header (GCC bug 105593)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // from _mm256_undefined_pd in GCC's own header (GCC bug 105593)
 #pragma GCC target("gfni,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")
 #endif
-// Neither compiler's pragma (GCC's before 13) changes the macros by which rte_thash_x86_gfni.h asks.
+// rte_thash_x86_gfni.h checks these macros, but neither compiler's pragma (GCC's before 13) changes them.
 #if !defined __GFNI__ && !defined __AVX512F__
 #define __GFNI__ 1     // NOLINT(bugprone-reserved-identifier)
 #define __AVX512F__ 1  // NOLINT(bugprone-reserved-identifier)
@@ -40,7 +41,7 @@
 
 namespace dpubench::toeplitz {
 
-/// rte_thash_gfni_bulk under a name that code for any CPU may call. @param matrices of rte_thash_complete_matrix
+/// Call rte_thash_gfni_bulk under a name that code for any CPU may call. @param matrices  result of rte_thash_complete_matrix
 inline void gfni_bulk(const std::uint64_t* matrices, int tuple_bytes, std::uint8_t** tuples, std::uint32_t* hashes,
                       std::uint32_t n) {
   rte_thash_gfni_bulk(matrices, tuple_bytes, tuples, hashes, n);
@@ -62,8 +63,8 @@ inline void gfni_bulk(const std::uint64_t* matrices, int tuple_bytes, std::uint8
 
 namespace dpubench::toeplitz {
 
-/// Which of the instructions the CPU lacks; empty if none. (rte_thash_gfni_supported() tells how the DPDK library was compiled:
-/// in a distribution's package it is always 0, although the functions used here are inline and need nothing of it.)
+/// Return which of the instructions the CPU lacks, or an empty string. (rte_thash_gfni_supported() tells how the DPDK library was
+/// compiled. In a distribution's package it is always 0, although the functions used here are inline and need nothing of it.)
 inline std::string gfni_missing() {
   std::string missing;
   const auto need = [&](bool there, const char* name) {

@@ -1,4 +1,4 @@
-// toeplitz: the hash by which receive-side scaling spreads packets over cores.
+// toeplitz: the hash with which receive-side scaling spreads packets over cores.
 
 #include <algorithm>
 
@@ -13,9 +13,9 @@ using inputs::Flow;
 using toeplitz::Shape;
 using toeplitz::ToeplitzWork;
 
-/// The key of the verification suite, which most drivers also use by default.
+/// The key of the verification suite. Most drivers also use it by default.
 constexpr const char* kKey40 = "6d5a56da 255b0ec2 4167253d 43a38fb0 d0ca2bcb ae7b30b4 77cb2da3 8030f20c 6a42b73b beac01fa";
-/// The default key of Intel's i40e driver, its words most significant byte first.
+/// The default key of Intel's i40e driver; its words have the most significant byte first.
 constexpr const char* kKey52 =
     "6b793944 23504cb5 5bea75b6 309f4f12 3dc0a2b8 024ddcdf 339b8ca0 4c4af64a 34fac605 55d85839 3a58997d 2ec938e1 66031581";
 
@@ -25,7 +25,8 @@ std::vector<std::uint8_t> key_of(std::string_view hex) {
   return key;
 }
 
-/// The definition, bit by bit: for every bit of the tuple that is set, the 32 bits of the key that begin at its position.
+/// Compute the hash bit by bit, as it is defined: for every set bit of the tuple, XOR the 32 bits of the key that begin at its
+/// position.
 std::uint32_t by_definition(std::span<const std::byte> tuple, std::span<const std::uint8_t> key) {
   const auto key_bit = [&](std::size_t i) { return key[i / 8] >> (7 - i % 8) & 1U; };
   std::uint32_t hash = 0;
@@ -38,7 +39,7 @@ std::uint32_t by_definition(std::span<const std::byte> tuple, std::span<const st
   return hash;
 }
 
-/// "Verifying the RSS Hash Calculation", Windows network driver documentation. Addresses in hexadecimal.
+/// A vector of "Verifying the RSS Hash Calculation", Windows network driver documentation. Addresses are hexadecimal.
 struct Vector {
   const char* destination;
   std::uint16_t destination_port;
@@ -94,7 +95,7 @@ class ToeplitzOperator final : public Operator {
       i.uses_result = true;
       i.reference_engine = "portable";
       i.distinct_items = 65536;
-      i.version = 2;  // the footprint counts lines
+      i.version = 2;  // since version 2, the footprint counts cache lines
       i.sources = {"Microsoft, Windows network driver documentation: RSS Hashing Functions, Verifying the RSS Hash Calculation",
                    "Krawczyk, LFSR-based Hashing and Authentication, CRYPTO '94"};
       return i;
@@ -109,7 +110,8 @@ class ToeplitzOperator final : public Operator {
     inputs::TrafficModel model;
     model.version = params.is("ip_version", "6") ? 6 : 4;
     inputs::Traffic traffic = generate_traffic(model, size.items, random);
-    // The model's addresses share their first bytes, and software hashes take time by the bits that are set: draw all of them.
+    // The model's addresses share their first bytes, and the time of software hashes depends on the set bits. So all bytes are
+    // drawn.
     const std::size_t address_bytes = model.version == 4 ? 4 : 16;
     for (Flow& flow : traffic.flows) {
       random.fill(std::as_writable_bytes(std::span(flow.source)).first(address_bytes));
@@ -137,7 +139,7 @@ class ToeplitzOperator final : public Operator {
   [[nodiscard]] std::vector<KnownAnswer> known_answers(const Params& params) const override {
     auto work = std::make_unique<ToeplitzWork>();
     work->params = params;
-    // The longest tuple reaches 36 + 4 bytes into the key: the suite's hashes hold whatever follows those 40.
+    // The longest tuple reaches 36 + 4 bytes into the key, so the suite's hashes hold for any bytes behind these 40.
     work->key = key_of(kKey40);
     const std::vector<std::uint8_t> longer = key_of(kKey52);
     work->key.insert(work->key.end(), longer.begin(),

@@ -12,7 +12,8 @@ using toeplitz::ToeplitzWork;
 
 constexpr std::size_t kLongestTuple = 36;
 
-/// What each value of each tuple byte adds to the hash. The hash is linear over XOR: the hash of a byte is that of its bits.
+/// The contribution of each value of each tuple byte to the hash. The hash is linear over XOR, so the hash of a byte is the XOR
+/// of the hashes of its bits.
 using Tables = std::array<std::array<std::uint32_t, 256>, kLongestTuple>;
 
 std::shared_ptr<const Tables> tables_of(std::span<const std::uint8_t> key) {

@@ -1,4 +1,4 @@
-// What the toeplitz operator and its engines share: the work's key, and where a packet's tuple lies.
+// The definitions that the toeplitz operator and its engines share: the work's key, and the place of a packet's tuple.
 #pragma once
 
 #include <array>
@@ -13,15 +13,14 @@
 
 namespace dpubench::toeplitz {
 
-/// Carries the key; its length is the parameter key_bytes.
+/// The work of toeplitz. It carries the key, whose length is the parameter key_bytes.
 class ToeplitzWork final : public Work {
  public:
   std::vector<std::uint8_t> key;
 };
 
-/// Where the tuple lies in an item, and how long it is: the addresses are the last fields of an IP header without options (RFC
-/// 791 section 3.1, RFC 8200 section 3) and the ports the first ones of TCP and UDP, so that the tuple is one piece of the
-/// packet.
+/// The place and the length of the tuple in an item. The addresses are the last fields of an IP header without options (RFC 791
+/// section 3.1, RFC 8200 section 3), and the ports are the first fields of TCP and UDP. So the tuple is one piece of the packet.
 struct Shape {
   std::uint32_t offset;
   std::uint32_t bytes;
@@ -38,7 +37,7 @@ inline std::uint32_t to_host(std::uint32_t network) {
   return __builtin_bswap32(network);
 }
 
-/// The tuple of a packet as 32-bit words in host byte order, which is how the rte_softrss functions take it.
+/// Return the tuple of a packet as 32-bit words in host byte order, the form that the rte_softrss functions take.
 template <Shape kShape>
 std::array<std::uint32_t, kShape.bytes / 4> host_words(const std::byte* packet) {
   std::array<std::uint32_t, kShape.bytes / 4> words;
@@ -47,8 +46,8 @@ std::array<std::uint32_t, kShape.bytes / 4> host_words(const std::byte* packet) 
   return words;
 }
 
-/// A session of `Kernel<Shape>`, whose tuple length is a constant of its code; `make` is a generic callable that gets the shape
-/// as a template argument and returns the kernel.
+/// Return a session of `Kernel<Shape>`, in which the tuple length is a constant of the code. `make` is a generic callable that
+/// gets the shape as a template argument and returns the kernel.
 template <class Make>
 std::unique_ptr<Session> session_for(const Params& params, Make make, const PathInfo& path) {
   const auto with = [&]<Shape kShape>() { return kernel_session([make] { return make.template operator()<kShape>(); }, path); };

@@ -1,4 +1,5 @@
-// toeplitz: every engine against the definition bit by bit, at odd and even bursts (the vector code takes packets in pairs).
+// Tests of toeplitz: every engine against the definition bit by bit, with odd and even bursts (the vector code takes packets in
+// pairs).
 
 #include "operators/toeplitz/toeplitz.hpp"
 
