@@ -118,6 +118,7 @@ std::vector<int> allowed_cpus() {
   // Some machines have more CPUs than cpu_set_t has room for. The kernel then returns EINVAL.
   for (int room = 1024; room <= (1 << 16); room *= 4) {
     cpu_set_t* set = CPU_ALLOC(room);
+    if (set == nullptr) return {};
     const std::size_t bytes = CPU_ALLOC_SIZE(room);
     std::vector<int> found;
     const bool known = sched_getaffinity(0, bytes, set) == 0;
@@ -231,8 +232,9 @@ void put_pci(json& into, const fs::path& device) {
 
 /// Add the versions of a NIC's driver and firmware. sysfs does not have them (ioctl ETHTOOL_GDRVINFO).
 void put_versions(json& into, const std::string& name) {
+  if (name.size() >= IFNAMSIZ) return;
   const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (fd < 0 || name.size() >= IFNAMSIZ) return;
+  if (fd < 0) return;
   ethtool_drvinfo info{};
   info.cmd = ETHTOOL_GDRVINFO;
   ifreq request{};

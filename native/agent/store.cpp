@@ -86,11 +86,14 @@ std::vector<std::string> remove_other_bundles(const fs::path& folder, const std:
     const std::string name = it->path().filename().string();
     if (is_digest(name) && name != keep) others.push_back(name);
   }
-  for (fs::directory_iterator it("/proc", error), end; !error && it != end; it.increment(error)) {
+  fs::directory_iterator process("/proc", error);
+  for (; !error && process != fs::directory_iterator(); process.increment(error)) {
     std::error_code unreadable;  // a process of another user
-    const std::string program = fs::read_symlink(it->path() / "exe", unreadable).string();
+    const std::string program = fs::read_symlink(process->path() / "exe", unreadable).string();
     std::erase_if(others, [&](const std::string& name) { return program.starts_with((folder / name).string() + '/'); });
   }
+  // Without all processes nobody knows which bundles are at work.
+  if (error) return {};
   for (const std::string& name : others) fs::remove_all(folder / name, error);
   return others;
 }
