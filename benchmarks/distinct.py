@@ -68,9 +68,15 @@ def measure(bench: Bench) -> Iterator[Claim]:
         keyed = bench.catalog.operator(operator)["keyed"]
         for more in range(0 if bench.quick or keyed else MORE_TIMES):
             end = ROUNDS * (more + 1)
-            open_ones = [group for group in groups if any(within(_ratio(measured, p["id"])) == "undecided" for p in group["points"])]
+            open_ones = [group for group in groups if _wants_more(measured, [p["id"] for p in group["points"]])]
             common.measure_with(carry_out, bench, open_ones, range(end, end + ROUNDS), CYCLES, measured)
         yield _claim(operator, groups, measured, keyed=keyed)
+
+
+def _wants_more(measured: Measured, points: Sequence[str]) -> bool:
+    """Return whether one of ``points`` is undecided, and more rounds would decide it."""
+    undecided = {name: (ratio, _ratios(measured, name)) for name in points if within(ratio := _ratio(measured, name)) == "undecided"}
+    return bool(undecided) and not excuse_of(undecided)
 
 
 def _claim(operator: str, groups: Sequence[Group], measured: Measured, *, keyed: bool) -> Claim:
