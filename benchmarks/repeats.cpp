@@ -3,9 +3,9 @@
 // Usage: repeats ENGINES <JOB. ENGINES is a folder of modules; the points of a group are engines. The windows of each engine
 // process equally many messages in the same buffers with the same lane: the first N of 2N messages, all 2N, and the other N. Both
 // rates are thus of the same messages in the same memory; they differ only in how soon a message comes again. Windows alternate
-// first, all, all, other, other, all, all, first. The times of first and other together are the time for N. Prints `window` events, for the
-// point with N messages and for "POINT twice" with 2N, and `failure` events. Engines with short windows get more cycles than the
-// job asks for.
+// first, all, all, other, other, all, all, first. The times of first and other together are the time for N. Prints `window`
+// events, for the point with N messages and for "POINT twice" with 2N, and `failure` events. Engines with short windows get more
+// cycles than the job asks for.
 
 #include <array>
 #include <utility>
