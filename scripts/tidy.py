@@ -16,7 +16,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 TOOL = "clang-tidy-14"
@@ -35,7 +35,7 @@ class Unit:
     bytes: int  #: of all that it includes, by which the largest are begun first
 
 
-@lru_cache(maxsize=None)
+@cache
 def digest_of(path: Path) -> tuple[str, int]:
     """Return the digest and the size of a file. @raises OSError"""
     content = path.read_bytes()
