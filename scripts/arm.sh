@@ -1,6 +1,6 @@
 #!/bin/sh
 # Compiles the native half for 64-bit Arm on another machine, runs its tests under an emulator, and lists the engines that Arm has.
-# Usage: arm.sh BUILD_FOLDER. What is emulated is right or wrong, never a measurement: its times mean nothing.
+# Usage: arm.sh BUILD_FOLDER. An emulated run shows only whether results are right; its times mean nothing.
 set -eu
 build=$1
 if [ "$(uname -m)" = aarch64 ]; then
@@ -10,7 +10,7 @@ fi
 scripts/cross.sh aarch64 "$build" -Dtests=true
 
 echo "== engines on aarch64"
-# As Meson runs the tests: the emulator, its processor and its libraries.
+# Take the emulator's command, with its libraries and processor, from Meson's cross file: Meson runs the tests with it.
 eval "$(sed -n "s/^exe_wrapper = \[\(.*\)\]/set -- \1/p" "$build/cross.ini" | tr -d ,)"
 "$@" "$build/native/dpubench-operators" --list | .venv/bin/python -c '
 import json, sys
@@ -27,12 +27,12 @@ trap 'exit 143' TERM HUP
 tar xzf "$unpacked/bundle.tar.gz" -C "$unpacked"
 lib=$(echo "$unpacked"/*/lib)
 for program in dpubench-operators dpubench-server dpubench-applications dpubench-workloads; do
-    # The emulator without its sysroot: what starts, starts from the bundle.
+    # The emulator gets no sysroot here, so that a program starts only if the bundle holds all that it needs.
     qemu-aarch64 -L /nonexistent -cpu "$5" "$lib"/ld-linux-aarch64.so.1 --library-path "$lib" "$lib/$program" --list >"$unpacked/bundle.json"
     "$@" "$build/native/$program" --list >"$unpacked/build.json"
     .venv/bin/python - "$unpacked/bundle.json" "$unpacked/build.json" "$program" <<'END'
 import json, re, sys
-# But for the folders in which drivers were looked for.
+# Ignore the folders in which the programs looked for drivers: they differ.
 bundle, build = (re.sub(r"(no librte_\w+\.so in )[^(]*", r"\1", json.dumps(json.load(open(name))["catalog"])) for name in sys.argv[1:3])
 sys.exit(0 if bundle == build else f"arm: {sys.argv[3]} of the bundle does not list what its build lists")
 END
@@ -41,7 +41,7 @@ done
 echo "== every engine of the quick plan from the bundle, under qemu-aarch64"
 .venv/bin/dpubench run --plan quick --target "qemu:aarch64,bundle=$unpacked/bundle.tar.gz" --results "$unpacked/results"
 
-# The tracing plugin and the model are of this machine's build.
+# The tracing plugin and the model come from this machine's own build.
 if [ -e "${build%-aarch64}/native/libdpubench-trace.so" ]; then
     echo "== traces of every engine from the bundle"
     XDG_CACHE_HOME="$unpacked/cache" DPUBENCH_PROGRAMS="$(realpath "${build%-aarch64}/native")" PYTHONPATH=python \
@@ -55,5 +55,5 @@ echo "== native tests under qemu-aarch64"
     grep -E '^\[  FAILED|Failure|ERROR: |SUMMARY: |qemu: ' "$build/meson-logs/testlog.txt" >&2
     exit 1
 }
-# Meson shows the two halves; how many tests they held is what says that all ran.
+# Meson reports whole test programs only. GoogleTest's counts show how many tests ran in each.
 grep -E '^\[  (PASSED|SKIPPED) |tests? suites? ran' "$build/meson-logs/testlog.txt"

@@ -1,10 +1,10 @@
 #!/bin/sh
 # Configures when needed and builds. Usage: build.sh FOLDER [--cross-file=FILE] [meson option...]
-# What the scan finds is compared with what it found at the last configure: a new operator or engine needs no manual step.
+# Compares the scan's result with its result at the last configure, so that a new operator or engine needs no manual step.
 set -eu
 build=$1
 shift
-# Belongs to the first configure alone: Meson has no way to change it later.
+# Pass the cross file to the first configure only: Meson cannot change it later.
 cross=
 case ${1:-} in --cross-file=*) cross=$1; shift ;; esac
 meson=.venv/bin/meson

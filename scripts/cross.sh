@@ -1,14 +1,15 @@
 #!/bin/sh
 # Compiles the native half for another architecture. Usage: cross.sh ARCHITECTURE BUILD_FOLDER [meson option...]
-# ARCHITECTURE: aarch64 or x86_64. Nothing of this system changes; headers and libraries come from a sysroot of their own.
+# ARCHITECTURE: aarch64 or x86_64. This system does not change: headers and libraries come from a separate sysroot.
 set -eu
 architecture=$1
 build=$(realpath -m "$2")
 shift 2
-# core: what an emulator pretends to be. The compiler is given none and keeps to the architecture's baseline (cxxflags of single
-# engines apart, which look before they run), so that older cores run it too: the Cortex-A72 of BlueField-2, for one.
+# core: the processor that the emulator models. The compiler gets no core and keeps to the architecture's baseline, so that older
+# cores run the programs too, such as the Cortex-A72 of BlueField-2. Single engines have cxxflags of their own; they check the
+# processor before they run.
 case $architecture in
-# The core of the first Arm servers (2019) has LSE atomics, CRC, AES, SHA-2, PMULL; and no SVE.
+# neoverse-n1 is the core of the first Arm servers (2019). It has LSE atomics, CRC, AES, SHA-2 and PMULL, but no SVE.
 aarch64) debian=arm64 core=neoverse-n1 package=g++-aarch64-linux-gnu other=libhyperscan-dev ;;
 x86_64) debian=amd64 core=Nehalem package=g++-x86-64-linux-gnu other=libvectorscan-dev ;;
 *) echo "cross: no architecture '$architecture': aarch64 or x86_64" >&2; exit 2 ;;
@@ -17,7 +18,7 @@ triplet=$architecture-linux-gnu
 sysroot=$(dirname "$build")/build-sysroot-$architecture
 command -v "$triplet-g++" >/dev/null 2>&1 || { echo "cross: there is no $triplet-g++ here: install the package $package" >&2; exit 1; }
 
-# What the programs, their engines and their tests are compiled and linked against; of packages.txt, the development packages.
+# The packages to compile and link programs, engines and tests against. They include the development packages of packages.txt.
 # shellcheck disable=SC2046
 scripts/sysroot.sh "$sysroot" "$debian" libc6-dev libstdc++6 libgtest-dev \
     $(awk -v other="$other" '($1 == "build" || $1 == "engine") && $2 ~ /-dev$/ && $2 != other {print $2}' scripts/packages.txt)
@@ -28,11 +29,11 @@ wrapper=
 emulator=
 if command -v "qemu-$architecture" >/dev/null 2>&1; then
     wrapper="exe_wrapper = ['qemu-$architecture', '-L', '$sysroot', '-cpu', '$core']"
-    # The same for tests that start programs of their own build, as Meson does not tell its wrapper.
+    # Some tests start programs of their own build. They read this property, because Meson does not tell them its wrapper.
     emulator="emulator${wrapper#exe_wrapper}"
 fi
 mkdir -p "$build"
-# --sysroot belongs to the compiler's name, not to its options: those are recorded with every result.
+# --sysroot is part of the compiler's command, not of its options, because every result records the options.
 cat >"$build/cross.new" <<END
 # Written by scripts/cross.sh for: $(cat "$sysroot/.stamp")
 [binaries]
@@ -53,7 +54,7 @@ cpu_family = '$architecture'
 cpu = '$core'
 endian = 'little'
 END
-# Meson reads it at the first configure alone, and remembers which libraries it found.
+# Meson reads the cross file at the first configure only and remembers which libraries it found. A changed file needs a new build folder.
 if ! cmp -s "$build/cross.new" "$build/cross.ini"; then
     mv "$build/cross.new" "$sysroot/cross.new"
     rm -rf "$build"
@@ -62,6 +63,6 @@ if ! cmp -s "$build/cross.new" "$build/cross.ini"; then
 fi
 rm -f "$build/cross.new"
 
-# They are meant for this machine's builds.
+# These variables are meant for this machine's own builds.
 unset CXX CXXFLAGS CPPFLAGS LDFLAGS PKG_CONFIG_PATH PKG_CONFIG_LIBDIR PKG_CONFIG_SYSROOT_DIR
 scripts/build.sh "$build" --cross-file="$build/cross.ini" "$@"

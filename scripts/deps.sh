@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the packages of scripts/packages.txt that are missing, after listing them. Usage: deps.sh GROUP...
-# Root is needed for this step alone; as another user it goes through sudo.
+# Only this step needs root; other users run it through sudo.
 set -eu
 list=$(dirname "$0")/packages.txt
 if ! command -v apt-get >/dev/null 2>&1; then
@@ -17,7 +17,7 @@ done
 missing=
 for package in $wanted; do
     case $package in
-    # The two provide the same library; the first is for x86-64 alone.
+    # Both packages provide the same library. The first exists for x86-64 only.
     libhyperscan-dev) [ "$(uname -m)" = x86_64 ] || continue ;;
     libvectorscan-dev) [ "$(uname -m)" != x86_64 ] || continue ;;
     esac

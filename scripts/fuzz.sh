@@ -1,5 +1,5 @@
 #!/bin/sh
-# Every fuzzer in turn. Usage: fuzz.sh SECONDS
+# Runs every fuzzer in turn, each for SECONDS. Usage: fuzz.sh SECONDS
 set -eu
 targets=$(.venv/bin/python tests/fuzz/run.py --list)
 for target in $targets; do

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Resolves the dependencies of pyproject.toml anew for every Python that it allows, with the hash of each file: requirements/*.txt.
-# `make` installs from those, so that a package that changes on its way is refused.
+# Resolves the dependencies of pyproject.toml anew for every Python that it allows. Writes them with the hash of each file to
+# requirements/*.txt. `make` installs from those files, so that pip refuses a package that changed on its way.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tools=$(mktemp -d)

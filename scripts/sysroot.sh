@@ -1,11 +1,12 @@
 #!/bin/sh
-# Fills FOLDER with the libraries and headers of a Debian architecture that is not this machine's, to compile and link against.
-# Usage: sysroot.sh FOLDER ARCHITECTURE PACKAGE...   (arm64; packages that the architecture does not have are named and passed over)
+# Fills FOLDER with the libraries and headers of another Debian architecture, to compile and link against.
+# Usage: sysroot.sh FOLDER ARCHITECTURE PACKAGE...   (ARCHITECTURE: for example arm64)
+# It names and skips packages that the architecture does not have.
 #
-# No root, and nothing of this system changes: installing development packages of a second architecture beside those of the first
-# would remove the first. apt works on a state, a cache and an (empty) list of installed packages of its own, with this system's
-# sources and keys; what it downloads is unpacked, never configured. Repeated with the same packages it does nothing; remove FOLDER
-# to fetch anew. SYSROOT_SOURCES=FILE: a sources list to use instead of this system's.
+# It needs no root and changes nothing on this system: to install development packages of a second architecture would remove those
+# of the first. apt works on a separate state, cache and (empty) list of installed packages, with this system's sources and keys.
+# The script unpacks the downloaded packages and never configures them. With the same packages as before it does nothing; remove
+# FOLDER to fetch anew. SYSROOT_SOURCES=FILE: a sources list to use instead of this system's.
 set -eu
 [ $# -ge 3 ] || { echo "usage: $0 FOLDER ARCHITECTURE PACKAGE..." >&2; exit 2; }
 folder=$1
@@ -30,7 +31,7 @@ root=$work/root
 mkdir -p "$root" "$work/state/lists/partial" "$work/cache/archives/partial" "$work/log"
 : >"$work/state/status"
 
-# How this system reaches its sources (proxies, dates) is kept; its other settings, such as what to do after an update, are not.
+# Keep the settings by which this system reaches its sources (proxies, dates). Drop the others, such as commands to run after an update.
 {
     apt-config dump | grep -E '^Acquire::' | grep -vE '^Acquire::(IndexTargets|Languages)'
     cat <<END
@@ -51,7 +52,7 @@ END
 export APT_CONFIG="$work/apt.conf"
 
 echo "sysroot: fetching the lists of $architecture packages"
-# A source that has nothing for this architecture is no reason to stop; what is missing shows below.
+# Go on when a source has nothing for this architecture; the loop below names missing packages.
 apt-get update -qq || true
 available=
 for package in "$@"; do
@@ -73,12 +74,12 @@ echo "sysroot: unpacking $(find "$work/cache/archives" -name '*.deb' | wc -l) pa
 for package in "$work"/cache/archives/*.deb; do
     dpkg-deb --fsys-tarfile "$package" | tar -x --no-same-owner -C "$root"
 done
-# Only what is compiled and linked against, or loaded: under an emulator files of the sysroot stand for those of the system, and
-# an /etc or /tmp there would hide the real one.
+# Keep only files to compile, link or load. Under an emulator the sysroot's files replace the system's, and an /etc or /tmp in the
+# sysroot would hide the real one.
 find "$root" -mindepth 1 -maxdepth 1 ! -name usr ! -name lib -exec rm -rf {} +
 find "$root/usr" -mindepth 1 -maxdepth 1 ! -name include ! -name lib ! -name share -exec rm -rf {} +
 find "$root/usr/share" -mindepth 1 -maxdepth 1 ! -name pkgconfig ! -name cmake -exec rm -rf {} +
-# What a link names is meant to be below the sysroot.
+# Absolute links are meant to point below the sysroot: make them relative.
 find "$root" -type l -lname '/*' | while read -r link; do
     ln -sfn "$(realpath -ms --relative-to="$(dirname "$link")" "$root$(readlink "$link")")" "$link"
 done

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Every test, each runner with its own summary. Usage: test.sh BUILD_FOLDER. All are run even when one fails; the status tells.
+# Runs every test; each runner prints its own summary. Usage: test.sh BUILD_FOLDER
+# All runners run even when one fails; the exit status tells whether one did.
 set -u
 build=$1
 failed=
@@ -16,11 +17,11 @@ native_tests() {
     .venv/bin/meson test -C "$1" --no-rebuild --num-processes 2 || { grep -E "^\[  FAILED|Failure|ERROR: |SUMMARY: |runtime error" "$1/meson-logs/testlog.txt" >&2; return 1; }
 }
 
-# Checks left out, since each doubles what compiling takes: a null pointer and most wrong casts end under the address sanitizer all
-# the same; alignment is checked where input is not ours, by the fuzzers. `UBSAN_SKIP= make test` has them all.
+# Skip these checks, because each doubles the compile time. The address sanitizer still stops null pointers and most wrong casts. The
+# fuzzers still check alignment, on input that is not ours. `UBSAN_SKIP= make test` runs all checks.
 UBSAN_SKIP=${UBSAN_SKIP--fno-sanitize=null,vptr,alignment}
 
-# -O1 keeps sanitizers quick. Libraries are not instrumented, their calls are.
+# -O1 keeps the sanitizers fast. Libraries are not instrumented; calls to them are.
 sanitized() {
     kind=$1
     folder=$build-$2
@@ -36,7 +37,7 @@ with_clang() (
 fuzz_all() {
     seconds=$1
     status=0
-    # Three to a core: each is one thread, and the seconds are of a clock on the wall.
+    # Start three fuzzers per core: each has one thread, and its seconds are wall-clock time.
     targets=$(.venv/bin/python tests/fuzz/run.py --list) || return 1
     echo "$targets" | xargs -P $((3 * $(nproc))) -I{} sh -c '
         log="'"$build"'/fuzz-{}.log"
@@ -47,11 +48,11 @@ fuzz_all() {
 
 step "native tests" native_tests "$build"
 step "native tests, address and undefined behaviour sanitizers" sanitized address,undefined asan -Dcpp_args="$UBSAN_SKIP"
-# What threads share is the harness and the engines' sessions: a few operators of different make show that.
-# Built with Clang, so that the second compiler is tried too.
+# Threads share only the harness and the engines' sessions, so a few operators of different kinds are enough.
+# Clang builds these tests, so that the second compiler is tried too.
 step "native tests, Clang and thread sanitizer" with_clang sanitized thread tsan -Donly=sha256,crc,lpm,aes,memcpy
-# After the sanitizers: one of these tests compares two builds.
-# One process more than cores, for they wait a lot: for a window's time to pass, for a worker to hang long enough.
+# Run these after the sanitizers: one of them compares two builds.
+# Start one process more than there are cores, because the tests wait a lot: for a window's time to pass, for a worker to hang long enough.
 step "python and browser tests" .venv/bin/python -m pytest -q -n $(($(nproc) + 1)) --dist worksteal --durations 15 tests
 step "fuzzing" fuzz_all "${SECONDS_PER_FUZZER:-60}"
 if [ -n "$failed" ]; then

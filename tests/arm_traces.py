@@ -1,8 +1,7 @@
-"""Traces every engine, application and workload of a bundle for 64-bit Arm twice and puts the traces through the model: ``arm_traces.py BUNDLE``;
-part of ``make arm``.
+"""Traces every engine, application and workload of a bundle for 64-bit Arm twice and simulates the traces: ``arm_traces.py BUNDLE``.
 
-The two captures must give the same bytes. Operators that draw random numbers as they go and engines of devices, which are polled, are the
-exception: they are only traced and simulated.
+``make arm`` runs it. The two captures must give the same bytes. Two kinds of engines are exempt and are only traced and simulated: those of
+operators that draw random numbers as they run, and those of devices, which are polled.
 """
 
 from __future__ import annotations
@@ -24,9 +23,9 @@ from dpubench.cores.whole import Application, WholeTrace, Workload
 from dpubench.errors import UserError
 from dpubench.workers.process import StopRequest
 
-#: Nonces and blinding.
+#: Operators that draw random numbers: nonces and blinding.
 RANDOM: Final = ("rsa", "dsa", "ecdsa")
-#: What an engine cannot do with its operator's defaults.
+#: Parameters of engines that cannot run with their operator's defaults.
 PARAMS: Final = {("lpm", "dpdk-lpm"): (("prefixes", "1000"),)}
 MESSAGES: Final = {"rsa": 1, "dsa": 1, "ecdsa": 1}
 
@@ -56,7 +55,7 @@ def main() -> int:
 
 
 def all_whole(arm: ArmPrograms, scratch: Path, processes: int, stop: StopRequest) -> int:
-    """How many applications and workloads failed."""
+    """Trace and simulate all applications and workloads; return how many failed."""
     files = small_inputs(scratch)
     wanted: list[Application | Workload] = [
         Application(entry["name"], tuple((kind["name"], files[kind["name"]]) for kind in entry["inputs"] if kind["name"] in read_by_default(entry)))
@@ -77,7 +76,7 @@ def all_whole(arm: ArmPrograms, scratch: Path, processes: int, stop: StopRequest
 
 
 def refused_before_traced(arm: ArmPrograms) -> int:
-    """1 where the programs do not say which values and engines of whole programs cannot be."""
+    """Return 1 if the programs do not report which values and engines of whole programs are impossible, else 0."""
     asked: dict[Application | Workload, str] = {
         Application("l3-forwarding", (), (("routes", "16"),)): "",
         Application("l3-forwarding", (), (("routes", "many"),)): "must be a whole number, not 'many'",
@@ -93,13 +92,13 @@ def refused_before_traced(arm: ArmPrograms) -> int:
 
 
 def read_by_default(entry: dict[str, Any]) -> set[str]:
-    """Kinds that an application or workload reads with its parameters' defaults."""
+    """Return the kinds of input that an application or workload reads with its parameters' defaults."""
     values = {parameter["name"]: parameter["default"] for parameter in entry["parameters"]}
     return {kind["name"] for kind in entry["inputs"] if all(values.get(key) == value for key, value in kind.get("only_with", {}).items())}
 
 
 def small_inputs(folder: Path) -> dict[str, Path]:
-    """A file of each kind, small."""
+    """Write a small file of each kind of input; return their paths."""
     requests = [f"GET /{'a/' * n}etc/passwd?q={n} HTTP/1.1\r\nHost: host{n}.example\r\n\r\n".encode() for n in range(40)]
     contents = {
         "capture": capture(requests),
@@ -117,7 +116,7 @@ def small_inputs(folder: Path) -> dict[str, Path]:
 
 
 def capture(payloads: Sequence[bytes]) -> bytes:
-    """A pcap file of a TCP connection each."""
+    """Return a pcap file with one packet per payload, each of its own TCP connection."""
     frames = []
     for number, payload in enumerate(payloads):
         tcp = struct.pack("!HHIIBBHHH", 1000 + number, 80, 1, 1, 0x50, 0x18, 65535, 0, 0) + payload
@@ -131,7 +130,7 @@ def capture(payloads: Sequence[bytes]) -> bytes:
 
 
 def judge_whole(one: WholeTrace | UserError, two: WholeTrace | UserError) -> str:
-    """What came of an application or workload."""
+    """Return the outcome of an application or workload as a line of text."""
     for trace in (one, two):
         if isinstance(trace, UserError):
             return f"FAILED: {trace}"
@@ -148,7 +147,7 @@ def judge_whole(one: WholeTrace | UserError, two: WholeTrace | UserError) -> str
 
 
 def judge(one: Trace | UserError, two: Trace | UserError, varies: bool) -> str:
-    """What came of a kernel."""
+    """Return the outcome of a kernel as a line of text."""
     for trace in (one, two):
         if isinstance(trace, UserError):
             return f"FAILED: {trace}"
@@ -163,7 +162,7 @@ def judge(one: Trace | UserError, two: Trace | UserError, varies: bool) -> str:
 
 
 def all_kinds() -> dict[str, object]:
-    """A processor that executes all there is."""
+    """Return a processor that executes all kinds of instructions."""
     listed = subprocess.run([simulator.program(), "--list"], capture_output=True, check=True, timeout=60).stdout
     known = json.loads(listed)["catalog"]["kinds"]
     one = {"latency_cycles": 1, "every_cycles": 1}

@@ -1,7 +1,8 @@
-"""A soak: client and server of study ``end-to-end`` at a moderate rate for a long time. ``make soak``; SECONDS says how long (default 3600).
+"""A soak test: client and server of study ``end-to-end`` at a moderate rate for a long time. ``make soak`` runs it for SECONDS (default 3600).
 
-Each workload has half of the time, in one pair of processes, trial after trial. Every trial must agree with its checks and lose nothing unlocated,
-and what the programs hold of memory may not grow after the first quarter. Ends with 1, and the reason, where either fails.
+Each workload runs for half of the time, in one pair of processes, trial after trial. Every trial must agree with its checks, and every lost packet
+must have a place. The programs' memory must not grow by more than MOST_GROWTH after the first quarter of the time. Otherwise the test prints the
+reason and ends with 1.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from pairs import Pairs, at_hand, plan_of, unlike  # noqa: E402
 WORKLOADS: Final = ("flow-table", "application-recognition")
 RATE_PPS: Final = 50_000.0
 TRIAL_S: Final = 1.0
-#: Of what a program held after a quarter of the time, so much more it may hold at the end.
+#: Share by which a program's memory may grow from a quarter of the time to the end.
 MOST_GROWTH: Final = 0.02
 MINUTE_S: Final = 60.0
 _PLAN: Final = {
@@ -32,11 +33,11 @@ _PLAN: Final = {
 
 
 class Failed(Exception):
-    """What a soak ends with."""
+    """The reason why a soak test fails."""
 
 
 def resident_kib(pid: int) -> int:
-    """Memory that a process holds. @raises Failed when it is gone"""
+    """Return the resident memory of a process in KiB. @raises Failed when the process is gone"""
     try:
         lines = Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines()
     except OSError as error:
@@ -45,7 +46,7 @@ def resident_kib(pid: int) -> int:
 
 
 def grown(early_kib: dict[str, int], now_kib: dict[str, int]) -> str:
-    """Which program holds more than it did; empty where none does."""
+    """Return which program holds too much more memory than before, or an empty string."""
     for side, now in now_kib.items():
         if now > early_kib[side] * (1 + MOST_GROWTH):
             return f"{side} held {early_kib[side]} KiB after a quarter of the time and holds {now} KiB now"
@@ -61,7 +62,7 @@ class Soak:
         self._early_kib: dict[str, int] | None = None
 
     def run(self) -> None:
-        """@raises Failed, PairFault"""
+        """Run trials until the time is over. @raises Failed, PairFault"""
         begun = told = time.monotonic()
         while (now := time.monotonic()) - begun < self._seconds:
             self._trial()
@@ -99,7 +100,7 @@ class Soak:
 
 
 def soak(pairs: Pairs, seconds: float) -> None:
-    """All workloads, each for its share of the time. @raises Failed, PairFault"""
+    """Run all workloads, each for its share of the time. @raises Failed, PairFault"""
     each_s = seconds / len(WORKLOADS)
     for workload in WORKLOADS:
         with pairs.opened(plan_of(**_PLAN, workloads=[workload]), session_s=each_s + 60) as pair:
@@ -107,7 +108,7 @@ def soak(pairs: Pairs, seconds: float) -> None:
 
 
 def main() -> int:
-    """The exit status."""
+    """Run the soak test; return the exit status."""
     try:
         seconds = float(os.environ.get("SECONDS", "3600"))
     except ValueError:

@@ -1,4 +1,4 @@
-"""A headless Chromium and reports of synthetic runs for it."""
+"""Fixtures: a headless Chromium, and reports of synthetic runs for it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Driver = Any
 
 
 def evil_targets() -> list[Any]:
-    """Two targets whose names and labels try to become markup."""
+    """Return runs of two targets whose names and labels try to become markup."""
     from test_report import EVIL, poison
 
     runs = [poison(run) for run in host_and_device((64, 1024, 4096), (1, 2, 4))]
@@ -53,7 +53,7 @@ SIZES = (64, 256, 1024, 4096, 65536)
 
 @pytest.fixture(scope="session")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Report files: of one run, of three devices, and of a run whose names try to become markup."""
+    """Write reports of runs of all studies; return their paths by name. Some runs' names try to become markup."""
     from test_report import poison
 
     folder = tmp_path_factory.mktemp("reports")
@@ -93,7 +93,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @functools.cache
 def cores_runs() -> dict[str, Any]:
-    """Analysed runs of study cores."""
+    """Return analysed runs of study cores, by name."""
     from test_cores_report import by_size, crashing, evil, jittering
 
     with tempfile.TemporaryDirectory() as folder:
@@ -110,7 +110,7 @@ def cores_runs() -> dict[str, Any]:
 
 @functools.cache
 def coverage_runs() -> dict[str, Any]:
-    """Analysed runs of study coverage."""
+    """Return analysed runs of study coverage, by name."""
     from test_coverage_report import evil
 
     plan = coverage_fixtures.PLAN
@@ -138,7 +138,7 @@ def _browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Driver,
 
 @pytest.fixture
 def downloads(_browser: tuple[Driver, Path]) -> Path:
-    """Where files arrive, empty at the start of a test."""
+    """Return the folder of downloads, empty at the start of a test."""
     for file in _browser[1].iterdir():
         file.unlink()
     return _browser[1]
@@ -146,7 +146,7 @@ def downloads(_browser: tuple[Driver, Path]) -> Path:
 
 @pytest.fixture
 def page(_browser: tuple[Driver, Path], reports: dict[str, Path]) -> Iterator[Callable[..., Driver]]:
-    """Opens a report, at 1280 x 800 unless told otherwise. Afterwards: no console message, and no request but for the file itself."""
+    """Yield a function that opens a report, at 1280 x 800 by default. Afterwards check: no console message, no request except for reports."""
     driver = _browser[0]
     driver.get_log("browser")
     driver.get_log("performance")
@@ -168,7 +168,7 @@ def page(_browser: tuple[Driver, Path], reports: dict[str, Path]) -> Iterator[Ca
 
 
 def fitting_tables(driver: Driver, width: int) -> list[str]:
-    """The panels whose tables fit into them in a window of ``width`` pixels, by name; tables of the others can be scrolled to their last column."""
+    """Return the names of the panels whose tables fit into a window of ``width`` pixels; check that the others scroll to their last column."""
     driver.execute_script("for (const d of document.querySelectorAll('details')) d.open = true")
     WebDriverWait(driver, 10).until(lambda d: all(e.find_elements(By.CSS_SELECTOR, "table") for e in d.find_elements(By.CSS_SELECTOR, ".all-points")))
     assert driver.execute_script("return document.documentElement.scrollWidth") <= width
@@ -186,7 +186,7 @@ def fitting_tables(driver: Driver, width: int) -> list[str]:
 
 
 def gap_behind_label(driver: Driver) -> float:
-    """Pixels between the label beside a run's name and the comma behind it."""
+    """Return the pixels between the label beside a run's name and the comma after it."""
     gap: float = driver.execute_script("""const label = document.querySelector(".when .label"), range = document.createRange();
       range.setStart(label.nextSibling, 0);
       range.setEnd(label.nextSibling, 1);
@@ -196,7 +196,7 @@ def gap_behind_label(driver: Driver) -> float:
 
 
 def arrived(folder: Path, suffix: str, seconds: float = 20) -> Path:
-    """The one finished download with this suffix."""
+    """Wait for the download with this suffix to finish; return its path."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         found = [f for f in folder.iterdir() if f.suffix == suffix and f.stat().st_size]

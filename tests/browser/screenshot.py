@@ -1,4 +1,4 @@
-"""Screenshot of a report: ``screenshot.py REPORT.html OUT.png [WIDTH HEIGHT]``; below 300 KiB, as the README wants it."""
+"""Takes a screenshot of a report: ``screenshot.py REPORT.html OUT.png [WIDTH HEIGHT]``. At most 300 KiB, for the README."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FLAGS = (
 
 
 def start(profile: Path, width: int = 1280, height: int = 800, *, performance: bool = False) -> Any:
-    """A headless Chromium of its own with a viewport of ``width`` x ``height`` CSS pixels."""
+    """Start a headless Chromium with a viewport of ``width`` x ``height`` CSS pixels; return its driver."""
     from selenium import webdriver
     from selenium.webdriver.chrome.options import Options
     from selenium.webdriver.chrome.service import Service
@@ -34,12 +34,12 @@ def start(profile: Path, width: int = 1280, height: int = 800, *, performance: b
 
 
 def viewport(driver: Any, width: int, height: int) -> None:
-    """Sets the size of the page in CSS pixels."""
+    """Set the size of the page in CSS pixels."""
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False})
 
 
 def main(arguments: list[str]) -> int:
-    """The script."""
+    """Run the script; return the exit status."""
     if len(arguments) not in (2, 4):
         print("usage: screenshot.py REPORT.html OUT.png [WIDTH HEIGHT]", file=sys.stderr)
         return 2

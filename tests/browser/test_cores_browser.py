@@ -1,4 +1,4 @@
-"""The report of study ``cores`` in a real browser: figures draw what the points say, labels stand everywhere, downloads hold the same."""
+"""The report of study ``cores`` in a real browser: figures draw the points' values, labels stand everywhere, downloads hold the same values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def click(driver: Any, element: Any) -> None:
 
 
 def figures(driver: Any) -> list[Any]:
-    """All figures, drawn."""
+    """Return all figures, once they are drawn."""
     found = list(driver.find_elements(By.CSS_SELECTOR, "figure.plot"))
     driver.execute_script("document.documentElement.style.scrollBehavior='auto'")
     for figure in found:
@@ -83,7 +83,7 @@ def test_names_of_lines_lie_beside_the_curves(page: Open, name: str, width: int)
 def test_figures_of_another_instruction_set_say_so_wherever_they_stand(page: Open, name: str) -> None:
     driver = page(name)
     run = cores_runs()[name]
-    assert [e.text for e in driver.find_elements(By.CSS_SELECTOR, ".conditions .label")] == [LABEL]  # some are of A64
+    assert [e.text for e in driver.find_elements(By.CSS_SELECTOR, ".conditions .label")] == [LABEL]  # some models are of A64
     other = {m.name for m in run.models if "A64 trace" in m.labels}
     assert 0 < len(other) < len(run.models)
     heads = driver.find_elements(By.CSS_SELECTOR, ".lines-table thead th.sep")

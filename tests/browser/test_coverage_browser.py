@@ -1,4 +1,4 @@
-"""The report of study ``coverage`` in a real browser: figures draw what the points say, labels stand everywhere, downloads hold the same."""
+"""The report of study ``coverage`` in a real browser: figures draw the points' values, labels stand everywhere, downloads hold the same values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def click(driver: Any, element: Any) -> None:
 
 
 def figures(driver: Any) -> dict[str, Any]:
-    """All figures, drawn, by what they are."""
+    """Return all figures by kind, once they are drawn."""
     found = {f.get_attribute("data-figure"): f for f in driver.find_elements(By.CSS_SELECTOR, "figure.plot")}
     driver.execute_script("document.documentElement.style.scrollBehavior='auto'")
     for figure in found.values():

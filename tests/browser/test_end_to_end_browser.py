@@ -37,7 +37,7 @@ def click(driver: Any, element: Any) -> None:
 
 
 def bring(driver: Any, anchor: str = "w-flow-table") -> Any:
-    """A part, in view and drawn."""
+    """Scroll a part into view and return it once it is drawn."""
     section = one(driver, f"#{anchor}")
     for _ in range(3):  # sections above grow when they are drawn
         driver.execute_script("document.documentElement.style.scrollBehavior='auto'; arguments[0].scrollIntoView()", section)
@@ -47,7 +47,7 @@ def bring(driver: Any, anchor: str = "w-flow-table") -> Any:
 
 
 def drawn(driver: Any, kind: str, anchor: str = "w-flow-table") -> list[dict[str, Any]]:
-    """Traces of a figure that are called after a variant, a stage or a place: name, x, y and marks."""
+    """Return a figure's traces that have a name (of a variant, a stage or a place): name, x, y and marks."""
     script = """return [...arguments[0].querySelector('.canvas').data].filter((t) => t.name).map((t) => ({
       name: t.name, mode: t.mode, x: t.x, y: t.y, symbol: t.marker.symbol, color: t.marker.color}))"""
     found: list[dict[str, Any]] = driver.execute_script(script, one(driver, f"#{anchor} .plot[data-kind='{kind}']"))
@@ -94,7 +94,7 @@ def test_a_rate_stays_in_its_column_however_narrow_that_is(page: Open, name: str
 
 
 def test_each_figure_is_judged_by_its_own_interval(page: Open) -> None:
-    """The shares of CPU all converged, throughput and latency of some points did not: hollow marks and those of the tables follow."""
+    """All CPU shares converged; throughput and latency of some points did not. Hollow marks in figures and tables show this."""
     driver = page("end-to-end")
     section = bring(driver)
     points = [p for engine in ("dpdk-hash", "portable") for p in rates(example_run(), engine)]

@@ -1,4 +1,4 @@
-"""The report in a real browser: what a reader does with it."""
+"""The report in a real browser, used as a reader uses it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def shown(driver: Any, css: str) -> list[Any]:
 
 
 def bring(driver: Any, name: str) -> Any:
-    """An operator's section, in view and drawn."""
+    """Scroll an operator's section into view and return it once it is drawn."""
     article = one(driver, f"#op-{name}")
     for _ in range(3):  # sections above grow when they are drawn
         driver.execute_script("document.documentElement.style.scrollBehavior='auto'; arguments[0].scrollIntoView()", article)
@@ -304,7 +304,7 @@ def test_calculator_at_a_measured_size(page: Open) -> None:
     engine = one(driver, "#calc-engine").get_attribute("value")
     expected = 100e9 / (8 * 1024) * ns_of("sha256", engine, "1024") * 1e-9
     assert float(out.get_attribute("data-cores")) == pytest.approx(expected, rel=1e-4)
-    # More cores than were measured together: that of one core says nothing of how well they add up.
+    # The answer is more cores than were measured together. The interval of one core says nothing about how well several add up.
     assert expected > 1 and (out.get_attribute("data-low"), out.get_attribute("data-high")) == ("", "")
     assert "* cores no interval" in out.text and "Extrapolated from 1 core" in out.text
     assert "Interpolated" not in out.text and "cores add up linearly" in out.text
@@ -354,7 +354,7 @@ def test_names_of_a_hostile_run_do_nothing(page: Open, name: str, downloads: Pat
     ET.fromstring(arrived(downloads, ".svg").read_text(encoding="utf-8"))
     assert not driver.execute_script("return window.hit")
     assert not all_of(driver, "img, iframe, object, embed, svg script, foreignObject")
-    # What the page's policy is for: a script that got in all the same does not run.
+    # The page's policy must stop a script that got into the page anyway.
     driver.execute_script("const s = document.createElement('script'); s.textContent = 'window.hit = true'; document.body.append(s);")
     assert not driver.execute_script("return window.hit")
     refused = [e["message"] for e in driver.get_log("browser")]
@@ -461,7 +461,7 @@ def test_throughput_against_jobs_in_flight(page: Open) -> None:
     assert all(word in text for word in ("local: cryptodev-aesni-mb", "bf2: cryptodev", "local: ipsec-mb, synchronous", "jobs in flight", "128"))
     assert "--in-flight 8,32,64,128 --target local --target bf2" in article.find_element(By.CSS_SELECTOR, ".rerun code").text
     over_size = driver.execute_script("return document.querySelector('#op-aes .plot[data-kind=axis] .canvas').textContent")
-    assert "~128" in over_size and "~8 " not in over_size  # of several numbers of jobs the fastest
+    assert "~128" in over_size and "~8 " not in over_size  # only the fastest number of jobs
     assert [e.get_attribute("data-kind") for e in bring(driver, "sha256").find_elements(By.CSS_SELECTOR, ".plot")] == ["axis", "threads"]
 
 

@@ -1,4 +1,4 @@
-"""A scripted native program in a folder of its own, and ``dpubench`` as a real subprocess beside it."""
+"""Fixtures: a scripted native program in its own folder, and ``dpubench`` as a real subprocess."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ SCRIPTED_DATAPATH = Path(__file__).with_name("scripted_datapath.py")
 
 sys.path.insert(0, str(ROOT / "python"))
 
-# A shell starts its background jobs with SIGINT ignored, which programs inherit: those under test are to begin as at a terminal.
+# A shell starts its background jobs with SIGINT ignored, and programs inherit that. The programs under test must start as at a terminal.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @dataclass
 class Bench:
-    """Runs ``dpubench`` in a folder, against a scripted program."""
+    """A folder in which ``dpubench`` runs against a scripted program."""
 
     folder: Path
     environment: dict[str, str] = field(default_factory=dict)
-    started: list[int] = field(default_factory=list)  #: processes, so that what they leave is told from what others of the machine do
+    started: list[int] = field(default_factory=list)  #: processes, to tell what they leave behind from what other work on the machine does
 
     @property
     def results(self) -> Path:
@@ -48,11 +48,11 @@ class Bench:
         return self.folder / "programs"
 
     def script(self, **script: Any) -> None:
-        """What the program does from now on (see scripted_worker.py)."""
+        """Set what the program does from now on (see scripted_worker.py)."""
         (self.folder / "script.json").write_text(json.dumps(script))
 
     def start(self, *arguments: str, prefix: Sequence[str] = (), **more: Any) -> subprocess.Popen[str]:
-        """``prefix``: words of a command that starts it."""
+        """Start ``dpubench`` with ``arguments``; ``prefix`` holds the words of a command that starts it."""
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         words = [*prefix, sys.executable, "-m", "dpubench", *arguments]
         process = subprocess.Popen(words, cwd=self.folder, env=self.environment, text=True, **(pipes | more))
@@ -69,7 +69,7 @@ class Bench:
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
     def left_on_the_machine(self) -> list[str]:
-        """Namespaces and folders that runs of this bench left behind."""
+        """Return the namespaces and folders that runs of this bench left behind."""
         from dpubench import network
 
         return [name for name in network.sweep() if any(f"-{pid}-" in name for pid in self.started)]
@@ -78,13 +78,13 @@ class Bench:
         return dict(json.loads((self.results / run / "run.json").read_text()))
 
     def add_target(self, name: str, spec: str, bundle: Path) -> None:
-        """As ``dpubench target add`` does it, without a look at what is there."""
+        """Add a target as ``dpubench target add`` does, without a check of the machine behind it."""
         file = Path(self.environment["XDG_CONFIG_HOME"]) / "dpubench/targets.yaml"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps({name: {"spec": spec, "bundle": str(bundle)}}))
 
     def workers(self) -> list[int]:
-        """Processes of this folder's program that are still there."""
+        """Return the processes of this folder's program that still exist."""
         found = []
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit():
@@ -105,7 +105,7 @@ def bench(tmp_path: Path) -> Bench:
 
 
 def bench_in(folder: Path) -> Bench:
-    """Scripted programs in ``folder``, which do as they should until a script says otherwise."""
+    """Return a bench with scripted programs in ``folder``; they behave well until a script says otherwise."""
     bench = Bench(folder)
     make_program(bench.programs)
     bench.script()
@@ -119,7 +119,7 @@ def bench_in(folder: Path) -> Bench:
 
 @pytest.fixture
 def real(tmp_path: Path) -> RealBench:
-    """``dpubench`` with the native program of this build."""
+    """Return a bench for ``dpubench`` with the native program of this build."""
     from real_program import BUILD, PROGRAM, RealBench
 
     if not PROGRAM.is_file():
@@ -135,7 +135,7 @@ def real(tmp_path: Path) -> RealBench:
 
 @pytest.fixture
 def sshd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sshd]:
-    """A real sshd on loopback, which the user's ssh knows."""
+    """Yield a real sshd on loopback that the user's ssh configuration knows."""
     from dpubench.remote import agent
     from sshd import Sshd
 
@@ -151,7 +151,7 @@ def sshd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sshd]:
 
 @pytest.fixture
 def make(sshd: Sshd, tmp_path: Path) -> Iterator[Callable[..., SshTarget]]:
-    """Targets behind sshd with a program of our own: a script."""
+    """Yield a function that makes targets behind sshd whose program is a script of the test."""
     from dpubench.targets.ssh import SshTarget
     from real_program import BUILD
     from sshd import small_bundle
@@ -171,7 +171,7 @@ def make(sshd: Sshd, tmp_path: Path) -> Iterator[Callable[..., SshTarget]]:
 
 @pytest.fixture
 def away(bench: Bench, sshd: Sshd, tmp_path: Path) -> Bench:
-    """``dpubench`` as a subprocess; the scripted program is also behind sshd, under the name ``dev``."""
+    """Return a bench whose scripted program is also behind sshd, as the target ``dev``."""
     from real_program import BUILD
     from sshd import scripted, small_bundle
 
@@ -197,7 +197,10 @@ def make_program(folder: Path) -> None:
 
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
-    """Compares text with ``golden/NAME``; ``DPUBENCH_GOLDEN=write`` writes it anew (look at the difference before committing it)."""
+    """Return a function that compares text with ``golden/NAME``.
+
+    ``DPUBENCH_GOLDEN=write`` rewrites the files; look at the difference before you commit it.
+    """
 
     def check(name: str, text: str) -> None:
         file = Path(__file__).with_name("golden") / name

@@ -1,4 +1,4 @@
-"""Plans, catalogs and scripted outcomes of study ``cores``: what the simulator would say, made of numbers that a test chooses."""
+"""Plans, catalogs and scripted outcomes of study ``cores``: simulation results made of numbers that a test chooses."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dpubench.studies.modelled.outcomes import OutcomesWriter
 from dpubench.studies.modelled.possible import Check, all_done
 from dpubench.studies.modelled.use import Use
 
-#: A run of two kernels on two models, one of them not A64: frames and IMIX, one core and all.
+#: A run of two kernels on two models, one of them not A64, with frames and IMIX, at steps 1 and 2.
 LINES = """
 study: cores
 plan: lines
@@ -38,10 +38,10 @@ sweeps:
   - {name: lines, title: Lines, steps: [1, 2]}
 """
 
-#: The same, of each trace a half.
+#: The same run, sampled: half of each trace.
 SAMPLED = LINES.replace("exact: true", "sample: {share: 50%}")
 
-#: As wide as tables become: four models, the first of another instruction set, long names, today's lines, intervals.
+#: The plan for the widest tables: four models, the first with another instruction set, long names, today's lines, intervals.
 WIDE = """
 study: cores
 plan: wide
@@ -88,7 +88,7 @@ sweeps:
 
 
 def operators() -> list[dict[str, Any]]:
-    """A catalog: look-ups, a digest, and what takes large messages only."""
+    """Return a catalog with look-ups, a digest, and an operator that takes large messages only."""
 
     def engine(name: str, reason: str = "") -> dict[str, Any]:
         return {"name": name, "available": not reason, "reason": reason}
@@ -127,7 +127,7 @@ def expanded(text: str, check: Check = all_done) -> Expansion:
 
 
 def problems(text: str) -> list[str]:
-    """What is wrong with a plan, a line each."""
+    """Return the problems of a plan, one per line."""
     try:
         expanded(text)
     except PlanError as error:
@@ -135,11 +135,11 @@ def problems(text: str) -> list[str]:
     return []
 
 
-# --------------------------------------------------------------------------- what a simulator would say
+# --------------------------------------------------------------------------- scripted results of a simulator
 
 
 def result(cell: Cell, cycles_per_burst: float, *, bursts: int = 70, instructions_per_burst: int = 100, misses: float = 0.001) -> dict[str, Any]:
-    """The ``result`` event of a simulation whose contexts all need so many cycles for each of ``bursts``."""
+    """Return the ``result`` event of a simulation in which each context needs ``cycles_per_burst`` for each of ``bursts``."""
     number = cell.cores * cell.contexts
     cycles, instructions = round(cycles_per_burst * bursts), instructions_per_burst * bursts
     context = {
@@ -163,12 +163,15 @@ def result(cell: Cell, cycles_per_burst: float, *, bursts: int = 70, instruction
     }  # fmt: skip
 
 
-#: (cycles of a burst of one context) of a simulation, or why it fails.
+#: A function that returns the cycles that one context needs for a burst, or the reason why the simulation fails.
 Script = Callable[[Cell], float | str]
 
 
 def ideal(cell: Cell) -> float | str:
-    """As the paper has it: linear in clock and contexts; superscalar lookup gains up to six unit sets, MD5 up to three; FGMT as superscalar."""
+    """Return the cycles that follow the paper: linear in clock and contexts; FGMT as superscalar.
+
+    Superscalar lookup gains from up to six unit sets, MD5 from up to three.
+    """
     sets = cell.step
     useful = {"lookup": min(sets, 6), "md5": min(sets, 3)}.get(cell.kernel, 1)
     one = {"lookup": 67.0, "md5": 18500.0}.get(cell.kernel, 100.0)
@@ -180,7 +183,7 @@ def ideal(cell: Cell) -> float | str:
 
 
 def write_run(folder: Path, text: str, script: Script, *, name: str = "run", status: str = "complete") -> Path:
-    """A run directory whose simulations came out as ``script`` says."""
+    """Write a run directory whose simulations have the outcomes that ``script`` gives; return its path."""
     plan, expansion = plan_of(text), expanded(text)
     instructions = {"lookup": 100, "md5": 9000}
     with OutcomesWriter.create(folder, name, exact=True) as writer:
@@ -200,7 +203,7 @@ def write_run(folder: Path, text: str, script: Script, *, name: str = "run", sta
 
 
 def run_of(folder: Path, text: str, script: Script = ideal, name: str = "run") -> RunSummary:
-    """The same, analysed."""
+    """Write a run as :func:`write_run` does and return its analysis."""
     (found,) = summaries(write_run(folder, text, script, name=name))
     return found
 
@@ -211,7 +214,7 @@ def run_of(folder: Path, text: str, script: Script = ideal, name: str = "run") -
 def point(
     kernel: str, organisation: str, step: int, clock_mhz: float, rate: float, *, ipc: float = 1.0, variant: str = "base", frame: str = "", **more: Any
 ) -> PointSummary:  # fmt: skip
-    """A point as claims see it."""
+    """Return a point with the fields that claims read."""
     size = frame or ("64" if kernel.startswith("lookup") else "1500")
     return PointSummary(
         id=f"{kernel}/{size}/{organisation}-{step}/{clock_mhz:g}/{variant}", configuration="c", kernel=kernel, operators=["o"], engines=["e"],

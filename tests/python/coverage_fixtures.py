@@ -1,4 +1,4 @@
-"""Plans, catalogs and scripted outcomes of study ``coverage``: what the simulator would say, made of numbers that a test chooses."""
+"""Plans, catalogs and scripted outcomes of study ``coverage``: simulation results made of numbers that a test chooses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dpubench.studies.coverage.summary import summaries
 from dpubench.studies.modelled import outcomes
 from dpubench.studies.modelled.outcomes import OutcomesWriter
 
-#: Three operators, two applications on two inputs each, a workload on two traffics; phases of a thousand instructions.
+#: Three operators, an application on two inputs, one on a single input, a workload on two traffics; phases of a thousand instructions.
 PLAN = """
 study: coverage
 plan: small
@@ -38,7 +38,7 @@ inputs: {corpus: [ONE, TWO], capture: [PACKETS]}
 
 
 def catalogs() -> Catalogs:
-    """Operators of study cores' fixtures, applications that read files or packets, and a workload."""
+    """Return the operators of study cores' fixtures, applications that read files or packets, and workloads."""
 
     def entry(name: str, **more: Any) -> dict[str, Any]:
         return {"name": name, "summary": name, "available": True, "reason": "", "inputs": [], "parameters": []} | more
@@ -66,7 +66,7 @@ def plan_of(text: str) -> Plan:
 
 
 def text_of(folder: Path, text: str = PLAN) -> str:
-    """``text`` with inputs that are there."""
+    """Write the input files and return ``text`` with their paths."""
     for name in ("one", "two"):
         (folder / f"{name}.bin").write_text(name)
     (folder / "packets.pcap").write_bytes(capture())
@@ -74,7 +74,7 @@ def text_of(folder: Path, text: str = PLAN) -> str:
 
 
 def capture() -> bytes:
-    """A capture of one UDP packet without a payload (draft-ietf-opsawg-pcap, LINKTYPE_RAW)."""
+    """Return a capture of one UDP packet without a payload (draft-ietf-opsawg-pcap, LINKTYPE_RAW)."""
     packet = bytes.fromhex("4500001c00000000401100007f0000017f000001") + struct.pack(">HHHH", 1, 2, 8, 0)
     head = struct.pack("<IHHIIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101)
     return head + struct.pack("<IIII", 0, 0, len(packet), len(packet)) + packet
@@ -87,7 +87,7 @@ def expanded(folder: Path, text: str = PLAN) -> tuple[Expansion, Resolved]:
 
 
 def problems(text: str) -> list[str]:
-    """What is wrong with a plan, a line each."""
+    """Return the problems of a plan, one per line."""
     try:
         plan, lines = parse_plan(text, "p.yaml")
         assert isinstance(plan, Plan)
@@ -97,18 +97,18 @@ def problems(text: str) -> list[str]:
     return []
 
 
-# --------------------------------------------------------------------------- what a simulator would say
+# --------------------------------------------------------------------------- scripted results of a simulator
 
 #: Per instruction: cycles, branches, loads and stores, integer instructions, misses of the data cache.
 Mix = tuple[float, float, float, float, float]
 OPERATORS: Mapping[str, Mix] = {"lpm": (1.0, 0.2, 0.3, 0.4, 0.04), "md5": (0.4, 0.02, 0.1, 0.84, 0.004), "tcp_segment": (0.8, 0.1, 0.5, 0.3, 0.16)}
-#: Half of its instructions are those of lpm, a quarter those of md5, a quarter those of tcp_segment.
+#: A mixture: half of the instructions from lpm, a quarter from md5, a quarter from tcp_segment.
 MIXED: Mix = (0.8, 0.13, 0.3, 0.485, 0.061)
 FAR: Mix = (3.0, 0.3, 0.2, 0.4, 0.1)
 
 
 def part(mix: Mix, instructions: int) -> dict[str, Any]:
-    """What a context, or a phase of it, says of so many instructions."""
+    """Return the figures of a context, or of one of its phases, for that many instructions."""
     cycles, branches, accesses, integer, misses = mix
     kinds = {"integer": instructions * integer, "branch": instructions * branches, "load": instructions * accesses}
     return {
@@ -120,7 +120,7 @@ def part(mix: Mix, instructions: int) -> dict[str, Any]:
 
 
 def result(cell: Cell, phases: list[Mix], each: int = 1000) -> dict[str, Any]:
-    """The ``result`` event of a simulation of these phases."""
+    """Return the ``result`` event of a simulation of these phases."""
     parts = [part(mix, each) for mix in phases]
 
     def total(*path: str) -> int:
@@ -146,12 +146,12 @@ def result(cell: Cell, phases: list[Mix], each: int = 1000) -> dict[str, Any]:
     }  # fmt: skip
 
 
-#: The phases of a simulation (of an operator one), or why it fails.
+#: A function that returns the phases of a simulation (one for an operator), or the reason why it fails.
 Script = Callable[[Cell], list[Mix] | str]
 
 
 def example(cell: Cell) -> list[Mix] | str:
-    """Files are mixtures of operators; packets are so on half of their one input; the workload is on one of two."""
+    """Return phases: ``files`` mixes operators, ``packets`` does so on half of its one input, the workload on one of its two."""
     if cell.kind == "operator":
         return [OPERATORS[cell.operators[0]]]
     if cell.name == "files":
@@ -162,12 +162,12 @@ def example(cell: Cell) -> list[Mix] | str:
 
 
 def crashing(cell: Cell) -> list[Mix] | str:
-    """An operator and an input that fail."""
+    """Return phases as :func:`example`, but let one operator and one input fail."""
     return "no trace: it crashed" if cell.name == "md5" or "two" in cell.input else example(cell)
 
 
 def write_run(folder: Path, text: str = PLAN, script: Script = example, *, name: str = "run", status: str = "complete") -> Path:
-    """A run directory whose simulations came out as ``script`` says."""
+    """Write a run directory whose simulations have the outcomes that ``script`` gives; return its path."""
     plan = plan_of(text_of(folder, text))
     expansion, files = expanded(folder, text)
     with OutcomesWriter.create(folder, name, exact=True) as writer:
@@ -187,6 +187,6 @@ def write_run(folder: Path, text: str = PLAN, script: Script = example, *, name:
 
 
 def run_of(folder: Path, text: str = PLAN, script: Script = example, name: str = "run") -> RunSummary:
-    """The same, analysed."""
+    """Write a run as :func:`write_run` does and return its analysis."""
     (found,) = summaries(write_run(folder, text, script, name=name))
     return found

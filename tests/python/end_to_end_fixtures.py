@@ -1,4 +1,4 @@
-"""An analysed run of study ``end-to-end`` with made-up figures: what the report, export and text are tested with."""
+"""An analysed run of study ``end-to-end`` with made-up figures, for the tests of the report, the export and the text."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from dpubench.studies.end_to_end.model import (
     StageCost,
 )
 
-#: workload -> (stage -> engine, ns a packet of 64 B, further ns a byte)
+#: workload -> (stage -> engine, ns per packet, further ns per byte of the frame)
 _WORK: dict[str, tuple[dict[str, str], float, float]] = {
     "forward": ({}, 90, 0.02),
     "flow-table": ({"table": "dpdk-hash"}, 160, 0.02),
@@ -42,7 +42,7 @@ def _interval(value: float, share: float) -> Interval:
 
 
 def _percentiles(median_ns: float, share: float, tail: float = 1) -> Percentiles:
-    """``tail``: p99.9 and the maximum are so many times as long."""
+    """Return percentiles around a median; ``tail`` multiplies p99.9 and the maximum."""
     buckets = tuple((median_ns * 1.2**i, max(int(40_000 * math.exp(-abs(i) / 1.5)), 1)) for i in range(-4, 12))
     p50, p90, p99, p99_9, most = (_interval(median_ns * k, share) for k in (1, 1.6, 3.2, 7 * tail, 20 * tail))
     return Percentiles(p50, p90, p99, p99_9, most, _interval(median_ns * 1.15, share), buckets)
@@ -76,7 +76,7 @@ def _point(workload: str, frame: int, load: str, offered: float | None, placemen
     configuration = f"{workload}/{','.join(f'{s}={e}' for s, e in engines.items()) or '-'}/{placement}/memif/{frame}"
     labels = [VIRTUAL_LINK, SHORT_TRIALS] + ([SHARED_CPUS] if placement == "split" else [])
     limit = "server-limited" if loss > 0.005 else ""
-    # At intervals of half a microsecond the client stands still now and then.
+    # At intervals of 500 ns the client stalls now and then.
     lag = _percentiles(150, share, tail=1000 if load == "interval 500 ns" else 1)
     latency, withheld = checked(_percentiles((4000 + 8 * cost) * (1 + 3 * busy), share), lag)
     lost = {"server_receive": 0.9 * loss, "server_transmit": 0.1 * loss}
@@ -107,8 +107,10 @@ def _point(workload: str, frame: int, load: str, offered: float | None, placemen
 
 
 def example_run(name: str = "end-to-end-paper-example") -> RunSummary:
-    """Two workloads beside the null one, three frame sizes, five intervals, NDR and PDR, three placements' worth of points; a failed point, one that
-    cannot run, one whose trials were all limited by the client, warnings."""
+    """Return a run with two workloads beside the null one, three frame sizes, five intervals, NDR and PDR, and two placements.
+
+    One point failed, one cannot run, one has only trials that the client limited, and one has a warning.
+    """
     points = []
     for frame in _FRAMES:
         loads: list[tuple[str, float | None]] = [(f"interval {ns} ns", 1e9 / ns) for ns in _INTERVALS_NS]
@@ -125,7 +127,7 @@ def example_run(name: str = "end-to-end-paper-example") -> RunSummary:
             point.floor = Floor(floor.id, floor.throughput_pps, floor.latency, floor.residence, floor.server_cpu_share)
     _with_troubles(points)
     for point in points:
-        point.not_converged = convergence.not_converged(point, 0.04)  # as `converged` of each
+        point.not_converged = convergence.not_converged(point, 0.04)  # follows each point's own `converged`
     catalog = {
         n: {"name": n, "summary": f"scripted {n}", "definition": "every packet is sent back", "parameters": [], "inputs": [], "sources": [],
             "stages": [{"name": s, "summary": f"the {s}", "operator": "", "engines": []} for s in e]}
@@ -147,7 +149,7 @@ def example_run(name: str = "end-to-end-paper-example") -> RunSummary:
 
 
 def _with_troubles(points: list[PointSummary]) -> None:
-    """The last points are such that nothing can be said of the server."""
+    """Change the last points so that they tell nothing about the server."""
     failed, missing, client = points[-1], points[-2], points[-3]
     failed.failure = "trial: the server was killed by SIGKILL"
     missing.unavailable = "xdp: needs root"

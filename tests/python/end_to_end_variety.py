@@ -1,4 +1,4 @@
-"""Runs of study ``end-to-end`` that have everything a page must cope with, made from the example."""
+"""Runs of study ``end-to-end`` with everything that a page must cope with, made from the example."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&</style>\u2028]
 
 
 def find(run: RunSummary, workload: str, frame: str, load: str, engine: str = "", placement: str = "all-host", virtual: bool = True) -> PointSummary:
-    """The one point that is meant."""
+    """Return the only point that matches."""
     (point,) = [
         p
         for p in run.points
@@ -23,7 +23,7 @@ def find(run: RunSummary, workload: str, frame: str, load: str, engine: str = ""
 
 
 def limited_run() -> RunSummary:
-    """Points that the client or stalls limited and that have figures all the same; CPU withheld; latency not measured."""
+    """Return a run with points that have figures although the client or stalls limited them, CPU withheld, latency not measured."""
     run = example_run()
     client = find(run, "flow-table", "64", "interval 250 ns", "portable")
     client.limit, client.limits = "client-limited", {"": 1, "client-limited": 5}
@@ -41,7 +41,7 @@ def limited_run() -> RunSummary:
 
 
 def mixed_run() -> RunSummary:
-    """Software links and a line of hardware, a mix of frame sizes, a flood, a capture's own times, two software ports."""
+    """Return a run with software links and a hardware line, two software ports, a mix of frame sizes, a flood, and a capture's own times."""
     run = example_run("mixed")
     line = [
         replace(p, id=f"line/{p.id}", configuration=f"line/{p.configuration}", port="pci", port_driver="mlx5_pci", is_virtual=False,
@@ -69,7 +69,7 @@ def mixed_run() -> RunSummary:
 
 
 def rates_only() -> RunSummary:
-    """A plan without a search, of one frame size, one variant and the null workload."""
+    """Return a run of a plan without a search: one frame size, one variant and the null workload."""
     run = example_run("rates")
     keep = [p for p in run.points if p.frame == "64" and p.load_kind == "rate" and (p.is_null or "dpdk-hash" in p.engines.values())]
     return replace(run, points=keep, warnings=[], failures=[])
@@ -81,7 +81,7 @@ def null_only() -> RunSummary:
 
 
 def evil_run() -> RunSummary:
-    """A run whose every text tries to become markup."""
+    """Return a run in which every text tries to become markup."""
     run = example_run()
     run.name = run.path = run.command = run.version = run.plan = run.study = run.spec = run.label = EVIL
     run.machine, run.build_info = {"cpu": EVIL, EVIL: EVIL}, {"revision": EVIL, EVIL: EVIL}

@@ -1,4 +1,4 @@
-"""BPF programs in the kernel: those of a process and of a namespace, told from all others of the machine."""
+"""BPF programs in the kernel: finds those of a process or of a namespace among all others on the machine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PROGRAM_ID = re.compile(rb"^prog_id:\s*(\d+)$", re.MULTILINE)
 
 
 def bpf(command: int, attributes: bytes) -> tuple[int, bytes]:
-    """The system call bpf(2): what it returns (-errno: a fault) and what it wrote."""
+    """Call bpf(2); return its result (-errno on a fault) and the attributes as the kernel left them."""
     room = ctypes.create_string_buffer(attributes, len(attributes))
     call = {"x86_64": 321, "aarch64": 280}[platform.machine()]
     status = ctypes.CDLL(None, use_errno=True).syscall(call, command, room, len(attributes))
@@ -28,7 +28,7 @@ def bpf(command: int, attributes: bytes) -> tuple[int, bytes]:
 
 
 def held_by(pid: int) -> set[int]:
-    """Numbers of the BPF programs that a process holds, by themselves or by their links."""
+    """Return the numbers of the BPF programs that a process holds, directly or through links."""
     found: set[int] = set()
     for file in Path(f"/proc/{pid}/fdinfo").iterdir():
         try:
@@ -39,14 +39,17 @@ def held_by(pid: int) -> set[int]:
 
 
 def attached_in(namespace: str) -> set[int]:
-    """Numbers of the XDP programs at the interfaces of a network namespace."""
+    """Return the numbers of the XDP programs at the interfaces of a network namespace."""
     words = ["ip", "-n", namespace, "-json", "-details", "link", "show"]
     links = json.loads(subprocess.run(words, capture_output=True, timeout=20, check=True).stdout)
     return {int(link["xdp"]["prog"]["id"]) for link in links if "prog" in link.get("xdp", {})}
 
 
 def loaded(programs: Iterable[int]) -> set[int]:
-    """Those of ``programs`` that are still in the kernel. It gives numbers in ascending order, so that no other program has one of these soon."""
+    """Return those of ``programs`` that are still in the kernel.
+
+    The kernel gives numbers in ascending order, so that no other program gets one of these soon.
+    """
     get_fd = 13  # BPF_PROG_GET_FD_BY_ID of linux/bpf.h
     found = set()
     for number in programs:
@@ -60,7 +63,7 @@ def loaded(programs: Iterable[int]) -> set[int]:
 
 
 def xdp_reason() -> str:
-    """Why the engine cannot run here; empty if it can."""
+    """Return why the engine cannot run here, or an empty string."""
     program = BUILD / "dpubench-server"
     if not program.exists():
         return "dpubench-server is not built: libdpdk was not found when this build was configured"

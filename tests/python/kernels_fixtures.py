@@ -1,4 +1,4 @@
-"""A bundle for 64-bit Arm of one small program that speaks the contract, started by the real loader under the real emulator."""
+"""A bundle for 64-bit Arm with one small program that speaks the contract. The real loader starts it under the real emulator."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scripted_worker import OPERATORS
 
 #: The loader of Debian's libc6-arm64-cross.
 LOADER: Final = Path("/usr/aarch64-linux-gnu/lib/ld-linux-aarch64.so.1")
-#: What goes wrong in tests/cores/contract.S.
+#: Cases of tests/cores/contract.S: what goes wrong in it.
 FINE, REFUSES, CRASHES, ENDLESS = 0, 1, 2, 5
 
 _HELLO: Final = {
@@ -30,7 +30,7 @@ FAILURE: Final = {"event": "failure", "group": "kernel", "point": "portable", "p
 
 
 def operators() -> list[dict[str, Any]]:
-    """The scripted program's; ``lookup`` reads routes."""
+    """Return the scripted program's operators; here ``lookup`` reads routes."""
     return [entry | ({"inputs": [{"name": "routes4"}]} if entry["name"] == "lookup" else {}) for entry in OPERATORS]
 
 
@@ -43,7 +43,10 @@ def arm_bundle(
     catalog: dict[str, Any] | None = None,
     answers: tuple[dict[str, Any], ...] = (),
 ) -> Path:
-    """An archive whose program of that name is tests/cores/contract.S, lists ``catalog`` and ``answers``, and says ``events`` behind ``hello``."""
+    """Return an archive whose program ``program_name`` is tests/cores/contract.S.
+
+    The program lists ``catalog`` and ``answers``, and emits ``events`` after ``hello``.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     said = events if isinstance(events, str) else "".join(json.dumps(event) + "\n" for event in (_HELLO, *events))
     listed = ({**_HELLO, "catalog": catalog or {"operators": operators()}}, *answers)
@@ -66,5 +69,5 @@ def arm_bundle(
 
 
 def arm_programs(folder: Path, case: int = FINE, events: tuple[dict[str, Any], ...] | str = (TRACED, DONE)) -> ArmPrograms:
-    """Those of :func:`arm_bundle`."""
+    """Return the programs of a bundle that :func:`arm_bundle` makes."""
     return ArmPrograms.of(arm_bundle(folder, case, events))

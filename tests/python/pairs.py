@@ -1,4 +1,4 @@
-"""Clients and servers of study ``end-to-end`` at work without a run around them: trial after trial, each held to its accounts."""
+"""Clients and servers of study ``end-to-end`` without a run around them: single trials, and a check of their accounts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dpubench.targets.local import LocalTarget
 from dpubench.workers.process import StopRequest
 
 PLACES = ("client_transmit", "server_receive", "server_drop", "server_transmit", "client_receive")
-#: What trials have in common unless a test says otherwise.
+#: Settings of all trials unless a test says otherwise.
 COMMON: dict[str, Any] = {
     "frame_sizes": ["64B"], "rates": ["20kpps"], "traffic": {"flows": 100}, "trial": {"ramp": "20ms", "duration": "200ms", "drain": "200ms"},
     "search": {"goals": []}, "silence": "30s",
@@ -28,12 +28,15 @@ COMMON: dict[str, Any] = {
 
 
 def plan_of(**given: Any) -> Plan:
-    """A plan; what is not given is of COMMON."""
+    """Return a plan; settings that are not given come from COMMON."""
     return Plan.model_validate(yaml.safe_load(yaml.safe_dump(COMMON | given)))
 
 
 def unlike(pair: Pair, done: Done) -> str:
-    """Why the accounts of a trial cannot be right; empty where every packet has come back or has a place, every answer and flow is right."""
+    """Return why the accounts of a trial cannot be right, or an empty string.
+
+    They are right where every packet came back or has a place, and every answer and flow is right.
+    """
     trial, served, checked = done.trial, done.served, done.checked
     if checked is None:
         return "nothing was checked"
@@ -49,7 +52,7 @@ def unlike(pair: Pair, done: Done) -> str:
 
 
 class Pairs:
-    """Starts pairs on this machine."""
+    """A starter of pairs on this machine."""
 
     def __init__(self, stop: StopRequest) -> None:
         self._stop = stop
@@ -58,7 +61,7 @@ class Pairs:
         self._catalog = catalog.read(self._target)
 
     def configurations(self, plan: Plan) -> list[Configuration]:
-        """What a plan comes to, without the null workload where others are named."""
+        """Return a plan's configurations, without the null workload where there are others."""
         found = expand(plan, self._catalog, len(self._target.cpus()), Where("the test's plan")).configurations
         return [c for c in found if not c.is_null] or found
 
@@ -71,7 +74,10 @@ class Pairs:
         session_s: float = 60,
         listener: Listener | None = None,
     ) -> Iterator[Pair]:
-        """The pair of a plan's only configuration, or of that which is named. ``files``: inputs by kind; what is not given is the default."""
+        """Yield the pair of ``configuration``, or of the plan's first one.
+
+        ``files`` holds inputs by kind; kinds that are not given use the default.
+        """
         chosen = configuration or self.configurations(plan)[0]
         given = {kind: [str(f) for f in paths] for kind, paths in (files or {}).items()}
         resolved = inputs.resolve({*chosen.inputs, *given, "rules"} - ({"capture"} - given.keys()), given)
@@ -85,11 +91,11 @@ class Pairs:
 
 @contextlib.contextmanager
 def at_hand() -> Iterator[Pairs]:
-    """Pairs that end when a stop is asked for."""
+    """Yield pairs that end when a stop is requested."""
     with StopRequest() as stop:
         yield Pairs(stop)
 
 
 def enough_cpus() -> bool:
-    """Whether a client and a server find a CPU each."""
+    """Return whether a client and a server can have a CPU each."""
     return len(os.sched_getaffinity(0)) >= 2

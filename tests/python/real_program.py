@@ -1,4 +1,4 @@
-"""``dpubench`` as a real subprocess with the real native program, in a folder of its own; and that program by hand."""
+"""``dpubench`` as a real subprocess with the real native program in its own folder, and that program started by hand."""
 
 from __future__ import annotations
 
@@ -19,22 +19,23 @@ BUILD = Path(os.environ.get("DPUBENCH_PROGRAMS", ROOT / "build/native"))
 PROGRAM = BUILD / "dpubench-operators"
 FIXTURES = BUILD / "fixtures"
 
-#: Windows so short that a run of two engines takes about a second, and yet of enough bursts for the faults of tests/fixtures, which begin after 250.
+#: The windows are so short that a run of two engines takes about a second. They still hold enough bursts for the faults of tests/fixtures, which
+#: begin after 250.
 PLAN = "study: operators\nsilence: {silence}\nwindow: {{min: 1ms, max: 20ms, min_bursts: 60, threaded_min: 5ms}}\n"
 
 
 class RealBench(Bench):
-    """A folder in which the real program is run, and in which its processes can be told from those of others."""
+    """A folder in which the real program runs, with its processes told from all others."""
 
     def plan(self, name: str = "p.yaml", silence: str = "20s", **more: Any) -> str:
-        """Writes a plan of short windows, two rounds; its name."""
+        """Write a plan with short windows and two rounds; return its name."""
         lines = {"cycles": {"min": 3, "max": 3}, "rounds": {"min": 2, "max": 2}, "budget": "60s", "engines": "all"} | more
         text = PLAN.format(silence=silence) + "".join(f"{key}: {json.dumps(value)}\n" for key, value in lines.items())
         (self.folder / name).write_text(text)
         return name
 
     def workers(self) -> list[int]:
-        """Native programs started from this folder that are still there (not those that ended and wait for their parent)."""
+        """Return the native programs started from this folder that still exist (without those that ended and wait for their parent)."""
         mark = f"XDG_CACHE_HOME={self.environment['XDG_CACHE_HOME']}".encode()
         found = []
         for entry in Path("/proc").iterdir():
@@ -48,49 +49,49 @@ class RealBench(Bench):
         return found
 
     def processes(self) -> list[str]:
-        """Command lines of all that was started from this folder and is still there: dpubench, programs, emulators."""
+        """Return the command lines of all processes started from this folder that still exist: dpubench, programs, emulators."""
         mark = f"XDG_CACHE_HOME={self.environment['XDG_CACHE_HOME']}".encode()
         found = []
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit() and int(entry.name) != os.getpid():
                 with suppress(OSError):
                     words = (entry / "cmdline").read_bytes()
-                    # A traced program has an environment of its own; its emulator is told of folders here.
+                    # A traced program has its own environment, but its emulator's command line names folders here.
                     if mark in (entry / "environ").read_bytes().split(b"\0") or f"{self.folder}/".encode() in words:
                         found.append(words.replace(b"\0", b" ").decode("utf-8", "replace"))
         return found
 
     def watched(self) -> RealBench:
-        """Itself, with a folder of its own for temporary files. Its path is too long for sockets."""
+        """Give the bench its own folder for temporary files and return the bench. The folder's path is too long for sockets."""
         place = self.folder / "tmp"
         place.mkdir()
         self.environment["TMPDIR"] = str(place)
         return self
 
     def half_made(self) -> list[Path]:
-        """Files and folders of work under way, wherever runs of a bench that is :meth:`watched` make such."""
+        """Return the files and folders of unfinished work, in all places where runs of a :meth:`watched` bench make them."""
         cache = Path(self.environment["XDG_CACHE_HOME"])
         patterns = (*scratch.HALF_MADE, "tmp*")
-        # Path.rglob raises when a running program renames a folder under it; os.walk goes on with the others.
+        # Path.rglob raises when a running program renames a folder under it; os.walk goes on with the other folders.
         entries = (Path(folder, name) for folder, folders, files in os.walk(cache) for name in (*folders, *files))
         places = [path for path in entries if any(fnmatch.fnmatch(path.name, pattern) for pattern in patterns)]
-        # A traced program's machine is the one thing outside of it; its programs are those of the cache.
+        # Only a traced program's machine lies outside the cache; its `lib` leads to programs in the cache.
         machines = [path for path in Path("/tmp").glob("dpubench-traced-*") if os.path.realpath(path / "lib").startswith(f"{cache.resolve()}/")]
         return sorted([*places, *machines, *Path(self.environment["TMPDIR"]).iterdir()])
 
     def ended(self) -> None:
-        """Waits until no process is there any more that was started from this folder."""
+        """Wait until no process started from this folder exists any more."""
         until = time.monotonic() + 30
         while left := self.processes():
             assert time.monotonic() < until, left
             time.sleep(0.05)
 
     def kept(self, run: str) -> int:
-        """Outcomes of simulations in the rounds of ``run``."""
+        """Return the number of simulation outcomes in the rounds of ``run``."""
         return sum(len(file.read_bytes().splitlines()) for file in (self.folder / "results" / run / "rounds").glob("*.ndjson"))
 
     def start_until(self, run: str, outcomes: int, *arguments: str) -> subprocess.Popen[str]:
-        """Starts what simulates as ``run``, and waits until so many outcomes are there."""
+        """Start ``dpubench`` with ``arguments`` and wait until ``run`` has that many outcomes; return the process."""
         process = self.start(*arguments)
         end = time.monotonic() + 120
         while self.kept(run) < outcomes:
@@ -100,7 +101,7 @@ class RealBench(Bench):
 
 
 def job(*engines: str, operator: str = "sha256", params: dict[str, str] | None = None, **more: Any) -> dict[str, Any]:
-    """A job of one group; its points are called as their engines."""
+    """Return a job of one group; its points have the names of their engines."""
     group = {
         "id": "g", "operator": operator, "params": params if params is not None else {"size": "256"}, "threads": 1, "burst": 32,
         "footprint": "resident", "points": [{"id": e, "engine": e} for e in engines],
@@ -113,7 +114,7 @@ def job(*engines: str, operator: str = "sha256", params: dict[str, str] | None =
 
 
 def by_hand(given: str | bytes | dict[str, Any], *arguments: str, timeout: float = 60) -> tuple[int, list[dict[str, Any]], str]:
-    """Runs the program on a job; its exit status, its events, what it wrote to standard error."""
+    """Run the program on a job; return its exit status, its events and its standard error."""
     text = json.dumps(given) if isinstance(given, dict) else given
     data = text.encode() if isinstance(text, str) else text
     done = subprocess.run([PROGRAM, *arguments], input=data, capture_output=True, timeout=timeout, check=False)
@@ -121,13 +122,13 @@ def by_hand(given: str | bytes | dict[str, Any], *arguments: str, timeout: float
 
 
 def kinds(events: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
-    """The events of a kind."""
+    """Return the events of a kind."""
     return [e for e in events if e["event"] == kind]
 
 
 @contextmanager
 def session(given: dict[str, Any], *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
-    """The program with its pipes open; killed on leaving."""
+    """Yield the program with its pipes open; kill it at the end."""
     with subprocess.Popen([PROGRAM, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdin is not None
         process.stdin.write(json.dumps(given).encode() + b"\n")

@@ -1,7 +1,7 @@
-"""Synthetic analysed runs for the tests of the report: every rate is drawn from a stated cost model, none was measured.
+"""Synthetic analysed runs for the tests of the report: every rate comes from a stated cost model, none was measured.
 
-A run has the operators, modes, engines, sizes and thread counts that the real study has, and what goes wrong in real runs: engines
-that are unavailable, points that failed or did not converge, rounds that are missing, canaries that moved.
+A run has the operators, modes, engines, sizes and thread counts of the real study, and the troubles of real runs: unavailable engines,
+points that failed or did not converge, missing rounds, canaries that moved.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ METRICS: dict[str, dict[str, Any]] = {
 
 
 def catalog(spec: Spec) -> dict[str, Any]:
-    """The operator's catalog entry, as in ``hello``."""
+    """Return the operator's catalog entry, as in ``hello``."""
     parameters: list[dict[str, Any]] = [
         {"name": name, "summary": name, "values": list(values), "default": values[0], "is_mode": True, "unit": "", "min": 0, "max": 0}
         for name, values in spec.modes.items()
@@ -100,17 +100,17 @@ def catalog(spec: Spec) -> dict[str, Any]:
 
 
 def interval(value: float, relative: float) -> Interval:
-    """``value`` with a slightly skewed interval of about ``relative`` half width."""
+    """Return ``value`` with a slightly skewed interval whose half width is about ``relative`` of it."""
     return Interval(value, value * (1 - relative), value * (1 + 0.9 * relative))
 
 
 def scaled(quantity: Interval, factor: float) -> Interval:
-    """The same estimate in another unit."""
+    """Return the same estimate in another unit."""
     return Interval(quantity.value * factor, quantity.low * factor, quantity.high * factor)
 
 
 def cost_ns(spec: Spec, engine: str, params: dict[str, str], speed: float = 1.0) -> float:
-    """True cost of one operation on one thread in ns: the golden fact that tests compare with."""
+    """Return the true cost of one operation on one thread in ns; tests compare with it."""
     fixed, per_byte = spec.engines[engine]
     factor = 1.0
     if params.get("key_bits") in {"256"}:
@@ -141,9 +141,9 @@ def make_run(
     specs: tuple[Spec, ...] = SPECS,
     counters: bool = False,
 ) -> RunSummary:
-    """A run of every operator, mode, engine, size and thread count. ``missing`` engines are unavailable.
+    """Return a run of every operator, mode, engine, size and thread count. ``missing`` engines are unavailable.
 
-    With ``counters`` cycles and energy are counted; else cycles are estimated.
+    With ``counters``, hardware counts cycles and energy; without, cycles are estimated.
     """
     rng = random.Random(seed)
     points: list[PointSummary] = []
@@ -199,7 +199,7 @@ def make_run(
                 point.build_ns = 3.1e8 if spec.name == "lpm" else 2e4
                 point.memory_bytes = 64 << 20 if spec.name == "lpm" else None
                 point.footprint_bytes = 8 << 20
-                if spec.name == "lpm":  # the others are as in runs of earlier versions
+                if spec.name == "lpm":  # the other operators are as in runs of earlier versions
                     point.touched_bytes, point.distinct_messages, point.distinct_keys = 8 << 20, 131_072, 41_027
                     point.touched_level, point.state_level = "L3", "L3"
                 point.path = {"isa": "AVX-512" if engine not in {"portable"} else "scalar", "library": f"{engine} 1.0", "is_hardware": False,
@@ -243,7 +243,7 @@ def make_run(
 
 
 def set_next_best(points: list[PointSummary], operators: dict[str, dict[str, Any]]) -> None:
-    """Set every best engine beside the next best of another library, as an analysis does."""
+    """Compare every best engine with the next best of another library, as an analysis does."""
     for point in points:
         point.is_best, point.next_best, point.ratio_to_next_best = False, "", None
     for best, beside in headline.set_next_best(points, operators, {}):
@@ -252,7 +252,7 @@ def set_next_best(points: list[PointSummary], operators: dict[str, dict[str, Any
 
 
 def three_devices() -> list[RunSummary]:
-    """A host, a DPU with slower and fewer cores and fewer engines, and a second host that measured only some operators."""
+    """Return runs of a host, a DPU with slower and more cores and fewer engines, and a second host that measured only some operators."""
     return [
         make_run("host", threads=(1, 2, 4, 8), counters=True),
         make_run("bluefield", cpu="Arm Cortex-A78AE", speed=0.46, cores=16, seed=2, missing=("ipsec-mb", "isal", "dpdk-gfni"), threads=(1, 2, 4, 8)),
@@ -261,7 +261,10 @@ def three_devices() -> list[RunSummary]:
 
 
 def as_target(run: RunSummary, target: str, *, run_set: str = "operators-quick-20261121T090000Z", label: str = "", lost: str = "") -> RunSummary:
-    """``run`` as the member of a set that was measured on ``target``; ``local`` is the baseline. An emulated one has no figures."""
+    """Change ``run`` into the member of a set that was measured on ``target``, and return it.
+
+    ``local`` is the baseline. With the label EMULATED the run has no figures.
+    """
     run.name, run.run_set, run.target, run.spec = f"{run_set}@{target}", run_set, target, f"ssh://ubuntu@{target}" if target == "bf2" else target
     run.path, run.is_baseline = f"results/{run_set}/targets/{target.replace(':', '-')}", target == "local"
     run.command = "dpubench run operators --plan paper --target local --target bf2"
@@ -282,7 +285,7 @@ def as_target(run: RunSummary, target: str, *, run_set: str = "operators-quick-2
 
 
 def with_device_engine(run: RunSummary, flights: tuple[int, ...] = (8, 32, 64, 128), *, hardware: bool = False) -> RunSummary:
-    """``run`` with an asynchronous AES engine beside the others: its default of 32 jobs in flight, and ``flights`` asked for."""
+    """Add an asynchronous AES engine to ``run``, with its default of 32 jobs in flight and with each of ``flights``; return ``run``."""
     added = []
     for point in [p for p in run.points if p.operator == "aes" and p.engine == "openssl" and p.primary is not None]:
         for asked in (0, *flights):
@@ -307,7 +310,7 @@ def with_device_engine(run: RunSummary, flights: tuple[int, ...] = (8, 32, 64, 1
 
 
 def host_and_device(sizes: tuple[int, ...] = SIZES, threads: tuple[int, ...] = (1, 2, 4, 8)) -> list[RunSummary]:
-    """One run of a host and of a DPU with slower cores, fewer engines, and a device engine for AES."""
+    """Return one run on two targets: a host, and a DPU with slower cores and fewer engines. Both have a device engine for AES."""
     host = make_run("host", sizes=sizes, threads=threads, counters=True)
     device = make_run(
         "device", cpu="Arm Cortex-A72", speed=0.34, cores=8, sizes=sizes, threads=threads, seed=2, missing=("ipsec-mb", "isal", "dpdk-gfni")
@@ -323,7 +326,7 @@ def host_and_device(sizes: tuple[int, ...] = SIZES, threads: tuple[int, ...] = (
 
 
 def five_targets() -> list[RunSummary]:
-    """A host, a DPU, the host restricted, an emulated target, and a DPU that was lost before it had measured anything."""
+    """Return runs of a host, a DPU, the host restricted, an emulated target, and a DPU that was lost before it measured anything."""
     sizes, threads = (64, 1024, 16384), (1, 2, 4)
     restricted = make_run("restricted", speed=0.52, cores=1, sizes=sizes, threads=(1,), seed=5)
     emulated = make_run("emulated", cpu="Neoverse-N1", sizes=(1024,), threads=(1,), seed=6, missing=("ipsec-mb", "dpdk-gfni"))

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""``dpubench-server`` and ``dpubench-traffic`` that are none: speak the contract of docs/end-to-end.md with made-up figures, and misbehave as told.
+"""Stand-ins for ``dpubench-server`` and ``dpubench-traffic``: speak the contract of docs/end-to-end.md with made-up figures, misbehave as told.
 
-The first argument says which of both it is. The environment variable SCRIPT names a JSON file: {"capacity_pps": {WORKLOAD: PPS}, "client_pps": PPS,
-"spread": SHARE, "trial_s": SECONDS that a trial really takes, "gap_ns": NS of the client's longest gap, "lag_ns": NS of its median lag, "stalls":
-trials of each pair that lose in it, "flows": flows of the traffic, which makes flow-table one that can be filled, "forgets": flows that it forgets,
-"room": for flows, "unavailable": {ENGINE: REASON}, "disagree": WORKLOAD, "wrong": WORKLOAD, "log": FILE, "faults": [{"side": "server|client",
-"phase": "hello|prepare|ready|begin|trial|collect|check|end", "kind": "failure|kill|exit3|hang|fork-hang|rubbish|schema|unknown-event", "workload":
-NAME?, "trial": N?, "once": FILE?}]}. Needs nothing but Python.
+The first argument says which of the two to be. The environment variable SCRIPT names a JSON file: {"capacity_pps": {WORKLOAD: PPS}, "client_pps":
+PPS, "spread": SHARE, "trial_s": SECONDS that a trial really takes, "gap_ns": NS of the client's longest gap, "lag_ns": NS of its median lag,
+"stalls": number of trials of each pair that lose packets in that gap, "flows": flows of the traffic (with it flow-table can be filled), "forgets":
+flows that the table forgets, "room": flows that the table can hold, "unavailable": {ENGINE: REASON}, "disagree": WORKLOAD, "wrong": WORKLOAD,
+"log": FILE, "faults": [{"side": "server|client", "phase": "hello|prepare|ready|begin|trial|collect|check|end", "kind":
+"failure|kill|exit3|hang|fork-hang|rubbish|schema|unknown-event", "workload": NAME?, "trial": N?, "once": FILE?}]}. Needs only Python.
 """
 
 import json
@@ -109,7 +109,7 @@ class Program:
         self.receive_work = []
 
     def strike(self, phase, trial=0):
-        """True where the program is to say that this failed."""
+        """Carry out the faults of this phase; return whether the program must report a failure."""
         for fault in SCRIPT.get("faults", []):
             matches = fault["side"] == SIDE and fault["phase"] == phase and fault.get("workload", self.workload) == self.workload
             if not matches or fault.get("trial", trial) != trial or (fault.get("once") and pathlib.Path(fault["once"]).exists()):
@@ -151,7 +151,7 @@ class Program:
         )  # fmt: skip
 
     def measured(self):
-        """Half of the measured part is the application's; a tenth the kernel's, where it was told which threads do its work."""
+        """Return the CPU times of the measured part: half for the application, a tenth for the kernel if told which threads do its work."""
         core_ns = round(self.duration_s * 1e9)
         kernel = {"receive_work_ns": core_ns // 10} if self.receive_work else {}
         application_ns = core_ns // 2
@@ -159,7 +159,7 @@ class Program:
         return {"cores": 1, "from_ns": 20_000_000, "core_ns": core_ns, "application_ns": application_ns, "idle_ns": idle_ns, "packets": 800} | kernel
 
     def begin(self, command):
-        """A table that was filled knows all flows but those that the script has it forget."""
+        """Begin a trial. With ``keep_flows`` the table knows all flows except those that the script makes it forget."""
         self.duration_s, self.receive_work = command.get("duration_s", 0), command.get("receive_work", [])
         keeps = command.get("keep_flows", False)
         self.known = SCRIPT["flows"] - SCRIPT.get("forgets", 0) if keeps else 0

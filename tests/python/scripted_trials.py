@@ -1,4 +1,4 @@
-"""Run directories of study ``end-to-end`` whose trials are made up: what pooling and the analysis are tested with."""
+"""Run directories of study ``end-to-end`` with made-up trials, for the tests of pooling and of the analysis."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ search: {goals: [NDR, PDR], first_trial: 500ms, last_trial: 1s, duration_sum: 3s
 
 
 def histogram(buckets: dict[float, int]) -> dict[str, Any]:
-    """As a client sends it."""
+    """Return a histogram in the form in which a client sends it."""
     total, ordered = sum(buckets.values()), sorted(buckets.items())
 
     def rank(percent: float) -> float:
@@ -41,7 +41,7 @@ def trial(
     rate_pps: float, lost: int = 0, *, seconds: float = 1.0, round_: int = 0, attempt: int = 0, limit: str = "", load: str = "NDR",
     busy: float = 0.5, latency: dict[float, int] | None = None, place: str = "server_receive",
 ) -> Event:  # fmt: skip
-    """A trial as it is kept."""
+    """Return a trial in the form in which a run keeps it."""
     due = round(rate_pps * seconds)
     counts = dict.fromkeys(("tx_full", "duplicates", "reordered", "corrupted", "wrong", "stale", "foreign", "excused"), 0)
     client = {
@@ -69,7 +69,7 @@ def trial(
 
 
 def found(goal: str, lower_pps: float | None, *, round_: int = 0, limit: str = "", reason: str = "") -> Event:
-    """What a search found, as it is kept."""
+    """Return the result of a search in the form in which a run keeps it."""
     return {
         "event": trials.FOUND, "round": round_, "configuration": CONFIGURATION.id, "load": goal, "loss_goal": 0.0 if goal == "NDR" else 0.005,
         "lower_pps": lower_pps, "upper_pps": None if lower_pps is None else 1.02 * lower_pps, "limit": limit, "reason": reason,
@@ -77,7 +77,10 @@ def found(goal: str, lower_pps: float | None, *, round_: int = 0, limit: str = "
 
 
 def run_directory(folder: Path, rounds: Sequence[Sequence[Event]], *, former: bool = False) -> Path:
-    """A run with these events in its rounds. ``former``: as runs were kept before searches said what they ask for."""
+    """Write a run with these events in its rounds; return ``folder``.
+
+    ``former``: in the form from before searches recorded what they ask for.
+    """
     plan, _ = parse_plan(PLAN, "plan.yaml")
     assert isinstance(plan, Plan)
     loads = [load.record() for load in loads_of(plan, "64")]

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""A native program that is not one: speaks the contract of docs/architecture.md with made-up figures, and misbehaves as told.
+"""A stand-in for the native program: speaks the contract of docs/architecture.md with made-up figures, and misbehaves as told.
 
 The environment variable SCRIPT names a JSON file: {"faults": [{"point": SUBSTRING, "phase": "prepare|verify|measure|hello|ready", "kind": KIND,
 "round": N?, "after": WINDOWS?}], "window_s": SECONDS, "rates": {ENGINE: OPS_PER_S}, "spread": SHARE,
 "unavailable": {ENGINE: REASON}, "list": "rubbish|hang|silent|fork-hang", "engines": {OPERATOR: [ENGINE]}, "versions": {OPERATOR: N},
-"foreign": [NAME of an operator more], "layouts": N,
-"told": TEXT that ends every text about engines and the machine}. Needs nothing but Python, so that it starts fast and a failure in the package
+"foreign": [NAME of an additional operator], "layouts": N,
+"told": TEXT to add to every text about engines and the machine}. Needs only Python, so that it starts fast and a failure in the package
 cannot hide in it.
 """
 
@@ -29,7 +29,7 @@ def parameter(name, values, default, is_mode=False, unit="", low=0, high=0):
 
 
 def library(engine):
-    """Engines whose names differ behind a dash only are variants of one library."""
+    """Return the library of an engine: engines whose names differ only after a dash are variants of one library."""
     return "" if engine == "portable" else f"{engine.split('-')[0]} 1.0"
 
 
@@ -97,7 +97,7 @@ OPERATORS += [operator(name, "network", [], ["portable"], [{"params": {}, "engin
 
 
 def told(value):
-    """``value`` with what the script says behind each of its texts for people."""
+    """Return ``value`` with the script's ``told`` added to each text that is meant for people."""
     if isinstance(value, dict):
         return {k: v + SCRIPT["told"] if k in TEXTS and isinstance(v, str) and v else told(v) for k, v in value.items()}
     return [told(v) for v in value] if isinstance(value, list) else value
@@ -114,7 +114,10 @@ def emit(event, **fields):
 
 
 def layouts():
-    """Nothing, as programs of earlier versions; else which layout this is, by where it lies, and how many the script says there are."""
+    """Return the number of this layout, from the program's folder, and the script's count of layouts.
+
+    Without ``layouts`` in the script return nothing, as programs of earlier versions do.
+    """
     if "layouts" not in SCRIPT:
         return {}
     folder = pathlib.Path(os.environ["PROGRAM"]).parent
@@ -134,14 +137,14 @@ def hello(**more):
 
 
 def checked(name, params):
-    """XTS takes whole blocks only; what an engine can do depends on the modes alone."""
+    """Return the check of one combination: XTS takes whole blocks only; the engines' answers depend on the mode alone."""
     if params.get("mode") == "xts" and int(params["size"]) % 16:
         return {"invalid": f"{name}: XTS takes whole blocks of 16 bytes", "engines": {}}
     known = next(o for o in OPERATORS if o["name"] == name)
     return {"invalid": "", "engines": next(c["engines"] for c in known["configurations"] if c["params"].get("mode") == params.get("mode"))}
 
 
-#: Kind of fault -> what is replaced in a good window, and by what.
+#: Kind of fault -> the bytes to replace in a good window, and their replacement.
 HOSTILE = {"huge-count": (b'"operations": 1', b'"operations": 9223372036854775808'), "surrogate": (b"POINT", b"\\ud800")}
 
 

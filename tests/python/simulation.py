@@ -1,7 +1,7 @@
-"""Runs with a known truth: windows as a noisy machine would have given them, written as a run directory.
+"""Runs with a known truth: windows as a noisy machine would measure them, written as a run directory.
 
-The noise is that of shared virtual machines: between processes (rounds) a lasting factor per point; within a round drift that all points share,
-slow (a random walk) and correlated (AR(1)) noise per window; and stalls with a heavy tail that lower a window now and then.
+The noise is typical of shared virtual machines. Each process (round) has a lasting factor per point. Within a round all points share a slow
+drift (a random walk), each window has correlated noise (AR(1)), and stalls with a heavy tail lower a window now and then.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ CATALOG: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Noise:
-    """Standard deviations are of logarithms."""
+    """The noise of a machine; standard deviations are of logarithms."""
 
-    process: float = 0.006  #: lasting for a round, of each point alone: memory layout
-    machine: float = 0.08  #: lasting for a round, shared by all points
+    process: float = 0.006  #: lasts for a round, separate for each point: memory layout
+    machine: float = 0.08  #: lasts for a round, shared by all points
     drift: float = 0.01  #: step of the shared random walk from window to window
     window: float = 0.02  #: of each window, correlated with its neighbours by ``correlation``
     correlation: float = 0.5
-    stall_share: float = 0.03  #: windows that a stall hits
-    stall: float = 0.1  #: scale of what a stall costs (exponential)
+    stall_share: float = 0.03  #: share of windows that a stall hits
+    stall: float = 0.1  #: scale of a stall's cost (exponential)
 
 
 @dataclass(frozen=True)
@@ -51,14 +51,14 @@ class SimulatedPoint:
     build: str = ""
     threads: int = 1
     unavailable: str = ""
-    cycles: float = 0  #: core cycles per operation that a hardware counter tells; 0: there is no counter
+    cycles: float = 0  #: core cycles per operation from a hardware counter; 0: there is no counter
     energy_nj: float = 0  #: per operation; 0: there is no counter
     target: str = "local"
     in_flight: int = 0
     version: int = 2  #: of the operator
     input_sha256: str = "ab" * 32
     failure: str = ""
-    path: dict[str, Any] = field(default_factory=dict)  #: over the usual one
+    path: dict[str, Any] = field(default_factory=dict)  #: entries that replace those of the usual path
 
     @property
     def configuration(self) -> str:
@@ -72,7 +72,7 @@ class SimulatedPoint:
 
 
 def log_rates(generator: np.random.Generator, truths: FloatArray, experiments: int, rounds: int, cycles: int, noise: Noise) -> FloatArray:
-    """Logs of windows' rates, shape ``(experiments, rounds, points, cycles, 2)``; the points alternate in palindromic order."""
+    """Return the logs of the windows' rates, shape ``(experiments, rounds, points, cycles, 2)``; points alternate in palindromic order."""
     points = len(truths)
     shape = (experiments, rounds, cycles * 2 * points)
     shared = noise.machine * generator.standard_normal((experiments, rounds, 1)) + np.cumsum(noise.drift * generator.standard_normal(shape), axis=2)
@@ -107,11 +107,11 @@ def write_run(
     layouts: int = 0,
     layout_deviation: float = 0.0,
 ) -> Path:
-    """A run directory of ``points``: rates are multiplied by ``exp(machine_shift)``, and each by a draw of its own with ``shift_scatter``.
+    """Write a run directory of ``points``; multiply rates by ``exp(machine_shift)`` and each by its own draw with ``shift_scatter``.
 
     With ``unfinished`` the last round stays a file of events whose last line is torn, as after a crash. ``changes`` replaces keys of run.json.
-    Without ``own_clock`` only the core canary tells a clock, as with this project's own program. Rounds take ``layouts`` code layouts in turn,
-    between which each point scatters by ``layout_deviation``; with 0 the program does not say which it has.
+    Without ``own_clock`` only the core canary reports a clock, as with this project's own program. Rounds take ``layouts`` code layouts in turn, and
+    each point scatters between them by ``layout_deviation``. With ``layouts`` 0 the program does not report its layout.
     """
     generator = np.random.default_rng(seed)
     placed = np.random.default_rng(seed + 1_000_000)
@@ -170,7 +170,7 @@ def write_run(
 
 @dataclass(frozen=True)
 class SimulatedTarget:
-    """One target of a run: what it measures and what its ``run.json`` says of it."""
+    """One target of a run: its points and its entries in ``run.json``."""
 
     name: str
     points: list[SimulatedPoint]
@@ -181,7 +181,7 @@ class SimulatedTarget:
 
 
 def write_set(directory: Path, members: list[SimulatedTarget], *, baseline: str = "", seed: int = 1, **options: Any) -> Path:
-    """A run of several targets. One that was lost without points has no run directory at all; any other lost one is interrupted."""
+    """Write a run of several targets. A target that was lost without points has no run directory; other lost targets are interrupted."""
     entries = []
     for i, member in enumerate(members):
         status = "interrupted" if member.lost else "complete"
@@ -218,7 +218,7 @@ def _write_round(stem: Path, columns: dict[str, Any], as_events: bool) -> None:
     stem.with_suffix(".ndjson").write_text("\n".join(lines) + '\n{"event": "window", "poi', encoding="utf-8")
 
 
-#: What a run says of the processor whose clock it estimates.
+#: A run's record of the processor whose clock it estimates.
 CLOCK = {"multiply_cycles": 3, "processor": "Simulated", "source": "this file"}
 
 

@@ -1,4 +1,4 @@
-"""A real sshd on loopback with keys of its own in a folder of its own, and small bundles to put behind it."""
+"""A real sshd on loopback with its own keys in its own folder, and small bundles to put behind it."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from dpubench import __version__, bundle, programs
 
 SSHD = "/usr/sbin/sshd"
 _UP_S = 20.0
-#: How long a program may take in tests in which it is not about that.
+#: Limits on a program's time, for tests that do not test those limits.
 LIMITS: dict[str, Any] = {"silence_s": 20.0, "limit_s": 60.0}
 _AGENT = '#!/bin/sh\nexec "$(dirname "$(readlink -f "$0")")/lib/dpubench-agent"\n'
 
 
 @dataclass
 class Sshd:
-    """The machine behind it is this one, and its account the one that runs the tests; ``home`` is where dpubench keeps things there."""
+    """An sshd that leads to this machine and to the account that runs the tests; dpubench keeps its files there in ``home``."""
 
     folder: Path
-    shell: str = ""  #: a command that every command goes through, as a login shell of another make
-    noise: str = ""  #: what a login shell prints first
+    shell: str = ""  #: a shell that runs every command, to imitate a different login shell
+    noise: str = ""  #: text that a login shell prints first
     port: int = 0
     process: subprocess.Popen[bytes] | None = None
-    environment: dict[str, str] = field(default_factory=dict)  #: of programs there
+    environment: dict[str, str] = field(default_factory=dict)  #: environment of programs behind sshd
 
     @property
     def spec(self) -> str:
@@ -55,7 +55,7 @@ class Sshd:
         return self.folder / "known_hosts"
 
     def key(self, name: str) -> Path:
-        """A key pair, made when it is not there yet; the private half."""
+        """Return the private key of a key pair; make the pair if it does not exist yet."""
         path = self.folder / name
         if not path.exists():
             subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", path], check=True, timeout=30)
@@ -64,15 +64,15 @@ class Sshd:
     def start(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         if os.geteuid() == 0:
-            Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)  # where Debian's sshd confines itself; packages make it at boot
+            Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)  # Debian's sshd confines itself here; its package makes the folder at boot
         self.trust()
         (self.folder / "authorized_keys").write_text(self.key("user").with_suffix(".pub").read_text())
         self.configure()
-        # A home of its own: what the account's shells do at their start must not be done, or cut short, here.
+        # A separate home: the account's own shell start-up files must neither run here nor end a session early.
         (self.folder / "home").mkdir(exist_ok=True)
         environment = {"HOME": str(self.folder / "home"), "XDG_DATA_HOME": str(self.folder / "there")} | self.environment
         forced = [f"ForceCommand {self._wrapper()}"] if self.shell or self.noise else []
-        for _ in range(5):  # a port that was free may be taken in between
+        for _ in range(5):  # a free port may be taken before sshd binds it
             with socket.socket() as probe:
                 probe.bind(("127.0.0.1", self.port))
                 self.port = probe.getsockname()[1]
@@ -110,12 +110,12 @@ class Sshd:
         return path
 
     def trust(self, key: str = "host") -> None:
-        """Makes ``key`` the host key that is known."""
+        """Make ``key`` the known host key."""
         kind, public, *_ = self.key(key).with_suffix(".pub").read_text().split()
         self.known_hosts.write_text(f"* {kind} {public}\n")
 
     def configure(self, *lines: str, user_key: str = "user") -> None:
-        """The user's configuration of ssh."""
+        """Write the user's ssh configuration."""
         self.config.write_text(
             "\n".join(
                 [
@@ -127,23 +127,23 @@ class Sshd:
         )  # fmt: skip
 
     def sessions(self) -> list[int]:
-        """Processes of sshd that serve a connection."""
+        """Return the processes that serve connections of sshd."""
         return descendants(self.process.pid) if self.process is not None else []
 
     def signal_sessions(self, number: signal.Signals) -> int:
-        """Sends a signal to sshd's own processes of each connection, and says to how many."""
+        """Send a signal to sshd's own processes of each connection; return to how many."""
         sent = 0
         for session in self.sessions():
             if b"sshd" not in cmdline(session):
                 continue
-            with contextlib.suppress(ProcessLookupError):  # that of an earlier connection may be just ending
+            with contextlib.suppress(ProcessLookupError):  # the process of an earlier connection may be about to end
                 os.kill(session, number)
                 sent += 1
         return sent
 
     @contextlib.contextmanager
     def silent(self) -> Iterator[None]:
-        """The network is silent while this lasts: no connection ends, none answers."""
+        """Make the network silent inside the block: no connection ends, none answers."""
         assert self.signal_sessions(signal.SIGSTOP)
         try:
             yield
@@ -163,7 +163,7 @@ class Sshd:
 
 
 def gone(sshd: Sshd, within_s: float = 15.0) -> bool:
-    """Whether nothing of dpubench runs there and no connection is left, in the end."""
+    """Wait at most ``within_s``; return whether nothing of dpubench runs behind sshd and no connection is left."""
     given_up = time.monotonic() + within_s
     while (running_under(sshd.folder / "there") or sshd.sessions()) and time.monotonic() < given_up:
         time.sleep(0.02)
@@ -171,7 +171,7 @@ def gone(sshd: Sshd, within_s: float = 15.0) -> bool:
 
 
 def appears(path: Path, within_s: float = 20.0) -> None:
-    """Waits for a file."""
+    """Wait until a file exists."""
     given_up = time.monotonic() + within_s
     while not path.exists():
         assert time.monotonic() < given_up, path
@@ -179,14 +179,14 @@ def appears(path: Path, within_s: float = 20.0) -> None:
 
 
 def cmdline(pid: int) -> bytes:
-    """A process's command line; of one that is gone an agent's."""
+    """Return a process's command line; for a process that has ended, ``b"agent"``."""
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     return b"agent"
 
 
 def descendants(of: int) -> list[int]:
-    """Children of a process, theirs, and so on."""
+    """Return the children of a process, their children, and so on."""
     parents: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -201,7 +201,7 @@ def descendants(of: int) -> list[int]:
 
 
 def running_under(folder: Path) -> list[int]:
-    """Processes that were started from a file in ``folder``, or by a script in it."""
+    """Return the processes that were started from a file in ``folder``, or by a script in it."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -219,9 +219,9 @@ def running_under(folder: Path) -> list[int]:
 def small_bundle(
     path: Path, agent: Path, program: str, *, version: str = __version__, architecture: str = "", script: str = _AGENT, layouts: int = 1
 ) -> Path:
-    """A bundle that uses this machine's libraries: the agent of this build, and ``program``, a script, in the place of dpubench-operators.
+    """Write a bundle that uses this machine's libraries: the agent of this build, and the script ``program`` as dpubench-operators.
 
-    ``script`` starts the agent; the program is there in so many ``layouts``.
+    ``script`` starts the agent. The bundle holds the program in that many ``layouts``.
     """
     contents = {
         "agent": script.encode(),
@@ -236,5 +236,5 @@ def small_bundle(
 
 
 def scripted(script: Path) -> str:
-    """The scripted worker as a program of a bundle; ``script`` says what it does."""
+    """Return the scripted worker as a program of a bundle; the file ``script`` says what it does."""
     return f'#!/bin/sh\nPROGRAM="$0" SCRIPT="{script}" exec "{sys.executable}" -S -E "{SCRIPTED}" "$@"\n'

@@ -1,4 +1,4 @@
-"""Small simulations on real traces, and the simulators that are at work."""
+"""Small simulations on real traces, and a list of the running simulators."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class Files:
 
 
 def make_traces(folder: Path) -> tuple[Files, Files]:
-    """Of tests/cores/loop.S (1000 messages) and accesses.S."""
+    """Return traces of tests/cores/loop.S (1000 messages) and accesses.S."""
     captured = [traces.capture(assemble(folder, name), [], folder / f"trace-{name}").folder for name in ("loop", "accesses")]
     return Files(captured[0], "a" * 64), Files(captured[1], "b" * 64)
 
 
 def described(alus: int = 2, **more: Any) -> dict[str, Any]:
-    """A core that takes every kind of instruction."""
+    """Return the description of a core that executes every kind of instruction in these traces, with ``alus`` arithmetic units."""
     description = processor() | more
     one = {"latency_cycles": 1, "every_cycles": 1}
     description["units"][0] |= {"count": alus, "executes": {"integer": one, "branch": one, "atomic": one}}
@@ -38,18 +38,18 @@ def described(alus: int = 2, **more: Any) -> dict[str, Any]:
 
 
 def sims(traces_: tuple[Files, Files], count: int = 12) -> list[Simulation]:
-    """Different configurations, on two traces in turn."""
+    """Return different configurations that use the two traces in turn."""
     return [Simulation(f"s{i}", described(1 + i % 8, clock={"mhz": 100 + i}), (Context(traces_[i % 2]),), {"repeat": False}) for i in range(count)]
 
 
 def long(trace: Files, name: str, million_instructions: int, alus: int = 2) -> Simulation:
-    """One that takes about a quarter of a second for each million instructions."""
+    """Return a simulation that takes about a quarter of a second for each million instructions."""
     extent = {"instructions": million_instructions * 1_000_000, "repeat": True}
     return Simulation(name, described(alus, clock={"mhz": 1 + sum(name.encode())}), (Context(trace),), extent)
 
 
 def directly(simulation: Simulation) -> dict[str, Any]:
-    """What the program itself says of a simulation, asked by hand."""
+    """Return the program's own result of a simulation, run by hand."""
     job = {"schema": schemas.CORES_JOB, "configurations": [simulation.configuration()]}
     done = subprocess.run([programs.directory() / programs.CORES], input=json.dumps(job), capture_output=True, text=True, timeout=300, check=True)
     (result,) = [event for event in map(json.loads, done.stdout.splitlines()) if event["event"] == "result"]
@@ -57,7 +57,7 @@ def directly(simulation: Simulation) -> dict[str, Any]:
 
 
 def simulators(ancestor: int | None = None) -> list[int]:
-    """Processes of dpubench-cores below ``ancestor`` (this process when None)."""
+    """Return the processes of dpubench-cores below ``ancestor`` (below this process when None)."""
     parents: dict[int, int] = {}
     named = set()
     for entry in Path("/proc").iterdir():

@@ -1,4 +1,4 @@
-"""The A64 decoder against Capstone 6: of real libraries every instruction, of every row of its tables many words."""
+"""Tests of the A64 decoder against Capstone 6: every instruction of real libraries, and many words for every row of its tables."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KINDS: tuple[str, ...] = ("integer", "multiply", "divide", "load", "store", "ato
 KINDS += ("simd", "simd_multiply", "aes", "sha", "sha_schedule", "crc", "system", "nop", "unknown")
 FLAGS = 64
 
-#: Of which kind an instruction may be, by its name and operands: the first that matches "name operands".
+#: Kinds that an instruction may have, by its name and operands: the first pattern that matches "name operands" counts.
 BY_TEXT = (
     (r"(b|bl|br|blr|ret|reta[ab]|b\.\w+|bc\.\w+|cbn?z|tbn?z|bl?ra[ab]z?) ", "branch"),
     (r"(r?prfu?m|nop|yield|wf[ei]|sevl?|hint|bti|(pac|aut)i[ab](sp|z|1716)|xpaclri|esb|psb|tsb|csdb|dgh|clrbhb|chkfeat|stshh|pacm|gcsb) ", "nop"),
@@ -53,7 +53,7 @@ BY_TEXT = (
 
 @dataclass(frozen=True)
 class Decoded:
-    """What our decoder says of a word."""
+    """Our decoder's result for a word."""
 
     kind: str
     written: frozenset[int]
@@ -76,7 +76,7 @@ def _numbers(words: Iterable[str]) -> frozenset[int]:
 
 
 def register(name: str) -> frozenset[int]:
-    """The numbers of cores/instruction.hpp of what Capstone names; of a pair both; nothing of what they do not have."""
+    """Return the register numbers of cores/instruction.hpp for a name of Capstone: both of a pair, none for a register without a number."""
     fixed = {"sp": 31, "wsp": 31, "nzcv": FLAGS, "fp": 29, "lr": 30}
     found = set()
     for part in name.split("_"):
@@ -88,35 +88,35 @@ def register(name: str) -> frozenset[int]:
 
 
 def accesses(word: int, instruction: Any) -> tuple[frozenset[int], frozenset[int]]:
-    """Registers read and written according to Capstone, put right where it errs (6.0.0 alpha 11, against the Arm ARM)."""
+    """Return the registers read and written according to Capstone, corrected where it errs (6.0.0 alpha 11, against the Arm ARM)."""
     read, written = (set[int]().union(*(register(instruction.reg_name(r)) for r in registers)) for registers in instruction.regs_access())
     name = instruction.mnemonic
     names = re.findall(r"[a-z0-9]+", instruction.op_str)
-    if re.fullmatch(r"cas(a|l|al)?[bh]?|ldg", name):  # the base is said to be written, what was compared is not
+    if re.fullmatch(r"cas(a|l|al)?[bh]?|ldg", name):  # Capstone reports the base as written instead of this register
         written = set(register(names[0]))
     if name.startswith("casp"):
         written = {*register(names[0]), *register(names[1])}
-    if word & 0xBF800000 == 0x0D000000 and name.startswith("ld"):  # a lane without write-back: so is the base
+    if word & 0xBF800000 == 0x0D000000 and name.startswith("ld"):  # a lane without write-back: Capstone reports the base as written too
         written = {32 + (word + i) % 32 for i in range(int(name[2]))}
-    if name == "fmov" and ".d[1], " in instruction.op_str:  # the lower half of the register is kept
+    if name == "fmov" and ".d[1], " in instruction.op_str:  # it keeps the lower half of the register
         read |= written
-    if (name == "mrs" and names[-1] in ("RNDR", "RNDRRS")) or word & 0xFFFFFFC0 == 0xD53B2400:  # they set the flags too
+    if (name == "mrs" and names[-1] in ("RNDR", "RNDRRS")) or word & 0xFFFFFFC0 == 0xD53B2400:  # these set the flags too
         written |= {FLAGS}
-    if re.fullmatch(r"bc?\.(al|nv)", name):  # always taken
+    if re.fullmatch(r"bc?\.(al|nv)", name):  # always taken: it reads no flags
         read -= {FLAGS}
-    if name == "tlbi" and not re.search(r"x\d|xzr", instruction.op_str):  # a field that is ignored
+    if name == "tlbi" and not re.search(r"x\d|xzr", instruction.op_str):  # it ignores its register field
         read = set()
     return frozenset(read), frozenset(written)
 
 
 def is_beyond(word: int, name: str) -> bool:
-    """Whether an instruction belongs to an extension that the decoder leaves out.
+    """Return whether an instruction belongs to an extension that the decoder leaves out.
 
     These are SVE and SME, LS64, MOPS, atomics of 128 bits and of floating point, FP8, authentication with the program counter.
     """
     if word >> 25 & 0xF in (0, 1, 2, 3):
         return True
-    if word >> 22 == 0b1101010100 and word >> 19 & 3 == 0:  # reserved hints, which Capstone shows as system registers
+    if word >> 22 == 0b1101010100 and word >> 19 & 3 == 0:  # reserved hints; Capstone shows them as system registers
         return True
     beyond = r"cpy\w+|set[gpme]\w*|(ld|st)64b\w*|rcw\w+|"
     beyond += r"ldt?(add|clr|set)p?\w*|swpt?p?\w*|sysp|msrr|mrrs|ld[ai]?app?\w*|st[il]\w+p|gcs\w+|tcancel|auti[ab]sppc|reta[ab]sppcr?"
@@ -125,7 +125,7 @@ def is_beyond(word: int, name: str) -> bool:
 
 
 def check(words: Iterable[int]) -> int:
-    """Compares the words that Capstone knows and returns how many they were."""
+    """Compare our decoder with Capstone on the words that Capstone knows; return how many were compared."""
     capstone_a64 = capstone.Cs(capstone.CS_ARCH_AARCH64, capstone.CS_MODE_ARM)
     capstone_a64.detail = True
     distinct = list(dict.fromkeys(words))
@@ -140,7 +140,7 @@ def check(words: Iterable[int]) -> int:
                 wrong.append(text)
             continue
         if word >> 25 & 7 == 7 and is_beyond(word, instruction.mnemonic):
-            continue  # later instructions in encodings that were reserved
+            continue  # newer instructions in encodings that were reserved before
         compared += 1
         kinds = next((kinds for pattern, kinds in BY_TEXT if re.match(pattern, f"{instruction.mnemonic} {instruction.op_str}")), "unheard of")
         if ours.kind not in kinds.split():

@@ -1,4 +1,4 @@
-"""``show``, ``compare``, ``export`` and ``query`` as a person calls them; their output against files in ``golden/``."""
+"""Tests of ``show``, ``compare``, ``export`` and ``query`` as a user calls them: their output against files in ``golden/``."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ FAILURES = [{"phase": "verify", "message": "item 3 differs from the reference", 
 
 @pytest.fixture(autouse=True)
 def as_wide_as_it_gets(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As into a pipe: pytest's own processes are told a width."""
+    """Let output be as wide as into a pipe: pytest's own processes have a width set."""
     monkeypatch.delenv("COLUMNS", raising=False)
 
 
 def on(factor: float, engines: tuple[str, ...] = ("portable", "openssl")) -> list[SimulatedPoint]:
-    """The points as a target of ``factor`` times the speed with these engines measures them."""
+    """Return the points as measured on a target with ``factor`` times the speed and only these engines."""
     return [replace(p, rate=p.rate * factor, unavailable=p.unavailable or ("" if p.engine in engines else "no such library here")) for p in POINTS]
 
 
@@ -68,7 +68,11 @@ for command in (show, compare, export, query):
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three runs: ``old``; ``new``, in which openssl's sha256 is slower; and ``live``, two builds of which the new one is faster."""
+    """Write runs and run sets; return their folder.
+
+    ``old`` is a run. In ``new``, the latest, openssl's sha256 is slower. ``live`` has two builds; the new one is faster. ``set`` and ``later`` are
+    runs of several targets. Beside the folder lies the run ``bf3``.
+    """
     folder = tmp_path_factory.mktemp("results")
     changes = {"warnings": WARNINGS, "failures": FAILURES}
     write_run(folder / "old", POINTS, seed=1, noise=QUIET, changes=changes)
@@ -101,7 +105,7 @@ def refused(results: Path, *arguments: str) -> str:
 
 
 def comparable(text: str, results: Path) -> str:
-    """Without what differs between machines: paths, and of floats all but five digits, since the last depend on the processor's exp and log."""
+    """Return ``text`` without paths and with five digits of each float: the other digits depend on the processor's exp and log."""
     text = text.replace(str(results), "RESULTS").replace("\r\n", "\n")
     return re.sub(r"(?<![\w.])-?\d+\.\d{5,}(?:e[+-]?\d+)?", lambda m: f"{float(m.group()):.5g}", text)
 
@@ -156,7 +160,7 @@ def test_show_has_columns_of_counters_where_something_counted(tmp_path: Path) ->
     counted, estimated = (line for line in lines if line.startswith("lpm") and "Mops/s" in line)
     ends = [header.index(name) + len(name) for name in ("cycles/op", "nJ/op")]
     assert [counted[:end].split()[-1] for end in ends] == ["135.0", "3200"]
-    assert estimated[header.index("cycles/op") : ends[1]].strip() == ""  # an estimate is not in a counter's column
+    assert estimated[header.index("cycles/op") : ends[1]].strip() == ""  # an estimate must not stand in a counter's column
     assert "cycles/op: core cycles of all threads, hardware counter, user mode only" in lines
     assert "nJ/op: package energy, including the package's idle power and other work on it" in lines
     assert "cycles/op" not in call(tmp_path, "show", str(write_run(tmp_path / "uncounted", POINTS[:2])))
@@ -294,8 +298,8 @@ def test_views_agree_with_each_other(results: Path) -> None:
     by_point = "SELECT w.run, w.point, count(*) AS n, any_value(p.windows) AS told FROM windows w JOIN points p ON w.run = p.run AND w.point = p.id"
     rows = json.loads(call(results, "query", by_point + " GROUP BY ALL", "--json"))
     assert len(rows) == 11 + 12 + 6 + (11 + 7 + 3) + (3 + 7)
-    assert not [row for row in rows if "qemu" in row["run"]]  # whose times mean nothing
-    assert [row["point"] for row in rows if row["n"] != row["told"]] == [POINTS[4].id]  # whose figures were taken back
+    assert not [row for row in rows if "qemu" in row["run"]]  # its times mean nothing
+    assert [row["point"] for row in rows if row["n"] != row["told"]] == [POINTS[4].id]  # its figures were withdrawn
     assert call(results, "query", "SELECT count(*) AS runs FROM runs", "--csv") == "runs\r\n9\r\n"
 
 
@@ -325,7 +329,7 @@ def test_formats_of_a_set_agree(results: Path, tmp_path: Path) -> None:
     assert emulated[0]["known_answers"] == 4 and emulated[0]["compared"] == 256
 
 
-# --------------------------------------------------------------------------- what a run of several targets prints at its end
+# --------------------------------------------------------------------------- the summary of a run of several targets
 
 
 def test_the_summary_of_a_set(results: Path, golden: Callable[[str, str], None]) -> None:

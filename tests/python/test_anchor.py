@@ -1,4 +1,4 @@
-"""Anchors: builds that are kept, found, measured against with the real programs, and removed; what is wrong with one is said; nothing is left."""
+"""Tests of anchors with the real programs: save, find, measure against and remove builds; faults are reported; nothing is left behind."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHORT = ("--operator", "crc", "--engine", "portable,isal", "--rounds", "3", "--s
 
 @pytest.fixture
 def kept(real: RealBench, monkeypatch: pytest.MonkeyPatch) -> RealBench:
-    """With a small build in its folder, and a home of its own for anchors."""
+    """Return a bench with a small build in its folder and its own home for anchors."""
     small = real.folder / "small"
     (small / "engines").mkdir(parents=True)
     for name in ("dpubench-operators", "dpubench-agent", "libdpubench-core.so", "engines/sha256__portable.so", "engines/crc__portable.so"):
@@ -44,7 +44,7 @@ def test_a_build_is_kept_and_a_later_one_alternates_with_it(kept: RealBench) -> 
     known = json.loads(kept("anchor", "list", "--json").stdout)
     assert [(a["name"], a["note"], a["architecture"]) for a in known] == [("default", "before", os.uname().machine)]
     assert Path(known[0]["path"]).is_file() and known[0]["revision"]
-    done = kept("run", "--against", "anchor", "--name", "r")  # its plan, too: no study is named
+    done = kept("run", "--against", "anchor", "--name", "r")  # the plan comes from the anchor too: no study is named
     assert done.returncode == 0, done.stderr
     assert "the plan is that of anchor 'default'" in done.stderr and "against anchor 'default' (saved " in done.stdout
     record = kept.record("r")
@@ -128,7 +128,7 @@ def test_what_is_wrong_with_an_anchor_is_said(kept: RealBench) -> None:
 
 
 def test_a_regression_is_an_exit_status(bench: Bench) -> None:
-    """Rates are the script's: of two scripted programs, one with a slower engine."""
+    """Both programs are scripted, and one has a slower engine."""
     slower = bench.folder / "slower"
     slower.mkdir()
     script = bench.folder / "slower.json"
@@ -147,7 +147,7 @@ def test_a_regression_is_an_exit_status(bench: Bench) -> None:
 
 
 def test_what_an_older_build_lacks_is_not_compared_and_no_failure(bench: Bench) -> None:
-    """It lacks an engine of crc, and means other work by aes."""
+    """The older build lacks an engine of crc, and its aes does other work."""
     older = bench.folder / "older"
     older.mkdir()
     script = bench.folder / "older.json"

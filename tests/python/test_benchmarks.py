@@ -1,4 +1,4 @@
-"""``make bench``: what it leaves when it is ended, and that its checks can fail."""
+"""Tests of ``make bench``: its leftovers when it is ended, and checks that can fail."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_undecided_distinct_messages_are_an_answer_only_where_the_machine_scatte
 
 
 def _outside(scale: float, points: int, rng: np.random.Generator) -> list[str]:
-    """Equal pairs of eight rounds each whose interval, ``scale`` times as wide as it should be, does not hold 1."""
+    """Return the numbers of equal pairs of eight rounds whose interval, ``scale`` times as wide as it should be, does not hold 1."""
     found = []
     for number in range(points):
         interval = statistics.interval_of_rounds(np.exp(rng.normal(0.0, 0.0075, 8)))
@@ -116,7 +116,7 @@ def test_intervals_that_hold_nine_times_of_ten_fail() -> None:
 
     assert share_passing(0.90) < 0.08
     assert share_passing(0.955) > 0.95
-    assert holding(total, total, total, 1.0).verdict == "MISSED"  # far too wide
+    assert holding(total, total, total, 1.0).verdict == "MISSED"  # the intervals are far too wide
 
 
 def test_where_the_machine_drifted_the_rounds_dealt_out_decide() -> None:

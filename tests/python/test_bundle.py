@@ -1,4 +1,4 @@
-"""Bundles: complete, relocatable, the same bytes for the same build; and what is said when one cannot be made."""
+"""Tests of bundles: complete, relocatable, the same bytes for the same build; and the messages when one cannot be made."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BARE: dict[str, str] = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
 
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> bundle.Bundle:
-    """Packed once, by the first of pytest's processes that needs it."""
+    """Return a bundle that the first of pytest's processes that needs it packs once."""
     ours = tmp_path_factory.getbasetemp()
     folder = (ours.parent if "PYTEST_XDIST_WORKER" in os.environ else ours) / "bundle"
     folder.mkdir(exist_ok=True)
@@ -51,7 +51,7 @@ def unpacked_once(archive: bundle.Bundle, tmp_path_factory: pytest.TempPathFacto
 
 @pytest.fixture
 def unpacked(unpacked_once: Path, tmp_path: Path) -> Path:
-    """Somewhere else than where it was made, under a name with a blank. Its files are links: a test may add some and change none."""
+    """Return the unpacked bundle in another place, under a path with a blank. Its files are links: a test may add files but change none."""
     return Path(shutil.copytree(unpacked_once, tmp_path / "some where" / unpacked_once.name, symlinks=True, copy_function=os.link))
 
 
@@ -61,7 +61,7 @@ def hello(*command: str | Path) -> dict[str, Any]:
 
 
 def engines_of(hello: dict[str, Any]) -> Any:
-    """The catalog, but for the folders in which drivers were looked for."""
+    """Return the catalog without the folders in which the program looked for drivers."""
     return json.loads(re.sub(r"(no librte_\w+\.so in )[^(]*", r"\1FOLDER ", json.dumps(hello["catalog"])))
 
 
@@ -90,7 +90,7 @@ def test_it_measures_and_verifies(unpacked: Path) -> None:
 
 
 def test_nothing_outside_it_is_used(unpacked: Path) -> None:
-    """A program that holds engines and DPDK's drivers loaded maps no file but the bundle's: neither the C library nor drivers of this machine."""
+    """A program with loaded engines and DPDK drivers maps the bundle's files only: neither the C library nor drivers of this machine."""
     names = {o["name"]: [e["name"] for e in o["engines"] if e["available"]] for o in hello(PROGRAM)["catalog"]["operators"]}
     given = job("portable", control="stepped")
     if "dmadev-skeleton" in names["memcpy"]:
@@ -117,11 +117,11 @@ def test_nothing_outside_it_is_used(unpacked: Path) -> None:
 
 
 def confined(root: Path, program: str = "dpubench-operators") -> list[str | Path]:
-    """What runs a program in a root of its own: no shell, no library, no file of this machine; /proc, /sys and a folder to write to are there."""
+    """Return a command that runs a program in its own root, which has nothing of this machine but /proc, /sys and a folder to write to."""
     for folder in ("proc", "sys", "tmp"):
         (root / folder).mkdir(exist_ok=True)
     loader = f"/lib/{next((root / 'lib').glob('ld-linux-*')).name}"
-    # DPDK counts CPUs in /sys, and makes a folder where RUNTIME_DIRECTORY says.
+    # DPDK counts CPUs in /sys and makes a folder in RUNTIME_DIRECTORY.
     enter = 'mount --rbind /sys "$0/sys" && RUNTIME_DIRECTORY=/tmp exec chroot "$0" "$@"'
     command: list[str | Path] = ["unshare", "--map-root-user", "--mount", "--pid", "--fork", f"--mount-proc={root / 'proc'}", "sh", "-c", enter, root]
     if subprocess.run([*command, loader, "--help"], env=BARE, capture_output=True, timeout=30, check=False).returncode != 0:
@@ -134,7 +134,7 @@ def test_it_runs_where_nothing_else_is(unpacked: Path) -> None:
 
 
 def test_the_drivers_of_dpdk_work_where_no_dpdk_is(unpacked: Path) -> None:
-    """Software drivers of every device class that there is one for."""
+    """The test covers software drivers of every device class that has one."""
     command = confined(unpacked)
     drivers = [
         (operator["name"], engine["name"])
@@ -158,7 +158,7 @@ def test_the_drivers_of_dpdk_work_where_no_dpdk_is(unpacked: Path) -> None:
 
 
 def test_each_driver_is_in_one_place_and_the_systems_are_not_looked_for(archive: bundle.Bundle, unpacked: Path) -> None:
-    """A driver that is loaded from two places is registered twice; DPDK loads those of its own folder, whatever else it is given."""
+    """DPDK registers a driver twice if it is loaded from two places. DPDK also loads the drivers of its own folder, whatever else it is given."""
     libraries = {f.name.partition(".so")[0] for f in (unpacked / "lib").glob("librte_*.so.*")}
     drivers = {f.name.partition(".so")[0] for f in (unpacked / "lib/pmds").glob("*")}
     assert bundle.drivers(list(archive.files)) == len(drivers)
@@ -167,7 +167,7 @@ def test_each_driver_is_in_one_place_and_the_systems_are_not_looked_for(archive:
     assert {"librte_mempool_ring", "librte_compress_zlib", "librte_dma_skeleton"} <= drivers
     assert "librte_bus_vdev" in libraries and not drivers & libraries
     ports = {f"librte_net_{name}" for name in ("af_packet", "af_xdp", "memif", "null", "pcap", "ring", "tap", "vhost", "virtio")}
-    cards = {f"librte_net_{name}" for name in ("bnxt", "cnxk", "dpaa2", "ice", "idpf", "ionic", "mlx5", "nfp")}  # of DPUs, and what their hosts see
+    cards = {f"librte_net_{name}" for name in ("bnxt", "cnxk", "dpaa2", "ice", "idpf", "ionic", "mlx5", "nfp")}  # of DPUs, and as hosts see them
     assert ports | cards <= drivers | libraries
     assert not {"librte_net_bond", "librte_net_failsafe", "librte_net_softnic", "librte_net_vdev_netvsc"} & drivers
     assert b"/dpdk/pmds" not in next((unpacked / "lib").glob("librte_eal.so.*")).read_bytes()
@@ -184,12 +184,12 @@ def test_the_server_lists_what_its_build_does_where_nothing_else_is(unpacked: Pa
     ours, theirs = (hello(*words)["catalog"] for words in ([PROGRAM.with_name("dpubench-server")], confined(unpacked, "dpubench-server")))
     assert engines_of({"catalog": theirs["workloads"]}) == engines_of({"catalog": ours["workloads"]})
     assert [p["name"] for p in theirs["ports"]] == [p["name"] for p in ours["ports"]]
-    # Those that ask the system for nothing.
+    # These ports need nothing from the system.
     assert {"memif", "null", "pcap", "ring", "socket"} <= {p["name"] for p in theirs["ports"] if p["available"]}
 
 
 def served_on(kind: str, arguments: dict[str, str]) -> bytes:
-    """What a server with a port of ``kind`` is told for a trial in which nothing comes."""
+    """Return the input of a server with a port of ``kind`` for a trial in which no packet comes."""
     given = {
         "schema": "dpubench.server-job/1", "seed": 1, "time_limit_s": 60, "memory": {"huge_pages": False, "mb": 128},
         "ports": [{"kind": kind, "role": "server", "arguments": arguments}], "burst": 32, "sample_every": 16, "max_frame": 1518,
@@ -239,7 +239,7 @@ def test_json_describes_the_archive(archive: bundle.Bundle) -> None:
 
 
 def test_the_same_build_gives_the_same_archive_and_the_manifest_is_true(archive: bundle.Bundle, unpacked: Path, tmp_path: Path) -> None:
-    time.sleep(1.1)  # a time of packing in it would show
+    time.sleep(1.1)  # a packing time in the archive would differ now
     again = bundle.pack(BUILD, archive.architecture, tmp_path / "again.tar.gz")
     assert again.sha256 == archive.sha256 == hashlib.sha256(archive.path.read_bytes()).hexdigest()
     manifest = json.loads((unpacked / "manifest.json").read_text())

@@ -1,4 +1,4 @@
-"""Which engine the selection keeps: from several cycles, two where they are alike, and never the wrong one alone."""
+"""Tests of the engines that the selection keeps: it judges several cycles, keeps two that are alike, and never keeps a wrong one alone."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from dpubench.runner import choice
 from simulation import Noise, log_rates
 
-#: Windows as the selection sees them: engines alternate in one process, windows scatter, a stall hits some.
+#: Noise of windows as the selection sees them: engines alternate in one process, windows scatter, a stall hits some.
 NOISE = Noise(process=0.01, machine=0.08, window=0.03, stall_share=0.05, stall=0.3)
 
 
@@ -46,7 +46,7 @@ def test_ratios_are_of_cycles_that_both_have() -> None:
 
 
 def test_what_is_kept_holds_the_best_engine() -> None:
-    """The best of four, the next 5 % behind: one cycle, as before, keeps another alone in a tenth of the cases and more."""
+    """The best of four engines is 5 % ahead of the next. A single cycle, as used before, keeps a wrong one alone in at least a tenth of the cases."""
     generator = np.random.default_rng(5)
     truths = [1e6, 0.95e6, 0.9e6, 0.7e6]
     before, now, trials = 0, 0, 400

@@ -1,4 +1,4 @@
-"""What commands print: golden output of list, describe and run --json, help within half a second, doctor."""
+"""Tests of what commands print: golden output of list, describe and run --json, help within half a second, doctor."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Golden = Callable[[str, str], None]
 def test_list(bench: Bench, golden: Golden, what: str) -> None:
     done = bench("list", what)
     assert done.returncode == 0, done.stderr
-    if what in ("operators", "engines"):  # adding a study, a plan or a target edits no test
+    if what in ("operators", "engines"):  # a new study, plan or target must not change a test
         golden(f"list-{what}.txt", "\n".join(line.rstrip() for line in done.stdout.splitlines()) + "\n")
     assert isinstance(json.loads(bench("list", what, "--json").stdout), list)
 
@@ -180,7 +180,7 @@ def test_doctor_has_the_words_of_the_machine_description(machine: dict[str, Any]
 
 
 def test_doctor_knows_virtual_machines_from_the_program(tmp_path: Path) -> None:
-    """It knows the signs of each architecture."""
+    """The program knows the signs of each architecture."""
     (bare,) = virtualisation({"virtual_machine": False}, tmp_path)
     (virtual,) = virtualisation({"virtual_machine": True}, tmp_path)
     assert (bare.verdict, virtual.verdict, virtual.found) == ("good", "harm", "a virtual machine (unknown)")

@@ -1,4 +1,4 @@
-"""Old against new on simulated runs: what is found, what must not be, and what cannot be compared and why."""
+"""Tests of comparisons on simulated runs: true findings, false findings, and points that cannot be compared, with the reason."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ QUIET = Noise(machine=0.005, drift=0.001)
 
 
 def points(factors: dict[tuple[str, str], float] | None = None) -> list[SimulatedPoint]:
-    """24 points: three operators, two engines, four sizes; ``factors`` on the rates of an (operator, engine)."""
+    """Return 24 points: three operators, two engines, four sizes; ``factors`` scale the rates of an (operator, engine)."""
     factors = factors or {}
     return [
         SimulatedPoint(operator, engine, rate / size * 64 * factors.get((operator, engine), 1.0), {"size": str(size)})
@@ -97,7 +97,7 @@ def test_different_machines_are_compared_plainly(tmp_path: Path) -> None:
 
 
 def changed(summary: RunSummary, **changes: object) -> RunSummary:
-    """``summary`` with its first point changed."""
+    """Return ``summary`` with its first point changed."""
     return replace(summary, points=[replace(summary.points[0], **changes), *summary.points[1:]])  # type: ignore[arg-type]
 
 
@@ -203,7 +203,7 @@ def test_points_of_several_targets_pair_by_target(tmp_path: Path) -> None:
 
 
 def targets(path: Path, device: list[SimulatedPoint], seed: int = 1, **options: object) -> list[RunSummary]:
-    """A host and a device with the same kind of CPU, one run."""
+    """Return one run of a host and a device with the same kind of CPU."""
     return summaries(write_set(path, [SimulatedTarget("local", points()), SimulatedTarget("dev", device)], seed=seed, **options))
 
 
@@ -221,14 +221,14 @@ def test_the_interval_of_a_ratio_of_independent_rounds_holds_the_planted_one() -
         found = [unpaired_difference(a, b) for a, b in zip(host, device, strict=True)]
         intervals = [d.interval for d in found if d is not None]
         held += sum(i.low <= 0.37 <= i.high for i in intervals)
-    assert 0.93 <= held / 2100 <= 0.98  # WIDENING times the t quantile, without a stopping rule
+    assert 0.93 <= held / 2100 <= 0.98  # intervals are WIDENING times the t quantile, and there is no stopping rule
 
 
 def test_ratios_between_targets_are_plain_although_the_canaries_differ_as_much(tmp_path: Path) -> None:
-    """A slower core slows the canary alike: over the canary there would be no difference, and the device would pass for a slow moment of the host."""
+    """A slower core slows its canary as much. Divided by the canary, the device would pass for a slow moment of the host."""
     host, device = targets(tmp_path / "set", at(0.5), noise=QUIET)
     for summary in (host, device):
-        summary.machine = dict(host.machine)  # even of one kind of machine
+        summary.machine = dict(host.machine)  # even for the same kind of machine
     device.canaries = {name: [0.5 * rate for rate in rates] for name, rates in device.canaries.items()}
     rows = compare(host, device, EFFECT)
     assert {row.verdict for row in rows} == {"slower"}
@@ -241,7 +241,7 @@ def test_a_target_against_itself_at_another_time_is_watched_by_its_canaries(tmp_
     _, after = targets(tmp_path / "b", at(0.5), seed=50, machine_shift=-0.12, memory_shift=-0.12)
     rows = compare(before, after, EFFECT)
     assert found(rows, "slower") == [] and movement(before, after) is not None
-    # On two targets there is no movement between them.
+    # There is no movement between two different targets.
     assert movement(targets(tmp_path / "c", at(0.5))[0], after) is None
 
 
@@ -280,7 +280,7 @@ def test_between_targets_too_what_cannot_be_paired_says_why(tmp_path: Path, chan
         write_set(tmp_path / "s", [SimulatedTarget("local", mine), SimulatedTarget("dev", [replace(p, **change) for p in mine])])
     )
     if "failure" in change:
-        device.points[0].ops_per_s = None  # as an output that disagreed takes back its point's figures
+        device.points[0].ops_per_s = None  # an output that disagrees withdraws its point's figures
     assert compare(host, device, EFFECT)[0].reason.startswith(reason)
 
 

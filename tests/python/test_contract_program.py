@@ -1,4 +1,4 @@
-"""Programs of others in ``--engine-dir``: listed, measured in alternation with ours, recorded; and what happens when they misbehave."""
+"""Tests of other people's programs in ``--engine-dir``: listed, measured in alternation with ours, recorded; and of their misbehaviour."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PLAN = "study: operators\nsilence: 1s\nengines: all\ncycles: {min: 3, max: 3}\nr
 
 
 def contract_program(bench: Bench, name: str = "theirs.sh", **script: Any) -> Path:
-    """A scripted program of somebody else in the folder ``more``, with a script of its own."""
+    """Write a scripted program, as if from somebody else, with its own script into the folder ``more``; return its path."""
     folder = bench.folder / "more"
     folder.mkdir(exist_ok=True)
     told = bench.folder / f"{name}.json"
@@ -42,7 +42,7 @@ def measure(bench: Bench, *arguments: str) -> Any:
 
 
 def left_behind(bench: Bench) -> list[str]:
-    """Processes of this folder's programs that are still there."""
+    """Return the processes of this folder's programs that still exist."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -56,7 +56,7 @@ def left_behind(bench: Bench) -> list[str]:
 
 
 def no_mix_up(bench: Bench) -> dict[str, int]:
-    """Windows per point; no two of them claim one place."""
+    """Return the number of windows per point; check that no two windows claim one place."""
     table = RunDirectory(bench.results / "r").windows().to_pylist()
     places = [(w["point"], w["group"], w["round"], w["cycle"], w["half"]) for w in table if not w["point"].startswith("canary")]
     assert len(places) == len(set(places))

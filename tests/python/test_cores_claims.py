@@ -1,4 +1,4 @@
-"""The claims of Crowley et al. 1999, judged on scripted outcomes: each verdict, its figure, and what decides it."""
+"""Tests of the claims of Crowley et al. 1999 on scripted outcomes: each verdict, its figure, and the sensitivities that decide it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Rate = Callable[[str, str, int, float], float]
 
 
 def paper_rate(kernel: str, organisation: str, step: int, clock_mhz: float) -> float:
-    """Messages per second of a processor that does what the paper claims."""
+    """Return the messages per second of a processor that does what the paper claims."""
     cycles = {"lookup": 67.0, "md5": 18_500.0}[kernel]
     if organisation == "smt":
         return step * clock_mhz * 1e6 / cycles
@@ -34,7 +34,7 @@ def paper_ipc(kernel: str) -> float:
 
 
 def grid(rate: Rate = paper_rate, ipc: Callable[[str], float] = paper_ipc, **more: str) -> list[PointSummary]:
-    """Every configuration of the paper, and 32 KiB caches with few misses at three associativities."""
+    """Return points of every configuration of the paper, and of 32 KiB caches with few misses at three associativities."""
     points = [
         point(kernel, organisation, step, clock, rate(kernel, organisation, step, clock), ipc=ipc(kernel), **more)
         for kernel in ("lookup", "md5") for organisation in ("superscalar", "fgmt", "smt") for step in STEPS for clock in CLOCKS
@@ -66,7 +66,7 @@ def changed(rate: Rate) -> dict[str, Claim]:
     return judged(grid(rate))
 
 
-# --------------------------------------------------------------------------- all of them
+# --------------------------------------------------------------------------- all claims
 
 
 def test_a_processor_that_does_what_the_paper_says_reproduces_every_claim() -> None:
@@ -97,7 +97,7 @@ def test_what_was_not_simulated_is_said_and_not_judged() -> None:
     assert gap["contexts-clock"].measured == "not simulated: lookup on smt with 7 at 300 MHz"
     nothing = judged(only(grid(), lambda p: p.kernel == "lookup"))
     assert {claim.verdict for claim in nothing.values()} == {"not run", "reproduced"}
-    assert nothing["lookup-lines"].verdict == "not run"  # which organisations there are is asked of both kernels
+    assert nothing["lookup-lines"].verdict == "not run"  # it asks for the organisations of both kernels
     assert claims.evaluate([], PLAN) == []
     assert claims.evaluate(grid(), PLAN.model_copy(update={"claims": None})) == []
 
@@ -118,7 +118,7 @@ def test_points_that_failed_count_as_not_simulated() -> None:
     assert judged(broken)["md5-1g"].verdict == "not run"
 
 
-# --------------------------------------------------------------------------- each of them
+# --------------------------------------------------------------------------- single claims
 
 
 def test_a_rate_that_memory_holds_back_is_not_linear_in_the_clock() -> None:
@@ -154,7 +154,7 @@ def gaining_to(lookup: int, md5: int) -> Rate:
     [
         (6, 3, "reproduced", "additional to the first"),
         (5, 2, "reproduced", "in all"),
-        (6, 2, "partly", ""),  # each by a reading of its own
+        (6, 2, "partly", ""),  # each kernel fits another reading
         (7, 3, "partly", ""),
         (7, 1, "not reproduced", ""),
     ],
@@ -200,10 +200,10 @@ def test_counts_of_configurations_have_slack_and_halves() -> None:
     assert faster(0.93)["smt-10g"].verdict == "reproduced"
     assert faster(2)["smt-10g"].verdict == "partly"
     assert faster(0.1)["smt-10g"].verdict == "not reproduced"
-    assert faster(3, "superscalar")["lookup-lines"].verdict == "partly"  # some superscalar ones reach 10 Gb/s
-    assert faster(0.05)["lookup-lines"].verdict == "partly"  # none at 10 Gb/s, few at 1
+    assert faster(3, "superscalar")["lookup-lines"].verdict == "partly"  # some superscalar configurations reach 10 Gb/s
+    assert faster(0.05)["lookup-lines"].verdict == "partly"  # no configuration reaches 10 Gb/s, few reach 1 Gb/s
     assert faster(4, "superscalar")["md5-1g"].verdict == "partly"
-    assert faster(0.1)["md5-1g"].verdict == "partly"  # none of the superscalar ones: half of it
+    assert faster(0.1)["md5-1g"].verdict == "partly"  # no superscalar configuration reaches it, which is half of the claim
 
 
 def test_contexts_against_clock() -> None:
@@ -214,7 +214,7 @@ def test_contexts_against_clock() -> None:
     assert (claim.verdict, claim.measured) == ("partly", "lookup 0.952 times, md5 1.90 times")
 
 
-# --------------------------------------------------------------------------- what decides
+# --------------------------------------------------------------------------- sensitivities
 
 
 def test_a_variant_that_changes_the_verdict_decides() -> None:
@@ -225,7 +225,7 @@ def test_a_variant_that_changes_the_verdict_decides() -> None:
     claim = judged([*grid(narrow), *wide])["smt-linear"]
     assert claim.verdict == "partly"
     assert [(s.what, s.verdict) for s in claim.deciding] == [("variant perfect", "reproduced")]
-    # It stands with its figure where the verdict is the same, and not at all where the figure is too.
+    # A variant with the same verdict is listed with its figure. A variant with the same figure too is not listed.
     narrower = grid(lambda k, o, s, c: narrow(k, o, s, c) * (0.99 if s > 3 else 1), variant="perfect")
     same = judged([*grid(narrow), *only(narrower, lambda p: not p.caches)])
     assert [(s.what, s.verdict) for s in same["smt-linear"].sensitivities] == [("variant perfect", "partly")]
@@ -235,7 +235,7 @@ def test_a_variant_that_changes_the_verdict_decides() -> None:
 
 def test_the_overhead_of_a_frame_is_the_other_reading_of_a_line() -> None:
     def at_the_edge(kernel: str, organisation: str, step: int, clock: float) -> float:
-        return paper_rate(kernel, organisation, step, clock) * 0.8  # fewer reach 10 Gb/s without the overhead than with it
+        return paper_rate(kernel, organisation, step, clock) * 0.8  # fewer configurations reach 10 Gb/s without the overhead than with it
 
     claim = changed(at_the_edge)["smt-10g"]
     assert [s.what for s in claim.sensitivities] == ["preamble and gap counted (20 B a frame)"]

@@ -1,4 +1,4 @@
-"""``dpubench run cores`` as a user starts it: traced by the real emulator, by the real simulator, under signals; and the commands that read it."""
+"""Tests of ``dpubench run cores`` as a user starts it, with the real emulator and simulator and under signals, and of commands that read the run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dpubench.cores import models
 from kernels_fixtures import CRASHES, arm_bundle
 from real_program import RealBench
 
-#: Forty processors for one kernel.
+#: One kernel on four processors per clock.
 PLAN = """
 study: cores
 plan: commanded
@@ -35,7 +35,7 @@ def plan_of(clocks: int) -> str:
 
 @pytest.fixture
 def cores(real: RealBench, tmp_path: Path) -> RealBench:
-    """``dpubench`` whose kernels are of tests/cores/contract.S."""
+    """Return a bench whose kernels come from tests/cores/contract.S."""
     real.environment["DPUBENCH_AARCH64_BUNDLE"] = str(arm_bundle(tmp_path / "arm"))
     routes = tmp_path / "routes.csv"
     routes.write_text("1.0.0.0/8,1\n")
@@ -49,7 +49,7 @@ def arguments(bench: RealBench) -> list[str]:
 
 
 def started(bench: RealBench, outcomes: int) -> subprocess.Popen[str]:
-    """A run of many processors, when so many outcomes are there."""
+    """Start a run of many processors; return its process once that many outcomes exist."""
     (bench.folder / "plan.yaml").write_text(plan_of(100))
     return bench.start_until("r", outcomes, *arguments(bench))
 

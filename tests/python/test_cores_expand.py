@@ -1,4 +1,4 @@
-"""From plans of study ``cores`` to simulations: which processors, which contexts at which messages, how much of a trace, which points."""
+"""Tests of the expansion of plans of study ``cores``: processors, contexts and their messages, the share of a trace, points."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ALPHA = models.load("alpha21264-1999")
 
 def test_frames_are_simulated_where_the_kernel_looks_at_them() -> None:
     expansion = expanded(LINES)
-    # Look-ups are of every size at once; MD5 is simulated at each, and at those of IMIX.
+    # One simulation of look-ups stands for every size. MD5 is simulated at each size and at those of IMIX.
     assert set(expansion.uses) == {"lookup", "md5/64", "md5/1518", "md5/594"}
     assert expansion.uses["md5/594"].message_bytes == 594 and expansion.uses["lookup"].message_bytes is None
     on_one = [cell.id for cell in expansion.cells.values() if "neoverse-n1/described-1/" in cell.id]
@@ -75,9 +75,9 @@ def test_contexts_of_a_mix_take_its_kernels_in_turn() -> None:
 @pytest.mark.parametrize(
     ("messages", "burst", "expected"),
     [
-        # 1000 bursts: of every five the first two; a quarter of them warms up.
+        # 1000 bursts: the sample takes the first two of every five, and a quarter of these warm up.
         (4000, 4, {"warm_up_messages": 100, "messages": 300, "every": 5, "measured": 2}),
-        # Too few to draw samples of.
+        # Too few bursts to sample.
         (160, 4, {"warm_up_messages": 10, "messages": 30}),
     ],
 )
@@ -112,7 +112,7 @@ def test_an_engine_that_cannot_run_is_kept_with_its_reason() -> None:
 
 
 def answered(combinations: Sequence[tuple[str, dict[str, str]]]) -> list[tuple[str, dict[str, str]]]:
-    """As a program answers ``--check``: MD5 takes whole blocks on openssl, and patricia looks up one address at a time."""
+    """Return the answers of a program to ``--check``: MD5 on openssl takes whole blocks, and patricia looks up one address at a time."""
     assert all(("size" in params) == (operator != "lpm") for operator, params in combinations)
     blocks = {"openssl": "whole blocks"}
     return [
@@ -184,7 +184,7 @@ def test_frames_arrive_where_messages_lie_if_there_is_room() -> None:
 
     both = traces(md5=ring, lpm={**ring, "address": 8192})
     assert frame_buffers_of(cells["md5", "busy"], both) == ({**ring, "data_space": 0},)
-    # Spaces are those of the traces in the order in which contexts name them.
+    # Data spaces have the order in which contexts name the traces.
     assert frame_buffers_of(cells["both", "busy"], both) == ({**ring, "data_space": 0}, {**ring, "address": 8192, "data_space": 1})
     assert frame_buffers_of(cells["both", "busy"], traces(md5=ring, lpm=None)) == ()
     assert frame_buffers_of(cells["md5", "busy"], traces(md5={**ring, "stride_bytes": 32})) == ()
@@ -213,7 +213,7 @@ def test_a_variant_without_a_place_is_a_problem_of_the_plan() -> None:
     assert problems(text) == ["p.yaml:4: variants.v: alpha21264-1999: widow/loads: the processor has no 'widow'; did you mean 'window'?"]
     text = "study: cores\ntarget: model:neoverse-n1\nkernels: [md5]\nsweeps: [{name: s, organisation: smt, steps: [2]}]\n"
     (problem,) = problems(text)
-    assert problem.startswith("p.yaml:4: sweeps.0: neoverse-n1: ")  # its units come in no sets
+    assert problem.startswith("p.yaml:4: sweeps.0: neoverse-n1: ")  # its units are not in sets
 
 
 # --------------------------------------------------------------------------- lines
@@ -224,7 +224,7 @@ def whole(value: float) -> Interval:
 
 
 def test_a_message_takes_its_frame_and_the_overhead_of_a_line() -> None:
-    # 14.88 million frames of 64 B fill 10 Gb/s of Ethernet.
+    # 14.88 million frames of 64 B per second fill 10 Gb/s of Ethernet.
     assert lines.line_rate_gbps(whole(14_880_952), 64, 20).value == pytest.approx(10, rel=1e-6)
     assert lines.line_rate_gbps(whole(19_531_250), 64, 0).value == pytest.approx(10, rel=1e-6)
 
@@ -238,7 +238,7 @@ def test_a_line_is_sustained_undecided_or_not() -> None:
 
 
 def test_cores_are_those_simulated_or_fewer_and_extrapolated_beyond() -> None:
-    # One core does 6 Gb/s; eight, which share caches, 40.
+    # One core sustains 6 Gb/s. Eight cores, which share caches, sustain 40 Gb/s.
     together = {1: whole(6), 8: whole(40)}
     needed = [lines.cores_needed(line, together) for line in (5, 10, 40, 100)]
     assert [(n.value, n.extrapolated) for n in needed if n is not None] == [(1, False), (2, False), (8, False), (20, True)]
@@ -252,6 +252,6 @@ def test_what_is_extrapolated_has_no_interval() -> None:
     simulated = {1: Interval(10.0, 9.0, 11.0), 8: Interval(80.0, 72.0, 88.0)}
     inside, edge, beyond = (lines.cores_needed(line, simulated) for line in (40.0, 78.0, 200.0))
     assert inside is not None and (inside.low, inside.value, inside.high, inside.extrapolated) == (4, 4, 5, False)
-    # Eight are enough by the value, and by the interval nine may be needed, which nobody simulated.
+    # Eight cores are enough by the value. By the interval nine may be needed, but nine were not simulated.
     assert edge is not None and (edge.value, edge.low, edge.high, edge.extrapolated) == (8, None, None, True)
     assert beyond is not None and (beyond.value, beyond.low, beyond.high, beyond.extrapolated) == (20, None, None, True)

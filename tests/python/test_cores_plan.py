@@ -1,4 +1,4 @@
-"""Plans of study ``cores``: what they may say, what is refused and how, and that a plan that was written reads back the same."""
+"""Tests of plans of study ``cores``: valid settings, refusals and their messages, and that a written plan reads back the same."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_options_of_other_studies_are_refused_and_its_own_are_there(bench: Bench
     done = bench("run", "cores", "--threads", "2")
     assert done.returncode == 2 and "--threads: study 'cores' has no such option; it has --operator, --size, --exact, --dask" in done.stderr
     done = bench("run", "cores", "--rounds", "3")
-    assert done.returncode == 2 and "--rounds: study 'cores' has no such option" in done.stderr  # nothing is measured
+    assert done.returncode == 2 and "--rounds: study 'cores' has no such option" in done.stderr  # the study measures nothing
     done = bench("run", "cores", "--set", "messages=10", "--set", "messages=20")
     assert done.returncode == 2 and "--set messages: is given twice" in done.stderr
 

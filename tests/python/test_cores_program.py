@@ -1,4 +1,4 @@
-"""The program ``dpubench-cores`` on traces of micro kernels, captured by the real emulator: cycles counted by hand, events, exit status."""
+"""Tests of ``dpubench-cores`` on traces of micro kernels from the real emulator: cycles counted by hand, events, exit status."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ONE = {"latency_cycles": 1, "every_cycles": 1}
 
 
 def processor() -> dict[str, Any]:
-    """A superscalar core on which an instruction never waits for anything but its operands."""
+    """Return a superscalar core on which an instruction waits for nothing but its operands."""
     return {
         "name": "by-hand",
         "clock": {"mhz": 1000},
@@ -40,7 +40,7 @@ def processor() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def loop(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A trace of tests/cores/loop.S: 1000 messages of four dependent additions, a subtraction and a branch."""
+    """Return a trace of tests/cores/loop.S: 1000 messages of four dependent additions, a subtraction and a branch."""
     folder = tmp_path_factory.mktemp("loop")
     program = folder / "loop"
     subprocess.run(["aarch64-linux-gnu-as", "-o", folder / "loop.o", ROOT / "tests/cores/loop.S"], check=True, timeout=60)
@@ -74,7 +74,7 @@ def job_of(*traces_: Path, description: dict[str, Any] | None = None) -> dict[st
 
 
 def run(job: dict[str, Any] | str, status: int = 0) -> list[dict[str, Any]]:
-    """The events of a job; everything that was said is of the contract."""
+    """Run a job; return its events, and check that each keeps the contract."""
     if isinstance(job, dict) and status != 2:
         assert not schemas.fault("cores-job", job)
     text = job if isinstance(job, str) else json.dumps(job)
@@ -98,7 +98,7 @@ def test_a_trace_takes_the_cycles_that_were_counted_by_hand(loop: Path) -> None:
     assert context["instructions"] == 1 + 1000 * 6 + 1
     assert context["kinds"]["integer"] == 1 + 1000 * 5
     assert context["trace"]["kernel"] == "loop"
-    # A move and 4000 additions in a chain, one a cycle; three cycles from the first fetch to the first issue and from the last to its end.
+    # A move and 4000 additions form a chain, one per cycle. Three cycles pass from the first fetch to the first issue and from the last to its end.
     assert result["cycles"] == 4001 + 3
     assert result["modelled"] is True
     (done,) = of(events, "done")

@@ -1,4 +1,4 @@
-"""Text, export, comparison and report of study ``cores``: every number is the points', what is missing says why, and all say that it is modelled."""
+"""Tests of text, export, comparison and report of study ``cores``: numbers are the points', gaps have a reason, all say that they are modelled."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def by_size(cell: Any) -> float | str:
 
 
 def jittering(cell: Any) -> float | str:
-    """Cycles of every size, as no two processors have the same."""
+    """Return irregular numbers of cycles, because no two processors have the same."""
     return (50.0 + 1.1 * (0 if cell.frame == "any" else int(cell.frame))) * (1 + 0.37 * (len(cell.model) % 5)) * cell.cores**0.5
 
 
@@ -77,7 +77,7 @@ def rounded(interval: Interval | None) -> list[float | None]:
 
 
 def evil(run: RunSummary) -> RunSummary:
-    """A copy whose every text tries to become markup."""
+    """Return a copy of ``run`` in which every text tries to become markup."""
     points = [
         replace(
             p, id=f"{p.id}{EVIL}", kernel=EVIL, operators=[EVIL], engines=[EVIL], params={EVIL: EVIL}, model=EVIL, variant="base", sweeps=[EVIL],
@@ -134,7 +134,7 @@ def test_imix_stands_apart_from_the_line_over_frame_sizes(lines_run: RunSummary)
 def test_lines_across_a_figure_of_steps_are_those_of_its_messages(paper_run: RunSummary) -> None:
     (part,) = page_of(paper_run).data["runs"]
     figure = next(f for f in part["figures"] if f["sweep"] == "smt" and f["title"].startswith("lookup"))
-    # 64 B and nothing else: 19.5 million messages fill 10 Gb/s.
+    # Only the 64 B count: 19.5 million messages per second fill 10 Gb/s.
     assert figure["references"] == [["100 Mb/s", 0.195312], ["1 Gb/s", 1.95312], ["10 Gb/s", 19.5312]]
     names = [s["name"] for s in figure["series"]]
     assert [name for name in names if name.startswith("base")] == [f"base, {c} MHz" for c in (100, 200, 300, 400, 500)]
@@ -306,7 +306,7 @@ def test_claims_are_exported(paper_run: RunSummary) -> None:
     assert [c["verdict"] for c in whole["claims"]] == [c.verdict for c in paper_run.claims]
     tex = STUDY.export([paper_run], "latex")
     assert "13 SMT configurations sustain lookup at 10 Gb/s & reproduced &" in tex
-    # Printed below both tables, not in a comment alone.
+    # The labels are printed below both tables, not only in a comment.
     printed = [line for line in tex.splitlines() if line.startswith(r"\par\footnotesize")]
     assert printed == [rf"\par\footnotesize alpha21264-1999: {LABEL}; A64 trace"] * 2
 
@@ -344,13 +344,13 @@ def test_two_runs_differ_by_what_the_model_says(lines_run: RunSummary, factor: f
 
 
 def test_a_sampled_run_is_the_same_as_itself_however_wide_its_intervals(sampled_run: RunSummary, tmp_path: Path) -> None:
-    # Two runs of one plan simulate the same messages: their sampling errors are one error, and no difference between them.
+    # Two runs of one plan simulate the same messages, so they share one sampling error, which is no difference between them.
     again = run_of(tmp_path, SAMPLED, by_size, "again")
     wide = [scaled(run, 1.0, 0.1) for run in (sampled_run, again)]
     for old, new in ((sampled_run, again), wide):
         (part,) = compared([old], [new], 0.03, None)
         assert {(row.verdict, row.reason, row.ratio.value if row.ratio else None) for row in part.rows} == {("same", "", 1.0)}
-    # What differs by less than sampling leaves open stays undecided, even where the figure is the same and the interval is not.
+    # A difference within the sampling error is undecided, even where only the intervals differ and not the figures.
     for other in (scaled(again, 1.001, 0.1), scaled(again, 1.0, 0.11)):
         (part,) = compared([wide[0]], [other], 0.03, None)
         assert {row.verdict for row in part.rows} == {"undecided"}

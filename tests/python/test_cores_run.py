@@ -1,4 +1,4 @@
-"""Runs of study ``cores``: real simulations of small traces, interruption and resumption, failures, what is kept and what is told."""
+"""Tests of runs of study ``cores``: real simulations of small traces, interruption and resumption, failures, what is kept and printed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from dpubench.studies.modelled import execute, outcomes
 
 ROOT = Path(__file__).resolve().parents[2]
 
-#: Ten processors for a trace of a thousand messages; one organisation is not the model's own.
+#: Ten simulations of a trace of a thousand messages; one organisation is not the model's own.
 SMALL = """
 study: cores
 plan: small
@@ -57,7 +57,7 @@ class Arm:
 
 @pytest.fixture(scope="module")
 def loop(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A trace of 1000 messages of four dependent additions, a subtraction and a branch."""
+    """Return a trace of 1000 messages of four dependent additions, a subtraction and a branch."""
     folder = tmp_path_factory.mktemp("loop")
     subprocess.run(["aarch64-linux-gnu-as", "-o", folder / "loop.o", ROOT / "tests/cores/loop.S"], check=True, timeout=60)
     subprocess.run(["aarch64-linux-gnu-ld", "-static", "-o", folder / "loop", folder / "loop.o"], check=True, timeout=60)
@@ -66,7 +66,7 @@ def loop(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def traced(loop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """Kernels are traced to the loop; the mapping that is returned says which fail, by operator."""
+    """Replace the trace of every kernel by the loop; return a mapping in which a test sets failures by operator."""
     failing: dict[str, str] = {}
 
     def trace_all(kernels: Sequence[Kernel], *_: Any, **__: Any) -> Iterator[tuple[Kernel, Trace | UserError]]:
@@ -89,7 +89,7 @@ def run(folder: Path, text: str = SMALL, **request: Any) -> int:
 
 
 def after(number: int, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """SIGINT reaches this process when ``number`` simulations are done. Returns what undoes it."""
+    """Send SIGINT to this process when ``number`` simulations are done; return a function that undoes this."""
     real = sweep.simulate
 
     def simulate(*arguments: Any, **words: Any) -> Iterator[sweep.Outcome]:
@@ -117,7 +117,7 @@ def test_a_run_simulates_every_configuration_and_says_what_it_sustains(
     points = {p.id: p for p in analysed.points}
     one = points["lookup/64/alpha21264-1999/smt-1/100MHz/base"]
     assert one.cycles_per_message is not None and one.messages_per_s is not None and one.line_gbps is not None
-    # Six integer instructions a message, four of them a chain: six cycles on one unit, four on four. A second context has a unit of its own.
+    # A message has six integer instructions, four of them in a chain: six cycles on one unit, four on four units. Each context has its own unit.
     assert one.cycles_per_message.value == pytest.approx(6, rel=0.05)
     wide = points["lookup/64/alpha21264-1999/superscalar-4/100MHz/base"].cycles_per_message
     assert wide is not None and wide.value == pytest.approx(4, rel=0.05)
@@ -137,7 +137,7 @@ def test_the_same_run_gives_the_same_cycles_in_parallel_and_from_the_cache(trace
     assert run(tmp_path / "cached") == 0
     cached = outcomes.read(tmp_path / "cached" / "r")
     assert all(outcome["cached"] for outcome in cached.values())
-    os.environ["XDG_CACHE_HOME"] = str(tmp_path / "other")  # undone with the fixture's own
+    os.environ["XDG_CACHE_HOME"] = str(tmp_path / "other")  # undone together with the fixture's change
     assert run(tmp_path / "two", SMALL + "processes: 2\n") == 0
     one, two = (outcomes.read(tmp_path / name / "r") for name in ("one", "two"))
     assert not any(outcome["cached"] for outcome in two.values())
@@ -157,9 +157,10 @@ def test_a_trace_that_is_sampled_in_pieces_holds_what_the_whole_trace_says(trace
         assert point.instructions < exact[name].instructions
 
 
-#: Kernels whose messages cost at random, each with a trace of its own, and how many of their intervals at 95 % may miss the whole trace's figure. Of
-#: intervals that hold it as often as they say more than 8 of 60 miss it with a probability of 0.3 %; of such that are half as wide (70 % hold it) no
-#: more than 8 do with 0.2 %. Fixed before anything was simulated; seeds are fixed too, so that the outcome is the same every time.
+#: The number of kernels with random costs of messages, each with its own trace, and how many of their intervals at 95 % may miss the figure of
+#: the whole trace. If intervals hold it as often as they claim, more than 8 of 60 miss it with a probability of 0.3 %. If they are half as wide
+#: (70 % hold it), at most 8 miss it with a probability of 0.2 %. The limits were fixed before any simulation. Seeds are fixed, so the outcome never
+#: changes.
 SAMPLED_KERNELS = 60
 MOST_MISSES = 8
 
@@ -167,7 +168,7 @@ MOST_MISSES = 8
 def test_sampling_gives_intervals_that_hold_what_the_whole_trace_says(
     traced: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Reads at random in half as much again as the first cache holds: a message of 32 costs what its misses cost, and no two traces the same."""
+    """The kernels read at random in 1.5 times the size of the first cache. A message of 32 reads costs what its misses cost; all traces differ."""
 
     def trace_all(kernels: Sequence[Kernel], *_: Any, **__: Any) -> Iterator[tuple[Kernel, Trace]]:
         for kernel in kernels:
@@ -188,7 +189,7 @@ frame_sizes: [64B]
 comparisons: false
 sweeps: [{{name: one}}]
 """
-    # Both count from message 62 on, when the caches have seen each line: one to the trace's end, the other as far as its first tenth.
+    # Both runs count from message 62 on, when the caches have seen each line: one to the end of the trace, the other to the end of its first tenth.
     assert run(tmp_path / "exact", text + "exact: true\nwarm_up: 3%\n") == 0
     assert run(tmp_path / "sampled", text + "exact: false\nsample: {share: 10%}\nwarm_up: 30%\n") == 0
     exact, sampled = ({p.id: p for p in summaries(tmp_path / name / "r")[0].points} for name in ("exact", "sampled"))
@@ -200,8 +201,8 @@ sweeps: [{{name: one}}]
         misses += not found.low <= whole.value <= found.high
         errors.append((found.value - whole.value) / ((found.high - found.low) / 2))
     assert misses <= MOST_MISSES
-    # Nor are they wide for nothing: errors are 1 / 2.045 of half an interval (Student's t, 29 degrees of freedom). Of 60 the mean square of the
-    # ratio to that is below 0.5 with a probability of less than 0.1 %.
+    # The intervals must not be needlessly wide either. A standard error is 1 / 2.045 of half an interval (Student's t, 29 degrees of freedom).
+    # Over 60 kernels the mean square of error over standard error is below 0.5 with a probability of less than 0.1 %.
     assert sum((2.045 * error) ** 2 for error in errors) / len(errors) > 0.5
 
 
@@ -213,11 +214,11 @@ def test_a_dry_run_says_what_would_be_simulated_and_makes_nothing(traced: dict[s
     assert len(json.loads(capsys.readouterr().out)["configurations"]) == 10
 
 
-# --------------------------------------------------------------------------- processors that cannot be
+# --------------------------------------------------------------------------- impossible processors
 
 
 def refused(folder: Path, text: str, *, dry_run: bool) -> list[str]:
-    """What a plan is refused with, by lines, before anything is there of its run."""
+    """Return the lines with which a plan is refused; check that its run does not exist yet."""
     with pytest.raises(PlanError) as caught:
         run(folder, text, dry_run=dry_run)
     assert caught.value.exit_status == 2 and not (folder / "r").exists()
@@ -225,7 +226,7 @@ def refused(folder: Path, text: str, *, dry_run: bool) -> list[str]:
 
 
 def with_variant(settings: str) -> str:
-    """:data:`SMALL`, whose second sweep has a variant of these settings; line 11 has it."""
+    """Return :data:`SMALL` with a variant of these settings on line 11, which its second sweep uses."""
     text = SMALL.replace("sweeps:", f"variants: {{wrong: {{{settings}}}}}\nsweeps:")
     return text.replace("steps: [1, 4], clocks: [100MHz]}", "steps: [1, 4], clocks: [100MHz], variants: [base, wrong]}")
 
@@ -277,7 +278,8 @@ def test_all_processors_are_checked_by_one_question(traced: dict[str, str], tmp_
 
     monkeypatch.setattr(simulator, "check", check)
     assert run(tmp_path, dry_run=True) == 0
-    # Five processors, each of which simulates a trace whole, and lets it begin anew where there are several contexts; then nobody is wrong.
+    # The first question has five processors; each simulates a whole trace, which begins anew where there are several contexts. None is at fault, so
+    # the second question has none.
     assert asked == [5, 0]
 
 
@@ -301,7 +303,7 @@ def test_an_interrupted_run_keeps_what_is_done_and_goes_on(traced: dict[str, str
     assert record["status"] == "complete"
     assert sum(entry["outcomes"] for entry in record["rounds"]) == 10
     after_all = outcomes.read(found.path)
-    assert {name: after_all[name] for name in before} == before  # nothing twice, nothing lost
+    assert {name: after_all[name] for name in before} == before  # no outcome is repeated, none is lost
     with pytest.raises(UserError, match="is complete: nothing is left to resume"):
         carry.resume(found, studies.Request())
 
@@ -316,7 +318,7 @@ def test_lines_of_a_round_that_was_cut_off_count(traced: dict[str, str], tmp_pat
     assert carry.resume(RunDirectory(path), studies.Request()) == 0
     after_all = outcomes.read(path)
     assert len(after_all) == 10
-    # What the killed process had is what it was; the rest was simulated.
+    # The outcomes of the killed process are unchanged; the rest was simulated.
     assert [after_all[row["configuration"]]["result"]["cycles"] for row in kept] == [280] * 4
 
 
@@ -358,7 +360,7 @@ def test_a_failed_run_can_be_gone_on_with(traced: dict[str, str], tmp_path: Path
 def test_a_processor_that_the_simulator_refuses_is_a_failure_of_its_own(
     traced: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(carry.refused, "problems_of", lambda *_: [])  # as if nothing were wrong until it is simulated
+    monkeypatch.setattr(carry.refused, "problems_of", lambda *_: [])  # the fault shows only in the simulation
     text = SMALL.replace("sweeps:", "variants: {broken: {first_caches/ways: 0}}\nsweeps:") + "  - {name: b, variants: [broken], kernels: [lookup]}\n"
     assert run(tmp_path, text) == 1
     (failure,) = RunDirectory(tmp_path / "r").record()["failures"]
@@ -413,7 +415,7 @@ def test_every_scripted_point_follows_from_its_simulation(tmp_path: Path) -> Non
     assert imix.composed and imix.messages_per_s is not None and imix.cycles_per_message is not None and imix.line_gbps is not None
     assert imix.messages_per_s.value == pytest.approx(clock * 1e6 / mean) and imix.cycles_per_message.value == pytest.approx(mean)
     assert imix.line_gbps.value == pytest.approx(clock * 1e6 / mean * 8e-9 * (4342 / 12 + 20))
-    # Two cores are 1.41 times one: what a line of 100 Gb/s needs goes by that.
+    # Two cores have 1.41 times the rate of one. The cores that a line of 100 Gb/s needs follow from that.
     small = points[f"lookup/64/neoverse-n1/described-1/{clock:g}MHz/base"]
     together = points[f"lookup/64/neoverse-n1/described-2/{clock:g}MHz/base"].line_gbps
     cores = small.lines[1].cores
@@ -453,7 +455,7 @@ def test_a_model_is_set_beside_what_was_published_of_its_processor(traced: dict[
     assert run(tmp_path, text) == 0
     (analysed,) = summaries(tmp_path / "r")
     compared = {what: (value, ours, error) for what, value, _, ours, error in analysed.models[0].comparisons}
-    # Generated reads are simulated; of kernels that the catalog has not there is no figure.
+    # Generated reads are simulated. Kernels that the catalog lacks have no figure.
     value, ours, error = compared["reads at random in 128 KiB, beyond the first level"]
     assert value.endswith(" ns") and float(ours.removesuffix(" ns")) == pytest.approx(float(value.removesuffix(" ns")), rel=0.2)
     assert error.endswith(" %")

@@ -1,4 +1,4 @@
-"""Study ``counts``: what the plugin counts, runs of real engines under the real emulator, what a comparison of counts says."""
+"""Tests of study ``counts``: the plugin's counts, runs of real engines under the real emulator, comparisons of counts."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ only_x86_64 = pytest.mark.skipif(HERE != "x86_64", reason="programs of this mach
 
 
 def plugin(emulator: str, program: Path, folder: Path) -> tuple[str, list[int]]:
-    """What the plugin said, and its four numbers."""
+    """Return the plugin's messages and its four numbers (none if it wrote no file)."""
     words = [emulator, "-plugin", f"{programs.count_plugin()},folder={folder}", str(program)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60)
     file = folder / "count"
@@ -89,13 +89,13 @@ def test_the_plugin_refuses_what_it_does_not_know(tmp_path: Path) -> None:
 
 @pytest.fixture
 def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Path | None], Path]:
-    """Makes a build by name: the programs of this one, with another module in the place of sha256's portable engine."""
+    """Return a function that makes a build by name: this build's programs, with another module in place of sha256's portable engine."""
 
     def make(name: str, portable: Path | None = None) -> Path:
         lib = tmp_path / name / "lib"
         lib.mkdir(parents=True)
         for file in ("dpubench-operators", "libdpubench-core.so"):
-            shutil.copy2(BUILD / file, lib / file)  # engines are looked for beside where a link leads to
+            shutil.copy2(BUILD / file, lib / file)  # a link would lead the program to this build's engines
         shutil.copy("/lib64/ld-linux-x86-64.so.2", lib)
         shutil.copytree(BUILD / "engines", lib / "engines", ignore=lambda _, names: [n for n in names if not n.startswith(("sha256", "crc"))])
         if portable is not None:
@@ -111,7 +111,7 @@ def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Pat
 
     monkeypatch.setattr(_bundles, "archive", lambda _architecture: Path("archive"))
     monkeypatch.setattr(_bundles, "unpacked", lambda _archive: current["folder"])
-    # The planted engine is told its name by the environment, which is the same of both builds.
+    # The planted engine reads its name from the environment, which is the same for both builds.
     monkeypatch.setitem(_capture.ENVIRONMENT, "DPUBENCH_FIXTURE_NAME", "portable")
     monkeypatch.setenv("DPUBENCH_FIXTURE_NAME", "portable")
     return use
@@ -143,7 +143,7 @@ def test_the_same_build_gives_the_same_counts_and_three_per_cent_more_are_found(
     assert untouched.verdict == "same" and untouched.ratio is not None and untouched.ratio.value == 1, "a change moves the counts of its engine alone"
     assert row.verdict == "more" and row.ratio is not None and 1.02 < row.ratio.value < 1.04
     assert [row.verdict for row in compare(c, a, 0.005)] == ["fewer", "same"] and [row.verdict for row in compare(a, c, 0.05)] == ["same"] * 2
-    # As the gate sees it.
+    # The same comparison as a gate uses it, by exit status.
     import typer
 
     monkeypatch.setenv("DPUBENCH_RESULTS", str(tmp_path / "results"))
@@ -166,7 +166,7 @@ def test_a_count_that_differs_is_counted_again_to_tell_its_scatter(monkeypatch: 
         assert not left and found.said["traced"]["left"] == len(numbers) - 1, "what the program said the first time is kept"
         return found
 
-    # As of ECDSA, whose nonce is drawn anew each time.
+    # Counts like those of ECDSA, which draws a new nonce each time.
     assert counted(821884, 821906, 821906, 821972, 821906).instructions == (821884, 821906, 821906, 821972, 821906)
     assert counted(7, 7).instructions == (7, 7) and counted(7, 7, 7, repeats=3).instructions == (7, 7, 7)
     assert len(counted(7, 7, 8, 7, 7, repeats=3).instructions) == counts.UNREPEATABLE_COUNTS
@@ -287,7 +287,7 @@ def test_counts_that_scatter_are_judged_by_a_test_beyond_their_scatter() -> None
     assert row.verdict == "more" and row.ratio is not None and row.ratio.low > 1.2
     [row] = compare(old, a_run("b", a_point("x", 5)), 0.005)
     assert row.verdict == "undecided" and "counted once" in row.reason
-    # What hardly scatters (RSA with blinding) can be told at half a per cent all the same.
+    # Counts that hardly scatter (RSA with blinding) can still be judged at half a per cent.
     rsa = [24_766_592, 24_766_589, 24_766_598, 24_766_601, 24_766_601]
     [row] = compare(a_run("a", a_point("x", *rsa)), a_run("b", a_point("x", *(int(n * 1.006) for n in rsa))), 0.005)
     assert row.verdict == "more" and "judged at 0.5 %" in row.reason
@@ -308,12 +308,12 @@ def test_what_did_other_work_is_not_compared(point: dict[str, Any], run: dict[st
     base = a_point("x", 10, 10)
     [row] = compare(a_run("a", base), a_run("b", replace(base, **point), **run), 0.005)
     assert row.verdict == "not comparable" and reason in row.reason
-    # A patch release emulates the same processor; another library is named beside the verdict.
+    # A patch release emulates the same processor. The verdict names a library that changed.
     alike = a_run("b", replace(base, path={"isa": "avx2", "library": "OpenSSL 3.1"}), emulator="qemu-x86_64 version 7.2.9")
     assert [(r.verdict, r.reason) for r in compare(a_run("a", base), alike, 0.005)] == [("same", "library: OpenSSL 3.0 before, OpenSSL 3.1 now")]
 
 
-# --------------------------------------------------------------------------- what is said
+# --------------------------------------------------------------------------- wording
 
 
 def test_no_word_of_a_time_stands_beside_a_count(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""``dpubench run coverage`` as a user starts it: traced by the real emulator, by the real simulator; and the commands that read it."""
+"""Tests of ``dpubench run coverage`` as a user starts it, with the real emulator and simulator, and of the commands that read the run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SIZES = [f"{64 * i}B" for i in range(1, 13)]
 
 @pytest.fixture
 def bench(real: RealBench, tmp_path: Path) -> RealBench:
-    """``dpubench`` whose operators are of tests/cores/contract.S; its bundle has neither applications nor workloads."""
+    """Return a bench whose operators come from tests/cores/contract.S. Its bundle has neither applications nor workloads."""
     real.environment["DPUBENCH_AARCH64_BUNDLE"] = str(arm_bundle(tmp_path / "arm"))
     (tmp_path / "routes.csv").write_text("1.0.0.0/8,1\n")
     (tmp_path / "p.yaml").write_text("study: coverage\nplan: commanded\ntarget: model:neoverse-n1\nmessages: 128\n")
@@ -29,17 +29,17 @@ def bench(real: RealBench, tmp_path: Path) -> RealBench:
 
 
 def arguments(bench: RealBench, *more: str) -> list[str]:
-    routes = [] if any("crc" in word for word in more) else ["--input", f"routes4={bench.folder / 'routes.csv'}"]  # which crc does not read
+    routes = [] if any("crc" in word for word in more) else ["--input", f"routes4={bench.folder / 'routes.csv'}"]  # crc does not read routes
     return ["run", "p.yaml", "--name", "r", *routes, *more]
 
 
 def many(bench: RealBench) -> list[str]:
-    """A run of as many simulations as there are sizes, one after the other."""
+    """Return the arguments of a run with one simulation per size, one after the other."""
     return arguments(bench, "--operator", "crc/portable", "--size", ",".join(SIZES), "--set", "processes=1")
 
 
 def kept_of(bench: RealBench, status: str) -> int:
-    """Outcomes that the record of run ``r`` tells of, whose status it must have."""
+    """Return the number of outcomes in the record of run ``r``; check that its status is ``status``."""
     record = json.loads((bench.folder / "results/r/run.json").read_text())
     assert record["status"] == status and not schemas.fault("run", record)
     return sum(int(r["outcomes"]) for r in record["rounds"])
@@ -112,7 +112,7 @@ def test_a_run_that_was_killed_loses_nothing_that_was_done(bench: RealBench) -> 
 
 
 def tracing(bench: RealBench, tmp_path: Path) -> subprocess.Popen[str]:
-    """A run whose first kernel is being traced, for ever."""
+    """Start a run; return its process once its first kernel is being traced, which never ends."""
     bench.environment["DPUBENCH_AARCH64_BUNDLE"] = str(arm_bundle(tmp_path / "endless", ENDLESS))
     process = bench.start(*many(bench))
     until = time.monotonic() + 60
@@ -150,7 +150,7 @@ def test_what_a_kill_left_goes_with_a_run_that_finds_everything_in_the_cache(ben
     assert bench(*arguments(bench, "--operator", "crc")).returncode == 0
     cache = Path(bench.environment["XDG_CACHE_HOME"]) / "dpubench"
     for place in ("simulations", "traces"):
-        (cache / place / ".torn").write_text("{")  # as of one who is killed in the middle of writing
+        (cache / place / ".torn").write_text("{")  # as a process leaves it that is killed while it writes
     again = bench(*["again" if word == "r" else word for word in arguments(bench, "--operator", "crc")])
     assert again.returncode == 0, again.stderr
     assert bench.half_made() == []

@@ -1,4 +1,4 @@
-"""From plans of study ``coverage`` to what is traced and simulated; and what is wrong with plans, with its place and the nearest name."""
+"""Tests of the expansion of plans of study ``coverage`` to traces and simulations, and of faults in plans, with place and nearest name."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_plan_becomes_operators_and_whole_programs_on_their_inputs(tmp_path: P
     assert packets.operators == ("lpm", "md5") and packets.point == "application/packets"
     seeds = [cell.what for cell in expansion.cells.values() if cell.kind == "workload"]
     assert seeds == [Workload("forward", frames=3200, seed=1), Workload("forward", frames=3200, seed=2)]
-    # What cannot be had at 64 B is traced at the nearest size, and that is said.
+    # An operator that cannot run at 64 B is traced at the nearest size, and a note says so.
     assert any("tcp_segment at 64 B: its messages have from 1480 to 65475 B; it is traced at 1480 B" in line for line in expansion.left_out)
 
 
@@ -153,7 +153,7 @@ def test_built_in_plans_are_read_back_as_they_are(name: str) -> None:
 
 
 def answered(combinations: Sequence[tuple[str, dict[str, str]]]) -> list[tuple[str, dict[str, str]]]:
-    """As a program answers ``--check``: MD5 takes whole blocks here, and patricia looks up one address at a time."""
+    """Return the answers of a program to ``--check``: MD5 takes whole blocks here, and patricia looks up one address at a time."""
     for operator, params in combinations:
         assert set(params) == {"lpm": {"lookup", "prefixes"}, "md5": {"size"}, "tcp_segment": {"variant", "size"}}[operator]
     return [
@@ -168,22 +168,22 @@ ONLY = HEAD + "target: model:neoverse-n1\nmessages: 64\napplications: none\nwork
 @pytest.mark.parametrize(
     ("text", "traced", "refused"),
     [
-        # Nobody named anything.
+        # The plan names neither operators nor engines.
         (
             "engines: all\nframe_sizes: [64B, 1518B]",
             {"lpm/portable", "md5/portable/64", "md5/openssl/64", "tcp_segment/1480", "tcp_segment/1518"},
             {},
         ),
-        # An operator was named: it runs on some of all engines, or is at fault.
+        # The plan names operators: each runs on some of all engines, or is at fault.
         ("engines: all\noperators: [lpm]", {"lpm/portable"}, {}),
         ("engines: all\noperators: [md5, lpm]\nframe_sizes: [1518B]", {"lpm/portable"}, {"md5/portable/1518": BLOCKS, "md5/openssl/1518": BLOCKS}),
-        # An engine was named: some of all operators run on it, or it is at fault.
+        # The plan names engines: some of all operators run on each, or it is at fault.
         ("engines: [portable, openssl]\nframe_sizes: [1518B]", {"lpm", "tcp_segment/1518"}, {"md5/openssl/1518": BLOCKS}),
         ("engines: [portable, patricia]", {"lpm/portable", "md5/64", "tcp_segment/1480"}, {"lpm/patricia": "one at a time"}),
         ("engines: [portable, dpdk-lpm]", {"lpm/portable", "md5/64", "tcp_segment/1480"}, {"lpm/dpdk-lpm": "librte_lpm.so: not found"}),
-        # Both were, of which each has what it needs.
+        # The plan names both, and each has what it needs.
         ("engines: [portable, openssl]\noperators: [md5, lpm]", {"md5/portable/64", "md5/openssl/64", "lpm"}, {}),
-        # One with the other was, and one with a size.
+        # The plan names pairs of operator and engine, or operators with sizes.
         ("operators: [lpm/patricia, lpm]", {"lpm"}, {"lpm/patricia": "one at a time"}),
         ("engines: all\noperators: [lpm/patricia, md5]", {"md5/portable/64", "md5/openssl/64"}, {"lpm/patricia": "one at a time"}),
         ("operators: [md5]\nframe_sizes: [64B, 1518B]", {"md5/64"}, {}),

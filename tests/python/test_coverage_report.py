@@ -1,4 +1,4 @@
-"""Text, export, comparison and report of study ``coverage``: numbers are the points', what is missing says why, all say that it is modelled."""
+"""Tests of text, export, comparison and report of study ``coverage``: numbers are the points', gaps have a reason, all say that they are modelled."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def html(*runs: RunSummary) -> str:
 
 
 def evil(run: RunSummary) -> RunSummary:
-    """A copy whose every text tries to become markup."""
+    """Return a copy of ``run`` in which every text tries to become markup."""
     ids = {p.id: f"{p.id}{EVIL}" for p in run.points}
     points = [
         replace(
@@ -91,7 +91,7 @@ def evil(run: RunSummary) -> RunSummary:
 
 def test_the_answer_comes_first_with_its_interval(whole_run: RunSummary) -> None:
     assert whole_run.space is not None and whole_run.space.share is not None
-    # Its applications have two inputs and one: too few for an interval, and the page says how many.
+    # The applications have two inputs and one input: too few for an interval. The page gives the numbers.
     assert wording.share_text(whole_run.space.share) == "75 %" and "no interval: fewer than 3 inputs each" in html(whole_run)
     assert "Too few: files (2 inputs), packets (1 input)" in html(whole_run)
     known = replace(whole_run, space=replace(whole_run.space, share=Interval(0.75, 0.61, 0.87)))
@@ -138,7 +138,7 @@ def test_text_from_a_run_is_never_markup(whole_run: RunSummary) -> None:
     run = evil(whole_run)
     page = html(run)
     assert EVIL not in page
-    assert EVIL in text.show([run])  # a terminal shows it as it is
+    assert EVIL in text.show([run])  # a terminal shows it unchanged
 
 
 def test_several_runs_stand_one_below_the_other(whole_run: RunSummary, broken_run: RunSummary) -> None:
@@ -215,7 +215,7 @@ def test_programs_that_do_nothing_but_an_operators_work_are_inside(tmp_path: Pat
 def test_a_share_of_a_hull_of_few_points_says_so(whole_run: RunSummary, operators_run: RunSummary, tmp_path: Path) -> None:
     space = whole_run.space
     assert space is not None
-    # Three points of five counts that differ: a triangle.
+    # Three points form a triangle in the space of the five characteristics that differ.
     told = "the hull has 3 points in 5 dimensions, of which its points span 2; 0 of them are mixtures of the others"
     assert (wording.hull_text(space.hull), space.hull.thin) == (told, True)
     assert [(w.code, w.message) for w in whole_run.warnings] == [("thin-hull", told)] and warnings.advice("thin-hull")
@@ -223,7 +223,7 @@ def test_a_share_of_a_hull_of_few_points_says_so(whole_run: RunSummary, operator
     assert page.index("Few points for a hull:") < page.index("<main>") and page.count(told[1:]) >= 3 and 'id="w-thin-hull"' in page
     assert f"warning: {told}: so few points that another operator would be outside too" in text.show([whole_run])
     assert any(line.startswith(f"warning: {told}") for line in tell.summary(whole_run, {"failures": []}, tmp_path, None))
-    # Of many points nothing is to be warned of, and without whole programs there is no share.
+    # Many points give no warning. Without whole programs there is no share to warn about.
     enough = replace(space, hull=Hull(200, 5, 5, 40))
     assert wording.thin_text(enough) == "" and wording.hull_text(enough.hull).endswith("in 5 dimensions; 40 of them are mixtures of the others")
     run = replace(whole_run, space=enough, warnings=[])

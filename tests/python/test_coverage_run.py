@@ -1,4 +1,4 @@
-"""Runs of study ``coverage``: real simulations of small traces, interruption and resumption, failures, what is kept and what is told."""
+"""Tests of runs of study ``coverage``: real simulations of small traces, interruption and resumption, failures, what is kept and printed."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Arm:
 
 @pytest.fixture(scope="module")
 def loop(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A trace of 1000 messages of four dependent additions, a subtraction and a branch."""
+    """Return a trace of 1000 messages of four dependent additions, a subtraction and a branch."""
     folder = tmp_path_factory.mktemp("loop")
     subprocess.run(["aarch64-linux-gnu-as", "-o", folder / "loop.o", ROOT / "tests/cores/loop.S"], check=True, timeout=60)
     subprocess.run(["aarch64-linux-gnu-ld", "-static", "-o", folder / "loop", folder / "loop.o"], check=True, timeout=60)
@@ -51,7 +51,7 @@ def loop(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def traced(loop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """Everything is traced to the loop; the mapping that is returned says what fails, by the name of operator or program."""
+    """Replace every trace by the loop; return a mapping in which a test sets failures by the name of an operator or program."""
     failing: dict[str, str] = {}
 
     def kernels(wanted: Sequence[Kernel], *_: Any, **__: Any) -> Iterator[tuple[Kernel, Trace | UserError]]:
@@ -99,14 +99,14 @@ def test_a_run_simulates_operators_and_whole_programs_in_phases(traced: dict[str
         "application/packets",
         "workload/forward",
     ]
-    # Four additions, a subtraction and a branch a message: all of the loop, from its first instruction.
+    # A message has four additions, a subtraction and a branch. The simulation covers the whole loop, from its first instruction.
     lookup = points["operator/lpm"].characteristics
     assert lookup["integer_share"] == pytest.approx(5 / 6, abs=0.01) and lookup["branch_share"] == pytest.approx(1 / 6, abs=0.01)
     assert lookup["load_store_share"] == 0 and 0 < (lookup["ipc"] or 0) < 3
     files = points["application/files"]
     assert [i.phases for i in files.inputs] == [6, 6] and files.instructions == pytest.approx(2 * 6000, rel=0.01)
     assert files.origin == "modelled, of neoverse-n1" and files.labels == ["modelled, general-purpose cores only, no accelerators"]
-    # Phases are the first ones, which find cold caches, and the others: those are operators', which the loop is.
+    # The first phases find cold caches. The other phases equal those of the operators, which are the same loop.
     space = analysed.space
     assert (
         space is not None
@@ -271,7 +271,7 @@ def test_why_there_is_no_counter(number: int, said: str) -> None:
 
 
 def test_counters_of_a_process_are_read_when_it_has_ended() -> None:
-    """Page faults are counted by the kernel itself, so nearly everywhere."""
+    """The kernel counts page faults itself, so this test runs nearly everywhere."""
     event = {"faults": hardware.Event(1, 2), "none": hardware.Event(1, 999)}
     try:
         os.close(hardware._open(os.getpid(), event["faults"]))
@@ -286,7 +286,7 @@ def test_counters_of_a_process_are_read_when_it_has_ended() -> None:
 
 
 def test_operators_are_measured_with_what_the_machine_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The whole way with counters that the kernel itself has: task time in the place of instructions, page faults in that of cycles."""
+    """The whole measurement runs on counters of the kernel itself: task time in place of instructions, page faults in place of cycles."""
     time, faults, none = hardware.Event(1, 1), hardware.Event(1, 2), hardware.Event(1, 999)
     monkeypatch.setattr(hardware, "INSTRUCTIONS", time)
     monkeypatch.setattr(hardware, "CYCLES", faults)
@@ -304,7 +304,7 @@ def test_operators_are_measured_with_what_the_machine_counts(tmp_path: Path, mon
     assert any(line.startswith("whole programs: a counter cannot tell") for line in record["left_out"])
     (analysed,) = summaries(tmp_path / "r")
     (point,) = analysed.points
-    assert (point.origin, point.labels) == ("measured", [measure.LABEL]) and point.instructions > 10_000_000  # ns for two million digests
+    assert (point.origin, point.labels) == ("measured", [measure.LABEL]) and point.instructions > 10_000_000  # task time in ns of two million digests
     assert all(value is None for name, value in point.characteristics.items() if name != "ipc")
     shown = text.show([analysed])
     assert "not counted" in shown and "of 1 measurement" in shown and "modelled" not in shown
@@ -328,7 +328,7 @@ def test_a_scripted_space_follows_from_its_simulations(tmp_path: Path) -> None:
     space = run.space
     assert space is not None and space.constant == ["itlb_miss_ratio", "dtlb_miss_ratio"] and space.dropped == []
     covered = {c.point: c for c in space.covered}
-    # What does nothing but operators' work is inside, although its ratios are no mixtures of theirs.
+    # An application that does only operators' work is inside, although its ratios are no mixtures of the operators' ratios.
     assert (covered["application/files"].inside, covered["application/files"].phases) == (6, 6)
     packets = covered["application/packets"]
     assert (packets.inside, packets.phases) == (2, 4)
@@ -364,7 +364,7 @@ def test_one_operator_alone_is_a_point_and_nothing_is_left_out(tmp_path: Path) -
     text = PLAN.replace("[lpm, md5, tcp_segment]", "[lpm]")
     space = run_of(tmp_path, text).space
     assert space is not None and space.left_out == []
-    assert next(c for c in space.covered if c.point == "application/packets").inside == 1  # the phase that is a look-up
+    assert next(c for c in space.covered if c.point == "application/packets").inside == 1  # the phase that equals a look-up
     alone = run_of(tmp_path, text.replace("[files, packets]", "none").replace("[forward]", "none"), name="alone")
     assert alone.space is None and len(alone.points) == 1
 

@@ -1,4 +1,4 @@
-"""Asynchronous engines and devices: jobs in flight from the command line to the export, which engines are left out, devices by name."""
+"""Tests of asynchronous engines and devices: jobs in flight from the command line to the export, engines left out, devices by name."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_a_run_over_jobs_in_flight(real: RealBench) -> None:
     rows = [record(p) for p in points]
     assert [(r["driver"], r["device"], r["in_flight"]) for r in rows] == [("", "", 0)] + [("batch-driver", "batch0", n) for n in (32, 96, 512)]
     assert real("compare", "r", "r").returncode == 0
-    # The plan beside the run repeats it.
+    # The stored plan repeats the run.
     assert dry_run(real, str(real.results / "r/plan.yaml"), *BATCHES[4:])["configurations"][0]["candidates"][1:] == [
         "batches~32", "batches~96", "batches~1024"
     ]  # fmt: skip
@@ -129,7 +129,7 @@ def test_devices_that_are_none(real: RealBench, device: str, says: str) -> None:
 
 
 def cryptodev_here() -> bool:
-    """Whether this build has DPDK, and DPDK its driver over OpenSSL."""
+    """Return whether this build has DPDK and DPDK has its driver over OpenSSL."""
     _, [hello], _ = by_hand("", "--list")
     [sha256] = [o for o in hello["catalog"]["operators"] if o["name"] == "sha256"]
     return any(e["name"] == "cryptodev-openssl" and e["available"] for e in sha256["engines"])

@@ -1,4 +1,4 @@
-"""Measured shares as text."""
+"""Tests of measured shares as text."""
 
 from __future__ import annotations
 

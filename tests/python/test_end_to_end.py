@@ -1,4 +1,4 @@
-"""``dpubench run end-to-end`` against scripted programs: the order of phases, what fails and what goes on, interruption, and what is left behind."""
+"""Tests of ``dpubench run end-to-end`` with scripted programs: the order of phases, failures and what continues, interruption, leftovers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ FORWARD = "forward/-/-/all-host/memif/64/c1"
 
 @pytest.fixture
 def run(bench: Bench) -> Any:
-    """Runs the plan above as run ``r``, with options."""
+    """Return a function that runs the plan above as run ``r``, with options."""
     (bench.folder / "plan.yaml").write_text(PLAN)
 
     def start(*options: str, expect: int = 0) -> subprocess.CompletedProcess[str]:
@@ -57,7 +57,7 @@ def run(bench: Bench) -> Any:
 
 @pytest.fixture(scope="module")
 def record_of_a_run(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """``run.json`` of a run of the plan above."""
+    """Return ``run.json`` of a run of the plan above."""
     bench = bench_in(tmp_path_factory.mktemp("kept"))
     (bench.folder / "plan.yaml").write_text(PLAN)
     done = bench("run", "plan.yaml", "--name", "r", "--rounds", "1")
@@ -156,7 +156,7 @@ def test_built_in_plans_are_valid_and_survive_writing(name: str) -> None:
 def test_mistakes_of_options(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], options: list[str], words: str
 ) -> None:
-    """In this process: they are found before anything is started."""
+    """The command runs in this process, because the mistakes are found before anything starts."""
     (bench.folder / "plan.yaml").write_text(PLAN)
     monkeypatch.chdir(bench.folder)
     for name in ("DPUBENCH_PROGRAMS", "XDG_CACHE_HOME", "SCRIPT"):
@@ -176,7 +176,7 @@ def test_set_lays_values_over_any_key_of_any_study(bench: Bench, run: Any) -> No
     assert operators.returncode == 0 and "aes/" in operators.stdout and "crc/" not in operators.stdout
 
 
-# --------------------------------------------------------------------------- what a run does
+# --------------------------------------------------------------------------- the steps of a run
 
 
 def test_each_trial_goes_through_its_steps_in_order(bench: Bench, run: Any) -> None:
@@ -263,7 +263,7 @@ def test_a_stall_is_tried_again(bench: Bench, run: Any) -> None:
 
 
 def test_what_a_stall_lost_spoils_no_goal_of_a_search(bench: Bench, run: Any) -> None:
-    """Trials of a search are judged by the goal that allows least, in whatever order its goals stand."""
+    """The goal that allows the least loss judges the trials of a search, in whatever order the goals stand."""
     bench.script(stalls=3, gap_ns=20_000_000)
     run("--rounds", "2", "--set", "search.goals=NDR,PDR", "--set", "workloads=flow-table", "--set", "search.min_rate=100kpps")
     searched = [r for r in trials.read(bench.results / "r") if r["event"] == "trial" and r["load"] != "100kpps"]
@@ -432,7 +432,7 @@ def test_a_killed_run_is_resumed_and_what_it_left_is_removed(bench: Bench) -> No
     assert not [p for p in Path("/tmp").iterdir() if p.name.startswith(own)]
 
 
-# --------------------------------------------------------------------------- what reads runs
+# --------------------------------------------------------------------------- commands that read runs
 
 
 def test_runs_are_exported_compared_and_queried(bench: Bench, run: Any) -> None:

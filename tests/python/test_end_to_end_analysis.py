@@ -1,4 +1,4 @@
-"""Export, comparison and progress of study ``end-to-end``, on a run with made-up figures."""
+"""Tests of export, comparison and progress of study ``end-to-end``, on a run with made-up figures."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from end_to_end_fixtures import example_run
 
 
 def changed(factor: float, *, null_too: bool = False) -> RunSummary:
-    """The example with every rate of its points (but for the null workload's) times ``factor``."""
+    """Return the example with every rate times ``factor``; the null workload's rates change only with ``null_too``."""
     run = copy.deepcopy(example_run("changed"))
     for point in run.points:
         if null_too or not point.is_null:
@@ -79,7 +79,7 @@ def test_what_machines_differ_in_is_part_of_the_ratio() -> None:
 
 
 def test_searches_that_asked_for_different_things_are_not_compared() -> None:
-    """Runs of before excused half of the trial time for NDR too."""
+    """Earlier runs excused half of the trial time for NDR too."""
     old = example_run()
     for point in old.points:
         if point.required is not None:

@@ -1,4 +1,4 @@
-"""``dpubench run end-to-end`` measures the client's ceiling first, and leaves out what lies above it: against scripted programs."""
+"""Tests, with scripted programs, that ``dpubench run end-to-end`` first measures the client's ceiling and leaves out loads above it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FORWARD = "forward/-/-/all-host/memif/64/c1"
 
 @pytest.fixture
 def run(bench: Bench) -> Any:
-    """Runs the plan above as run ``r``, with options."""
+    """Return a function that runs the plan above as run ``r``, with options."""
     (bench.folder / "plan.yaml").write_text(PLAN)
 
     def start(*options: str, expect: int = 0) -> str:
@@ -61,7 +61,7 @@ def test_what_the_client_cannot_offer_is_left_out_before_it_is_run(bench: Bench,
     (ceiling,) = analysed(bench).ceilings
     assert ceiling.held_pps is not None and ceiling.missed_pps is not None and ceiling.held_pps <= 1e6 < ceiling.missed_pps
     assert (ceiling.processes, ceiling.left_out, ceiling.schedule) == (2, 2, "constant") and ceiling.limit_pps == 1.33 * ceiling.missed_pps
-    # A search does not go beyond it, and says that the server's limit lies above.
+    # A search does not go beyond the ceiling, and says that the server's limit lies above it.
     searched = found[f"{FLOW}/NDR"]
     assert searched.throughput_pps is not None and 0.9e6 <= searched.throughput_pps.value <= 1e6
     assert searched.limit == "client-limited" and searched.bounded_by.startswith("the client missed its schedule at 1.")
@@ -149,7 +149,7 @@ def test_an_interrupted_calibration_is_gone_on_with(bench: Bench) -> None:
 
 
 def test_loads_come_back_when_the_client_can_offer_them_after_all(bench: Bench) -> None:
-    """Somebody else's work on the machine pressed the ceiling down while it was measured."""
+    """Other work on the machine lowers the ceiling while it is measured."""
     (bench.folder / "plan.yaml").write_text(PLAN.replace("rounds: {min: 1, max: 1}", "rounds: {min: 2, max: 2}"))
     bench.script(client_pps=200e3, trial_s=0.05)
     process = bench.start("run", "plan.yaml", "--name", "r")
@@ -169,7 +169,7 @@ def test_loads_come_back_when_the_client_can_offer_them_after_all(bench: Bench) 
 
 
 def test_a_run_that_has_rounds_already_goes_on_as_it_began(bench: Bench, run: Any) -> None:
-    """Runs of before the calibration are resumed without one."""
+    """Runs from before calibration existed are resumed without one."""
     run("--set", "calibration.processes=0")
     record = bench.record("r")
     record["status"], record["rounds"][-1]["whole"] = "interrupted", False

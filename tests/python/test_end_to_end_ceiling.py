@@ -1,4 +1,4 @@
-"""The client's ceiling: found, confirmed, and what it leaves out, on simulated clients."""
+"""Tests of the client's ceiling on simulated clients: it is found and confirmed, and loads above it are left out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dpubench.studies.end_to_end.ceiling import Ceiling, Tried
 from dpubench.studies.end_to_end.expand import Configuration, loads_of
 from dpubench.studies.end_to_end.plan import Plan
 
-#: Scatter of a client's speed from process to process and from trial to trial, as logarithms: twice what docs/methodology.md found of processes.
+#: Scatter of a client's speed from process to process and from trial to trial, as logarithms; for processes twice that in docs/methodology.md.
 OF_PROCESSES, OF_TRIALS = 0.13, 0.05
 
 
@@ -28,7 +28,7 @@ def null(frame: str = "64") -> Configuration:
 
 
 def client(capacity_pps: float, asked: list[float] | None = None) -> Callable[[float], Tried]:
-    """One that offers ``capacity_pps`` at most."""
+    """Return a client that offers at most ``capacity_pps``; it adds the rates that it is asked for to ``asked``."""
 
     def attempt(rate_pps: float) -> Tried:
         if asked is not None:
@@ -99,7 +99,7 @@ def test_a_single_load_far_above_is_left_out() -> None:
 
 
 def _missed(processes: int, runs: int, seed: int) -> np.ndarray:
-    """What calibrations of a client of median speed 1 find, one a run: the rate above which loads are left out."""
+    """Return, per run, the rate above which a calibration of a client of median speed 1 leaves out loads."""
     random = np.random.default_rng(seed)
     limits = np.empty(runs)
     for i in range(runs):
@@ -120,7 +120,7 @@ def _missed(processes: int, runs: int, seed: int) -> np.ndarray:
 
 @pytest.mark.parametrize("processes", [1, 2, 3])
 def test_a_client_that_is_only_at_times_limited_loses_no_point(processes: int) -> None:
-    """Rounds are processes too: a load that half of them could offer is never left out, one that a sixth of them could hardly ever."""
+    """Rounds are processes too. A load that half of them can offer is never left out; a load that a sixth of them can offer hardly ever is."""
     limits = _missed(processes, 2000, processes)
     best_of_three = np.exp(np.random.default_rng(0).normal(0, OF_PROCESSES, 100_000)) * np.exp(
         np.random.default_rng(1).normal(0, OF_TRIALS, (ceiling.TRIES, 100_000)).max(axis=0)
@@ -128,5 +128,5 @@ def test_a_client_that_is_only_at_times_limited_loses_no_point(processes: int) -
     half, sixth = np.quantile(best_of_three, [1 / 2, 5 / 6])
     assert np.mean(limits < half) <= 0.005
     assert np.mean(limits < sixth) <= 0.02
-    # What no round could offer is left out: it is not so wide that nothing would be.
+    # A load that no round can offer is left out, so the margin is not too wide.
     assert np.mean(limits < 2.5) >= 0.99

@@ -1,4 +1,4 @@
-"""The server of the end-to-end study behind a real sshd: started from its bundle, its packets over a real link, nothing left there."""
+"""Tests of the end-to-end study's server behind a real sshd: it starts from its bundle, packets cross a real link, nothing is left there."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ silence: 40s
 
 @pytest.fixture
 def away(real: RealBench, tmp_path: Path) -> Iterator[Sshd]:
-    """A loopback sshd that ``real`` knows how to reach."""
+    """Yield a loopback sshd that ``real`` can reach."""
     server = Sshd(tmp_path / "sshd")
     real.environment |= {"DPUBENCH_SSH_CONFIG": str(server.config), "XDG_CONFIG_HOME": str(tmp_path / "config")}
     server.start()
@@ -50,7 +50,7 @@ def away(real: RealBench, tmp_path: Path) -> Iterator[Sshd]:
 
 
 def free_ports(number: int) -> list[int]:
-    """UDP ports of 127.0.0.1 that nobody has."""
+    """Return free UDP ports of 127.0.0.1."""
     with contextlib.ExitStack() as opened:
         sockets = [opened.enter_context(socket.socket(type=socket.SOCK_DGRAM)) for _ in range(number)]
         for one in sockets:
@@ -71,10 +71,10 @@ def nothing_is_left(away: Sshd) -> bool:
 
 
 def assert_accounted(row: dict[str, Any]) -> None:
-    """Both sides' counts of a trial fit each other, to the packet."""
+    """Check that both sides' counts of a trial agree to the packet."""
     (served,) = row["servers"]
     dropped = sum(count for _, count in served["dropped"])
-    assert row["due"] >= row["sent"] + row["tx_full"]  # a client that is late sends less, and says so
+    assert row["due"] >= row["sent"] + row["tx_full"]  # a late client sends less, and its limit says so
     assert row["due"] == row["sent"] + row["tx_full"] or row["limit"] == "client-limited"
     assert row["sent"] >= served["received"] == served["transmitted"] + served["tx_full"] + dropped
     assert served["transmitted"] >= row["received"]
@@ -83,7 +83,7 @@ def assert_accounted(row: dict[str, Any]) -> None:
 
 def test_servers_on_the_host_and_on_a_device_answer_every_packet_each_at_its_own_addresses(real: RealBench, away: Sshd) -> None:
     done = real("run", write_plan(real, away), "--name", "r")
-    # On a machine that is busy every trial may be limited by the client, which then is late; the accounts agree all the same.
+    # On a busy machine the client may be late and limit every trial. The accounts must still agree.
     assert done.returncode in (0, 4), done.stderr
     record = real.record("r")
     assert record["status"] == ("complete" if done.returncode == 0 else "failed") and not record["failures"] and not schemas.fault("run", record)

@@ -1,4 +1,4 @@
-"""Faults and bad input between a real client and a real server: each ends in accounts that agree or in a message that says what to do."""
+"""Tests of faults and bad input between a real client and a real server: each ends in accounts that agree or in a message with the remedy."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ needs_root = pytest.mark.skipif(network.unavailable() != "", reason=network.unav
 WORKLOADS = ("flow-table", "application-recognition")
 CAPTURES = sorted((Path(os.environ.get("DPUBENCH_SHARED_DATA", "/nowhere")) / "pcap").glob("*.pcap"))
 FULL_TABLE = {"flows": 10_000, "popularity": "uniform"}
-#: A rule that no engine can run, one that is no line of rules, and one that is right.
+#: Number of trials within which a packet must come back.
 TRIES = 5
+#: A rule that no engine can run, a malformed rule, a line that is no rule, and a correct rule.
 BROKEN_RULES = "1:/a(?=b)/\n2:/unclosed(/\nnonsense\n3:/needle[0-9]+/\n"
 
 
@@ -45,20 +46,20 @@ def pairs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pairs]:
 
 
 def of_this_process() -> list[str]:
-    """Namespaces and folders for sockets that this process has made and that are still there."""
+    """Return the namespaces and socket folders of this process that still exist."""
     places = (Path("/run/netns"), *network._socket_parents())
     return [str(found) for place in dict.fromkeys(places) for found in place.glob(f"{network._own_name()}-*")]
 
 
 def held_to_account(pair: Pair, rate_pps: float | None = 20_000, schedule: str = "constant", duration_s: float = 0.2) -> Done:
-    """A trial whose accounts agree."""
+    """Run a trial, check that its accounts agree, and return it."""
     done = pair.trial(rate_pps, schedule, duration_s)
     assert unlike(pair, done) == "", (done.trial, done.served, done.checked)
     return done
 
 
 def something_back(pair: Pair, rate_pps: float | None = 20_000, duration_s: float = 0.2) -> Done:
-    """The first trial from which a packet came back, of a few: others may have the CPUs for a while, and a link that came up takes its time."""
+    """Return the first trial from which a packet comes back. Other work may take the CPUs for a while, and a new link needs time."""
     for _ in range(TRIES):
         done = held_to_account(pair, rate_pps, duration_s=duration_s)
         if done.trial["received"]:
@@ -67,12 +68,12 @@ def something_back(pair: Pair, rate_pps: float | None = 20_000, duration_s: floa
 
 
 def located(done: Done) -> dict[str, int]:
-    """Losses by place, those without loss left out."""
+    """Return the losses by place, without places that lost nothing."""
     assert done.checked is not None
     return {place: n for place, n in done.checked["lost"].items() if n}
 
 
-# --- what comes in
+# --- captures
 
 
 @pytest.mark.skipif(not CAPTURES, reason="DPUBENCH_SHARED_DATA names no folder with captures")
@@ -82,7 +83,7 @@ def test_captures_come_back_as_they_should(pairs: Pairs, workload: str, capture:
     plan = plan_of(workloads=[workload], frame_sizes=["9018B"], traffic={"source": "capture"})
     with pairs.opened(plan, files={"capture": [capture]}) as pair:
         templates = int(pair.ready["client"]["templates"])
-        # Twice the capture, so that every packet of it is sent however the rate falls on the trial.
+        # The trial has time for twice the capture, so that it sends every packet of it whatever its schedule rounds to.
         done = held_to_account(pair, 50_000, duration_s=max(2.2 * templates / 50_000, 0.1))
         assert done.trial["due"] > 2 * templates > 0
         assert located(done).keys() <= {"client_transmit", "server_receive", "server_transmit", "client_receive"}, "no frame is dropped on purpose"
@@ -90,7 +91,7 @@ def test_captures_come_back_as_they_should(pairs: Pairs, workload: str, capture:
 
 
 def capture_of(path: Path, packets: list[bytes]) -> Path:
-    """A capture of Ethernet frames that hold these IP packets."""
+    """Write a capture of Ethernet frames that hold these IP packets; return ``path``."""
     with path.open("wb") as file:
         file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1))
         for i, packet in enumerate(packets):
@@ -100,14 +101,14 @@ def capture_of(path: Path, packets: list[bytes]) -> Path:
 
 
 def ipv4(payload: bytes, *, length: int | None = None, words: int = 5, fragment: int = 0, protocol: int = 17, checksum: int = 0) -> bytes:
-    """An IPv4 packet whose header may lie; ``fragment``: flags and offset as they stand there."""
+    """Return an IPv4 packet whose header may lie; ``fragment`` holds flags and offset as in the header."""
     total = 20 + len(payload) if length is None else length
     addresses = socket.inet_aton("10.1.0.1") + socket.inet_aton("10.2.0.1")
     return struct.pack(">BBHHHBBH", 0x40 | words, 0, total, 7, fragment, 64, protocol, checksum) + addresses + payload
 
 
 def fragments() -> list[bytes]:
-    """First, middle and last ones, overlapping and absurd ones, IPv4 and IPv6."""
+    """Return fragments: first, middle and last ones, overlapping and absurd ones, IPv4 and IPv6."""
     data = bytes(range(256))
     found = [ipv4(struct.pack(">HHHH", 4000, 5000, 264, 0) + data[:64], fragment=0x2000)]
     found += [ipv4(data[:64], fragment=0x2000 | offset) for offset in (1, 8, 9, 4000, 0x1FFF)]
@@ -120,7 +121,7 @@ def fragments() -> list[bytes]:
 
 
 def malformed() -> list[bytes]:
-    """Shorter than a header, lengths that contradict each other, wrong checksums."""
+    """Return malformed packets: shorter than a header, with contradictory lengths, with wrong checksums."""
     udp = struct.pack(">HHHH", 4000, 5000, 12, 0xBEEF) + b"data"
     tcp = struct.pack(">HHIIBBHHH", 4000, 5000, 1, 1, 0xF0, 2, 512, 0xDEAD, 0)
     found = [ipv4(udp)[:n] for n in (1, 8, 19, 20, 23)]
@@ -143,7 +144,7 @@ def test_fragments_and_malformed_packets_come_back(pairs: Pairs, tmp_path: Path,
         pair.end()
 
 
-# --- what is full
+# --- full tables, queues and buffers
 
 
 @pytest.mark.parametrize("engine", ["portable", "dpdk-hash"])
@@ -155,7 +156,7 @@ def test_a_full_table_keeps_its_policy_to_the_packet(pairs: Pairs, engine: str, 
         table = done.served[0]["workload"]["flow_table"]
         assert table["flows"] == 1000
         if full == "drop":
-            # What the ramp brought is refused too, and is no loss of the measured part.
+            # The table also refuses packets of the ramp, which are no loss of the measured part.
             assert table["refused"] == done.served[0]["dropped"]["full"] >= located(done)["server_drop"] > 0
         else:
             assert done.served[0]["dropped"] == {}
@@ -164,9 +165,9 @@ def test_a_full_table_keeps_its_policy_to_the_packet(pairs: Pairs, engine: str, 
 
 
 class Halting(Listener):
-    """Stops a server while a trial is under way: from when it has begun the trial until the client has told of its end."""
+    """A listener that stops a server during a trial, from its begin until the client reports its end."""
 
-    server: int | None = None  #: its number; None: trials are left alone
+    server: int | None = None  #: process number of the server; None: trials are left alone
 
     def event(self, event: Event) -> None:
         if self.server is not None and event["event"] == "begun":
@@ -180,35 +181,35 @@ class Halting(Listener):
 
 
 def stands_still(pid: int) -> bool:
-    """Whether every thread of a process is stopped."""
+    """Return whether every thread of a process is stopped."""
     return all(stat.read_bytes().rpartition(b")")[2].split()[0] == b"T" for stat in Path(f"/proc/{pid}/task").glob("*/stat"))
 
 
 @pytest.mark.parametrize("workload", WORKLOADS)
 @pytest.mark.parametrize("schedule", ["constant", "burst"])
 def test_queues_that_overflow_lose_nothing_unlocated(pairs: Pairs, workload: str, schedule: str) -> None:
-    """Nobody empties the queues, so that they overflow however fast the machine is."""
+    """Nothing empties the queues, so they overflow however fast the machine is."""
     halting = Halting()
-    # A table that is to be filled first would wait for the server that stands still.
+    # A table that must be filled first would wait for the stopped server.
     empty = {"name": "flow-table", "params": {"start": "cold"}} if workload == "flow-table" else workload
     with pairs.opened(plan_of(workloads=[empty], burst_packets=5000), listener=halting) as pair:
-        held_to_account(pair)  # the link comes up with the first trial: a server that stands still could not take its part in that
+        held_to_account(pair)  # the link comes up with the first trial, in which a stopped server could not take part
         halting.server = pair.pids()["server"]
         done = held_to_account(pair, 1e6, schedule)
         halting.server = None
         assert done.trial["sent"] <= pair.queue_packets < done.trial["due"]
         assert located(done)["client_transmit"] >= done.trial["due"] - pair.queue_packets
-        held_to_account(pair)  # what was too much is forgotten
+        held_to_account(pair)  # the excess of the trial before is forgotten
         pair.end()
 
 
 @pytest.mark.parametrize("workload", WORKLOADS)
 @pytest.mark.parametrize(("rate_pps", "schedule"), [(5e6, "constant"), (5e6, "burst"), (None, "flood")])
 def test_as_much_as_the_client_sends_is_accounted_for(pairs: Pairs, workload: str, rate_pps: float | None, schedule: str) -> None:
-    """How much of it the link carries is the machine's affair; every packet has come back or has its place."""
+    """The link's share of the load depends on the machine, but every packet must come back or have its place."""
     with pairs.opened(plan_of(workloads=[workload], burst_packets=5000)) as pair:
         held_to_account(pair, rate_pps, schedule)
-        held_to_account(pair)  # what was too much is forgotten
+        held_to_account(pair)  # the excess of the trial before is forgotten
         pair.end()
 
 
@@ -266,7 +267,7 @@ def test_rules_none_of_which_compiles_end_a_run(real: RealBench) -> None:
 
 
 def any_place(kind: str) -> dict[str, Any]:
-    """What a plan says to measure flow-table over a kind of port."""
+    """Return settings of a plan that measures flow-table over a kind of port."""
     return {"workloads": ["flow-table"], "ports": [kind], "engines": ["xdp" if kind == "xdp" else "portable"]}
 
 
@@ -276,7 +277,7 @@ def test_every_kind_of_port_gives_accounts_that_agree(pairs: Pairs, kind: str) -
     with pairs.opened(plan_of(**any_place(kind))) as pair:
         something_back(pair)
         held_to_account(pair, 2_000_000)
-        # All buffers were in use: those that are farther back in the pool's memory are as good as the first ones.
+        # All buffers were in use now. The buffers far back in the pool's memory must work as well as the first ones.
         something_back(pair)
         pair.end()
 
@@ -308,7 +309,7 @@ def test_recognition_over_the_kernel(pairs: Pairs, kind: str) -> None:
 
 
 def test_signatures_across_repeated_and_overlapping_segments_are_recognised(pairs: Pairs) -> None:
-    """Every answer is compared with what the client expects, and half of the messages carry a signature."""
+    """The client compares every answer with the expected one, and half of the messages carry a signature."""
     traffic = {
         "flows": 100, "protocol": "tcp", "segments": 5, "retransmit_share": "20%", "overlap_share": "30%",
         "payload": {"source": "random", "signature_share": "50%"},
@@ -368,7 +369,7 @@ def test_a_split_of_recognition_answers_right_and_one_of_a_single_stage_is_left_
     configurations = pairs.configurations(plan)
     assert [c.workload for c in configurations] == ["application-recognition"]
     with pairs.opened(plan, configurations[0]) as pair:
-        # Three programs on two CPUs: much may be lost, but not from the accounts.
+        # Three programs share two CPUs: many packets may be lost, but every one must be in the accounts.
         done = something_back(pair, 5000, duration_s=0.5)
         first, second = done.served
         assert 0 < second["received"] < first["received"] and first["workload"]["searched"] == first["received"]

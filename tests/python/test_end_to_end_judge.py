@@ -1,4 +1,4 @@
-"""What limits a trial: told from accounts alone."""
+"""Tests of the limit of a trial, judged from its accounts alone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ STALL_NS = 1e6
 
 
 def trial(due: int = 100_000, *, lost: int = 0, **changes: Any) -> dict[str, Any]:
-    """0.1 s at a million packets a second."""
+    """Return a trial of 0.1 s at a million packets a second."""
     losses = [[0.0, 1e8, lost]] if lost else []
     return {
         "due": due, "sent": due, "tx_full": 0, "received": due - lost, "duration_s": 0.1, "ramp_s": 0.0, "gaps": [], "losses": losses, "wrong": 0,
@@ -22,22 +22,22 @@ def trial(due: int = 100_000, *, lost: int = 0, **changes: Any) -> dict[str, Any
 
 
 def percentiles(values: np.ndarray) -> dict[str, float]:
-    """Figures as a histogram of the native half has them."""
+    """Return the figures that a histogram of the native half has."""
     found = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p99_9": 99.9, "max": 100.0}
     return {name: float(np.percentile(values, at, method="inverted_cdf")) for name, at in found.items()} | {"mean": float(values.mean())}
 
 
 def stalled(rate_pps: float, share: float, duration_s: float = 1.0, by: str = "packets") -> dict[str, Any]:
-    """A trial of a client that stands still for 1 ms at a time, for this ``share`` of the time, and loses nothing.
+    """Return a trial of a client that stands still for 1 ms at a time, for this ``share`` of the time, and loses nothing.
 
-    ``by``: whether each packet has a lag of its own, or each burst that of its first packet.
+    ``by`` "packets": each packet has its own lag; "bursts": each burst has the lag of its first packet.
     """
     due = np.arange(0, duration_s * 1e9, 1e9 / rate_pps)
     period_ns = STALL_NS / share if share else np.inf
     into = np.mod(due, period_ns)
     lag = np.where(into < STALL_NS, STALL_NS - into, 0.0)
     if by == "bursts":
-        # What waited for the end of a stall goes out in bursts of 32 packets, all others alone.
+        # Packets that waited for the end of a stall go out in bursts of 32, all others alone.
         place = np.cumsum(lag > 0) - np.maximum.accumulate(np.where(lag > 0, 0, np.cumsum(lag > 0)))
         lag = lag[(lag == 0) | (place % 32 == 1)]
     gaps = [[at, STALL_NS] for at in np.arange(0, duration_s * 1e9, period_ns)] if share else []
@@ -72,14 +72,14 @@ def test_what_the_port_did_not_take_was_offered() -> None:
 
 @pytest.mark.parametrize("rate_pps", [1e5, 1e6, 5e6])
 def test_a_client_that_stands_still_is_seen_though_nothing_is_lost(rate_pps: float) -> None:
-    """1 ms at a time, for 5 % of the time: packets that are due meanwhile wait up to as long, and are 5 % of all."""
+    """The client stands still for 1 ms at a time, for 5 % of the time. Packets due meanwhile wait up to 1 ms and are 5 % of all."""
     event = stalled(rate_pps, 0.05)
     assert event["lag_ns"]["p99"] == pytest.approx(800_000, rel=0.02)
     verdict = judge.judge(event, [], goal=0.0)
     assert verdict.limit == "client-limited"
     assert "1 % of its packets by more than 80" in verdict.reason and "stood still for 50.0 ms in all, 1.0 ms at a time" in verdict.reason
     assert limit(stalled(rate_pps, 0.0)) == ""
-    # Bursts counted once hide it: the many packets of a stall are few bursts.
+    # A lag counted once per burst hides this: the many packets of a stall are few bursts.
     assert stalled(rate_pps, 0.05, by="bursts")["lag_ns"]["p99"] < event["lag_ns"]["p99"]
 
 
@@ -121,7 +121,7 @@ def test_loss_elsewhere_than_in_the_gap_is_the_servers() -> None:
 
 def test_a_gap_that_the_queues_hold_explains_nothing() -> None:
     event = trial(lost=1000, gaps=[[40e6, 1e6]], losses=[[40e6, 41e6, 1000]])
-    assert limit(event, queue_packets=1024) == "server-limited"  # 1000 packets come in it
+    assert limit(event, queue_packets=1024) == "server-limited"  # 1000 packets come during the gap
     assert limit(event, queue_packets=900) == "stall-limited"
 
 
@@ -145,7 +145,7 @@ def test_a_gap_of_a_server_elsewhere_may_lie_anywhere() -> None:
 
 def test_a_run_of_losses_counts_with_the_part_that_lies_in_gaps() -> None:
     gaps = [judge.Gap(10e6, 10e6), judge.Gap(12e6, 3e6)]
-    # From 9.9 to 30.1 ms: the gap, its slack, and as long again until queues are empty.
+    # Losses count from 9.9 to 30.1 ms: during the gap, its slack, and as long again until the queues are empty.
     assert judge.lost_in_gaps([[20e6, 40e6, 1000]], gaps) == round(1000 * 10.1 / 20)
     assert judge.lost_in_gaps([[50e6, 60e6, 1000]], gaps) == 0
     assert judge.lost_in_gaps([[15e6, 15e6, 7]], gaps) == 7
@@ -174,13 +174,13 @@ def test_every_disagreement_is_a_fault(event: dict[str, Any], check: dict[str, A
 
 
 def counted(received: int = 100_000, **changes: Any) -> dict[str, Any]:
-    """A server elsewhere."""
+    """Return the counts of a server on another machine."""
     return {"received": received, "transmitted": received, "tx_full": 0, "dropped": {}} | changes
 
 
 def test_counts_of_a_server_elsewhere_that_fit_are_no_fault() -> None:
     assert judge.disagreement_with(counted(), trial()) == ""
-    # Of a ramp's packets it knows and the client's measured part does not; what it dropped did not come back.
+    # The server counts a ramp's packets too, unlike the client's measured part. Packets that it dropped did not come back.
     assert judge.disagreement_with(counted(100_500, transmitted=100_490, dropped={"full": 10}), trial()) == ""
 
 

@@ -1,4 +1,4 @@
-"""How much of a latency may be the client's own lag: what is withheld, of a trial and of rounds, and what earlier runs can say."""
+"""Tests of the client's own lag in a latency: the figures withheld, for a trial and over rounds, and the lag of earlier runs."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ Times = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def times(**given: float) -> dict[str, float]:
-    """Figures of a time in ns; what is not given is 100 us."""
+    """Return figures of a time in ns; figures not given are 100 us."""
     return dict.fromkeys(FIGURES, 100_000.0) | given
 
 
 def lags(**given: float) -> dict[str, float]:
-    """Those of a client that was never late, but where it is given."""
+    """Return figures of a client's lag in ns; figures not given are 0: never late."""
     return dict.fromkeys(FIGURES, 0.0) | given
 
 
@@ -60,7 +60,7 @@ def test_figures_of_bursts_are_told_from_those_of_packets(found: dict[str, float
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of one round."""
+    """Return a run of one round."""
     bench = bench_in(tmp_path_factory.mktemp("lag"))
     (bench.folder / "plan.yaml").write_text(PLAN)
     done = bench("run", "plan.yaml", "--name", "r")
@@ -70,7 +70,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def made(measured: Path, tmp_path: Path) -> Made:
-    """Makes of the run one of six rounds in which every latency is 100 us and the lag is as given."""
+    """Return a function that turns the run into one of a round per given lag, in which every latency is 100 us."""
 
     def make(*rounds: dict[str, float], of_bursts: bool = False, packets: int = 20_000) -> RunSummary:
         shutil.copytree(measured, tmp_path / "r")
@@ -95,7 +95,7 @@ def point_of(run: RunSummary) -> PointSummary:
 
 
 def shown(run: RunSummary) -> str:
-    """The terminal's line of the point."""
+    """Return the terminal's line of flow-table's point."""
     (line,) = [line for line in text.show([run]).splitlines() if line.startswith("flow-table")]
     return " ".join(line.split())
 
@@ -124,7 +124,7 @@ def test_what_may_be_the_clients_is_withheld_with_the_reason(made: Made) -> None
 
 
 def test_one_round_in_which_the_client_stood_still_counts_with_its_share(made: Made) -> None:
-    """Rounds are not chosen by what came of them: with that round the figure is shown or withheld as a whole."""
+    """No round is dropped for its outcome. With that round the figure is shown or withheld as a whole."""
     late = lags(p99=900_000)
     point = point_of(made(late, *[lags()] * (ROUNDS - 1)))
     assert point.lag is not None and point.lag.p99.value == pytest.approx(150_000) and list(point.latency_withheld) == ["p99"]
@@ -137,16 +137,16 @@ def test_one_short_stall_of_one_round_withholds_nothing(made: Made) -> None:
 
 
 def percentiles(values: Times) -> dict[str, Any]:
-    """Figures as a trial's row has them, without the histogram."""
+    """Return figures as a trial's row has them, with an empty histogram."""
     found = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p99_9": 99.9, "max": 100.0}
     told = {name: float(np.percentile(values, at, method="inverted_cdf")) for name, at in found.items()}
     return told | {"mean": float(values.mean()), "buckets": []}
 
 
 def simulated(chance: np.random.Generator, median_ns: float, stall_ns: float, share: float) -> tuple[dict[str, Any], ...]:
-    """Of 20,000 packets, 10 us apart: what the server takes, the latency that a client sees which stands still for a ``share`` of the time, its lag.
+    """Return figures of 20,000 packets, 10 us apart: the server's time, the latency that the client sees, the client's lag.
 
-    While it stands still it neither sends nor looks at what came back.
+    The client stands still for a ``share`` of the time. Meanwhile it neither sends nor looks at returned packets.
     """
     due = np.arange(20_000) * 10_000.0
     service = chance.lognormal(math.log(median_ns), 0.3, len(due))
@@ -176,13 +176,13 @@ def test_what_is_shown_is_what_a_client_that_never_stands_still_would_see(median
             if name in why:
                 withheld += 1
             else:
-                # p90 is worst, where stalls take half of the tail that it is of.
+                # p90 is worst: stalls take half of the tail above it.
                 assert getattr(shown, name).value == pytest.approx(getattr(true, name).value, rel=0.15), (share, name)
     assert withheld > 0
 
 
 def times_of(rounds: list[dict[str, Any]]) -> Percentiles:
-    """Figures of the plain means over rounds, without intervals."""
+    """Return the plain means of the figures over rounds, without intervals."""
     return Percentiles(*(Interval(float(np.mean([r[name] for r in rounds])), math.nan, math.nan) for name in FIGURES))
 
 
@@ -213,7 +213,7 @@ def test_trials_can_be_asked_for_their_lag(measured: Path) -> None:
 def test_a_run_of_a_late_client_has_rates_that_were_searched_for_and_no_latencies(bench: Bench) -> None:
     bench.script(lag_ns=400_000)
     search = "search: {goals: [NDR], first_trial: 20ms, last_trial: 20ms, duration_sum: 20ms, width: 10%}"
-    # A calibration would leave the rate out before it is run.
+    # A calibration would leave the rate out before it runs.
     (bench.folder / "plan.yaml").write_text(PLAN.replace("search: {goals: []}", search + "\ncalibration: {processes: 0}"))
     done = bench("run", "plan.yaml", "--name", "r")
     assert done.returncode == 0, (done.stdout, done.stderr)
@@ -225,13 +225,13 @@ def test_a_run_of_a_late_client_has_rates_that_were_searched_for_and_no_latencie
     by_load = {p.load: p for p in summaries(bench.results / "r")[0].points if not p.is_null}
     assert by_load["100kpps"].throughput_pps is None and by_load["100kpps"].limit == "client-limited"
     found = by_load["NDR"]
-    # What was lost above it may be the doing of the client's bursts: the server may sustain more.
+    # The client's bursts may have caused the losses above this rate, so the server may sustain more.
     assert found.throughput_pps is not None and found.throughput_pps.value == pytest.approx(2e6, rel=0.1) and found.limit == "client-limited"
     assert sorted(found.latency_withheld) == sorted(FIGURES) and wording.latency_text(found, "p99_9") == "- (2000)"
 
 
 def trial(lag_ns: dict[str, Any] | None, latency_ns: dict[str, Any] | None) -> dict[str, Any]:
-    """A trial as it is kept while a round is under way."""
+    """Return a trial in the form in which a run keeps it while a round is under way."""
     event = {"gaps": [], "losses": []} | ({"lag_ns": lag_ns} if lag_ns else {}) | ({"latency_ns": latency_ns} if latency_ns else {})
     return {"event": "trial", "round": 0, "configuration": "c", "load": "l", "trial": event, "served": [], "checked": None}
 

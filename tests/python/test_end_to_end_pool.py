@@ -1,4 +1,4 @@
-"""What is shown at NDR and PDR is that of all trials at the rate found, and says what was asked, seen, discarded, and can be resolved."""
+"""Tests of figures at NDR and PDR: they cover all trials at the rate found, with what was asked, seen, discarded and can be resolved."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FAST, SLOW = {8000.0: 990, 20000.0: 10}, {8000.0: 100, 900_000.0: 900}
 
 
 def rows(*events: dict[str, Any]) -> list[dict[str, Any]]:
-    """As they are read back."""
+    """Return events as they are read back from a run."""
     return list(trials.table(list(events)).to_pylist())
 
 
@@ -69,7 +69,7 @@ def test_a_histogram_that_a_trial_gains_is_pooled_as_the_others_are() -> None:
 
 
 def test_the_bound_shows_all_trials_and_not_the_least_lossy_one(tmp_path: Path) -> None:
-    """The search tolerated one lossy trial of three, and the page said that nothing was lost, by the CPU and the latency of another one."""
+    """Earlier, the search tolerated one lossy trial of three, and the page reported no loss, with the CPU and latency of another trial."""
     trials_of_a_round = [
         trial(RATE, 0, seconds=0.5, busy=0.3, latency=FAST), trial(RATE, 0, busy=0.3, latency=FAST),
         trial(RATE, 9000, busy=0.9, latency=SLOW, limit="server-limited"), trial(1.1 * RATE, 50_000, busy=1.0, limit="server-limited"),

@@ -1,4 +1,4 @@
-"""What the server cannot do is found before anything is started: the real server is asked, in dry runs."""
+"""Tests, in dry runs with the real server, that settings that it cannot do are found before anything starts."""
 
 from __future__ import annotations
 

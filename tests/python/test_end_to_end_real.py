@@ -1,4 +1,4 @@
-"""Study ``end-to-end`` with the native programs of this build: real packets over memif, between two processes."""
+"""Tests of study ``end-to-end`` with the native programs of this build: real packets between two processes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ budget: 300s
 def test_every_trial_of_both_workloads_is_accounted_for(real: RealBench) -> None:
     (real.folder / "plan.yaml").write_text(PLAN)
     done = real("run", "plan.yaml", "--name", "r", timeout=300)
-    # On a machine that is busy every trial may be limited by the client: then nothing is known of the server, and the accounts agree all the same.
+    # On a busy machine the client may limit every trial. Then nothing is known of the server, but the accounts must still agree.
     assert done.returncode in (0, 4), (done.stdout, done.stderr)
     rows = trials.read(real.results / "r")
     assert {r["configuration"].split("/")[0] for r in rows} == {"forward", "flow-table", "application-recognition"}
@@ -54,7 +54,7 @@ def test_every_trial_of_both_workloads_is_accounted_for(real: RealBench) -> None
     assert run.failures == [] and all("virtual link" in p.labels for p in run.points)
     measured = [p for p in run.points if p.throughput_pps is not None]
     assert all(p.residence is not None and p.stages for p in measured)
-    # A machine that is busy may keep a loop from its CPU for most of a trial: then its time is not known, and that is the reason.
+    # On a busy machine a loop may lack its CPU for most of a trial. Then its CPU time is unknown, and the reason says so.
     assert all(p.server_cpu_share is not None or "kept from their CPU" in p.server_cpu_withheld for p in measured)
     assert all(0 <= p.server_cpu_share.value <= 1 and p.server_receive_work_share is None for p in measured if p.server_cpu_share)
     _knows_its_flows(rows)
@@ -62,7 +62,7 @@ def test_every_trial_of_both_workloads_is_accounted_for(real: RealBench) -> None
 
 
 def _knows_its_flows(rows: list[dict[str, Any]]) -> None:
-    """The flow table knew every flow of the traffic before each trial: none entered."""
+    """Check that the flow table knew every flow of the traffic before each trial, so that none entered."""
     tables = [r for r in rows if r["configuration"].startswith("flow-table")]
     for row in tables:
         assert row["prefill"]["known"] == row["prefill"]["flows"] > 0
@@ -77,7 +77,7 @@ def test_a_killed_program_fails_its_point_and_the_rest_goes_on(real: RealBench, 
     victim = _wait_for(process.pid, program)
     os.kill(victim, signal.SIGKILL)
     out, err = process.communicate(timeout=240)
-    # The trials of the fresh programs may all be limited by the client on a machine that is busy.
+    # On a busy machine the client may limit all trials of the fresh programs.
     assert process.returncode in (1, 4), (out, err)
     record = real.record("r")
     assert not schemas.fault("run", record)
@@ -100,7 +100,7 @@ def test_the_null_workload_is_the_floor_where_the_driver_answers(real: RealBench
     assert run.failures == [] and {tuple(p.engines.values()) for p in run.points} == {("xdp",)}
     _knows_its_flows(rows)
     for row in (r for r in rows if not r["cpu_withheld"]):
-        # What the program does is the kernel's receive work, and no loop's.
+        # The program's work is receive work of the kernel, not of a loop.
         assert row["server_cpu"]["is_in_kernel"] and row["server_cpu"]["receive_work_ns"] > 0 and row["server_cpu"]["packets"] == 0
         assert row["server_cpu"]["receive_work_ns"] <= row["server_cpu"]["core_ns"]
     null, table = sorted(run.points, key=lambda p: not p.is_null)
@@ -111,11 +111,11 @@ def test_the_null_workload_is_the_floor_where_the_driver_answers(real: RealBench
 @pytest.mark.skipif(network.unavailable() != "", reason=network.unavailable())
 @pytest.mark.parametrize(("port", "number"), [("xdp", signal.SIGINT), ("xdp", signal.SIGKILL), ("af_xdp", signal.SIGHUP)])
 def test_a_run_over_veth_that_is_ended_leaves_nothing(real: RealBench, port: str, number: signal.Signals) -> None:
-    """Namespaces, interfaces, BPF programs, sockets and processes are gone, after SIGKILL with the next run."""
+    """Namespaces, interfaces, BPF programs, sockets and processes are gone; after SIGKILL the next run removes them."""
     engine = "xdp" if port == "xdp" else "portable"
     plan = PLAN + f"workloads: [flow-table]\nports: [{port}]\nengines: [{engine}]\nsilence: 20s\n"
     (real.folder / "plan.yaml").write_text(plan.replace("duration: 100ms", "duration: 10s").replace(", 1518B", ""))
-    process = real.start("run", "plan.yaml", "--name", "r", prefix=("env", "--default-signal=HUP"))  # which the tests' own parent may ignore
+    process = real.start("run", "plan.yaml", "--name", "r", prefix=("env", "--default-signal=HUP"))  # the tests' own parent may ignore SIGHUP
     programs = {_wait_for(process.pid, name) for name in ("dpubench-server", "dpubench-traffic")}
     namespaces = [place.name for place in Path("/run/netns").glob(f"dpubench-{process.pid}-*")]
     in_kernel = set().union(*map(attached_in, namespaces), *map(held_by, programs))
@@ -124,8 +124,8 @@ def test_a_run_over_veth_that_is_ended_leaves_nothing(real: RealBench, port: str
     out, err = process.communicate(timeout=60)
     assert process.returncode == (-number if number == signal.SIGKILL else 130), (out, err)
     if number == signal.SIGKILL:
-        _await(lambda: not any(Path(f"/proc/{pid}").exists() for pid in programs))  # they notice that nobody talks to them
-        real.left_on_the_machine()  # as the next run does it; runs of others may have done it before
+        _await(lambda: not any(Path(f"/proc/{pid}").exists() for pid in programs))  # the programs notice that nobody talks to them
+        real.left_on_the_machine()  # as the next run does; other runs may have done it before
     assert real.left_on_the_machine() == [] and not any((Path("/run/netns") / name).exists() for name in namespaces)
     assert not any(Path(f"/proc/{pid}").exists() for pid in programs)
     _await(lambda: not loaded(in_kernel))  # the kernel removes an interface's program after its last packet
@@ -140,7 +140,7 @@ def _await(condition: Callable[[], bool]) -> None:
 
 
 def _wait_for(parent: int, program: str) -> int:
-    """The number of a child of ``parent`` that is ``program`` and in a trial."""
+    """Wait until a child of ``parent`` is ``program`` and in a trial; return its process number."""
     until = time.monotonic() + 60
     while time.monotonic() < until:
         for entry in Path("/proc").iterdir():
@@ -157,7 +157,7 @@ def _wait_for(parent: int, program: str) -> int:
 
 
 def _others_are_there(parent: int) -> bool:
-    """Whether both programs of ``parent`` are at work."""
+    """Return whether both programs of ``parent`` are at work."""
     found = 0
     for entry in Path("/proc").iterdir():
         try:
@@ -169,7 +169,7 @@ def _others_are_there(parent: int) -> bool:
 
 
 def test_a_peer_that_never_comes_is_told(real: RealBench) -> None:
-    """The client of a server that is not there: a link that is up on one side only."""
+    """The client's server does not exist, so the link is up on one side only."""
     job = {
         "schema": "dpubench.traffic-job/1", "port": {"kind": "memif", "role": "client", "arguments": {"socket": str(real.folder / "nobody")}},
         "cpu": 0, "traffic": {"flows": 10, "frame_sizes": [[64, 1]]}, "workload": {"name": "forward"},

@@ -1,4 +1,4 @@
-"""The report of study ``end-to-end``: every number is the model's, what is missing says why, nothing stands beside what it must not."""
+"""Tests of the report of study ``end-to-end``: every number is the model's, gaps have a reason, and no figures stand together that must not."""
 
 from __future__ import annotations
 
@@ -267,7 +267,7 @@ def test_what_the_application_costs_beyond_the_null_workload() -> None:
     run = example_run()
     point, null = find(run, "flow-table", "64", "NDR", "dpdk-hash"), find(run, "forward", "64", "NDR")
     point.throughput_pps, null.throughput_pps = Interval(5e6, 4.9e6, 5.1e6), Interval(10e6, 9.9e6, 10.1e6)
-    # What the CPUs were busy, not what one packet after another leaves them: at its rate without loss a server is not busy all the time.
+    # The CPUs' busy time counts, not the time between packets: at its rate without loss a server is not busy all the time.
     point.server_cpu_ns_per_packet, null.server_cpu_ns_per_packet = Interval(170.0, 166.0, 174.0), Interval(80.0, 77.0, 83.0)
     found, why = ratios.beyond(point, null, 6)
     assert found is not None and not why and found.extra_ns is not None

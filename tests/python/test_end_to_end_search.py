@@ -1,4 +1,4 @@
-"""NDR and PDR of a simulated device whose capacity is known: found within the width of the search."""
+"""Tests of the search for NDR and PDR on a simulated device of known capacity: the results lie within the search's width."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def search(**keys: str) -> Search:
 
 
 class Device:
-    """Forwards ``capacity_pps`` and loses what is beyond it; the client offers ``client_pps`` at most."""
+    """A device that forwards at most ``capacity_pps`` and loses the rest; its client offers at most ``client_pps``."""
 
     def __init__(self, capacity_pps: float, client_pps: float = math.inf) -> None:
         self.capacity_pps, self.client_pps = capacity_pps, client_pps
@@ -49,7 +49,7 @@ def test_both_rates_of_a_device_are_found_within_the_width(capacity_pps: float) 
         bounds = found[goal]
         assert bounds.loss_goal == loss
         assert bounds.lower_pps is not None and bounds.upper_pps is not None
-        # A packet more or less decides at the bound: a rounding of the trial's number of packets.
+        # At the bound a single packet decides, because a trial's number of packets is rounded.
         assert bounds.lower_pps <= truth * 1.0001 and bounds.upper_pps >= truth * 0.9999
         assert bounds.upper_pps - bounds.lower_pps <= 0.0201 * bounds.upper_pps
         assert bounds.limit == ""
@@ -78,7 +78,7 @@ def test_a_search_that_reaches_the_clients_ceiling_says_so() -> None:
 
 
 def test_a_rate_without_loss_loses_in_no_trial() -> None:
-    """A device that loses a packet in one of three trials at each rate above 500 kpps: with half of the trial time excused, it had no loss there."""
+    """The device loses a packet in one of three trials at each rate above 500 kpps. With half of the trial time excused this was no loss."""
 
     def lossy(device: Device) -> Callable[[float, float], Outcome]:
         tried: Counter[float] = Counter()

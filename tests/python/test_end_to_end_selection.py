@@ -1,4 +1,4 @@
-"""How the best engines are chosen: once for every frame size and placement, within a share of the budget."""
+"""Tests of the choice of the best engines: once for every frame size and placement, within a share of the budget."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def configurations(placements: tuple[str, ...] = ("all-host", "split")) -> list[
 
 
 def rate_of(configuration: Configuration) -> float:
-    """The second engine is fast with small frames, the third one with large ones, and by less."""
+    """Return a rate: the second engine is fastest with small frames, the third with large ones, by fewer packets per second."""
     return {"first": {"64": 3e6, "1518": 1e6}, "second": {"64": 8e6, "1518": 1e6}, "third": {"64": 2e6, "1518": 3e6}}[configuration.engines["stage"]][
         configuration.frame
     ]

@@ -1,4 +1,4 @@
-"""What the server's CPUs did in the measured part of a trial, and what its flow table knew before: scripted programs, rules on recorded data."""
+"""Tests of the server's CPU time in a trial's measured part, and of its flow table before: scripted programs, rules on recorded data."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Start = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def run(bench: Bench) -> Start:
-    """Runs the plan above as run ``r``, with options."""
+    """Return a function that runs the plan above as run ``r``, with options."""
     (bench.folder / "plan.yaml").write_text(PLAN)
 
     def start(*options: str, expect: int = 0) -> subprocess.CompletedProcess[str]:
@@ -47,7 +47,7 @@ def points(bench: Bench) -> list[PointSummary]:
 
 
 def steps(bench: Bench) -> list[str]:
-    """What flow-table's programs were told."""
+    """Return the commands that flow-table's programs got."""
     lines = (bench.folder / "log").read_text().splitlines()
     told = [line.split() for line in lines if line.split()[1] == "flow-table" and " job " not in line]
     return [" ".join([words[2], *words[4:]]) if words[2] == "begin" else words[2] for words in told]
@@ -57,7 +57,7 @@ def steps(bench: Bench) -> list[str]:
 
 
 def test_the_cpu_time_is_that_of_the_measured_part(bench: Bench, run: Start) -> None:
-    """The scripted server was busy for 40 of 100 ms between begin and collect, and for half of the measured 20 ms."""
+    """The scripted server is busy for 40 of the 100 ms between begin and collect, and for half of the measured 20 ms."""
     shown = run().stdout
     (point,) = points(bench)
     assert point.server_cpu_share is not None and point.server_cpu_share.value == pytest.approx(0.5)
@@ -116,7 +116,7 @@ def test_servers_add_up_and_a_program_in_the_kernel_is_told_apart() -> None:
 
 
 def _is_of_before(bench: Bench) -> None:
-    """The same run as an earlier version would have stored it: its CPU time and its inserts are not known, and it says so."""
+    """Check the same run as an earlier version stored it: its CPU time and its inserts are unknown, and the output says so."""
     for file in (bench.results / "r" / "rounds").glob("*.parquet"):
         pq.write_table(pq.read_table(file).drop_columns(["server_cpu", "prefill", "flow_table"]), file)
     (point,) = points(bench)
@@ -167,7 +167,7 @@ def test_both_starts_stand_side_by_side_with_their_share_of_inserts(bench: Bench
 
 @pytest.mark.parametrize(("option", "forgets"), [(("--set", "traffic.churn_per_s=1000"), 0), (("--param", "idle_ms=100"), 7)])
 def test_flows_that_end_make_every_trial_fill_anew(bench: Bench, run: Start, option: tuple[str, str], forgets: int) -> None:
-    """Of those that are retired because they are idle some may be gone before the trial begins: what is left is said."""
+    """Some flows that are retired when idle may be gone before the trial begins. The run records how many are left."""
     bench.script(log=str(bench.folder / "log"), flows=5000, forgets=forgets)
     run("--set", "rates=50kpps,100kpps", "--rounds", "1", *option)
     assert {r["prefill"]["known"] for r in trials.read(bench.results / "r") if r["prefill"] is not None} == {5000 - forgets}

@@ -1,4 +1,4 @@
-"""A run of study ``end-to-end`` as text."""
+"""Tests of the text of a run of study ``end-to-end``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from end_to_end_fixtures import example_run
 
 
 def small(run: RunSummary, frame: str = "64") -> RunSummary:
-    """Points of one frame size and, of the largest, those of which nothing can be said."""
+    """Return ``run`` with its points of one frame size and its points without figures."""
     return replace(run, points=[p for p in run.points if p.frame == frame or p.throughput_pps is None])
 
 
@@ -69,7 +69,7 @@ def test_an_empty_run_says_so() -> None:
 
 
 def test_each_figure_is_judged_by_its_own_interval() -> None:
-    """The throughput converged, the tail of the latency did not: both are said where they stand."""
+    """The throughput converged and the tail of the latency did not. Each figure says so where it stands."""
     run = example_run()
     point = next(p for p in run.points if p.rounds >= 6 and p.latency is not None and p.server_cpu_share is not None and p.stages)
     precise = Interval(1.0, 0.999, 1.001)

@@ -1,4 +1,4 @@
-"""Workers that crash, hang, lie and print rubbish: a failure is a result, the rest goes on, nothing is lost, the exit status says so."""
+"""Tests of workers that crash, hang, lie and print rubbish: a failure is a result, the rest continues, nothing is lost, the exit status tells."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_jobs_follow_the_contract_and_differ_by_round(bench: Bench) -> None:
     bench.environment["JOBS"] = str(bench.folder / "jobs")
     assert bench(*QUICK[:4], "6").returncode == 0
     jobs = [json.loads(line) for line in (bench.folder / "jobs").read_text().splitlines()]
-    assert [schemas.fault("job", j) for j in jobs] == [""] * 7  # selection and six rounds
+    assert [schemas.fault("job", j) for j in jobs] == [""] * 7  # the selection and six rounds
     assert [j["round"] for j in jobs] == [0, 0, 1, 2, 3, 4, 5]
     assert len({j["seed"] for j in jobs}) == 1, "the input of a run is one"
     assert len({tuple(g["id"] for g in j["groups"]) for j in jobs[1:]}) > 1, "the order of configurations never changed"

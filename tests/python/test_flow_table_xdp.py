@@ -1,4 +1,4 @@
-"""The engines xdp between two real network namespaces: every frame counted and answered by the kernel, nothing left behind."""
+"""Tests of the xdp engines between two real network namespaces: the kernel counts and answers every frame; nothing is left behind."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from kernel_programs import attached_in, held_by, loaded, xdp_reason
 from real_program import BUILD
 
 PROGRAM = BUILD / "dpubench-server"
-#: Of one flow's frame in `flows.bin`: version, protocol, ports, zeros, addresses, packets, bytes.
+#: The record of a flow in `flows.bin`: version, protocol, ports, zeros, addresses, packets, bytes.
 RECORD = struct.Struct("<BBHHxx16s16sQQ")
 FRAMES = 600
 FLOWS = 30
-#: A frame without FCS, and with.
+#: Bytes of a frame without FCS, and of the FCS.
 FRAME_BYTES = 60
 FCS_BYTES = 4
 
-#: Run inside the client's namespace: puts a program that passes everything on its end, for veth wakes a receiver of XDP frames only where it has one
-#: (drivers/net/veth.c, veth_xdp_flush; the port kind af_xdp brings its own), sends, and counts what comes back.
+#: A script for the client's namespace. It attaches a program that passes everything to the client's end, because veth wakes a receiver of XDP frames
+#: only where one is attached (drivers/net/veth.c, veth_xdp_flush; the port kind af_xdp brings its own). It sends, and counts what comes back.
 CLIENT = """
 import ctypes, json, platform, socket, struct, sys, time
 interface, frames = sys.argv[1], json.load(sys.stdin)
@@ -79,7 +79,7 @@ def needs_xdp() -> None:
 
 @dataclass
 class Server:
-    """dpubench-server inside a namespace."""
+    """A dpubench-server inside a namespace."""
 
     process: subprocess.Popen[str]
 
@@ -89,7 +89,7 @@ class Server:
         self.process.stdin.flush()
 
     def wait_for(self, name: str) -> dict[str, Any]:
-        """The next event of this name; a failure of the program fails the test."""
+        """Return the next event of this name; a failure of the program fails the test."""
         assert self.process.stdout is not None
         for line in self.process.stdout:
             event: dict[str, Any] = json.loads(line)
@@ -121,7 +121,7 @@ def server(side: network.Side, workload: str = "flow-table", stage: str = "table
 
 
 def udp_frame(pair: network.VethPair, flow: int) -> bytes:
-    """A frame of UDP over IPv4 of one of many flows."""
+    """Return a frame of UDP over IPv4 of flow number ``flow``."""
     macs = bytes.fromhex(pair.server.mac.replace(":", "") + pair.client.mac.replace(":", ""))
     source, destination = socket.inet_aton(f"10.1.0.{flow}"), socket.inet_aton("10.2.0.1")
     ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 28, flow, 0, 64, 17, 0, source, destination)
@@ -129,7 +129,7 @@ def udp_frame(pair: network.VethPair, flow: int) -> bytes:
 
 
 def send(pair: network.VethPair, frames: list[bytes]) -> dict[bytes, int]:
-    """Sends from the client's end; what came back, and how often."""
+    """Send frames from the client's end; return the frames that came back, each with its count."""
     words = [*pair.client.prefix, sys.executable, "-I", "-S", "-c", CLIENT, pair.client.interface]
     text = json.dumps([f.hex() for f in frames])
     done = subprocess.run(words, input=text, capture_output=True, text=True, timeout=60, check=True)
@@ -158,7 +158,7 @@ def test_every_frame_is_counted_and_answered_in_the_kernel(tmp_path: Path, key: 
         assert attached(pair.server)
         arp = udp_frame(pair, 1)[:12] + b"\x08\x06" + bytes(46)
         frames = [udp_frame(pair, 1 + n % FLOWS) for n in range(FRAMES)] + [arp] * 10
-        for trial in (1, 2):  # the second begins empty
+        for trial in (1, 2):  # the second trial begins with an empty table
             running.ask(begin=trial)
             running.wait_for("begun")
             answers = send(pair, frames)
@@ -184,7 +184,7 @@ def test_the_null_workload_answers_in_the_kernel_too() -> None:
         assert (stage["engine"], stage["path"]["isa"]) == ("xdp", "eBPF") and "test run" in stage["verified"]
         assert attached(pair.server)
         frames = [udp_frame(pair, 1 + n % FLOWS) for n in range(FRAMES)]
-        for trial in (1, 2):  # the second is counted from none
+        for trial in (1, 2):  # the second trial counts from 0
             running.ask(begin=trial)
             running.wait_for("begun")
             answers = send(pair, frames)

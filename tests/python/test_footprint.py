@@ -1,4 +1,4 @@
-"""Working sets against caches: which level holds them, what runs of earlier versions show."""
+"""Tests of working sets against caches: the level that holds them, and runs of earlier versions."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ MACHINE = {"l1d_bytes": 48 << 10, "l2_bytes": 1 << 20, "l3_bytes": 32 << 20}
     ("own", "threads", "machine", "level"),
     [
         (2048, 1, MACHINE, "L1d"),
-        (48 << 10, 64, MACHINE, "L1d"),  # each core has its own
-        (750 << 10, 1, MACHINE, "L2"),  # 11,738 lines: what `stream` was for look-ups
+        (48 << 10, 64, MACHINE, "L1d"),  # each core has its own L1d
+        (750 << 10, 1, MACHINE, "L2"),  # 11,738 lines: the earlier `stream` of look-ups
         (4 << 20, 1, MACHINE, "L3"),
         (4 << 20, 8, MACHINE, "L3"),
-        (4 << 20, 9, MACHINE, "memory"),  # the threads share it
+        (4 << 20, 9, MACHINE, "memory"),  # the threads share L3
         (64 << 20, 1, MACHINE, "memory"),
         (64 << 20, 1, MACHINE | {"l3_bytes": 300 << 20}, "L3"),
-        (4 << 20, 1, MACHINE | {"l3_bytes": 0}, "beyond L2"),  # kernels of many Arm machines do not tell
+        (4 << 20, 1, MACHINE | {"l3_bytes": 0}, "beyond L2"),  # kernels of many Arm machines do not report L3
         (4 << 20, 1, {}, ""),
     ],
 )
@@ -60,10 +60,10 @@ def test_a_stored_run_says_which_of_its_figures_are_superseded() -> None:
     points = [
         _one("lpm", 1),
         _one("lpm", 2),
-        _one("toeplitz", 1, footprint="resident"),  # it was what it is
-        _one("checksum", 1, params={"mode": "full", "size": "64"}),  # reads every line
+        _one("toeplitz", 1, footprint="resident"),  # its working set did not change
+        _one("checksum", 1, params={"mode": "full", "size": "64"}),  # it reads every line
         _one("checksum", 1, params={"mode": "incremental", "size": "64"}),
-        _one("regex", 1, rounds=0),  # has no figure
+        _one("regex", 1, rounds=0),  # it has no figure
         _one("snappy", 1),
         _one("tcp_segment", 1, engine="portable"),
         _one("tcp_segment", 1, engine="dpdk"),

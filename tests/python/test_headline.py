@@ -1,4 +1,4 @@
-"""The headline of a configuration: its best engine beside the next best of another library, on the terminal and in what is exported."""
+"""Tests of a configuration's headline, its best engine beside the next best of another library, on the terminal and in exports."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_one_engine_stands_beside_none(tmp_path: Path) -> None:
 
 
 def stored(engines: list[str], dropped: dict[str, str], **more: Any) -> list[dict[str, Any]]:
-    """``configurations`` of run.json: ``engines`` could run, of which a selection round dropped some."""
+    """Return ``configurations`` of run.json: ``engines`` could run, and a selection round dropped those in ``dropped``."""
     return [
         {"id": THREE[0].configuration, "operator": "aes", "params": AES, "threads": 1, "burst": 32, "footprint": "stream", "reference": "portable",
          "candidates": engines, "not_measured": dropped | {"gpu": "no such device"}} | more
@@ -131,7 +131,7 @@ def test_a_run_that_dropped_the_next_best_says_what_was_measured(tmp_path: Path)
     best = best_of(run)
     assert best.next_best == "portable" and best.next_best_unmeasured == ["openssl"]
     assert text.beside_text(best).endswith("(only portable was measured beside it)")
-    assert "5.7" not in text.beside_text(best)  # what the selection round saw is no measured ratio
+    assert "5.7" not in text.beside_text(best)  # the selection round's ratio is no measured ratio
     assert "only portable was measured beside it" in text.show([run])
     assert export.records([run])[1]["next_best_unmeasured"] == "openssl"
 
@@ -159,7 +159,7 @@ def test_the_selection_keeps_the_next_best_of_another_library(bench: Bench) -> N
     record = bench.record("r")
     assert [p["engine"] for p in record["points"] if p["configuration"] == GCM] == ["portable", "openssl", "ipsec-mb"]
     (chosen,) = [c for c in record["configurations"] if c["id"] == GCM]
-    assert chosen["next_best"] == "openssl"  # not ipsec-old, which is faster: it is the same library
+    assert chosen["next_best"] == "openssl"  # not ipsec-old, which is faster but of the same library
     assert sorted(chosen["not_measured"]) == ["ipsec-old", "isal"]
     assert "slower than ipsec-mb" in chosen["not_measured"]["isal"]
     best = best_of(RunSummary(**vars_of(summarize(bench.results / "r"), GCM)))
@@ -168,7 +168,7 @@ def test_the_selection_keeps_the_next_best_of_another_library(bench: Bench) -> N
 
 
 def vars_of(run: RunSummary, configuration: str) -> dict[str, Any]:
-    """The fields of ``run`` with the points of one configuration."""
+    """Return the fields of ``run`` with the points of one configuration."""
     fields = {name: getattr(run, name) for name in RunSummary.__dataclass_fields__}
     return fields | {"points": [p for p in run.points if p.id.startswith(f"{configuration}/")]}
 
@@ -223,7 +223,7 @@ def test_headlines_fit_the_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def first_table(run: RunSummary) -> str:
-    """The text of the page's first table, rows on lines, cells apart by one space."""
+    """Return the text of the page's first table: one line per row, one space between cells."""
     page = model.build([run], None, lambda old, new: [], lambda code: "")
     html = frame.render(page, "0", energy="")
     body = html[html.index('<table id="results-table"') : html.index("</table>")]
@@ -236,7 +236,7 @@ def test_the_page_leads_with_the_next_best_and_never_with_the_reference(tmp_path
     points = [*THREE, winning, replace(winning, engine="openssl", rate=1.6e6), SimulatedPoint("lpm", "portable", 2e7)]
     told = first_table(run_of(tmp_path, points))
     lines = {line.split()[0]: line for line in told.splitlines() if line}
-    assert re.search(r"ipsec-mb \d+\.\d+ Gb/s \S+ 5\.[67]\d+× openssl \S+ 0\.\d+$", lines["aes"]), lines["aes"]  # last: what portable does
+    assert re.search(r"ipsec-mb \d+\.\d+ Gb/s \S+ 5\.[67]\d+× openssl \S+ 0\.\d+$", lines["aes"]), lines["aes"]  # the last cell is portable's
     assert re.search(r"portable \S+ Gb/s \S+ 1\.2\d+× openssl \S+ is the best$", lines["sha256"]), lines["sha256"]
     assert "no other engine measured" in lines["lpm"]
     assert "reference" not in told and "no difference seen" not in told

@@ -1,4 +1,4 @@
-"""Default inputs and what replaces them."""
+"""Tests of default inputs and their replacements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and a terminal that hangs up, at any moment; two runs at once; disks that are full or read-only. Nothing measured is lost."""
+"""Tests of Ctrl-C, SIGTERM and a terminal that hangs up at any moment, two runs at once, full and read-only disks. Nothing measured is lost."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_ctrl_c_keeps_every_window_and_resume_completes(bench: Bench, delay_s: f
     out, err = process.communicate(timeout=20)
     assert bench.workers() == []
     if not (bench.results / "r" / "run.json").exists():
-        # It had not begun yet: nothing to keep. Python itself ends with 1 when it is interrupted while it starts or looks for the package.
+        # The run had not begun, so there is nothing to keep. Python itself ends with 1 when interrupted while it starts or looks for the package.
         is_pythons_own = process.returncode == 1 and ("runpy" in err or "init_import_site" in err)
         assert process.returncode in (130, -signal.SIGINT) or is_pythons_own, (out, err)
         return
@@ -69,8 +69,8 @@ def test_sigterm_is_the_same(bench: Bench) -> None:
 def test_a_terminal_that_hangs_up_is_the_same(bench: Bench) -> None:
     bench.script(window_s=0.01)
     leader, terminal = os.openpty()
-    # A session of its own, whose terminal this is: the kernel sends SIGHUP to its leader when the other end closes.
-    # Whatever started the tests may have it ignored, which is passed on.
+    # The run has its own session on this terminal. The kernel sends SIGHUP to the session's leader when the other end closes.
+    # The tests' own parent may ignore SIGHUP, and programs inherit that.
     process = bench.start(
         *RUN, prefix=("env", "--default-signal=HUP", "setsid", "--ctty", "--wait"), stdin=terminal, stdout=terminal, stderr=terminal
     )
@@ -150,7 +150,7 @@ def test_a_stop_before_anything_began_leaves_no_control_group(bench: Bench, comm
 
 def test_a_stop_is_raised_at_once_where_that_was_asked_for() -> None:
     with StopRequest() as stop:
-        os.kill(os.getpid(), signal.SIGTERM)  # noted, for who looks at it
+        os.kill(os.getpid(), signal.SIGTERM)  # the request notes the signal for later
         with pytest.raises(Interrupted, match="stopped by SIGTERM"), stop.at_once():
             pytest.fail("it was stopped before")
     with StopRequest() as stop:
@@ -159,7 +159,7 @@ def test_a_stop_is_raised_at_once_where_that_was_asked_for() -> None:
             try:
                 os.kill(os.getpid(), signal.SIGINT)
             finally:
-                os.kill(os.getpid(), signal.SIGTERM)  # a second one does not disturb the tidying up
+                os.kill(os.getpid(), signal.SIGTERM)  # a second signal does not disturb the clean-up
                 reached = True
         assert reached
 
@@ -196,7 +196,7 @@ def resume_error(bench: Bench, run: str) -> str:
 def test_a_results_directory_that_cannot_be_written(bench: Bench) -> None:
     target = bench.folder / "results"
     if os.geteuid() == 0:
-        # Permissions do not stop root; a file in the place of the directory, and a file system that never takes writes, do.
+        # Permissions do not stop root. A file in place of the directory does, and so does a file system that never takes writes.
         target.write_text("")
         words = ("no directory", "cannot be written", "File exists")
         done = bench("run", "--results", "/proc/dpubench", "--rounds", "1")
@@ -228,7 +228,7 @@ def test_a_full_disk_keeps_what_was_measured(bench: Bench) -> None:
         assert bench.workers() == []
         before = RunDirectory(place / "r").windows().num_rows
         assert before > 0
-        RunDirectory(place / "r").record()  # whole, although the disk is full
+        RunDirectory(place / "r").record()  # the record is whole although the disk is full
         subprocess.run([mount or "mount", "-o", "remount,size=8m", str(place)], check=True)
         resumed = bench("resume", str(place / "r"))
         assert resumed.returncode == 0, resumed.stderr

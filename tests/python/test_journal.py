@@ -1,4 +1,4 @@
-"""Failures and warnings in the record of a run: each once, none longer than a page, no more than can be read."""
+"""Tests of failures and warnings in a run's record: each stands once, none is longer than a page, and there are no more than a reader can take."""
 
 from __future__ import annotations
 

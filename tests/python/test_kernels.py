@@ -1,4 +1,4 @@
-"""Kernels and their traces, by a small program that speaks the contract under the real emulator (every engine's: tests/arm_traces.py)."""
+"""Tests of kernels and their traces, with a small program that speaks the contract under the real emulator (tests/arm_traces.py has all engines)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NOTHING = Resolved()
 
 @pytest.fixture(autouse=True)
 def own_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cache, and a folder in the place of /tmp: what is left in it is of this test."""
+    """Give the test its own cache and its own folder in place of /tmp, so that everything left there comes from this test."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
     (tmp_path / "machines").mkdir()
     monkeypatch.setattr(_machine, "_PLACE", tmp_path / "machines")
@@ -57,7 +57,7 @@ def test_a_kernel_is_traced_and_said_what_it_is(tmp_path: Path) -> None:
     seen = inspect(found.folder)
     assert seen["kernel"] == "crc, portable, size 64, bursts of 32, 100 messages, seed 1"
     assert seen["program_digest"] == sha256(arm.operators_program.read_bytes()).hexdigest() == found.about["program"]
-    # A message for each byte of the job, and four instructions and a branch for each.
+    # The trace has a message for each byte of the job, and each message has four instructions and a branch.
     assert seen["instructions"] == 5 * seen["messages"]
     assert machines() == []
 
@@ -69,7 +69,7 @@ def test_the_job_is_one_of_the_contract() -> None:
 
 
 def test_the_same_kernel_gives_the_same_trace_wherever_files_lie(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Program, inputs and cache in other folders: what the program knows of them is in its job and on its stack, and both are in the trace."""
+    """Program, inputs and cache lie in other folders. The program knows them from its job and its stack, and both are in the trace."""
     bundle = arm_bundle(tmp_path / "arm")
     one = kernels.trace(LOOKUP, routes(tmp_path, "1.0.0.0/8,1\n"), ArmPrograms.of(bundle), cache=tmp_path / "traces")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "a much longer way" / "to another home"))
@@ -86,7 +86,7 @@ def test_a_trace_is_captured_once(tmp_path: Path) -> None:
     arm = arm_programs(tmp_path / "arm")
     one = kernels.trace(KERNEL, NOTHING, arm, cache=tmp_path / "traces")
     captured = (one.folder / traces.STREAM).stat().st_ino
-    # The same, said otherwise.
+    # The same kernel, described differently.
     for again in (KERNEL, Kernel("crc", "portable", message_bytes=64, messages=100), replace(KERNEL, burst=32)):
         two = kernels.trace(again, NOTHING, arm, cache=tmp_path / "traces")
         assert (two.folder, two.digest, two.kernel) == (one.folder, one.digest, again)
@@ -180,7 +180,7 @@ def test_a_trace_that_was_damaged_is_captured_anew(tmp_path: Path) -> None:
         two = kernels.trace(KERNEL, NOTHING, arm, cache=tmp_path / "traces")
         assert two.digest == one.digest
         assert stream.read_bytes() == whole
-    # One bit: seen by whoever takes the trace into use, which holds it from then on.
+    # A changed bit is found when a trace is taken into use. From then on the trace is held.
     kernels.release([one.folder])
     stream.write_bytes(whole[:40] + bytes([whole[40] ^ 4]) + whole[41:])
     three = kernels.trace(KERNEL, NOTHING, arm, cache=tmp_path / "traces")
@@ -234,7 +234,7 @@ def test_what_a_killed_process_left_goes_with_the_next(tmp_path: Path) -> None:
     while not list(cache.glob("*.partial/stream")) and time.monotonic() < until:
         time.sleep(0.05)
     (mine,) = machines()
-    # While it lives what it makes is its own, however old.
+    # While the process lives, everything that it makes is its own, however old.
     (partial,) = cache.iterdir()
     for held in (mine, partial):
         os.utime(held, (0, 0))
@@ -331,7 +331,7 @@ def test_the_catalog_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     arm = arm_programs(tmp_path / "arm")
     first = arm.catalog()
     _capture._hello.cache_clear()
-    monkeypatch.setattr(_capture, "Machine", None)  # nothing can be asked any more
+    monkeypatch.setattr(_capture, "Machine", None)  # no program can be asked any more
     assert arm.catalog() == first
 
 
@@ -342,8 +342,8 @@ def test_traces_not_used_for_longest_make_room_unless_they_are_in_use(tmp_path: 
     for folder, age_days in ((old, 9), (used, 8), (new, 7)):
         os.utime(folder, (time.time() - age_days * 86_400,) * 2)
     monkeypatch.setattr(_capture, "CACHE_BYTES", sum(f.stat().st_size for f in new.iterdir()))
-    kernels.trace(replace(KERNEL, seed=2), NOTHING, arm, cache=cache)  # is there, and used now
-    # All three are held, and so is this one.
+    kernels.trace(replace(KERNEL, seed=2), NOTHING, arm, cache=cache)  # it exists, and is used now
+    # All three traces are held, and so is this new one.
     newest = kernels.trace(replace(KERNEL, seed=4), NOTHING, arm, cache=cache).folder
     assert all(folder.exists() for folder in (old, used, new, newest))
     kernels.release([old, used, old])
@@ -359,7 +359,7 @@ def test_two_that_make_room_at_once_remove_no_more_than_one(tmp_path: Path, monk
     real = _cache._removed
 
     def removed(entry: Path) -> bool:
-        # Another one begins in the middle, when this one has seen what there is.
+        # Another prune begins in the middle, after this one has listed the entries.
         _cache.prune(tmp_path, 300)
         return real(entry)
 

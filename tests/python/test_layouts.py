@@ -1,4 +1,4 @@
-"""Code layouts: that builds have them, that rounds take them in turn, and what intervals and comparisons make of it."""
+"""Tests of code layouts: builds have them, rounds take them in turn, intervals and comparisons allow for them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ POINTS = [SimulatedPoint("aes", "portable", 1e6, {"size": "1000"}), SimulatedPoi
 
 
 def drawn(rounds: int, between: float, within: float, number: int = 8, runs: int = 3000, seed: int = 1) -> tuple[Any, Any]:
-    """Logs of ``runs`` runs that take ``number`` layouts in turn, and the layout of each round."""
+    """Return logs of ``runs`` runs that take ``number`` layouts in turn, and the layout of each round."""
     generator = np.random.default_rng(seed)
     of = np.arange(rounds) % number
     return generator.normal(0, between, (runs, number))[:, of] + generator.normal(0, within, (runs, rounds)), of
@@ -55,7 +55,7 @@ def test_intervals_hold_the_value_over_all_layouts(rounds: int, between: float) 
 
 
 def test_rounds_of_one_layout_are_not_independent() -> None:
-    """What :func:`joined` is for: without it 30 rounds of 8 layouts would say of 80 % of the points too much."""
+    """This is the reason for :func:`joined`: without it, intervals from 30 rounds of 8 layouts hold the truth for only about 80 % of the points."""
     logs, of = drawn(30, 0.02, 0.01)
     assert held(logs) < 0.85 < 0.93 < held(layouts.joined(logs, of))
 
@@ -67,7 +67,7 @@ def test_rounds_are_joined_only_where_layouts_repeat_and_are_many_enough() -> No
     known = layouts.joined(logs, np.arange(12) % 8)
     assert np.isfinite(known).sum() == 8 and known[0, 0] == pytest.approx((np.log(1) + np.log(9)) / 2)
     missing = logs.copy()
-    missing[0, 8:] = np.nan  # a point that lacks the rounds in which layouts came again
+    missing[0, 8:] = np.nan  # a point without the rounds in which layouts repeat
     np.testing.assert_array_equal(layouts.joined(missing, np.arange(12) % 8), missing)
     values, cycles = layouts.joined_rounds([1.0, 4.0, *range(1, 8)], [3, 5, *[4] * 7], [0, 0, *range(1, 8)])
     assert values.size == 8 and values[0] == pytest.approx(2) and cycles[0] == 5
@@ -128,14 +128,14 @@ def test_an_earlier_run_says_that_its_intervals_do_not_hold_it(tmp_path: Path) -
 
 
 def test_what_only_layouts_differ_in_is_no_finding(tmp_path: Path) -> None:
-    """Two builds of the same speed, each with an own draw of places in each layout: 24 rounds of 8 layouts must not be taken for 24 draws."""
+    """Two builds have the same speed, and each draws its own places in each layout. 24 rounds of 8 layouts must not count as 24 draws."""
     many = [SimulatedPoint("aes", f"e{i}", 1e6, {"size": "1000"}, build=build) for i in range(60) for build in ("", "against")]
     noise = Noise(process=0.002, machine=0.05, drift=0, window=0.005, stall_share=0)
     run = summarize(write_run(tmp_path / "run", many, noise=noise, rounds=24, cycles=3, layouts=8, layout_deviation=0.01))
     rows = compare_builds(run, 0.0)
     bare = sum(row.p_value is not None and row.p_value <= 0.05 for row in rows) / len(rows)
     assert len(rows) == 60 and bare <= 0.12
-    run.build_pairs = [replace(pair, round_layouts=[]) for pair in run.build_pairs]  # as of programs that did not say
+    run.build_pairs = [replace(pair, round_layouts=[]) for pair in run.build_pairs]  # as of programs that do not report layouts
     assert sum(row.p_value is not None and row.p_value <= 0.05 for row in compare_builds(run, 0.0)) / len(rows) >= 2 * bare
 
 
@@ -200,7 +200,7 @@ def test_what_is_no_object_is_refused(tmp_path: Path) -> None:
 
 
 def functions(library: Path) -> dict[str, tuple[int, int, str]]:
-    """Name of each function -> address, size and section."""
+    """Return the address, size and section of each function by name."""
     from elftools.elf.elffile import ELFFile
 
     with library.open("rb") as stream:
@@ -223,7 +223,7 @@ def test_each_layout_has_the_same_functions_elsewhere(real: RealBench) -> None:
     for other in others:
         assert {name: other[name][1] for name in placed} == {name: plain[name][1] for name in placed}
         assert {other[name][2] for name in placed} == {".text.layout"}
-    # Of a constructor the compiler makes one section with two names.
+    # The compiler gives the one section of a constructor two names.
     own = [name for name in placed if not re.search(r"[CD][12]E", name)]
     for n, other in enumerate(others, 1):
         assert {name: other[name][0] % 64 for name in own} == {name: writer.drawn(n, "line", f".text.{name}") % 4 * 16 for name in own}
@@ -244,11 +244,11 @@ def test_each_layout_knows_itself_and_gives_right_answers(real: RealBench) -> No
 
 @needs_layouts
 def test_modules_are_those_of_the_layout(real: RealBench) -> None:
-    """A program in a layout maps no module and no core of another."""
+    """A program in a layout maps no module and no core library of another layout."""
     program = Path(programs.in_layout(str(PROGRAM), 2))
     with subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         assert process.stdin is not None and process.stdout is not None
-        assert json.loads(process.stdout.readline())["event"] == "hello"  # its modules are loaded by then
+        assert json.loads(process.stdout.readline())["event"] == "hello"  # the program has loaded its modules by then
         maps = Path(f"/proc/{process.pid}/maps").read_text()
         process.stdin.close()
         process.wait(timeout=30)
@@ -257,7 +257,7 @@ def test_modules_are_those_of_the_layout(real: RealBench) -> None:
 
 
 def test_builds_of_an_engine_change_places_from_cycle_to_cycle(bench: Bench) -> None:
-    """What is last before a cycle turns back finds its own in the caches: it has to be each build as often as the other."""
+    """The last build before a cycle turns back finds its own data in the caches, so each build must be last equally often."""
     assert bench("run", "--name", "r", "--rounds", "2", "--operator", "crc", "--against", str(bench.programs)).returncode == 0
     windows = [w for w in RunDirectory(bench.results / "r").windows().to_pylist() if not w["point"].startswith("canary-")]
     of_round = [w for w in windows if w["round"] == windows[0]["round"]]

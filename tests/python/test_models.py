@@ -1,4 +1,4 @@
-"""Models of real processors: every figure has its source, ``dpubench-cores`` takes them, organisations are what they say, wrong files are refused."""
+"""Tests of models of real processors: figures have sources, ``dpubench-cores`` takes the models, organisations are right, wrong files are refused."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ every_model = pytest.mark.parametrize("name", models.names())
 
 @pytest.fixture(scope="module")
 def resident(tmp_path_factory: pytest.TempPathFactory) -> reads.ReadsTrace:
-    """Reads at random in 4 KiB, which every first level holds."""
+    """Return a trace of random reads in 4 KiB, which every first level holds."""
     return reads.write(4096, tmp_path_factory.mktemp("reads") / "4096")
 
 
 def simulated(processor: dict[str, Any], trace: reads.ReadsTrace, messages: int = 0, status: int = 0) -> dict[str, Any]:
-    """The ``result``, or the ``failure``, of all contexts of ``processor`` with one trace."""
+    """Return the ``result`` or the ``failure`` of ``processor`` with one trace on all contexts."""
     organisation = processor["organisation"]
     configuration = {
         "id": "one", "processor": processor, "contexts": [{"trace": str(trace.folder)}] * (organisation["cores"] * organisation["contexts"]),
@@ -93,7 +93,7 @@ def test_a_read_that_waits_for_the_one_before_takes_the_first_levels_latency(nam
 
 
 def test_reads_beyond_a_level_take_the_next_ones_latency(tmp_path: Path) -> None:
-    # No TLB, no prefetch, and 64 times as many lines as the first level has: all but a sixty-fourth of the reads are from the second.
+    # There is no TLB and no prefetch, and 64 times as many lines as in the first level: all but one in 64 reads come from the second level.
     processor = models.load("alpha21264-1999").with_organisation(changes={"caches/l2/size_bytes": 4 << 20})
     trace = reads.write(2 << 20, tmp_path / "reads")
     assert cycles_per_read(simulated(processor, trace)) == pytest.approx((63 * 12 + 3) / 64, rel=0.03)
@@ -135,7 +135,7 @@ def test_unit_sets_clock_and_cores_change_what_they_say_and_nothing_else() -> No
     assert different == {"name", "clock/mhz", "units/integer/count", "units/memory/count"}
     assert derived["name"] == "alpha21264-1999 (clock 300, units/integer/count 5, units/memory/count 5)"
     assert alpha.with_organisation() == alpha.processor
-    # All cores share the levels behind the first; the groups of BlueField-2 stay pairs.
+    # All cores share the levels behind the first. The core groups of BlueField-2 stay pairs.
     assert alpha.with_organisation(cores=6)["caches"]["l2"]["shared_by"] == 6
     bluefield = models.load("cortex-a72-bluefield2")
     shared = {n: {c: d.get("shared_by", 1) for c, d in bluefield.with_organisation(cores=n)["caches"].items()} for n in (1, 2, 6, 8)}
@@ -284,7 +284,7 @@ def test_kernels_of_comparisons_count_more_than_they_warm_up() -> None:
 
 @every_model
 def test_reads_of_comparisons_give_a_figure_and_its_error(name: str, tmp_path: Path) -> None:
-    """The figure is the result's own arithmetic; how far it is from what was published is the model's affair, and no test's."""
+    """The figure follows from the result. Its distance from the published figure is a matter of the model, not of this test."""
     model = models.load(name)
     for i, comparison in enumerate(c for c in model.comparisons if c.reads):
         assert comparison.reads

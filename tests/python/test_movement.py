@@ -1,4 +1,4 @@
-"""What the machine did between two runs: its estimate, what may be claimed beyond it, and by simulation what is found and what is called falsely."""
+"""Tests of the machine's movement between two runs: its estimate, claims beyond it, and, by simulation, true and false findings."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from two_times import QUIET, Place, Scatter, pair, suite
 
 EFFECT = 0.03
 PLACES = suite(20, 2, 1)
-#: The engine of an operator that becomes slower: one that does not wait for memory.
+#: The point whose operator and engine become slower; it does not wait for memory.
 LAST = len(PLACES) - 1
 
 
 def test_qn_against_its_definition() -> None:
     values = np.array([1.0, 2.0, 4.0, 8.0, 16.0])
-    # h = 3, so that of the ten distances 1, 2, 3, 4, 6, 7, 8, 12, 14, 15 the third counts.
+    # h = 3, so the third of the ten distances 1, 2, 3, 4, 6, 7, 8, 12, 14, 15 counts.
     assert qn(values) == pytest.approx(2.2219 * 3.0 * 5 / 6.8)
 
 
@@ -33,9 +33,9 @@ def test_the_mean_square_of_qn_is_that_of_normal_values(n: int) -> None:
 
 @pytest.mark.parametrize("n", [3, 4, 7, 8, 12, 30])
 def test_the_null_holds_a_further_point_as_often_as_it_says(n: int) -> None:
-    """Of normal points the difference of one more, over the null's scatter, exceeds the 95 % quantile of its t in one case of twenty.
+    """The difference of a further normal point, over the null's scatter, exceeds the 95 % quantile of its t in one case of twenty.
 
-    In fewer of many points, for whose longer tails the null has room.
+    With many points it does so less often, because the null allows for longer tails.
     """
     generator = np.random.default_rng(n)
     beyond = 0
@@ -67,7 +67,7 @@ def found(rows: list, verdict: str) -> list[int]:  # type: ignore[type-arg]
 
 
 def power(scatter: Scatter, factor: float, pairs: int, places: list[Place] = PLACES, rounds: int = 8) -> tuple[float, float, float]:
-    """Of pairs of runs in which the last owner is slower by ``factor``: shares found, of other rows called changed, of other rows called the same."""
+    """Return, for pairs of runs whose last owner is slower by ``factor``, the shares of pairs found and of other rows called changed or the same."""
     changed = [i for i, p in enumerate(places) if (p.operator, p.engine) == (places[-1].operator, places[-1].engine)]
     hits, false, same = 0, 0, 0
     for seed in range(pairs):
@@ -123,7 +123,7 @@ def test_a_change_of_everything_is_no_finding_and_the_text_says_what_to_do() -> 
     told = text.compare(rows, EFFECT, moved=moved)
     assert "all points moved together, further than the core canary: either the machine did this, or the whole build changed" in told
     assert "dpubench run --against anchor" in told
-    # Where the canaries moved as well, it was the machine.
+    # Where the canaries move as well, the machine is the cause.
     runs = pair(PLACES, 1, replace(QUIET, core=0.15))
     assert found(compare(*runs, EFFECT), "same") and not found(compare(*runs, EFFECT), "slower")
 
@@ -148,11 +148,11 @@ def test_slopes_are_learnt_within_runs_and_only_there() -> None:
     memory = [0.2 * generator.standard_normal((4, 8)), 0.2 * generator.standard_normal((4, 8)) - 0.5]
     truth = np.array([0.0, 0.3, 1.0, 0.0])
     rates = [truth[:, None] * x + 0.01 * generator.standard_normal((4, 8)) for x in memory]
-    rates[1][3] -= 0.5  # moved as the memory canary did between the runs, and never within one
+    rates[1][3] -= 0.5  # moves with the memory canary between the runs, and never within one
     rates[0][0, 2] -= 0.4  # a disturbed round
     found = slopes(rates, memory)
     assert found.values == pytest.approx(truth, abs=0.06) and (found.errors < 0.1).all()
-    # Rounds in which memory stood still tell nothing: the slope is what the others have, and as uncertain as slopes are.
+    # Rounds in which memory stood still tell nothing. The slope then comes from the other points and is as uncertain as slopes are.
     memory[0][0] = memory[1][0] = 0.0
     assert slopes(rates, memory).errors[0] == pytest.approx(PRIOR_DEVIATION)
     assert slopes([np.full((2, 0), np.nan)] * 2, [np.full((2, 0), np.nan)] * 2).values == pytest.approx([0.0, 0.0])

@@ -1,4 +1,4 @@
-"""Namespaces joined by a veth pair, where their receive work runs, folders for sockets, and what is left of either."""
+"""Tests of namespaces joined by a veth pair, the place of their receive work, folders for sockets, and leftovers of either."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FRAMES = 300
 
 needs_root = pytest.mark.skipif(network.unavailable() != "", reason=network.unavailable())
 
-#: Sends TCP segments of one flow, in order: just what a kernel would join on their way. Arguments: interface, frames.
+#: Sends TCP segments of one flow in order, which a kernel would join on their way. Arguments: interface, frames.
 SEND_SEGMENTS = """
 import socket, struct, sys, time
 frames = int(sys.argv[2])
@@ -51,7 +51,7 @@ for i in range(frames):
         except OSError:  # ENOBUFS: the 256 packets that a veth interface with NAPI holds
             time.sleep(0.001)
 """
-#: Prints the length of each frame that comes. Arguments: interface, frames.
+#: Prints the length of each frame that arrives. Arguments: interface, frames.
 RECEIVE = """
 import socket, sys
 link = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
@@ -69,7 +69,7 @@ except TimeoutError:
     pass
 print(lengths)
 """
-#: Makes a pair and a folder, says which, starts a program in a namespace, and waits.
+#: Makes a pair and a folder, prints their names, starts a program in a namespace, and waits.
 MAKER = """
 import subprocess, sys, time
 sys.path.insert(0, sys.argv[1])
@@ -86,7 +86,7 @@ def names() -> set[str]:
 
 
 def gone(pid: int) -> bool:
-    """Whether a process has ended, within 5 s."""
+    """Return whether a process ends within 5 s."""
     for _ in range(500):
         state = Path(f"/proc/{pid}/stat")
         with contextlib.suppress(OSError):
@@ -99,7 +99,7 @@ def gone(pid: int) -> bool:
 
 @contextlib.contextmanager
 def maker() -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
-    """Another process with a pair and a folder; the names that it said."""
+    """Yield another process that has a pair and a folder, and the words that it printed."""
     child = subprocess.Popen([sys.executable, "-c", MAKER, str(ROOT / "python")], stdout=subprocess.PIPE, text=True)
     try:
         assert child.stdout is not None
@@ -111,7 +111,7 @@ def maker() -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
 
 
 def segments(pair: network.VethPair) -> list[int]:
-    """Lengths of the frames that arrived when FRAMES segments were sent through the pair."""
+    """Send FRAMES segments through the pair; return the lengths of the frames that arrive."""
     receiver = subprocess.Popen(
         [*pair.server.prefix, sys.executable, "-c", RECEIVE, pair.server.interface, str(FRAMES)], stdout=subprocess.PIPE, text=True
     )
@@ -148,7 +148,7 @@ def test_receive_work_is_moved_and_proven() -> None:
         before = network.receive_counts(*works)
         assert segments(pair) == [154] * FRAMES
         after = network.receive_counts(*works)
-        # A machine whose own network is busy proves nothing, and then says so.
+        # On a machine with a busy network the counts prove nothing, and the result says so.
         said = network.receive_work_elsewhere(works[0], before, after, FRAMES)
         assert said == "" or "receive softirqs" in said
         assert after.threads_ns[works[0].threads[0]] > before.threads_ns[works[0].threads[0]]
@@ -176,7 +176,7 @@ def test_an_interface_that_was_down_has_its_receive_work_elsewhere() -> None:
         again = network.move_receive_work(pair.server, cpu)
         assert not set(again.threads) & set(work.threads) and network.elsewhere(again) == "" and not network.went_down(again)
         assert all(os.sched_getaffinity(thread) == {cpu} for thread in again.threads)
-        # A number that another process has now is not the thread's.
+        # A number that now belongs to another process is not the thread's.
         assert "is gone" in network.elsewhere(network.ReceiveWork(pair.server, cpu, (os.getpid(),)))
 
 
@@ -316,7 +316,7 @@ def test_a_local_program_runs_inside_and_is_killed_with_its_group() -> None:
 
 
 def peer(side: network.Side, kind: str, is_server: bool, arguments: dict[str, str], **more: object) -> subprocess.Popen[str]:
-    """One side of native/datapath/ports/peer_test.cpp, in its namespace."""
+    """Start one side of native/datapath/ports/peer_test.cpp in its namespace; return its process."""
     spec = {"kind": kind, "server": is_server, "arguments": arguments, "task": "echo" if is_server else "send", "count": 3000, **more}
     return subprocess.Popen(
         [*side.prefix, str(PEERS), "--gtest_also_run_disabled_tests", "--gtest_filter=PortPeer.DISABLED_Side"],
@@ -332,13 +332,13 @@ def peer(side: network.Side, kind: str, is_server: bool, arguments: dict[str, st
 @pytest.mark.parametrize("kind", ["af_packet", "af_xdp", "socket"])
 def test_ports_carry_every_frame_over_the_pair(kind: str) -> None:
     with network.veth_pair(1518) as pair:
-        for again in range(2):  # a queue of AF_XDP is not free at once
+        for again in range(2):  # AF_XDP does not free a queue at once
             sides = []
             for side, other, is_server in ((pair.server, pair.client, True), (pair.client, pair.server, False)):
                 arguments = (
                     {"local": f"{side.address}:47000", "peer": f"{other.address}:47000"} if kind == "socket" else {"interface": side.interface}
                 )
-                # Its driver keeps what lies in the kernel's rings.
+                # The driver of AF_XDP keeps the buffers that lie in the kernel's rings.
                 sides.append(peer(side, kind, is_server, arguments, keeps_buffers=kind == "af_xdp"))
                 if is_server:
                     stdout = sides[0].stdout

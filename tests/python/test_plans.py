@@ -1,4 +1,4 @@
-"""Plans and the command line's values: every mistake with its line (or option) and the remedy, all at once."""
+"""Tests of plans and values of the command line: all mistakes are reported at once, each with its line (or option) and the remedy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real runs under attack: disks, signals, two at once, a copied run; nothing measured is lost, no process stays, exit statuses are right."""
+"""Tests of real runs under attack: disks, signals, two at once, a copied run. Nothing measured is lost, no process stays, exit statuses are right."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def wait_for(condition: Callable[[], object], process: subprocess.Popen[str], li
 
 
 def measuring(real: RealBench, number: int = 0, least_bytes: int = 20_000) -> Callable[[], bool]:
-    """True once the round of that number has written some windows."""
+    """Return a function that is true once the round of that number has written some windows."""
     file = real.results / "r/rounds" / f"{number:04d}.ndjson"
 
     def check() -> bool:
@@ -99,7 +99,7 @@ def test_no_worker_outlives_a_dpubench_that_was_killed(real: RealBench, engine: 
     assert real.record("r")["status"] == "running", "nobody could write the end"
     if engine == "portable":
         before = places(real)
-        # Shorter rounds for the rest: the plan as executed is a plan like any other.
+        # Use shorter rounds for the rest: a run's stored plan can be replaced like any plan.
         shutil.copy(real.folder / real.plan("short.yaml", operators=["sha256"], engines=["portable"]), real.results / "r/plan.yaml")
         resumed = real("resume", "r", "--engine-dir", str(FIXTURES))
         assert resumed.returncode == 0, resumed.stderr
@@ -123,7 +123,7 @@ def test_two_runs_at_once_in_one_directory(real: RealBench) -> None:
 
 
 def in_namespace(real: RealBench, mount: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """``dpubench`` in a mount namespace of its own, after the shell line ``mount``; skips where that is not allowed."""
+    """Run ``dpubench`` in its own mount namespace, after the shell line ``mount``; skip the test where that is not allowed."""
     shell = ["unshare", "-m", "sh", "-e", "-c"]
     if os.geteuid() != 0 or subprocess.run([*shell, "true"], capture_output=True, check=False).returncode != 0:
         pytest.skip("needs root and a mount namespace of its own")
@@ -146,7 +146,7 @@ def test_a_results_directory_on_a_read_only_file_system(real: RealBench) -> None
 def test_a_results_directory_of_somebody_else(real: RealBench) -> None:
     real.results.mkdir(mode=0o555)
     command = [sys.executable, "-m", "dpubench", "run", real.plan(), "--name", "r", *HASHES]
-    if os.geteuid() == 0:  # permissions do not stop root: be somebody else
+    if os.geteuid() == 0:  # permissions do not stop root: run as another user
         command = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *command]
         if subprocess.run([*command[:4], sys.executable, "-c", "import typer"], capture_output=True, check=False).returncode != 0:
             pytest.skip("this Python cannot be run by another user")
@@ -162,7 +162,7 @@ def test_a_full_disk_keeps_what_was_measured(real: RealBench) -> None:
     kept = real.folder / "kept"
     mount = f"mount -t tmpfs -o size=128k tmpfs results; trap 'cp -a results \"{kept}\"' EXIT"
     plan = real.plan(cycles={"min": 200, "max": 200}, rounds={"min": 20, "max": 20})
-    # No exec here: the trap saves what the disk held before the namespace, and the disk with it, goes.
+    # No exec here: the trap must save the disk's files before the namespace ends and the disk with it.
     done = in_namespace(real, mount + '\n"$@"; exit $?', "run", plan, "--name", "r", *HASHES)
     assert done.returncode == 1, done.stderr
     assert "the disk is full" in done.stderr and "dpubench resume" in done.stderr and "Traceback" not in done.stderr
@@ -171,7 +171,7 @@ def test_a_full_disk_keeps_what_was_measured(real: RealBench) -> None:
     assert not schemas.fault("run", RunDirectory(kept / "r").record()), "run.json is whole although the disk was full"
 
 
-# --- what comes after a run
+# --- after a run
 
 
 def test_a_run_directory_copied_elsewhere_still_works(real: RealBench, tmp_path: Path) -> None:
@@ -231,12 +231,12 @@ def test_exit_statuses(real: RealBench) -> None:
 
 
 def test_a_regression_is_a_status_of_its_own(real: RealBench) -> None:
-    """A real run, but for the times of its windows: steady ones, and in a copy twice as long ones of one operator."""
+    """A real run with other times of its windows: steady ones, and in a copy twice as long ones for one operator."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     plan = real.plan(rounds={"min": 8, "max": 8})
-    # Beside a point, three pairs of operator and engine have to say what the machine did.
+    # Three pairs of operator and engine beside a point are needed to tell how the machine moved.
     names = ("--operator", "sha256,sha1,md5,crc", "--engine", "portable", "--footprint", "resident")
     assert real("run", plan, "--name", "old", *names).returncode == 0
     shutil.copytree(real.results / "old", real.results / "new")

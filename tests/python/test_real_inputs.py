@@ -1,4 +1,4 @@
-"""Inputs that cannot be used, given to the real program through ``--input``: the message names file, place and remedy; the exit status is right."""
+"""Tests of unusable inputs, given to the real program through ``--input``: the message names file, place and remedy; the exit status is right."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from real_program import PROGRAM, RealBench, by_hand, job
 
 pytestmark = pytest.mark.usefixtures("real")
 
-#: Small tables instead of the default ones, whose building takes seconds.
+#: Small tables, because the default ones take seconds to build.
 ROUTES4 = "".join(f"10.{i}.0.0/16,{i}\n" for i in range(200)) + "0.0.0.0/0,7\n"
 ROUTES6 = "".join(f"2001:db8:{i:x}::/48,{i}\n" for i in range(200)) + "::/0,7\n"
 
 
 def udp_packet(length: int = 60) -> bytes:
-    """An Ethernet frame with an IPv4 UDP packet to 10.1.2.3."""
+    """Return an Ethernet frame with an IPv4 UDP packet to 10.1.2.3."""
     ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, length, 1, 0, 64, 17, 0, bytes([192, 0, 2, 1]), bytes([10, 1, 2, 3]))
     udp = struct.pack("!HHHH", 1000, 53, length - 20, 0)
     return bytes(12) + b"\x08\x00" + ip + udp + bytes(length - 28)
 
 
 def pcap(*frames: bytes, link: int = 1) -> bytes:
-    """A capture (libpcap's classic format, draft-ietf-opsawg-pcap)."""
+    """Return a capture (libpcap's classic format, draft-ietf-opsawg-pcap)."""
     head = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, link)
     return head + b"".join(struct.pack("<IIII", i, 0, len(f), len(f)) + f for i, f in enumerate(frames))
 
@@ -45,7 +45,7 @@ def write(real: RealBench, name: str, content: bytes | str) -> Path:
 
 
 def lpm(real: RealBench, *arguments: str, routes4: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """One lpm configuration on small tables."""
+    """Run one lpm configuration on small tables."""
     four = routes4 if routes4 is not None else write(real, "good4.csv", ROUTES4)
     more: dict[str, Any] = {"params": {"ip_version": ["4"], "lookup": ["bulk"]}}
     done = real("run", real.plan(**more), "--name", "r", "--operator", "lpm", "--engine", "portable", "--footprint", "resident",
@@ -104,7 +104,7 @@ def test_a_capture_that_cannot_be_used_is_refused_with_file_place_and_remedy(
 
 
 def test_a_bad_input_is_refused_though_half_of_the_run_does_not_need_it(real: RealBench) -> None:
-    """Whoever gives a file wants it read."""
+    """A user who gives a file wants it read."""
     path = write(real, "bad.pcap", b"\0" * 100)
     done = lpm(real, "--param", "stream=capture,zipf", "--input", f"capture={path}")
     assert done.returncode == 2 and not (real.results / "r").exists(), done.stderr
@@ -185,7 +185,7 @@ def test_a_gzip_file_that_is_cut(real: RealBench) -> None:
 
 
 def consumer(kind: str) -> str:
-    """An operator that reads inputs of a kind; the test is skipped, and says so, in a build that has none."""
+    """Return an operator that reads inputs of a kind; skip the test, with a reason, in a build that has none."""
     names = [n for n, o in catalog().items() if kind in [i["name"] for i in o["inputs"]]]
     if not names:
         pytest.skip(f"no operator of this build reads '{kind}'")
@@ -243,7 +243,7 @@ def test_an_empty_corpus(real: RealBench) -> None:
     assert str(real.folder / "nothing") in done.stderr
 
 
-# --- files that are none
+# --- missing and unreadable files
 
 
 @pytest.mark.parametrize("kind", ["routes4", "rules", "corpus", "capture"])
@@ -274,7 +274,7 @@ def test_an_empty_file_a_directory_and_an_unknown_kind_are_usage(real: RealBench
 def test_a_file_that_may_not_be_read(real: RealBench) -> None:
     path = write(real, "secret.pcap", pcap(udp_packet()))
     path.chmod(0)
-    if os.access(path, os.R_OK):  # root may read everything: be somebody else
+    if os.access(path, os.R_OK):  # root may read everything: run as another user
         setpriv = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
         if subprocess.run([*setpriv, "true"], capture_output=True, check=False).returncode != 0:
             pytest.skip("root reads every file, and setpriv cannot become somebody else")

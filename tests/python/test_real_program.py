@@ -1,4 +1,4 @@
-"""The native program by hand, and through ``dpubench run``: every event keeps the contract, every fault of an engine is a recorded failure."""
+"""Tests of the native program by hand and through ``dpubench run``: every event keeps the contract, every engine fault is a recorded failure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def check_events(events: list[dict[str, Any]]) -> None:
 
 
 def test_every_event_of_a_job_keeps_the_contract() -> None:
-    more: dict[str, Any] = {"window": {"min_ms": 1, "max_ms": 5, "min_bursts": 10**6, "threaded_min_ms": 5}}  # too much for 5 ms: a warning is due
+    more: dict[str, Any] = {"window": {"min_ms": 1, "max_ms": 5, "min_bursts": 10**6, "threaded_min_ms": 5}}  # too many for 5 ms: a warning is due
     given = job(*HONEST, "no-such-engine", **more)
     assert not schemas.fault("job", given)
     status, events, _ = by_hand(given)
@@ -211,7 +211,7 @@ def test_the_time_limit_ends_an_engine_that_hangs() -> None:
 
 @pytest.mark.parametrize("engine", ["portable", "hangs"])
 def test_a_program_whose_reader_went_away_ends(engine: str) -> None:
-    """Also one that will never write again: who started it was killed."""
+    """A program whose starter was killed must end even if it would never write again."""
     with session(job(engine, cycles=10_000), "--engine-dir", str(FIXTURES)) as process:
         assert process.stdin is not None and process.stdout is not None
         process.stdin.close()
@@ -234,7 +234,7 @@ def test_a_program_that_writes_to_a_file_needs_no_reader(tmp_path: Path) -> None
 
 # --- engines that lie, through the command line
 
-#: What each engine of the fixture does (tests/fixtures/sha256/faulty.cpp), and words that must be in its recorded failure.
+#: Engines of the fixture, named after their fault (tests/fixtures/sha256/faulty.cpp) -> words that the recorded failure must contain.
 LIARS = {
     "wrong": "verify", "wrong-later": "after a window", "idle": "verify", "idle-later": "after a window", "overruns": "", "boasts": "",
     "mute": "", "rejects": "", "scribbles-later": "wrote to its input", "throws": "no key of that name",
@@ -243,7 +243,7 @@ LIARS = {
 
 
 def run_liars(real: RealBench, engines: list[str], **plan: Any) -> dict[str, str]:
-    """Measures sha256 with ``engines`` of the fixture; failures by engine."""
+    """Measure sha256 with ``engines`` of the fixture; return their failures by engine."""
     done = real("run", real.plan(**plan), "--name", "r", "--operator", "sha256", "--size", "64B", "--engine-dir", str(FIXTURES),
                 *(w for e in engines for w in ("--engine", e)))  # fmt: skip
     assert "Traceback" not in done.stderr
@@ -265,7 +265,7 @@ def test_a_run_says_where_its_cycles_and_its_energy_come_from(real: RealBench) -
     elif "multiply_cycles" in machine["clock_estimate"]:
         assert point["cycles_source"] == "estimated"
         assert 0.5 < point["cycles_per_op"]["value"] / point["ns_per_op"]["value"] < 8, "no core runs below 0.5 or above 8 GHz"
-    else:  # what a multiplication costs is not known of this core
+    else:  # the cost of a multiplication is not known for this core
         assert machine["clock_estimate"]["unavailable"]
         assert point["cycles_source"] == "" and point["cycles_per_op"] is None
     assert (point["energy_nj_per_op"] is not None) == ("domains" in machine["energy"])
@@ -281,7 +281,7 @@ def test_engines_that_lie_fail_with_the_reason_and_the_rest_is_measured(real: Re
         assert words in failures[engine], failures
     table = RunDirectory(real.results / "r").windows().to_pylist()
     counts = Counter(w["point"].rsplit("/", 1)[-1] for w in table)
-    # Rounds, cycles, halves; more where a crash cut a round short and it was begun anew.
+    # Rounds times cycles times halves; more where a crash cut a round short and the round began anew.
     assert min(counts["portable"], counts["honest"]) >= 2 * 3 * 2
     assert not counts.keys() & {e for e, words in LIARS.items() if words in ("verify", "no key of that name")}
     shown = real("show", "r")
@@ -320,7 +320,7 @@ def test_a_killed_worker_is_a_failure_and_the_rest_goes_on(real: RealBench) -> N
 
 
 def test_a_program_that_speaks_the_contract_is_measured(real: RealBench) -> None:
-    """Anybody's program, in the place of ours: here a few lines of Python that hash."""
+    """Anybody's program can take the place of ours: here a few lines of Python that hash."""
     theirs = real.folder / "theirs"
     theirs.mkdir()
     program = theirs / "dpubench-operators"

@@ -1,4 +1,4 @@
-"""The report without a browser: facts of the page model, size, escaping, and what must never be in it."""
+"""Tests of the report without a browser: facts of the page model, size, escaping, and content that must never be in it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def row_of(page: Page, name: str) -> OperatorRow:
 
 
 class Elements(HTMLParser):
-    """Every start tag with its attributes, and the text of script elements by id."""
+    """A parser that collects every start tag with its attributes, and the text of script elements by id."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -275,7 +275,7 @@ def test_bibtex_has_an_entry_per_run_and_survives_special_characters() -> None:
 
 
 def poison(run: RunSummary) -> RunSummary:
-    """A run whose every text tries to become markup."""
+    """Change a run so that every text tries to become markup; return it."""
     run.name, run.path, run.command, run.version, run.plan, run.study = (EVIL,) * 6
     run.machine = {"cpu": EVIL, EVIL: EVIL, "energy": {EVIL: [EVIL]}}
     run.build_info = {"revision": EVIL, EVIL: EVIL}
@@ -349,7 +349,7 @@ def test_the_page_never_shows_a_score_or_sigma(tmp_path: Path, run: RunSummary) 
 def test_a_million_windows_fit_into_ten_megabytes_and_two_seconds(tmp_path: Path) -> None:
     big = make_run(sizes=tuple(64 + 64 * i for i in range(24)), threads=(1, 2, 4, 6, 8, 12, 16))
     assert sum(p.windows for p in big.points) > 1_000_000
-    start = time.process_time()  # not the wall: other work on the machine does not count
+    start = time.process_time()  # CPU time: other work on the machine does not count
     report.write([big], tmp_path / "r.html")
     assert time.process_time() - start < 2.0
     assert (tmp_path / "r.html").stat().st_size < 10_000_000

@@ -1,4 +1,4 @@
-"""The report of runs of several targets: facts of the page, and the command that writes it."""
+"""Tests of the report of runs of several targets: facts of the page, and the command that writes it."""
 
 from __future__ import annotations
 
@@ -116,11 +116,11 @@ def test_best_engine_meets_best_engine_and_the_same_engine_itself(two: Page) -> 
     assert best.old and best.new and (best.old.engine, best.new.engine) == ("ipsec-mb", "openssl")
     assert same.old and same.new and same.old.engine == same.new.engine == "openssl"
     assert best.ratio and same.ratio and best.ratio.high < same.ratio.low < 0.34 < same.ratio.high
-    assert same.cores and best.cores and same.cores.value > best.cores.value  # over one core of the same engine
+    assert same.cores and best.cores and same.cores.value > best.cores.value  # compared with one core that runs the same engine
 
 
 def test_the_same_engine_is_the_baselines_fastest_that_both_have(two: Page) -> None:
-    assert cell_of(two, "crc", "bf2", SAME).engine == "dpdk"  # the host's isal cannot run there
+    assert cell_of(two, "crc", "bf2", SAME).engine == "dpdk"  # the host's isal cannot run on bf2
     assert cell_of(two, "toeplitz", "bf2", SAME).engine == "portable"
 
 

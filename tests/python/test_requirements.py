@@ -1,4 +1,4 @@
-"""The lock that `make` installs from: every dependency has an upper bound, and a version with hashes that is within it."""
+"""Tests of the lock that `make` installs from: every dependency has an upper bound, and a locked version within it, with hashes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EXTRAS = PROJECT["optional-dependencies"]
 
 
 def locked(file: Path) -> list[tuple[Requirement, list[str]]]:
-    """Each entry of a lock with its hashes."""
+    """Return each entry of a lock with its hashes."""
     joined = re.sub(r"\\\n\s*", "", file.read_text())
     entries = [line for line in joined.splitlines() if line and not line.startswith("#")]
     return [(Requirement(line.partition("--hash")[0].strip()), re.findall(r"--hash=sha256:([0-9a-f]{64})\b", line)) for line in entries]
@@ -45,4 +45,4 @@ def test_every_dependency_has_an_upper_bound() -> None:
     for text in [*PROJECT["dependencies"], *(text for extra in EXTRAS.values() for text in extra)]:
         requirement = Requirement(text)
         bounded = any(s.operator in ("<", "<=", "==") for s in requirement.specifier)
-        assert bounded or requirement.name in ("dpubench", "setuptools"), text  # setuptools: only builds, with what the lock names
+        assert bounded or requirement.name in ("dpubench", "setuptools"), text  # setuptools is only needed to build, and the lock names its version

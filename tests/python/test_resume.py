@@ -1,4 +1,4 @@
-"""What ``dpubench resume`` refuses: figures of two things, and programs that nobody but a run directory names."""
+"""Tests of what ``dpubench resume`` refuses: figures of two different things, and programs that only a run directory names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ QUICK = ("--name", "r", "--rounds", "2")
 
 
 def interrupted(bench: Bench, **changes: Any) -> dict[str, Any]:
-    """The record of run ``r``, as if it had been interrupted before its last rounds, with ``changes``; it is written back."""
+    """Change run ``r`` as if it was interrupted before its last rounds, with ``changes`` to its record; return the record."""
     record = bench.record("r") | {"status": "interrupted"} | changes
     (bench.results / "r/run.json").write_text(json.dumps(record))
     plan = bench.results / "r/plan.yaml"
@@ -30,12 +30,12 @@ def interrupted(bench: Bench, **changes: Any) -> dict[str, Any]:
 
 
 def whole(bench: Bench) -> list[bytes]:
-    """The rounds of run ``r``."""
+    """Return the contents of run ``r``'s round files."""
     return [file.read_bytes() for file in sorted((bench.results / "r/rounds").iterdir())]
 
 
 def refused(bench: Bench, *words: str) -> str:
-    """What ``resume`` says that refuses, and leaves the run as it was."""
+    """Return the message with which ``resume`` refuses; check that the run stays as it was."""
     before, record = whole(bench), (bench.results / "r/run.json").read_bytes()
     done = bench("resume", "r", *words)
     assert done.returncode == 2 and "Traceback" not in done.stderr, done.stderr
@@ -91,7 +91,7 @@ def test_anyway_keeps_another_machine_apart(bench: Bench) -> None:
     assert whole(bench) == before and (bench.results / "r/run.json").read_bytes() == kept
     compared = bench("compare", "r", "r-2")
     assert compared.returncode == 0 and "crc/size=1024" in compared.stdout, compared.stderr
-    # Where nothing differs, it goes on as ever.
+    # Where nothing differs, the run continues as usual.
     interrupted(bench, machine=record["machine"])
     done = bench("resume", "r", "--anyway")
     assert done.returncode == 0 and "of its own" not in done.stderr and not (bench.results / "r-4").exists()
@@ -116,7 +116,7 @@ def test_programs_of_others_are_named_again(bench: Bench, tmp_path: Path) -> Non
     said = refused(bench)
     assert f"--engine-dir {folder}" in said and "say that they may run" in said
     assert f"--engine-dir {folder}" in refused(bench, "--engine-dir", str(tmp_path))
-    # One that its run.json moved elsewhere is not executed, whatever the user names.
+    # A program that run.json moves elsewhere is not executed, whatever the user names.
     trap = tmp_path / "trap.sh"
     trap.write_text(f"#!/bin/sh\ntouch {tmp_path}/sprung\n")
     trap.chmod(0o755)
@@ -167,7 +167,7 @@ def test_a_damaged_round_is_told_by_every_command(bench: Bench) -> None:
     ],
 )
 def test_a_limit_is_named_and_no_data_blamed(bench: Bench, limit: str, words: str) -> None:
-    """Nobody is told to move good data away."""
+    """The message must not tell users to move good data away."""
     assert bench("run", *QUICK, "--operator", "crc").returncode == 0
     with bench.start("show", "r", prefix=("sh", "-c", f'ulimit {limit}; exec "$@"', "sh")) as process:
         out, err = process.communicate(timeout=60)
@@ -177,7 +177,7 @@ def test_a_limit_is_named_and_no_data_blamed(bench: Bench, limit: str, words: st
 
 
 def test_too_few_threads_are_told_before_libraries_hang(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Root has no such limit, and the tests may be root's: here the third thread does not start."""
+    """Root has no such limit, and the tests may run as root: here the third thread does not start."""
     start, started = threading.Thread.start, []
 
     def limited(thread: threading.Thread) -> None:

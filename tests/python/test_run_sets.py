@@ -1,4 +1,4 @@
-"""Run sets on disk: several targets' runs in one directory, written by one process and found again by name."""
+"""Tests of run sets on disk: several targets' runs in one directory, written by one process and found again by name."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def record_of(name: str, targets: tuple[str, ...] = NAMES, **changes: Any) -> di
 
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
-    """A set ``s`` of four targets, which is the latest, and a run ``r`` of one."""
+    """Write a set ``s`` of several targets, which is the latest, and runs ``r`` and ``other`` of one target each; return their folder."""
     for name, target in (("r", "local"), ("other", "bf2")):
         with RunWriter.create(tmp_path, name, exact=True) as writer:
             writer.write_record({"schema": "dpubench.run/1", "name": name, "target": target})
@@ -91,7 +91,7 @@ def test_directories_of_members_are_plain_and_differ() -> None:
 def test_a_member_can_be_opened_again_and_has_a_lock_of_its_own(results: Path) -> None:
     with RunSetWriter(results / "s") as writer:
         with writer.member("bf2") as member:
-            assert member.record()["name"] == "s@bf2"  # what was measured is still there
+            assert member.record()["name"] == "s@bf2"  # the earlier record is still there
             with pytest.raises(UserError, match="is writing this run"):
                 RunWriter(member.path)
         with pytest.raises(UserError, match="is writing this run"):

@@ -1,4 +1,4 @@
-"""Intervals from samples of messages: figures worked out by hand, coverage on series whose truth is known, and real results."""
+"""Tests of intervals from samples of messages: figures worked out by hand, coverage on series with a known truth, real results."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from test_cores_program import loop, processor  # noqa: F401
 
 
 def context(costs: list[int] | np.ndarray[Any, Any], every: int = 1) -> dict[str, Any]:
-    """What dpubench-cores says of a context whose messages took so many cycles, one after another."""
+    """Return the event of dpubench-cores for a context whose messages took ``costs`` cycles, one after another."""
     ends = [0, *(int(t) for t in np.cumsum(costs))]
     return {"messages": len(costs), "cycles": ends[-1], "message_cycles": {"every": every, "cycles": ends[::every]}}
 
 
 def test_an_interval_worked_out_by_hand() -> None:
-    # Ten batches of two messages with means 10, 12, 10, 12, ...: mean 11, standard deviation sqrt(10 / 9), t(9, 97.5 %) = 2.262157.
     found = sampling.cycles_per_message(context([9, 11, 11, 13] * 5))
-    assert found.batches == 20  # single messages, whose neighbours show no correlation
+    assert found.batches == 20  # each message is a batch: neighbours show no correlation
+    # Ten messages of 10, 12, 10, 12, ... cycles: mean 11, standard deviation sqrt(10 / 9), t(9, 97.5 %) = 2.262157.
     found = sampling.cycles_per_message(context([10, 12] * 5))
     assert (found.value, found.batches) == (11.0, 10)
     half = 2.262157 * math.sqrt(10 / 9) / math.sqrt(10)
@@ -34,13 +34,13 @@ def test_neighbours_that_go_together_are_put_into_larger_batches() -> None:
     generator = np.random.default_rng(5)
     independent = generator.normal(1000, 50, 3000)
     assert sampling.cycles_per_message(context(independent)).batches == 30
-    slow = np.repeat(generator.normal(1000, 50, 12), 250)  # the state changes every 250 messages, and thirty batches are of 100
+    slow = np.repeat(generator.normal(1000, 50, 12), 250)  # the state changes every 250 messages; thirty batches would have 100 each
     assert sampling.cycles_per_message(context(slow)).batches < 30
 
 
 @pytest.mark.parametrize("memory", [0.0, 0.9])
 def test_intervals_hold_the_truth_about_as_often_as_they_say(memory: float) -> None:
-    """Autoregressive costs of mean 1000: of 400 intervals at 95 % between 360 (less is a fault of the method) and 396 hold it."""
+    """Costs are autoregressive with mean 1000. Of 400 intervals at 95 %, between 360 (fewer is a fault of the method) and 396 hold the mean."""
     generator = np.random.default_rng(11)
     held = 0
     for _ in range(400):
@@ -93,7 +93,7 @@ def test_rates_of_a_chip_are_sums_with_the_widest_interval() -> None:
 
 
 def test_a_real_result(loop: Path) -> None:  # noqa: F811
-    """Five cycles a message all along: a sample says so, and how sure it is."""
+    """Each message takes four cycles. A sample finds this, with an interval."""
     for every in (1, 7):
         extent = {"warm_up_messages": 50, "every": every}
         job = simulator.job([{"id": "one", "processor": processor(), "contexts": [{"trace": str(loop)}], "extent": extent}])

@@ -1,4 +1,4 @@
-"""Adding an operator is adding a folder: done in a copy of the repository, built with `make build` alone, measured; nothing else changes."""
+"""Tests that a new operator is only a new folder: added in a copy of the repository, built with `make build`, measured; nothing else changes."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ DPUBENCH_ENGINES(sink) { sink.add(std::make_unique<dpubench::Portable>()); }
 
 
 class Copy:
-    """A copy of the tracked files, a git repository of its own, with this repository's virtual environment."""
+    """A copy of the tracked files in its own git repository, with this repository's virtual environment."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -135,20 +135,20 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Copy]:
     if len(names) < 10:
         pytest.skip("this is no clone: git does not tell which files belong to it")
     for name in filter(None, names):
-        # Recorded test corpora are thousands of files that no build reads.
+        # Recorded test corpora have thousands of files that no build reads.
         if not name.startswith(("tests/fuzz/", "docs/images/")) and (ROOT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, folder / name)  # with its time: the virtual environment must not look older than its sources
+            shutil.copy2(ROOT / name, folder / name)  # keeps file times: the virtual environment must not look older than its sources
     (folder / ".venv").symlink_to(ROOT / ".venv")
     copy = Copy(folder)
     git = ("git", "-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false")
     copy("git", "init", "-q")
     (folder / ".git/info").mkdir(exist_ok=True)
-    (folder / ".git/info/exclude").write_text("/.venv\n")  # the ignored one is a folder, this one a link
+    (folder / ".git/info/exclude").write_text("/.venv\n")  # .gitignore names a folder, this one is a link
     copy(*git, "add", "-A")
     copy(*git, "commit", "-q", "-m", "as it is")
-    # One operator of the project's own is enough to begin with; what is added later is among the wanted from the start.
-    # Nothing is timed here: unoptimised code is built in half the time.
+    # One operator of the project is enough to begin with. The list of wanted operators names the new one from the start.
+    # Nothing is timed here, and unoptimised code builds in half the time.
     copy("scripts/build.sh", "build", "-Donly=sha256,invert", "-Doptimization=0")
     copy.make()
     yield copy
@@ -177,14 +177,14 @@ def test_an_operator_is_one_new_folder(copy: Copy) -> None:
         "?? native/operators/invert/operator.cpp", "?? native/operators/invert/portable.cpp",
     ]  # fmt: skip
 
-    # A second engine is one file; a changed operator shows at once, although the program itself is not linked anew.
+    # A second engine is one file. A changed operator shows at once, although the program itself is not linked anew.
     (place / "again.cpp").write_text(ENGINE.replace('"portable"', '"again"'))
     (place / "operator.cpp").write_text(OPERATOR.replace("SUMMARY", "no bit left as it was"))
     copy.make()
     assert "again" in copy.dpubench("list", "engines")
     assert "no bit left as it was" in copy.dpubench("list", "operators")
 
-    # What is taken away is gone without a manual step, too.
+    # A removed operator disappears without a manual step, too.
     shutil.rmtree(place)
     copy.make()
     assert "invert" not in copy.dpubench("list", "operators")
@@ -192,7 +192,7 @@ def test_an_operator_is_one_new_folder(copy: Copy) -> None:
 
 
 def test_a_missing_library_only_removes_its_engines(copy: Copy) -> None:
-    """Nothing but what the core needs is found by pkg-config: the rest is listed with the reason."""
+    """pkg-config finds only what the core needs. The other engines are listed with the reason."""
     found = copy.folder.parent / "pkgconfig"
     found.mkdir()
     places = subprocess.run(["pkg-config", "--variable", "pc_path", "pkg-config"], capture_output=True, text=True, check=True).stdout.strip()

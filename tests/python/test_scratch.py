@@ -1,4 +1,4 @@
-"""What is removed of half-made things, and what is not: ``scratch.sweep`` works in folders in which anybody may put anything."""
+"""Tests of what ``scratch.sweep`` removes of half-made things and what it leaves: it works in folders where anybody may put anything."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dpubench import scratch
 
 
 def within_s(seconds: float, work: threading.Thread) -> bool:
-    """Whether ``work`` ends in time."""
+    """Start ``work``; return whether it ends in time."""
     work.start()
     work.join(seconds)
     return not work.is_alive()

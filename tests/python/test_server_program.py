@@ -1,4 +1,4 @@
-"""dpubench-server by hand: its jobs, catalog and events are what the schemas say. Packets go through it in native/datapath/server/*_test.cpp."""
+"""Tests of dpubench-server by hand: its jobs, catalog and events keep the schemas. native/datapath/server/*_test.cpp send packets through it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason="dpubench-server is
 
 
 def job(**more: Any) -> dict[str, Any]:
-    """A server on a port without a link."""
+    """Return a job for a server on a port without a link."""
     return {
         "schema": "dpubench.server-job/1", "seed": 1, "time_limit_s": 60, "memory": {"huge_pages": False, "mb": 128},
         "ports": [{"kind": "null", "role": "server", "arguments": {}}], "burst": 32, "sample_every": 16, "max_frame": 1518,
@@ -25,7 +25,7 @@ def job(**more: Any) -> dict[str, Any]:
 
 
 def run(*lines: dict[str, Any], arguments: tuple[str, ...] = ()) -> tuple[int, list[dict[str, Any]]]:
-    """The program's exit status and its events, each of which the schema accepts."""
+    """Run the program; return its exit status and its events, and check each event against the schema."""
     text = "".join(json.dumps(line) + "\n" for line in lines)
     done = subprocess.run([PROGRAM, *arguments], input=text.encode(), capture_output=True, timeout=60, check=False)
     events = [json.loads(line) for line in done.stdout.splitlines()]

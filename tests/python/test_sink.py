@@ -1,4 +1,4 @@
-"""What keeps a timed loop from being removed at -O3: seen in the assembly, with ``keep()`` and with an emptied one, so that this can fail."""
+"""Tests that ``keep()`` saves a timed loop from removal at -O3: the assembly with ``keep()`` and with an emptied one, so that the tests can fail."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from conftest import ROOT
 
 NATIVE = ROOT / "native"
 
-#: A loop whose result nobody needs, and the harness's own, on a lane that the compiler knows.
+#: A loop whose result nobody needs, and the harness's own loop on a lane that the compiler knows.
 SOURCE = """
 #include "measure/window.hpp"
 #include "operators/driver.hpp"
@@ -32,12 +32,12 @@ extern "C" void calls_nothing(std::uint64_t n) {
 extern "C" std::uint64_t steps(dpubench::LaneStepper& stepper, std::uint64_t bursts) { return stepper.dpubench::LaneStepper::step(bursts); }
 """
 
-#: Those that are here; with none the project could not have been built.
+#: The compilers on this machine; without one the project could not have been built.
 COMPILERS = [c for c in ("g++", "clang++-14", "clang++") if shutil.which(c)] or ["g++"]
 
 
 def functions(compiler: str, include: list[Path], tmp_path: Path) -> dict[str, list[str]]:
-    """The instructions of each function of SOURCE at -O3."""
+    """Return the instructions of each function of SOURCE at -O3."""
     source, listing = tmp_path / "sink.cpp", tmp_path / "sink.s"
     source.write_text(SOURCE)
     command = [compiler, "-std=c++20", "-O3", "-DNDEBUG", "-S", *(f"-I{i}" for i in include), "-o", str(listing), str(source)]
@@ -56,12 +56,12 @@ def functions(compiler: str, include: list[Path], tmp_path: Path) -> dict[str, l
 
 
 def multiplications(instructions: list[str]) -> int:
-    """Scalar or vector multiplications, x86-64 and aarch64."""
+    """Return the number of scalar or vector multiplications, for x86-64 and aarch64."""
     return sum(bool(re.match(r"(imul|mul|madd|v?pmul)", i)) for i in instructions)
 
 
 def foldings(instructions: list[str]) -> int:
-    """Exclusive ors of two different things (of a register with itself they set it to zero)."""
+    """Return the number of exclusive ors of two different operands (with itself, an exclusive or sets a register to zero)."""
     operands = [re.match(r"(?:v?p?xor[a-z]*|eor)\s+(.*)", i) for i in instructions]
     return sum(m is not None and len(set(re.split(r",\s*(?![^(]*\))", m[1].split("#")[0].strip()))) > 1 for m in operands)
 
@@ -73,7 +73,7 @@ def loops(instructions: list[str]) -> int:
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_the_sink_survives_the_optimiser(compiler: str, tmp_path: Path) -> None:
     kept = functions(compiler, [NATIVE], tmp_path)
-    # The same header with keep() emptied, found before the real one.
+    # The same header with an emptied keep(), in a folder searched before that of the real one.
     header = (NATIVE / "measure/window.hpp").read_text()
     emptied, lines = re.subn(r"^\s*asm volatile\(.*$", "  (void)value;", header, flags=re.MULTILINE)
     assert lines == 1, "keep() is no single line of assembly any more: adapt this test"
@@ -85,6 +85,6 @@ def test_the_sink_survives_the_optimiser(compiler: str, tmp_path: Path) -> None:
     assert multiplications(removed["multiplies"]) == 0 and loops(removed["multiplies"]) == 0, "without keep() the loop should vanish"
     assert multiplications(kept["calls_nothing"]) >= 1
     assert multiplications(removed["calls_nothing"]) == 0
-    # The harness's loop calls lanes in any case; what vanishes without keep() is that it reads what they made.
-    # (A compiler may leave it a function of its own.)
+    # The harness's loop calls lanes in any case. Without keep() it no longer reads their results.
+    # (A compiler may leave the loop a separate function.)
     assert sum(foldings(i) for name, i in kept.items() if "step" in name) > sum(foldings(i) for name, i in removed.items() if "step" in name)

@@ -1,4 +1,4 @@
-"""The space of characteristics: hulls, distances, components, shares and their intervals against values that were computed by hand or otherwise."""
+"""Tests of the space of characteristics: hulls, distances, components, shares and intervals, against values computed by hand or another way."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SQUARE = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
 
 
 def counts(**more: float) -> Counts:
-    """Of a thousand instructions in five hundred cycles."""
+    """Return counts of a thousand instructions in five hundred cycles."""
     plain = {
         "instructions": 1000, "cycles": 500, "itlb_accesses": 200, "itlb_misses": 2, "dtlb_accesses": 300, "dtlb_misses": 30, "l1d_accesses": 300,
         "l1d_misses": 60, "integer": 400, "branches": 100, "loads_and_stores": 300,
@@ -32,16 +32,16 @@ def test_characteristics_are_ratios_of_counts() -> None:
     assert list(found.values()) == pytest.approx([2, 0.01, 0.1, 0.2, 0.4, 0.1, 0.3])
     assert list(found) == ["ipc", "itlb_miss_ratio", "dtlb_miss_ratio", "l1d_miss_ratio", "integer_share", "branch_share", "load_store_share"]
     nothing = counts(dtlb_accesses=0, dtlb_misses=0).characteristics()
-    assert nothing[2] == 0  # where nothing is accessed nothing misses
+    assert nothing[2] == 0  # without accesses there are no misses
     assert math.isnan(counts(integer=math.nan).characteristics()[4])
 
 
 def test_a_mixture_adds_counts_per_instruction() -> None:
     fast, slow = counts(), counts(cycles=2000, l1d_accesses=100, l1d_misses=100)
     mixture = characteristics.mixed([fast, slow], [0.5, 0.5]).characteristics()
-    assert mixture[0] == pytest.approx(1 / (0.5 * 0.5 + 0.5 * 2))  # IPC is harmonic
-    assert mixture[3] == pytest.approx((60 + 100) / (300 + 100))  # of 1000 instructions each
-    # So do programs that run one after the other, by their instructions.
+    assert mixture[0] == pytest.approx(1 / (0.5 * 0.5 + 0.5 * 2))  # a harmonic mean of the IPCs
+    assert mixture[3] == pytest.approx((60 + 100) / (300 + 100))  # each has 1000 instructions
+    # Programs that run one after the other mix in the same way, by their instructions.
     assert characteristics.total([fast, slow]).characteristics() == pytest.approx(mixture)
     alone = characteristics.mixed([fast, slow], [1.0, 0.0])
     assert alone.characteristics() == pytest.approx(fast.characteristics()) and alone.instructions == 1
@@ -159,9 +159,10 @@ def test_the_quick_way_decides_as_the_linear_program(seed: int, number: int, dim
 def test_a_hull_tells_how_many_of_its_points_the_others_hold() -> None:
     assert space.own_inside(SQUARE) == 0 == space.own_inside(SQUARE[:1])
     assert space.own_inside(np.vstack([SQUARE, [[0.5, 0.5], [0.2, 0.9]]])) == 2
-    assert space.own_inside(np.vstack([SQUARE, SQUARE[:1]])) == 2  # either holds the other
+    assert space.own_inside(np.vstack([SQUARE, SQUARE[:1]])) == 2  # each of the equal points holds the other
     assert (space.rank(SQUARE), space.rank(SQUARE[:2]), space.rank(SQUARE[:1])) == (2, 1, 0)
-    # In seven dimensions some twenty points are nearly all corners, and another of the same kind is nearly never inside; of many it is often.
+    # In seven dimensions nearly all of some twenty points are corners, and a further point of the same kind is rarely inside. With many points
+    # it often is.
     generator = np.random.default_rng(7)
     few, many, others = (generator.normal(size=(number, 7)) for number in (20, 600, 200))
     assert space.own_inside(few) <= 1 and space.inside(few, others).mean() < 0.02
@@ -196,7 +197,7 @@ def test_leaving_one_out_loses_what_it_alone_holds() -> None:
 def test_applications_weigh_alike_however_many_phases_they_have() -> None:
     together, each = space.share_inside([[(1, 1), (1, 1), (3, 3)], [(0, 100), (0, 300), (0, 200)]])
     assert together.value == 0.5 and [share.value for share in each] == [1, 0]
-    # What no input tells apart may still differ in others: a share of 1 or 0 has an interval.
+    # Inputs that all agree may still differ from other inputs, so a share of 1 or 0 has an interval.
     assert (each[0].high, each[1].low) == (1, 0) and 0.2 < each[0].low < 1 and each[1].high == pytest.approx(1 - each[0].low)
 
 
@@ -206,7 +207,7 @@ def test_an_interval_lies_between_that_of_inputs_and_that_of_phases() -> None:
     def exact(held: float, of: float) -> tuple[float, float]:
         return float(beta.ppf(0.025, held, of - held + 1)), float(beta.ppf(0.975, held + 1, of - held))
 
-    # All phases of an input are alike: four inputs are four draws. Inputs that are alike to the last phase say no more than their phases.
+    # If all phases of an input are alike, four inputs are four draws. If all inputs are alike, they count as their phases.
     (clustered,) = space.share_inside([[(10, 10), (10, 10), (0, 10), (0, 10)]])[1]
     (alike,) = space.share_inside([[(5, 10)] * 4])[1]
     assert (clustered.low, clustered.high) == pytest.approx(exact(2, 4))
@@ -226,7 +227,7 @@ def test_too_few_inputs_have_no_interval() -> None:
 @pytest.mark.parametrize("inputs", [3, 4])
 @pytest.mark.parametrize("applications", [1, 4])
 def test_intervals_over_three_or_four_inputs_hold_the_share_of_all(inputs: int, applications: int) -> None:
-    """Percentiles of a bootstrap, which stood here before, hold it in 47 to 81 % of these cases; an interval of t in 57 to 93 %."""
+    """In these cases the percentiles of a bootstrap, used here before, hold the share in 47 to 81 %, and an interval of t in 57 to 93 %."""
     generator = np.random.default_rng(12)
     for concentration, mean in itertools.product((2.0, 8.0), (0.1, 0.5, 0.8, 0.95)):
         held, trials = 0, 500

@@ -1,4 +1,4 @@
-"""What is kept on a machine behind a real sshd: bundles, folders whatever they are called, inputs; and disks that are full."""
+"""Tests of files kept on a machine behind a real sshd: bundles, folders with any name, inputs, and full disks."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_an_older_bundle_and_what_a_cut_install_left_go(sshd: Sshd, make: Callab
     (sshd.home / "bundles/mine").mkdir()
     target = make("echo new\n")
     target.open()
-    assert {p.name for p in (sshd.home / "bundles").iterdir()} == {target._digest, old.name, "mine"}  # the first is still connected
+    assert {p.name for p in (sshd.home / "bundles").iterdir()} == {target._digest, old.name, "mine"}  # the first target is still connected
     third = make("echo newest\n")
     target.close()
     for session in sshd.sessions():
@@ -118,11 +118,11 @@ def test_purge_leaves_what_is_not_ours(sshd: Sshd, make: Callable[..., SshTarget
     assert [p.name for p in sshd.home.iterdir()] == ["notes.txt"]
     (sshd.home / "notes.txt").unlink()
     sshd.home.rmdir()
-    target.purge()  # nothing is there: nothing to do
+    target.purge()  # nothing exists: nothing to do
 
 
 def test_a_folder_that_cannot_be_written(sshd: Sshd, make: Callable[..., SshTarget], tmp_path: Path) -> None:
-    if os.geteuid() == 0:  # for whom permissions are no bar
+    if os.geteuid() == 0:  # permissions do not stop root
         with pytest.raises(EnvironmentFault, match="the bundle cannot be put into /proc/dpubench: mkdir: "):
             make(directory="/proc/dpubench").open()
     else:
@@ -133,7 +133,7 @@ def test_a_folder_that_cannot_be_written(sshd: Sshd, make: Callable[..., SshTarg
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """Two MiB. Only who may mount can make a disk full without filling the machine's; elsewhere this is not tested."""
+    """Yield a disk of 2 MiB. Only a user who may mount can fill a disk without filling the machine's; otherwise skip the test."""
     place = tmp_path / "disk"
     place.mkdir()
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", place], capture_output=True, check=False).returncode != 0:
@@ -151,7 +151,7 @@ def test_a_full_disk(sshd: Sshd, make: Callable[..., SshTarget], small_disk: Pat
         full.open()
     assert list((small_disk / "d/bundles").iterdir()) == []
     filler.unlink()
-    full.open()  # as if nothing had happened
+    full.open()  # it opens as if nothing had happened
     large = tmp_path / "large"
     large.write_bytes(os.urandom(3 << 20))
     with pytest.raises(EnvironmentFault, match=r"large: cannot be written: No space left on device \(errno 28\)"):
@@ -175,12 +175,12 @@ def test_inputs_travel_once(sshd: Sshd, make: Callable[..., SshTarget], tmp_path
     files = sorted(corpus.iterdir())
     first = target.place([*files, odd])
     assert [Path(p).read_bytes() for p in first] == [*contents, b"two"]
-    assert capsys.readouterr().err.count("sending") == 5  # with the programs
+    assert capsys.readouterr().err.count("sending") == 5  # the programs are among them
     assert target.place([*files, odd]) == first
     assert "sending" not in capsys.readouterr().err
     Path(first[1]).write_text("cut")
-    assert target.place(files) == first[:3]  # the same length: it is not read again
+    assert target.place(files) == first[:3]  # a file of the same length is not read again
     Path(first[1]).write_text("c")
     assert Path(target.place(files)[1]).read_bytes() == b"two"
     target.close()
-    assert target.place([odd]) == first[3:]  # a conversation that ended is begun anew
+    assert target.place([odd]) == first[3:]  # a closed conversation begins anew

@@ -1,4 +1,4 @@
-"""Runs that are stopped or lose their target before the first round: while the bundle travels, while inputs do."""
+"""Tests of runs that are stopped or lose their target before the first round, while the bundle or inputs travel."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from conftest import Bench
 from real_program import BUILD
 from sshd import Sshd, appears, cmdline, gone, running_under, scripted, small_bundle
 
-#: Enough that ssh, sshd and pipes between them cannot take all of it at once.
+#: More bytes than ssh, sshd and the pipes between them can take at once.
 LARGE_BYTES = 16 << 20
-#: While a file HOLD is there, an agent gets no more of what it is sent than so many reads as it says: all requests and the beginning of a file.
+#: While a file HOLD exists, an agent gets only as many reads of its input as HOLD says. This many hold all requests and the beginning of a file.
 HELD_READS = "60"
 HELD_AGENT = """#!/bin/sh
 agent=$(dirname "$(readlink -f "$0")")/lib/dpubench-agent
@@ -33,7 +33,7 @@ def cut(sshd: Sshd) -> None:
 
 @pytest.fixture
 def held(away: Bench, sshd: Sshd, tmp_path: Path) -> Path:
-    """Where a file holds up what is sent to the target ``dev``, whose only operator reads prefixes."""
+    """Return the path of the file HOLD, which holds up the input of the target ``dev``; the operator used there reads prefixes."""
     hold = tmp_path / "hold"
     script = HELD_AGENT.format(hold=hold)
     archive = small_bundle(tmp_path / "held.tar.gz", BUILD / "dpubench-agent", scripted(tmp_path / "script.json"), script=script)
@@ -45,7 +45,7 @@ def held(away: Bench, sshd: Sshd, tmp_path: Path) -> Path:
 
 
 def placing(away: Bench, hold: Path, *more: str) -> Popen[str]:
-    """A run that has begun to send its input."""
+    """Start a run; return its process once it has begun to send its input."""
     process = away.start("run", "--name", "r", "--operator", "lookup", "--input", "routes4=routes.txt", "--rounds", "2", *more)
     try:
         appears(hold.with_name("hold.reached"), 60)
@@ -106,7 +106,7 @@ def test_of_two_targets_the_other_one_goes_on(away: Bench, sshd: Sshd, held: Pat
 
 @pytest.fixture
 def slow(away: Bench, sshd: Sshd, tmp_path: Path) -> Path:
-    """A file that appears once a large bundle has begun to arrive, at a machine that takes it in slowly."""
+    """Return the path of a file that appears once a large bundle begins to arrive at a machine that takes it in slowly."""
     tools, mark = tmp_path / "bin", tmp_path / "arriving"
     tools.mkdir()
     (tools / "tar").write_text(f'#!/bin/sh\n: >"{mark}"\nwhile [ -n "$(head -c 50000 | tr -d "\\0" | head -c 1)" ]; do sleep 0.02; done\nexit 1\n')

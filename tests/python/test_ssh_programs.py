@@ -1,4 +1,4 @@
-"""Programs behind a real sshd: what they and agents may do to us, connections that are cut or go silent; nothing stays there."""
+"""Tests of programs behind a real sshd: misbehaviour of programs and agents, connections that are cut or go silent; nothing stays there."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_program_that_misbehaves_is_ended_there(sshd: Sshd, make: Callable[...
             while worker.next_event() is not None:
                 pass
         assert fault.value.kind == kind
-        # The agent may still be about to end; the program is not.
+        # The agent may still be about to end, but the program is gone.
         assert not [pid for pid in running_under(sshd.folder / "there/dpubench/bundles") if b"agent" not in cmdline(pid)]
     target.close()
     assert gone(sshd)
@@ -85,11 +85,11 @@ def test_a_cut_connection_is_lost_and_nothing_stays_there(sshd: Sshd, make: Call
         with pytest.raises(TargetLost, match=r"target dev: -p \d+ \w+@127.0.0.1: the connection was cut"):
             worker.next_event()
     assert gone(sshd)
-    assert target.place([mark]) and not mark.is_dir()  # and it can be used again
+    assert target.place([mark]) and not mark.is_dir()  # the target can be used again
 
 
 def test_a_connection_that_goes_silent_is_lost(sshd: Sshd, make: Callable[..., SshTarget], tmp_path: Path) -> None:
-    # Short for a test, and long enough for a machine on which many tests run.
+    # The time is short for a test, but long enough for a machine on which many tests run.
     sshd.configure("ServerAliveInterval 2", "ServerAliveCountMax 2")
     mark = tmp_path / "runs"
     target = make(STUBBORN.replace("{mark}", str(mark)))
@@ -144,7 +144,7 @@ def test_an_agent_that_is_none(sshd: Sshd, make: Callable[..., SshTarget], answe
 
 
 def test_an_agent_that_only_makes_noise_or_nothing(sshd: Sshd, make: Callable[..., SshTarget], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(channel, "_IDLE_END_S", 0.5)  # what answers does not end by itself, however long it is waited for
+    monkeypatch.setattr(channel, "_IDLE_END_S", 0.5)  # the noisy agent never ends by itself, so a short wait is enough
     monkeypatch.setattr(channel, "END_S", 0.5)
     target = make()
     target.open()

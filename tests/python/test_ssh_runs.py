@@ -1,4 +1,4 @@
-"""Runs over a real sshd: complete ones, and those that are stopped or cut at any moment: nothing lost, nothing left behind."""
+"""Tests of runs over a real sshd: complete runs, and runs that are stopped or cut at any moment; nothing is lost or left behind."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_run_whose_connection_is_cut_keeps_what_it_has_and_resumes(away: Bench
 
 
 def test_the_real_programs_over_there(real: RealBench, sshd: Sshd, tmp_path: Path) -> None:
-    """Packed from a build when they are first needed. Of a build with two modules: the closure of all is test_bundle.py's."""
+    """The bundle is packed from a build when it is first needed. The build has two modules only; test_bundle.py tests the closure of all."""
     some = tmp_path / "build"
     (some / "engines").mkdir(parents=True)
     needed = ["dpubench-operators", "dpubench-agent", "libdpubench-core.so", *(f"engines/{module}.so" for module in MODULES)]

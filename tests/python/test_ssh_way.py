@@ -1,4 +1,4 @@
-"""The way to a machine behind ssh, with a real sshd: specs, host keys, logins, shells; and whatever answers instead."""
+"""Tests of the way to a machine behind ssh, with a real sshd: specs, host keys, logins, shells, and other things that answer instead."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_what_answers_is_no_shell(sshd: Sshd, make: Callable[..., SshTarget]) ->
 
 
 def test_what_answers_never_stops(sshd: Sshd, make: Callable[..., SshTarget], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(channel, "_IDLE_END_S", 0.5)  # what answers does not end by itself, however long it is waited for
+    monkeypatch.setattr(channel, "_IDLE_END_S", 0.5)  # the endless printer never ends by itself, so a short wait is enough
     sshd.stop()
     sshd.shell = "yes #"
     sshd.start()
@@ -182,7 +182,7 @@ def test_a_shared_connection_of_the_users_is_used(sshd: Sshd, make: Callable[...
 
 
 def test_a_small_userland_without_getconf_and_ldd_is_described(tmp_path: Path) -> None:
-    """As busybox's: what a shell says of a program that is not there is no C library."""
+    """The userland is like busybox's. A shell's message about a missing program must not be taken for the name of a C library."""
     for name in (*scripts.NEEDED, "sh"):
         found = shutil.which(name)
         assert found is not None

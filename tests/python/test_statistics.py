@@ -1,4 +1,4 @@
-"""Intervals, tests and verdicts on simulated measurements whose truth is known; seeds are fixed, so that each test is deterministic."""
+"""Tests of intervals, tests and verdicts on simulated measurements with a known truth; seeds are fixed, so that each test is deterministic."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from simulation import FloatArray, Noise, log_rates
 
 EFFECT = 0.03
 ROUNDS_MAX = 24
-#: Share of intervals that hold the truth wherever the stop falls: what docs/methodology.md, "Stopping", tells, and half a per cent for 3000 runs.
+#: Limits on the share of intervals that hold the truth, wherever a run stops: those of docs/methodology.md, "Stopping", and 0.5 % for 3000 runs.
 LEAST, MOST = 0.92, 0.978
 
 
 def round_ratios(experiments: int, ratio: float, rounds: int, seed: int, noise: Noise | None = None) -> FloatArray:
-    """Logs of each round's ratio of two alternating points, shape ``(experiments, rounds)``, made as the summary makes them."""
+    """Return the logs of each round's ratio of two alternating points, shape ``(experiments, rounds)``, computed as in the summary."""
     logs = log_rates(np.random.default_rng(seed), np.array([1e6, 1e6 * ratio]), experiments, rounds, 6, noise or Noise())
     cycles = logs.mean(axis=4)
     medians: FloatArray = np.median(cycles[:, :, 1] - cycles[:, :, 0], axis=2)
@@ -28,7 +28,7 @@ def round_ratios(experiments: int, ratio: float, rounds: int, seed: int, noise: 
 
 
 def stopped(logs: FloatArray, target: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Location, half width and rounds of each row if its run stops at the first look at which the half width is at most ``target``."""
+    """Return location, half width and rounds of each row if its run stops at the first look with a half width of at most ``target``."""
     mean, half, taken = (np.full(len(logs), np.nan) for _ in range(3))
     for rounds in range(statistics.MINIMUM_ROUNDS, logs.shape[1] + 1):
         estimates = statistics.estimate_logs(logs[:, :rounds])
@@ -52,26 +52,26 @@ def test_intervals_of_ratios_hold_the_truth_with_stopping_on(target: float) -> N
 def test_intervals_of_rates_hold_the_truth_with_stopping_on(target: float) -> None:
     logs = log_rates(np.random.default_rng(12), np.array([1e6]), 3000, ROUNDS_MAX, 6, Noise())
     medians = np.median(logs.mean(axis=4)[:, :, 0], axis=2)
-    # Stalls lower a typical window: what 72,000 rounds agree on is what a run is after.
+    # Stalls lower a typical window, so the truth is the value on which 72,000 rounds agree.
     truth = float(statistics.estimate_logs(medians.ravel()).location[0])
     mean, half, _ = stopped(medians, target)
     assert LEAST <= float(np.mean(np.abs(mean - truth) <= half)) <= MOST
 
 
 def test_stopping_without_widening_would_hold_the_truth_too_rarely() -> None:
-    # The reason for WIDENING: a run that stops by the plain t interval is caught at its worst precision with less than the lower limit.
+    # This is the reason for WIDENING: a run that stops by the plain t interval holds the truth too rarely at its worst precision.
     normal = np.random.default_rng(13).standard_normal((10_000, 60)) * 2.0
     mean, half, _ = stopped(normal, math.expm1(1.0))
     assert LEAST <= np.mean(np.abs(mean) <= half) <= MOST
-    mean, half, _ = stopped(normal, math.expm1(statistics.WIDENING))  # stops where the plain half width is at most one
+    mean, half, _ = stopped(normal, math.expm1(statistics.WIDENING))  # it stops where the plain half width is at most one
     assert np.mean(np.abs(mean) <= half / statistics.WIDENING) < 0.91
 
 
-# --------------------------------------------------------------------------- rounds that others disturbed
+# --------------------------------------------------------------------------- disturbed rounds
 
 
 def disturbed_rounds(experiments: int, rounds: int, seed: int, share: float = 0.05) -> FloatArray:
-    """Logs of rounds that scatter by 0.75 % around 0, of which ``share`` are off by +10 to +45 %."""
+    """Return logs of rounds that scatter by 0.75 % around 0; a share of ``share`` is off by +10 to +45 %."""
     generator = np.random.default_rng(seed)
     shape = (experiments, rounds)
     calm = 0.0075 * generator.standard_normal(shape)
@@ -79,7 +79,7 @@ def disturbed_rounds(experiments: int, rounds: int, seed: int, share: float = 0.
 
 
 def held(logs: FloatArray, truth: float, trim: float) -> float:
-    """Share of rows whose interval, of a number of rounds that was fixed beforehand, holds ``truth``."""
+    """Return the share of rows whose interval holds ``truth``, with a number of rounds that was fixed beforehand."""
     found = statistics.estimate_logs(logs, trim=trim)
     half = found.half_width / statistics.WIDENING
     return float(np.mean(np.abs(found.location - truth) <= half))
@@ -90,10 +90,10 @@ def test_disturbed_rounds_do_not_spoil_an_interval(rounds: int) -> None:
     long = disturbed_rounds(1, 200_000, seed=51)
     logs = disturbed_rounds(4000, rounds, seed=52)
     trimmed, plain = (float(statistics.estimate_logs(long, trim=trim).location[0]) for trim in (statistics.TRIM, 0.0))
-    assert abs(trimmed) < 0.001 < 0.01 < plain  # the plain mean is of no round that there is
+    assert abs(trimmed) < 0.001 < 0.01 < plain  # no round is like the plain mean
     assert 0.93 <= held(logs, trimmed, statistics.TRIM) <= 0.97
     assert 0.93 <= held(logs, 0.0, statistics.TRIM) <= 0.97
-    # The reason for trimming: a short run that by luck saw no disturbance is certain of a value that the long run does not have.
+    # This is the reason for trimming: a short run that by luck saw no disturbance is certain of a value that the long run does not have.
     assert held(logs, plain, 0.0) < 0.7
 
 
@@ -272,7 +272,7 @@ def test_a_short_round_beside_a_whole_one_makes_no_two() -> None:
 
 
 def verdicts(logs: FloatArray, minimum_effect: float = EFFECT) -> list[str]:
-    """Each row judged alone."""
+    """Return the verdict of each row, judged alone."""
     differences = [statistics.difference_of_rounds(np.exp(row), np.full(len(row), 6)) for row in logs]
     return [statistics.verdict(d, d.p_value, minimum_effect) for d in differences if d is not None]
 
@@ -313,7 +313,7 @@ def test_nothing_below_the_machine_s_movement_is_a_finding() -> None:
     assert statistics.verdict(moved, moved.p_value, EFFECT) == "undecided"
     assert moved.interval.low < 1 < moved.interval.high
     down = statistics.Difference(math.log(0.90), 0.001, 10, moved_up=math.log(1.12))
-    assert statistics.verdict(down, down.p_value, EFFECT) == "slower"  # the machine moved to the other side
+    assert statistics.verdict(down, down.p_value, EFFECT) == "slower"  # the machine moved the other way
 
 
 def test_benjamini_hochberg_against_the_published_example() -> None:

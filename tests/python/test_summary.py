@@ -1,4 +1,4 @@
-"""A run directory to its summary: values, units, what damaged and unfinished runs give, and how long a large one takes."""
+"""Tests of the summary of a run directory: values, units, damaged and unfinished runs, and the time that a large one takes."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_cycles_are_the_counters_where_there_is_one(tmp_path: Path) -> None:
         SimulatedPoint("aes", "openssl", 4e6, {"size": "1000"}),
     ]
     counted, estimated = summarize(write_run(tmp_path / "run", points, noise=STILL, rounds=6, cycles=3)).points
-    assert counted.cycles_per_op is not None and counted.cycles_per_op.value == pytest.approx(2500, rel=1e-4)  # the clock would say 2700
+    assert counted.cycles_per_op is not None and counted.cycles_per_op.value == pytest.approx(2500, rel=1e-4)  # the clock would give 2700
     assert counted.cycles_source == "hardware counter"
     assert counted.energy_nj_per_op is not None and counted.energy_nj_per_op.value == pytest.approx(40000)
     assert counted.energy_nj_per_op.low == pytest.approx(40000)
@@ -107,7 +107,7 @@ def test_the_clock_is_that_of_the_canary_where_windows_have_none(tmp_path: Path)
     ],
 )
 def test_no_cycles_are_estimated_of_a_processor_that_nobody_named(tmp_path: Path, clock: dict[str, Any], reason: str) -> None:
-    # The first is a run of an earlier version: it holds clocks that were made of three cycles whatever the processor was.
+    # The first case is a run of an earlier version. Its clocks assume three cycles, whatever the processor.
     machine = {"cpus_online": 2, **clock}
     run = summarize(write_run(tmp_path / "run", POINTS, rounds=6, own_clock=False, changes={"machine": machine}))
     assert all(p.cycles_per_op is None and p.cycles_source == "" for p in run.points) and any(p.ops_per_s for p in run.points)
@@ -122,7 +122,7 @@ def test_a_refused_reading_loses_its_cycle_only(tmp_path: Path) -> None:
         table = pq.read_table(path).to_pylist()
         for row in table:
             if row["point"] == points[0].id and row["cycle"] == 2:
-                row["core_cycles"] = None  # multiplexed
+                row["core_cycles"] = None  # the counter was multiplexed
         pq.write_table(pa.Table.from_pylist(table, schema=windows_schema()), path)
     point = summarize(run).points[0]
     assert point.cycles_source == "hardware counter"
@@ -136,7 +136,7 @@ def test_energy_is_that_of_a_round_not_of_its_windows(tmp_path: Path) -> None:
         table = pq.read_table(path).to_pylist()
         windows = [row for row in table if row["point"] == points[0].id]
         whole = sum(row["energy_uj"] for row in windows)
-        for row in windows:  # a counter that took one step in all the windows, and a window without a reading
+        for row in windows:  # the counter takes one step over all windows, and one window has no reading
             row["energy_uj"] = 0.0
         windows[3]["energy_uj"] = whole * (len(windows) - 1) / len(windows)
         windows[5]["energy_uj"] = None
@@ -182,7 +182,7 @@ MOVING = Noise(machine=0.08, drift=0.0005, window=0.005, stall_share=0)
 
 
 def disturb(run: Path, configuration: str, rounds: range, factor: float) -> None:
-    """Slow everything down that was measured in a configuration in some rounds, canaries included."""
+    """Slow down everything measured in a configuration in some rounds, canaries included."""
     for number in rounds:
         file = run / f"rounds/{number:04}.parquet"
         table = pq.read_table(file)
@@ -210,7 +210,7 @@ def test_what_the_machine_did_beside_one_configuration_is_said_there(tmp_path: P
     disturb(run, MANY[6].configuration, range(3), 0.7)
     summary = summarize(run)
     assert marked(summary, "canary-moved") == [p.id for p in MANY[6:8]]
-    assert all(w.point for w in summary.all_warnings() if w.code == "canary-moved")  # nothing is said of the run
+    assert all(w.point for w in summary.all_warnings() if w.code == "canary-moved")  # there is no warning about the run
 
 
 def test_a_code_at_most_points_is_said_of_the_run(tmp_path: Path) -> None:
@@ -221,7 +221,7 @@ def test_a_code_at_most_points_is_said_of_the_run(tmp_path: Path) -> None:
     assert codes == [("few-bursts", MANY[3].id), ("clock-coarse", None), ("few-rounds", None)]
     told = {w.code: w.message.removesuffix(" (3 in the run)") for w in summary.all_warnings()}
     assert told["clock-coarse"].startswith("at 20 of 24 points: ") and told["few-rounds"] == "at 24 of 24 points: 3 of at least 6 rounds"
-    assert all(p.rounds == 3 and not p.converged for p in summary.points)  # what is known of each point stays there
+    assert all(p.rounds == 3 and not p.converged for p in summary.points)  # the facts of each point stay with it
 
 
 def test_a_code_at_fewer_than_half_of_the_points_stays_with_them(tmp_path: Path) -> None:
@@ -231,12 +231,12 @@ def test_a_code_at_fewer_than_half_of_the_points_stays_with_them(tmp_path: Path)
 
 
 def test_each_figure_is_judged_by_itself(tmp_path: Path) -> None:
-    """Rates that scatter from round to round by far more than the ratios: only the rates are marked."""
+    """Rates scatter from round to round far more than the ratios, so only the rates are marked."""
     summary = summarize(write_run(tmp_path / "run", POINTS, rounds=6, noise=Noise(process=0.001, machine=0.2, drift=0, window=0.001, stall_share=0)))
     portable, openssl, lpm, _ = summary.points
     assert not openssl.converged and {"ops_per_s", "ns_per_op", "primary", "gbps", "cycles_per_op"} <= set(openssl.not_converged)
     assert not {"ratio_to_reference", "ratio_to_next_best", "canary_ratio"} & set(openssl.not_converged)
-    assert "gbps" not in lpm.not_converged  # it has none
+    assert "gbps" not in lpm.not_converged  # lpm has no such figure
     still = summarize(write_run(tmp_path / "still", POINTS, rounds=6, noise=STILL))
     assert [p.not_converged for p in still.points] == [[], [], [], []]
     few = summarize(write_run(tmp_path / "few", POINTS, rounds=5, noise=STILL))
@@ -294,10 +294,10 @@ def test_failures_and_warnings_reach_their_points(tmp_path: Path) -> None:
     }
     summary = summarize(write_run(tmp_path / "run", POINTS, changes=changes))
     assert summary.points[0].failure == "verify: item 3 differs"
-    assert summary.points[0].ops_per_s is None and summary.points[1].ops_per_s is not None  # what disagreed has no figure
+    assert summary.points[0].ops_per_s is None and summary.points[1].ops_per_s is not None  # a point whose output disagreed has no figure
     assert summary.points[1].ratio_to_reference is None
     assert "few-bursts" in {w.code for w in summary.points[1].warnings}
-    assert "few-rounds" not in {w.code for w in [*summary.points[1].warnings, *summary.warnings]}  # eight rounds are there
+    assert "few-rounds" not in {w.code for w in [*summary.points[1].warnings, *summary.warnings]}  # there are eight rounds
 
 
 @pytest.mark.parametrize(
@@ -355,7 +355,7 @@ def test_a_set_is_analysed_target_by_target(tmp_path: Path) -> None:
     assert [r.lost for r in runs] == ["", "", "", "no route to host"] and runs[3].points == [] and runs[3].status == "interrupted"
     assert runs[0].points[0].ops_per_s is not None and runs[2].points[0].ops_per_s is None
     assert [r.times_mean_nothing for r in runs] == [False, False, True, False]
-    assert summarize(Path(runs[2].path)).times_mean_nothing  # on its own too
+    assert summarize(Path(runs[2].path)).times_mean_nothing  # also when it is summarized alone
     with pytest.raises(UserError, match="is a run of several targets: name one of them, as s@dev"):
         summarize(tmp_path / "s")
 
@@ -388,7 +388,7 @@ def test_a_point_that_leaves_much_undecided_has_no_ratio(tmp_path: Path, earlier
     points = [SimulatedPoint("aes", engine, rate, {"size": "64"}) for engine, rate in (("portable", 1e6), ("openssl", 8e6))]
     path = write_run(tmp_path / "run", points, rounds=6)
     record = json.loads((path / "run.json").read_text())
-    if earlier:  # it told the pairs of all engines of the configuration together
+    if earlier:  # an earlier version counted the pairs of all engines of the configuration together
         message = "96 of 3200 pairs of payload and rule were undecided in one of the engines of this configuration and were not compared"
         record["warnings"] = [{"code": "input-skipped", "message": message, "point": p["id"]} for p in record["points"]]
     else:
@@ -401,7 +401,7 @@ def test_a_point_that_leaves_much_undecided_has_no_ratio(tmp_path: Path, earlier
     [warning] = [w for w in run.all_warnings() if w.code == "undecided"]
     assert warning.point == other.id and "left 3 % of its work undecided" in warning.message and kind_of(warning).advice
     assert "undecided" in text.show([run])
-    # The same engine at two times does the same work; another engine does not.
+    # The same engine does the same work at two times; another engine does not.
     assert not any(row.verdict == "not comparable" for row in compare(run, run, 0.03))
     changed = replace(other, verified=other.verified | {"undecided_share": 0.2})
     [row] = compare(replace(run, points=[other]), replace(run, points=[changed]), 0.03)

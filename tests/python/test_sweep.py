@@ -1,4 +1,4 @@
-"""Sweeps of real simulations: the same results in every way, kept, interrupted and gone on with, and failures as outcomes."""
+"""Tests of sweeps of real simulations: the same results in every mode, kept, interrupted and continued, and failures as outcomes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def stop() -> Iterator[StopRequest]:
 
 
 def run(simulations: list[Simulation], stop: StopRequest, cache: Path | None = None, processes: int = 2, **more: Any) -> dict[str, Outcome]:
-    """Outcomes by name, each of which came once."""
+    """Run a sweep; return its outcomes by name, and check that each came once."""
     found = list(sweep.simulate(simulations, processes=processes, cache=cache, stop=stop, **more))
     assert len({o.id for o in found}) == len(found)
     return {o.id: o for o in found}
@@ -77,7 +77,7 @@ def test_a_stop_ends_all_simulators_at_once(two: tuple[Files, Files], stop: Stop
         found.extend(sweep.simulate(wanted, processes=2, cache=tmp_path, stop=stop))
     assert simulators() == []
     names = {s.digest: s.id for s in wanted}
-    assert {names[file.stem] for file in tmp_path.iterdir()} >= {"s0", "s2"}  # of the same trace, and short
+    assert {names[file.stem] for file in tmp_path.iterdir()} >= {"s0", "s2"}  # both use one trace and are short
 
 
 SCRIPT = """
@@ -164,7 +164,7 @@ def test_failures_are_outcomes_and_are_not_kept(two: tuple[Files, Files], stop: 
 
 
 def test_an_unknown_instruction_is_an_outcome(tmp_path: Path, stop: StopRequest) -> None:
-    """A kernel of which more is unknown than is allowed: every fourth instruction is of SVE."""
+    """More of the kernel is unknown than is allowed: every fourth instruction is of SVE."""
     source = tmp_path / "unknown.S"
     source.write_text(
         ".globl _start\n_start: hint #0x50\nmov x1, #100\n1: hint #0x52\ncntb x2\nadd x3, x3, x2\nsubs x1, x1, #1\nb.ne 1b\nhint #0x51\n"
@@ -219,7 +219,7 @@ def test_what_is_kept_and_damaged_is_simulated_anew(two: tuple[Files, Files], st
     before = run(wanted, stop, tmp_path)
     files = [tmp_path / f"{s.digest}.json" for s in wanted]
     files[0].write_text(files[0].read_text()[:-7])
-    files[1].write_text(json.dumps(json.loads(files[0].with_name(files[2].name).read_text())))  # of another one
+    files[1].write_text(json.dumps(json.loads(files[0].with_name(files[2].name).read_text())))  # the outcome of another simulation
     files[2].chmod(0)
     after = run(wanted, stop, tmp_path)
     assert [after[s.id].cached for s in wanted[:2]] == [False, False]
@@ -245,7 +245,7 @@ def test_progress_is_told(two: tuple[Files, Files], stop: StopRequest, tmp_path:
 
 
 def test_what_a_simulator_says_is_held_to_the_contract(two: tuple[Files, Files]) -> None:
-    """The quick look at when messages began, and the schema, agree."""
+    """The quick check of the times at which messages began agrees with the schema."""
     result = directly(sims(two, 1)[0])
     assert checks.parse_cores_event(json.dumps(result).encode()) == result
     assert len(result["contexts"][0]["message_cycles"]["cycles"]) == 1001

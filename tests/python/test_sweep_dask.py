@@ -1,4 +1,4 @@
-"""Sweeps on a Dask cluster of this machine: real scheduler, real workers, one of which is killed in the middle."""
+"""Tests of sweeps on a Dask cluster of this machine: a real scheduler and real workers; one worker is killed in the middle."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def stop() -> Iterator[StopRequest]:
 
 
 class Cluster:
-    """A scheduler on loopback and its workers, processes of one thread each."""
+    """A scheduler on loopback and its workers, each a process of one thread."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -85,7 +85,7 @@ def test_a_killed_worker_loses_nothing_and_nothing_comes_twice(two: tuple[Files,
     pids: list[int] = []
     for outcome in sweep.simulate(wanted, processes=0, dask=dask.address, cache=tmp_path / "kept", stop=stop):
         found.append(outcome)
-        # In the middle of a simulation of its own: a killed worker must take its simulator along.
+        # Kill the worker in the middle of a simulation: its simulator must end with it.
         if not pids and len(found) >= 10 and (pids := simulators(victim.pid)):
             victim.kill()
     assert pids, "the worker was never seen at work"
@@ -97,7 +97,7 @@ def test_a_killed_worker_loses_nothing_and_nothing_comes_twice(two: tuple[Files,
     assert not any(o.cached or o.failure for o in found)
     assert len(list((tmp_path / "kept").iterdir())) == len(wanted)
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
-    # And here they are the same to the last digit.
+    # A sweep without Dask gives the same results to the last digit.
     here = {o.id: o.result for o in sweep.simulate(wanted, processes=2, cache=None, stop=stop)}
     assert here == results
 
@@ -130,14 +130,14 @@ def test_a_stop_ends_what_runs_there(two: tuple[Files, Files], stop: StopRequest
     while simulators(worker.pid) and time.monotonic() < until:
         time.sleep(0.05)
     assert simulators(worker.pid) == []
-    assert worker.poll() is None  # and the worker works on
+    assert worker.poll() is None  # the worker goes on
     (outcome,) = sweep.simulate(sims(two, 1), processes=1, dask=dask.address, cache=tmp_path, stop=StopRequest())
     assert outcome.result
 
 
 def test_a_worker_of_another_build_says_so(two: tuple[Files, Files], stop: StopRequest, dask: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     dask.worker()
-    monkeypatch.setattr(simulator, "digest_of_program", lambda _path: "0" * 64)  # here; the worker is another process
+    monkeypatch.setattr(simulator, "digest_of_program", lambda _path: "0" * 64)  # only here: the worker is another process
     (outcome,) = sweep.simulate(sims(two, 1), processes=1, dask=dask.address, cache=None, stop=stop)
     assert "has no dpubench-cores of the same build: install it, or set DPUBENCH_PROGRAMS there" in outcome.failure
 
@@ -159,7 +159,7 @@ def test_a_scheduler_that_goes_away_is_said_and_what_is_done_is_kept(
     dask.worker()
     dask.wait_for(1)
     wanted = [*sims(two, 3), long(two[0], "long", 2000)]
-    # How long a client hopes that the scheduler comes back.
+    # The time for which a client waits for the scheduler to come back.
     with (
         config.set({"distributed.comm.timeouts.connect": "2s"}),
         pytest.raises(EnvironmentFault, match="the scheduler went away; what was simulated"),

@@ -1,4 +1,4 @@
-"""``dpubench target``: names that are added, listed, checked and removed, and what is wrong with a command or a file of targets."""
+"""Tests of ``dpubench target``: names are added, listed, checked and removed, and faults in a command or in the file of targets are reported."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_a_name_is_added_listed_checked_and_removed(
 
     told("add", "dev", sshd.spec, "--bundle", str(archive))
     assert (tmp_path / "config/dpubench/targets.yaml").stat().st_mode & 0o777 == 0o600
-    assert not sshd.home.exists()  # looking put nothing there
+    assert not sshd.home.exists()  # the check of the machine put nothing there
     assert json.loads(told("list", "--json")) == [{"name": "dev", "spec": sshd.spec, "directory": "", "bundle": str(archive)}]
     assert sshd.spec in told("list")
     checked = told("check", "dev")
@@ -70,7 +70,7 @@ WRONG_FILES = [
 
 @pytest.fixture
 def named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The file of targets, in which one is called dev."""
+    """Return the path of the file of targets, which has one named dev."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     assert main.status(["target", "add", "dev", "ssh://h", "--no-check"]) == 0
     return tmp_path / "dpubench/targets.yaml"
@@ -93,7 +93,7 @@ def test_wrong_files(text: str, words: str, named: Path, capsys: pytest.CaptureF
 
 def test_what_cannot_be_reached_is_added_on_request(named: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main.status(["target", "add", "x", "ssh://127.0.0.1:1", "--no-check"]) == 0
-    assert main.status(["target", "add", "x", "ssh://127.0.0.1:1", "--no-check"]) == 0  # as it is already
+    assert main.status(["target", "add", "x", "ssh://127.0.0.1:1", "--no-check"]) == 0  # the same target again
     assert [e["name"] for e in listed(capsys)] == ["dev", "x"]
     named.write_text("# nothing yet\n")
     assert listed(capsys) == []

@@ -1,4 +1,4 @@
-"""Targets on this machine: limits that hold and are gone afterwards, an emulated one, several in one run."""
+"""Tests of targets on this machine: limits that hold and are gone afterwards, an emulated target, several targets in one run."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_list_of_cpus_in_a_setting() -> None:
 
 
 def run_there(target: targets.Target, *words: str) -> str:
-    """Standard output of a command started on ``target``."""
+    """Return the standard output of a command started on ``target``."""
     path = shutil.which(words[0])
     assert path is not None
     process = target.start(path, words[1:])
@@ -82,7 +82,7 @@ def test_a_quota_holds_and_its_group_is_gone_afterwards() -> None:
     mine = f"dpubench-{os.getpid()}-*"
     assert len(list(folder.glob(mine))) == 1
     spinning = "import time\nend = time.monotonic() + 1\nwhile time.monotonic() < end: pass\nprint(time.process_time() / 1)"
-    # An upper bound: how much less it gets is the machine's affair.
+    # This is an upper bound only; a busy machine may give less.
     assert float(run_there(target, "python3", "-c", spinning)) < 0.5
     target.close()
     assert list(folder.glob(mine)) == []
@@ -127,7 +127,7 @@ def test_an_emulated_target_runs_every_engine_once() -> None:
 
 
 def test_programs_in_an_emulator_are_verified_and_never_timed(real: RealBench) -> None:
-    """On this machine's own architecture, whose programs are there; `make arm` does it for the other one."""
+    """The test emulates this machine's own architecture, because its programs exist; `make arm` tests the other one."""
     machine = platform.machine()
     assert shutil.which(f"qemu-{machine}"), "install the package qemu-user (scripts/packages.txt, group test)"
     done = real("run", "--operator", "crc,lz77", "--target", f"qemu:{machine}", "--name", "emulated", timeout=300)
@@ -137,7 +137,7 @@ def test_programs_in_an_emulator_are_verified_and_never_timed(real: RealBench) -
     measured = [p for p in record["points"] if not p["unavailable"]]
     assert {p["operator"] for p in measured} == {"crc", "lz77"}
     assert all(p["verified"]["compared"] > 0 and not p["failure"] for p in measured)
-    assert {p["engine"] for p in measured if p["operator"] == "lz77"} == {"portable", "lz4"}  # all of them: nothing is chosen by speed
+    assert {p["engine"] for p in measured if p["operator"] == "lz77"} == {"portable", "lz4"}  # all engines: nothing is chosen by speed
     report = (real.results / "emulated" / "report.html").read_text(encoding="utf-8")
     assert EMULATED in report
 
@@ -170,7 +170,7 @@ def test_targets_alternate_round_by_round(bench: Bench) -> None:
     assert process.returncode == 0, process.stderr
     order = [p["point"].endswith(f"@{NAMES[1]}") for line in process.stdout.splitlines() if (p := json.loads(line))["event"] == "verified"]
     turns = [here for i, here in enumerate(order) if i == 0 or here != order[i - 1]]
-    # First, second, second, first, first, ...: adjacent turns of one target are one here. One after the other would be two.
+    # The order is first, second, second, first, first, ...; adjacent turns of one target count as one. Targets in sequence would give two turns.
     assert len(turns) >= 6
 
 

@@ -1,4 +1,4 @@
-"""What is printed: no control character of engines, devices and files reaches the terminal; who reads may go away; what cannot be printed is said."""
+"""Tests of printed text: no control character from engines, devices or files reaches the terminal; readers may go away; print errors are reported."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from conftest import Bench
 from dpubench import terminal
 from dpubench.results import export
 
-#: Sets a title, clears the screen, moves the cursor (7 and 8 bit), deletes, turns the direction of writing, ends a line.
+#: Text that sets a title, clears the screen, moves the cursor (7 and 8 bit), deletes, reverses the writing direction, ends a line.
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b1A\x7f\r\u202e\u2028"
 CONTROLS = re.compile("\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202e\u2028]")
 QUICK = ("--rounds", "2", "--operator", "crc", "--name", "r")
@@ -48,7 +48,7 @@ def test_what_engines_say_controls_no_terminal(bench: Bench) -> None:
 
 
 def test_a_terminal_gets_no_more(bench: Bench) -> None:
-    """On a terminal tables and the bar have styles; texts have none of their own."""
+    """On a terminal, tables and the bar have styles. Texts have no styles of their own."""
     bench.script(told=HOSTILE, faults=[{"point": "isal", "phase": "verify", "kind": "failure"}])
     bench.environment["TERM"] = "xterm"
     for command in (("run", *QUICK), ("list", "engines")):
@@ -59,7 +59,7 @@ def test_a_terminal_gets_no_more(bench: Bench) -> None:
 
 
 def on_a_terminal(bench: Bench, command: Sequence[str]) -> str:
-    """What ``command`` prints where both its streams are a terminal."""
+    """Return what ``command`` prints with both its streams on a terminal."""
     master, slave = os.openpty()
     seen = b""
     with bench.start(*command, stdout=slave, stderr=slave) as process:
@@ -123,9 +123,9 @@ def test_a_narrow_terminal_breaks_no_word(bench: Bench, words: tuple[str, ...], 
     bench.environment["COLUMNS"] = str(columns)
     narrow = bench(*words)
     assert wide.returncode == narrow.returncode == 0, narrow.stderr
-    titles = set(wide.stdout.split("\n", 1)[0].split())  # of columns: where each row is a block, they stand before their cells
+    titles = set(wide.stdout.split("\n", 1)[0].split())  # titles of columns; where each row is a block, titles stand before their cells
     whole = {word.removesuffix(":") for word in narrow.stdout.split()}
     assert {word.removesuffix(":") for word in wide.stdout.split()} - whole <= titles
-    # A table of figures stays as it is; whatever is prose fits, but for words that are longer than a line.
+    # A table of figures stays as it is. Prose fits, except for words that are longer than a line.
     prose = [line for line in narrow.stdout.splitlines() if "  " not in line.strip() and len(line.split()) > 2]
     assert [line for line in prose if len(line) > columns] == []

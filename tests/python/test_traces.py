@@ -1,4 +1,4 @@
-"""Traces of micro kernels whose instructions can be counted by hand, under the real emulator, and captures that go wrong."""
+"""Tests of traces under the real emulator, of micro kernels whose instructions can be counted by hand, and of captures that go wrong."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ KERNELS = ROOT / "tests" / "cores"
 
 
 def programs_of_tests() -> Path:
-    """Where the programs are that tests ask."""
+    """Return the folder of the helper programs that tests run."""
     return programs.directory().parent / "tests" if programs.directory().name == "native" else programs.directory() / "tests"
 
 
 def inspect(folder: Path) -> dict[str, Any]:
-    """What is in a trace that does not contradict itself."""
+    """Return the content of a trace; check that the trace does not contradict itself."""
     done = subprocess.run([programs_of_tests() / "cores-inspect", folder], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     result: dict[str, Any] = json.loads(done.stdout)
@@ -33,7 +33,7 @@ def inspect(folder: Path) -> dict[str, Any]:
 
 
 def assemble(folder: Path, name: str, case: int = 0) -> Path:
-    """The program made of tests/cores/``name``.S."""
+    """Build a program from tests/cores/``name``.S; return its path."""
     folder.mkdir(parents=True, exist_ok=True)
     program, thing = folder / f"{name}{case}", folder / f"{name}{case}.o"
     subprocess.run(["aarch64-linux-gnu-as", "--defsym", f"CASE={case}", "-o", thing, KERNELS / f"{name}.S"], check=True, timeout=60)
@@ -61,8 +61,8 @@ def test_every_way_to_access_memory_is_seen(tmp_path: Path) -> None:
     atomics = 8 + 4 + 8 + 16 + 8 + 16
     assert found["loaded_bytes"] == 16 + 32 + 16 + 64 + 48 + 4 + 8 + 16 + 8 + 8 + atomics
     assert found["stored_bytes"] == 16 + 1 + 1 + 8 + 8 + atomics
-    assert found["loads"] == 10 + 1 + 6  # one of 48 bytes is two
-    assert found["stores"] == 5 + 6  # DC ZVA is none
+    assert found["loads"] == 10 + 1 + 6  # a load of 48 bytes counts as two
+    assert found["stores"] == 5 + 6  # DC ZVA is no store
     assert found["kernel"] == "accesses0"
 
 
@@ -111,7 +111,7 @@ def test_a_program_that_goes_wrong_is_reported_and_leaves_nothing(tmp_path: Path
 
 def test_no_room_for_the_trace_is_an_error(tmp_path: Path) -> None:
     program = assemble(tmp_path / "programs", "faults", 9)
-    # In a process of its own: a limit on the size of files is for its descendants too.
+    # The capture runs in another process, because the limit on the size of files also applies to all that the process starts.
     script = (
         "import resource, sys; from pathlib import Path; from dpubench import traces\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536))\n"
@@ -123,7 +123,7 @@ def test_no_room_for_the_trace_is_an_error(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", script, program, folder], capture_output=True, text=True, timeout=120, env=environment)
     assert "stream: cannot be written: File too large" in done.stdout, done
     assert list((tmp_path / "traces").iterdir()) == []
-    # And with room it is a trace.
+    # With enough room the capture succeeds.
     traces.capture(program, [], folder)
     assert inspect(folder)["stores"] == 2_000_000
 
@@ -173,7 +173,7 @@ def test_what_cannot_be_traced_is_refused_by_name(tmp_path: Path, monkeypatch: p
 
 
 def plugin_says(arguments: str, emulator: str, program: Path) -> str:
-    """What the plugin says when it is loaded otherwise than by capture()."""
+    """Return the plugin's message when it is not loaded by capture()."""
     words = [emulator, "-plugin", f"{programs.trace_plugin()}{arguments}", str(program)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60)
     assert done.returncode != 0

@@ -1,4 +1,4 @@
-"""Whole programs and their traces, by a small program that speaks the contract under the real emulator (real ones: tests/arm_traces.py)."""
+"""Tests of whole programs and their traces, by a small program that speaks the contract under the real emulator (real ones: tests/arm_traces.py)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ WORKLOADS: Final = {"workloads": [workload("forward")], "job": schemas.WORKLOAD_
 
 @pytest.fixture(autouse=True)
 def own_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cache, and a folder in the place of /tmp: what is left in it is of this test."""
+    """Give the test its own cache and its own folder in place of /tmp, so that everything left there comes from this test."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
     (tmp_path / "machines").mkdir()
     monkeypatch.setattr(_machine, "_PLACE", tmp_path / "machines")
@@ -74,7 +74,7 @@ def test_an_application_is_traced_once_and_said_what_it_did(tmp_path: Path) -> N
     assert len(one.about["program"]) == 64
     assert inspect(one.folder)["kernel"] == "ips, a.pcap"
     made = (one.folder / "stream").stat().st_ino
-    # The same, said otherwise, and from another place.
+    # The same program, described differently, with its input in another place.
     again = replace(what, files=(("capture", capture_file(tmp_path / "elsewhere")),), params=(("level", "6"),))
     two = whole.trace(again, arm, cache=tmp_path / "traces")
     assert (two.folder, two.digest, (two.folder / "stream").stat().st_ino) == (one.folder, one.digest, made)

@@ -1,4 +1,4 @@
-"""The fast check of window events agrees with the schema; every schema is a valid one; blame follows the order of the contract; last words."""
+"""Tests of workers: the fast check of window events against the schema, valid schemas, blame in the contract's order, last words."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_long_messages_are_cut() -> None:
         (
             [{"event": e, "group": "g", "point": p} for p in "ab" for e in ("prepared", "verified")]
             + [{"event": "window", "group": "g", "point": p} for p in "abba"],
-            ["c"],  # g is done: it died on the way into h
+            ["c"],  # g is done: the worker died on the way into h
         ),
     ],
 )
@@ -106,8 +106,8 @@ def test_blame(events: list[dict[str, Any]], suspects: list[str]) -> None:
 @pytest.mark.parametrize(
     ("script", "said"),
     [
-        ("(sleep 0.5; echo late >&2) >&- & exec >&-; exit 3", "; it said: late$"),  # later than its end, as from another machine
-        ("sleep 60 >&- & exec >&-; exit 3", "with status 3$"),  # what it left behind holds standard error open
+        ("(sleep 0.5; echo late >&2) >&- & exec >&-; exit 3", "; it said: late$"),  # the text comes after the end, as from another machine
+        ("sleep 60 >&- & exec >&-; exit 3", "with status 3$"),  # a process left behind holds standard error open
         ("echo here >&2; kill -9 $$", "killed by SIGKILL; it said: here$"),
     ],
 )

@@ -1,7 +1,8 @@
-"""Pairs of runs of one machine at two times, with a known truth: rounds drawn as they were seen to scatter, without windows and files.
+"""Pairs of runs of one machine at two times, with a known truth. Rounds scatter as observed rounds do; there are no windows and no files.
 
-Between the times the machine moves: all points together (``core``), those that wait for memory further by ``memory``, each point a little by itself
-(``lasting``, heavy-tailed). Within a run rounds scatter together and each by itself, and a few are disturbed. Standard deviations are of logarithms.
+Between the times the machine moves: all points together (``core``), points that wait for memory by a further ``memory``, and each point a little
+by itself (``lasting``, heavy-tailed). Within a run, rounds scatter together and separately, and a few are disturbed. Standard deviations are of
+logarithms.
 """
 
 from __future__ import annotations
@@ -17,22 +18,22 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Scatter:
-    """What differs without a change of the code."""
+    """The scatter that appears without a change of the code."""
 
-    rounds: float = 0.01  #: a point's rounds
-    together: float = 0.01  #: a round, in all points and canaries alike
-    moment: float = 0.0  #: a round of an operator, in its points and the canaries beside them
-    disturbed: float = 0.05  #: share of a point's rounds that somebody else's work spoils, by 10 to 45 %
-    waiting: float = 0.02  #: a round, in the memory canary and in what waits for memory
-    core: float = 0.05  #: between the times: everything
-    memory: float = 0.02  #: between the times: what waits for memory, besides
-    lasting: float = 0.01  #: between the times: a point
-    owner: float = 0.0  #: between the times: an engine of an operator, at all its sizes
+    rounds: float = 0.01  #: of each round of a point
+    together: float = 0.01  #: of a round, in all points and canaries alike
+    moment: float = 0.0  #: of a round of an operator, in its points and the canaries beside them
+    disturbed: float = 0.05  #: share of a point's rounds that other work on the machine spoils, by 10 to 45 %
+    waiting: float = 0.02  #: of a round, in the memory canary and in points that wait for memory
+    core: float = 0.05  #: between the times, of everything
+    memory: float = 0.02  #: between the times, added for points that wait for memory
+    lasting: float = 0.01  #: between the times, of a point
+    owner: float = 0.0  #: between the times, of an engine of an operator, at all its sizes
 
 
 @dataclass(frozen=True)
 class Place:
-    """A point: what it is called, and how much of its time it waits for memory (0 to 1)."""
+    """A point: its name, and the share of its time in which it waits for memory (0 to 1)."""
 
     operator: str
     engine: str
@@ -41,7 +42,7 @@ class Place:
 
 
 def suite(operators: int, engines: int = 2, sizes: int = 2, waiting: float = 0.2) -> list[Place]:
-    """Points like those of a plan: engine 0 is ``portable``, the others take turns; a share of the operators waits for memory."""
+    """Return points like those of a plan: engine 0 is ``portable``, the others take turns; a share of the operators waits for memory."""
     names = ["portable", "openssl", "isal", "dpdk", "ipsec-mb"]
     return [
         Place(f"op{o:02}", names[0] if e == 0 else names[1 + (o + e) % (len(names) - 1)], 64 << s, 1.0 if o < waiting * operators else 0.0)
@@ -54,7 +55,7 @@ def suite(operators: int, engines: int = 2, sizes: int = 2, waiting: float = 0.2
 def pair(
     places: list[Place], seed: int, scatter: Scatter, changes: dict[int, float] | None = None, rounds: int = 8, canaries: bool = True
 ) -> tuple[RunSummary, RunSummary]:
-    """An old and a new run of ``places``; ``changes``: number of a point -> factor on its rate in the new one."""
+    """Return an old and a new run of ``places``; ``changes`` maps a point's number to a factor on its rate in the new run."""
     generator = np.random.default_rng(seed)
     core, memory = generator.standard_normal(2) * (scatter.core, scatter.memory)
     own = scatter.lasting * generator.standard_t(5, len(places)) / np.sqrt(5 / 3)
@@ -81,7 +82,7 @@ def _run(
     of_core = core + together + 0.001 * generator.standard_normal(rounds)
     of_memory = memory + together + 0.003 * generator.standard_normal(rounds)
     to_canary = logs - (core + shared + 0.002 * generator.standard_normal((len(places), rounds)))
-    measured = Interval(1.0, 1.0, 1.0)  # only that there is one matters
+    measured = Interval(1.0, 1.0, 1.0)  # only its presence matters
     points = [
         PointSummary(
             f"{p.operator}/size={p.size}/t1/b32/stream/{p.engine}", p.operator, {"size": str(p.size)}, 1, 32, "stream", p.engine, "local", "",
