@@ -115,6 +115,14 @@ class Agent {
   void run(const std::string& program) const {
     request({{"do", "run"}, {"program", program}, {"arguments", json::array()}, {"environment", json::object()}});
   }
+  /// Return the memory that it has, in KiB (proc(5), statm).
+  [[nodiscard]] std::size_t resident_kib() const {
+    std::ifstream statm("/proc/" + std::to_string(pid_) + "/statm");
+    std::size_t whole = 0;
+    std::size_t resident = 0;
+    statm >> whole >> resident;
+    return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) / 1024;
+  }
   void hang_up() {
     if (in_ >= 0) close(in_);
     in_ = -1;

@@ -190,6 +190,11 @@ TEST_F(Agents, AFloodOfOutputDoesNotGrowItAndStopsWithTheConnection) {
   Agent agent(installed);
   agent.run("floods");
   for (int i = 0; i < 100; ++i) EXPECT_EQ(agent.receive().kind, Frame::kOutput);
+  // Nobody reads now. An agent that went on taking output in would grow by hundreds of MiB.
+  const std::size_t before_kib = agent.resident_kib();
+  ASSERT_GT(before_kib, 0U);
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  EXPECT_LT(agent.resident_kib(), before_kib + 4096);
   agent.hang_up();
   EXPECT_EQ(agent.wait(), 0);
 }

@@ -6,7 +6,6 @@ import json
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -94,12 +93,6 @@ def test_help_is_quick_and_imports_nothing_heavy(bench: Bench) -> None:
     done = subprocess.run([sys.executable, "-c", code], env=bench.environment, capture_output=True, text=True, check=True)
     loaded = set(done.stdout.splitlines()[-1].split())
     assert not loaded & {"scipy", "numpy", "pyarrow", "duckdb", "plotly", "pandas", "jinja2", "yaml", "jsonschema"}
-    times = []
-    for _ in range(3):
-        begun = time.monotonic()
-        bench("--help")
-        times.append(time.monotonic() - begun)
-    print(f"dpubench --help: {min(times):.2f} s (aim: 0.5 s)")
 
 
 def test_unknown_commands_get_the_nearest(bench: Bench) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -73,9 +72,7 @@ def test_a_processor_that_does_what_the_paper_says_reproduces_every_claim() -> N
     found = judged(grid())
     assert {claim.id: claim.verdict for claim in found.values()} == {claim.id: "reproduced" for claim in claims.CLAIMS}
     assert found["smt-10g"].measured == "13 of 35 SMT configurations sustain 10 Gb/s"
-    assert found["lookup-lines"].measured == "104 of 105 configurations sustain 1 Gb/s (99 %), 0 superscalar ones 10 Gb/s" or re.match(
-        r"\d+ of 105 configurations", found["lookup-lines"].measured
-    )
+    assert found["lookup-lines"].measured == "96 of 105 configurations sustain 1 Gb/s (91 %), 0 superscalar ones 10 Gb/s"
     assert found["parallelism"].measured == "2.80 times: 5.60 against 2.00 instructions per cycle with 7 unit sets"
     assert found["contexts-clock"].measured == "lookup 0.952 times, md5 0.952 times"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -327,16 +326,13 @@ def test_damage_is_named(tmp_path: Path, damage: object, message: str) -> None:
         summarize(run)
 
 
-def test_a_million_windows_are_summarized_in_seconds(tmp_path: Path) -> None:
+def test_a_million_windows_are_summarized(tmp_path: Path) -> None:
     sizes = range(64, 64 + 66)
     many = [SimulatedPoint(o, e, 1e6, {"size": str(s)}) for o in ("aes", "lpm", "sha256") for s in sizes for e in ("portable", "openssl")]
     run = write_run(tmp_path / "run", many, rounds=30, cycles=21)
     windows = sum(pq.read_metadata(path).num_rows for path in run.glob("rounds/*.parquet"))
-    begin = time.process_time()
-    summary = summarize(run)
-    elapsed = time.process_time() - begin
+    summary = summarize(run)  # how long that takes is a claim of `make bench`, part startup
     assert windows > 990_000 and len(summary.points) == 396
-    assert elapsed < 6  # about 1 s of CPU time; room for machines that are slower and shared
 
 
 # --------------------------------------------------------------------------- runs of several targets
