@@ -54,7 +54,7 @@ step "native tests, Clang and thread sanitizer" with_clang sanitized thread tsan
 # Run these after the sanitizers: one of them compares two builds.
 # Start one process more than there are cores, because the tests wait a lot: for a window's time to pass, for a worker to hang long enough.
 step "python and browser tests" .venv/bin/python -m pytest -q -n $(($(nproc) + 1)) --dist worksteal --durations 15 tests
-step "fuzzing" fuzz_all "${SECONDS_PER_FUZZER:-60}"
+step "fuzzing" fuzz_all "${SECONDS_PER_FUZZER:-25}"
 if [ -n "$failed" ]; then
     echo "test: failed:$failed" >&2
     exit 1
