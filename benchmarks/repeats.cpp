@@ -3,7 +3,7 @@
 // Usage: repeats ENGINES <JOB. ENGINES is a folder of modules; the points of a group are engines. The windows of each engine
 // process equally many messages in the same buffers with the same lane: the first N of 2N messages, all 2N, and the other N. Both
 // rates are thus of the same messages in the same memory; they differ only in how soon a message comes again. Windows alternate
-// first, all, all, other, other, all, all, first. The times of first and other together are the time for N. Prints `window`
+// first, all, all, other, all, other, first, all. The times of first and other together are the time for N. Prints `window`
 // events, for the point with N messages and for "POINT twice" with 2N, and `failure` events. Engines with short windows get more
 // cycles than the job asks for.
 
@@ -96,7 +96,7 @@ class Repeats {
         Stretch twice;
         // Both sides have as many windows: where times are skewed, a sum of two has another median than twice one of them.
         for (const BufferSet::Items items :
-             half == 0 ? std::array{first_, all_, all_, other_} : std::array{other_, all_, all_, first_}) {
+             half == 0 ? std::array{first_, all_, all_, other_} : std::array{all_, other_, first_, all_}) {
           hold(items);
           const Stretch stretch = window(side);
           Stretch& sum = items.count == all_.count ? twice : once;
