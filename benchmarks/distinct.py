@@ -113,9 +113,7 @@ def excuse_of(undecided: Mapping[str, tuple[Interval, Sequence[FloatArray]]]) ->
     if not undecided:
         return ""
     name = max(scatters, key=lambda name: scatters[name])
-    return (
-        f"neighbouring windows of {name} scatter by {scatters[name]:.0%}, as the speed of memory does here; no change beyond {KNOWN_TO:.0%} is there"
-    )
+    return f"neighbouring windows of {name} scatter by {scatters[name]:.0%}; the interval holds 1 and lies within {KNOWN_TO:.0%} of it"
 
 
 def _scatter(rounds: Sequence[FloatArray]) -> float:

@@ -1,8 +1,8 @@
-"""Run clang-tidy on the native sources, except on those that it found clean before. Usage: tidy.py BUILD_FOLDER [SOURCE...]
+"""Run clang-tidy on the native sources, except on those that it found clean before. Usage: tidy.py BUILD_FOLDER SOURCE...
 
-A source that is clean leaves a stamp in the cache: the digest of the source, of every header that its object was compiled from, of its
-compile command, of .clang-tidy and of clang-tidy's version. As long as none of these changes, the answer cannot change. The build must be
-up to date, since Ninja's record of its objects names the headers.
+A source that is clean leaves a stamp in the cache: the digest of the source, of every header that its objects were compiled from, of their
+compile commands, of .clang-tidy and of clang-tidy's version. While none of these changes, the source is not checked again. The build must be
+up to date, since Ninja's record of its objects names the headers (those that the build's compiler read).
 """
 
 from __future__ import annotations
@@ -56,19 +56,24 @@ def headers_of(build: Path) -> dict[str, list[str]]:
 
 
 def units_of(build: Path, sources: set[Path], common: str) -> list[Unit]:
-    """Return the units of ``sources``; one of several objects of a source stands for it."""
+    """Return the units of ``sources``. Several objects of a source count together, since clang-tidy checks it with every command."""
     headers = headers_of(build)
-    found: dict[Path, Unit] = {}
+    parts: dict[Path, list[str]] = {}
+    sizes: dict[Path, int] = {}
+    unknown = set()
     for entry in json.loads((build / "compile_commands.json").read_text()):
         folder = Path(entry["directory"])
         source = (folder / entry["file"]).resolve()
-        if source not in sources or source in found:
+        if source not in sources:
             continue
         files = headers.get(entry.get("output", ""), [])
+        if not files:
+            unknown.add(source)
         known = [digest_of((folder / file).resolve()) for file in sorted(files)]
-        whole = "\n".join([common, entry["command"], digest_of(source)[0], *(digest for digest, _ in known)])
-        found[source] = Unit(source, hashlib.sha256(whole.encode()).hexdigest() if files else "", sum(size for _, size in known))
-    return [found.get(source) or Unit(source, "", 0) for source in sorted(sources)]
+        parts.setdefault(source, [common]).extend([entry["command"], digest_of(source)[0], *(digest for digest, _ in known)])
+        sizes[source] = sizes.get(source, 0) + sum(size for _, size in known)
+    keys = {source: hashlib.sha256("\n".join(of).encode()).hexdigest() for source, of in parts.items() if source not in unknown}
+    return [Unit(source, keys.get(source, ""), sizes.get(source, 0)) for source in sorted(sources)]
 
 
 def findings(build: Path, unit: Unit) -> str:
@@ -113,12 +118,17 @@ def main() -> int:
             os.utime(folder / unit.key)
     failed = 0
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        for unit, said in zip(owing, pool.map(lambda u: findings(given.build, u), owing), strict=True):
-            if said:
-                failed += 1
-                sys.stdout.write(said)
-            elif unit.key:
-                (folder / unit.key).touch()
+        try:
+            for unit, said in zip(owing, pool.map(lambda u: findings(given.build, u), owing), strict=True):
+                if said:
+                    failed += 1
+                    sys.stdout.write(said)
+                elif unit.key:
+                    (folder / unit.key).touch()
+        except KeyboardInterrupt:
+            pool.shutdown(cancel_futures=True)
+            print("tidy: interrupted; what was found clean so far is kept", file=sys.stderr)
+            return 130
     print(f"{TOOL}: {len(units)} sources, {len(units) - len(owing)} clean before and unchanged, {failed} with faults")
     return 1 if failed else 0
 
