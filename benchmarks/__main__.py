@@ -23,7 +23,7 @@ from typing import Any
 from dpubench import signals
 from dpubench.errors import Exit, Interrupted, UserError
 from dpubench.programs import OPERATORS
-from dpubench.results import text
+from dpubench.studies.operators import text
 from dpubench.workers.process import WorkerFault
 
 from benchmarks import bare, cores, datapath, device, distinct, instrument, layouts, orientation, overhead, portable, startup

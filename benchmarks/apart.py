@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from dpubench.errors import EnvironmentFault
-from dpubench.results.comparison import compare
-from dpubench.results.model import Comparison
-from dpubench.results.summary import summarize
+from dpubench.studies.operators.comparison import compare
+from dpubench.studies.operators.model import Comparison
+from dpubench.studies.operators.summary import summarize
 
 from benchmarks.common import Bench, Claim, Verdict
 from benchmarks.instrument import EFFECT, slowed_copy

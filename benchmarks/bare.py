@@ -9,9 +9,9 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator
 
-from dpubench.results import statistics
-from dpubench.results.model import Interval
-from dpubench.runner.model import Configuration
+from dpubench.analysis import statistics
+from dpubench.studies.operators.configuration import Configuration
+from dpubench.studies.operators.model import Interval
 
 from benchmarks import common
 from benchmarks.common import Bench, Claim, Group

@@ -17,13 +17,13 @@ from typing import Any, Final, Literal
 
 import numpy as np
 from dpubench import catalog, inputs, programs, studies, targets
+from dpubench.analysis import statistics
+from dpubench.analysis.statistics import FloatArray
 from dpubench.errors import EnvironmentFault
 from dpubench.plans.load import Where, read_plan
-from dpubench.results import statistics
-from dpubench.results.model import Interval
-from dpubench.results.statistics import FloatArray
-from dpubench.runner.model import Configuration, Expansion
+from dpubench.studies.operators.configuration import Configuration, Expansion
 from dpubench.studies.operators.expand import expand
+from dpubench.studies.operators.model import Interval
 from dpubench.studies.operators.plan import Plan
 from dpubench.workers.ask import ask
 from dpubench.workers.process import WorkerFault

@@ -23,8 +23,8 @@ from typing import ClassVar
 
 import numpy as np
 from dpubench import targets
-from dpubench.results import statistics
-from dpubench.results.model import Interval
+from dpubench.analysis import statistics
+from dpubench.studies.operators.model import Interval
 from dpubench.workers.process import Worker, WorkerFault
 
 from benchmarks import common

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
-from dpubench.results import statistics
-from dpubench.results.model import Interval
-from dpubench.results.statistics import FloatArray
-from dpubench.runner.model import Configuration
+from dpubench.analysis import statistics
+from dpubench.analysis.statistics import FloatArray
+from dpubench.studies.operators.configuration import Configuration
+from dpubench.studies.operators.model import Interval
 
 from benchmarks import common
 from benchmarks.bare import SUFFIX, variants

@@ -13,12 +13,12 @@ from typing import Any, Final
 
 import numpy as np
 from dpubench import programs
+from dpubench.analysis import statistics
+from dpubench.analysis.statistics import Difference, FloatArray
 from dpubench.errors import EnvironmentFault
-from dpubench.results import statistics
-from dpubench.results.comparison import compare_builds
-from dpubench.results.model import Interval
-from dpubench.results.statistics import Difference, FloatArray
-from dpubench.results.summary import summarize
+from dpubench.studies.operators.comparison import compare_builds
+from dpubench.studies.operators.model import Interval
+from dpubench.studies.operators.summary import summarize
 from scipy.stats import binom, kruskal
 
 from benchmarks import common

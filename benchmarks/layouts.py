@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from dpubench import programs
+from dpubench.analysis import statistics
 from dpubench.errors import EnvironmentFault
-from dpubench.results import statistics
-from dpubench.results.comparison import compare_builds
-from dpubench.results.model import Comparison, RunSummary
-from dpubench.results.summary import summarize
+from dpubench.studies.operators.comparison import compare_builds
+from dpubench.studies.operators.model import Comparison, RunSummary
+from dpubench.studies.operators.summary import summarize
 
 from benchmarks.bare import SUFFIX
 from benchmarks.common import ROOT, Bench, Claim, Verdict

@@ -7,8 +7,8 @@ import subprocess
 from collections.abc import Iterator
 
 import numpy as np
+from dpubench.analysis import statistics
 from dpubench.errors import EnvironmentFault
-from dpubench.results import statistics
 
 from benchmarks import common
 from benchmarks.common import Bench, Claim

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from dpubench.results import statistics
-from dpubench.results.model import Interval
+from dpubench.analysis import statistics
+from dpubench.studies.operators.model import Interval
 
 from benchmarks import common
 from benchmarks.bare import SUFFIX

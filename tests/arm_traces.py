@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from dpubench import inputs
-from dpubench.cores import kernels, simulator, whole
-from dpubench.cores.kernels import ArmPrograms, Kernel, Trace
-from dpubench.cores.whole import Application, WholeTrace, Workload
 from dpubench.errors import UserError
+from dpubench.simulation import applications as whole
+from dpubench.simulation import kernels, simulator
+from dpubench.simulation.applications import Application, WholeTrace, Workload
+from dpubench.simulation.kernels import ArmPrograms, Kernel, Trace
 from dpubench.workers.process import StopRequest
 
 #: Operators that draw random numbers: nonces and blinding.

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from dpubench import __version__, bundle, catalog, programs, scratch
 from dpubench.errors import EnvironmentFault, UserError, nearest
-from dpubench.runner.record import now_utc
+from dpubench.run.record import now_utc
 from dpubench.targets import _bundles
 
 SCHEMA: Final = "dpubench.anchor/1"

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from dpubench.errors import UserError
-from dpubench.results.model import COUNTED
+from dpubench.studies.operators.model import COUNTED
 
 #: Shares of a CPU above which stolen or busy time shows in results.
 STEAL_LIMIT: Final = 0.01

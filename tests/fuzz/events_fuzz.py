@@ -19,7 +19,7 @@ import guided
 def said(data: bytes) -> None:
     """Read one input: a line of a program, or bytes of an agent's stream."""
     from dpubench import terminal, wire
-    from dpubench.results.store import windows_table
+    from dpubench.storage.runs import windows_table
     from dpubench.workers.checks import Rubbish, parse_cores_event, parse_datapath_event, parse_event
 
     if not data:
@@ -47,7 +47,7 @@ def said(data: bytes) -> None:
 
 def listened(event: dict[str, Any]) -> None:
     """Show an event to a person and to a program."""
-    from dpubench.progress import JsonEvents
+    from dpubench.run.progress import JsonEvents
 
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
@@ -56,8 +56,6 @@ def listened(event: dict[str, Any]) -> None:
 
 
 def imports() -> None:
-    from dpubench import progress, terminal, wire  # noqa: F401
-    from dpubench.results import store  # noqa: F401
     from dpubench.workers import checks  # noqa: F401
 
 

@@ -43,9 +43,10 @@ def read(data: bytes) -> None:
     """Read one input."""
     from dpubench import terminal
     from dpubench.errors import UserError
-    from dpubench.results import export, query, text
-    from dpubench.results.summary import summarize
+    from dpubench.storage import query
+    from dpubench.studies.operators import export, text
     from dpubench.studies.operators.study import STUDY
+    from dpubench.studies.operators.summary import summarize
 
     global _inputs
     if not data:
@@ -79,7 +80,6 @@ def read(data: bytes) -> None:
 
 
 def imports() -> None:
-    from dpubench.results import export, query, store, summary, text, windows  # noqa: F401
     from dpubench.studies.operators import study  # noqa: F401
 
 
@@ -93,7 +93,7 @@ def seeds() -> Iterator[tuple[str, bytes]]:
 
 
 FUZZER = guided.Fuzzer(
-    "run", read, imports, watched=("dpubench",), covered=("dpubench.wire", "dpubench.results.windows"), least_percent=60.0, seeds=seeds,
+    "run", read, imports, watched=("dpubench",), covered=("dpubench.wire", "dpubench.studies.operators.windows"), least_percent=60.0, seeds=seeds,
     dictionary=lambda: ("1e999", "null", "[]", "{}", "-1", "\\\\ud800", "9223372036854775807", "../", '\\"schema\\":', '\\"points\\":'),
     max_length=16384,
 )  # fmt: skip

@@ -6,11 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from dpubench.cores import models
 from dpubench.errors import PlanError
 from dpubench.inputs import Resolved
 from dpubench.plans.load import Where, parse_plan, plan_text
-from dpubench.results.model import Interval
+from dpubench.simulation import models
 from dpubench.studies.cores import carry
 from dpubench.studies.cores.expand import Cell, Expansion, expand
 from dpubench.studies.cores.model import PointSummary, RunSummary
@@ -20,6 +19,7 @@ from dpubench.studies.modelled import outcomes
 from dpubench.studies.modelled.outcomes import OutcomesWriter
 from dpubench.studies.modelled.possible import Check, all_done
 from dpubench.studies.modelled.use import Use
+from dpubench.studies.operators.model import Interval
 
 #: A run of two kernels on two models, one of them not A64, with frames and IMIX, at steps 1 and 2.
 LINES = """

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from conftest import ROOT
 from dpubench import bundle
-from dpubench.cores.kernels import ArmPrograms
+from dpubench.simulation.kernels import ArmPrograms
 from scripted_worker import OPERATORS
 
 #: The loader of Debian's libc6-arm64-cross.

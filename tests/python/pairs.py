@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 from dpubench import inputs
 from dpubench.plans.load import Where
-from dpubench.runner.setting import Listener
+from dpubench.run.setting import Listener
 from dpubench.studies.end_to_end import catalog, judge
 from dpubench.studies.end_to_end.expand import Configuration, expand
 from dpubench.studies.end_to_end.pair import Done, Pair, Setting

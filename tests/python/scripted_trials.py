@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dpubench.plans.load import parse_plan
-from dpubench.results.store import Event
+from dpubench.storage.runs import Event
 from dpubench.studies.end_to_end import trials
 from dpubench.studies.end_to_end.expand import Configuration, loads_of
 from dpubench.studies.end_to_end.plan import Plan

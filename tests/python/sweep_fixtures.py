@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dpubench import programs, schemas, traces
-from dpubench.cores.sweep import Context, Simulation
+from dpubench.simulation.sweep import Context, Simulation
 from test_cores_program import processor
 from test_traces import assemble
 

@@ -19,9 +19,9 @@ from dpubench.cli.export import export
 from dpubench.cli.query import query
 from dpubench.cli.show import show
 from dpubench.errors import Exit, UserError
-from dpubench.results import text
-from dpubench.results.model import EMULATED
-from dpubench.results.summary import summaries
+from dpubench.studies.operators import text
+from dpubench.studies.operators.model import EMULATED
+from dpubench.studies.operators.summary import summaries
 from report_fixtures import host_and_device
 from simulation import CLOCK, Noise, SimulatedPoint, SimulatedTarget, write_run, write_set
 from typer.testing import CliRunner

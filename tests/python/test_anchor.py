@@ -14,8 +14,8 @@ import pytest
 from conftest import Bench
 from dpubench import anchors, schemas
 from dpubench.errors import UserError
-from dpubench.results.comparison import compare_builds
-from dpubench.results.summary import summarize
+from dpubench.studies.operators.comparison import compare_builds
+from dpubench.studies.operators.summary import summarize
 from real_program import BUILD, RealBench
 
 SHORT = ("--operator", "crc", "--engine", "portable,isal", "--rounds", "3", "--set", "cycles.min=3", "--set", "cycles.max=3")

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from dpubench.analysis import statistics
 from dpubench.errors import EnvironmentFault
-from dpubench.results import statistics
-from dpubench.results.model import Comparison, Interval, Verdict
+from dpubench.studies.operators.model import Comparison, Interval, Verdict
 from real_program import BUILD, RealBench
 
 from benchmarks import distinct

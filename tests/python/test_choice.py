@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from dpubench.runner import choice
+from dpubench.studies.operators import choice
 from simulation import Noise, log_rates
 
 #: Noise of windows as the selection sees them: engines alternate in one process, windows scatter, a stall hits some.

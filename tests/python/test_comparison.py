@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from dpubench.results.comparison import compare, compare_builds, compare_targets, movement
-from dpubench.results.model import EMULATED, Comparison, PointSummary, RunSummary
-from dpubench.results.statistics import unpaired_difference
-from dpubench.results.summary import summaries, summarize
+from dpubench.analysis.statistics import unpaired_difference
+from dpubench.studies.operators.comparison import compare, compare_builds, compare_targets, movement
+from dpubench.studies.operators.model import EMULATED, Comparison, PointSummary, RunSummary
+from dpubench.studies.operators.summary import summaries, summarize
 from simulation import Noise, SimulatedPoint, SimulatedTarget, log_rates, write_run, write_set
 
 EFFECT = 0.03

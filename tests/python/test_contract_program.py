@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from conftest import SCRIPTED, Bench
 from dpubench import catalog, contract_programs, schemas
-from dpubench.results.store import RunDirectory
-from dpubench.runner.model import point_id
+from dpubench.storage.runs import RunDirectory
+from dpubench.studies.operators.configuration import point_id
 
 if TYPE_CHECKING:
     from real_program import RealBench

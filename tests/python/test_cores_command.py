@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 from dpubench import schemas
-from dpubench.cores import models
+from dpubench.simulation import models
 from kernels_fixtures import CRASHES, arm_bundle
 from real_program import RealBench
 

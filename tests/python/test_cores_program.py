@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from dpubench import programs, schemas, traces
-from dpubench.cores import simulator
+from dpubench.simulation import simulator
 
 ROOT = Path(__file__).resolve().parents[2]
 ONE = {"latency_cycles": 1, "every_cycles": 1}

@@ -15,12 +15,12 @@ import pyarrow.parquet as pq
 import pytest
 from cores_fixtures import LINES, PAPER, operators, run_of, write_run
 from dpubench import schemas, studies, traces
-from dpubench.cores import reads, simulator, sweep
-from dpubench.cores.kernels import Kernel, NotTraced, Trace
 from dpubench.errors import Interrupted, NothingRan, PlanError, UserError
 from dpubench.plans.load import Where, parse_plan
-from dpubench.results.query import query
-from dpubench.results.store import RunDirectory
+from dpubench.simulation import reads, simulator, sweep
+from dpubench.simulation.kernels import Kernel, NotTraced, Trace
+from dpubench.storage.query import query
+from dpubench.storage.runs import RunDirectory
 from dpubench.studies.cores import carry
 from dpubench.studies.cores.plan import Plan
 from dpubench.studies.cores.summary import summaries

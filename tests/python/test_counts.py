@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 from dpubench import programs, schemas, studies
 from dpubench.cli.compare import compare as compare_command
-from dpubench.cores import _capture, counts
 from dpubench.errors import Exit, NothingRan, UserError
 from dpubench.plans.load import Where, parse_plan, plan_text, read_plan
-from dpubench.results.query import query
-from dpubench.results.store import RunDirectory
+from dpubench.simulation import _capture, counts
+from dpubench.storage.query import query
+from dpubench.storage.runs import RunDirectory
 from dpubench.studies import Request
 from dpubench.studies.counts import carry, export, report, text
 from dpubench.studies.counts.compare import compare

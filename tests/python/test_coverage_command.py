@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 from dpubench import schemas
-from dpubench.cores import hardware
+from dpubench.simulation import hardware
 from kernels_fixtures import ENDLESS, arm_bundle
 from real_program import RealBench
 

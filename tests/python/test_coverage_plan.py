@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from coverage_fixtures import PLAN, catalogs, expanded, plan_of, problems, text_of
-from dpubench.cores.whole import Application, Workload
 from dpubench.plans.load import Where, parse_plan, plan_text, read_plan
+from dpubench.simulation.applications import Application, Workload
 from dpubench.studies import plan_names, plan_path
 from dpubench.studies.coverage.execute import extent_of
 from dpubench.studies.coverage.expand import Catalogs, expand

@@ -12,10 +12,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from coverage_fixtures import OPERATORS, PLAN, Mix, crashing, run_of
-from dpubench.cores.characteristics import CHARACTERISTICS
+from dpubench.analysis import warnings
 from dpubench.errors import UserError
-from dpubench.results import warnings
-from dpubench.results.model import Failure, Interval
+from dpubench.simulation.characteristics import CHARACTERISTICS
 from dpubench.studies.coverage import export, report, tell, text, wording
 from dpubench.studies.coverage.compare import compare, compared
 from dpubench.studies.coverage.expand import Cell
@@ -23,6 +22,7 @@ from dpubench.studies.coverage.model import Hull, InputSummary, RunSummary
 from dpubench.studies.coverage.report import model
 from dpubench.studies.coverage.report.page import Page
 from dpubench.studies.coverage.study import STUDY
+from dpubench.studies.operators.model import Failure, Interval
 from test_report import EVIL, Elements
 
 LABEL = "modelled, general-purpose cores only, no accelerators"

@@ -15,12 +15,13 @@ from typing import Any
 import pytest
 from coverage_fixtures import PLAN, catalogs, example, run_of, text_of, write_run
 from dpubench import schemas, studies, traces
-from dpubench.cores import hardware, sweep, whole
-from dpubench.cores.kernels import Kernel, NotTraced, Trace
 from dpubench.errors import Interrupted, NothingRan, UserError
 from dpubench.plans.load import Where, parse_plan
-from dpubench.results.query import query
-from dpubench.results.store import RunDirectory
+from dpubench.simulation import applications as whole
+from dpubench.simulation import hardware, sweep
+from dpubench.simulation.kernels import Kernel, NotTraced, Trace
+from dpubench.storage.query import query
+from dpubench.storage.runs import RunDirectory
 from dpubench.studies.coverage import carry, measure, text
 from dpubench.studies.coverage import execute as coverage_execute
 from dpubench.studies.coverage.plan import Plan

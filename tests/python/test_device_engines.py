@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from conftest import Bench
 from dpubench import schemas
-from dpubench.results.export import record
-from dpubench.results.summary import summarize
-from dpubench.runner.model import engine_word, split_engine_word
+from dpubench.studies.operators.configuration import engine_word, split_engine_word
+from dpubench.studies.operators.export import record
+from dpubench.studies.operators.summary import summarize
 from real_program import FIXTURES, RealBench, by_hand, job, kinds
 
 #: tests/fixtures/sha256/asynchronous.cpp: a lane that completes late, in batches and out of order; 100 jobs in flight by default, 512 at most.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import pytest
-from dpubench.progress import Trial
-from dpubench.results.digits import percent
+from dpubench.analysis.digits import percent
+from dpubench.run.progress import Trial
 
 
 @pytest.mark.parametrize(

@@ -16,12 +16,12 @@ from dpubench import schemas
 from dpubench.__main__ import status
 from dpubench.errors import PlanError
 from dpubench.plans.load import parse_plan, plan_text, read_plan
-from dpubench.results.model import Failure
-from dpubench.results.store import RunDirectory
+from dpubench.storage.runs import RunDirectory
 from dpubench.studies import plan_names, plan_path
 from dpubench.studies.end_to_end import trials
 from dpubench.studies.end_to_end.model import PointSummary, RunSummary
 from dpubench.studies.end_to_end.summary import summaries
+from dpubench.studies.operators.model import Failure
 
 PLAN = """study: end-to-end
 frame_sizes: [64B]

@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from dpubench.errors import UserError
-from dpubench.progress import Trial
+from dpubench.run.progress import Trial
 from dpubench.studies.end_to_end import compare, export
 from dpubench.studies.end_to_end.model import PLACES, RunSummary
 from dpubench.studies.end_to_end.study import STUDY

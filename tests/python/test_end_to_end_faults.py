@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 from dpubench import network
 from dpubench.errors import UserError
-from dpubench.results.store import Event
-from dpubench.runner.setting import Listener
+from dpubench.run.setting import Listener
+from dpubench.storage.runs import Event
 from dpubench.studies.end_to_end.pair import Done, Pair, PairFault
 from pairs import Pairs, at_hand, enough_cpus, plan_of, unlike
 from real_program import BUILD, RealBench

@@ -13,14 +13,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from conftest import Bench, bench_in
-from dpubench.results import query, warnings
-from dpubench.results.model import Interval
-from dpubench.results.store import RunDirectory
+from dpubench.analysis import warnings
+from dpubench.storage import query
+from dpubench.storage.runs import RunDirectory
 from dpubench.studies.end_to_end import export, lag, text, trials, wording
 from dpubench.studies.end_to_end.model import LAG_UNKNOWN, Percentiles, PointSummary, RunSummary
 from dpubench.studies.end_to_end.report import model as report_model
 from dpubench.studies.end_to_end.report import render
 from dpubench.studies.end_to_end.summary import summaries
+from dpubench.studies.operators.model import Interval
 
 FIGURES = ("p50", "p90", "p99", "p99_9", "max", "mean")
 ROUNDS = 6

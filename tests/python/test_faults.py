@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from conftest import Bench
 from dpubench import schemas
-from dpubench.results.store import RunDirectory
+from dpubench.storage.runs import RunDirectory
 
 GCM = "aes/mode=gcm,size=1024/t1/b32/stream"
 QUICK = ("run", "--name", "r", "--rounds", "2", "--operator", "aes")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from dpubench.results import export, footprint, superseded
-from dpubench.results.model import PointSummary
+from dpubench.studies.operators import export, footprint, superseded
+from dpubench.studies.operators.model import PointSummary
 from report_fixtures import three_devices
 
 MACHINE = {"l1d_bytes": 48 << 10, "l2_bytes": 1 << 20, "l3_bytes": 32 << 20}

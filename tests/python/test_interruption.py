@@ -13,7 +13,7 @@ import pytest
 from conftest import Bench
 from dpubench import schemas
 from dpubench.errors import Interrupted
-from dpubench.results.store import RunDirectory, read_ndjson
+from dpubench.storage.runs import RunDirectory, read_ndjson
 from dpubench.targets._quota import hierarchy
 from dpubench.workers.process import StopRequest
 

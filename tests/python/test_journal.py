@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dpubench import schemas
-from dpubench.runner.journal import MOST_LISTED, enlist
+from dpubench.run.journal import MOST_LISTED, enlist
 
 
 def test_what_is_listed_is_bounded_and_the_rest_is_counted() -> None:

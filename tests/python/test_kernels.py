@@ -18,10 +18,10 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 from dpubench import schemas, scratch, traces
-from dpubench.cores import _cache, _capture, _machine, kernels
-from dpubench.cores.kernels import ArmPrograms, Kernel, NotTraced, Trace
 from dpubench.errors import EnvironmentFault, Interrupted, UserError
 from dpubench.inputs import Input, Missing, Resolved
+from dpubench.simulation import _cache, _capture, _machine, kernels
+from dpubench.simulation.kernels import ArmPrograms, Kernel, NotTraced, Trace
 from dpubench.workers.process import StopRequest
 from kernels_fixtures import CRASHES, ENDLESS, FAILURE, REFUSES, TRACED, arm_bundle, arm_programs
 from test_traces import inspect
@@ -203,7 +203,7 @@ def test_a_stop_ends_a_capture_at_once_and_leaves_nothing(tmp_path: Path) -> Non
 SCRIPT = """
 import sys
 from pathlib import Path
-from dpubench.cores import _machine, kernels
+from dpubench.simulation import _machine, kernels
 from dpubench.inputs import Resolved
 _machine._PLACE = Path(sys.argv[3])
 arm = kernels.ArmPrograms.of(Path(sys.argv[1]))

@@ -15,13 +15,13 @@ import numpy as np
 import pytest
 from conftest import ROOT, Bench, make_program
 from dpubench import programs
-from dpubench.results import layouts, statistics, text
-from dpubench.results.comparison import compare_builds
-from dpubench.results.query import query
-from dpubench.results.store import RunDirectory
-from dpubench.results.summary import summarize
-from dpubench.runner import stopping
-from dpubench.runner.model import Configuration, Point
+from dpubench.analysis import statistics
+from dpubench.storage.query import query
+from dpubench.storage.runs import RunDirectory
+from dpubench.studies.operators import layouts, stopping, text
+from dpubench.studies.operators.comparison import compare_builds
+from dpubench.studies.operators.configuration import Configuration, Point
+from dpubench.studies.operators.summary import summarize
 from real_program import BUILD, PROGRAM, RealBench, job, kinds
 from simulation import Noise, SimulatedPoint, write_run
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from conftest import Bench
 from dpubench import programs, schemas
-from dpubench.cores import models, reads
-from dpubench.cores.comparison import UNITS, Comparison, Reads, compare
-from dpubench.cores.kernels import Kernel
 from dpubench.errors import PlanError, UserError
+from dpubench.simulation import models, reads
+from dpubench.simulation.comparison import UNITS, Comparison, Reads, compare
+from dpubench.simulation.kernels import Kernel
 
 NAMES = ("alpha21264-1999", "cortex-a72-bluefield2", "cortex-a78-bluefield3", "neoverse-n1", "xeon-e5-2620v3")
 every_model = pytest.mark.parametrize("name", models.names())

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from dpubench.results import text
-from dpubench.results.comparison import compare, movement
-from dpubench.results.movement import Machine, null_of, qn
-from dpubench.results.sensitivity import PRIOR_DEVIATION, slopes
+from dpubench.analysis.movement import Machine, null_of, qn
+from dpubench.studies.operators import text
+from dpubench.studies.operators.comparison import compare, movement
+from dpubench.studies.operators.sensitivity import PRIOR_DEVIATION, slopes
 from two_times import QUIET, Place, Scatter, pair, suite
 
 EFFECT = 0.03

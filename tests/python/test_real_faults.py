@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from dpubench import schemas
-from dpubench.results.store import RunDirectory
+from dpubench.storage.runs import RunDirectory
 from real_program import FIXTURES, RealBench
 
 pytestmark = pytest.mark.usefixtures("real")

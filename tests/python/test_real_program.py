@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from dpubench import schemas
-from dpubench.results.store import RunDirectory
+from dpubench.storage.runs import RunDirectory
 from real_program import FIXTURES, PROGRAM, RealBench, by_hand, job, kinds, session
 
 pytestmark = pytest.mark.usefixtures("real")

@@ -13,11 +13,12 @@ from typing import Any
 
 import pytest
 from dpubench import report
-from dpubench.report import frame, model, versus, words
+from dpubench.analysis import naming
+from dpubench.report import frame, words
 from dpubench.report.page import OperatorRow, Page
 from dpubench.report.points import best, rerun_command
-from dpubench.results import naming
-from dpubench.results.model import Comparison, Interval, PointSummary, RunSummary, Warning_
+from dpubench.studies.operators.model import Comparison, Interval, PointSummary, RunSummary, Warning_
+from dpubench.studies.operators.report import model, versus
 from report_fixtures import SPECS, cost_ns, five_targets, make_run, three_devices
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&</style>\u2028]]>"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from dpubench import schemas
 from dpubench.errors import UserError
-from dpubench.results.store import RunDirectory, RunSetWriter, RunWriter, find_run, member_path
+from dpubench.storage.runs import RunDirectory, RunSetWriter, RunWriter, find_run, member_path
 
 NAMES = ("local", "bf2", "ssh://ubuntu@blue-field", "local:cpus=0-1,quota=50%")
 

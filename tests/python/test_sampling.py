@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from dpubench.cores import sampling, simulator
+from dpubench.simulation import sampling, simulator
 from test_cores_program import loop, processor  # noqa: F401
 
 

@@ -7,8 +7,9 @@ import math
 
 import numpy as np
 import pytest
-from dpubench.cores import characteristics, space
-from dpubench.cores.characteristics import CHARACTERISTICS, Counts
+from dpubench.simulation import characteristics
+from dpubench.simulation import hull as space
+from dpubench.simulation.characteristics import CHARACTERISTICS, Counts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

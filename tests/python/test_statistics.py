@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 import scipy.stats
-from dpubench.results import statistics
-from dpubench.results.model import Interval
+from dpubench.analysis import statistics
+from dpubench.studies.operators.model import Interval
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from simulation import FloatArray, Noise, log_rates

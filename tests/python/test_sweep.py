@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 from conftest import ROOT
 from dpubench import programs, traces
-from dpubench.cores import _cache, simulator, sweep
-from dpubench.cores.sweep import Context, Outcome, Progress, Simulation
 from dpubench.errors import Interrupted, UserError
+from dpubench.simulation import _cache, simulator, sweep
+from dpubench.simulation.sweep import Context, Outcome, Progress, Simulation
 from dpubench.workers import checks
 from dpubench.workers.process import StopRequest
 from sweep_fixtures import Files, described, directly, long, make_traces, sims, simulators
@@ -84,7 +84,7 @@ SCRIPT = """
 import json, sys
 from pathlib import Path
 sys.path[:0] = sys.argv[3:5]
-from dpubench.cores import sweep
+from dpubench.simulation import sweep
 from dpubench.workers.process import StopRequest
 from sweep_fixtures import Files, long, sims
 two = Files(Path(sys.argv[1]) / "trace-loop", "a" * 64), Files(Path(sys.argv[1]) / "trace-accesses", "b" * 64)

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 from dpubench import programs
-from dpubench.cores import cluster, simulator, sweep
-from dpubench.cores.sweep import Outcome
 from dpubench.errors import EnvironmentFault, Interrupted, UserError
+from dpubench.simulation import cluster, simulator, sweep
+from dpubench.simulation.sweep import Outcome
 from dpubench.workers.process import StopRequest
 from sweep_fixtures import Files, directly, long, make_traces, sims, simulators
 

@@ -17,8 +17,8 @@ import pytest
 from dpubench import schemas, targets
 from dpubench.errors import UserError
 from dpubench.plans.load import parse_plan
-from dpubench.results.store import RunDirectory
-from dpubench.runner.together import plan_for
+from dpubench.run.turns import plan_for
+from dpubench.storage.runs import RunDirectory
 from dpubench.targets import EMULATED, RESTRICTED, _quota
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import pytest
 from conftest import Bench
 from dpubench import terminal
-from dpubench.results import export
+from dpubench.studies.operators import export
 
 #: Text that sets a title, clears the screen, moves the cursor (7 and 8 bit), deletes, reverses the writing direction, ends a line.
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b1A\x7f\r\u202e\u2028"

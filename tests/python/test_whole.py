@@ -9,9 +9,10 @@ from typing import Any, Final
 
 import pytest
 from dpubench import programs, schemas
-from dpubench.cores import _capture, _machine, whole
-from dpubench.cores.whole import Application, NotTraced, WholeTrace, Workload
 from dpubench.errors import UserError
+from dpubench.simulation import _capture, _machine
+from dpubench.simulation import applications as whole
+from dpubench.simulation.applications import Application, NotTraced, WholeTrace, Workload
 from dpubench.workers.process import StopRequest
 from kernels_fixtures import CRASHES, FINE, REFUSES, arm_bundle
 from test_traces import inspect

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from dpubench.results.model import Interval, PointSummary, RunSummary
+from dpubench.studies.operators.model import Interval, PointSummary, RunSummary
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]

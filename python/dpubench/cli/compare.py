@@ -37,8 +37,8 @@ def compare(
     from dpubench.cli import results_directory
     from dpubench.errors import Exit, UserError
     from dpubench.plans import quantities
-    from dpubench.results import export, text
-    from dpubench.results.store import find_run
+    from dpubench.storage.runs import find_run
+    from dpubench.studies.operators import export, text
 
     if as_json and as_csv:
         raise UserError("--json and --csv: choose one")

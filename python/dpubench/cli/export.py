@@ -22,7 +22,7 @@ def export(
     from dpubench import studies
     from dpubench.cli import results_directory
     from dpubench.errors import UserError
-    from dpubench.results.store import find_run, writing
+    from dpubench.storage.runs import find_run, writing
 
     if [as_csv, as_parquet, as_json, as_latex].count(True) != 1:
         raise UserError("choose one of --csv, --parquet, --json, --latex")

@@ -112,7 +112,7 @@ def _datapath(what: str) -> list[dict[str, Any]]:
 
 def _models() -> list[dict[str, Any]]:
     """Return the processors that studies model, and how much of each description has a source."""
-    from dpubench.cores import models
+    from dpubench.simulation import models
 
     return [
         {

@@ -21,9 +21,9 @@ def query(
     from dpubench import terminal
     from dpubench.cli import results_directory
     from dpubench.errors import UserError
-    from dpubench.results import export, text
-    from dpubench.results import query as queries
-    from dpubench.results.store import find_run
+    from dpubench.storage import query as queries
+    from dpubench.storage.runs import find_run
+    from dpubench.studies.operators import export, text
 
     if as_json and as_csv:
         raise UserError("--json and --csv: choose one")

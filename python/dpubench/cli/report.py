@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from dpubench.results.store import RunDirectory
+    from dpubench.storage.runs import RunDirectory
     from dpubench.studies import Study
 
 _PAIRINGS = {"best-engine": "best", "same-engine": "same"}
@@ -37,7 +37,7 @@ def command(
     from dpubench import studies
     from dpubench.cli import print_json, results_directory
     from dpubench.errors import EnvironmentFault, UserError, nearest
-    from dpubench.results.store import find_run
+    from dpubench.storage.runs import find_run
 
     if pairing not in _PAIRINGS:
         raise UserError(f"--pairing {pairing}: is not known{nearest(pairing, _PAIRINGS)}")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import typer
 
 if TYPE_CHECKING:
-    from dpubench.results.store import RunDirectory
+    from dpubench.storage.runs import RunDirectory
     from dpubench.studies import Request
 
 
@@ -32,7 +32,7 @@ def command(
     from dpubench import studies
     from dpubench.cli import results_directory
     from dpubench.errors import OtherThingError
-    from dpubench.results.store import find_run
+    from dpubench.storage.runs import find_run
 
     found = find_run(run, results_directory(results))
     request = studies.Request(as_json=json, engine_dirs=engine_dir, against=against)

@@ -21,7 +21,7 @@ def show(
     from dpubench import studies, terminal
     from dpubench.cli import results_directory
     from dpubench.errors import UserError
-    from dpubench.results.store import find_run
+    from dpubench.storage.runs import find_run
 
     if as_json and as_csv:
         raise UserError("--json and --csv: choose one")

@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from dpubench.report import frame, model
+from dpubench.analysis import warnings
+from dpubench.report import frame
 from dpubench.report.page import BEST, Page
-from dpubench.results import comparison, warnings
-from dpubench.results.model import ENERGY, Comparison, RunSummary
+from dpubench.studies.operators import comparison
+from dpubench.studies.operators.model import ENERGY, Comparison, RunSummary
+from dpubench.studies.operators.report import model
 
 MIN_EFFECT: Final = 0.03  #: the default of ``dpubench compare --min-effect``
 

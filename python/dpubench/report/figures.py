@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from dpubench.analysis.naming import size_text
 from dpubench.report.page import PAIRINGS, HeatCell, HeatMap, OperatorRow, RunInfo, Versus
 from dpubench.report.points import (
     FEW_ROUNDS,
@@ -19,11 +20,10 @@ from dpubench.report.points import (
     set_targets,
     weakness,
 )  # fmt: skip
-from dpubench.report.versus import Verdicts, whole_machine
 from dpubench.report.words import anchor
-from dpubench.results import footprint as working_set
-from dpubench.results.model import Interval, PointSummary, RunSummary
-from dpubench.results.naming import size_text
+from dpubench.studies.operators import footprint as working_set
+from dpubench.studies.operators.model import Interval, PointSummary, RunSummary
+from dpubench.studies.operators.report.versus import Verdicts, whole_machine
 
 _GBPS: Final = "gbps"  #: name of Gb/s among a point's metrics
 

@@ -19,9 +19,9 @@ from typing import Any, Final
 
 import jinja2
 
+from dpubench.analysis.naming import size_text
 from dpubench.report.machine import cpu_text
 from dpubench.report.words import count_text, number, quantity
-from dpubench.results.naming import size_text
 
 HERE: Final = Path(__file__).parent
 #: Libraries that a page loads for the first figure, or for the first PDF.

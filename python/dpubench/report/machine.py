@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from dpubench.analysis.naming import size_text
 from dpubench.report.page import RunInfo
 from dpubench.report.words import count_text
-from dpubench.results.naming import size_text
 
 
 def _flatten(value: Any, prefix: str = "") -> list[tuple[str, str]]:

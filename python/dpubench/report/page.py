@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dpubench.report.points import weakness
-from dpubench.results.model import Comparison, Interval, PointSummary
+from dpubench.studies.operators.model import Comparison, Interval, PointSummary
 
 #: The pairing of engines: the fastest of each side, or the same one on both.
 BEST: Final = "best"

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any, Final
 
+from dpubench.analysis.naming import parameter_text
 from dpubench.catalog import inputs_of
 from dpubench.report.words import count_text
-from dpubench.results.model import PointSummary, RunSummary
-from dpubench.results.naming import parameter_text
+from dpubench.studies.operators.model import PointSummary, RunSummary
 
 FEW_ROUNDS: Final = 6  #: fewer rounds give a rough interval (docs/methodology.md)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from dpubench.report.page import WarningGroup
-from dpubench.results.model import Warning_
+from dpubench.studies.operators.model import Warning_
 
 LISTED: Final = 1000  #: most entries of one list of failures or warnings on the page; the rest is counted
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dpubench.results.model import Interval
+from dpubench.studies.operators.model import Interval
 
 
 def _decimals(value: float, half_width: float) -> int:

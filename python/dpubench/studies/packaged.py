@@ -13,7 +13,7 @@ from dpubench.studies import Part, Request, check_names
 if TYPE_CHECKING:
     from dpubench.plans.load import Where
     from dpubench.plans.model import StudyPlan
-    from dpubench.results.store import RunDirectory
+    from dpubench.storage.runs import RunDirectory
 
 
 class PackagedStudy:

@@ -9,12 +9,12 @@ from typing import Any
 from dpubench import inputs
 from dpubench.catalog import check_given
 from dpubench.cli import print_json
-from dpubench.cores.kernels import ArmPrograms
 from dpubench.errors import Exit, NothingRan, PlanError
 from dpubench.inputs import Resolved
 from dpubench.plans.load import Where, plan_text, read_plan
-from dpubench.results.store import RunDirectory
-from dpubench.runner.record import gone_on_with, new_name
+from dpubench.run.record import gone_on_with, new_name
+from dpubench.simulation.kernels import ArmPrograms
+from dpubench.storage.runs import RunDirectory
 from dpubench.studies import Request
 from dpubench.studies.cores import refused
 from dpubench.studies.cores.execute import Run

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from dpubench.results.digits import significant
+from dpubench.analysis.digits import significant
 from dpubench.studies.cores import wording
 from dpubench.studies.cores.grid import LOOKUP, MD5, ROLES, Grid, Missing
 from dpubench.studies.cores.model import Claim, PointSummary, Sensitivity, Verdict

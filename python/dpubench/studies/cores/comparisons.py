@@ -10,11 +10,11 @@ from typing import Any
 
 from dpubench import scratch
 from dpubench.catalog import inputs_of
-from dpubench.cores import reads, sweep
-from dpubench.cores.comparison import Comparison, compare
-from dpubench.cores.kernels import Kernel, Trace, cache_folder
-from dpubench.cores.models import Model
 from dpubench.errors import EnvironmentFault
+from dpubench.simulation import reads, sweep
+from dpubench.simulation.comparison import Comparison, compare
+from dpubench.simulation.kernels import Kernel, Trace, cache_folder
+from dpubench.simulation.models import Model
 from dpubench.studies.modelled.use import Use
 
 

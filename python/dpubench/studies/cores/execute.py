@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dpubench.cores import sweep
-from dpubench.cores.kernels import ArmPrograms, Trace
 from dpubench.inputs import Resolved
-from dpubench.progress import Lines
+from dpubench.run.progress import Lines
+from dpubench.simulation import sweep
+from dpubench.simulation.kernels import ArmPrograms, Trace
 from dpubench.studies.cores import comparisons
 from dpubench.studies.cores.expand import Cell, Expansion
 from dpubench.studies.cores.extents import contexts_of, extent_of, frame_buffers_of

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from dpubench.cores.models import Model
 from dpubench.errors import PlanError, Problem, UserError, nearest
 from dpubench.plans.frames import IMIX, IMIX_SIZES, mean_bytes
 from dpubench.plans.load import Where
+from dpubench.simulation.models import Model
 from dpubench.studies.cores import comparisons, organisations, variants
 from dpubench.studies.cores.comparisons import Wanted
 from dpubench.studies.cores.plan import BASE, DESCRIBED, Plan, Sweep

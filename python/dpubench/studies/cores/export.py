@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from dpubench.results import export as shared
-from dpubench.results.digits import significant
+from dpubench.analysis.digits import significant
 from dpubench.studies.cores import wording
 from dpubench.studies.cores.model import PointSummary, RunSummary
 from dpubench.studies.modelled import export as common
+from dpubench.studies.operators import export as shared
 
 if TYPE_CHECKING:
     import pyarrow as pa

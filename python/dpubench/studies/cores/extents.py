@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dpubench.cores.kernels import Trace
+from dpubench.simulation.kernels import Trace
 from dpubench.studies.cores.expand import Cell
 from dpubench.studies.cores.plan import Plan
 from dpubench.studies.modelled.extents import part_of

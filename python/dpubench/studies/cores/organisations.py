@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dpubench.cores.models import Model
+from dpubench.simulation.models import Model
 from dpubench.studies.cores.plan import Step, Sweep
 from dpubench.studies.modelled.plan import ALL
 

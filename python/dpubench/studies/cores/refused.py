@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dpubench.cores.models import Model
-from dpubench.cores.simulator import Fault
 from dpubench.errors import Problem, UserError
 from dpubench.plans.load import Where
+from dpubench.simulation.models import Model
+from dpubench.simulation.simulator import Fault
 from dpubench.studies.cores import organisations, variants
 from dpubench.studies.cores.expand import Cell, Expansion
 from dpubench.studies.cores.extents import extent_of

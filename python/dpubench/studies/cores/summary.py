@@ -9,18 +9,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from dpubench.analysis import statistics
 from dpubench.errors import UserError
 from dpubench.plans.frames import IMIX, IMIX_SIZES
 from dpubench.plans.load import read_plan
-from dpubench.results import statistics
-from dpubench.results.model import Failure, Interval, Warning_
-from dpubench.results.store import RUN_SET, RunDirectory
+from dpubench.storage.runs import RUN_SET, RunDirectory
 from dpubench.studies.cores import claims, lines, variants
 from dpubench.studies.cores.expand import frame_bytes, sizes_of
 from dpubench.studies.cores.model import CacheUse, OnLine, PointSummary, RunSummary, Share, SweepInfo
 from dpubench.studies.cores.plan import Plan
 from dpubench.studies.modelled import outcomes, rates
 from dpubench.studies.modelled.models import info_of
+from dpubench.studies.operators.model import Failure, Interval, Warning_
 
 Row = Mapping[str, Any]
 #: Organisations whose steps are cores, simulated together on one chip.

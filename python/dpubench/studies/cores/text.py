@@ -1,13 +1,13 @@
-"""Text output of a run of study ``cores`` for a terminal, a pipe or a log: the counterpart of :mod:`dpubench.results.text`."""
+"""Text output of a run of study ``cores`` for a terminal, a pipe or a log: the counterpart of :mod:`dpubench.studies.operators.text`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dpubench.results.digits import percent, significant
-from dpubench.results.text import count, failure_line, section, table, warning_lines
+from dpubench.analysis.digits import percent, significant
 from dpubench.studies.cores import wording
 from dpubench.studies.cores.model import Claim, PointSummary, RunSummary
+from dpubench.studies.operators.text import count, failure_line, section, table, warning_lines
 
 
 def show(runs: Sequence[RunSummary]) -> str:

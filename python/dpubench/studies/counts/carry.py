@@ -10,21 +10,21 @@ from typing import Any
 from dpubench import catalog, contract_programs, inputs, targets, terminal
 from dpubench.catalog import Catalog
 from dpubench.cli import print_json
-from dpubench.cores import _capture, counts, models
-from dpubench.cores.models import Model
 from dpubench.errors import NothingRan, OtherThingError, PlanError, UserError
 from dpubench.inputs import Resolved
 from dpubench.plans.load import Where, plan_text, read_plan
-from dpubench.progress import Lines
-from dpubench.results.store import RunDirectory
-from dpubench.runner.model import Expansion
-from dpubench.runner.record import anyway, check_named, gone_on_with, new_name
+from dpubench.run.progress import Lines
+from dpubench.run.record import anyway, check_named, gone_on_with, new_name
+from dpubench.simulation import _capture, counts, models
+from dpubench.simulation.models import Model
+from dpubench.storage.runs import RunDirectory
 from dpubench.studies import Request
 from dpubench.studies.counts.execute import Cell, Run
 from dpubench.studies.counts.model import LABEL
 from dpubench.studies.counts.plan import Plan
 from dpubench.studies.modelled import carry as shared
 from dpubench.studies.modelled.outcomes import OutcomesWriter
+from dpubench.studies.operators.configuration import Expansion
 from dpubench.studies.operators.expand import expand
 from dpubench.targets.qemu import QemuTarget
 from dpubench.workers.process import StopRequest

@@ -6,17 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-from dpubench.cores import _capture, counts, kernels, sweep
-from dpubench.cores.kernels import ArmPrograms, Kernel
 from dpubench.errors import UserError
 from dpubench.inputs import Resolved
-from dpubench.progress import Lines
-from dpubench.runner.model import Configuration, Expansion
+from dpubench.run.progress import Lines
+from dpubench.simulation import _capture, counts, kernels, sweep
+from dpubench.simulation.kernels import ArmPrograms, Kernel
 from dpubench.studies.counts.plan import Plan
 from dpubench.studies.modelled import outcomes
 from dpubench.studies.modelled.execute import Kept, SimulatedRun
 from dpubench.studies.modelled.outcomes import OutcomesWriter
 from dpubench.studies.modelled.plan import SimulatedPlan
+from dpubench.studies.operators.configuration import Configuration, Expansion
 from dpubench.workers import job as jobs
 from dpubench.workers.process import StopRequest
 

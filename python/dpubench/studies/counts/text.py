@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dpubench.results.text import failure_line, section, table, warning_lines
-from dpubench.runner.telling import SUMMARY_LINES, failure_lines, tail_lines
+from dpubench.run.console import SUMMARY_LINES, failure_lines, tail_lines
 from dpubench.studies.counts import wording
 from dpubench.studies.counts.model import PointSummary, RunSummary
+from dpubench.studies.operators.text import failure_line, section, table, warning_lines
 
 _HEADER = ("operator", "parameters", "engine", "instructions/op", "repeats", "remarks")
 _FLUSH = (False, False, False, True, False, False)
@@ -50,7 +50,7 @@ def _row(point: PointSummary) -> tuple[str, ...]:
 def summary(run: RunSummary, record: dict[str, Any], path: Path, report: Path | None) -> list[str]:
     """Return the summary of a finished run: how much was counted, and which counts do not repeat themselves.
 
-    It has at most :data:`~dpubench.runner.telling.SUMMARY_LINES` lines, unless failures need more.
+    It has at most :data:`~dpubench.run.console.SUMMARY_LINES` lines, unless failures need more.
     """
     head = [f"{path.name}: {wording.counts_text(run)}", f"{wording.how_text(run)}; no times"]
     head += failure_lines(record["failures"][:2], 6, path)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dpubench.results.digits import significant
-from dpubench.results.text import count
+from dpubench.analysis.digits import significant
 from dpubench.studies.counts.model import PointSummary, RunSummary
+from dpubench.studies.operators.text import count
 
 
 def per_op_text(point: PointSummary) -> str:

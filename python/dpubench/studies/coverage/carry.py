@@ -10,14 +10,14 @@ from typing import Any
 from dpubench import inputs
 from dpubench.catalog import Catalog, check_given
 from dpubench.cli import print_json
-from dpubench.cores import whole
-from dpubench.cores.kernels import ArmPrograms
 from dpubench.errors import Exit, NothingRan, PlanError, Problem, UserError
 from dpubench.inputs import Resolved
 from dpubench.plans.load import Where, plan_text, read_plan
-from dpubench.progress import Lines
-from dpubench.results.store import RunDirectory
-from dpubench.runner.record import gone_on_with, new_name
+from dpubench.run.progress import Lines
+from dpubench.run.record import gone_on_with, new_name
+from dpubench.simulation import applications as whole
+from dpubench.simulation.kernels import ArmPrograms
+from dpubench.storage.runs import RunDirectory
 from dpubench.studies import Request
 from dpubench.studies.coverage import measure
 from dpubench.studies.coverage.execute import Run, extent_of

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from dpubench.cores import sweep, whole
-from dpubench.cores.kernels import ArmPrograms, cache_folder, release
 from dpubench.inputs import Resolved
-from dpubench.progress import Lines
+from dpubench.run.progress import Lines
+from dpubench.simulation import applications as whole
+from dpubench.simulation import sweep
+from dpubench.simulation.kernels import ArmPrograms, cache_folder, release
 from dpubench.studies.coverage.expand import Cell, Expansion
 from dpubench.studies.coverage.plan import Plan
 from dpubench.studies.modelled import outcomes

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from dpubench import inputs
-from dpubench.cores.models import Model
-from dpubench.cores.whole import Application, Workload
 from dpubench.errors import PlanError, Problem, nearest
 from dpubench.inputs import Resolved
 from dpubench.plans.load import Where
 from dpubench.plans.quantities import format_bytes
+from dpubench.simulation.applications import Application, Workload
+from dpubench.simulation.models import Model
 from dpubench.studies.coverage.plan import LOCAL, NONE, REFERENCE, ApplicationPlan, Plan, WorkloadPlan
 from dpubench.studies.modelled.carry import marked
 from dpubench.studies.modelled.models import digest, load_models

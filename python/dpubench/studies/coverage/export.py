@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from dpubench.cores.characteristics import CHARACTERISTICS
-from dpubench.results import export as shared
-from dpubench.results.model import Interval
+from dpubench.simulation.characteristics import CHARACTERISTICS
 from dpubench.studies.coverage import wording
 from dpubench.studies.coverage.model import PointSummary, RunSummary, Space
 from dpubench.studies.modelled import export as common
+from dpubench.studies.operators import export as shared
+from dpubench.studies.operators.model import Interval
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -1,4 +1,4 @@
-"""The target ``local``: characteristics of operators from this machine's hardware counters (:mod:`dpubench.cores.hardware`)."""
+"""The target ``local``: characteristics of operators from this machine's hardware counters (:mod:`dpubench.simulation.hardware`)."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any, Final
 
 from dpubench import catalog, programs
 from dpubench.catalog import Catalog
-from dpubench.cores import hardware, kernels
-from dpubench.cores.characteristics import Counts
 from dpubench.errors import UserError
 from dpubench.inputs import Resolved
-from dpubench.progress import Lines
+from dpubench.run.progress import Lines
+from dpubench.simulation import hardware, kernels
+from dpubench.simulation.characteristics import Counts
 from dpubench.studies.coverage.expand import Catalogs, Expansion
 from dpubench.studies.coverage.plan import NONE, Plan
 from dpubench.studies.modelled import outcomes

@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from dpubench.cores.characteristics import Counts
-from dpubench.cores.models import LABEL
-from dpubench.results.model import Failure, Interval, Warning_
+from dpubench.simulation.characteristics import Counts
+from dpubench.simulation.models import LABEL
 from dpubench.studies.modelled.models import ModelInfo
+from dpubench.studies.operators.model import Failure, Interval, Warning_
 
 #: Least share of a hull's points that are mixtures of the others. Below it the hull holds hardly anything but its corners.
 FEW_INSIDE = 0.1
@@ -77,7 +77,7 @@ class Composition:
 class Outside:
     """One cause that puts phases of a whole program outside the hull."""
 
-    cost: str  #: the count per instruction (:data:`dpubench.cores.characteristics.COSTS`) that is farthest off
+    cost: str  #: the count per instruction (:data:`dpubench.simulation.characteristics.COSTS`) that is farthest off
     above: bool  #: above the nearest mixture; else below it
     phases: int
 

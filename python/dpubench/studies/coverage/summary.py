@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from dpubench.cores.characteristics import CHARACTERISTICS, Counts, of_phases, of_result, total
 from dpubench.errors import UserError
 from dpubench.plans.load import read_plan
-from dpubench.results.model import Failure, Interval, Warning_
-from dpubench.results.store import RUN_SET, RunDirectory
+from dpubench.simulation.characteristics import CHARACTERISTICS, Counts, of_phases, of_result, total
+from dpubench.storage.runs import RUN_SET, RunDirectory
 from dpubench.studies.coverage import measure, wording
 from dpubench.studies.coverage.analysis import analysed
 from dpubench.studies.coverage.model import MEASURED, MODELLED, Counted, InputSummary, PointSummary, RunSummary, Space
@@ -19,6 +18,7 @@ from dpubench.studies.coverage.plan import Plan
 from dpubench.studies.modelled import outcomes, rates
 from dpubench.studies.modelled.models import info_of
 from dpubench.studies.modelled.plan import ALL
+from dpubench.studies.operators.model import Failure, Interval, Warning_
 
 Row = Mapping[str, Any]
 #: The last phase is dropped if it is shorter than this share of a phase: too few instructions for ratios.

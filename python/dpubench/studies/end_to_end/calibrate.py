@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from dpubench.plans.quantities import format_duration
-from dpubench.results.store import RoundWriter
-from dpubench.runner.journal import Journal
+from dpubench.run.journal import Journal
+from dpubench.storage.runs import RoundWriter
 from dpubench.studies.end_to_end import ceiling, judge
 from dpubench.studies.end_to_end.ceiling import TRIES, Ceiling, Tried
 from dpubench.studies.end_to_end.expand import Configuration, Load

@@ -15,10 +15,10 @@ from dpubench.cli import print_json
 from dpubench.errors import Interrupted, NothingRan, PlanError, TargetLost, UserError, nearest
 from dpubench.plans.load import Where, plan_text, read_plan
 from dpubench.plans.quantities import spoken
-from dpubench.progress import listener
-from dpubench.results.store import RunDirectory
-from dpubench.runner import telling
-from dpubench.runner.record import check_same_machine, gone_on_with, inputs_again, new_name, now_utc
+from dpubench.run import console as telling
+from dpubench.run.progress import listener
+from dpubench.run.record import check_same_machine, gone_on_with, inputs_again, new_name, now_utc
+from dpubench.storage.runs import RunDirectory
 from dpubench.studies import Request
 from dpubench.studies.end_to_end import calibrate, catalog, ceiling, links, possible, selection, trials
 from dpubench.studies.end_to_end.catalog import DatapathCatalog

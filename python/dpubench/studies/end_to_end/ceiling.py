@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from dpubench.results.digits import significant
+from dpubench.analysis.digits import significant
 from dpubench.studies.end_to_end.expand import Configuration, Load
 from dpubench.studies.end_to_end.plan import Plan
 

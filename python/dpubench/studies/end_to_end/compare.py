@@ -1,4 +1,4 @@
-"""Compares an old run with a new one by the rules of :mod:`dpubench.results.comparison`: a change of the machine itself is no finding.
+"""Compares an old run with a new one by the rules of :mod:`dpubench.studies.operators.comparison`: a change of the machine itself is no finding.
 
 Points are compared one by one. The null workload on the same link at the same load takes the place of the canaries. A difference counts only if the
 plain ratio and the ratio of rates over the null workload's rate both show it, and only if it exceeds the change of the null workload. Other points
@@ -11,13 +11,14 @@ import math
 from collections.abc import Hashable, Sequence
 from typing import Final
 
+from dpubench.analysis import statistics
 from dpubench.errors import UserError
-from dpubench.results import comparison, statistics
-from dpubench.results.comparison import Rates, Tested, Watch
-from dpubench.results.model import Comparison
 from dpubench.studies import Part
 from dpubench.studies.end_to_end import wording
 from dpubench.studies.end_to_end.model import PointSummary, RunSummary
+from dpubench.studies.operators import comparison
+from dpubench.studies.operators.comparison import Rates, Tested, Watch
+from dpubench.studies.operators.model import Comparison
 
 _WATCH: Final = "null workload"
 #: Fields of ``Required`` that must be equal for two rates found to be the same quantity (RFC 9971). The way of the search to them does not matter.

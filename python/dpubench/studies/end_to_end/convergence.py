@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from dpubench.results import statistics
-from dpubench.results.model import Interval
+from dpubench.analysis import statistics
 from dpubench.studies.end_to_end.model import Percentiles, PointSummary
+from dpubench.studies.operators.model import Interval
 
 PERCENTILES = ("p50", "p90", "p99", "p99_9", "max", "mean")
 

@@ -13,11 +13,11 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from dpubench.analysis import statistics
 from dpubench.errors import EnvironmentFault, Exit, Interrupted, NothingRan, TargetLost, UserError
-from dpubench.results import statistics
-from dpubench.results.store import RoundWriter
-from dpubench.runner.journal import Journal
-from dpubench.runner.record import now_utc
+from dpubench.run.journal import Journal
+from dpubench.run.record import now_utc
+from dpubench.storage.runs import RoundWriter
 from dpubench.studies.end_to_end import judge, search, selection
 from dpubench.studies.end_to_end.calibrate import Calibration
 from dpubench.studies.end_to_end.expand import Configuration, Load

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from dpubench.errors import UserError
-from dpubench.results import export as shared
-from dpubench.results.model import Interval
 from dpubench.studies.end_to_end import wording
 from dpubench.studies.end_to_end.model import PLACES, Percentiles, PointSummary, RunSummary
+from dpubench.studies.operators import export as shared
+from dpubench.studies.operators.model import Interval
 
 SCHEMA: Final = "dpubench.end-to-end-export/1"
 _PERCENTILES: Final = ("p50", "p90", "p99", "p99_9", "max", "mean")

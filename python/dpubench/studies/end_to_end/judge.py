@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dpubench.results.digits import percent
+from dpubench.analysis.digits import percent
 from dpubench.studies.end_to_end.model import Limit
 
 #: Smallest share of the packets due that the client must offer to the port. With less it missed its schedule.

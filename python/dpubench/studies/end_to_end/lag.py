@@ -11,9 +11,9 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final
 
-from dpubench.results.digits import significant
-from dpubench.results.model import Interval
+from dpubench.analysis.digits import significant
 from dpubench.studies.end_to_end.model import Percentiles
+from dpubench.studies.operators.model import Interval
 
 #: Largest share of a latency that the lag of the same percentile may be.
 MOST: Final = 0.1

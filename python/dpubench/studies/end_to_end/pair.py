@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from dpubench import network, programs
 from dpubench.errors import EnvironmentFault
-from dpubench.results.store import Event
-from dpubench.runner.setting import Listener
+from dpubench.run.setting import Listener
+from dpubench.storage.runs import Event
 from dpubench.studies.end_to_end import links, server_cpu
 from dpubench.studies.end_to_end.expand import Configuration, link_end, max_frame, signature_share
 from dpubench.studies.end_to_end.plan import Plan

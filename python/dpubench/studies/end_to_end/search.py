@@ -8,7 +8,7 @@ from typing import Final
 
 from MLRsearch import AbstractMeasurer, Config, MeasurementResult, MultipleLossRatioSearch, SearchGoal
 
-from dpubench.results.digits import significant
+from dpubench.analysis.digits import significant
 from dpubench.studies.end_to_end.model import Limit
 from dpubench.studies.end_to_end.plan import Search
 

@@ -2,7 +2,7 @@
 
 For a rate, one trial of each round counts: the one that neither the client nor a stall limited. For NDR and PDR, each round has the bound that its
 search found; all its trials at that rate are pooled for the other figures (:mod:`dpubench.studies.end_to_end.pool`). Intervals are over rounds
-(:mod:`dpubench.results.statistics`).
+(:mod:`dpubench.analysis.statistics`).
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, cast
 
+from dpubench.analysis import statistics
+from dpubench.analysis.warnings import of_the_run
 from dpubench.errors import UserError
 from dpubench.plans.load import read_plan
-from dpubench.results import statistics
-from dpubench.results.model import Failure, Interval, Warning_
-from dpubench.results.store import RUN_SET, RunDirectory
-from dpubench.results.warnings import of_the_run
+from dpubench.storage.runs import RUN_SET, RunDirectory
 from dpubench.studies.end_to_end import convergence, lag, server_cpu, trials
 from dpubench.studies.end_to_end.ceiling import Ceiling
 from dpubench.studies.end_to_end.expand import Configuration, Load, link_end, signature_share
@@ -41,6 +40,7 @@ from dpubench.studies.end_to_end.model import (
 )
 from dpubench.studies.end_to_end.plan import RFC2544_TRIAL_S, Plan
 from dpubench.studies.end_to_end.pool import pooled
+from dpubench.studies.operators.model import Failure, Interval, Warning_
 
 TIMESTAMPS: Final = "client's clock, read once per burst"
 #: Limits of trials that say nothing of the server.

@@ -1,15 +1,15 @@
-"""A run of study ``end-to-end`` as text for a terminal, a pipe or a log: the counterpart of :mod:`dpubench.results.text`."""
+"""A run of study ``end-to-end`` as text for a terminal, a pipe or a log: the counterpart of :mod:`dpubench.studies.operators.text`."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
-from dpubench.results.digits import significant
-from dpubench.results.model import Interval, Warning_
-from dpubench.results.text import LOOSE, count, cpus_text, failure_line, loose_note, precision_text, section, table, warning_lines
+from dpubench.analysis.digits import significant
 from dpubench.studies.end_to_end import wording
 from dpubench.studies.end_to_end.model import PointSummary, RunSummary
+from dpubench.studies.operators.model import Interval, Warning_
+from dpubench.studies.operators.text import LOOSE, count, cpus_text, failure_line, loose_note, precision_text, section, table, warning_lines
 
 _COLUMNS = (
     ("workload", False), ("engines", False), ("placement", False), ("port", False), ("frame", True), ("load", False), ("Mpps", True),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from dpubench.results.store import DamagedRunError, Event, RoundWriter, RunDirectory, RunWriter, read_ndjson, read_round, writing
+from dpubench.storage.runs import DamagedRunError, Event, RoundWriter, RunDirectory, RunWriter, read_ndjson, read_round, writing
 from dpubench.studies.end_to_end import lag, server_cpu
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from dpubench.results.digits import percent, significant
-from dpubench.results.model import Interval
+from dpubench.analysis.digits import percent, significant
 from dpubench.studies.end_to_end.model import PLACES, RULE_OF_THREE, SHARED_CPUS, CeilingSummary, PointSummary, Required
+from dpubench.studies.operators.model import Interval
 
 PLACE_WORDS: Final = {
     "client_transmit": "client transmit",

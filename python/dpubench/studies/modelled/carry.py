@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from dpubench import __version__, inputs, schemas
-from dpubench.cores import simulator
-from dpubench.cores.models import LABEL
 from dpubench.errors import Interrupted, OtherThingError, PlanError, UserError, nearest
 from dpubench.inputs import Resolved
 from dpubench.plans.load import Where
 from dpubench.plans.model import StudyPlan
-from dpubench.progress import Lines, listener
-from dpubench.runner import telling
-from dpubench.runner.record import anyway, now_utc
+from dpubench.run import console as telling
+from dpubench.run.progress import Lines, listener
+from dpubench.run.record import anyway, now_utc
+from dpubench.simulation import simulator
+from dpubench.simulation.models import LABEL
 from dpubench.studies import Study
 from dpubench.studies.modelled.execute import SimulatedRun
 from dpubench.studies.modelled.outcomes import OutcomesWriter

@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from dpubench.cores import simulator
-from dpubench.cores.simulator import Fault
 from dpubench.errors import nearest
+from dpubench.simulation import simulator
+from dpubench.simulation.simulator import Fault
 
 #: The plan key behind each key of an extent.
 EXTENT: Final[Mapping[str, tuple[str, ...]]] = {

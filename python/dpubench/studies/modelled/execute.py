@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from dpubench import scratch
-from dpubench.cores import sweep
-from dpubench.cores.kernels import ArmPrograms, Kernel, Trace, cache_folder, trace_all
 from dpubench.errors import EnvironmentFault, Exit, Interrupted, NothingRan, UserError
 from dpubench.inputs import Resolved
-from dpubench.progress import Lines
-from dpubench.runner.journal import enlist
-from dpubench.runner.record import now_utc
+from dpubench.run.journal import enlist
+from dpubench.run.progress import Lines
+from dpubench.run.record import now_utc
+from dpubench.simulation import sweep
+from dpubench.simulation.kernels import ArmPrograms, Kernel, Trace, cache_folder, trace_all
 from dpubench.studies.modelled import outcomes
 from dpubench.studies.modelled.outcomes import OutcomesWriter
 from dpubench.studies.modelled.plan import ALL, SimulatedPlan

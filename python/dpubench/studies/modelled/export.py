@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from dpubench.results import export as shared
-from dpubench.results.model import Interval
 from dpubench.studies.modelled.models import Labelled, ModelInfo
+from dpubench.studies.operators import export as shared
+from dpubench.studies.operators.model import Interval
 
 if TYPE_CHECKING:
     import pyarrow as pa

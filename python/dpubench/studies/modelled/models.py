@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from dpubench.cores import models
-from dpubench.cores.comparison import Comparison
-from dpubench.cores.models import Model
 from dpubench.errors import Problem, UserError, nearest
 from dpubench.plans.load import Where
+from dpubench.simulation import models
+from dpubench.simulation.comparison import Comparison
+from dpubench.simulation.models import Model
 from dpubench.studies.modelled.plan import MODEL_PREFIX
 
 

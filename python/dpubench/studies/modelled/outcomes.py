@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from dpubench.results.store import DamagedRunError, Event, RunDirectory, RunWriter, read_ndjson, read_round
+from dpubench.storage.runs import DamagedRunError, Event, RunDirectory, RunWriter, read_ndjson, read_round
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
-from dpubench.cores.kernels import parameters_of
+from dpubench.simulation.kernels import parameters_of
 from dpubench.studies.modelled.use import Use
 
 #: Returns, per (operator, parameters), why it does not exist (empty if it does), and per engine why the engine cannot do it.

@@ -1,6 +1,6 @@
 """Rates of simulated results with their intervals, and sums and means of several rates.
 
-A whole simulation has no sampling error: both ends of its interval are ``nan``. For sampled messages :mod:`dpubench.cores.sampling` gives the
+A whole simulation has no sampling error: both ends of its interval are ``nan``. For sampled messages :mod:`dpubench.simulation.sampling` gives the
 interval.
 """
 
@@ -10,8 +10,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dpubench.cores import sampling
-from dpubench.results.model import Interval
+from dpubench.simulation import sampling
+from dpubench.studies.operators.model import Interval
 
 Row = Mapping[str, Any]
 _NONE = (math.nan, math.nan)
@@ -41,7 +41,7 @@ def _interval(estimate: sampling.Estimate) -> Interval:
 def sum_of(parts: Sequence[Interval]) -> Interval:
     """Return the sum of rates side by side on one chip.
 
-    Their intervals are added, which gives the widest possible interval (:func:`dpubench.cores.sampling.messages_per_s`).
+    Their intervals are added, which gives the widest possible interval (:func:`dpubench.simulation.sampling.messages_per_s`).
     """
     return Interval(sum(part.value for part in parts), sum(part.low for part in parts), sum(part.high for part in parts))
 

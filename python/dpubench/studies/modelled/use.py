@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from dpubench.catalog import inputs_of
-from dpubench.cores.kernels import Kernel
+from dpubench.simulation.kernels import Kernel
 from dpubench.studies.modelled.plan import SIZE, KernelPlan, SimulatedPlan
 
 

@@ -17,13 +17,12 @@ from dpubench.errors import NothingRan, PlanError, UserError, nearest
 from dpubench.inputs import Missing
 from dpubench.plans.load import Where, plan_text, read_plan
 from dpubench.plans.quantities import format_bytes, spoken
-from dpubench.results.store import RunDirectory, RunSetWriter, RunWriter, member_path
-from dpubench.runner import costs
-from dpubench.runner.model import Expansion
-from dpubench.runner.record import COMPLETE, check_named, check_same_machine, gone_on_with, inputs_again, new_name, new_record, new_set_record
-from dpubench.runner.together import plan_for
+from dpubench.run.record import COMPLETE, check_named, check_same_machine, gone_on_with, inputs_again, new_name, new_record, new_set_record
+from dpubench.run.turns import plan_for
+from dpubench.storage.runs import RunDirectory, RunSetWriter, RunWriter, member_path
 from dpubench.studies import Request
-from dpubench.studies.operators import session
+from dpubench.studies.operators import costs, session
+from dpubench.studies.operators.configuration import Expansion
 from dpubench.studies.operators.expand import expand
 from dpubench.studies.operators.plan import Plan
 from dpubench.targets import Target

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dpubench.errors import UserError
-from dpubench.results import comparison
-from dpubench.results.model import Comparison, RunSummary
 from dpubench.studies import Part
+from dpubench.studies.operators import comparison
+from dpubench.studies.operators.model import Comparison, RunSummary
 
 
 def compared(before: Sequence[RunSummary], after: Sequence[RunSummary] | None, effect: float, best: bool | None) -> list[Part]:

@@ -10,7 +10,7 @@ from dpubench.catalog import Catalog, inputs_of
 from dpubench.errors import PlanError, Problem, nearest
 from dpubench.plans.load import Where
 from dpubench.plans.quantities import format_bytes, size_bytes
-from dpubench.runner.model import Configuration, Expansion, engine_word
+from dpubench.studies.operators.configuration import Configuration, Expansion, engine_word
 from dpubench.studies.operators.plan import Plan
 
 SIZE = "size"

@@ -9,22 +9,22 @@ from pathlib import Path
 from typing import Any, Final
 
 from dpubench import catalog, programs, terminal
+from dpubench.analysis.digits import percent
+from dpubench.analysis.naming import layout_text, parameters_text
 from dpubench.errors import Exit, Interrupted, TargetLost
-from dpubench.progress import listener
-from dpubench.results import comparison, export, text
-from dpubench.results.digits import percent
-from dpubench.results.model import Comparison, PointSummary, RunSummary
-from dpubench.results.naming import layout_text, parameters_text
-from dpubench.results.store import RunSetWriter, RunWriter
-from dpubench.results.summary import summaries, summarize
-from dpubench.results.text import LOOSE, beside_text, loose
-from dpubench.runner.execute import Budget, Run
-from dpubench.runner.measure import OTHER_BUILD
-from dpubench.runner.setting import Listener, Setting
-from dpubench.runner.telling import SUMMARY_LINES, conclude, failure_lines, going_on, summary_event, tail_lines, write_report
-from dpubench.runner.together import RunSet, missing_text
+from dpubench.run.console import SUMMARY_LINES, conclude, failure_lines, going_on, summary_event, tail_lines, write_report
+from dpubench.run.progress import listener
+from dpubench.run.setting import Listener, Setting
+from dpubench.run.turns import RunSet, missing_text
+from dpubench.storage.runs import RunSetWriter, RunWriter
+from dpubench.studies.operators import comparison, export, text
+from dpubench.studies.operators.execute import Budget, Run
+from dpubench.studies.operators.measure import OTHER_BUILD
+from dpubench.studies.operators.model import Comparison, PointSummary, RunSummary
 from dpubench.studies.operators.plan import Plan
 from dpubench.studies.operators.study import STUDY
+from dpubench.studies.operators.summary import summaries, summarize
+from dpubench.studies.operators.text import LOOSE, beside_text, loose
 from dpubench.targets import Target
 from dpubench.workers.process import StopRequest
 

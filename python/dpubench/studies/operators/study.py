@@ -13,8 +13,8 @@ from dpubench.studies.operators.plan import Plan
 if TYPE_CHECKING:
     from dpubench.plans.load import Where
     from dpubench.plans.model import StudyPlan
-    from dpubench.results.model import RunSummary
-    from dpubench.results.store import RunDirectory
+    from dpubench.storage.runs import RunDirectory
+    from dpubench.studies.operators.model import RunSummary
 
 
 class Operators:
@@ -37,7 +37,7 @@ class Operators:
         return carry.resume(found, request)
 
     def summaries(self, path: Path) -> list[RunSummary]:
-        from dpubench.results.summary import summaries
+        from dpubench.studies.operators.summary import summaries
 
         return summaries(path)
 
@@ -46,22 +46,22 @@ class Operators:
         return [replace(found, points=[point for point in found.points if point.operator in names]) for found in runs]
 
     def show(self, runs: Sequence[RunSummary]) -> str:
-        from dpubench.results import text
+        from dpubench.studies.operators import text
 
         return text.show(runs)
 
     def export(self, runs: Sequence[RunSummary], form: Literal["csv", "json", "latex"]) -> str:
-        from dpubench.results import export
+        from dpubench.studies.operators import export
 
         return {"csv": export.to_csv, "json": export.to_json, "latex": export.to_latex}[form](runs)
 
     def to_parquet(self, runs: Sequence[RunSummary], path: Path) -> None:
-        from dpubench.results import export
+        from dpubench.studies.operators import export
 
         export.to_parquet(runs, path)
 
     def anonymous(self, runs: Sequence[RunSummary]) -> list[RunSummary]:
-        from dpubench.results import export
+        from dpubench.studies.operators import export
 
         return export.anonymous(runs)
 

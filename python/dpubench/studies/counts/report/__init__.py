@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from dpubench.analysis import warnings
 from dpubench.report import frame
 from dpubench.report.machine import bibtex, run_info
 from dpubench.report.page import RunInfo, Trouble, WarningGroup
 from dpubench.report.troubles import LISTED, warning_groups
-from dpubench.results import warnings
 from dpubench.studies.counts import wording
 from dpubench.studies.counts.model import PointSummary, RunSummary
 from dpubench.studies.modelled import report as shared

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
+from dpubench.analysis import warnings
 from dpubench.report import frame
-from dpubench.results import warnings
 from dpubench.studies.coverage import wording
 from dpubench.studies.coverage.model import RunSummary
 from dpubench.studies.coverage.report import model

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from dpubench.cores.characteristics import CHARACTERISTICS, WORDS
-from dpubench.cores.space import LEAST_INPUTS
 from dpubench.report.figures import triple
 from dpubench.report.machine import bibtex, run_info
 from dpubench.report.page import RunInfo, Trouble
 from dpubench.report.troubles import LISTED, Advice, warning_groups
+from dpubench.simulation.characteristics import CHARACTERISTICS, WORDS
+from dpubench.simulation.hull import LEAST_INPUTS
 from dpubench.studies.coverage import wording
 from dpubench.studies.coverage.model import PointSummary, RunSummary
 from dpubench.studies.coverage.report.page import ComposedRow, CoveredRow, Page, RunPart, Trust

@@ -8,11 +8,11 @@ from typing import Any, Final
 
 from dpubench.report.figures import triple
 from dpubench.report.points import FEW_ROUNDS
-from dpubench.results.model import Interval
 from dpubench.studies.end_to_end import wording
 from dpubench.studies.end_to_end.model import PLACES, Percentiles, PointSummary, StageCost
 from dpubench.studies.end_to_end.report.page import Part
 from dpubench.studies.end_to_end.report.variants import Variants
+from dpubench.studies.operators.model import Interval
 
 PERCENTILES: Final = ("p50", "p90", "p99", "p99_9", "max")
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dpubench.report.page import RunInfo, Trouble, WarningGroup
-from dpubench.results.model import Interval
 from dpubench.studies.end_to_end.model import PointSummary
+from dpubench.studies.operators.model import Interval
 
 
 @dataclass(frozen=True, slots=True)

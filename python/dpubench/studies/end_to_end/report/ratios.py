@@ -1,7 +1,7 @@
 """Compares placements and engines: a variant against another at the same frame size and load, and against the null workload.
 
 Two variants of one run were measured in the same rounds. Ratios are formed round by round if both have every round, else by the medians of
-independent rounds. Verdicts come from :mod:`dpubench.results.statistics`, under false-discovery control over all tests. A point that the client or
+independent rounds. Verdicts come from :mod:`dpubench.analysis.statistics`, under false-discovery control over all tests. A point that the client or
 stalls limited says nothing of the server, and the latency of an overloaded server is the length of its queues: neither is compared.
 :mod:`dpubench.studies.end_to_end.compare` compares variants of different runs.
 """
@@ -15,12 +15,12 @@ from typing import Final
 
 import numpy as np
 
-from dpubench.results import statistics
-from dpubench.results.model import Comparison, Interval
-from dpubench.results.statistics import Difference
+from dpubench.analysis import statistics
+from dpubench.analysis.statistics import Difference
 from dpubench.studies.end_to_end import wording
 from dpubench.studies.end_to_end.model import PointSummary
 from dpubench.studies.end_to_end.report.page import Beyond, Ratio, Variant
+from dpubench.studies.operators.model import Comparison, Interval
 
 THROUGHPUT: Final = "throughput"
 _KINDS: Final = ("NDR", "PDR", "flood", "recorded", "rate")  #: order of the rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from typing import Final
 
-from dpubench.results.naming import parameter_text
+from dpubench.analysis.naming import parameter_text
 from dpubench.studies.end_to_end import wording
 from dpubench.studies.end_to_end.model import PointSummary
 from dpubench.studies.end_to_end.report.page import Variant

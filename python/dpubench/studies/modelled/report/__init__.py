@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Protocol, TypeVar
 
-from dpubench.results.digits import significant
+from dpubench.analysis.digits import significant
 
 HERE: Final = Path(__file__).parent
 

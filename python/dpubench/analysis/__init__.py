@@ -1,0 +1,1 @@
+"""Statistics and words that the analysis of every study uses."""

@@ -1,1 +1,0 @@
-"""The path from an expanded plan to a finished run: rounds of fresh processes, budget, stopping, faults, interruption."""

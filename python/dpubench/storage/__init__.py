@@ -1,0 +1,1 @@
+"""Runs on disk: their directories, and SQL over them."""
