@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from dpubench import signals
+from dpubench.analysis import tables
 from dpubench.errors import Exit, Interrupted, UserError
 from dpubench.programs import OPERATORS
-from dpubench.studies.operators import text
 from dpubench.workers.process import WorkerFault
 
 from benchmarks import bare, cores, datapath, device, distinct, instrument, layouts, orientation, overhead, portable, startup
@@ -82,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given.output.mkdir(parents=True, exist_ok=True)
     (given.output / "bench.json").write_text(json.dumps(head | {"claims": [asdict(c) for c in claims]}, indent=1) + "\n", encoding="utf-8")
     (given.output / "bench.md").write_text(markdown(head, claims), encoding="utf-8")
-    print(text.table(HEADER, [_row(c) for c in claims]))
+    print(tables.table(HEADER, [_row(c) for c in claims]))
     failed = [c for c in claims if c.failed]
     judged = sum(bool(c.verdict) for c in claims)
     print(f"\n{len(failed)} of {judged} claims failed{_counts(failed)}; details: {given.output / 'bench.md'}")

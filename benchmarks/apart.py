@@ -12,9 +12,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from dpubench.analysis.model import Comparison
 from dpubench.errors import EnvironmentFault
 from dpubench.studies.operators.comparison import compare
-from dpubench.studies.operators.model import Comparison
 from dpubench.studies.operators.summary import summarize
 
 from benchmarks.common import Bench, Claim, Verdict

@@ -10,8 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from dpubench.analysis import statistics
+from dpubench.analysis.model import Interval
 from dpubench.studies.operators.configuration import Configuration
-from dpubench.studies.operators.model import Interval
 
 from benchmarks import common
 from benchmarks.common import Bench, Claim, Group

@@ -18,12 +18,12 @@ from typing import Any, Final, Literal
 import numpy as np
 from dpubench import catalog, inputs, programs, studies, targets
 from dpubench.analysis import statistics
+from dpubench.analysis.model import Interval
 from dpubench.analysis.statistics import FloatArray
 from dpubench.errors import EnvironmentFault
 from dpubench.plans.load import Where, read_plan
 from dpubench.studies.operators.configuration import Configuration, Expansion
 from dpubench.studies.operators.expand import expand
-from dpubench.studies.operators.model import Interval
 from dpubench.studies.operators.plan import Plan
 from dpubench.workers.ask import ask
 from dpubench.workers.process import WorkerFault

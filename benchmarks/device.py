@@ -24,7 +24,7 @@ from typing import ClassVar
 import numpy as np
 from dpubench import targets
 from dpubench.analysis import statistics
-from dpubench.studies.operators.model import Interval
+from dpubench.analysis.model import Interval
 from dpubench.workers.process import Worker, WorkerFault
 
 from benchmarks import common

@@ -12,9 +12,9 @@ from typing import Final
 
 import numpy as np
 from dpubench.analysis import statistics
+from dpubench.analysis.model import Interval
 from dpubench.analysis.statistics import FloatArray
 from dpubench.studies.operators.configuration import Configuration
-from dpubench.studies.operators.model import Interval
 
 from benchmarks import common
 from benchmarks.bare import SUFFIX, variants

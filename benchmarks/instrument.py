@@ -14,10 +14,10 @@ from typing import Any, Final
 import numpy as np
 from dpubench import programs
 from dpubench.analysis import statistics
+from dpubench.analysis.model import Interval
 from dpubench.analysis.statistics import Difference, FloatArray
 from dpubench.errors import EnvironmentFault
 from dpubench.studies.operators.comparison import compare_builds
-from dpubench.studies.operators.model import Interval
 from dpubench.studies.operators.summary import summarize
 from scipy.stats import binom, kruskal
 

@@ -18,9 +18,10 @@ from typing import Any, Final
 
 from dpubench import programs
 from dpubench.analysis import statistics
+from dpubench.analysis.model import Comparison
 from dpubench.errors import EnvironmentFault
 from dpubench.studies.operators.comparison import compare_builds
-from dpubench.studies.operators.model import Comparison, RunSummary
+from dpubench.studies.operators.model import RunSummary
 from dpubench.studies.operators.summary import summarize
 
 from benchmarks.bare import SUFFIX

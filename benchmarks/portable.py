@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from dpubench.analysis import statistics
-from dpubench.studies.operators.model import Interval
+from dpubench.analysis.model import Interval
 
 from benchmarks import common
 from benchmarks.bare import SUFFIX

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from dpubench.analysis.model import COUNTED
 from dpubench.errors import UserError
-from dpubench.studies.operators.model import COUNTED
 
 #: Shares of a CPU above which stolen or busy time shows in results.
 STEAL_LIMIT: Final = 0.01

@@ -25,10 +25,10 @@ webdriver = pytest.importorskip("selenium.webdriver", reason="the browser tests 
 import cores_fixtures  # noqa: E402
 import coverage_fixtures  # noqa: E402
 import end_to_end_variety  # noqa: E402
-from dpubench import report  # noqa: E402
 from dpubench.studies.cores import report as cores_report  # noqa: E402
 from dpubench.studies.coverage import report as coverage_report  # noqa: E402
 from dpubench.studies.end_to_end import report as end_to_end_report  # noqa: E402
+from dpubench.studies.operators import report  # noqa: E402
 from end_to_end_fixtures import example_run  # noqa: E402
 from report_fixtures import SPECS, five_targets, host_and_device, make_run, three_devices  # noqa: E402
 from screenshot import CHROMEDRIVER, CHROMIUM, start, viewport  # noqa: E402

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from dpubench.analysis.model import Interval
 from dpubench.errors import PlanError
 from dpubench.inputs import Resolved
 from dpubench.plans.load import Where, parse_plan, plan_text
@@ -19,7 +20,6 @@ from dpubench.studies.modelled import outcomes
 from dpubench.studies.modelled.outcomes import OutcomesWriter
 from dpubench.studies.modelled.possible import Check, all_done
 from dpubench.studies.modelled.use import Use
-from dpubench.studies.operators.model import Interval
 
 #: A run of two kernels on two models, one of them not A64, with frames and IMIX, at steps 1 and 2.
 LINES = """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 
+from dpubench.analysis.model import Failure, Interval, Warning_
 from dpubench.studies.end_to_end import convergence
 from dpubench.studies.end_to_end.lag import checked
 from dpubench.studies.end_to_end.model import (
@@ -23,7 +24,6 @@ from dpubench.studies.end_to_end.model import (
     RunSummary,
     StageCost,
 )
-from dpubench.studies.operators.model import Failure, Interval, Warning_
 
 #: workload -> (stage -> engine, ns per packet, further ns per byte of the frame)
 _WORK: dict[str, tuple[dict[str, str], float, float]] = {

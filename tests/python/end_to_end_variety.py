@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from dpubench.analysis.model import Interval
 from dpubench.studies.end_to_end.model import SHORT_TRIALS, VIRTUAL_LINK, PointSummary, RunSummary
-from dpubench.studies.operators.model import Interval
 from end_to_end_fixtures import example_run
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&</style>\u2028]]>"

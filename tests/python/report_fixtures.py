@@ -11,8 +11,9 @@ import random
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from dpubench.analysis.model import EMULATED, Failure, Interval, Warning_
 from dpubench.studies.operators import headline
-from dpubench.studies.operators.model import EMULATED, Failure, Interval, PointSummary, RunSummary, Warning_
+from dpubench.studies.operators.model import PointSummary, RunSummary
 
 NO_CYCLES = "the processor, or the virtual machine, offers no cycle counter"
 NO_ENERGY = "no energy counter of the processor packages (RAPL in powercap, hwmon)"

@@ -14,13 +14,13 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 import typer
+from dpubench.analysis.model import EMULATED
 from dpubench.cli.compare import compare
 from dpubench.cli.export import export
 from dpubench.cli.query import query
 from dpubench.cli.show import show
 from dpubench.errors import Exit, UserError
 from dpubench.studies.operators import text
-from dpubench.studies.operators.model import EMULATED
 from dpubench.studies.operators.summary import summaries
 from report_fixtures import host_and_device
 from simulation import CLOCK, Noise, SimulatedPoint, SimulatedTarget, write_run, write_set

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from dpubench.analysis import statistics
+from dpubench.analysis.model import Comparison, Interval, Verdict
 from dpubench.errors import EnvironmentFault
-from dpubench.studies.operators.model import Comparison, Interval, Verdict
 from real_program import BUILD, RealBench
 
 from benchmarks import distinct

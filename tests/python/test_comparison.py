@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dpubench.analysis.model import EMULATED, Comparison
 from dpubench.analysis.statistics import unpaired_difference
 from dpubench.studies.operators.comparison import compare, compare_builds, compare_targets, movement
-from dpubench.studies.operators.model import EMULATED, Comparison, PointSummary, RunSummary
+from dpubench.studies.operators.model import PointSummary, RunSummary
 from dpubench.studies.operators.summary import summaries, summarize
 from simulation import Noise, SimulatedPoint, SimulatedTarget, log_rates, write_run, write_set
 

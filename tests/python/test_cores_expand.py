@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 from cores_fixtures import LINES, PAPER, expanded, plan_of, problems, uses_of
+from dpubench.analysis.model import Interval
 from dpubench.simulation import models
 from dpubench.simulation.kernels import Kernel, Trace
 from dpubench.studies.cores import lines, variants
 from dpubench.studies.cores.extents import contexts_of, extent_of, frame_buffers_of
-from dpubench.studies.operators.model import Interval
 
 ALPHA = models.load("alpha21264-1999")
 

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from cores_fixtures import LINES, PAPER, SAMPLED, ideal, run_of
 from dpubench.analysis import warnings
+from dpubench.analysis.model import Failure, Interval
 from dpubench.errors import UserError
 from dpubench.studies.cores import export, report, text, wording
 from dpubench.studies.cores.compare import compared
@@ -23,7 +24,6 @@ from dpubench.studies.cores.report import model
 from dpubench.studies.cores.report.page import Page
 from dpubench.studies.cores.study import STUDY
 from dpubench.studies.modelled.models import labels_of_some
-from dpubench.studies.operators.model import Failure, Interval
 from test_report import EVIL, Elements
 
 LABEL = "modelled, general-purpose cores only, no accelerators"

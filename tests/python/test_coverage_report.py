@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from coverage_fixtures import OPERATORS, PLAN, Mix, crashing, run_of
 from dpubench.analysis import warnings
+from dpubench.analysis.model import Failure, Interval
 from dpubench.errors import UserError
 from dpubench.simulation.characteristics import CHARACTERISTICS
 from dpubench.studies.coverage import export, report, tell, text, wording
@@ -22,7 +23,6 @@ from dpubench.studies.coverage.model import Hull, InputSummary, RunSummary
 from dpubench.studies.coverage.report import model
 from dpubench.studies.coverage.report.page import Page
 from dpubench.studies.coverage.study import STUDY
-from dpubench.studies.operators.model import Failure, Interval
 from test_report import EVIL, Elements
 
 LABEL = "modelled, general-purpose cores only, no accelerators"

@@ -14,6 +14,7 @@ import pytest
 from conftest import Bench, bench_in
 from dpubench import schemas
 from dpubench.__main__ import status
+from dpubench.analysis.model import Failure
 from dpubench.errors import PlanError
 from dpubench.plans.load import parse_plan, plan_text, read_plan
 from dpubench.storage.runs import RunDirectory
@@ -21,7 +22,6 @@ from dpubench.studies import plan_names, plan_path
 from dpubench.studies.end_to_end import trials
 from dpubench.studies.end_to_end.model import PointSummary, RunSummary
 from dpubench.studies.end_to_end.summary import summaries
-from dpubench.studies.operators.model import Failure
 
 PLAN = """study: end-to-end
 frame_sizes: [64B]

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from conftest import Bench, bench_in
 from dpubench.analysis import warnings
+from dpubench.analysis.model import Interval
 from dpubench.storage import query
 from dpubench.storage.runs import RunDirectory
 from dpubench.studies.end_to_end import export, lag, text, trials, wording
@@ -21,7 +22,6 @@ from dpubench.studies.end_to_end.model import LAG_UNKNOWN, Percentiles, PointSum
 from dpubench.studies.end_to_end.report import model as report_model
 from dpubench.studies.end_to_end.report import render
 from dpubench.studies.end_to_end.summary import summaries
-from dpubench.studies.operators.model import Interval
 
 FIGURES = ("p50", "p90", "p99", "p99_9", "max", "mean")
 ROUNDS = 6

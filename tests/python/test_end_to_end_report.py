@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 from dpubench.analysis import warnings
+from dpubench.analysis.model import Interval
 from dpubench.report.frame import embedded_json
 from dpubench.studies.end_to_end import report, wording
 from dpubench.studies.end_to_end.model import PLACES, SHORT_TRIALS, VIRTUAL_LINK, PointSummary, RunSummary
 from dpubench.studies.end_to_end.report import model, ratios
 from dpubench.studies.end_to_end.report.figures import PERCENTILES
 from dpubench.studies.end_to_end.report.page import Beyond, Page, Part
-from dpubench.studies.operators.model import Interval
 from end_to_end_fixtures import example_run
 from end_to_end_variety import evil_run, find, limited_run, mixed_run, null_only, rates_only
 from test_report import Elements

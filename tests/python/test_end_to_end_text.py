@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
+from dpubench.analysis.model import Interval
 from dpubench.studies.end_to_end import convergence, export, text
 from dpubench.studies.end_to_end.model import PointSummary, RunSummary
-from dpubench.studies.operators.model import Interval
 from end_to_end_fixtures import example_run
 
 

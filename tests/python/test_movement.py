@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from dpubench.analysis import tables
 from dpubench.analysis.movement import Machine, null_of, qn
-from dpubench.studies.operators import text
 from dpubench.studies.operators.comparison import compare, movement
 from dpubench.studies.operators.sensitivity import PRIOR_DEVIATION, slopes
 from two_times import QUIET, Place, Scatter, pair, suite
@@ -120,7 +120,7 @@ def test_a_change_of_everything_is_no_finding_and_the_text_says_what_to_do() -> 
     assert {row.verdict for row in rows} == {"undecided"}
     assert "the machine moved by more than the minimum effect of 3 % (all points -1" in rows[0].reason
     assert moved is not None and math.exp(moved.together) == pytest.approx(0.85, abs=0.01)
-    told = text.compare(rows, EFFECT, moved=moved)
+    told = tables.compare(rows, EFFECT, moved=moved)
     assert "all points moved together, further than the core canary: either the machine did this, or the whole build changed" in told
     assert "dpubench run --against anchor" in told
     # Where the canaries move as well, the machine is the cause.

@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dpubench import report
 from dpubench.analysis import naming
+from dpubench.analysis.model import Comparison, Interval, Warning_
 from dpubench.report import frame, words
-from dpubench.report.page import OperatorRow, Page
-from dpubench.report.points import best, rerun_command
-from dpubench.studies.operators.model import Comparison, Interval, PointSummary, RunSummary, Warning_
+from dpubench.studies.operators import report
+from dpubench.studies.operators.model import PointSummary, RunSummary
 from dpubench.studies.operators.report import model, versus
+from dpubench.studies.operators.report.page import OperatorRow, Page
+from dpubench.studies.operators.report.points import best, rerun_command
 from report_fixtures import SPECS, cost_ns, five_targets, make_run, three_devices
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&</style>\u2028]]>"

@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 import typer
-from dpubench import report
+from dpubench.analysis.model import EMULATED
 from dpubench.cli.report import command
 from dpubench.errors import UserError
-from dpubench.report.page import BEST, SAME, Cell, Page, Versus
-from dpubench.report.points import engine_label, path_text, rerun_command
-from dpubench.studies.operators.model import EMULATED, RunSummary
+from dpubench.studies.operators import report
+from dpubench.studies.operators.model import RunSummary
 from dpubench.studies.operators.report import model
+from dpubench.studies.operators.report.page import BEST, SAME, Cell, Page, Versus
+from dpubench.studies.operators.report.points import engine_label, path_text, rerun_command
 from dpubench.studies.operators.summary import summaries
 from report_fixtures import RESTRICTED, five_targets, host_and_device, make_run
 from simulation import Noise, SimulatedPoint, SimulatedTarget, write_set

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.stats
 from dpubench.analysis import statistics
-from dpubench.studies.operators.model import Interval
+from dpubench.analysis.model import Interval
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from simulation import FloatArray, Noise, log_rates

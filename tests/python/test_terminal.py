@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import pytest
 from conftest import Bench
 from dpubench import terminal
-from dpubench.studies.operators import export
+from dpubench.analysis import formats
 
 #: Text that sets a title, clears the screen, moves the cursor (7 and 8 bit), deletes, reverses the writing direction, ends a line.
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b1A\x7f\r\u202e\u2028"
@@ -73,9 +73,9 @@ def on_a_terminal(bench: Bench, command: Sequence[str]) -> str:
 
 
 def test_tables_for_others_are_texts() -> None:
-    rows = list(csv.reader(io.StringIO(export.csv_of([{"a": "=cmd|' /C calc'!A0", "b": -1.5, "c": "@SUM(1)", "d": "-", "e": "x\x1b[2J"}]))))
+    rows = list(csv.reader(io.StringIO(formats.csv_of([{"a": "=cmd|' /C calc'!A0", "b": -1.5, "c": "@SUM(1)", "d": "-", "e": "x\x1b[2J"}]))))
     assert rows[1] == ["'=cmd|' /C calc'!A0", "-1.5", "'@SUM(1)", "-", "x\\u001b[2J"]
-    assert export.latex_comment("a\nb\r\\input{/etc/passwd}\u2028c") == "% a b\\u000d\\input{/etc/passwd}\\u2028c"
+    assert formats.latex_comment("a\nb\r\\input{/etc/passwd}\u2028c") == "% a b\\u000d\\input{/etc/passwd}\\u2028c"
 
 
 @pytest.mark.parametrize("more", [(), ("--json",)])

@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from dpubench.studies.operators.model import Interval, PointSummary, RunSummary
+from dpubench.analysis.model import Interval
+from dpubench.studies.operators.model import PointSummary, RunSummary
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]

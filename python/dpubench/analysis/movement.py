@@ -17,8 +17,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from dpubench.analysis.model import Interval
 from dpubench.analysis.statistics import WIDENING, Difference, FloatArray, critical_value
-from dpubench.studies.operators.model import Interval
 
 BoolArray = NDArray[np.bool_]
 

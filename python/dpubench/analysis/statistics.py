@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpubench.studies.operators.model import Interval, Verdict
+from dpubench.analysis.model import Interval, Verdict
 
 if TYPE_CHECKING:
     from types import ModuleType

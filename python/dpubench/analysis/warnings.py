@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from dpubench.studies.operators.model import Warning_
+from dpubench.analysis.model import Warning_
 
 #: Codes at this share of the points or more have a common cause: the run tells them once.
 SHARED: Final = 0.5

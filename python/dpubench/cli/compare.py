@@ -34,11 +34,11 @@ def compare(
     import json
 
     from dpubench import studies
+    from dpubench.analysis import formats, tables
     from dpubench.cli import results_directory
     from dpubench.errors import Exit, UserError
     from dpubench.plans import quantities
     from dpubench.storage.runs import find_run
-    from dpubench.studies.operators import export, text
 
     if as_json and as_csv:
         raise UserError("--json and --csv: choose one")
@@ -59,17 +59,17 @@ def compare(
     if new is None and len(before) == 1 and best_engine:
         raise UserError("--best-engine: needs two runs")
     parts = study.compare(before, after, effect, best_engine if best_engine or same_engine else None)
-    told = [({"target": part.title} if part.title else {}) | record for part in parts for record in export.comparison_records(part.rows)]
+    told = [({"target": part.title} if part.title else {}) | record for part in parts for record in formats.comparison_records(part.rows)]
     if as_json:
         content = {"schema": "dpubench.comparison/1", "old": old, "new": new, "min_effect": effect, "rows": told}
-        content["machine"] = [{"target": p.title or None} | export.movement_record(p.movement) for p in parts if p.movement is not None]
+        content["machine"] = [{"target": p.title or None} | formats.movement_record(p.movement) for p in parts if p.movement is not None]
         print(json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False))
     elif as_csv:
-        print(export.csv_of(told), end="")
+        print(formats.csv_of(told), end="")
     else:
         pages = []
         for part in parts:
-            page = text.compare(part.rows, effect, targets=part.between_targets, what=part.what, moved=part.movement)
+            page = tables.compare(part.rows, effect, targets=part.between_targets, what=part.what, moved=part.movement)
             pages.append((f"{part.title}\n\n" if part.title else "") + page)
         print("\n".join(pages), end="")
     if fail_on == "regression" and any(row.verdict in ("slower", "more") for part in parts for row in part.rows):

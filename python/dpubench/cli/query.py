@@ -19,11 +19,11 @@ def query(
     import json
 
     from dpubench import terminal
+    from dpubench.analysis import formats, tables
     from dpubench.cli import results_directory
     from dpubench.errors import UserError
     from dpubench.storage import query as queries
     from dpubench.storage.runs import find_run
-    from dpubench.studies.operators import export, text
 
     if as_json and as_csv:
         raise UserError("--json and --csv: choose one")
@@ -31,6 +31,6 @@ def query(
     # A damaged run in a folder must not prevent a query of the others; for a named run it is an error.
     rows = queries.query(run_dirs, sql, (lambda text: terminal.note(f"left out: {text}")) if run is None else None)
     if as_json:
-        print(json.dumps([export.plain(row) for row in rows], indent=1, allow_nan=False, ensure_ascii=False, default=str))
+        print(json.dumps([formats.plain(row) for row in rows], indent=1, allow_nan=False, ensure_ascii=False, default=str))
     else:
-        print(export.csv_of(rows) if as_csv else text.rows(rows), end="")
+        print(formats.csv_of(rows) if as_csv else tables.rows(rows), end="")

@@ -34,18 +34,18 @@ _SOURCE_MAP = re.compile(r"^//# sourceMappingURL=.*$", re.MULTILINE)
 
 
 def render(
-    page: Any, version: str, folder: Path = HERE, filters: Mapping[str, Callable[..., Any]] | None = None, shared: Path | None = None, **more: Any
+    page: Any, version: str, folder: Path, filters: Mapping[str, Callable[..., Any]] | None = None, shared: Path | None = None, **more: Any
 ) -> str:  # fmt: skip
     """Return ``page`` as HTML, from the template ``report.html.j2`` of ``folder``, which extends ``frame.html.j2``.
 
-    The script is ``common.js`` and then the folder's ``report.js``. The style is ``report.css`` and then that of another folder. ``shared`` holds
-    the parts that some studies share: scripts and styles of any name, which come between, and templates. ``page`` has ``title``, ``measured`` (the
-    headline) and ``data`` (JSON-safe values). The template gets ``page`` and ``more``. ``filters`` are the folder's.
+    The script is ``common.js`` and then the folder's ``report.js``. The style is ``report.css`` and then that of the folder, if it has one.
+    ``shared`` holds the parts that some studies share: scripts and styles of any name, which come between, and templates. ``page`` has ``title``,
+    ``measured`` (the headline) and ``data`` (JSON-safe values). The template gets ``page`` and ``more``. ``filters`` are the folder's.
     """
     between = sorted(shared.iterdir()) if shared is not None else []
     scripts = (HERE / "common.js", *(file for file in between if file.suffix == ".js"), folder / "report.js")
     script = _inlined("\n".join(file.read_text(encoding="utf-8") for file in scripts))
-    styles = dict.fromkeys((HERE / "report.css", *(file for file in between if file.suffix == ".css"), folder / "report.css"))
+    styles = (HERE / "report.css", *(file for file in between if file.suffix == ".css"), *folder.glob("report.css"))
     libraries = {name: _library(name) for name in LIBRARIES}
     hashes = " ".join(f"'sha256-{sha256(text)}'" for text in (script, *libraries.values()))
     policy = f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"

@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Final
 
+from dpubench.analysis.model import Warning_
 from dpubench.report.page import WarningGroup
-from dpubench.studies.operators.model import Warning_
 
 LISTED: Final = 1000  #: most entries of one list of failures or warnings on the page; the rest is counted
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Final
 
-from dpubench.studies.operators.model import Interval
+from dpubench.analysis.model import Interval
 
 
 def _decimals(value: float, half_width: float) -> int:
@@ -59,3 +60,6 @@ def count_text(count: int, noun: str, plural: str = "") -> str:
 def anchor(kind: str, name: str) -> str:
     """Return an id for a fragment: only letters, digits and hyphens, whatever the name holds."""
     return f"{kind}-" + "".join(c if c.isascii() and c.isalnum() else "-" for c in name)
+
+
+FEW_ROUNDS: Final = 6  #: fewer rounds give a rough interval (docs/methodology.md)

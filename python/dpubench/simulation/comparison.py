@@ -64,7 +64,7 @@ def compare(comparison: Comparison, processor: Mapping[str, Any], result: Mappin
     """Return our figure and its error.
 
     ``result`` is the ``result`` event of ``dpubench-cores`` for ``processor`` (:meth:`Comparison.processor`) and one context, with the kernel's trace
-    or the trace of :func:`dpubench.simulation.reads.write`. ``message_bytes`` is the size of a message of the trace, if it differs from the kernel's own
+    or the trace of :func:`.reads.write`. ``message_bytes`` is the size of a message of the trace, if it differs from the kernel's own
     ``message_bytes`` (several items to a burst).
 
     Raises:

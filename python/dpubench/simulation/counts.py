@@ -1,6 +1,6 @@
 """Counts of instructions: an engine at work between two marks, under an emulator (docs/counts.md).
 
-As for traces, every run executes the same instructions: addresses, environment, stack, seed and machine (:mod:`dpubench.simulation._machine`) are fixed.
+As for traces, every run executes the same instructions: addresses, environment, stack, seed and machine (:mod:`._machine`) are fixed.
 No instruction is decoded or recorded, so engines of any architecture that the emulator knows can be counted. Each count is repeated. That shows a
 count that differs from run to run (of an engine that draws random numbers), and it is never taken for exact.
 """

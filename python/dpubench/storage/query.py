@@ -16,11 +16,11 @@ from typing import Any, Final
 import duckdb
 import pyarrow as pa
 
+from dpubench.analysis.model import EMULATED
 from dpubench.errors import EnvironmentFault, UserError
 from dpubench.plans.load import DEFAULT_STUDY
 from dpubench.storage.runs import RUN_SET, RunDirectory
 from dpubench.studies.operators import export, windows_view
-from dpubench.studies.operators.model import EMULATED
 from dpubench.studies.operators.summary import summarize
 
 VIEWS: Final = ("windows", "trials", "points", "runs")

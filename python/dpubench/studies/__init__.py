@@ -17,12 +17,12 @@ from dpubench.errors import UserError, nearest
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from dpubench.analysis.model import Comparison
     from dpubench.analysis.movement import Movement
     from dpubench.anchors import Anchor
     from dpubench.plans.load import Where
     from dpubench.plans.model import StudyPlan
     from dpubench.storage.runs import RunDirectory
-    from dpubench.studies.operators.model import Comparison
 
 
 @dataclass(frozen=True)

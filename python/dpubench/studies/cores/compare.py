@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
+from dpubench.analysis.model import Comparison
 from dpubench.errors import UserError
 from dpubench.studies import Part
 from dpubench.studies.cores.model import PointSummary, RunSummary
 from dpubench.studies.modelled.versus import ratio_of, verdict_of
-from dpubench.studies.operators.model import Comparison
 
 
 def compared(old: Sequence[RunSummary], new: Sequence[RunSummary] | None, effect: float, best: bool | None) -> list[Part]:

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from dpubench.analysis import formats
 from dpubench.analysis.digits import significant
 from dpubench.studies.cores import wording
 from dpubench.studies.cores.model import PointSummary, RunSummary
 from dpubench.studies.modelled import export as common
-from dpubench.studies.operators import export as shared
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -65,12 +65,12 @@ def records(runs: Sequence[RunSummary]) -> list[dict[str, Any]]:
 
 
 def to_csv(runs: Sequence[RunSummary]) -> str:
-    return shared.csv_of(records(runs))
+    return formats.csv_of(records(runs))
 
 
 def to_json(runs: Sequence[RunSummary]) -> str:
     """Return everything known about the runs, including the claims, as JSON."""
-    content = {"schema": SCHEMA, "runs": [shared.plain(dataclasses.asdict(run)) for run in runs]}
+    content = {"schema": SCHEMA, "runs": [formats.plain(dataclasses.asdict(run)) for run in runs]}
     return json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
 
 
@@ -88,7 +88,7 @@ def to_parquet(runs: Sequence[RunSummary], path: Path) -> None:
 
 def to_latex(runs: Sequence[RunSummary]) -> str:
     """Return two tables for LaTeX's package booktabs: the rates that each point sustains, and the claims."""
-    lines = [shared.latex_comment(f"dpubench, study cores: {'; '.join(run.label for run in runs)}")]
+    lines = [formats.latex_comment(f"dpubench, study cores: {'; '.join(run.label for run in runs)}")]
     head = ["kernel", "frame", "model", "organisation", "MHz", "variant", "messages/s", "Gb/s"]
     points = [point for run in runs for point in run.points if point.messages_per_s is not None]
     lines += [*common.tabular("llllrlrr", head, [_latex_row(point) for point in points]), *common.labels(points)]

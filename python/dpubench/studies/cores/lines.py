@@ -10,9 +10,9 @@ import math
 from collections.abc import Mapping
 from typing import Literal
 
+from dpubench.analysis.model import Interval
 from dpubench.studies.cores.model import CoresNeeded
 from dpubench.studies.modelled.versus import bounds
-from dpubench.studies.operators.model import Interval
 
 Sustains = Literal["yes", "no", "undecided"]
 

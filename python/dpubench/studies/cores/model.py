@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from dpubench.analysis.model import Failure, Interval, Warning_
 from dpubench.simulation.models import LABEL
 from dpubench.studies.modelled.models import ModelInfo
-from dpubench.studies.operators.model import Failure, Interval, Warning_
 
 Verdict = Literal["reproduced", "partly", "not reproduced", "not run"]
 

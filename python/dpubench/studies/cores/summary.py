@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dpubench.analysis import statistics
+from dpubench.analysis.model import Failure, Interval, Warning_
 from dpubench.errors import UserError
 from dpubench.plans.frames import IMIX, IMIX_SIZES
 from dpubench.plans.load import read_plan
@@ -20,7 +21,6 @@ from dpubench.studies.cores.model import CacheUse, OnLine, PointSummary, RunSumm
 from dpubench.studies.cores.plan import Plan
 from dpubench.studies.modelled import outcomes, rates
 from dpubench.studies.modelled.models import info_of
-from dpubench.studies.operators.model import Failure, Interval, Warning_
 
 Row = Mapping[str, Any]
 #: Organisations whose steps are cores, simulated together on one chip.

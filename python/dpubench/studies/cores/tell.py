@@ -6,12 +6,12 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, Final
 
+from dpubench.analysis.tables import count, table
 from dpubench.run.console import SUMMARY_LINES, failure_lines, tail_lines
 from dpubench.studies.cores import text, wording
 from dpubench.studies.cores.model import PointSummary, RunSummary
 from dpubench.studies.cores.plan import BASE
 from dpubench.studies.modelled.models import labels_of_some
-from dpubench.studies.operators.text import count, table
 
 #: Most lines for the reasons of failures.
 FAILURE_LINES: Final = 6

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dpubench.analysis.digits import percent, significant
+from dpubench.analysis.tables import count, failure_line, section, table, warning_lines
 from dpubench.studies.cores import wording
 from dpubench.studies.cores.model import Claim, PointSummary, RunSummary
-from dpubench.studies.operators.text import count, failure_line, section, table, warning_lines
 
 
 def show(runs: Sequence[RunSummary]) -> str:

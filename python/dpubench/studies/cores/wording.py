@@ -6,9 +6,9 @@ import math
 from typing import Final
 
 from dpubench.analysis.digits import significant
+from dpubench.analysis.model import Interval
 from dpubench.plans.frames import IMIX
 from dpubench.studies.cores.model import CoresNeeded, OnLine, PointSummary
-from dpubench.studies.operators.model import Interval
 
 #: The noun for a step of each organisation.
 STEPS: Final = {"superscalar": "unit set", "fgmt": "context", "smt": "context", "cmp": "core", "described": "core"}

@@ -12,11 +12,11 @@ from typing import Final
 import numpy as np
 
 from dpubench.analysis import statistics
+from dpubench.analysis.model import Comparison, Interval, Verdict
 from dpubench.errors import UserError
 from dpubench.studies import Part
 from dpubench.studies.counts.model import PointSummary, RunSummary
 from dpubench.studies.counts.wording import repeats_text
-from dpubench.studies.operators.model import Comparison, Interval, Verdict
 
 #: A change in a count that does not repeat itself has to exceed its spread by this factor.
 SPREADS: Final = 3.0

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from dpubench.analysis import formats
 from dpubench.studies.counts import wording
 from dpubench.studies.counts.model import PointSummary, RunSummary
 from dpubench.studies.modelled import export as common
-from dpubench.studies.operators import export as shared
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,11 +48,11 @@ def records(runs: Sequence[RunSummary]) -> list[dict[str, Any]]:
 
 
 def to_csv(runs: Sequence[RunSummary]) -> str:
-    return shared.csv_of(records(runs))
+    return formats.csv_of(records(runs))
 
 
 def to_json(runs: Sequence[RunSummary]) -> str:
-    content = {"schema": SCHEMA, "runs": [shared.plain(dataclasses.asdict(run)) for run in runs]}
+    content = {"schema": SCHEMA, "runs": [formats.plain(dataclasses.asdict(run)) for run in runs]}
     return json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
 
 
@@ -69,13 +69,13 @@ def to_parquet(runs: Sequence[RunSummary], path: Path) -> None:
 
 def to_latex(runs: Sequence[RunSummary]) -> str:
     """Return a table for LaTeX's package booktabs."""
-    lines = [shared.latex_comment(f"dpubench, study counts: {'; '.join(run.label for run in runs)}")]
+    lines = [formats.latex_comment(f"dpubench, study counts: {'; '.join(run.label for run in runs)}")]
     rows = [
         (p.operator, wording.parameters_text(p), p.engine, wording.per_op_text(p), wording.repeats_text(p))
         for run in runs for p in run.points if p.there
     ]  # fmt: skip
     lines += common.tabular("lllrl", ["operator", "parameters", "engine", "instructions per operation", "repeats"], rows)
-    lines += [rf"\par\footnotesize {shared.latex(f'{run.name}: {wording.how_text(run)}; {run.label}')}" for run in runs]
+    lines += [rf"\par\footnotesize {formats.latex(f'{run.name}: {wording.how_text(run)}; {run.label}')}" for run in runs]
     return "\n".join(lines) + "\n"
 
 

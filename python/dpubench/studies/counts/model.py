@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from dpubench.studies.operators.model import Failure, Warning_
+from dpubench.analysis.model import Failure, Warning_
 
 #: Label printed beside every figure.
 LABEL: Final = "instructions counted under an emulator, no times"

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from dpubench.analysis.model import Failure, Warning_
 from dpubench.errors import UserError
 from dpubench.plans.load import read_plan
 from dpubench.storage.runs import RUN_SET, RunDirectory
 from dpubench.studies.counts.model import PointSummary, RunSummary
 from dpubench.studies.counts.plan import Plan
 from dpubench.studies.modelled import outcomes
-from dpubench.studies.operators.model import Failure, Warning_
 
 
 def summaries(path: Path) -> list[RunSummary]:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from dpubench.analysis.tables import failure_line, section, table, warning_lines
 from dpubench.run.console import SUMMARY_LINES, failure_lines, tail_lines
 from dpubench.studies.counts import wording
 from dpubench.studies.counts.model import PointSummary, RunSummary
-from dpubench.studies.operators.text import failure_line, section, table, warning_lines
 
 _HEADER = ("operator", "parameters", "engine", "instructions/op", "repeats", "remarks")
 _FLUSH = (False, False, False, True, False, False)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dpubench.analysis.digits import significant
+from dpubench.analysis.tables import count
 from dpubench.studies.counts.model import PointSummary, RunSummary
-from dpubench.studies.operators.text import count
 
 
 def per_op_text(point: PointSummary) -> str:

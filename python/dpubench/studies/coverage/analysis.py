@@ -21,11 +21,11 @@ from typing import Final
 
 import numpy as np
 
+from dpubench.analysis.model import Interval
 from dpubench.simulation import hull as space
 from dpubench.simulation.characteristics import CHARACTERISTICS, COSTS, Counts, mixed
 from dpubench.simulation.hull import Floats, Scale
 from dpubench.studies.coverage.model import Component, Composition, Counted, Covered, Hull, LeftOut, Outside, PointSummary, Space
-from dpubench.studies.operators.model import Interval
 
 #: Most phases of a whole program in a figure, spread evenly over the program.
 SHOWN_PHASES: Final = 300

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from dpubench.analysis.model import Comparison, Interval, Verdict
 from dpubench.errors import UserError
 from dpubench.simulation.characteristics import CHARACTERISTICS
 from dpubench.studies import Part
 from dpubench.studies.coverage.model import PointSummary, RunSummary
 from dpubench.studies.modelled.versus import ratio_of, verdict_of
-from dpubench.studies.operators.model import Comparison, Interval, Verdict
 
 
 def compared(old: Sequence[RunSummary], new: Sequence[RunSummary] | None, effect: float, best: bool | None) -> list[Part]:

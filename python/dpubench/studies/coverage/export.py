@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from dpubench.analysis import formats
+from dpubench.analysis.model import Interval
 from dpubench.simulation.characteristics import CHARACTERISTICS
 from dpubench.studies.coverage import wording
 from dpubench.studies.coverage.model import PointSummary, RunSummary, Space
 from dpubench.studies.modelled import export as common
-from dpubench.studies.operators import export as shared
-from dpubench.studies.operators.model import Interval
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,9 +38,9 @@ def record(point: PointSummary, space: Space | None) -> dict[str, Any]:
         "labels": "; ".join(point.labels), "sampled": point.sampled, "cached": point.cached, "instructions": point.instructions,
         "inputs": len(point.inputs) or None, "unknown_share": point.unknown_share,
     }  # fmt: skip
-    row |= {name: shared.plain(value) for name, value in wording.ordered(point.characteristics)}
+    row |= {name: formats.plain(value) for name, value in wording.ordered(point.characteristics)}
     ipc = point.ipc or Interval(math.nan, math.nan, math.nan)
-    row |= {"ipc_low": shared.plain(ipc.low), "ipc_high": shared.plain(ipc.high)}
+    row |= {"ipc_low": formats.plain(ipc.low), "ipc_high": formats.plain(ipc.high)}
     scores = space.scores.get(point.id, []) if space is not None else []
     row |= {f"component_{i + 1}": scores[i] if i < len(scores) else None for i in range(_COMPONENTS)}
     covered = next((c for c in space.covered if c.point == point.id), None) if space is not None else None
@@ -52,8 +52,8 @@ def record(point: PointSummary, space: Space | None) -> dict[str, Any]:
     }
     row |= common.spread("share_inside", share)
     row |= {
-        "median_distance_outside": shared.plain(covered.median_distance) if covered else None,
-        "largest_distance_outside": shared.plain(covered.largest_distance) if covered else None,
+        "median_distance_outside": formats.plain(covered.median_distance) if covered else None,
+        "largest_distance_outside": formats.plain(covered.largest_distance) if covered else None,
         "outside_by": wording.reason_text(covered) if covered else None,
     }
     composition = next((c for c in space.compositions if c.application == point.id), None) if space is not None else None
@@ -61,7 +61,7 @@ def record(point: PointSummary, space: Space | None) -> dict[str, Any]:
     row["composition"] = common.words(weights) if composition else None
     for name in CHARACTERISTICS:
         row[f"composed_{name}"] = composition.characteristics.get(name) if composition else None
-    row["composed_distance"] = shared.plain(composition.distance) if composition else None
+    row["composed_distance"] = formats.plain(composition.distance) if composition else None
     return row | {"failure": point.failure}
 
 
@@ -71,12 +71,12 @@ def records(runs: Sequence[RunSummary]) -> list[dict[str, Any]]:
 
 
 def to_csv(runs: Sequence[RunSummary]) -> str:
-    return shared.csv_of(records(runs))
+    return formats.csv_of(records(runs))
 
 
 def to_json(runs: Sequence[RunSummary]) -> str:
     """Return everything known about the runs, including the space, as JSON."""
-    content = {"schema": SCHEMA, "runs": [shared.plain(dataclasses.asdict(run)) for run in runs]}
+    content = {"schema": SCHEMA, "runs": [formats.plain(dataclasses.asdict(run)) for run in runs]}
     return json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
 
 
@@ -94,7 +94,7 @@ def to_parquet(runs: Sequence[RunSummary], path: Path) -> None:
 
 def to_latex(runs: Sequence[RunSummary]) -> str:
     """Return two tables for LaTeX's package booktabs: the characteristics, and the coverage."""
-    lines = [shared.latex_comment(f"dpubench, study coverage: {'; '.join(run.label for run in runs)}")]
+    lines = [formats.latex_comment(f"dpubench, study coverage: {'; '.join(run.label for run in runs)}")]
     head = ["", "name", "IPC", "iTLB", "dTLB", "L1D", "integer", "branches", "loads and stores", "instructions"]
     points = [p for run in runs for p in run.points if p.there]
     rows = [

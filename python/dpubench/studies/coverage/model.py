@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from dpubench.analysis.model import Failure, Interval, Warning_
 from dpubench.simulation.characteristics import Counts
 from dpubench.simulation.models import LABEL
 from dpubench.studies.modelled.models import ModelInfo
-from dpubench.studies.operators.model import Failure, Interval, Warning_
 
 #: Least share of a hull's points that are mixtures of the others. Below it the hull holds hardly anything but its corners.
 FEW_INSIDE = 0.1

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from dpubench.analysis.model import Failure, Interval, Warning_
 from dpubench.errors import UserError
 from dpubench.plans.load import read_plan
 from dpubench.simulation.characteristics import CHARACTERISTICS, Counts, of_phases, of_result, total
@@ -18,7 +19,6 @@ from dpubench.studies.coverage.plan import Plan
 from dpubench.studies.modelled import outcomes, rates
 from dpubench.studies.modelled.models import info_of
 from dpubench.studies.modelled.plan import ALL
-from dpubench.studies.operators.model import Failure, Interval, Warning_
 
 Row = Mapping[str, Any]
 #: The last phase is dropped if it is shorter than this share of a phase: too few instructions for ratios.

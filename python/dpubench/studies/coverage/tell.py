@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
+from dpubench.analysis.tables import count, table
 from dpubench.run.console import SUMMARY_LINES, failure_lines, tail_lines
 from dpubench.studies.coverage import text, wording
 from dpubench.studies.coverage.model import RunSummary
 from dpubench.studies.modelled.models import labels_of_some
-from dpubench.studies.operators.text import count, table
 
 #: Most lines for the reasons of failures.
 FAILURE_LINES: Final = 6

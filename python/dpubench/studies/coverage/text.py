@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from dpubench.analysis.digits import percent, significant
+from dpubench.analysis.tables import count, failure_line, section, table, warning_lines
 from dpubench.simulation.characteristics import CHARACTERISTICS, WORDS
 from dpubench.studies.coverage import wording
 from dpubench.studies.coverage.model import Composition, PointSummary, RunSummary, Space
-from dpubench.studies.operators.text import count, failure_line, section, table, warning_lines
 
 SHORT: Final = {
     "ipc": "IPC", "itlb_miss_ratio": "iTLB miss", "dtlb_miss_ratio": "dTLB miss", "l1d_miss_ratio": "L1D miss", "integer_share": "integer",

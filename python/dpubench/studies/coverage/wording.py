@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from typing import Final
 
 from dpubench.analysis.digits import percent, significant
+from dpubench.analysis.model import Interval
+from dpubench.analysis.tables import count
 from dpubench.simulation.characteristics import CHARACTERISTICS, COST_WORDS
 from dpubench.simulation.hull import LEAST_INPUTS
 from dpubench.studies.coverage.model import Covered, Hull, Outside, PointSummary, RunSummary, Space
-from dpubench.studies.operators.model import Interval
-from dpubench.studies.operators.text import count
 
 KINDS: Final[Mapping[str, str]] = {"operator": "operators", "application": "applications", "workload": "workloads"}
 #: The base of each characteristic.

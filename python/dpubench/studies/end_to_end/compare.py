@@ -11,14 +11,13 @@ import math
 from collections.abc import Hashable, Sequence
 from typing import Final
 
-from dpubench.analysis import statistics
+from dpubench.analysis import statistics, verdicts
+from dpubench.analysis.model import Comparison
+from dpubench.analysis.verdicts import Rates, Tested, Watch
 from dpubench.errors import UserError
 from dpubench.studies import Part
 from dpubench.studies.end_to_end import wording
 from dpubench.studies.end_to_end.model import PointSummary, RunSummary
-from dpubench.studies.operators import comparison
-from dpubench.studies.operators.comparison import Rates, Tested, Watch
-from dpubench.studies.operators.model import Comparison
 
 _WATCH: Final = "null workload"
 #: Fields of ``Required`` that must be equal for two rates found to be the same quantity (RFC 9971). The way of the search to them does not matter.
@@ -49,7 +48,7 @@ def compare(old: RunSummary, new: RunSummary, effect: float, names: tuple[str, s
         rows.append(row)
         if row is None and partner is not None:
             pairs.append((point, partner))
-    judged = iter(comparison.judged(_tested(old, new, pairs), effect))
+    judged = iter(verdicts.judged(_tested(old, new, pairs), effect))
     alone = [_alone(point, names[0], old=False) for point in partners.values()]
     return [*(row if row is not None else next(judged) for row in rows), *alone]
 
@@ -93,7 +92,7 @@ def _tested(old: RunSummary, new: RunSummary, pairs: Sequence[tuple[PointSummary
         notes = [] if here else ["different machines: the ratio includes the machine"]
         few = min(a.rounds, b.rounds)
         notes += [f"only {few} rounds"] if few < statistics.MINIMUM_ROUNDS else []
-        row = comparison.tested(Tested(b.id, a.id, b.id, [], "; ".join(notes), watch), _rates(a, old), _rates(b, new))
+        row = verdicts.tested(Tested(b.id, a.id, b.id, [], "; ".join(notes), watch), _rates(a, old), _rates(b, new))
         rows.append(row or Comparison(b.id, a.id, b.id, None, "not comparable", None, "fewer than two rounds on a side"))
     return rows
 

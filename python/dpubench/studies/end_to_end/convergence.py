@@ -11,8 +11,8 @@ import math
 from collections.abc import Iterator
 
 from dpubench.analysis import statistics
+from dpubench.analysis.model import Interval
 from dpubench.studies.end_to_end.model import Percentiles, PointSummary
-from dpubench.studies.operators.model import Interval
 
 PERCENTILES = ("p50", "p90", "p99", "p99_9", "max", "mean")
 

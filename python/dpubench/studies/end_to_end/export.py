@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from dpubench.analysis import formats
+from dpubench.analysis.model import Interval
 from dpubench.errors import UserError
 from dpubench.studies.end_to_end import wording
 from dpubench.studies.end_to_end.model import PLACES, Percentiles, PointSummary, RunSummary
-from dpubench.studies.operators import export as shared
-from dpubench.studies.operators.model import Interval
 
 SCHEMA: Final = "dpubench.end-to-end-export/1"
 _PERCENTILES: Final = ("p50", "p90", "p99", "p99_9", "max", "mean")
@@ -99,7 +99,7 @@ def records(runs: Sequence[RunSummary]) -> list[dict[str, Any]]:
 
 
 def to_csv(runs: Sequence[RunSummary]) -> str:
-    return shared.csv_of(records(runs))
+    return formats.csv_of(records(runs))
 
 
 def to_json(runs: Sequence[RunSummary]) -> str:
@@ -149,12 +149,12 @@ def anonymous(runs: Sequence[RunSummary]) -> list[RunSummary]:
     """Return copies without host and user names, paths, addresses and serials; targets other than ``local`` become ``target-1``, ..."""
     found = (t for run in runs for p in run.points for t in (run.target, p.server_target, p.device_target))
     names = dict.fromkeys(t for t in found if t not in ("local", ""))
-    scrub = shared.scrubber([run.machine for run in runs], {name: f"target-{i}" for i, name in enumerate(names, 1)})
+    scrub = formats.scrubber([run.machine for run in runs], {name: f"target-{i}" for i, name in enumerate(names, 1)})
     copies = []
     for run in runs:
-        copy: RunSummary = shared.scrubbed(run, scrub)
+        copy: RunSummary = formats.scrubbed(run, scrub)
         copy.path = copy.spec = ""
-        copy.machine = {key: shared.scrubbed(value, scrub) for key, value in run.machine.items() if key in shared.KEPT_OF_MACHINE}
+        copy.machine = {key: formats.scrubbed(value, scrub) for key, value in run.machine.items() if key in formats.KEPT_OF_MACHINE}
         copy.inputs = {kind: {k: scrub(v) for k, v in given.items() if k in ("name", "sha256", "date", "note")} for kind, given in run.inputs.items()}
         copies.append(copy)
     return copies

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from dpubench.analysis.digits import significant
+from dpubench.analysis.model import Interval
 from dpubench.studies.end_to_end.model import Percentiles
-from dpubench.studies.operators.model import Interval
 
 #: Largest share of a latency that the lag of the same percentile may be.
 MOST: Final = 0.1

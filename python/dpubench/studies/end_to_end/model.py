@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from dpubench.studies.operators.model import Failure, Interval, Warning_
+from dpubench.analysis.model import Failure, Interval, Warning_
 
 #: Places where a packet can be lost, in the order of its way; see docs/end-to-end.md.
 PLACES: Final = ("client_transmit", "server_receive", "server_drop", "server_transmit", "client_receive")

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from dpubench.analysis import statistics
+from dpubench.analysis.model import Failure, Interval, Warning_
 from dpubench.analysis.warnings import of_the_run
 from dpubench.errors import UserError
 from dpubench.plans.load import read_plan
@@ -40,7 +41,6 @@ from dpubench.studies.end_to_end.model import (
 )
 from dpubench.studies.end_to_end.plan import RFC2544_TRIAL_S, Plan
 from dpubench.studies.end_to_end.pool import pooled
-from dpubench.studies.operators.model import Failure, Interval, Warning_
 
 TIMESTAMPS: Final = "client's clock, read once per burst"
 #: Limits of trials that say nothing of the server.

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from dpubench.analysis.digits import percent, significant
+from dpubench.analysis.tables import table
 from dpubench.run.console import SUMMARY_LINES, failure_lines, tail_lines
 from dpubench.studies.end_to_end import wording
 from dpubench.studies.end_to_end.model import PointSummary, RunSummary
-from dpubench.studies.operators.text import table
 
 #: Largest number of lines for the reasons of failures.
 FAILURE_LINES: Final = 8

@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 
 from dpubench.analysis.digits import significant
+from dpubench.analysis.model import Interval, Warning_
+from dpubench.analysis.tables import LOOSE, count, cpus_text, failure_line, loose_note, precision_text, section, table, warning_lines
 from dpubench.studies.end_to_end import wording
 from dpubench.studies.end_to_end.model import PointSummary, RunSummary
-from dpubench.studies.operators.model import Interval, Warning_
-from dpubench.studies.operators.text import LOOSE, count, cpus_text, failure_line, loose_note, precision_text, section, table, warning_lines
 
 _COLUMNS = (
     ("workload", False), ("engines", False), ("placement", False), ("port", False), ("frame", True), ("load", False), ("Mpps", True),

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from dpubench.analysis.digits import percent, significant
+from dpubench.analysis.model import Interval
 from dpubench.studies.end_to_end.model import PLACES, RULE_OF_THREE, SHARED_CPUS, CeilingSummary, PointSummary, Required
-from dpubench.studies.operators.model import Interval
 
 PLACE_WORDS: Final = {
     "client_transmit": "client transmit",

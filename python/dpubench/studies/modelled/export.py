@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from dpubench.analysis import formats
+from dpubench.analysis.model import Interval
 from dpubench.studies.modelled.models import Labelled, ModelInfo
-from dpubench.studies.operators import export as shared
-from dpubench.studies.operators.model import Interval
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,7 +21,7 @@ def words(values: Mapping[str, Any]) -> str:
 def spread(name: str, interval: Interval | None) -> dict[str, float | None]:
     """Return the columns of a value and of both ends of its interval; None in each if there is no interval."""
     found = (None, None, None) if interval is None else (interval.value, interval.low, interval.high)
-    return {name + end: shared.plain(value) for end, value in zip(("", "_low", "_high"), found, strict=True)}
+    return {name + end: formats.plain(value) for end, value in zip(("", "_low", "_high"), found, strict=True)}
 
 
 def same_columns(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -52,7 +52,7 @@ def tabular(columns: str, head: Sequence[str], rows: Sequence[Sequence[str]]) ->
     """Return the lines of a table for LaTeX's package booktabs."""
 
     def line(cells: Sequence[str]) -> str:
-        return "  " + " & ".join(shared.latex(cell) for cell in cells) + r" \\"
+        return "  " + " & ".join(formats.latex(cell) for cell in cells) + r" \\"
 
     return [rf"\begin{{tabular}}{{{columns}}}", r"  \toprule", line(head), r"  \midrule", *map(line, rows), r"  \bottomrule", r"\end{tabular}"]
 
@@ -63,7 +63,7 @@ def labels(points: Iterable[Labelled]) -> list[str]:
     for point in points:
         models.setdefault("; ".join(point.labels), {})[point.model] = None
     texts = (": ".join(filter(None, (", ".join(filter(None, names)), text))) for text, names in models.items())
-    return [rf"\par\footnotesize {shared.latex(text)}" for text in texts]
+    return [rf"\par\footnotesize {formats.latex(text)}" for text in texts]
 
 
 class _Run(Protocol):
@@ -80,13 +80,13 @@ _R = TypeVar("_R", bound=_Run)
 
 def anonymous(runs: Sequence[_R]) -> list[_R]:
     """Return copies without host and user names, paths, addresses and serial numbers. Models stay: they identify nobody."""
-    scrub = shared.scrubber([run.machine for run in runs], {})
+    scrub = formats.scrubber([run.machine for run in runs], {})
     copies = []
     for run in runs:
-        copy: _R = shared.scrubbed(run, scrub)
+        copy: _R = formats.scrubbed(run, scrub)
         copy.path = ""
         copy.models, copy.target, copy.spec = run.models, run.target, run.spec
-        copy.machine = {key: shared.scrubbed(value, scrub) for key, value in run.machine.items() if key in shared.KEPT_OF_MACHINE}
+        copy.machine = {key: formats.scrubbed(value, scrub) for key, value in run.machine.items() if key in formats.KEPT_OF_MACHINE}
         copy.inputs = {kind: {k: scrub(v) for k, v in given.items() if k in ("name", "sha256", "date", "note")} for kind, given in run.inputs.items()}
         copies.append(copy)
     return copies

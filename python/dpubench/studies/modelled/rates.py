@@ -10,8 +10,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dpubench.analysis.model import Interval
 from dpubench.simulation import sampling
-from dpubench.studies.operators.model import Interval
 
 Row = Mapping[str, Any]
 _NONE = (math.nan, math.nan)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from dpubench.studies.operators.model import Interval, Verdict
+from dpubench.analysis.model import Interval, Verdict
 
 
 def bounds(interval: Interval) -> tuple[float, float]:

@@ -12,8 +12,8 @@ from typing import Final
 
 import numpy as np
 
+from dpubench.analysis.model import Interval
 from dpubench.analysis.statistics import palindromic_mean
-from dpubench.studies.operators.model import Interval
 
 #: Cycles in a round of the selection.
 CYCLES: Final = 3

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dpubench.analysis.model import Comparison
 from dpubench.errors import UserError
 from dpubench.studies import Part
 from dpubench.studies.operators import comparison
-from dpubench.studies.operators.model import Comparison, RunSummary
+from dpubench.studies.operators.model import RunSummary
 
 
 def compared(before: Sequence[RunSummary], after: Sequence[RunSummary] | None, effect: float, best: bool | None) -> list[Part]:

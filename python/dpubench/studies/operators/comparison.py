@@ -11,16 +11,17 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from dpubench.analysis import statistics
+from dpubench.analysis.model import Comparison
 from dpubench.analysis.movement import LEAST_OWNERS, Machine, Movement
-from dpubench.analysis.statistics import Difference, FloatArray
+from dpubench.analysis.statistics import FloatArray
+from dpubench.analysis.verdicts import Tested, judged, logs_of, percent_of_log
 from dpubench.studies.operators import layouts, sensitivity, undecided
-from dpubench.studies.operators.model import Comparison, Interval, PointSummary, RunSummary
+from dpubench.studies.operators.model import PointSummary, RunSummary
 from dpubench.studies.operators.windows import IntArray
 
 CANARY_CORE = "canary-core"
@@ -30,41 +31,6 @@ SHORT_CANARY_MS = 2.0
 #: Share of the rounds that is dropped at each end to estimate a point's change between two runs. With two disturbed rounds of eight on either side,
 #: a smaller share would leave a difference of 20 % uncertain. The loss of precision is small beside the scatter of points between the two times.
 TRIM_APART = 0.3
-#: Advice to tell a change of all points from a slower machine.
-ANCHOR_ADVICE = "alternate with the old build: `dpubench run --against anchor`"
-
-
-@dataclass(frozen=True, slots=True)
-class Watch:
-    """The canary of two runs whose other points tell nothing of the machine (study end-to-end)."""
-
-    name: str
-    moved: float | None  #: its change (log); ``None``: not known
-
-
-class Rates(NamedTuple):
-    """The rates of one point, round by round."""
-
-    plain: Sequence[float]
-    over_canary: Sequence[float]  #: rates over the canary's rate in the same round; empty where a round lacks the canary
-
-
-@dataclass(frozen=True, slots=True)
-class Tested:
-    """A pair with its differences, which must all show the same."""
-
-    label: str
-    old: str
-    new: str
-    differences: list[Difference]
-    note: str = ""
-    watch: Watch | None = None  #: set in study end-to-end only
-    moved: str = ""  #: movement of the machine, in words
-    unwatched: str = ""  #: reason why the pair stays undecided whatever its difference; empty without such a reason
-
-    @property
-    def p_value(self) -> float:
-        return math.nan if self.unwatched else max(d.p_value for d in self.differences)
 
 
 def compare(old: RunSummary, new: RunSummary, min_effect: float, *, best_engine: bool = False) -> list[Comparison]:
@@ -309,7 +275,7 @@ def _difference_of_runs(
     few = [f"only {n} rounds {_in(which)}" for n, which in zip((old.rounds, new.rounds), names, strict=True) if n < statistics.MINIMUM_ROUNDS]
     note = "; ".join([*remarks, *few])
     beyond = None if machine is None else machine.difference(number)
-    before, after = (_logs(layouts.joined_values(p.round_rates, p.round_layouts)) for p in (old, new))
+    before, after = (logs_of(layouts.joined_values(p.round_rates, p.round_layouts)) for p in (old, new))
     difference = beyond or statistics.unpaired_difference(before, after)
     if difference is None:
         one = " and ".join(_in(which) for point, which in zip((old, new), names, strict=True) if point.rounds < 2)
@@ -326,31 +292,6 @@ def _difference_of_runs(
     plain = machine.as_measured.difference(number) if machine.as_measured is not None and beyond is not None else None
     differences = [difference] if plain is None else [difference, plain]
     return Tested(label, old.id, new.id, differences, note, moved=describe(machine.movement()), unwatched=unwatched)
-
-
-def tested(row: Tested, old: Rates, new: Rates) -> Tested | None:
-    """Return ``row`` with the differences of two points of different times, beyond the movement of its ``watch``; ``None`` below two rounds a side.
-
-    The plain ratio and the ratio of rates over the watch must both show a difference.
-    """
-    if row.watch is None:
-        plain = statistics.unpaired_difference(_logs(old.plain), _logs(new.plain))
-        return None if plain is None else replace(row, differences=[plain])
-    watch = row.watch
-    found = [_beside(_logs(a), _logs(b), watch) for a, b in ((old.over_canary, new.over_canary), (old.plain, new.plain))]
-    if found[1] is None:
-        return None
-    unwatched = f"no {watch.name} watched the machine between the two runs" if watch.moved is None else ""
-    moved = "" if watch.moved is None else f"{watch.name} {_percent(watch.moved)}"
-    return replace(row, differences=[d for d in found if d is not None], moved=moved, unwatched=unwatched)
-
-
-def _beside(a: FloatArray, b: FloatArray, watch: Watch) -> Difference | None:
-    if min(a.size, b.size) < 2:
-        return None
-    # The scatter between runs is unknown: assume that it equals the scatter between rounds.
-    scatter = math.hypot(*(float(statistics.estimate_logs(side).scatter[0]) for side in (a, b)))
-    return statistics.unpaired_difference(a, b, scatter, abs(watch.moved or 0.0))
 
 
 def movement(old: RunSummary, new: RunSummary, *, best_engine: bool = False) -> Movement | None:
@@ -374,10 +315,10 @@ def machine_between(old: RunSummary, new: RunSummary, pairs: Sequence[tuple[Poin
         rounds = [max((pair[side].rounds for pair in pairs), default=0) for side in (0, 1)]
         return [_rows_of([logs(pair[side]) for pair in pairs], rounds[side]) for side in (0, 1)]
 
-    found = _followed(matrices(lambda p: _logs(p.round_canary_ratios)), matrices(_memory)) if memory is not None else None
+    found = _followed(matrices(lambda p: logs_of(p.round_canary_ratios)), matrices(_memory)) if memory is not None else None
 
     def by(kind: str, zero: float | None = None) -> Machine:
-        before, after = matrices(lambda point: _logs(getattr(point, kind)))
+        before, after = matrices(lambda point: logs_of(getattr(point, kind)))
 
         def apart(before: FloatArray, after: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
             old_side, new_side = (layouts.joined(logs, _layouts(logs, [p[i] for p in pairs])) for i, logs in enumerate((before, after)))
@@ -450,59 +391,16 @@ def _comparable_memory(old: RunSummary, new: RunSummary, memory: float | None) -
 
 
 def _canary_change(old: RunSummary, new: RunSummary, name: str) -> float | None:
-    a, b = _logs(old.canaries.get(name, [])), _logs(new.canaries.get(name, []))
+    a, b = logs_of(old.canaries.get(name, [])), logs_of(new.canaries.get(name, []))
     return float(np.median(b) - np.median(a)) if a.size and b.size else None
-
-
-def _logs(values: Sequence[float]) -> FloatArray:
-    rates = np.asarray(values, dtype=np.float64)
-    return np.log(rates[np.isfinite(rates) & (rates > 0)])
 
 
 def describe(moved: Movement) -> str:
     """Return the machine's movement in words."""
-    parts = [f"{name} {_percent(c)}" for name, c in (("core canary", moved.core), ("memory canary", moved.memory)) if c is not None]
+    parts = [f"{name} {percent_of_log(c)}" for name, c in (("core canary", moved.core), ("memory canary", moved.memory)) if c is not None]
     if moved.null is not None:
-        parts.insert(0, f"all points {_percent(moved.null.centre)}, single ones within {100 * moved.null.scatter:.1f} % of that")
+        parts.insert(0, f"all points {percent_of_log(moved.null.centre)}, single ones within {100 * moved.null.scatter:.1f} % of that")
     return ", ".join(parts)
 
 
 # --------------------------------------------------------------------------- verdicts
-
-
-def judged(rows: Sequence[Comparison | Tested], min_effect: float) -> list[Comparison]:
-    """Return ``rows`` with a verdict each. Control of the false discovery rate covers all tested rows."""
-    adjusted = iter(statistics.benjamini_hochberg([row.p_value for row in rows if isinstance(row, Tested)]))
-    return [_row(row, float(next(adjusted)), min_effect) if isinstance(row, Tested) else row for row in rows]
-
-
-def _row(tested: Tested, adjusted_p: float, min_effect: float) -> Comparison:
-    """Return the row with its verdict: all differences must give the same one. The interval covers all of them, around the first."""
-    intervals = [d.interval for d in tested.differences]
-    ratio = Interval(intervals[0].value, min(i.low for i in intervals), max(i.high for i in intervals))
-    verdicts = {statistics.verdict(d, adjusted_p, min_effect) for d in tested.differences}
-    verdict = verdicts.pop() if len(verdicts) == 1 and not tested.unwatched else "undecided"
-    reason = tested.note
-    if verdict == "undecided":
-        reason = "; ".join(filter(None, [tested.unwatched or _why_undecided(tested, adjusted_p, min_effect), tested.note]))
-    return Comparison(tested.label, tested.old, tested.new, ratio, verdict, None if tested.unwatched else adjusted_p, reason)
-
-
-def _why_undecided(tested: Tested, adjusted_p: float, min_effect: float) -> str:
-    limit = math.log1p(min_effect)
-    sizes = [d.log_ratio for d in tested.differences]
-    if tested.moved and max(abs(s) for s in sizes) > limit:
-        if any(d.moved_down <= d.log_ratio <= d.moved_up for d in tested.differences):
-            return f"the difference is within what the machine itself moved ({tested.moved})"
-        if min(sizes) < 0 < max(sizes) and tested.watch is not None:
-            return f"the plain ratio ({_percent(sizes[-1])}) and the one over the {tested.watch.name} ({_percent(sizes[0])}) disagree"
-    if min(abs(s) for s in sizes) > limit and adjusted_p > statistics.FALSE_DISCOVERY_RATE:
-        return f"a difference this large arises by chance too often (p = {adjusted_p:.2g} after false-discovery control)"
-    down, up = min(d.moved_down for d in tested.differences), max(d.moved_up for d in tested.differences)
-    if tested.moved and up - down > limit:
-        return f"the machine moved by more than the minimum effect of {100 * min_effect:g} % ({tested.moved})"
-    return f"the interval reaches beyond the minimum effect of {100 * min_effect:g} %"
-
-
-def _percent(log_ratio: float) -> str:
-    return f"{100 * math.expm1(log_ratio):+.1f} %"

@@ -1,21 +1,14 @@
-"""An analysed run for other programs, as CSV, Parquet, JSON or LaTeX. Each format has the same records, one per point.
+"""Export of an analysed run as CSV, Parquet, JSON or LaTeX. Each format has the same records, one per point.
 
-The name of every figure carries its unit, and two further columns hold its interval. Anonymous exports keep the facts that explain a figure (CPU
-model, caches, kernel, flags) and drop those that identify the machine's owner.
+The name of every figure carries its unit, and two further columns hold its interval.
 """
 
 from __future__ import annotations
 
-import contextlib
-import csv
 import dataclasses
-import getpass
-import io
 import json
 import math
-import re
-import socket
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,9 +16,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dpubench.analysis.digits import significant
-from dpubench.analysis.movement import Movement
-from dpubench.studies.operators.model import Comparison, Interval, PointSummary, RunSummary
-from dpubench.terminal import shown
+from dpubench.analysis.formats import KEPT_OF_MACHINE, csv_of, latex, latex_comment, number, plain, scrubbed, scrubber, spread
+from dpubench.analysis.model import Interval
+from dpubench.studies.operators.model import PointSummary, RunSummary
 
 SCHEMA: Final = "dpubench.export/1"
 SET_SCHEMA: Final = "dpubench.export-set/1"
@@ -77,34 +70,6 @@ _INTEGERS: Final = (
     "compared",
 )
 
-#: Fields of a machine's description that an anonymous export keeps. An allow-list: a field of a later version is dropped until it is named here.
-KEPT_OF_MACHINE: Final = (
-    "architecture",
-    "cores_online",
-    "cpu",
-    "cpu_flags",
-    "cpus_online",
-    "cycle_counter",
-    "clock_estimate",
-    "energy",
-    "governor",
-    "isolated_cpus",
-    "kernel",
-    "kernel_clocksource",
-    "l1d_bytes",
-    "l2_bytes",
-    "l3_bytes",
-    "libc",
-    "memory_bytes",
-    "microcode",
-    "os",
-    "page_bytes",
-    "smt",
-    "virtual_machine",
-)
-_PATH: Final = re.compile(r"(?<![\w/.-])~?/(?:[^\s'\",;:()\[\]{}<>]+)|(?<![\w])[A-Za-z]:\\[^\s'\",;]+")
-_ADDRESS: Final = re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}\b|\b[0-9a-fA-F]{2}(?::[0-9a-fA-F]{2}){5}\b|\b[\w.-]+@(?!target-\d|local\b)[\w.-]+\b")
-
 
 # --------------------------------------------------------------------------- records
 
@@ -135,11 +100,11 @@ def record(point: PointSummary, label: str = "") -> dict[str, Any]:
         "layouts": point.layouts,
     }
     for name in _INTERVALS:
-        row |= _spread(name, getattr(point, name))
+        row |= spread(name, getattr(point, name))
     row |= {
         "primary_unit": point.primary_unit,
         "cycles_source": point.cycles_source,
-        "precision": _number(point.precision),
+        "precision": number(point.precision),
         "converged": point.converged,
         "not_converged": " ".join(point.not_converged),
         "is_best": point.is_best,
@@ -165,11 +130,11 @@ def record(point: PointSummary, label: str = "") -> dict[str, Any]:
         "unavailable": point.unavailable,
         "failure": point.failure,
         "warnings": " ".join(sorted({w.code for w in point.warnings})),
-        **_spread("layout_share", point.layout_share),
+        **spread("layout_share", point.layout_share),
         "layout_deviation": point.layout_deviation,
     }
     for name, interval in sorted(point.metrics.items()):
-        row |= _spread(f"metric_{name}", interval)
+        row |= spread(f"metric_{name}", interval)
     return row
 
 
@@ -180,51 +145,12 @@ def records(runs: Sequence[RunSummary]) -> list[dict[str, Any]]:
     return [{name: row.get(name) for name in columns} for row in rows]
 
 
-def _spread(name: str, interval: Interval | None) -> dict[str, float | None]:
-    values = (interval.value, interval.low, interval.high) if interval else (None, None, None)
-    return {key: _number(value) for key, value in zip((name, f"{name}_low", f"{name}_high"), values, strict=True)}
-
-
-def _number(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
-
-
 # --------------------------------------------------------------------------- formats
 
 
 def to_csv(runs: Sequence[RunSummary]) -> str:
     """Return CSV with a header line (RFC 4180, ``\\r\\n`` line ends); a missing value is an empty field."""
     return csv_of(records(runs))
-
-
-def csv_of(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return ``rows`` (all with the same keys) as CSV; a float has the shortest form that reads back to the same number.
-
-    An apostrophe stands before a text that a spreadsheet would execute, and control characters are escaped.
-    """
-    if not rows:
-        return ""
-    out = io.StringIO()
-    writer = csv.writer(out)
-    writer.writerow(rows[0].keys())
-    for row in rows:
-        writer.writerow([_csv_cell(v) for v in row.values()])
-    return out.getvalue()
-
-
-#: Characters that begin a formula (OWASP, CSV injection).
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
-
-
-def _csv_cell(value: Any) -> Any:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if not isinstance(value, str):
-        return value
-    text = shown(value)
-    return f"'{text}" if text.startswith(_FORMULA) and text != "-" else text
 
 
 def to_json(runs: Sequence[RunSummary]) -> str:
@@ -237,47 +163,6 @@ def to_json(runs: Sequence[RunSummary]) -> str:
         {"schema": SET_SCHEMA, "set": runs[0].run_set, "runs": found} if runs[0].run_set else {"schema": SCHEMA, "run": found[0]}
     )
     return json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
-
-
-def comparison_records(rows: Sequence[Comparison]) -> list[dict[str, Any]]:
-    """Return one flat record per comparison."""
-    return [
-        {"configuration": c.configuration, "old": c.old, "new": c.new, **_spread("ratio", c.ratio)}
-        | {"verdict": c.verdict, "p_value": _number(c.p_value), "reason": c.reason}
-        for c in rows
-    ]
-
-
-def movement_record(moved: Movement) -> dict[str, Any]:
-    """Return how the machine moved between two runs: changes as ratios new / old, ``scatter`` as a share."""
-
-    def ratio(log: float | None) -> float | None:
-        return None if log is None else _number(math.exp(log))
-
-    null = moved.null
-    return {
-        "rates": "over the core canary" if moved.over_canary else "plain",
-        **_spread("points", moved.interval),
-        "scatter": None if null is None else math.expm1(null.scatter),
-        "number": 0 if null is None else null.points,
-        "owners": moved.owners,
-        "canary_core": ratio(moved.core),
-        "canary_memory": ratio(moved.memory),
-        "remarks": list(moved.remarks),
-    }
-
-
-def plain(value: Any) -> Any:
-    """Return ``value``, made of dataclasses, mappings and sequences, as types that JSON knows."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
-    if isinstance(value, Mapping):
-        return {str(k): plain(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(v) for v in value]
-    if isinstance(value, float):
-        return _number(value)
-    return value
 
 
 def to_table(runs: Sequence[RunSummary]) -> pa.Table:
@@ -367,19 +252,6 @@ def _range(interval: Interval) -> str:
     return f"{significant(interval.low)}--{significant(interval.high)}" if math.isfinite(interval.low) else "-"
 
 
-_LATEX: Final = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\n": " "} | {c: f"\\{c}" for c in "&%$#_{}"}
-
-
-def latex(text: str) -> str:
-    """Return ``text`` with the special characters of LaTeX and control characters escaped."""
-    return "".join(_LATEX.get(c, c) for c in shown(text))
-
-
-def latex_comment(text: str) -> str:
-    """Return ``text`` as a LaTeX comment of one line."""
-    return f"% {' '.join(shown(text).split())}"
-
-
 # --------------------------------------------------------------------------- anonymous
 
 
@@ -400,48 +272,3 @@ def anonymous(runs: Sequence[RunSummary]) -> list[RunSummary]:
         copy.inputs = {kind: {k: scrub(v) for k, v in given.items() if k != "files"} for kind, given in run.inputs.items()}
         copies.append(copy)
     return copies
-
-
-def scrubber(machines: Sequence[Mapping[str, Any]], targets: Mapping[str, str]) -> Callable[[str], str]:
-    """Return a function that removes what identifies a machine from a text: hosts and users of ``machines``, paths, addresses.
-
-    ``targets`` maps names of targets to new names.
-    """
-    names: dict[str, str] = {}
-    for key, word in (("host", "host"), ("hostname", "host"), ("domain", "host"), ("user", "user"), ("login", "user")):
-        names |= {str(machine[key]): word for machine in machines if machine.get(key)}
-    names.setdefault(socket.gethostname(), "host")
-    with contextlib.suppress(OSError, KeyError):  # A container's user may have no name.
-        names.setdefault(getpass.getuser(), "user")
-    # "root" identifies nobody and is a word of file systems; "local" and the like are words of this program.
-    for word in ("root", "local", "localhost", ""):
-        names.pop(word, None)
-    known, named = _any_of(names), _any_of(targets)
-
-    def scrub(text: str) -> str:
-        # Replace targets first, because their names may look like an address or a path.
-        text = named.sub(lambda match: targets[match.group()], text) if named else text
-        text = _PATH.sub("<path>", text)
-        text = _ADDRESS.sub("<address>", text)
-        return known.sub(lambda match: names[match.group()], text) if known else text
-
-    return scrub
-
-
-def _any_of(names: Iterable[str]) -> re.Pattern[str] | None:
-    """Return a pattern for any of ``names`` as a whole word, the longest first; None without names."""
-    words = sorted(names, key=len, reverse=True)
-    return re.compile("|".join(rf"(?<![A-Za-z0-9]){re.escape(word)}(?![A-Za-z0-9])" for word in words)) if words else None
-
-
-def scrubbed(value: Any, scrub: Callable[[str], str]) -> Any:
-    """Return ``value`` with ``scrub`` applied to every text in it, at any depth."""
-    if isinstance(value, str):
-        return scrub(value)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return dataclasses.replace(value, **{f.name: scrubbed(getattr(value, f.name), scrub) for f in dataclasses.fields(value)})
-    if isinstance(value, Mapping):
-        return {k: scrubbed(v, scrub) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return type(value)(scrubbed(v, scrub) for v in value)
-    return value

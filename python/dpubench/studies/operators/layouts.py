@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Final, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dpubench.analysis.model import Interval
 from dpubench.analysis.statistics import CONFIDENCE, MINIMUM_ROUNDS, FloatArray
-from dpubench.studies.operators.model import Interval, RunSummary
+from dpubench.studies.operators.model import RunSummary
 
 if TYPE_CHECKING:
     from types import ModuleType

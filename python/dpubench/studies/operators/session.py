@@ -9,22 +9,25 @@ from pathlib import Path
 from typing import Any, Final
 
 from dpubench import catalog, programs, terminal
+from dpubench.analysis import formats, tables
 from dpubench.analysis.digits import percent
+from dpubench.analysis.model import Comparison
 from dpubench.analysis.naming import layout_text, parameters_text
+from dpubench.analysis.tables import LOOSE
 from dpubench.errors import Exit, Interrupted, TargetLost
 from dpubench.run.console import SUMMARY_LINES, conclude, failure_lines, going_on, summary_event, tail_lines, write_report
 from dpubench.run.progress import listener
 from dpubench.run.setting import Listener, Setting
 from dpubench.run.turns import RunSet, missing_text
 from dpubench.storage.runs import RunSetWriter, RunWriter
-from dpubench.studies.operators import comparison, export, text
+from dpubench.studies.operators import comparison, text
 from dpubench.studies.operators.execute import Budget, Run
 from dpubench.studies.operators.measure import OTHER_BUILD
-from dpubench.studies.operators.model import Comparison, PointSummary, RunSummary
+from dpubench.studies.operators.model import PointSummary, RunSummary
 from dpubench.studies.operators.plan import Plan
 from dpubench.studies.operators.study import STUDY
 from dpubench.studies.operators.summary import summaries, summarize
-from dpubench.studies.operators.text import LOOSE, beside_text, loose
+from dpubench.studies.operators.text import beside_text, loose
 from dpubench.targets import Target
 from dpubench.workers.process import StopRequest
 
@@ -104,7 +107,7 @@ def carry_out(part: Part, stop: StopRequest, *, as_json: bool, effect: float | N
     rows = comparison.compare_builds(analysed, text.MIN_EFFECT if effect is None else effect)
     if effect is not None and status == Exit.DONE and any(row.verdict == "slower" for row in rows):
         status = Exit.REGRESSION
-    found = {"comparison": export.comparison_records(rows)} if rows else {}
+    found = {"comparison": formats.comparison_records(rows)} if rows else {}
     lines = [*summary(run, analysed, path, report), *_found(rows, part.record["setting"].get("anchor"), effect)]
     conclude(display, path, _summary_event(path, report, status, [run]) | found, lines)
     return int(status)
@@ -121,9 +124,11 @@ def _found(rows: Sequence[Comparison], anchor: Mapping[str, str] | None, effect:
     effect = text.MIN_EFFECT if effect is None else effect
     name = "the other build" if anchor is None else f"anchor '{anchor['name']}' (saved {anchor['saved']})"
     changed = [row for verdict in ("slower", "faster") for row in rows if row.verdict == verdict]
-    lines = [f"  {row.verdict}: {row.configuration} {text.change(row.ratio)} ({text.interval_of_change(row.ratio)})" for row in changed[:FINDINGS]]
+    lines = [
+        f"  {row.verdict}: {row.configuration} {tables.change(row.ratio)} ({tables.interval_of_change(row.ratio)})" for row in changed[:FINDINGS]
+    ]
     more = [f"  ... and {len(changed) - FINDINGS} more: dpubench compare"] if len(changed) > FINDINGS else []
-    return [f"against {name}: {text.verdicts(rows)} (minimum effect {100 * effect:g} %)", *lines, *more]
+    return [f"against {name}: {tables.verdict_counts(rows)} (minimum effect {100 * effect:g} %)", *lines, *more]
 
 
 def carry_out_together(
@@ -172,7 +177,7 @@ def summary(run: Run, analysed: RunSummary, path: Path, report: Path | None) -> 
     head = [
         f"{path.name}: {len(points)} points of {len(operators)} operators, {len(rounds)} rounds, {sum(r['windows'] for r in rounds)} windows",
         f"{unsure} of {len(points)} rates did not reach ±{100 * run.plan.precision:g} %; {len(failures)} failures; "
-        + text.warning_counts(analysed.all_warnings()),
+        + tables.warning_counts(analysed.all_warnings()),
     ]
     tail = tail_lines(path, report, len(run.record["left_out"]))
     head = text.targets([analysed]) if analysed.times_mean_nothing else [line for words in head for line in terminal.wrapped(words)]
@@ -206,11 +211,11 @@ def _best_lines(analysed: RunSummary, best: Sequence[PointSummary]) -> list[str]
         spread = f" ±{percent(point.precision, 2)}" if math.isfinite(point.precision) else ""
         rows.append((point.operator, ", ".join(filter(None, where)), point.engine_word, rate + spread + loose(point, "primary"), beside_text(point)))
     title = "best engine of each operator, beside the next best of another library" + (f"; {common}" if common else "")
-    lines = text.table(("operator", "configuration", "best", "rate", "beside"), rows).splitlines()[1:]
+    lines = tables.table(("operator", "configuration", "best", "rate", "beside"), rows).splitlines()[1:]
     if max(map(len, lines)) > terminal.columns():
         told = (f"{f'{operator} {where}'.rstrip()}: {engine} {rate}, {beside}" for operator, where, engine, rate, beside in rows)
         lines = [line for words in told for line in terminal.wrapped(words)]
-    notes = [text.loose_note(analysed.precision_target)] if any(LOOSE in line for line in lines) else []
+    notes = [tables.loose_note(analysed.precision_target)] if any(LOOSE in line for line in lines) else []
     return [*terminal.wrapped(title), *lines, *notes]
 
 

@@ -71,7 +71,7 @@ class Operators:
         return compared(old, new, effect, best)
 
     def write_report(self, runs: list[RunSummary], output: Path, baseline: str | None = None, pairing: str = "best") -> None:
-        from dpubench import report
+        from dpubench.studies.operators import report
 
         report.write(runs, output, baseline, pairing)
 

@@ -17,11 +17,12 @@ from typing import Any, Final
 import numpy as np
 
 from dpubench.analysis import statistics, warnings
+from dpubench.analysis.model import COUNTED, EMULATED, ESTIMATED, Failure, Interval, Warning_
 from dpubench.errors import UserError
 from dpubench.storage.runs import RUN_SET, DamagedRunError, RunDirectory
 from dpubench.studies.operators import footprint, headline, layouts, superseded, undecided
 from dpubench.studies.operators.comparison import CANARY_CORE, CANARY_MEMORY
-from dpubench.studies.operators.model import COUNTED, EMULATED, ESTIMATED, BuildPair, Failure, Interval, PointSummary, RunSummary, Warning_
+from dpubench.studies.operators.model import BuildPair, PointSummary, RunSummary
 from dpubench.studies.operators.windows import FloatArray, IntArray, Windows, read_windows
 
 CANARIES: Final = (CANARY_CORE, CANARY_MEMORY)

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from dpubench.studies.operators.model import PointSummary, Warning_
+from dpubench.analysis.model import Warning_
+from dpubench.studies.operators.model import PointSummary
 
 CODE: Final = "superseded"
 

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from dpubench.analysis import warnings
+from dpubench.analysis.model import Interval
 from dpubench.report import frame
 from dpubench.studies.cores import wording
 from dpubench.studies.cores.model import CacheUse, PointSummary, RunSummary
 from dpubench.studies.cores.report import model
 from dpubench.studies.cores.report.page import Page
 from dpubench.studies.modelled import report as shared
-from dpubench.studies.operators.model import Interval
 
 HERE: Final = Path(__file__).parent
 

@@ -6,13 +6,13 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
+from dpubench.analysis.model import Interval
 from dpubench.plans.frames import IMIX
 from dpubench.report.words import anchor
 from dpubench.studies.cores import wording
 from dpubench.studies.cores.model import CacheUse, PointSummary, RunSummary, SweepInfo
 from dpubench.studies.cores.plan import BASE
 from dpubench.studies.cores.report.page import Figure, Series
-from dpubench.studies.operators.model import Interval
 
 #: Returns a quantity of a point with its interval, or None if the point lacks it.
 Quantity = Callable[[PointSummary], Interval | None]

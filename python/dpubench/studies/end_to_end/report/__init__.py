@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from dpubench.analysis import warnings
-from dpubench.report import MIN_EFFECT, frame
-from dpubench.report.points import FEW_ROUNDS
-from dpubench.report.words import number
+from dpubench.analysis.model import Interval
+from dpubench.analysis.verdicts import MIN_EFFECT
+from dpubench.report import frame
+from dpubench.report.words import FEW_ROUNDS, number
 from dpubench.studies.end_to_end import wording
 from dpubench.studies.end_to_end.model import RunSummary
 from dpubench.studies.end_to_end.report import model
 from dpubench.studies.end_to_end.report.page import Page, Part, Ratio
-from dpubench.studies.operators.model import Interval
 
 HERE: Final = Path(__file__).parent
 

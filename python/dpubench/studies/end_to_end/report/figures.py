@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final
 
+from dpubench.analysis.model import Interval
 from dpubench.report.figures import triple
-from dpubench.report.points import FEW_ROUNDS
+from dpubench.report.words import FEW_ROUNDS
 from dpubench.studies.end_to_end import wording
 from dpubench.studies.end_to_end.model import PLACES, Percentiles, PointSummary, StageCost
 from dpubench.studies.end_to_end.report.page import Part
 from dpubench.studies.end_to_end.report.variants import Variants
-from dpubench.studies.operators.model import Interval
 
 PERCENTILES: Final = ("p50", "p90", "p99", "p99_9", "max")
 

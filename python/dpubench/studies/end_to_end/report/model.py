@@ -6,18 +6,17 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
+from dpubench.analysis.model import Interval, Warning_
 from dpubench.report.machine import bibtex, cpu_text, run_info
 from dpubench.report.page import RunInfo, Trouble, WarningGroup
-from dpubench.report.points import FEW_ROUNDS
 from dpubench.report.troubles import LISTED, Advice, warning_groups
-from dpubench.report.words import anchor, quantity
+from dpubench.report.words import FEW_ROUNDS, anchor, quantity
 from dpubench.studies.end_to_end import compare, wording
 from dpubench.studies.end_to_end.model import PLACES, PointSummary, RunSummary
 from dpubench.studies.end_to_end.report import ratios
 from dpubench.studies.end_to_end.report.figures import PERCENTILES, part_data
 from dpubench.studies.end_to_end.report.page import Account, Beyond, Link, Page, Part, Row, Sustained, Trust
 from dpubench.studies.end_to_end.report.variants import Placed, Variants
-from dpubench.studies.operators.model import Interval, Warning_
 
 
 def build(all_runs: Sequence[RunSummary], advice: Advice, min_effect: float, baseline: str | None = None) -> Page:

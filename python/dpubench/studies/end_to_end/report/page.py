@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from dpubench.analysis.model import Interval
 from dpubench.report.page import RunInfo, Trouble, WarningGroup
 from dpubench.studies.end_to_end.model import PointSummary
-from dpubench.studies.operators.model import Interval
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,11 +16,11 @@ from typing import Final
 import numpy as np
 
 from dpubench.analysis import statistics
+from dpubench.analysis.model import Comparison, Interval
 from dpubench.analysis.statistics import Difference
 from dpubench.studies.end_to_end import wording
 from dpubench.studies.end_to_end.model import PointSummary
 from dpubench.studies.end_to_end.report.page import Beyond, Ratio, Variant
-from dpubench.studies.operators.model import Comparison, Interval
 
 THROUGHPUT: Final = "throughput"
 _KINDS: Final = ("NDR", "PDR", "flood", "recorded", "rate")  #: order of the rows

@@ -8,31 +8,17 @@ from collections.abc import Callable, Sequence
 from pathlib import PurePath
 from typing import Final
 
+from dpubench.analysis.model import Comparison
 from dpubench.analysis.naming import size_text
-from dpubench.report.figures import chart_data, heat_data, table_data
 from dpubench.report.machine import bibtex, cpu_text, run_info
-from dpubench.report.page import (
-    BEST,
-    PAIRINGS,
-    SAME,
-    Cell,
-    HeatCell,
-    HeatMap,
-    OperatorRow,
-    Page,
-    PathRow,
-    Row,
-    RunInfo,
-    Trouble,
-    Trust,
-    Versus,
-    WarningGroup,
-)  # fmt: skip
-from dpubench.report.points import Configuration, OperatorPoints, best, engine_label, measured_points, rerun_command, set_targets
+from dpubench.report.page import RunInfo, Trouble, WarningGroup
 from dpubench.report.troubles import LISTED, Advice, warning_groups
 from dpubench.report.words import anchor, count_text, number
 from dpubench.studies.operators import layouts
-from dpubench.studies.operators.model import Comparison, PointSummary, RunSummary
+from dpubench.studies.operators.model import PointSummary, RunSummary
+from dpubench.studies.operators.report.figures import chart_data, heat_data, table_data
+from dpubench.studies.operators.report.page import BEST, PAIRINGS, SAME, Cell, HeatCell, HeatMap, OperatorRow, Page, PathRow, Row, Trust, Versus
+from dpubench.studies.operators.report.points import Configuration, OperatorPoints, best, engine_label, measured_points, rerun_command, set_targets
 from dpubench.studies.operators.report.targets import baseline_index, correctness, display_names, path_rows, timed_runs
 from dpubench.studies.operators.report.versus import Verdicts, with_cores
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from dpubench.report.page import PathRow, Verified
-from dpubench.report.points import OperatorPoints, path_text
 from dpubench.studies.operators.model import PointSummary, RunSummary
+from dpubench.studies.operators.report.page import PathRow, Verified
+from dpubench.studies.operators.report.points import OperatorPoints, path_text
 
 
 def display_names(runs: Sequence[RunSummary]) -> list[str]:

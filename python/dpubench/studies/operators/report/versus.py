@@ -6,10 +6,11 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from dpubench.report.page import Versus
-from dpubench.report.points import best, measured_points
+from dpubench.analysis.model import Comparison, Interval
 from dpubench.studies.operators.comparison import why_missing
-from dpubench.studies.operators.model import Comparison, Interval, PointSummary, RunSummary
+from dpubench.studies.operators.model import PointSummary, RunSummary
+from dpubench.studies.operators.report.page import Versus
+from dpubench.studies.operators.report.points import best, measured_points
 
 
 def independent_ratio(new: Interval, old: Interval) -> Interval:

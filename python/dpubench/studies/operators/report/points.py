@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import Any, Final
+from typing import Any
 
 from dpubench.analysis.naming import parameter_text
 from dpubench.catalog import inputs_of
-from dpubench.report.words import count_text
+from dpubench.report.words import FEW_ROUNDS, count_text
 from dpubench.studies.operators.model import PointSummary, RunSummary
-
-FEW_ROUNDS: Final = 6  #: fewer rounds give a rough interval (docs/methodology.md)
 
 Configuration = tuple[str, tuple[tuple[str, str], ...], int, int, str]
 
