@@ -84,7 +84,7 @@ class Guarded(io.TextIOBase):
 
     def _open(self) -> TextIO:
         if self.stream is None:
-            raise Unwritable(f"{_NAMES[self._descriptor]}: is closed: nothing can be printed there")
+            raise Unwritable(f"{_NAMES[self._descriptor]}: the stream is closed: nothing can be printed")
         return self.stream
 
     def _fail(self, error: OSError) -> None:
@@ -201,3 +201,10 @@ class _Raw(io.TextIOBase):
     @property
     def encoding(self) -> str:  # type: ignore[override]
         return self._guarded.encoding
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON document on standard output, for ``--json``."""
+    import json
+
+    print(json.dumps(value, indent=1, ensure_ascii=False))

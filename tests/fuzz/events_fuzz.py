@@ -19,7 +19,7 @@ import guided
 def said(data: bytes) -> None:
     """Read one input: a line of a program, or bytes of an agent's stream."""
     from dpubench import terminal, wire
-    from dpubench.storage.runs import windows_table
+    from dpubench.studies.operators.rounds import windows_table
     from dpubench.workers.checks import Rubbish, parse_cores_event, parse_datapath_event, parse_event
 
     if not data:

@@ -8,10 +8,12 @@ from typing import Any
 
 from dpubench.analysis.model import Interval
 from dpubench.errors import PlanError
-from dpubench.inputs import Resolved
 from dpubench.plans.load import Where, parse_plan, plan_text
+from dpubench.run.record import Head
 from dpubench.simulation import models
-from dpubench.studies.cores import carry
+from dpubench.simulation.kernels import ArmPrograms
+from dpubench.studies import Request
+from dpubench.studies.cores.draft import Draft
 from dpubench.studies.cores.expand import Cell, Expansion, expand
 from dpubench.studies.cores.model import PointSummary, RunSummary
 from dpubench.studies.cores.plan import Plan
@@ -187,7 +189,7 @@ def write_run(folder: Path, text: str, script: Script, *, name: str = "run", sta
     plan, expansion = plan_of(text), expanded(text)
     instructions = {"lookup": 100, "md5": 9000}
     with OutcomesWriter.create(folder, name, exact=True) as writer:
-        record = carry.new_record(name, plan, expansion, Resolved())
+        record = Draft(plan, expansion, ArmPrograms(Path(), "")).record(Head(name, "dpubench run cores", {}, Request()))
         writer.write_plan(plan_text(plan))
         file = writer.begin_round(0)
         for cell in expansion.cells.values():

@@ -11,7 +11,9 @@ import cores_fixtures
 from dpubench.errors import PlanError
 from dpubench.inputs import Resolved
 from dpubench.plans.load import Where, parse_plan, plan_text
-from dpubench.studies.coverage import carry
+from dpubench.run.record import Head
+from dpubench.studies import Request
+from dpubench.studies.coverage.draft import Draft
 from dpubench.studies.coverage.expand import Catalogs, Cell, Expansion, expand
 from dpubench.studies.coverage.model import RunSummary
 from dpubench.studies.coverage.plan import Plan
@@ -171,7 +173,8 @@ def write_run(folder: Path, text: str = PLAN, script: Script = example, *, name:
     plan = plan_of(text_of(folder, text))
     expansion, files = expanded(folder, text)
     with OutcomesWriter.create(folder, name, exact=True) as writer:
-        record = carry.new_record(name, plan, carry.Prepared(expansion, files, None))
+        inputs = {kind: found.record() for kind, found in files.inputs.items()}
+        record = Draft(plan, expansion, None).record(Head(name, "dpubench run coverage", inputs, Request()))
         writer.write_plan(plan_text(plan))
         file = writer.begin_round(0)
         for cell in expansion.cells.values():

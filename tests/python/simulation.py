@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from dpubench.storage.runs import member_path, windows_schema
+from dpubench.storage.runs import member_path
+from dpubench.studies.operators.rounds import windows_schema
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]

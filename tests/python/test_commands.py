@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from conftest import Bench
 from dpubench.machine import counters, examine, virtualisation
-from dpubench.studies.operators.session import failure_lines
+from dpubench.run.console import failure_lines
 
 Golden = Callable[[str, str], None]
 
@@ -137,7 +137,7 @@ def test_doctor(bench: Bench) -> None:
             (
                 "note",
                 "counter of the virtual machine",
-                "it counts what the hypervisor lets it, and an emulator's what that makes up",
+                "it counts only what the hypervisor allows, and an emulator invents the count",
                 "measure on the bare machine",
             ),
             ("good", "RAPL package-0", "", ""),
@@ -155,7 +155,7 @@ def test_doctor(bench: Bench) -> None:
             (
                 "note",
                 "perf_event_paranoid = 3 forbids it",
-                "cycles are estimated from a multiply chain (3 cycles a step on Zen 5: AMD 58455)",
+                "cycles are estimated from a multiply chain (3 cycles per step on Zen 5: AMD 58455)",
                 "sysctl kernel.perf_event_paranoid=1",
             ),
             ("note", "the program does not say", "energy per operation will be absent", "make build"),

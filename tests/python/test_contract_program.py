@@ -15,6 +15,7 @@ from conftest import SCRIPTED, Bench
 from dpubench import catalog, contract_programs, schemas
 from dpubench.storage.runs import RunDirectory
 from dpubench.studies.operators.configuration import point_id
+from dpubench.studies.operators.rounds import windows_of
 
 if TYPE_CHECKING:
     from real_program import RealBench
@@ -57,7 +58,7 @@ def left_behind(bench: Bench) -> list[str]:
 
 def no_mix_up(bench: Bench) -> dict[str, int]:
     """Return the number of windows per point; check that no two windows claim one place."""
-    table = RunDirectory(bench.results / "r").windows().to_pylist()
+    table = windows_of(RunDirectory(bench.results / "r")).to_pylist()
     places = [(w["point"], w["group"], w["round"], w["cycle"], w["half"]) for w in table if not w["point"].startswith("canary")]
     assert len(places) == len(set(places))
     names = [w["point"] for w in table]
@@ -71,8 +72,8 @@ def test_list_and_describe_show_the_program(bench: Bench) -> None:
     rows = {(r["operator"], r["engine"]): r for r in listed}
     assert rows["crc", "mine"]["available"] and rows["crc", "mine"]["program"] == str(program)
     assert rows["crc", "isal"]["program"] == "" and rows["crc", "isal@theirs"]["program"] == str(program)
-    assert not rows["aes", "theirs"]["available"] and "version 7 of aes, here it is version 1" in rows["aes", "theirs"]["reason"]
-    assert "'frobnicate', which is not known here" in rows["frobnicate", "portable"]["reason"]
+    assert not rows["aes", "theirs"]["available"] and "version 7 of aes, but dpubench implements version 1" in rows["aes", "theirs"]["reason"]
+    assert "'frobnicate', which dpubench does not know" in rows["frobnicate", "portable"]["reason"]
     assert not any("notes.txt" in r["program"] for r in listed)
     described = bench("describe", "crc", "--engine-dir", "more")
     assert described.returncode == 0 and "(isal of" in described.stdout and "isal@theirs" in described.stdout
@@ -80,7 +81,11 @@ def test_list_and_describe_show_the_program(bench: Bench) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "words"),
-    [("rubbish", "a line that is no JSON: 'no catalog today'"), ("silent", "it ended without an answer"), ("fork-hang", "it hung: no event for 1 s")],
+    [
+        ("rubbish", "a line that is not JSON: 'no catalog today'"),
+        ("silent", "it ended without an answer"),
+        ("fork-hang", "it hung: no event for 1 s"),
+    ],
 )
 def test_a_program_without_an_answer_has_a_reason(bench: Bench, monkeypatch: pytest.MonkeyPatch, kind: str, words: str) -> None:
     monkeypatch.setattr(contract_programs, "LIST_LIMIT_S", 1.0)
@@ -139,7 +144,7 @@ def test_its_points_alternate_with_ours_and_the_record_tells_whose_they_are(benc
         "portable": "", "isal": "", "mine": str(program), "isal@theirs": str(program)
     }  # fmt: skip
     up = [point_id(CRC, e, "local", "") for e in ("portable", "isal", "mine", "isal@theirs")] + ["canary-core", "canary-memory"]
-    table = RunDirectory(bench.results / "r").windows().to_pylist()
+    table = windows_of(RunDirectory(bench.results / "r")).to_pylist()
     assert [w["point"] for w in table if w["cycle"] == 2 and w["round"] == 1] == up + up[::-1]
     jobs = [json.loads(line) for line in (bench.folder / "jobs").read_text().splitlines()]
     assert {j["control"] for j in jobs} == {"stepped"} and not any(schemas.fault("job", j) for j in jobs)
@@ -230,7 +235,7 @@ def test_the_real_program_behind_a_shell_script(real: RealBench) -> None:
     assert points["portable@again"]["program"] == str(wrapper) and points["portable@again"]["verified"]["known_answers"] > 0
     assert points["portable"]["input"] == points["portable@again"]["input"]
     assert record["engine_programs"][0]["build"] == record["build"]
-    table = RunDirectory(real.results / "r").windows().to_pylist()
+    table = windows_of(RunDirectory(real.results / "r")).to_pylist()
     in_order = [w["point"].rsplit("/", 1)[-1] for w in table if w["cycle"] == 2 and w["round"] == 1]
     assert in_order == [*(up := ["portable", "portable@again", "canary-core", "canary-memory"]), *reversed(up)]
     for _ in range(50):
@@ -246,6 +251,6 @@ def test_an_input_that_nothing_reads_is_refused(bench: Bench) -> None:
     routes.write_text("10.0.0.0/8,1\n")
     unread = bench("run", "--dry-run", "--operator", "crc", "--input", f"routes4={routes}")
     assert unread.returncode == 2
-    assert "--input routes4: nothing that was chosen reads it" in unread.stderr and "it reads no input" in unread.stderr
+    assert "--input routes4: nothing in this run reads it" in unread.stderr and "the run reads no input" in unread.stderr
     read = bench("run", "--dry-run", "--operator", "lookup", "--input", f"routes4={routes}")
     assert read.returncode == 0 and "--input" not in read.stderr

@@ -62,9 +62,9 @@ def test_rates_and_clocks_have_units() -> None:
         ("study: cores\nvariants: {v: {a: [1]}}", "expected a number, a word or a section, not a list"),
         ("study: cores\nkernels: [md5]\nmixes: {md5: [md5]}", "mixes.md5: a kernel is called so: choose another name"),
         ("study: cores\nsample: {every: 2, measured: 3}", "sample.measured (3) is above sample.every (2)"),
-        ("study: cores\nframe_sizes: [32B]", "a frame has from 64B to 9018B with FCS, not '32B'; or it is imix"),
+        ("study: cores\nframe_sizes: [32B]", "a frame size must be from 64B to 9018B with FCS, or imix, not '32B'"),
         ("study: cores\nkernels: []", "kernels: an empty list measures nothing: name at least one"),
-        ("study: cores\nexact: maybe", "exact: must be otherwise"),
+        ("study: cores\nexact: maybe", "exact: must be valid:"),
     ],
 )
 def test_what_no_plan_may_say_is_refused_with_its_line(text: str, message: str) -> None:
@@ -110,7 +110,7 @@ def test_options_of_other_studies_are_refused_and_its_own_are_there(bench: Bench
     done = bench("run", "cores", "--rounds", "3")
     assert done.returncode == 2 and "--rounds: study 'cores' has no such option" in done.stderr  # the study measures nothing
     done = bench("run", "cores", "--set", "messages=10", "--set", "messages=20")
-    assert done.returncode == 2 and "--set messages: is given twice" in done.stderr
+    assert done.returncode == 2 and "--set messages is given twice" in done.stderr
 
 
 def test_an_operator_cannot_take_the_place_of_kernels_that_sweeps_name() -> None:

@@ -17,11 +17,12 @@ from cores_fixtures import LINES, PAPER, operators, run_of, write_run
 from dpubench import schemas, studies, traces
 from dpubench.errors import Interrupted, NothingRan, PlanError, UserError
 from dpubench.plans.load import Where, parse_plan
+from dpubench.run import session
 from dpubench.simulation import reads, simulator, sweep
 from dpubench.simulation.kernels import Kernel, NotTraced, Trace
 from dpubench.storage.query import query
 from dpubench.storage.runs import RunDirectory
-from dpubench.studies.cores import carry
+from dpubench.studies.cores import draft
 from dpubench.studies.cores.plan import Plan
 from dpubench.studies.cores.summary import summaries
 from dpubench.studies.modelled import execute, outcomes
@@ -76,7 +77,7 @@ def traced(loop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[
             else:
                 yield kernel, Trace(loop, kernel, "d" * 64, 1000, 1, 64_000, 16_000)
 
-    monkeypatch.setattr(carry.ArmPrograms, "found", Arm)
+    monkeypatch.setattr(draft.ArmPrograms, "found", Arm)
     monkeypatch.setattr(execute, "trace_all", trace_all)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return failing
@@ -85,7 +86,7 @@ def traced(loop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[
 def run(folder: Path, text: str = SMALL, **request: Any) -> int:
     plan, lines = parse_plan(text, "p.yaml")
     assert isinstance(plan, Plan)
-    return carry.run(plan, Where("p.yaml", lines), studies.Request(name="r", results=folder, **request))
+    return session.start(studies.find("cores"), plan, Where("p.yaml", lines), studies.Request(name="r", results=folder, **request))
 
 
 def after(number: int, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
@@ -298,14 +299,14 @@ def test_an_interrupted_run_keeps_what_is_done_and_goes_on(traced: dict[str, str
     (halfway,) = summaries(found.path)
     assert sum(p.failure == "not simulated: the run ended before its turn" for p in halfway.points) == 10 - len(before)
     undo()
-    assert carry.resume(found, studies.Request()) == 0
+    assert session.resume(studies.find("cores"), found, studies.Request()) == 0
     record = found.record()
     assert record["status"] == "complete"
     assert sum(entry["outcomes"] for entry in record["rounds"]) == 10
     after_all = outcomes.read(found.path)
     assert {name: after_all[name] for name in before} == before  # no outcome is repeated, none is lost
     with pytest.raises(UserError, match="is complete: nothing is left to resume"):
-        carry.resume(found, studies.Request())
+        session.resume(studies.find("cores"), found, studies.Request())
 
 
 def test_lines_of_a_round_that_was_cut_off_count(traced: dict[str, str], tmp_path: Path) -> None:
@@ -315,7 +316,7 @@ def test_lines_of_a_round_that_was_cut_off_count(traced: dict[str, str], tmp_pat
     (path / "rounds" / "0000.parquet").unlink()
     (path / "rounds" / "0000.ndjson").write_text("".join(json.dumps(row) + "\n" for row in kept) + '{"event":"outcome","config')
     assert len(outcomes.read(path)) == 4
-    assert carry.resume(RunDirectory(path), studies.Request()) == 0
+    assert session.resume(studies.find("cores"), RunDirectory(path), studies.Request()) == 0
     after_all = outcomes.read(path)
     assert len(after_all) == 10
     # The outcomes of the killed process are unchanged; the rest was simulated.
@@ -328,7 +329,7 @@ def test_a_run_that_another_version_would_make_otherwise_is_not_gone_on_with(tra
     record["configurations"][0]["processor_digest"] = "0" * 64
     (path / "run.json").write_text(json.dumps(record))
     with pytest.raises(UserError, match="makes other processors of the plan's models than the run began with: carry its plan out anew"):
-        carry.resume(RunDirectory(path), studies.Request())
+        session.resume(studies.find("cores"), RunDirectory(path), studies.Request())
 
 
 # --------------------------------------------------------------------------- failures
@@ -353,14 +354,14 @@ def test_a_failed_run_can_be_gone_on_with(traced: dict[str, str], tmp_path: Path
     found = RunDirectory(tmp_path / "r")
     assert found.record()["status"] == "failed"
     traced.clear()
-    assert carry.resume(found, studies.Request()) == 0
+    assert session.resume(studies.find("cores"), found, studies.Request()) == 0
     assert found.record()["failures"] == []
 
 
 def test_a_processor_that_the_simulator_refuses_is_a_failure_of_its_own(
     traced: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(carry.refused, "problems_of", lambda *_: [])  # the fault shows only in the simulation
+    monkeypatch.setattr(draft.refused, "problems_of", lambda *_: [])  # the fault shows only in the simulation
     text = SMALL.replace("sweeps:", "variants: {broken: {first_caches/ways: 0}}\nsweeps:") + "  - {name: b, variants: [broken], kernels: [lookup]}\n"
     assert run(tmp_path, text) == 1
     (failure,) = RunDirectory(tmp_path / "r").record()["failures"]

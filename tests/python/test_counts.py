@@ -16,11 +16,12 @@ from dpubench import programs, schemas, studies
 from dpubench.cli.compare import compare as compare_command
 from dpubench.errors import Exit, NothingRan, UserError
 from dpubench.plans.load import Where, parse_plan, plan_text, read_plan
+from dpubench.run import session
 from dpubench.simulation import _capture, counts
 from dpubench.storage.query import query
 from dpubench.storage.runs import RunDirectory
 from dpubench.studies import Request
-from dpubench.studies.counts import carry, export, report, text
+from dpubench.studies.counts import export, report, text
 from dpubench.studies.counts.compare import compare
 from dpubench.studies.counts.model import PointSummary, RunSummary
 from dpubench.studies.counts.plan import Plan, words_from
@@ -120,7 +121,7 @@ def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Pat
 def run_of(tmp_path: Path, name: str, **words: Any) -> tuple[int, Path]:
     plan, _ = parse_plan(json.dumps({"study": "counts", "operators": ["sha256"], "engines": ["portable"], "operations": 128} | words), "test")
     assert isinstance(plan, Plan)
-    return carry.run(plan, Where("test", {}), Request(name, tmp_path / "results")), tmp_path / "results" / name
+    return session.start(studies.find("counts"), plan, Where("test", {}), Request(name, tmp_path / "results")), tmp_path / "results" / name
 
 
 @only_x86_64
@@ -182,10 +183,10 @@ def test_a_count_goes_on_where_it_was_interrupted(tmp_path: Path, build: Callabl
         file.unlink()
     (path / "run.json").write_text(json.dumps(record | {"status": "interrupted"}))
     study = studies.of_run(RunDirectory(path))
-    assert study.resume(RunDirectory(path), Request(results=tmp_path / "results")) == Exit.DONE
+    assert session.resume(study, RunDirectory(path), Request(results=tmp_path / "results")) == Exit.DONE
     assert all(p.exact for p in summaries(path)[0].points)
     with pytest.raises(UserError, match="is complete"):
-        study.resume(RunDirectory(path), Request(results=tmp_path / "results"))
+        session.resume(study, RunDirectory(path), Request(results=tmp_path / "results"))
 
 
 def test_of_arm_code_cycles_are_modelled_beside_the_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -217,7 +218,7 @@ def test_without_emulator_or_plugin_nothing_is_counted(tmp_path: Path, monkeypat
         patch.setenv("PATH", str(tmp_path))
         counts.found(HERE, None, ())
     assert fault.value.exit_status == Exit.NOTHING_RAN
-    with monkeypatch.context() as patch, pytest.raises(NothingRan, match="there is no plugin to count with: run `make build`"):
+    with monkeypatch.context() as patch, pytest.raises(NothingRan, match="there is no counting plugin: run `make build`"):
         patch.setenv("DPUBENCH_PROGRAMS", str(tmp_path))
         counts.found(HERE, None, ())
 

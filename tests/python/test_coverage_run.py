@@ -17,12 +17,13 @@ from coverage_fixtures import PLAN, catalogs, example, run_of, text_of, write_ru
 from dpubench import schemas, studies, traces
 from dpubench.errors import Interrupted, NothingRan, UserError
 from dpubench.plans.load import Where, parse_plan
+from dpubench.run import session
 from dpubench.simulation import applications as whole
 from dpubench.simulation import hardware, sweep
 from dpubench.simulation.kernels import Kernel, NotTraced, Trace
 from dpubench.storage.query import query
 from dpubench.storage.runs import RunDirectory
-from dpubench.studies.coverage import carry, measure, text
+from dpubench.studies.coverage import draft, measure, text
 from dpubench.studies.coverage import execute as coverage_execute
 from dpubench.studies.coverage.plan import Plan
 from dpubench.studies.coverage.summary import summaries
@@ -65,7 +66,7 @@ def traced(loop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[
             failed = failing.get(what.name)
             yield what, NotTraced(failed) if failed else whole.WholeTrace(loop, "d" * 64, what.label)
 
-    monkeypatch.setattr(carry.ArmPrograms, "found", Arm)
+    monkeypatch.setattr(draft.ArmPrograms, "found", Arm)
     monkeypatch.setattr(whole, "applications", lambda _arm: catalogs().applications)
     monkeypatch.setattr(whole, "workloads", lambda _arm: catalogs().workloads)
     monkeypatch.setattr(execute, "trace_all", kernels)
@@ -77,7 +78,7 @@ def traced(loop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[
 def run(folder: Path, text: str = PLAN, **request: Any) -> int:
     plan, lines = parse_plan(text_of(folder, text), "p.yaml")
     assert isinstance(plan, Plan)
-    return carry.run(plan, Where("p.yaml", lines), studies.Request(name="r", results=folder, **request))
+    return session.start(studies.find("coverage"), plan, Where("p.yaml", lines), studies.Request(name="r", results=folder, **request))
 
 
 def test_a_run_simulates_operators_and_whole_programs_in_phases(traced: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -196,10 +197,10 @@ def test_an_interrupted_run_is_gone_on_with(traced: dict[str, str], tmp_path: Pa
     assert found.record()["status"] == "interrupted"
     (half,) = summaries(found.path)
     assert half.space is None or half.points[-1].failure.startswith("not simulated")
-    assert carry.resume(found, studies.Request()) == 0
+    assert session.resume(studies.find("coverage"), found, studies.Request()) == 0
     assert found.record()["status"] == "complete" and len(found.record()["rounds"]) == 2
     with pytest.raises(UserError, match="is complete"):
-        carry.resume(found, studies.Request())
+        session.resume(studies.find("coverage"), found, studies.Request())
 
 
 def test_what_cannot_be_traced_fails_and_leaves_the_rest(traced: dict[str, str], tmp_path: Path) -> None:

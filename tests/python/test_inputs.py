@@ -65,19 +65,19 @@ def test_what_has_no_end_or_no_name_is_refused(tmp_path: Path, monkeypatch: pyte
         return str(told.value)
 
     os.mkfifo(tmp_path / "pipe")
-    assert "is no regular file" in refused(tmp_path / "pipe")
-    assert "is no regular file" in refused(Path("/dev/zero"))
+    assert "is not a regular file" in refused(tmp_path / "pipe")
+    assert "is not a regular file" in refused(Path("/dev/zero"))
     good = gzip.compress(PYASN.encode() * 100)
     for name, damaged in (("cut", good[:-20]), ("flipped", good[:30] + bytes([good[30] ^ 255]) + good[31:]), ("noise", b"\x1f\x8b" + b"x" * 50)):
         (tmp_path / name).write_bytes(damaged)
         assert f"{tmp_path / name}: cannot be read" in refused(tmp_path / name)
     monkeypatch.setattr(inputs, "MOST_TEXT_BYTES", 1 << 20)
     (tmp_path / "bomb").write_bytes(gzip.compress(bytes(2 << 20)))
-    assert "is more than 1 MiB unpacked" in refused(tmp_path / "bomb")
+    assert "is larger than 1 MiB unpacked" in refused(tmp_path / "bomb")
     folder = tmp_path / "corpus"
     folder.mkdir()
     (folder / os.fsdecode(b"\xff\x1b[2J")).write_bytes(b"x")
-    assert "no printable UTF-8" in refused(folder, "corpus") and "\\x1b" in refused(folder, "corpus")
+    assert "is not printable UTF-8" in refused(folder, "corpus") and "\\x1b" in refused(folder, "corpus")
 
 
 def test_what_is_given_must_be_there_and_not_empty(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_what_has_no_default_says_how_to_give_it(tmp_path: Path) -> None:
     names = tmp_path / "names.txt"
     names.write_text("example.org\n")
     assert inputs.resolve(["domains"], {"domains": [str(names)]}).inputs["domains"].files == (names,)
-    with pytest.raises(UserError, match="--input domains: given 2 times"):
+    with pytest.raises(UserError, match="--input domains: is given 2 times"):
         inputs.resolve(["domains"], {"domains": [str(names), str(names)]})
 
 

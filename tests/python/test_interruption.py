@@ -14,6 +14,7 @@ from conftest import Bench
 from dpubench import schemas
 from dpubench.errors import Interrupted
 from dpubench.storage.runs import RunDirectory, read_ndjson
+from dpubench.studies.operators.rounds import windows_of
 from dpubench.targets._quota import hierarchy
 from dpubench.workers.process import StopRequest
 
@@ -40,11 +41,11 @@ def test_ctrl_c_keeps_every_window_and_resume_completes(bench: Bench, delay_s: f
     record = bench.record("r")
     assert record["status"] == "interrupted"
     assert not schemas.fault("run", record)
-    before = RunDirectory(bench.results / "r").windows().to_pylist()
+    before = windows_of(RunDirectory(bench.results / "r")).to_pylist()
     bench.script()
     resumed = bench("resume", "r")
     assert resumed.returncode == 0, resumed.stderr
-    after = RunDirectory(bench.results / "r").windows().to_pylist()
+    after = windows_of(RunDirectory(bench.results / "r")).to_pylist()
     key = [(w["point"], w["group"], w["round"], w["cycle"], w["half"], w["operations"]) for w in after]
     assert len(key) == len(set(key))
     assert {(w["point"], w["round"], w["cycle"], w["half"], w["operations"]) for w in before} <= {(k[0], *k[2:]) for k in key}
@@ -226,13 +227,13 @@ def test_a_full_disk_keeps_what_was_measured(bench: Bench) -> None:
         assert done.returncode == 1, done.stderr
         assert "the disk is full" in done.stderr and "dpubench resume" in done.stderr and "Traceback" not in done.stderr
         assert bench.workers() == []
-        before = RunDirectory(place / "r").windows().num_rows
+        before = windows_of(RunDirectory(place / "r")).num_rows
         assert before > 0
         RunDirectory(place / "r").record()  # the record is whole although the disk is full
         subprocess.run([mount or "mount", "-o", "remount,size=8m", str(place)], check=True)
         resumed = bench("resume", str(place / "r"))
         assert resumed.returncode == 0, resumed.stderr
-        assert RunDirectory(place / "r").windows().num_rows >= before
+        assert windows_of(RunDirectory(place / "r")).num_rows >= before
     finally:
         subprocess.run(["umount", str(place)], check=False)
 
@@ -250,4 +251,4 @@ def test_the_run_directory_can_be_copied_elsewhere(bench: Bench, tmp_path: Path)
     moved = tmp_path / "elsewhere" / "copy"
     shutil.copytree(bench.results / "r", moved)
     shutil.rmtree(bench.results)
-    assert RunDirectory(moved).windows().num_rows > 0
+    assert windows_of(RunDirectory(moved)).num_rows > 0

@@ -158,7 +158,7 @@ def test_what_there_is_not_is_refused_by_name(tmp_path: Path, kernel: Kernel, me
         (CRASHES, (), "was ended by SIGSEGV under qemu-aarch64, before a region was opened"),
         (0, (), "the program ended well and did not say what it traced"),
         (0, (TRACED, FAILURE), "verify: item 3 differs"),
-        (0, "Segmentation fault (not really)\n", "the program printed a line that is no JSON"),
+        (0, "Segmentation fault (not really)\n", "the program printed a line that is not JSON"),
     ],
 )
 def test_a_kernel_that_goes_wrong_says_why_and_leaves_nothing(tmp_path: Path, case: int, events: object, message: str) -> None:

@@ -21,6 +21,7 @@ from dpubench.storage.runs import RunDirectory
 from dpubench.studies.operators import layouts, stopping, text
 from dpubench.studies.operators.comparison import compare_builds
 from dpubench.studies.operators.configuration import Configuration, Point
+from dpubench.studies.operators.rounds import windows_of
 from dpubench.studies.operators.summary import summarize
 from real_program import BUILD, PROGRAM, RealBench, job, kinds
 from simulation import Noise, SimulatedPoint, write_run
@@ -196,7 +197,7 @@ def test_what_is_no_object_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.o").write_bytes(b"LLVM bitcode")
     words = [sys.executable, str(ROOT / "native/layout.py"), "m", str(tmp_path), "2", str(tmp_path / "x.o")]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert done.returncode == 1 and "x.o: is no ELF-64 object" in done.stderr
+    assert done.returncode == 1 and "x.o: is not an ELF-64 object" in done.stderr
 
 
 def functions(library: Path) -> dict[str, tuple[int, int, str]]:
@@ -259,7 +260,7 @@ def test_modules_are_those_of_the_layout(real: RealBench) -> None:
 def test_builds_of_an_engine_change_places_from_cycle_to_cycle(bench: Bench) -> None:
     """The last build before a cycle turns back finds its own data in the caches, so each build must be last equally often."""
     assert bench("run", "--name", "r", "--rounds", "2", "--operator", "crc", "--against", str(bench.programs)).returncode == 0
-    windows = [w for w in RunDirectory(bench.results / "r").windows().to_pylist() if not w["point"].startswith("canary-")]
+    windows = [w for w in windows_of(RunDirectory(bench.results / "r")).to_pylist() if not w["point"].startswith("canary-")]
     of_round = [w for w in windows if w["round"] == windows[0]["round"]]
     turns = defaultdict[int, list[str]](list)
     for window in of_round:

@@ -242,7 +242,7 @@ def test_a_file_is_read_with_its_sources() -> None:
     ("old", "new", "said"),
     [
         ("title:", "titel:", "small.yaml:1: titel: unknown key 'titel'; did you mean 'title'?"),
-        ("year: 2026", "year: soon", "small.yaml:2: year: must be otherwise"),
+        ("year: 2026", "year: soon", "small.yaml:2: year: must be valid:"),
         ("limits: [made up]", "limits: []", "limits"),
         ("architecture: A64", "architecture: MIPS", "architecture: must be 'A64', 'x86-64' or 'Alpha', not 'MIPS'"),
         ("unit_set: [alu]", "unit_set: [fpu]", "small.yaml:6: unit_set.0: there is no unit 'fpu'"),

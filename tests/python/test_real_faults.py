@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from dpubench import schemas
 from dpubench.storage.runs import RunDirectory
+from dpubench.studies.operators.rounds import windows_of
 from real_program import FIXTURES, RealBench
 
 pytestmark = pytest.mark.usefixtures("real")
@@ -45,7 +46,7 @@ def long_plan(real: RealBench, rounds: int = 3) -> str:
 
 
 def places(real: RealBench) -> list[tuple[object, ...]]:
-    rows = RunDirectory(real.results / "r").windows().to_pylist()
+    rows = windows_of(RunDirectory(real.results / "r")).to_pylist()
     return [(w["point"], w["group"], w["round"], w["cycle"], w["half"], w["operations"]) for w in rows]
 
 
@@ -167,7 +168,7 @@ def test_a_full_disk_keeps_what_was_measured(real: RealBench) -> None:
     assert done.returncode == 1, done.stderr
     assert "the disk is full" in done.stderr and "dpubench resume" in done.stderr and "Traceback" not in done.stderr
     assert real.workers() == []
-    assert RunDirectory(kept / "r").windows().num_rows > 0
+    assert windows_of(RunDirectory(kept / "r")).num_rows > 0
     assert not schemas.fault("run", RunDirectory(kept / "r").record()), "run.json is whole although the disk was full"
 
 
@@ -194,7 +195,7 @@ def test_a_run_directory_copied_elsewhere_still_works(real: RealBench, tmp_path:
     assert "sha256" in (tmp_path / "out.html").read_text()
     asked = real("query", "select count(*) as n from windows", "--results", str(elsewhere))
     assert asked.returncode == 0, asked.stderr
-    rows = RunDirectory(elsewhere / "copy").windows().num_rows
+    rows = windows_of(RunDirectory(elsewhere / "copy")).num_rows
     assert asked.stdout.split()[-1] == str(2 * rows), asked.stdout
 
 

@@ -78,7 +78,7 @@ def test_frames_that_are_no_ip_are_passed_over_and_counted(real: RealBench) -> N
     path = write(real, "mixed.pcap", pcap(udp_packet(), arp, udp_packet(), arp, arp))
     assert lpm(real, "--param", "stream=capture", "--input", f"capture={path}").returncode == 0
     [warning] = [w for w in real.record("r")["warnings"] if w["code"] == "input-skipped"]
-    assert "3 frames carry no IP" in warning["message"]
+    assert "3 frames without IP were skipped" in warning["message"]
 
 
 @pytest.mark.parametrize("more", [(), ("--dry-run",)])
@@ -137,7 +137,7 @@ def test_a_capture_that_is_asked_for_and_not_given_is_left_out_with_the_remedy(r
 def test_an_input_of_the_mode_that_is_not_measured_is_refused(real: RealBench, more: tuple[str, ...]) -> None:
     done = lpm(real, "--input", f"routes6={write(real, 'good6.csv', ROUTES6)}", *more)
     assert done.returncode == 2 and not (real.folder / "results/r").exists()
-    assert "--input routes6: nothing that was chosen reads it" in done.stderr and "it reads routes4" in done.stderr
+    assert "--input routes6: nothing in this run reads it" in done.stderr and "the run reads routes4" in done.stderr
 
 
 # --- prefix lists

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from dpubench import schemas
 from dpubench.storage.runs import RunDirectory
+from dpubench.studies.operators.rounds import windows_of
 from real_program import FIXTURES, PROGRAM, RealBench, by_hand, job, kinds, session
 
 pytestmark = pytest.mark.usefixtures("real")
@@ -277,7 +278,7 @@ def test_engines_that_lie_fail_with_the_reason_and_the_rest_is_measured(real: Re
     assert {e for e, reason in failures.items() if not reason} == {"portable", "honest"}
     for engine, words in LIARS.items():
         assert words in failures[engine], failures
-    table = RunDirectory(real.results / "r").windows().to_pylist()
+    table = windows_of(RunDirectory(real.results / "r")).to_pylist()
     counts = Counter(w["point"].rsplit("/", 1)[-1] for w in table)
     # Rounds times cycles times halves; more where a crash cut a round short and the round began anew.
     assert min(counts["portable"], counts["honest"]) >= 2 * 3 * 2
@@ -330,7 +331,7 @@ def test_a_program_that_speaks_the_contract_is_measured(real: RealBench) -> None
     record = real.record("r")
     assert [p["engine"] for p in record["points"]] == ["hashlib"]
     assert record["builds"][""]["program"] == "theirs"
-    assert RunDirectory(real.results / "r").windows().num_rows >= 8
+    assert windows_of(RunDirectory(real.results / "r")).num_rows >= 8
 
 
 #: Measures hashlib; takes machine and catalog entry from our program's hello.

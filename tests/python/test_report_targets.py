@@ -335,8 +335,8 @@ def test_a_baseline_from_elsewhere_is_added(results: Path, tmp_path: Path) -> No
         (["s", "--baseline", "qemu:aarch64"], "its times mean nothing"),
         (["s", "--baseline", "bf3"], "unknown run 'bf3'"),
         (["s", "t", "--baseline", "bf2"], "is in several runs of this report: name one of s@bf2, t@bf2"),
-        (["--baseline", "t@local"], "name the runs to set against it too"),
-        (["s", "--pairing", "same"], "--pairing same: is not known; known: best-engine, same-engine"),
+        (["--baseline", "t@local"], "the latest run lacks it: name runs to compare (dpubench report RUN"),
+        (["s", "--pairing", "same"], "--pairing same: unknown pairing; known: best-engine, same-engine"),
         (["s@nowhere"], "was not measured on 'nowhere'"),
     ],
 )

@@ -85,7 +85,7 @@ def test_anyway_keeps_another_machine_apart(bench: Bench) -> None:
     for number in (2, 3):
         done = bench("resume", "r", "--anyway")
         assert done.returncode == 0, done.stderr
-        assert "host ('elsewhere', now 'scripted')" in done.stderr and f"r-{number} is a run of its own; compare them with" in done.stderr
+        assert "host ('elsewhere', now 'scripted')" in done.stderr and f"r-{number} is a new run; compare both with" in done.stderr
         apart = bench.record(f"r-{number}")
         assert apart["status"] == "complete" and apart["machine"]["host"] == "scripted" and len(apart["rounds"]) == 4
     assert whole(bench) == before and (bench.results / "r/run.json").read_bytes() == kept
@@ -188,7 +188,9 @@ def test_too_few_threads_are_told_before_libraries_hang(monkeypatch: pytest.Monk
 
     limits.check()
     monkeypatch.setattr(threading.Thread, "start", limited)
-    with pytest.raises(EnvironmentFault, match=r"^2 threads could be started, and \d+ are needed: raise the limit .*`ulimit -u`.* nothing was read"):
+    with pytest.raises(
+        EnvironmentFault, match=r"^only 2 threads could be started, but \d+ are needed: raise the limit .*`ulimit -u`.* nothing was read"
+    ):
         limits.check()
     for thread in started:
         thread.join(5)

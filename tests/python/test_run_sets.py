@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from dpubench import schemas
 from dpubench.errors import UserError
-from dpubench.storage.runs import RunDirectory, RunSetWriter, RunWriter, find_run, member_path
+from dpubench.storage.runs import RunDirectory, RunSetWriter, find_run, member_path
+from dpubench.studies.operators.rounds import WindowsWriter
 
 NAMES = ("local", "bf2", "ssh://ubuntu@blue-field", "local:cpus=0-1,quota=50%")
 
@@ -27,14 +28,14 @@ def record_of(name: str, targets: tuple[str, ...] = NAMES, **changes: Any) -> di
 def results(tmp_path: Path) -> Path:
     """Write a set ``s`` of several targets, which is the latest, and runs ``r`` and ``other`` of one target each; return their folder."""
     for name, target in (("r", "local"), ("other", "bf2")):
-        with RunWriter.create(tmp_path, name, exact=True) as writer:
+        with WindowsWriter.create(tmp_path, name, exact=True) as writer:
             writer.write_record({"schema": "dpubench.run/1", "name": name, "target": target})
     with RunSetWriter.create(tmp_path, "s", exact=True) as writer_of_set:
         writer_of_set.write_record(record_of("s"))
         writer_of_set.write_plan("plan: quick\n")
         writer_of_set.mark_latest()
         for target in NAMES:
-            with writer_of_set.member(target) as member:
+            with writer_of_set.member(target, WindowsWriter) as member:
                 member.write_record({"schema": "dpubench.run/1", "name": f"s@{target}", "target": target})
     return tmp_path
 
@@ -90,10 +91,10 @@ def test_directories_of_members_are_plain_and_differ() -> None:
 
 def test_a_member_can_be_opened_again_and_has_a_lock_of_its_own(results: Path) -> None:
     with RunSetWriter(results / "s") as writer:
-        with writer.member("bf2") as member:
+        with writer.member("bf2", WindowsWriter) as member:
             assert member.record()["name"] == "s@bf2"  # the earlier record is still there
             with pytest.raises(UserError, match="is writing this run"):
-                RunWriter(member.path)
+                WindowsWriter(member.path)
         with pytest.raises(UserError, match="is writing this run"):
             RunSetWriter(results / "s")
         with pytest.raises(UserError, match="is writing this run"):

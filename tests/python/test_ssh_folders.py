@@ -56,13 +56,13 @@ def test_an_older_bundle_and_what_a_cut_install_left_go(sshd: Sshd, make: Callab
 
 
 def test_bundles_that_do_not_fit(sshd: Sshd, make: Callable[..., SshTarget], tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=f"is a bundle for {OTHER}, and the machine there is {bundle.host_architecture()}: make one with"):
+    with pytest.raises(UserError, match=f"is a bundle for {OTHER}, but the target is {bundle.host_architecture()}: make one with"):
         make(architecture=OTHER).open()
-    with pytest.raises(UserError, match=r"is a bundle of dpubench 0\.0\.1, and this is"):
+    with pytest.raises(UserError, match=r"is a bundle of dpubench 0\.0\.1, but this is"):
         make(version="0.0.1").open()
     rubbish = tmp_path / "rubbish.tar.gz"
     rubbish.write_bytes(b"no archive")
-    with pytest.raises(UserError, match="is no bundle of dpubench"):
+    with pytest.raises(UserError, match="is not a bundle of dpubench"):
         SshTarget("dev", sshd.spec, "", rubbish).open()
     with pytest.raises(EnvironmentFault, match="No such file"):
         SshTarget("dev", sshd.spec, "", tmp_path / "missing").open()
@@ -91,7 +91,7 @@ def test_any_folder_name_is_only_a_name(sshd: Sshd, make: Callable[..., SshTarge
 
 def test_a_line_break_in_a_folders_name_is_refused() -> None:
     for name in ("a\nb", "a\0b", "\x7f"):
-        with pytest.raises(UserError, match="cannot be used there"):
+        with pytest.raises(UserError, match="cannot be used: choose another folder"):
             SshTarget("dev", "ssh://h", name)
 
 
@@ -99,13 +99,13 @@ def test_a_folder_of_somebody_elses_is_left_alone(sshd: Sshd, make: Callable[...
     foreign = tmp_path / "photos"
     (foreign / "bundles").mkdir(parents=True)
     target = make(directory=str(foreign))
-    with pytest.raises(UserError, match="holds files that are not of dpubench"):
+    with pytest.raises(UserError, match="holds files that do not belong to dpubench"):
         target.open()
-    with pytest.raises(UserError, match="carries no mark of dpubench's, so nothing in it is removed"):
+    with pytest.raises(UserError, match="has no mark of dpubench: nothing in it is removed"):
         target.purge()
     assert (foreign / "bundles").is_dir()
     (tmp_path / "file").touch()
-    with pytest.raises(UserError, match="file is there and is no folder"):
+    with pytest.raises(UserError, match="file is not a folder"):
         make(directory=str(tmp_path / "file" / "x")).open()
 
 
@@ -123,11 +123,11 @@ def test_purge_leaves_what_is_not_ours(sshd: Sshd, make: Callable[..., SshTarget
 
 def test_a_folder_that_cannot_be_written(sshd: Sshd, make: Callable[..., SshTarget], tmp_path: Path) -> None:
     if os.geteuid() == 0:  # permissions do not stop root
-        with pytest.raises(EnvironmentFault, match="the bundle cannot be put into /proc/dpubench: mkdir: "):
+        with pytest.raises(EnvironmentFault, match="the bundle cannot be installed in /proc/dpubench: mkdir: "):
             make(directory="/proc/dpubench").open()
     else:
         (tmp_path / "mine").mkdir(0o555)
-        with pytest.raises(UserError, match="mine cannot be written there: choose another"):
+        with pytest.raises(UserError, match="mine is not writable: choose another"):
             make(directory=str(tmp_path / "mine" / "x")).open()
 
 
@@ -147,7 +147,7 @@ def test_a_full_disk(sshd: Sshd, make: Callable[..., SshTarget], small_disk: Pat
     filler.write_bytes(b"x" * (2 << 20))
     (small_disk / "d").mkdir()
     full = make(directory=str(small_disk / "d"))
-    with pytest.raises(EnvironmentFault, match=r"(?s)cannot be put into .*No space left on device.*free some space there"):
+    with pytest.raises(EnvironmentFault, match=r"(?s)cannot be installed in .*No space left on device.*free some space there"):
         full.open()
     assert list((small_disk / "d/bundles").iterdir()) == []
     filler.unlink()

@@ -39,7 +39,7 @@ def test_input_output_arguments_and_status(sshd: Sshd, make: Callable[..., SshTa
 @pytest.mark.parametrize(
     ("program", "kind", "says"),
     [
-        ("echo hello; sleep 600\n", "rubbish", "a line that is no JSON: 'hello'"),
+        ("echo hello; sleep 600\n", "rubbish", "a line that is not JSON: 'hello'"),
         ("head -c 1000000000 /dev/zero; sleep 600\n", "rubbish", "a line of more than 1 MiB"),
         ('while :; do echo \'{"event": "ready"}\'; done\n', "rubbish", "a ready event|more than"),
         ("kill -SEGV $$\n", "crash", "killed by SIGSEGV"),
@@ -122,12 +122,12 @@ def test_a_machine_that_does_not_even_let_a_worker_end(
 @pytest.mark.parametrize(
     ("answer", "says"),
     [
-        ("A....{}", "broke off into"),
-        ("\\101\\0\\0\\0\\002[]", "no JSON object"),
-        ("\\101\\0\\0\\0\\002{]", "no JSON"),
-        ("\\101\\377\\377\\377\\377", "broke off into"),
+        ("A....{}", "sent bytes that are not a frame:"),
+        ("\\101\\0\\0\\0\\002[]", "answer is not a JSON object"),
+        ("\\101\\0\\0\\0\\002{]", "answer is not JSON"),
+        ("\\101\\377\\377\\377\\377", "sent bytes that are not a frame:"),
         ('\\106\\0\\0\\0\\026{"message":"\\033[31m"}', "."),
-        ("", "the connection ended without a word"),
+        ("", "the connection ended without a message"),
     ],
 )
 def test_an_agent_that_is_none(sshd: Sshd, make: Callable[..., SshTarget], answer: str, says: str) -> None:

@@ -39,21 +39,21 @@ def test_specs_become_words(spec: str, typed: str, words: list[str], monkeypatch
     ("spec", "says"),
     [
         ("ssh://", "names no host"),
-        ("ssh:host", "is no ssh target"),
-        ("ssh://-oProxyCommand=touch+x", "is no name of a host"),
-        ("ssh://u@-h", "is no name of a host"),
-        ("ssh://-l@h", "is no name of a user"),
+        ("ssh:host", "is not an ssh target"),
+        ("ssh://-oProxyCommand=touch+x", "is not a host name"),
+        ("ssh://u@-h", "is not a host name"),
+        ("ssh://-l@h", "is not a user name"),
         ("ssh://u:secret@h", "a password does not belong on a command line"),
-        ("ssh://h;reboot", "is no name of a host"),
-        ("ssh://$(reboot)@h", "is no name of a user"),
-        ("ssh://h\nProxyCommand x", "blanks and control characters"),
-        ("ssh://h h", "blanks and control characters"),
-        ("ssh://h:0", "is no port"),
-        ("ssh://h:ssh", "is no port"),
-        ("ssh://h:", "is no port"),
-        ("ssh://h:٣", "is no port"),
+        ("ssh://h;reboot", "is not a host name"),
+        ("ssh://$(reboot)@h", "is not a user name"),
+        ("ssh://h\nProxyCommand x", "cannot hold blanks or control characters"),
+        ("ssh://h h", "cannot hold blanks or control characters"),
+        ("ssh://h:0", "is not a port"),
+        ("ssh://h:ssh", "is not a port"),
+        ("ssh://h:", "is not a port"),
+        ("ssh://h:٣", "is not a port"),
         ("ssh://h/srv/x", "--directory /srv/x"),
-        ("ssh://fe80::1", "stands in brackets: ssh://[fe80::1]"),
+        ("ssh://fe80::1", "write an IPv6 address in brackets: ssh://[fe80::1]"),
     ],
 )
 def test_what_is_no_destination(spec: str, says: str) -> None:
@@ -89,7 +89,7 @@ def test_an_unknown_host_is_not_trusted(sshd: Sshd, make: Callable[..., SshTarge
 
 def test_a_changed_host_key_is_refused(sshd: Sshd, make: Callable[..., SshTarget]) -> None:
     sshd.trust("another")
-    with pytest.raises(TargetLost, match=rf"is not the one that is known here .*`ssh-keygen -R '\[127.0.0.1\]:{sshd.port}'`"):
+    with pytest.raises(TargetLost, match=rf"differs from the known key .*`ssh-keygen -R '\[127.0.0.1\]:{sshd.port}'`"):
         make().open()
     assert not sshd.home.exists()
 
@@ -108,7 +108,7 @@ def test_nobody_listens(sshd: Sshd, make: Callable[..., SshTarget]) -> None:
 
 
 def test_no_such_host(sshd: Sshd) -> None:
-    with pytest.raises(TargetLost, match="no machine of this name is known"):
+    with pytest.raises(TargetLost, match="its host name is unknown"):
         SshTarget("dev", "ssh://no-such-host.invalid").open()
 
 
@@ -152,7 +152,7 @@ def test_what_answers_is_no_shell(sshd: Sshd, make: Callable[..., SshTarget]) ->
     sshd.stop()
     sshd.shell = "echo refused #"
     sshd.start()
-    with pytest.raises(EnvironmentFault, match="what is there cannot be told: refused"):
+    with pytest.raises(EnvironmentFault, match="the machine cannot be examined: refused"):
         make().open()
 
 
@@ -161,7 +161,7 @@ def test_what_answers_never_stops(sshd: Sshd, make: Callable[..., SshTarget], mo
     sshd.stop()
     sshd.shell = "yes #"
     sshd.start()
-    with pytest.raises(EnvironmentFault, match="it prints without end"):
+    with pytest.raises(EnvironmentFault, match="its output does not end"):
         make().open()
     assert gone(sshd)
 

@@ -16,12 +16,12 @@ from dpubench.analysis.model import EMULATED
 from dpubench.analysis.warnings import kind_of
 from dpubench.errors import UserError
 from dpubench.report.machine import run_info
-from dpubench.storage.runs import windows_schema
 from dpubench.studies.operators import text
 from dpubench.studies.operators.comparison import compare
 from dpubench.studies.operators.model import RunSummary
 from dpubench.studies.operators.report.figures import chart_data
 from dpubench.studies.operators.report.points import OperatorPoints
+from dpubench.studies.operators.rounds import windows_schema
 from dpubench.studies.operators.summary import baseline_target, summaries, summarize
 from dpubench.studies.operators.windows import read_windows
 from simulation import CLOCK, Noise, SimulatedPoint, SimulatedTarget, write_run, write_set

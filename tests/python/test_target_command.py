@@ -42,15 +42,15 @@ def test_a_name_is_added_listed_checked_and_removed(
 
 WRONG_COMMANDS = [
     (("add", "local", "SPEC"), 2, "is a kind of target"),
-    (("add", "a b", "SPEC"), 2, "is no name for a target"),
-    (("add", "../x", "SPEC"), 2, "is no name for a target"),
-    (("add", "x", "telnet://h"), 2, "of no kind of target"),
-    (("add", "x", "local", "--directory", "/x"), 2, "are for ssh targets"),
+    (("add", "a b", "SPEC"), 2, "cannot name a target"),
+    (("add", "../x", "SPEC"), 2, "cannot name a target"),
+    (("add", "x", "telnet://h"), 2, "does not begin with a kind of target"),
+    (("add", "x", "local", "--directory", "/x"), 2, "only ssh targets take a directory or a bundle"),
     (("add", "x", "local:cpus=z"), 2, "neither a CPU nor a range"),
-    (("add", "dev", "ssh://elsewhere"), 2, "`dpubench target remove dev` first"),
-    (("add", "x", "SPEC", "--directory", "a\nb"), 2, "cannot be used there"),
+    (("add", "dev", "ssh://elsewhere"), 2, "remove it first with `dpubench target remove dev`"),
+    (("add", "x", "SPEC", "--directory", "a\nb"), 2, "cannot be used: choose another folder"),
     (("add", "x", "SPEC", "--bundle", "/nonexistent"), 1, "No such file"),
-    (("add", "x", "ssh://127.0.0.1:1"), 1, "not added (--no-check adds it all the same)"),
+    (("add", "x", "ssh://127.0.0.1:1"), 1, "the target is not added (--no-check adds it anyway)"),
     (("remove", "dve"), 2, "did you mean 'dev'"),
     (("check", "dve"), 2, "did you mean 'dev'"),
     (("chek", "dev"), 2, "did you mean 'check'"),
@@ -58,13 +58,13 @@ WRONG_COMMANDS = [
 WRONG_FILES = [
     ("dev:\n  spec: 3\n", "targets.yaml:1: dev: needs a `spec`"),
     ("dev: {spec: local}\nx:\n  spec: local\n  pasword: y\n", "targets.yaml:4: x.pasword: is unknown"),
-    ("-x: {spec: local}\n", "targets.yaml:1: -x: '-x' is no name"),
+    ("-x: {spec: local}\n", "targets.yaml:1: -x: '-x' cannot name a target"),
     ("dev: !!python/object:os.system {}\n", "targets.yaml:1"),
     ("dev: {spec: [\n", "targets.yaml:"),
-    ("- dev\n", "targets.yaml:1: a file of targets is a mapping"),
-    ("dev: {spec: nowhere}\n", "of no kind of target"),
-    ("dev: {spec: ssh://h, bundle: 3}\n", "targets.yaml:1: dev.bundle: is no text"),
-    ("\xff", "is no text in UTF-8"),
+    ("- dev\n", "targets.yaml:1: a file of targets must be a mapping"),
+    ("dev: {spec: nowhere}\n", "does not begin with a kind of target"),
+    ("dev: {spec: ssh://h, bundle: 3}\n", "targets.yaml:1: dev.bundle: must be text"),
+    ("\xff", "is not UTF-8 text"),
 ]
 
 

@@ -17,8 +17,9 @@ import pytest
 from dpubench import schemas, targets
 from dpubench.errors import UserError
 from dpubench.plans.load import parse_plan
-from dpubench.run.turns import plan_for
 from dpubench.storage.runs import RunDirectory
+from dpubench.studies.operators.draft import plan_for
+from dpubench.studies.operators.rounds import windows_of
 from dpubench.targets import EMULATED, RESTRICTED, _quota
 
 if TYPE_CHECKING:
@@ -36,8 +37,8 @@ needs_quota = pytest.mark.skipif(bool(NO_QUOTA), reason=NO_QUOTA)
         ("locla", "did you mean 'local'?"), ("local:cpu=1", "did you mean 'cpus'?"), ("local:cpus", "write KEY=VALUE"),
         ("local:cpus=", "write KEY=VALUE"), ("local:cpus=1-0", "neither a CPU nor a range"), ("local:cpus=a", "neither a CPU nor a range"),
         ("local:cpus=0,cpus=0", "given twice"), ("local:quota=0%", "between 0% and 100%"), ("local:quota=101%", "between 0% and 100%"),
-        ("local:quota=half", "quota"), ("local:cpus=99999", "this process may not use CPU 99999"), ("qemu", "no architecture ''"),
-        ("qemu:arm64", "no architecture 'arm64' to emulate"), ("qemu:aarch64,cpus=1", "unknown setting 'cpus'"),
+        ("local:quota=half", "quota"), ("local:cpus=99999", "this process may not use CPU 99999"), ("qemu", "cannot emulate the architecture ''"),
+        ("qemu:arm64", "cannot emulate the architecture 'arm64'"), ("qemu:aarch64,cpus=1", "unknown setting 'cpus'"),
     ],
 )  # fmt: skip
 def test_wrong_targets_are_told(word: str, told: str) -> None:
@@ -187,14 +188,14 @@ def test_ctrl_c_ends_every_target_and_resume_completes(bench: Bench, delay_s: fl
         return
     assert process.returncode == 130 and "dpubench resume two" in err
     assert {t["status"] for t in bench.record("two")["targets"]} == {"interrupted"}
-    before = {m.path.name: m.windows().num_rows for m in RunDirectory(bench.results / "two").members()}
+    before = {m.path.name: windows_of(m).num_rows for m in RunDirectory(bench.results / "two").members()}
     bench.script()
     resumed = bench("resume", "two")
     assert resumed.returncode == 0, resumed.stderr
     assert bench.record("two")["status"] == "complete"
     for member in RunDirectory(bench.results / "two").members():
         assert member.record()["status"] == "complete"
-        assert member.windows().num_rows > before[member.path.name]
+        assert windows_of(member).num_rows > before[member.path.name]
     again = bench("resume", "two")
     assert again.returncode == 2 and "nothing is left to resume" in again.stderr
 

@@ -103,7 +103,7 @@ def test_a_run_needs_no_reader(bench: Bench, words: str) -> None:
         assert "next: dpubench show r" in out
 
 
-@pytest.mark.parametrize(("words", "reason"), [(">/dev/full", "No space left on device"), (">&-", "is closed")])
+@pytest.mark.parametrize(("words", "reason"), [(">/dev/full", "No space left on device"), (">&-", "the stream is closed")])
 def test_what_cannot_be_printed_is_an_error(bench: Bench, words: str, reason: str) -> None:
     with bench.start("list", "engines", prefix=("sh", "-c", f'exec "$@" {words}', "sh")) as process:
         out, err = process.communicate(timeout=60)

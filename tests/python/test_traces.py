@@ -96,7 +96,7 @@ def test_only_the_thread_that_opens_the_region_is_recorded(tmp_path: Path) -> No
         (5, ["a region is opened while one is open", "0x4"]),
         (6, ["a region is closed while none is open", "0x4"]),
         (7, ["still running after its limit of 1 s", "in a region, after 1 messages"]),
-        (8, ["exit status 3", "behind its last region"]),
+        (8, ["exit status 3", "after its last region"]),
     ],
 )
 def test_a_program_that_goes_wrong_is_reported_and_leaves_nothing(tmp_path: Path, case: int, parts: list[str]) -> None:
@@ -147,7 +147,7 @@ def test_what_a_killed_capture_left_is_taken_over_by_the_next(tmp_path: Path) ->
     traces.capture(loop, [], folder)
     assert inspect(folder)["messages"] == 1000
     assert [p.name for p in folder.parent.iterdir()] == ["trace"]
-    with pytest.raises(UserError, match="is there already"):
+    with pytest.raises(UserError, match="already exists"):
         traces.capture(loop, [], folder)
 
 
@@ -155,7 +155,7 @@ def test_what_cannot_be_traced_is_refused_by_name(tmp_path: Path, monkeypatch: p
     program = assemble(tmp_path, "loop")
     with pytest.raises(UserError, match="absent: cannot be traced: No such file"):
         traces.capture(tmp_path / "absent", [], tmp_path / "trace")
-    with pytest.raises(UserError, match="is no program for 64-bit Arm"):
+    with pytest.raises(UserError, match="is not a program for 64-bit Arm"):
         traces.capture(Path(sys.executable), [], tmp_path / "trace")
     with pytest.raises(EnvironmentFault, match=r"exit status 1 under qemu-aarch64, before a region was opened; it said: .*no-such-core"):
         traces.capture(program, [], tmp_path / "trace", cpu="no-such-core")

@@ -108,13 +108,6 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-def print_json(value: Any) -> None:
-    """Print one JSON document on standard output, for ``--json``."""
-    import json
-
-    print(json.dumps(value, indent=1, ensure_ascii=False))
-
-
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], whole: Collection[str] = ()) -> None:
     """Print a table on standard output, as wide as the terminal; a file or a pipe gets one line per row, which suits ``grep``.
 

@@ -14,12 +14,12 @@ def command(
     json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> int:
     from dpubench import bundle
-    from dpubench.cli import print_json
     from dpubench.errors import UserError, nearest
+    from dpubench.terminal import print_json
 
     architecture = arch or bundle.host_architecture()
     if architecture not in bundle.ARCHITECTURES:
-        raise UserError(f"--arch {architecture}: no bundles for it{nearest(architecture, bundle.ARCHITECTURES)}")
+        raise UserError(f"--arch {architecture}: there are no bundles for this architecture{nearest(architecture, bundle.ARCHITECTURES)}")
     target = output or Path(f"{bundle.folder_name(architecture)}.tar.gz")
     if not target.absolute().parent.is_dir():
         raise UserError(f"--output {target}: there is no folder {target.absolute().parent}")
@@ -36,5 +36,5 @@ def command(
         f"{drivers} DPDK drivers"
     )
     print(f"sha256 {made.sha256}")
-    print(f"there: tar xzf {target.name} && ./{bundle.folder_name(architecture)}/run --list")
+    print(f"on the target: tar xzf {target.name} && ./{bundle.folder_name(architecture)}/run --list")
     return 0

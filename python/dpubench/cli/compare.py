@@ -1,8 +1,8 @@
 """Compare two runs point by point: faster, slower, same, undecided, or not comparable and why.
 
-Two targets of a run are NAME@local and NAME@bf2: best engine against best engine, unless --same-engine asks otherwise. Two runs of several targets
-are compared target by target; one alone has its targets set against the baseline. Runs of one target are compared engine by engine, unless
---best-engine.
+Name two targets of a run as NAME@local and NAME@bf2: their best engines are compared, or with --same-engine each engine with itself. Two runs of
+several targets are compared target by target; in a single one, the targets are compared with the baseline. Runs of one target are compared engine by
+engine, unless --best-engine is given.
 """
 
 from __future__ import annotations
@@ -17,18 +17,16 @@ def compare(
     old: Annotated[str, typer.Argument(help="A run's name or path, 'latest', or NAME@target.")],
     new: Annotated[
         str | None,
-        typer.Argument(help="The run to judge; without it, the two builds that alternated in OLD (run --against), or its targets."),
+        typer.Argument(help="The run to judge. Without it: compare the two builds that alternated in OLD (run --against), or its targets."),
     ] = None,
-    min_effect: Annotated[
-        str, typer.Option("--min-effect", help="Smallest change that counts, such as 3%, which is the default; of counts it is 0.5%.")
-    ] = "",
+    min_effect: Annotated[str, typer.Option("--min-effect", help="Smallest change that counts (default: 3%; for instruction counts 0.5%).")] = "",
     fail_on: Annotated[
-        str | None, typer.Option("--fail-on", help="'regression': exit with status 3 if a point is slower (of counts: takes more instructions).")
+        str | None, typer.Option("--fail-on", help="'regression': exit with status 3 if a point is slower (for counts: takes more instructions).")
     ] = None,
-    best_engine: Annotated[bool, typer.Option("--best-engine", help="The fastest engine of each configuration against the fastest.")] = False,
-    same_engine: Annotated[bool, typer.Option("--same-engine", help="Each engine against itself, between targets too.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="One line a pair.")] = False,
+    best_engine: Annotated[bool, typer.Option("--best-engine", help="Compare only the fastest engines of each configuration.")] = False,
+    same_engine: Annotated[bool, typer.Option("--same-engine", help="Compare each engine with itself, between targets too.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, one line per pair.")] = False,
     results: Annotated[Path | None, typer.Option("--results", help="Directory of runs.")] = None,
 ) -> None:
     import json
@@ -57,7 +55,7 @@ def compare(
         raise UserError(f"--min-effect {given}: {error}") from None
     before, after = study.summaries(found[0].path), study.summaries(found[1].path) if len(found) > 1 else None
     if new is None and len(before) == 1 and best_engine:
-        raise UserError("--best-engine: needs two runs")
+        raise UserError("--best-engine needs two runs: name NEW too")
     parts = study.compare(before, after, effect, best_engine if best_engine or same_engine else None)
     told = [({"target": part.title} if part.title else {}) | record for part in parts for record in formats.comparison_records(part.rows)]
     if as_json:

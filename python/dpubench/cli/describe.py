@@ -18,8 +18,8 @@ def command(
     device: list[str] = typer.Option([], "--device", help="Device for cryptodev, compressdev, dmadev, regexdev: PCI address or DPDK virtual device."),
 ) -> int:
     from dpubench import catalog, programs, terminal
-    from dpubench.cli import print_json
     from dpubench.errors import UserError, nearest
+    from dpubench.terminal import print_json
 
     known = catalog.read_here(programs.operators_program(), engine_dir, device)
     found = known.operator(operator) if operator in known.names else None
@@ -48,10 +48,10 @@ def _workloads() -> dict[str, dict[str, Any]]:
 
 def _workload_lines(entry: dict[str, Any]) -> list[str]:
     lines = [f"{entry['name']} (workload): {entry['summary']}", "", *_wrapped("definition", entry.get("definition", ""))]
-    lines += _wrapped("inputs", ", ".join(map(_input, entry["inputs"])) or "the packets alone")
+    lines += _wrapped("inputs", ", ".join(map(_input, entry["inputs"])) or "only the packets")
     lines += ["", "parameters"] if entry["parameters"] else []
     for p in entry["parameters"]:
-        values = ", ".join(p.get("values", [])) + (f"; any from {p['min']} to {p['max']}" if p.get("unit") else "")
+        values = ", ".join(p.get("values", [])) + (f"; any value from {p['min']} to {p['max']}" if p.get("unit") else "")
         lines += _wrapped(f"  {p['name']}", f"{p['summary']}: {values} (default {p['default']})")
     for stage in entry["stages"]:
         of = f" (engines of operator {stage['operator']})" if stage.get("operator") else ""
@@ -80,7 +80,7 @@ def _lines(entry: dict[str, Any]) -> list[str]:
     lines += _wrapped("footprints", "stream (beyond L2; default), memory (beyond L3), resident (32 buffers: caches and predictors learn them)")
     lines += ["", "parameters"]
     for p in entry["parameters"]:
-        values = ", ".join(p["values"]) + (f"; any from {p['min']} to {p['max']}" if p["unit"] else "")
+        values = ", ".join(p["values"]) + (f"; any value from {p['min']} to {p['max']}" if p["unit"] else "")
         lines += _wrapped(f"  {p['name']}", f"{p['summary']}: {values} (default {p['default']}{'; every value is measured' if p['is_mode'] else ''})")
     lines += ["", "engines"]
     for e in entry["engines"]:
@@ -91,7 +91,7 @@ def _lines(entry: dict[str, Any]) -> list[str]:
     lines += ["", f"configurations ({len(entry['configurations'])})"]
     for c in entry["configurations"]:
         missing = [f"not {name}: {reason}" for name, reason in c["engines"].items() if reason]
-        words = ", ".join(f"{k}={v}" for k, v in c["params"].items()) or "the one"
+        words = ", ".join(f"{k}={v}" for k, v in c["params"].items()) or "without parameters"
         lines.append(f"  {words}" + (f"  ({'; '.join(missing)})" if missing else ""))
     lines += ["", "sources"]
     lines += [f"  {s}" for s in entry["sources"]]

@@ -1,4 +1,4 @@
-"""What here helps or harms a measurement, and what to do about it."""
+"""Show what helps or harms a measurement here, and what to do about it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import typer
 
 def command(
     json: bool = typer.Option(False, "--json", help="Print JSON."),
-    results: Path | None = typer.Option(None, "--results", help="Folder of the runs, whose disk is looked at."),
+    results: Path | None = typer.Option(None, "--results", help="Folder of the runs: check its disk."),
 ) -> int:
     from dataclasses import asdict
 
-    from dpubench.cli import print_json, print_table, results_directory
+    from dpubench.cli import print_table, results_directory
     from dpubench.machine import examine
+    from dpubench.terminal import print_json
 
     findings = examine(results_directory(results))
     if json:

@@ -1,4 +1,4 @@
-"""List operators, engines, workloads, ports, studies, plans, targets, inputs or models, with reasons for what cannot run."""
+"""List operators, engines, workloads, ports, studies, plans, targets, inputs or models, and say why some cannot run."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def command(
     json: bool = typer.Option(False, "--json", help="Print JSON."),
     engine_dir: list[Path] = typer.Option([], "--engine-dir", help="Folder with further engine modules or contract programs (repeatable)."),
     device: list[str] = typer.Option([], "--device", help="Device for cryptodev, compressdev, dmadev, regexdev: PCI address or DPDK virtual device."),
-    input: list[str] = typer.Option([], "--input", help="KIND=PATH: with `list inputs`, what would be used instead (repeatable)."),
+    input: list[str] = typer.Option([], "--input", help="KIND=PATH: with `list inputs`, show this input instead of the default (repeatable)."),
 ) -> int:
-    from dpubench.cli import print_json
     from dpubench.errors import UserError, nearest
+    from dpubench.terminal import print_json
 
     if what not in WHAT:
         raise UserError(f"list: unknown '{what}'{nearest(what, WHAT)}")

@@ -1,4 +1,4 @@
-"""Ask runs a question in SQL; nothing is changed by it."""
+"""Query runs in SQL; the query changes nothing."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import typer
 def query(
     sql: Annotated[str, typer.Argument(help="One SELECT over the views windows, trials, points and runs, each with a column 'run'.")],
     run: Annotated[str | None, typer.Option("--run", help="Only this run: a name, a path, 'latest', or NAME@target.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="As a JSON array of objects.")] = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="As CSV.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON array of objects.")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
     results: Annotated[Path | None, typer.Option("--results", help="Directory of runs.")] = None,
 ) -> None:
-    """Ask runs a question in SQL; nothing is changed by it."""
+    """Query runs in SQL; the query changes nothing."""
     import json
 
     from dpubench import terminal

@@ -1,7 +1,7 @@
 """Write the report of one or several runs: one HTML file that needs no network.
 
-The targets of a run stand side by side, each against the baseline (default: local); so do several runs. A run of another device is its run directory,
-copied here. A reader can choose in the page whether the best engines of both sides meet or the same one; --pairing says which at first.
+The report shows the targets of a run, or several runs, side by side, each compared with the baseline (default: local). For a run of another device,
+copy its run directory here. Readers choose in the page: the best engine of each side, or the same engine on both. --pairing sets the first choice.
 """
 
 from __future__ import annotations
@@ -24,42 +24,43 @@ def command(
     ] = None,
     baseline: Annotated[
         str | None,
-        typer.Option("--baseline", metavar="RUN|TARGET", help="What the others are set against: a target, NAME@target, or a run (default: local)."),
+        typer.Option("--baseline", metavar="RUN|TARGET", help="Compare the others with this: a target, NAME@target, or a run (default: local)."),
     ] = None,
-    pairing: Annotated[str, typer.Option("--pairing", help="best-engine: the fastest of each side; same-engine: one on both.")] = "best-engine",
+    pairing: Annotated[str, typer.Option("--pairing", help="best-engine: the fastest of each side; same-engine: the same on both.")] = "best-engine",
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", metavar="FILE", help="The file to write (default: report.html in the run's directory, or here for several)."),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     results: Annotated[Path | None, typer.Option("--results", metavar="DIR", help="Directory of runs.")] = None,
 ) -> int:
     from dpubench import studies
-    from dpubench.cli import print_json, results_directory
+    from dpubench.cli import results_directory
     from dpubench.errors import EnvironmentFault, UserError, nearest
     from dpubench.storage.runs import find_run
+    from dpubench.terminal import print_json
 
     if pairing not in _PAIRINGS:
-        raise UserError(f"--pairing {pairing}: is not known{nearest(pairing, _PAIRINGS)}")
+        raise UserError(f"--pairing {pairing}: unknown pairing{nearest(pairing, _PAIRINGS)}")
     folder = results_directory(results)
     named = [find_run(run, folder) for run in runs or ["latest"]]
     chosen = [found.path for found in named]
     study = studies.of_run(named[0])
     if mixed := [found for found in named if studies.of_run(found) is not study]:
-        raise UserError(f"{mixed[0].path}: is of another study than {named[0].path} ({study.name}): a report is of one study")
+        raise UserError(f"{mixed[0].path} is of another study than {named[0].path} ({study.name}): name runs of one study")
     analysed = [run for path in chosen for run in study.summaries(path)]
     base = baseline
     if baseline is not None and not any(baseline in (run.target, run.name, run.path) for run in analysed):
         base, added = _baseline_run(study, find_run(baseline, folder), analysed)
         if added:
             if not runs:
-                raise UserError(f"--baseline {baseline}: name the runs to set against it too (dpubench report RUN --baseline {baseline})")
+                raise UserError(f"--baseline {baseline}: the latest run lacks it: name runs to compare (dpubench report RUN --baseline {baseline})")
             analysed = added + analysed
     if len({run.path for run in analysed}) != len(analysed):
-        raise UserError("a run is named twice: every run stands in a report once")
+        raise UserError("a run is named twice: name every run once")
     target = output if output is not None else chosen[0] / "report.html" if len(chosen) == 1 and base == baseline else Path("report.html")
     if target.is_dir():
-        raise UserError(f"-o {target}: this is a directory; name a file, such as {target / 'report.html'}")
+        raise UserError(f"-o {target}: this is a directory: name a file, such as {target / 'report.html'}")
     try:
         study.write_report(analysed, target, baseline=base, pairing=_PAIRINGS[pairing])
     except OSError as error:
@@ -79,7 +80,7 @@ def _baseline_run(study: Study, directory: RunDirectory, analysed: list[Any]) ->
     from dpubench.errors import UserError
 
     if studies.of_run(directory) is not study:
-        raise UserError(f"--baseline {directory.path}: is of another study than the runs ({study.name})")
+        raise UserError(f"--baseline {directory.path}: it is of another study than the runs: name a run of study {study.name}")
     found = study.summaries(directory.path)
     base = next((run for run in found if run.is_baseline), found[0])
     known = {run.path for run in analysed}

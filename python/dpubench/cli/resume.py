@@ -1,6 +1,6 @@
-"""Go on with a run that was interrupted or whose rounds are not complete.
+"""Continue a run that was interrupted, or that has incomplete rounds.
 
-Rounds that are whole stay; what was measured in the round that was interrupted counts for the points that have it.
+Complete rounds stay. Measurements of the interrupted round count for the points that have them.
 """
 
 from __future__ import annotations
@@ -21,23 +21,24 @@ def command(
     run: str = typer.Argument("latest", metavar="[RUN]", help="A run: path, name or `latest`."),
     results: Path | None = typer.Option(None, "--results", help="Folder of the runs (default: $DPUBENCH_RESULTS or ./results)."),
     engine_dir: list[Path] = typer.Option(
-        [], "--engine-dir", help="Folder of engines that the run measures: has to be named again before what lies there is executed (repeatable)."
+        [], "--engine-dir", help="Folder with engines of the run: dpubench executes files there only if you name it again (repeatable)."
     ),
-    against: Path | None = typer.Option(None, "--against", help="The other build of the run, likewise."),
+    against: Path | None = typer.Option(None, "--against", help="The other build of the run: name it again, too."),
     anyway: bool = typer.Option(
-        False, "--anyway", help="Where inputs, machine or build are others now: carry the plan out whole, as a run of its own beside the first one."
+        False, "--anyway", help="If inputs, machine or build have changed: carry out the whole plan, as a new run beside the first one."
     ),
     json: bool = typer.Option(False, "--json", help="Stream events as JSON lines."),
 ) -> int:
     from dpubench import studies
     from dpubench.cli import results_directory
     from dpubench.errors import OtherThingError
+    from dpubench.run import session
     from dpubench.storage.runs import find_run
 
     found = find_run(run, results_directory(results))
     request = studies.Request(as_json=json, engine_dirs=engine_dir, against=against)
     try:
-        return studies.of_run(found).resume(found, request)
+        return session.resume(studies.of_run(found), found, request)
     except OtherThingError as error:
         if not anyway:
             raise
@@ -48,15 +49,16 @@ def _apart(found: RunDirectory, request: Request, why: Exception) -> int:
     """Carry out the plan of ``found`` on the present machine and files, as a new run, so that no figure mixes both. @raises UserError"""
     from dpubench import anchors, studies, terminal
     from dpubench.plans.load import Where, read_plan
+    from dpubench.run import session
 
     path = found.path
     name = next(n for i in itertools.count(2) if not (path.parent / (n := f"{path.name}-{i}")).exists())
     terminal.note(f"{why}")
-    terminal.note(f"--anyway: {path.parent / name} is a run of its own; compare them with `dpubench compare {path} {path.parent / name}`")
+    terminal.note(f"--anyway: {path.parent / name} is a new run; compare both with `dpubench compare {path} {path.parent / name}`")
     plan, lines = read_plan(found.plan_file)
     records = [member.record() for member in found.members() if member.run_file.is_file()]
     settings = {str(record["target"]): record.get("setting", {}) for record in records}
     devices = [f"{target}={device}" for target, setting in settings.items() for device in setting.get("devices", [])]
     anchor = next((anchors.again(setting["anchor"]) for setting in settings.values() if setting.get("anchor")), None)
     again = replace(request, name=name, results=path.parent, devices=devices, anchor=anchor)
-    return studies.of_run(found).run(plan, Where(str(found.plan_file), lines), again)
+    return session.start(studies.of_run(found), plan, Where(str(found.plan_file), lines), again)

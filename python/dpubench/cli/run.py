@@ -1,7 +1,7 @@
 """Measure: run a study (default: operators, quick) or a plan file.
 
 Without arguments every operator is measured with the quick plan. --dry-run prints points, time and disk before anything starts. Options replace what
-the plan says; --set lays a value over any of its keys. Which keys there are depends on the study.
+the plan says; --set replaces any of its keys. Each study has keys of its own.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ def command(
     engine: list[str] = typer.Option(
         [], "--engine", help="These engines, or a word for a choice: `all`, `devices`, `best-and-reference` (repeatable)."
     ),
-    size: list[str] = typer.Option([], "--size", help="Message sizes, as 64B,1500B,64KiB."),
-    threads: str = typer.Option("", "--threads", help="Thread counts, as 1,2,all."),
-    burst: str = typer.Option("", "--burst", help="Items in a burst, as 1,32."),
-    in_flight: str = typer.Option("", "--in-flight", help="Jobs under way at once on device engines, as 32,128."),
+    size: list[str] = typer.Option([], "--size", help="Message sizes, such as 64B,1500B,64KiB."),
+    threads: str = typer.Option("", "--threads", help="Thread counts, such as 1,2,all."),
+    burst: str = typer.Option("", "--burst", help="Items in a burst, such as 1,32."),
+    in_flight: str = typer.Option("", "--in-flight", help="Jobs under way at once on device engines, such as 32,128."),
     footprint: str = typer.Option("", "--footprint", help="resident (32 buffers), stream (beyond L2), memory (beyond L3), or several."),
     param: list[str] = typer.Option([], "--param", help="NAME=VALUE[,VALUE] of an operator's parameter (repeatable)."),
-    input: list[str] = typer.Option([], "--input", help="KIND=PATH: measure on this instead of the default (repeatable)."),
-    values: list[str] = typer.Option([], "--set", help="KEY=VALUE[,VALUE]: any key of the plan, as --set rounds.max=8 (repeatable)."),
-    budget: str = typer.Option("", "--budget", help="Time to spend, as 20min."),
-    precision: str = typer.Option("", "--precision", help="Half width of the 95 % interval to reach, as 2%."),
-    rounds: str = typer.Option("", "--rounds", help="Number of rounds, instead of stopping by precision."),
+    input: list[str] = typer.Option([], "--input", help="KIND=PATH: use this input instead of the default (repeatable)."),
+    values: list[str] = typer.Option([], "--set", help="KEY=VALUE[,VALUE]: replace any key of the plan, such as --set rounds.max=8 (repeatable)."),
+    budget: str = typer.Option("", "--budget", help="Time to spend, such as 20min."),
+    precision: str = typer.Option("", "--precision", help="Half width of the 95 % interval to reach, such as 2%."),
+    rounds: str = typer.Option("", "--rounds", help="Fixed number of rounds, whatever the precision."),
     name: str = typer.Option("", "--name", help="Name of the run."),
     results: Path | None = typer.Option(None, "--results", help="Folder of the runs (default: $DPUBENCH_RESULTS or ./results)."),
     engine_dir: list[Path] = typer.Option([], "--engine-dir", help="Folder with further engine modules or contract programs (repeatable)."),
@@ -53,15 +53,15 @@ def command(
     fail_on: str = typer.Option("", "--fail-on", help="'regression': exit with status 3 if a point is slower than that of --against."),
     min_effect: str = typer.Option("3%", "--min-effect", help="Smallest change that counts for --fail-on."),
     exact: bool = typer.Option(False, "--exact", help="Simulate whole traces instead of sampled messages (studies of modelled processors)."),
-    dask: str = typer.Option("", "--dask", metavar="ADDRESS", help="Simulate on the Dask cluster of this scheduler, as tcp://host:8786."),
-    seed: str = typer.Option("", "--seed", help="Seed of input drawing and order."),
+    dask: str = typer.Option("", "--dask", metavar="ADDRESS", help="Simulate on the Dask cluster of this scheduler, such as tcp://host:8786."),
+    seed: str = typer.Option("", "--seed", help="Seed for the draw of inputs and the order of points."),
     target: list[str] = typer.Option(
-        [], "--target", help="Where to measure (`dpubench list targets`); repeated, rounds take turns. In cores and coverage a model (`list models`)."
+        [], "--target", help="Where to measure (`dpubench list targets`); several take turns by round. In cores, coverage: a model (`list models`)."
     ),
     count: bool = typer.Option(
         False,
         "--count",
-        help="Count each engine's instructions per operation under an emulator instead of measuring: exact, no times (study operators).",
+        help="Instead of measuring, count each engine's instructions per operation in an emulator: exact, no times (study operators).",
     ),
     dry_run: bool = typer.Option(False, "--dry-run", help="Print points, time and disk; measure nothing."),
     json: bool = typer.Option(False, "--json", help="Stream events as JSON lines."),
@@ -78,22 +78,23 @@ def command(
     from dpubench import studies, terminal
     from dpubench.cli import results_directory
     from dpubench.errors import UserError
+    from dpubench.run import session
 
     effect, anchor = _effect(fail_on, min_effect, against), _anchor(against)
     kept = anchor if anchor is not None and anchor.plan and not (what or plan) else None
     declared, where = _plan(what or "operators", plan, given, common, values, input, count=count, kept=kept)
     if kept is not None:
-        terminal.note(f"the plan is that of anchor {kept.described()}")
+        terminal.note(f"the plan comes from anchor {kept.described()}")
     study = studies.find(declared.study)
     for option, there in (("--engine-dir", engine_dir), ("--device", device), ("--against", against)):
         if there and option not in study.run_options:
             raise UserError(f"{option}: study '{study.name}' has no such option{_has(study)}")
     if name and (name != Path(name).name or name in (".", "..", "latest")):
-        raise UserError(f"--name {name}: a name is one word without slashes, and not `latest`")
+        raise UserError(f"--name {name}: invalid name: use one word without slashes, but not `latest`")
     kinds = [i.partition("=")[0] for i in input]
     build = None if anchor is not None or not against else Path(against)
     request = studies.Request(name, results_directory(results), kinds, engine_dir, device, build, dry_run, json, anchor, effect)
-    return study.run(declared, where, request)
+    return session.start(study, declared, where, request)
 
 
 def _anchor(against: str) -> Anchor | None:
@@ -107,7 +108,7 @@ def _anchor(against: str) -> Anchor | None:
     try:
         return None if name is None else anchors.find(name)
     except UserError as error:
-        folder = f"; a folder of that name is ./{against}" if Path(against).exists() else ""
+        folder = f"; for the folder of that name, write ./{against}" if Path(against).exists() else ""
         raise type(error)(f"--against {against}: {error}{folder}") from None
 
 
@@ -121,7 +122,7 @@ def _effect(fail_on: str, min_effect: str, against: str) -> float | None:
     if fail_on != "regression":
         raise UserError(f"--fail-on {fail_on}: only 'regression' is known")
     if not against:
-        raise UserError("--fail-on regression: of a run there is nothing to compare with: add --against anchor, or use `dpubench compare OLD NEW`")
+        raise UserError("--fail-on regression: the run has nothing to compare with: add --against anchor, or use `dpubench compare OLD NEW`")
     try:
         return quantities.fraction(min_effect)
     except ValueError as error:
@@ -141,7 +142,7 @@ def _engines(values: list[str]) -> list[str] | str:
 def _has(study: Study) -> str:
     """Return the options that ``study`` has, for a message about one that it lacks."""
     options = [*study.plan_model.OPTIONS, *sorted(study.run_options)]
-    return f"; it has {', '.join(options)}, and any key of its plan by --set" if options else "; it has any key of its plan by --set"
+    return f"; it has {', '.join(options)}, and --set for any key of its plan" if options else "; it has --set for any key of its plan"
 
 
 def _plan(
@@ -165,7 +166,7 @@ def _plan(
         source = f"the plan of anchor '{kept.name}'"
     elif what.endswith((".yaml", ".yml")) or "/" in what:
         if plan:
-            raise UserError("--plan: names a built-in plan; with a plan file leave it out")
+            raise UserError("--plan works only with a study, not with a plan file: remove --plan")
         source = what
     else:
         if what not in studies.names():
@@ -180,7 +181,7 @@ def _plan(
 
         study, words = studies.find("counts"), words_from(words)
     elif count and base.study != "counts":
-        raise UserError(f"--count: instructions are counted of operators, and this plan is of study {base.study}: leave it out")
+        raise UserError(f"--count works only with study operators, and this plan is of study {base.study}: remove --count")
     for key, (option, value) in common.items():
         if value not in ("", []):
             if key not in study.plan_model.model_fields:
@@ -216,9 +217,9 @@ def _pairs(option: str, texts: list[str], example: str) -> dict[str, list[str]]:
     for text in texts:
         key, equals, value = text.partition("=")
         if not equals or not key or not value:
-            raise UserError(f"{option} {text}: write {'KEY' if option == '--set' else 'NAME'}=VALUE, as {option} {example}")
+            raise UserError(f"{option} {text}: write {'KEY' if option == '--set' else 'NAME'}=VALUE, such as {option} {example}")
         if key in found:
-            raise UserError(f"{option} {key}: is given twice: give it once, several values with commas between them")
+            raise UserError(f"{option} {key} is given twice: give it once, with commas between its values")
         found[key] = _split([value])
     return found
 

@@ -13,8 +13,8 @@ def show(
     operator: Annotated[
         list[str] | None, typer.Option("--operator", "--workload", help="Only points of this operator, or of this workload; may be repeated.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="The analysed run as JSON.")] = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="One line a point.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the analysed run as JSON.")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, one line per point.")] = False,
     results: Annotated[Path | None, typer.Option("--results", help="Directory of runs.")] = None,
 ) -> None:
     """Show a run: each point with its interval, and what weakens it."""

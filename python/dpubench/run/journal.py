@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from dpubench import wire
-from dpubench.run.setting import Listener
+from dpubench.run.listener import Listener
 from dpubench.storage.runs import Event
-from dpubench.studies.operators.configuration import Point
 
 #: Most failures, and most warnings, that are listed per point (or per configuration, or for the run); further ones are counted.
 MOST_LISTED: Final = 1000
@@ -52,16 +51,10 @@ class Journal:
     def failures(self) -> int:
         return len(self._record["failures"])
 
-    def fail(self, point: Point, phase: str, message: str) -> None:
-        """Take ``point`` out of the run; the first reason is kept."""
-        if not point.failure:
-            point.failure = wire.cut(f"{phase}: {message}")
-            self.failure(phase, message, point=point.id, group=point.configuration.id)
-
     def failure(self, phase: str, message: str, **where: str) -> None:
         """Record a failure of a point, a configuration or (without ``where``) the run."""
         if enlist(self._record["failures"], {"phase": phase, "message": message, **where}):
-            self._listener.note(f"failed: {where.get('point', 'the run')}: {message}")
+            self._listener.note(f"failed: {where.get('point') or where.get('group') or 'the run'}: {message}")
 
     def warn(self, warning: dict[str, str]) -> None:
         """Record ``warning``, which has a code, a message, and a point or group where it concerns one."""

@@ -11,7 +11,7 @@ from typing import Any
 from dpubench import terminal
 from dpubench.analysis.digits import percent
 from dpubench.plans.quantities import spoken
-from dpubench.run.setting import Listener
+from dpubench.run.listener import Listener
 from dpubench.storage.runs import Event
 
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dpubench import __version__, inputs, schemas
-from dpubench.catalog import Catalog
 from dpubench.errors import OtherThingError, UserError
 from dpubench.inputs import Resolved
 from dpubench.plans.model import StudyPlan
 from dpubench.storage.runs import TARGETS, RunWriter
-from dpubench.studies.operators.configuration import Expansion, Point
-from dpubench.studies.operators.plan import Plan
-from dpubench.targets import Target
+
+if TYPE_CHECKING:
+    from dpubench.studies import Request
 
 #: Message for a run that has nothing to resume.
 COMPLETE: Final = "is complete: nothing is left to resume; repeat it with `dpubench run {plan}`"
@@ -76,8 +77,8 @@ _OF_MACHINE: Final = {
 _OF_BUILD: Final = {"revision": "revision of the build", "compiler": "compiler", "flags": "compiler's flags", "type": "type of the build"}
 
 
-def check_same_machine(writer: RunWriter, record: Mapping[str, Any], hello: Mapping[str, Any]) -> None:
-    """Compare the machine and the build at the run's beginning with those of now. @raises OtherThingError they differ"""
+def check_same_machine(path: Path, record: Mapping[str, Any], hello: Mapping[str, Any]) -> None:
+    """Compare the machine and the build at the beginning of the run in ``path`` with those of now. @raises OtherThingError they differ"""
     differs = [
         f"{name} ('{before.get(key, '')}', now '{now.get(key, '')}')"
         for before, now, names in ((record["machine"], hello["machine"], _OF_MACHINE), (record["build"], hello["build"], _OF_BUILD))
@@ -86,8 +87,7 @@ def check_same_machine(writer: RunWriter, record: Mapping[str, Any], hello: Mapp
     ]
     if differs:
         raise OtherThingError(
-            f"{writer.path}: cannot go on here, since one figure cannot be of both: {', '.join(differs)}. "
-            f"Go on where it began, or {anyway(writer.path, record)}"
+            f"{path}: cannot go on here, since one figure cannot be of both: {', '.join(differs)}. Go on where it began, or {anyway(path, record)}"
         )
 
 
@@ -100,7 +100,7 @@ def named_again(setting: Mapping[str, Any]) -> list[str]:
 
 def check_named(path: Path, record: Mapping[str, Any], engine_dirs: Sequence[Path], against: Path | None = None) -> None:
     """Check that the user names the same programs of others as the run directory, which may come from anywhere. @raises UserError"""
-    setting = record["setting"]
+    setting = record.get("setting", {})
     wanted = named_again(setting)
     given = [f"--engine-dir {shlex.quote(str(d.resolve()))}" for d in engine_dirs]
     if not setting.get("anchor"):
@@ -118,37 +118,41 @@ def check_named(path: Path, record: Mapping[str, Any], engine_dirs: Sequence[Pat
         raise UserError(f"{path}: its run.json names the program {outside[0]}, which lies in no folder of --engine-dir: it is not executed")
 
 
-def new_record(name: str, plan: Plan, command: str, expansion: Expansion, read: Mapping[str, Any], known: Catalog) -> dict[str, Any]:
-    """Return ``run.json`` of a run on the target of ``known`` that has not measured anything yet."""
-    hello, target = known.hello, known.target
-    operators = [known.operator(n) for n in dict.fromkeys(c.operator for c in expansion.configurations)]
-    record: dict[str, Any] = {
-        "schema": schemas.RUN, "name": name, "study": plan.study, "plan": plan.plan, "status": "running", "started": now_utc(), "finished": "",
-        "command": command, "version": __version__, "precision_target": plan.precision, "seed": plan.seed, "target": target.name, "spent_s": 0.0,
-        "target_info": {"spec": target.spec, "label": target.label},
-        "machine": hello["machine"], "build": {k: v for k, v in hello["build"].items() if k != "layout"}, "builds": {}, "clock": {},
-        "inputs": dict(read),
-        "operators": {o["name"]: {k: v for k, v in o.items() if k != "configurations"} for o in operators},
-        "configurations": [c.record() for c in expansion.configurations], "points": [], "rounds": [],
-        "selection": {"wanted": expansion.select_best}, "failures": [], "warnings": [], "left_out": list(expansion.left_out),
+@dataclass(frozen=True)
+class Head:
+    """The part of ``run.json`` that the engine knows before a study adds its own."""
+
+    name: str  #: name of the run, or of the target's part of it
+    command: str
+    inputs: Mapping[str, Any]  #: kind -> description of the files, for the kinds that the run reads
+    request: Request
+
+
+def command_line() -> str:
+    """Return the command of this process, for the record."""
+    return shlex.join(["dpubench", *sys.argv[1:]])
+
+
+def new_record(head: Head, plan: StudyPlan, target: tuple[str, str, str], hello: Mapping[str, Any], left_out: Iterable[str]) -> dict[str, Any]:
+    """Return the common part of ``run.json`` of a run that has no result yet; a study adds its own keys.
+
+    ``target`` is (name, spec, label); ``hello`` is the greeting of the program at work.
+    """
+    name, spec, label = target
+    return {
+        "schema": schemas.RUN, "name": head.name, "study": plan.study, "plan": plan.plan, "status": "running", "started": now_utc(), "finished": "",
+        "command": head.command, "version": __version__, "precision_target": plan.precision, "seed": plan.seed, "target": name,
+        "target_info": {"spec": spec, "label": label}, "spent_s": 0.0, "machine": hello["machine"], "build": hello["build"], "builds": {},
+        "inputs": dict(head.inputs), "rounds": [], "failures": [], "warnings": [], "left_out": list(left_out),
     }  # fmt: skip
-    if known.others:
-        record["engine_programs"] = [other.record() for other in known.others]
-    for configuration, engine, reason in expansion.unavailable:
-        version = int(record["operators"][configuration.operator]["version"])
-        point = Point(configuration, engine, target.name, "", version, unavailable=reason)
-        record["points"].append(point.record())
-        record["failures"].append(
-            {"phase": "prepare", "message": f"{engine} was asked for and cannot run here: {reason}", "point": point.id, "group": configuration.id}
-        )
-    return record
 
 
-def new_set_record(name: str, plan: Plan, command: str, members: Iterable[tuple[Target, str]]) -> dict[str, Any]:
-    """Return ``run.json`` of a run on several targets; ``members`` pairs each target with its directory's path in the run's."""
-    targets = [
-        {"name": t.name, "spec": t.spec, "label": t.label, "path": path, "status": "running", "lost": ""} for t, path in members
-    ]  # fmt: skip
+def new_set_record(name: str, plan: StudyPlan, command: str, members: Iterable[tuple[tuple[str, str, str], str]]) -> dict[str, Any]:
+    """Return ``run.json`` of a run on several targets.
+
+    ``members`` pairs each target (name, spec, label) with its directory's path in the run's.
+    """
+    targets = [{"name": n, "spec": spec, "label": label, "path": path, "status": "running", "lost": ""} for (n, spec, label), path in members]
     baseline = "local" if any(t["name"] == "local" for t in targets) else targets[0]["name"]
     return {
         "schema": schemas.RUN_SET, "name": name, "study": plan.study, "plan": plan.plan, "status": "running", "started": now_utc(), "finished": "",

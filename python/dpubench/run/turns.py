@@ -10,48 +10,18 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from dpubench.errors import EnvironmentFault, Exit, Interrupted, NothingRan, TargetLost, UserError
-from dpubench.plans.model import Rounds
+from dpubench.run.listener import Listener
 from dpubench.run.record import now_utc
-from dpubench.run.setting import Listener
+from dpubench.run.work import Work
 from dpubench.storage.runs import RunSetWriter
-from dpubench.studies.operators.execute import Run
-from dpubench.studies.operators.plan import Cycles, Plan
-from dpubench.targets import Target
 
-#: Factor on the time that an emulated program may be silent.
-EMULATED_PATIENCE: Final = 20
-#: Length of a window that runs only for its outputs.
-SHORT_S: Final = 0.001
 #: Most missing points that the terminal names; ``dpubench show`` lists all.
 NAMED: Final = 3
 
 
-def plan_for(plan: Plan, target: Target) -> Plan:
-    """Return ``plan`` as it applies to one of its targets.
-
-    Under an emulator every engine runs once, for its results. A target that gets its CPU time in portions needs windows of many portions.
-    """
-    changes: dict[str, Any] = {"target": [target.name]}
-    if target.times_mean_nothing:
-        changes |= {
-            "engines": "all" if plan.engines == "best-and-reference" else plan.engines,
-            "rounds": Rounds(min=1, max=1),
-            "cycles": Cycles(min=1, max=1),
-            "window": plan.window.model_copy(update={"min": SHORT_S, "max": SHORT_S, "min_bursts": 1, "threaded_min": SHORT_S}),
-            "silence": plan.silence * EMULATED_PATIENCE,
-        }
-    elif least_s := target.least_window_s():
-        window = plan.window
-        changes["cycles"] = Cycles(min=1, max=plan.cycles.max)  # Windows are so long that a round may have time for one cycle only.
-        changes["window"] = window.model_copy(
-            update={k: max(getattr(window, k), least_s) for k in ("min", "max", "threaded_min")},
-        )
-    return plan.model_copy(update=changes)
-
-
-def missing_text(run: Run) -> str:
-    """Return how many points of ``run`` have no window yet, and the first few names, because a plan may have thousands; empty if none is missing."""
-    missing = run.missing()
+def missing_text(work: Work) -> str:
+    """Return how many points of ``work`` have no result yet, and the first few names, because a plan may have thousands; empty if none is missing."""
+    missing = work.missing()
     if not missing:
         return ""
     more = f" and {len(missing) - NAMED} more" if len(missing) > NAMED else ""
@@ -61,79 +31,81 @@ def missing_text(run: Run) -> str:
 class RunSet:
     """The runs of several targets, new or resumed."""
 
-    def __init__(self, writer: RunSetWriter, record: dict[str, Any], runs: Sequence[Run], listener: Listener) -> None:
+    def __init__(self, writer: RunSetWriter, record: dict[str, Any], works: Sequence[Work], listener: Listener) -> None:
+        """Prepare the runs ``works``, whose targets ``record`` lists, and perhaps others that are complete."""
         self.writer = writer
         self.record = record
-        self.runs = list(runs)
+        self.works = list(works)
         self._listener = listener
-        self._working: list[Run] = []
+        self._working: list[Work] = []
         self._entries = {entry["name"]: entry for entry in record["targets"]}
+        for work in works:
+            work.heading = f"{work.name}: "
 
     def execute(self) -> Exit:
         """Measure until every target's points are known well enough or the budget is spent.
 
         Raises:
-            Interrupted: a stop was requested; all measurements are kept.
-            NothingRan: nothing could be measured on any target.
+            Interrupted: a stop was requested; all results are kept.
+            NothingRan: no target has a result.
         """
-        self._working = list(self.runs)
+        self._working = list(self.works)
         self._save("running")
         try:
             self._in_turns()
         except Interrupted:
-            for run in self._working:
-                run.interrupt()
-                self._entries[run.setting.target.name]["status"] = "interrupted"
+            for work in self._working:
+                work.interrupt()
+                self._entries[work.name]["status"] = "interrupted"
             self._save("interrupted")
             raise
         statuses = {entry["status"] for entry in self._entries.values()}
         self._save("interrupted" if "interrupted" in statuses else "failed" if "complete" not in statuses else "complete")
-        if not any(p.rates for run in self.runs for p in run.points):
+        if not any(work.has_results() for work in self.works):
             raise NothingRan("nothing could be measured: " + "; ".join(f"{n}: {e['lost'] or e['status']}" for n, e in self._entries.items()))
-        return Exit.DONE if statuses == {"complete"} and not any(run.record["failures"] for run in self.runs) else Exit.FAILED
+        return Exit.DONE if statuses == {"complete"} and not any(work.record["failures"] for work in self.works) else Exit.FAILED
 
     def _in_turns(self) -> None:
-        for run in list(self._working):
-            self._do(run, run.begin)
+        for work in list(self._working):
+            self._do(work, work.begin)
         backwards = False
         while self._working:
-            for run in self._working[:: -1 if backwards else 1]:
-                going_on = self._do(run, run.round)
-                self._keep_comparable(run)
+            for work in self._working[:: -1 if backwards else 1]:
+                going_on = self._do(work, work.round)
+                self._keep_comparable(work)
                 if going_on is False:
-                    self._do(run, run.finish)
-                    self._ended(run, run.record["status"])
+                    self._do(work, work.finish)
+                    self._ended(work, work.record["status"])
             backwards = not backwards
 
-    def _keep_comparable(self, run: Run) -> None:
+    def _keep_comparable(self, work: Work) -> None:
         """Drop on the other targets what no longer fits this target's budget: it would have no counterpart for comparison."""
         for other in self._working:
-            if other is not run and not other.setting.target.times_mean_nothing:
-                other.leave_out(run.dropped - other.dropped, f"left out, as on {run.setting.target.name}, where it did not fit the budget (--budget)")
+            if other is not work and not other.times_mean_nothing:
+                other.leave_out(work.dropped - other.dropped, f"left out, as on {work.name}, where it did not fit the budget (--budget)")
 
-    def _do(self, run: Run, step: Callable[[], Any]) -> Any:
-        """Run a step of ``run``; a fault that ends this run alone is recorded and does not propagate."""
+    def _do(self, work: Work, step: Callable[[], Any]) -> Any:
+        """Do a step of ``work``; a fault that ends this run alone is recorded and does not propagate."""
         try:
             return step()
         except Interrupted:
             raise
         except TargetLost as error:
-            self._ended(run, "interrupted", str(error))
+            self._ended(work, "interrupted", str(error))
         except UserError as error:
-            self._ended(run, run.record["status"], str(error))
+            self._ended(work, work.record["status"], str(error))
         return None
 
-    def _ended(self, run: Run, status: str, why: str = "") -> None:
-        if run not in self._working:
+    def _ended(self, work: Work, status: str, why: str = "") -> None:
+        if work not in self._working:
             return
-        self._working.remove(run)
+        self._working.remove(work)
         for other in self._working:  # The others may use the time that this target did not need.
-            other.budget.extend(max(run.budget.left_s(), 0.0) / len(self._working))
-        name = run.setting.target.name
-        self._entries[name] |= {"status": status, "lost": why}
+            other.budget.extend(max(work.budget.left_s(), 0.0) / len(self._working))
+        self._entries[work.name] |= {"status": status, "lost": why}
         if why:
-            missing = missing_text(run)
-            self._listener.note(f"{name}: {why}; the others go on" + (f"; {missing}" if missing else ""))
+            missing = missing_text(work)
+            self._listener.note(f"{work.name}: {why}; the others go on" + (f"; {missing}" if missing else ""))
         self._save("running")
 
     def _save(self, status: str) -> None:

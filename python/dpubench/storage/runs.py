@@ -16,7 +16,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
@@ -32,7 +32,6 @@ RUN: Final = schemas.RUN
 RUN_SET: Final = schemas.RUN_SET
 LATEST: Final = "latest"
 TARGETS: Final = "targets"  #: folder of a set that holds its members
-SELECTION: Final = "selection"  #: file of the windows that chose the best engine, which are never part of an interval
 
 
 #: Consequence of a full disk for a run that has begun, and for one that has not.
@@ -98,31 +97,6 @@ def read_round(file: Path, schema: pa.Schema) -> pa.Table:
         ) from error
 
 
-def windows_schema() -> pa.Schema:
-    """Return the columns of a round's parquet file, which are those of the window event.
-
-    A file of an earlier version lacks some columns; they are read as nulls.
-    """
-    import pyarrow as pa
-
-    counts = [(n, pa.int64()) for n in ("round", "cycle", "half", "operations", "in_bytes", "out_bytes", "rate_bytes", "bursts", "layout")]
-    names = [(n, pa.dictionary(pa.int32(), pa.string())) for n in ("point", "group")]
-    floats = [(n, pa.float64()) for n in ("elapsed_ns", "ghz", "energy_uj")]
-    return pa.schema([*names, *counts, ("core_cycles", pa.int64()), *floats, ("metrics", pa.map_(pa.string(), pa.float64()))])
-
-
-def windows_table(events: list[Event]) -> pa.Table:
-    """Return window events as a table of :func:`windows_schema`."""
-    import pyarrow as pa
-
-    windows = [e for e in events if e.get("event") == "window"]
-    columns: dict[str, list[Any]] = {}
-    schema = windows_schema()
-    for name in schema.names:
-        columns[name] = [list(w.get("metrics", {}).items()) for w in windows] if name == "metrics" else [w.get(name) for w in windows]
-    return pa.Table.from_pydict(columns, schema=schema)
-
-
 def read_ndjson(path: Path) -> list[Event]:
     """Return the events of a round under way or interrupted, without a last line that was cut short."""
     events: list[Event] = []
@@ -138,7 +112,7 @@ def read_ndjson(path: Path) -> list[Event]:
 class RoundWriter:
     """The writer of one round's events, line by line."""
 
-    def __init__(self, path: Path, make_table: Callable[[list[Event]], pa.Table] = windows_table) -> None:
+    def __init__(self, path: Path, make_table: Callable[[list[Event]], pa.Table]) -> None:
         self.path = path
         self._make_table = make_table
         with writing(path, _KEPT):
@@ -161,7 +135,7 @@ class RoundWriter:
         return to_parquet(self.path, self._make_table)
 
 
-def to_parquet(ndjson: Path, make_table: Callable[[list[Event]], pa.Table] = windows_table) -> int:
+def to_parquet(ndjson: Path, make_table: Callable[[list[Event]], pa.Table]) -> int:
     """Replace ``NNNN.ndjson`` by ``NNNN.parquet`` atomically, and return the number of rows. ``make_table`` turns events into columns."""
     import pyarrow.parquet as pq
 
@@ -254,33 +228,6 @@ class RunDirectory:
 
     def open_rounds(self) -> list[Path]:
         return sorted(self.rounds_dir.glob("[0-9]*.ndjson"))
-
-    def windows(self) -> pa.Table:
-        """Return every window of every round, whole or not, except the selection's. @raises DamagedRunError, EnvironmentFault as read_round"""
-        import pyarrow as pa
-
-        tables = list(self.tables_of_windows(windows_schema().names))
-        return pa.concat_tables(tables).unify_dictionaries() if tables else windows_schema().empty_table()
-
-    def tables_of_windows(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """Yield a table of ``columns`` of :func:`windows_schema` for each round. Without columns it has one nameless column, to count its rows.
-
-        Raises:
-            DamagedRunError, EnvironmentFault: as read_round
-        """
-        import pyarrow as pa
-
-        schema = pa.schema([windows_schema().field(name) for name in columns])
-        for file in self.whole_rounds():
-            yield read_round(file, schema)
-        for file in self.open_rounds():
-            # A crash between rename and removal leaves both files: the parquet file is the whole round.
-            if not file.with_suffix(".parquet").exists():
-                try:
-                    found = windows_table(read_ndjson(file))
-                except (pa.ArrowException, AttributeError, TypeError, OverflowError) as error:
-                    raise DamagedRunError(f"{file}: an unfinished round is damaged ({error}); move its file away to go on without it") from error
-                yield found.select(columns) if columns else pa.table({"": pa.nulls(found.num_rows)})
 
 
 _W = TypeVar("_W", bound="_Writer")
@@ -390,20 +337,17 @@ class _Writer(RunDirectory):
 
 
 class RunWriter(_Writer):
-    """The one writer of a run directory."""
+    """The one writer of a run directory. A study's subclass turns the events of its rounds into columns."""
 
     _FOLDER = "rounds"
 
     @staticmethod
     def make_table(events: list[Event]) -> pa.Table:
-        """Return a round's events as columns, for study ``operators``."""
-        return windows_table(events)
+        """Return a round's events as columns."""
+        raise NotImplementedError
 
     def begin_round(self, number: int) -> RoundWriter:
         return RoundWriter(self.rounds_dir / f"{number:04d}.ndjson", self.make_table)
-
-    def begin_selection(self) -> RoundWriter:
-        return RoundWriter(self.path / f"{SELECTION}.ndjson", self.make_table)
 
     def settle(self) -> None:
         """Turn the rounds of an interrupted process into whole rounds: their windows count, for the points that have them."""
@@ -418,17 +362,20 @@ class RunWriter(_Writer):
                 to_parquet(ndjson, self.make_table)
 
 
+_R = TypeVar("_R", bound=RunWriter)
+
+
 class RunSetWriter(_Writer):
     """The one writer of a run set; its members have their own writers and locks."""
 
     _FOLDER = TARGETS
 
-    def member(self, name: str) -> RunWriter:
-        """Return the writer of target ``name``'s run. Create its directory if it does not exist."""
+    def member(self, name: str, kind: type[_R]) -> _R:
+        """Return the writer, of the given ``kind``, of target ``name``'s run. Create its directory if it does not exist."""
         path = self.path / member_path(name)
         with writing(path):
             path.mkdir(parents=True, exist_ok=True)
-        return RunWriter._prepared(path)
+        return kind._prepared(path)
 
 
 def member_path(target: str) -> str:

@@ -15,14 +15,16 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, cast
 from dpubench.errors import UserError, nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+    from contextlib import ExitStack
 
     from dpubench.analysis.model import Comparison
     from dpubench.analysis.movement import Movement
     from dpubench.anchors import Anchor
     from dpubench.plans.load import Where
     from dpubench.plans.model import StudyPlan
-    from dpubench.storage.runs import RunDirectory
+    from dpubench.run.session import Draft, Ending, Told
+    from dpubench.storage.runs import RunDirectory, RunWriter
 
 
 @dataclass(frozen=True)
@@ -55,11 +57,17 @@ class Study(Protocol):
     #: Smallest change that counts in a comparison. `dpubench compare --min-effect` overrides it.
     default_effect: str
 
-    def run(self, plan: StudyPlan, where: Where, request: Request) -> int:
-        """Run ``plan`` in a new run directory and print the outcome; return the exit status. @raises UserError"""
+    #: Writer of its run directories.
+    writer: type[RunWriter]
 
-    def resume(self, found: RunDirectory, request: Request) -> int:
-        """Continue an interrupted run; return the exit status. @raises UserError"""
+    def drafts(self, plan: StudyPlan, where: Where, request: Request, opened: ExitStack) -> list[Draft]:
+        """Return what ``plan`` comes to on each of its targets. Targets stay open until ``opened`` closes. @raises UserError"""
+
+    def draft_again(self, plan: StudyPlan, where: Where, record: Mapping[str, Any], request: Request, opened: ExitStack) -> Draft:
+        """Return what is needed to continue the run of ``record`` (``run.json``). Its target stays open until ``opened`` closes. @raises UserError"""
+
+    def ended(self, runs: list[Any], ending: Ending) -> Told:
+        """Return the last lines of a run that was executed to its end, and its exit status."""
 
     def summaries(self, path: Path) -> list[Any]:
         """Return the run in ``path``, analysed: one summary per target. @raises UserError"""

@@ -1,9 +1,10 @@
-"""Base class of a study whose parts are modules of its package: ``carry``, ``summary``, ``text``, ``export``, ``compare``, ``report``."""
+"""Base class of a study whose parts are modules of its package: ``draft``, ``tell``, ``summary``, ``text``, ``export``, ``compare``, ``report``."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -13,7 +14,8 @@ from dpubench.studies import Part, Request, check_names
 if TYPE_CHECKING:
     from dpubench.plans.load import Where
     from dpubench.plans.model import StudyPlan
-    from dpubench.storage.runs import RunDirectory
+    from dpubench.run.session import Draft, Ending, Told
+    from dpubench.storage.runs import RunWriter
 
 
 class PackagedStudy:
@@ -34,14 +36,29 @@ class PackagedStudy:
     def _module(self, part: str) -> Any:
         return importlib.import_module(f"{__package__}.{self.name.replace('-', '_')}.{part}")
 
-    def run(self, plan: StudyPlan, where: Where, request: Request) -> int:
-        assert isinstance(plan, self.plan_model)  # the loader reads each plan with the model of its study
-        status: int = self._module("carry").run(plan, where, request)
-        return status
+    @property
+    def writer(self) -> type[RunWriter]:
+        found: type[RunWriter] = self._module("draft").WRITER
+        return found
 
-    def resume(self, found: RunDirectory, request: Request) -> int:
-        status: int = self._module("carry").resume(found, request)
-        return status
+    def drafts(self, plan: StudyPlan, where: Where, request: Request, opened: ExitStack) -> list[Draft]:
+        assert isinstance(plan, self.plan_model)  # the loader reads each plan with the model of its study
+        found: list[Draft] = self._module("draft").drafts(plan, where, request, opened)
+        return found
+
+    def draft_again(self, plan: StudyPlan, where: Where, record: Mapping[str, Any], request: Request, opened: ExitStack) -> Draft:
+        assert isinstance(plan, self.plan_model)  # likewise
+        found: Draft = self._module("draft").draft_again(plan, where, record, request, opened)
+        return found
+
+    def ended(self, runs: list[Any], ending: Ending) -> Told:
+        """Return the summaries of module ``tell``, one for each target that was at work."""
+        from dpubench.run.session import Told
+
+        records = {str(record["target"]): record for record in ending.records}
+        at_work = [run for run in runs if run.target in records]
+        lines = [line for run in at_work for line in self._module("tell").summary(run, records[run.target], ending.path, ending.report)]
+        return Told(lines, ending.status, {})
 
     def summaries(self, path: Path) -> list[Any]:
         found: list[Any] = self._module("summary").summaries(path)
@@ -69,5 +86,5 @@ class PackagedStudy:
         return parts
 
     def write_report(self, runs: list[Any], output: Path, baseline: str | None = None, pairing: str = "best") -> None:
-        """Write the HTML report. Ignore ``pairing``: it pairs engines for comparison, and these studies do not compare engines."""
+        """Write the HTML report. Ignore ``pairing``, except in a study that compares engines."""
         self._module("report").write(runs, output, baseline)

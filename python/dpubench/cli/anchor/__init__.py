@@ -1,1 +1,1 @@
-"""Keep a build to measure later ones against, window by window: `dpubench run --against anchor`."""
+"""Save a build, to compare later builds with it, window by window: `dpubench run --against anchor`."""

@@ -1,4 +1,4 @@
-"""Forget a build that was kept, and remove its files."""
+"""Forget a saved build, and remove its files."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Keep this build, with its libraries, as what later ones are measured against.
+"""Save this build with its libraries, to compare later builds with it.
 
-`dpubench run --against anchor[:NAME]` alternates with it. It stays what it is when the sources are built anew or the system's libraries are upgraded.
+`dpubench run --against anchor[:NAME]` alternates with it. It does not change when you build the sources anew or upgrade the system's libraries.
 """
 
 from __future__ import annotations
@@ -11,30 +11,30 @@ import typer
 
 
 def command(
-    name: str = typer.Argument("default", help="What it shall be called; one of that name is replaced."),
-    build: Path | None = typer.Option(None, "--build", help="Keep this build folder instead of the installed programs."),
+    name: str = typer.Argument("default", help="Name of the anchor; an anchor of that name is replaced."),
+    build: Path | None = typer.Option(None, "--build", help="Save this build folder instead of the installed programs."),
     plan: str = typer.Option(
-        "", "--plan", help="A plan file or a built-in plan of study operators that `run --against` takes when it is given none."
+        "", "--plan", help="A plan file, or a built-in plan of study operators; `run --against` uses it when you name no study or plan."
     ),
-    note: str = typer.Option("", "--note", help="A line about it, such as a release or a commit."),
+    note: str = typer.Option("", "--note", help="A line about the build, such as a release or a commit."),
     json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> int:
     from dataclasses import asdict
 
     from dpubench import anchors, studies
-    from dpubench.cli import print_json
     from dpubench.errors import UserError
     from dpubench.plans.load import plan_text, read_plan
+    from dpubench.terminal import print_json
 
     text = ""
     if plan:
         is_file = plan.endswith((".yaml", ".yml")) or "/" in plan
         read, _ = read_plan(Path(plan) if is_file else studies.plan_path("operators", plan))
         if "--against" not in studies.find(read.study).run_options:
-            raise UserError(f"--plan {plan}: is of study '{read.study}', which has no --against: give a plan of study operators")
+            raise UserError(f"--plan {plan}: its study '{read.study}' has no --against: give a plan of study operators")
         text = plan_text(read)
     if "\n" in note:
-        raise UserError("--note: is one line")
+        raise UserError("--note has several lines: give one line")
     kept = anchors.save(name, build, note=note, plan=text)
     if json:
         print_json(asdict(kept) | {"path": str(kept.bundle)})

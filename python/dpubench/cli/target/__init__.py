@@ -1,1 +1,1 @@
-"""Give names to machines that are measured, look at what is there, remove what was put there."""
+"""Name the machines to measure, check what is there, and remove what dpubench put there."""

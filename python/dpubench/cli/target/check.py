@@ -20,8 +20,8 @@ def command(
     json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> int:
     from dpubench import catalog, targets
-    from dpubench.cli import print_json
     from dpubench.errors import UserError
+    from dpubench.terminal import print_json
 
     place = targets.find(target)
     if reason := place.unavailable():
@@ -74,7 +74,7 @@ def _machine(machine: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[tu
         ),
     )
     caches = [(level, machine.get(f"{level.lower()}_bytes", 0)) for level in ("L1d", "L2", "L3")]
-    yield "CPU", ", ".join([str(machine.get("cpu", "of unknown model")), *(f"{level} {_size(size)}" for level, size in caches if size)])
+    yield "CPU", ", ".join([str(machine.get("cpu", "unknown model")), *(f"{level} {_size(size)}" for level, size in caches if size)])
     if not told:
         return
     cpus = told["cpus"]
@@ -104,7 +104,7 @@ def _devices(told: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if not told:
         return
     if not told["nics"]:
-        yield "NICs", "none with a device behind it"
+        yield "NICs", "no network interface with a device"
     for nic in told["nics"]:
         speed = f"{nic['speed_mbps'] / 1000:g} Gb/s" if nic.get("speed_mbps") else ""
         driver = " ".join(filter(None, [nic.get("driver", "no driver"), nic.get("driver_version")]))
@@ -117,7 +117,7 @@ def _devices(told: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "device", ", ".join(words)
     if "dpu" in told:
         dpu = told["dpu"]
-        side = "its own side" if dpu["side"] == "device" else "the host's side"
+        side = "seen from the DPU" if dpu["side"] == "device" else "seen from the host"
         mode = f"mode {dpu['mode']}" if dpu["mode"] != "unknown" else "mode"
         yield "DPU", f"{dpu['model']} at {dpu['pci']}, {side}; {mode}" + (f": {dpu['how']}" if "how" in dpu else f" {dpu.get('reason', '')}")
 
@@ -145,7 +145,7 @@ def _pcie(device: Mapping[str, Any]) -> str:
     if not link:
         return ""
     now, most = (f"{link[f'{p}generation']}.0 x{link[f'{p}width']}" if f"{p}generation" in link and f"{p}width" in link else "" for p in ("", "max_"))
-    return f"PCIe {now or '?'}" + (f" (it can {most})" if most and most != now else "")
+    return f"PCIe {now or '?'}" + (f" (at most {most})" if most and most != now else "")
 
 
 def _size(size: int) -> str:

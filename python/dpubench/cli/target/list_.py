@@ -8,8 +8,9 @@ import typer
 def command(json: bool = typer.Option(False, "--json", help="Print JSON.")) -> int:
     from dataclasses import asdict
 
-    from dpubench.cli import print_json, print_table
+    from dpubench.cli import print_table
     from dpubench.targets import _registry
+    from dpubench.terminal import print_json
 
     known = _registry.load()
     if json:

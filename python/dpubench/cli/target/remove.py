@@ -1,4 +1,4 @@
-"""Forget a target's name; with --purge also remove what dpubench put there."""
+"""Forget a target's name; with --purge, also remove what dpubench put there."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def command(
     if purge:
         target = targets.named(name, known[name])
         if isinstance(target, SshTarget):  # first: without the name, the target cannot be reached any more
-            print(f"{name}: {target.purge()}: nothing of dpubench is there any more")
+            print(f"{name}: {target.purge()}: no files of dpubench are left there")
         else:
-            print(f"{name}: is on this machine, and has nothing of its own")
+            print(f"{name}: this target is on this machine, and has no files of its own")
     with _registry.change() as entries:
         entries.pop(name, None)
     print(f"{name}: forgotten")

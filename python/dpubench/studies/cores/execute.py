@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpubench.inputs import Resolved
-from dpubench.run.progress import Lines
+from dpubench.run.listener import Listener
+from dpubench.run.work import Budget
 from dpubench.simulation import sweep
 from dpubench.simulation.kernels import ArmPrograms, Trace
 from dpubench.studies.cores import comparisons
@@ -24,9 +25,9 @@ class Run(SimulatedRun):
 
     def __init__(
         self, writer: OutcomesWriter, plan: Plan, expansion: Expansion, record: dict[str, Any], files: Resolved, arm: ArmPrograms,
-        stop: StopRequest, display: Lines,
+        stop: StopRequest, display: Listener, budget: Budget,
     ) -> None:  # fmt: skip
-        super().__init__(writer, plan, list(expansion.cells), record, files, stop, display)
+        super().__init__(writer, plan, list(expansion.cells), record, files, stop, display, budget)
         self.plan, self.expansion, self._arm = plan, expansion, arm
 
     def _carry_out(self, owing: list[str], kept: Kept) -> None:

@@ -26,9 +26,9 @@ WHAT: Final = "new instructions per operation against old"
 def compared(old: Sequence[RunSummary], new: Sequence[RunSummary] | None, effect: float, best: bool | None) -> list[Part]:
     """Return the comparisons, see :meth:`dpubench.studies.Study.compare`. @raises UserError"""
     if best:
-        raise UserError("--best-engine: study counts compares each engine with itself")
+        raise UserError("--best-engine: study counts compares each engine with itself: remove the option")
     if new is None:
-        raise UserError(f"{old[0].path}: holds one count of each point: name a second run to set it against")
+        raise UserError(f"{old[0].path}: holds only one count of each point: name a second run to compare it with")
     return [Part("", compare(old[0], new[0], effect), what=WHAT)]
 
 
@@ -58,9 +58,9 @@ def compare(old: RunSummary, new: RunSummary, effect: float) -> list[Comparison]
 def _apart(old: RunSummary, new: RunSummary) -> str:
     """Return why the two runs have no comparable points, or an empty string."""
     if old.architecture != new.architecture:
-        return f"other code: {old.architecture} before, {new.architecture} now"
+        return f"the architecture differs: {old.architecture} before, {new.architecture} now"
     if (old.cpu, _release(old.emulator)) != (new.cpu, _release(new.emulator)):
-        return f"counted under {old.emulator} (-cpu {old.cpu}) before, {new.emulator} (-cpu {new.cpu}) now: another processor may choose other code"
+        return f"counted under {old.emulator} (-cpu {old.cpu}) before, {new.emulator} (-cpu {new.cpu}) now: the code may depend on the processor"
     return ""
 
 
@@ -75,7 +75,7 @@ def _unlike(old: PointSummary, new: PointSummary) -> str:
         if not point.there:
             return f"{which}: {point.failure}"
     if old.operator_version != new.operator_version:
-        return f"the operator's version differs ({old.operator_version}, {new.operator_version}): the same parameters mean other work"
+        return f"the operator's version differs ({old.operator_version}, {new.operator_version}): the same parameters mean different work"
     if old.input_sha256 != new.input_sha256:
         return f"the input differs ({old.input_name} {old.input_sha256[:12]}, {new.input_name} {new.input_sha256[:12]})"
     if old.operations != new.operations:
@@ -99,7 +99,7 @@ def _cycles(old: PointSummary, new: PointSummary, before: str, now: str, effect:
     """Return the row for the modelled cycles, compared exactly: the same trace on the same model always needs the same number."""
     name = f"{new.id}, modelled cycles of {now}"
     if before != now or not (old.cycles and new.cycles):
-        return Comparison(name, old.id, new.id, None, "not comparable", None, f"cycles of {before} before, of {now} now")
+        return Comparison(name, old.id, new.id, None, "not comparable", None, f"the processor model differs: {before} before, {now} now")
     ratio = new.cycles / old.cycles
     verdict: Verdict = "more" if ratio > 1 + effect else "fewer" if ratio < 1 / (1 + effect) else "same"
     return Comparison(name, old.id, new.id, Interval(ratio, math.nan, math.nan), verdict, None, "")
@@ -116,7 +116,7 @@ class _Loose:
         found = statistics.verdict(self.difference, adjusted_p, limit)
         words: dict[Verdict, Verdict] = {"faster": "more", "slower": "fewer"}  # a higher count is not a gain
         worse = self.new if not self.new.exact else self.old
-        note = f"the count {repeats_text(worse)}: judged at {100 * limit:.2g} %"
+        note = f"the count {repeats_text(worse)}: only a change above {100 * limit:.2g} % counts"
         return Comparison(
             self.new.id, self.old.id, self.new.id, self.difference.interval, words.get(found, found), adjusted_p,
             "; ".join(filter(None, [note, _note(self.old, self.new)])),
@@ -126,5 +126,5 @@ class _Loose:
 def _loose(old: PointSummary, new: PointSummary) -> Comparison | _Loose:
     difference = statistics.unpaired_difference(np.log(old.counts), np.log(new.counts))
     if difference is None:
-        return Comparison(new.id, old.id, new.id, None, "undecided", None, "counted once: count again to tell whether it repeats itself")
+        return Comparison(new.id, old.id, new.id, None, "undecided", None, "counted once: count again to see whether the count repeats")
     return _Loose(old, new, difference)

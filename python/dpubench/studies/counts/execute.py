@@ -8,7 +8,8 @@ from typing import Any, Final, cast
 
 from dpubench.errors import UserError
 from dpubench.inputs import Resolved
-from dpubench.run.progress import Lines
+from dpubench.run.listener import Listener
+from dpubench.run.work import Budget
 from dpubench.simulation import _capture, counts, kernels, sweep
 from dpubench.simulation.kernels import ArmPrograms, Kernel
 from dpubench.studies.counts.plan import Plan
@@ -48,11 +49,11 @@ class Run(SimulatedRun):
 
     def __init__(
         self, writer: OutcomesWriter, plan: Plan, cells: Sequence[Cell], expansion: Expansion, programs: counts.Programs, record: dict[str, Any],
-        files: Resolved, processor: Mapping[str, Any] | None, stop: StopRequest, display: Lines,
+        files: Resolved, processor: Mapping[str, Any] | None, stop: StopRequest, display: Listener, budget: Budget,
     ) -> None:  # fmt: skip
         self._processor = processor
         # The cast is safe: this plan has ``processes``, and the base class uses the other keys of SimulatedPlan only to simulate.
-        super().__init__(writer, cast("SimulatedPlan", plan), [cell.label for cell in cells], record, files, stop, display)
+        super().__init__(writer, cast("SimulatedPlan", plan), [cell.label for cell in cells], record, files, stop, display, budget)
         self._own, self._expansion, self._programs = plan, expansion, programs
         self._cells = {cell.label: cell for cell in cells}
 
@@ -75,7 +76,7 @@ class Run(SimulatedRun):
             self._save_now_and_then()
 
     def _tell_progress(self, label: str, done: int, of: int) -> None:
-        self._display.event({"event": "progress", "group": label, "done": done, "of": of, "phase": "count"})
+        self.listener.event({"event": "progress", "group": label, "done": done, "of": of, "phase": "count"})
 
     def _counted(self, cell: Cell, halt: StopRequest) -> dict[str, Any]:
         reads = cell.configuration.inputs

@@ -49,9 +49,9 @@ class Plan(StudyPlan):
     @model_validator(mode="after")
     def _means_something(self) -> Plan:
         if len(self.target) > 1:
-            raise ValueError("target: a run counts the code of one architecture: run one after another")
+            raise ValueError("target: a run counts the code of one architecture: start one run for each target")
         if self.repeats < 2:
-            raise ValueError("repeats: a count is told to be exact by counting twice: give 2 or more")
+            raise ValueError("repeats: a count is known to be exact only after counting twice: give 2 or more")
         return self
 
     def as_operators(self) -> OperatorsPlan:

@@ -30,7 +30,7 @@ def cycles_text(point: PointSummary) -> str:
 
 def model_text(run: RunSummary) -> str:
     """Return the name of the model that gives the cycles, with its labels; empty if no cycles are modelled."""
-    return f"cycles/op are modelled, of {run.model}: {'; '.join(run.model_labels)}" if run.model else ""
+    return f"cycles/op are modelled on {run.model}: {'; '.join(run.model_labels)}" if run.model else ""
 
 
 def parameters_text(point: PointSummary) -> str:
@@ -53,5 +53,5 @@ def counts_text(run: RunSummary) -> str:
     if not there:
         return "nothing was counted"
     loose = sum(not p.exact for p in there)
-    exact = "each count repeats itself exactly" if not loose else f"{len(there) - loose} exact, {loose} that differ from count to count"
+    exact = "every count repeats exactly" if not loose else f"{len(there) - loose} exact, {loose} differ from count to count"
     return f"{count(len(run.points), 'point')} of {count(len({p.operator for p in run.points}), 'operator')}, {len(there)} counted: {exact}"

@@ -16,11 +16,10 @@ from dpubench.plans.quantities import format_bytes
 from dpubench.simulation.applications import Application, Workload
 from dpubench.simulation.models import Model
 from dpubench.studies.coverage.plan import LOCAL, NONE, REFERENCE, ApplicationPlan, Plan, WorkloadPlan
-from dpubench.studies.modelled.carry import marked
 from dpubench.studies.modelled.models import digest, load_models
 from dpubench.studies.modelled.plan import ALL, KernelPlan, check_kernel
 from dpubench.studies.modelled.possible import Asked, Check, all_done, checked, parted
-from dpubench.studies.modelled.use import Use, size_range, use_of
+from dpubench.studies.modelled.use import Use, marked, size_range, use_of
 
 Entry = Mapping[str, Any]
 Kind = Literal["operator", "application", "workload"]
@@ -183,7 +182,7 @@ def _check_engines(plan: Plan, named: Sequence[str], operators: Mapping[str, Ent
         if engine not in everywhere:
             yield where.problem(f"no operator has an engine '{engine}'{nearest(engine, [*everywhere, REFERENCE, ALL])}", "engines", i)
         elif not any(engine in engines for engines in had.values()):
-            yield where.problem(f"none of the plan's operators that name no engine of their own has an engine '{engine}'", "engines", i)
+            yield where.problem(f"no operator of the plan uses engine '{engine}': operators with their own engine ignore this list", "engines", i)
     for i, engines in had.items():
         if plan.operators != ALL and not engines:
             known = ", ".join(str(e["name"]) for e in operators[kernels[i].operator]["engines"])
@@ -253,7 +252,7 @@ def _uses(plan: Plan, kernel: KernelPlan, entry: Entry, expansion: Expansion) ->
     fitting = [min(max(size, sizes[0]), sizes[1]) for size in asked]
     for size, other in zip(asked, fitting, strict=True):
         if size != other:
-            expansion.left_out.append(f"{kernel.label} at {size} B: its messages have from {sizes[0]} to {sizes[1]} B; it is traced at {other} B")
+            expansion.left_out.append(f"{kernel.label} at {size} B: its messages have {sizes[0]} to {sizes[1]} B; it is traced at {other} B")
     for size in dict.fromkeys(fitting):
         yield use_of(plan, kernel, entry, size)
 
@@ -298,7 +297,7 @@ def _reason(entry: Entry, params: Mapping[str, str], resolved: Resolved) -> str:
         return str(entry["reason"])
     for kind in _kinds(entry, params, optional=False):
         if kind not in inputs.KINDS:
-            return f"it reads {kind}, a kind of input that this version cannot be given: build programs and package from one revision"
+            return f"it reads the input {kind}, which this version does not know: build programs and package from one revision"
         if kind in resolved.missing:
             return resolved.missing[kind].reason
     return ""
@@ -336,11 +335,11 @@ def _applications(plan: Plan, part: ApplicationPlan, entry: Entry, resolved: Res
     asked = part.limit or plan.application_limits.get(part.name) or plan.limit
     limit = 0 if asked == ALL or (plan.exact and part.limit is None) else int(asked)
     if fed is not None and (more := len(resolved.inputs[fed].files) - len(files)):
-        expansion.left_out.append(f"application/{part.name}: {more} more files of input {fed}: raise inputs_each")
+        expansion.left_out.append(f"application/{part.name}: {more} more files of input {fed} are not traced: raise inputs_each")
     if limit and (longer := [file for file in files if file is not None and _size(file) > limit]):
         which = f"{len(longer)} of its {len(files)} inputs" if len(files) > 1 else "its input"
-        names, remedy = ", ".join(dict.fromkeys(f.name for f in longer)), "raise its limit" if part.limit else "--exact, or a larger limit"
-        expansion.left_out.append(f"application/{part.name}: what lies beyond the first {format_bytes(limit)} of {which} ({names}): {remedy}")
+        names, remedy = ", ".join(dict.fromkeys(f.name for f in longer)), "raise its limit" if part.limit else "use --exact or a larger limit"
+        expansion.left_out.append(f"application/{part.name}: reads only the first {format_bytes(limit)} of {which} ({names}): {remedy}")
     for number, file in enumerate(files):
         own = [*([(str(fed), file)] if file is not None else []), *around]
         what = Application(part.name, tuple(own), _pairs(part.params), limit)

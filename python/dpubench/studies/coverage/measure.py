@@ -10,7 +10,8 @@ from dpubench import catalog, programs
 from dpubench.catalog import Catalog
 from dpubench.errors import UserError
 from dpubench.inputs import Resolved
-from dpubench.run.progress import Lines
+from dpubench.run.listener import Listener
+from dpubench.run.work import Budget
 from dpubench.simulation import hardware, kernels
 from dpubench.simulation.characteristics import Counts
 from dpubench.studies.coverage.expand import Catalogs, Expansion
@@ -24,7 +25,7 @@ from dpubench.workers.process import StopRequest
 #: Label printed beside every figure.
 LABEL: Final = "measured by hardware counters of this machine, in user mode"
 #: The reason why this target measures no whole programs.
-_NO_WHOLES: Final = "whole programs: a counter cannot tell what a program does from how it is verified; give a model (--target model:NAME)"
+_NO_WHOLES: Final = "whole programs: counters cannot separate the work of a program from its verification; give a model (--target model:NAME)"
 
 
 def catalogs(plan: Plan) -> tuple[Catalog, Catalogs]:
@@ -42,13 +43,13 @@ class MeasuredRun(SimulatedRun):
 
     def __init__(
         self, writer: OutcomesWriter, plan: Plan, expansion: Expansion, record: dict[str, Any], files: Resolved, known: Catalog, stop: StopRequest,
-        display: Lines,
+        display: Listener, budget: Budget,
     ) -> None:  # fmt: skip
-        super().__init__(writer, plan, list(expansion.cells), record, files, stop, display)
+        super().__init__(writer, plan, list(expansion.cells), record, files, stop, display, budget)
         self._expansion, self._known = expansion, known
 
     def _carry_out(self, owing: list[str], kept: Kept) -> None:
-        self._display.stage(f"{len(owing)} operators, counted", len(owing), None)
+        self.stage(f"{len(owing)} operators, counted", len(owing), None)
         for name in owing:
             self._stop.check()
             use = self._expansion.cells[name].what

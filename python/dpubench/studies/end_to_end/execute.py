@@ -7,18 +7,16 @@ such, and is no statement on the server.
 
 from __future__ import annotations
 
-import contextlib
 import random
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from dpubench.analysis import statistics
-from dpubench.errors import EnvironmentFault, Exit, Interrupted, NothingRan, TargetLost, UserError
-from dpubench.run.journal import Journal
 from dpubench.run.record import now_utc
+from dpubench.run.work import Budget, Work
 from dpubench.storage.runs import RoundWriter
-from dpubench.studies.end_to_end import judge, search, selection
+from dpubench.studies.end_to_end import judge, search, selection, trials
 from dpubench.studies.end_to_end.calibrate import Calibration
 from dpubench.studies.end_to_end.expand import Configuration, Load
 from dpubench.studies.end_to_end.model import FORMER_EXCEED, NULL_WORKLOAD, SHARED_CPUS, Limit
@@ -42,24 +40,27 @@ class WrongResult(RuntimeError):
     """A wrong answer or a wrong account. The point fails, and the rest of the run goes on."""
 
 
-class Run:
+class Run(Work):
     """One run, new or resumed."""
 
-    def __init__(self, writer: TrialsWriter, plan: Plan, setting: Setting, record: dict[str, Any], kept: Sequence[dict[str, Any]] = ()) -> None:
+    writer: TrialsWriter
+
+    def __init__(
+        self, writer: TrialsWriter, plan: Plan, setting: Setting, record: dict[str, Any], budget: Budget, kept: Sequence[dict[str, Any]] = ()
+    ) -> None:  # fmt: skip
         """Prepare the run. ``kept`` holds the rows of rounds measured before (:func:`dpubench.studies.end_to_end.trials.read`)."""
-        self.writer, self.plan, self.setting, self.record = writer, plan, setting, record
+        super().__init__(writer, record, budget, setting.listener)
+        self.plan, self.setting = plan, setting
         self.configurations = [Configuration.from_record(c) for c in record["configurations"]]
         self.loads = {frame: [Load(**load) for load in loads] for frame, loads in record["loads"].items()}
-        self._journal = Journal(record, setting.listener)
         self._entries: dict[str, dict[str, Any]] = {c["id"]: c for c in record["configurations"]}
         self._points: dict[str, dict[str, Any]] = {p["id"]: p for p in record["points"]}
         self.rates: dict[str, dict[int, float]] = {}  #: point -> round -> packets per second
-        self._spent_before = float(record["spent_s"])
-        self._begun = time.monotonic()
-        self._dropped: set[str] = set()
+        self._number = 0  #: number of the next round
+        self._owing_points: set[str] | None = None  #: points that the next round measures; None: all that are not precise enough
         self._round_s: list[float] = []
-        self._trials = 0
-        self._calibration = Calibration(writer, plan, setting, record, self._journal, self._save)
+        self._trials = 0  #: trials of this process
+        self._calibration = Calibration(writer, plan, setting, record, self.journal, self.save)
         for row in kept:
             self._count(row)
 
@@ -69,10 +70,18 @@ class Run:
         """Return (id, load) of every point of a configuration."""
         return [(f"{configuration.id}/{load.name}", load) for load in self.loads[configuration.frame]]
 
-    @property
-    def trials(self) -> int:
-        """Return the number of trials of this process."""
-        return self._trials
+    def kept(self) -> tuple[int, int | None, str]:
+        return len(trials.read(self.writer.path)), None, "trials"
+
+    def has_results(self) -> bool:
+        """Return whether a workload has a rate. If the plan asks for other workloads, results of the null workload alone are no answer."""
+        alone = all(entry["workload"] == NULL_WORKLOAD for entry in self._entries.values())
+        return any(rounds for point, rounds in self.rates.items() if alone or not self._is_null_point(point))
+
+    def why_nothing(self) -> str:
+        reasons = [f["message"] for f in self.record["failures"]]
+        reasons += [p[why] for why in ("unavailable", "left_out") for p in self._points.values() if p.get(why)]
+        return "nothing could be measured: " + (reasons[0] if reasons else "every trial was limited by the client or by stalls")
 
     def _count(self, row: dict[str, Any]) -> None:
         """Note the rate of a point in a round if ``row`` holds a valid one."""
@@ -86,19 +95,6 @@ class Run:
         if value:
             self.rates.setdefault(point, {})[int(row["round"])] = float(value)
 
-    def _spent_s(self) -> float:
-        return self._spent_before + time.monotonic() - self._begun
-
-    def _left_s(self) -> float:
-        return self.plan.budget * (1 - RESERVE) - self._spent_s()
-
-    def _save(self, status: str | None = None) -> None:
-        if status is not None:
-            self.record["status"] = status
-            self.record["finished"] = "" if status == "running" else now_utc()
-        self.record["spent_s"] = round(self._spent_s(), 3)
-        self.writer.write_record(self.record)
-
     def _open_points(self, configuration: Configuration) -> list[tuple[str, Load]]:
         """Return the points that have not failed, can run, and do not lie above the client's ceiling."""
         points = self.points_of(configuration)
@@ -106,49 +102,22 @@ class Run:
 
     # --- the run
 
-    def execute(self) -> Exit:
-        """Measure until every point is precise enough or the budget is spent; return the exit status.
+    def _begin(self) -> None:
+        """Choose engines and measure the client's ceilings, before the first round."""
+        self._select()
+        self._calibrate()
+        self._number = 1 + max((r["number"] for r in self.record["rounds"]), default=-1)
+        for path in self.writer.whole_rounds():
+            self._number = max(self._number, int(path.stem) + 1)
+        self._owing_points = self._owing()
 
-        Raises:
-            Interrupted: a stop was asked for; every finished trial is kept.
-            NothingRan: nothing could be measured.
-        """
-        self._save("running")
-        try:
-            self._select()
-            self._calibrate()
-            number = 1 + max((r["number"] for r in self.record["rounds"]), default=-1)
-            for path in self.writer.whole_rounds():
-                number = max(number, int(path.stem) + 1)
-            owing = self._owing()
-            while self._another_round(number):
-                self._calibrate_again(number)
-                self._round(number, owing)
-                number, owing = number + 1, None
-        except (Interrupted, TargetLost):
-            self._save_if_possible("interrupted")
-            raise
-        except UserError as error:
-            self._journal.failure("job", str(error))
-            self._save_if_possible("failed")
-            raise
-        return self._finish()
-
-    def _save_if_possible(self, status: str) -> None:
-        with contextlib.suppress(EnvironmentFault):  # the user is told of the first error, such as a full disk
-            self._save(status)
-
-    def _finish(self) -> Exit:
-        self._conclude()
-        # If the plan asks for other workloads, results of the null workload alone are no answer.
-        alone = all(entry["workload"] == NULL_WORKLOAD for entry in self._entries.values())
-        measured = any(rounds for point, rounds in self.rates.items() if alone or not self._is_null_point(point))
-        self._save("complete" if measured else "failed")
-        if not measured:
-            reasons = [f["message"] for f in self.record["failures"]]
-            reasons += [p[why] for why in ("unavailable", "left_out") for p in self._points.values() if p.get(why)]
-            raise NothingRan("nothing could be measured: " + (reasons[0] if reasons else "every trial was limited by the client or by stalls"))
-        return Exit.FAILED if self.record["failures"] else Exit.DONE
+    def _round(self) -> bool:
+        if not self._another_round(self._number):
+            return False
+        self._calibrate_again(self._number)
+        self._measure_round(self._number, self._owing_points)
+        self._number, self._owing_points = self._number + 1, None
+        return True
 
     def _is_null_point(self, point: str) -> bool:
         return any(c.is_null and point.startswith(f"{c.id}/") for c in self.configurations)
@@ -158,11 +127,11 @@ class Run:
             for point, _ in self._open_points(configuration):
                 rounds, where = self.rates.get(point, {}), {"point": point, "group": configuration.id}
                 if 0 < len(rounds) < statistics.MINIMUM_ROUNDS:
-                    self._journal.warn({"code": "few-rounds", "message": f"{len(rounds)} of at least {statistics.MINIMUM_ROUNDS} rounds", **where})
+                    self.journal.warn({"code": "few-rounds", "message": f"{len(rounds)} of at least {statistics.MINIMUM_ROUNDS} rounds", **where})
                 elif rounds and not self._has_converged(point):
                     reached = statistics.precision(statistics.interval_of_rounds(list(rounds.values())))
                     text = f"known to ±{100 * reached:.1f} %, asked for ±{100 * self.plan.precision:g} %"
-                    self._journal.warn({"code": "not-converged", "message": text, **where})
+                    self.journal.warn({"code": "not-converged", "message": text, **where})
 
     # --- choice of engines
 
@@ -172,15 +141,15 @@ class Run:
         if not choices:
             return
         floods = sum(len(selection.flooded_of(found)) for candidates in choices for found in candidates.values())
-        seconds = selection.SHARE * max(self._left_s(), 0.0)
-        self.setting.listener.stage(f"choosing the best engines by {floods} short floods", floods, seconds)
+        seconds = selection.SHARE * max(self.budget.left_s(), 0.0)
+        self.stage(f"choosing the best engines by {floods} short floods", floods, seconds)
         found = selection.choose(choices, self._flood, time.monotonic() + seconds, self.setting.listener.note)
         self.record["selection"]["chosen"] |= found.chosen
         if found.by_default:
             text = (
                 f"choosing the best engines: no time was left for {found.by_default} of {len(choices)} choices, the default ones are kept (--budget)"
             )
-            self._journal.left_out(text)
+            self.journal.left_out(text)
         for configuration in self.configurations:
             configuration.candidate = False
         self.configurations = [c for c in self.configurations if c.id not in found.dropped]
@@ -192,7 +161,7 @@ class Run:
         self._entries = {c["id"]: c for c in self.record["configurations"]}
         self.record["points"] = [p for p in self.record["points"] if p["configuration"] in kept]
         self._points = {p["id"]: p for p in self.record["points"]}
-        self._save()
+        self.save()
 
     def _flood(self, configuration: Configuration) -> float | str:
         """Return the packets per second that come back when as many are sent as the port takes, or why the configuration does not run."""
@@ -209,7 +178,7 @@ class Run:
         """Measure the client's ceiling on every link once, and leave out the loads above it. A run that has rounds already goes on as it began."""
         if self.record["rounds"]:
             return
-        seconds = min(self.plan.calibration.share * self.plan.budget, max(self._left_s(), 0.0))
+        seconds = min(self.plan.calibration.share * self.plan.budget, max(self.budget.left_s(), 0.0))
         if self.plan.calibration.processes and not self.writer.has_calibration:
             open_ones = [c for c in self.configurations if self._open_points(c)]
             self._calibration.measure(open_ones, self.loads, time.monotonic() + seconds)
@@ -218,7 +187,7 @@ class Run:
     def _calibrate_again(self, number: int) -> None:
         """Measure ceilings again before each further round. Other work on the machine may have pressed one down for a while, which must not last."""
         spent_s = sum(found.seconds for found in self._calibration.ceilings.values())
-        left_s = min(self.plan.calibration.share * self.plan.budget - spent_s, self._left_s() - (self._round_s[-1] if self._round_s else 0.0))
+        left_s = min(self.plan.calibration.share * self.plan.budget - spent_s, self.budget.left_s() - (self._round_s[-1] if self._round_s else 0.0))
         if number and left_s > 0:
             self._calibration.again(number, self.configurations, self.loads, time.monotonic() + left_s)
             self._calibration.leave_out(self.configurations, self.loads, self._points)
@@ -237,7 +206,7 @@ class Run:
 
         def owes(configuration: Configuration) -> bool:
             points = self._open_points(configuration)
-            return configuration.id not in self._dropped and any(
+            return configuration.id not in self.dropped and any(
                 not self._has_converged(p) and len(self.rates.get(p, {})) < self.plan.rounds.max for p, _ in points
             )
 
@@ -254,7 +223,7 @@ class Run:
             return False
         if number == 0 or not self._round_s:
             return True  # a resumed run gets a round even if the budget is spent
-        return self._left_s() >= self._round_s[-1]
+        return self.budget.left_s() >= self._round_s[-1]
 
     def _owing(self) -> set[str] | None:
         """Return the points without a rate in the last round, if that was interrupted; None if it was not."""
@@ -263,13 +232,13 @@ class Run:
             return None
         return {p for c in self.configurations for p, _ in self._open_points(c) if last["number"] not in self.rates.get(p, {})}
 
-    def _round(self, number: int, owing: set[str] | None) -> None:
+    def _measure_round(self, number: int, owing: set[str] | None) -> None:
         active = self._active()
         expected = sum(len(self._open_points(c)) for c in active)
         least = max(self.plan.rounds.min, 1)
         text = f"round {number + 1}" + (f" of at least {least}" if number < least else "") + f", {len(active)} configurations"
-        self.setting.listener.stage(text, expected, max(self._left_s(), 0.0))
-        begun, started, trials = time.monotonic(), now_utc(), self._trials
+        self.stage(text, expected, max(self.budget.left_s(), 0.0))
+        begun, started, before = time.monotonic(), now_utc(), self._trials
         writer, whole = self.writer.begin_round(number), False
         try:
             for configuration in self._in_order(active, number):
@@ -283,17 +252,17 @@ class Run:
             elapsed_s = round(time.monotonic() - begun, 3)
             self._round_s.append(elapsed_s)
             self.record["rounds"].append(
-                {"number": number, "started": started, "elapsed_s": elapsed_s, "trials": self._trials - trials, "whole": whole}
+                {"number": number, "started": started, "elapsed_s": elapsed_s, "trials": self._trials - before, "whole": whole}
             )
         writer.finish()
-        self._save()
+        self.save()
 
     def _first_round_is_too_long(self, number: int, begun: float, configuration: Configuration) -> bool:
         """Return whether the budget ran out before this configuration's turn in the first round. If so, drop it and record that."""
-        if number > 0 or self._left_s() > 0 or not self.rates:
+        if number > 0 or self.budget.left_s() > 0 or not self.rates:
             return False
-        self._dropped.add(configuration.id)
-        self._journal.left_out(f"{configuration.id}: the budget was spent before its turn ({time.monotonic() - begun:.0f} s; --budget)")
+        self.dropped.add(configuration.id)
+        self.journal.left_out(f"{configuration.id}: the budget was spent before its turn ({time.monotonic() - begun:.0f} s; --budget)")
         return True
 
     def _in_order(self, active: Sequence[Configuration], number: int) -> Iterator[Configuration]:
@@ -339,7 +308,7 @@ class Run:
         try:
             pair.end()
         except PairFault as fault:
-            self._journal.failure("end", fault.message, group=configuration.id)
+            self.journal.failure("end", fault.message, group=configuration.id)
 
     def _session_s(self, points: Sequence[tuple[str, Load]]) -> float:
         plan = self.plan
@@ -371,7 +340,7 @@ class Run:
         if not at_work and fault.is_preparing and not named and not any(self.rates.get(p) for p in points):
             for point in points:
                 self._points[point]["unavailable"] = fault.message
-            self._journal.left_out(f"{configuration.id}: {fault.message}")
+            self.journal.left_out(f"{configuration.id}: {fault.message}")
             self.setting.listener.note(f"cannot run here: {configuration.id}: {fault.message}")
             return
         for point in points:
@@ -380,7 +349,7 @@ class Run:
     def _fail(self, configuration: Configuration, point: str, phase: str, message: str) -> None:
         if not self._points[point]["failure"]:
             self._points[point]["failure"] = f"{phase}: {message}"
-            self._journal.failure(phase, message, point=point, group=configuration.id)
+            self.journal.failure(phase, message, point=point, group=configuration.id)
 
     # --- one point
 
@@ -396,10 +365,10 @@ class Run:
                 self._fail(configuration, point, "check", str(error))
         except SearchFailed as error:
             for point, _ in items:
-                self._journal.warn({"code": "search-unfinished", "message": str(error), "point": point, "group": configuration.id})
+                self.journal.warn({"code": "search-unfinished", "message": str(error), "point": point, "group": configuration.id})
         finally:
             for warning in pair.warnings:
-                self._journal.warn({**warning, "group": configuration.id})
+                self.journal.warn({**warning, "group": configuration.id})
             pair.warnings.clear()
 
     def _search(self, pair: Pair, configuration: Configuration, items: Sequence[tuple[str, Load]], number: int, writer: RoundWriter) -> None:

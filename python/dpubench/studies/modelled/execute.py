@@ -10,11 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from dpubench import scratch
-from dpubench.errors import EnvironmentFault, Exit, Interrupted, NothingRan, UserError
 from dpubench.inputs import Resolved
-from dpubench.run.journal import enlist
-from dpubench.run.progress import Lines
-from dpubench.run.record import now_utc
+from dpubench.run.listener import Listener
+from dpubench.run.work import Budget, Work
 from dpubench.simulation import sweep
 from dpubench.simulation.kernels import ArmPrograms, Kernel, Trace, cache_folder, trace_all
 from dpubench.studies.modelled import outcomes
@@ -28,58 +26,49 @@ _SAVE_EVERY_S: Final = 5.0
 _NOTHING: Final[dict[str, Any]] = {"result": None}
 
 
-class SimulatedRun(abc.ABC):
-    """A new or resumed run of the simulations called ``names``. A study's subclass defines them."""
+class SimulatedRun(Work):
+    """A new or resumed run of the simulations called ``names``. A study's subclass defines them. It has one round."""
 
+    writer: OutcomesWriter
     what: str = "simulations"  #: noun for the user
     verb: str = "simulated"
     part: str = ""  #: the part of the run at work now, in words
 
     def __init__(
         self, writer: OutcomesWriter, plan: SimulatedPlan, names: Sequence[str], record: dict[str, Any], files: Resolved, stop: StopRequest,
-        display: Lines,
+        display: Listener, budget: Budget,
     ) -> None:  # fmt: skip
-        self.writer, self.names, self.record = writer, names, record
-        self._plan, self._files, self._stop, self._display = plan, files, stop, display
-        self._begun, self._saved, self._spent_before = time.monotonic(), 0.0, float(record["spent_s"])
+        super().__init__(writer, record, budget, display)
+        self.names = names
+        self._plan, self._files, self._stop = plan, files, stop
+        self._saved = 0.0
         self.outcomes = outcomes.read(writer.path)
 
     @abc.abstractmethod
     def _carry_out(self, owing: list[str], kept: Kept) -> None:
         """Simulate ``owing`` and give each outcome to ``kept``."""
 
-    def execute(self) -> Exit:
-        """Simulate everything without a result; return the exit status.
-
-        Raises:
-            Interrupted: a stop was asked for; every finished outcome is kept.
-            NothingRan: nothing could be simulated.
-        """
+    def _begin(self) -> None:
         for folder in (cache_folder(), sweep.cache_folder()):
             scratch.sweep(folder)  # killed runs leave files behind
-        self._save("running")
-        try:
-            owing = [name for name in self.names if self.outcomes.get(name, _NOTHING)["result"] is None]
-            self.record["failures"] = []  # a resumed run tries its failures again
-            if owing:
-                with self._round() as kept:
-                    self._carry_out(owing, kept)
-        except Interrupted:
-            self._save_if_possible("interrupted")
-            raise
-        except UserError as error:
-            self._fail("job", str(error))
-            self._save_if_possible("failed")
-            raise
-        return self._finish()
+        self.record["failures"] = []  # a resumed run tries its failures again
 
-    def _finish(self) -> Exit:
-        simulated = any(outcome["result"] is not None for outcome in self.outcomes.values())
-        self._save("complete" if simulated else "failed")
-        if not simulated:
-            first = next((f["message"] for f in self.record["failures"]), "no configuration gave a result")
-            raise NothingRan(f"nothing could be {self.verb}: {first}")
-        return Exit.FAILED if self.record["failures"] else Exit.DONE
+    def _round(self) -> bool:
+        """Simulate everything without a result. There is no further round."""
+        if owing := [name for name in self.names if self.outcomes.get(name, _NOTHING)["result"] is None]:
+            with self._kept_round() as kept:
+                self._carry_out(owing, kept)
+        return False
+
+    def has_results(self) -> bool:
+        return any(outcome["result"] is not None for outcome in self.outcomes.values())
+
+    def why_nothing(self) -> str:
+        first = next((f["message"] for f in self.record["failures"]), "no configuration gave a result")
+        return f"nothing could be {self.verb}: {first}"
+
+    def kept(self) -> tuple[int, int | None, str]:
+        return len(self.outcomes), len(self.names), self.what
 
     # --- traces
 
@@ -103,7 +92,7 @@ class SimulatedRun(abc.ABC):
                     found[name] = outcome
                 else:
                     self._fail("trace", str(outcome), name)
-                self._display.event({"event": "traced", "group": name})
+                self.listener.event({"event": "traced", "group": name})
         return found
 
     def _untraced(self, of: str) -> str:
@@ -129,7 +118,7 @@ class SimulatedRun(abc.ABC):
         )  # fmt: skip
 
     def _progress(self, progress: sweep.Progress) -> None:
-        self._display.event({"event": "progress", "group": progress.at_work, "done": progress.done, "of": progress.of, "phase": "simulate"})
+        self.listener.event({"event": "progress", "group": progress.at_work, "done": progress.done, "of": progress.of, "phase": "simulate"})
 
     def _processes(self) -> int:
         return len(os.sched_getaffinity(0)) if self._plan.processes == ALL else int(self._plan.processes)
@@ -137,7 +126,7 @@ class SimulatedRun(abc.ABC):
     # --- state
 
     @contextlib.contextmanager
-    def _round(self) -> Iterator[Kept]:
+    def _kept_round(self) -> Iterator[Kept]:
         """Open a round that keeps outcomes. Turn it to columns at the end, even after an error."""
         number = 1 + max((int(path.stem) for path in self.writer.whole_rounds()), default=-1)
         file = self.writer.begin_round(number)
@@ -153,35 +142,21 @@ class SimulatedRun(abc.ABC):
         self.outcomes[outcome["configuration"]] = outcome
         result = outcome["result"]
         shown = {"event": outcomes.OUTCOME, "group": outcome["configuration"], "cached": outcome["cached"], "failure": outcome["failure"]}
-        self._display.event(shown | ({"messages_per_s": result["messages_per_s"]} if result is not None and "messages_per_s" in result else {}))
+        self.listener.event(shown | ({"messages_per_s": result["messages_per_s"]} if result is not None and "messages_per_s" in result else {}))
 
     def _stage(self, what: str, count: int) -> None:
-        self._display.stage(f"{self.part}{count} {what}", count, None)
+        self.stage(f"{self.part}{count} {what}", count, None)
 
     def _fail(self, phase: str, message: str, group: str = "") -> None:
-        if enlist(self.record["failures"], {"phase": phase, "message": message, **({"group": group} if group else {})}):
-            self._display.note(f"failed: {group or 'the run'}: {message}")
+        self.journal.failure(phase, message, **({"group": group} if group else {}))
 
     def _warn(self, code: str, message: str, group: str) -> None:
-        enlist(self.record["warnings"], {"code": code, "message": message, "group": group})
-
-    def _spent_s(self) -> float:
-        return self._spent_before + time.monotonic() - self._begun
-
-    def _save(self, status: str) -> None:
-        self.record["status"] = status
-        self.record["finished"] = "" if status == "running" else now_utc()
-        self.record["spent_s"] = round(self._spent_s(), 3)
-        self._saved = time.monotonic()
-        self.writer.write_record(self.record)
+        self.journal.warn({"code": code, "message": message, "group": group})
 
     def _save_now_and_then(self) -> None:
         if time.monotonic() - self._saved > _SAVE_EVERY_S:
-            self._save("running")
-
-    def _save_if_possible(self, status: str) -> None:
-        with contextlib.suppress(EnvironmentFault):  # the error under way already tells the user of a full disk
-            self._save(status)
+            self._saved = time.monotonic()
+            self.save("running")
 
 
 class Kept:

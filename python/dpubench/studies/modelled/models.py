@@ -63,8 +63,8 @@ def load_models(targets: Sequence[str], where: Where, other: str = "") -> tuple[
         name = target.removeprefix(MODEL_PREFIX)
         if not target.startswith(MODEL_PREFIX):
             known = [*(MODEL_PREFIX + name for name in models.names()), *([other] if other else [])]
-            what = f", and not {other}" if other else ", and this study measures nothing"
-            text = f"'{target}' is no model of a processor{what}{nearest(target, known)}"
+            what = f", nor target {other}" if other else ", and this study runs only on models"
+            text = f"'{target}' is not a model of a processor{what}{nearest(target, known)}"
             problems.append(where.problem(text, "target", i))
             continue
         try:

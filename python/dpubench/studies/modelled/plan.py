@@ -43,7 +43,7 @@ def kernel_words(value: object) -> object:
         return value
     operator, slash, engine = value.partition("/")
     if not operator or (slash and not engine):
-        raise ValueError(f"'{value[:40]}' is no kernel: write OPERATOR or OPERATOR/ENGINE, as md5/openssl")
+        raise ValueError(f"'{value[:40]}' is not a kernel: write OPERATOR or OPERATOR/ENGINE, such as md5/openssl")
     return {"operator": operator, "engine": engine} if engine else {"operator": operator}
 
 
@@ -60,7 +60,7 @@ def _warm_up(value: object) -> float:
 def _scheduler(value: str) -> str:
     """Return an address in the form that ``distributed`` takes. The start of the simulations shows whether anything answers there."""
     if value and not re.fullmatch(r"(?:[a-z]+://)?[^\s/]+:[0-9]{1,5}|inproc://\S+", value):
-        raise ValueError(f"'{value[:60]}' is no address of a Dask scheduler: write it as tcp://HOST:8786")
+        raise ValueError(f"'{value[:60]}' is not the address of a Dask scheduler: write it as tcp://HOST:8786")
     return value
 
 
@@ -114,7 +114,7 @@ class Sample(Strict):
     @model_validator(mode="after")
     def _some_are_measured(self) -> Sample:
         if self.measured > self.every:
-            raise ValueError(f"sample.measured ({self.measured}) is above sample.every ({self.every}): of these no more can be measured")
+            raise ValueError(f"sample.measured ({self.measured}) is above sample.every ({self.every}): set it to sample.every or less")
         return self
 
 
@@ -154,7 +154,7 @@ def check_kernel(kernel: KernelPlan, catalog: Mapping[str, Mapping[str, Any]], w
     known = [str(p["name"]) for p in entry["parameters"]]
     for name in kernel.params:
         if name == SIZE and SIZE in known:
-            yield where.problem("the size of a message is that of its frame: give `frames`", *at, "params", name)
+            yield where.problem("the frame sets the size of a message: give `frames` instead", *at, "params", name)
         elif name not in known:
             text = f"operator {kernel.operator} has no parameter '{name}'{nearest(name, known)}"
             yield where.problem(text, *at, "params", name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from dpubench.catalog import inputs_of
@@ -72,3 +72,9 @@ def use_of(plan: SimulatedPlan, kernel: KernelPlan, entry: Mapping[str, Any], me
         message_bytes, messages, kernel.footprint or plan.footprint, kernel.burst or plan.burst, inputs,
         "" if state["available"] else str(state["reason"]),
     )  # fmt: skip
+
+
+def marked(use: Use, missing: Mapping[str, str]) -> Use:
+    """Return ``use``, marked unavailable if it reads a kind of input that is ``missing`` (kind: reason)."""
+    reason = next((missing[kind] for kind in use.inputs if kind in missing), "")
+    return replace(use, unavailable=use.unavailable or reason)

@@ -1,4 +1,4 @@
-"""The course of a run on one target: selection, rounds of fresh processes, stopping by precision or budget, interruption.
+"""The rounds of a run on one target: the choice of engines, rounds of fresh processes, stopping by precision or budget.
 
 docs/methodology.md explains the method. A round is a fresh process, in which the points of a configuration alternate window by window. Seeds and the
 order of configurations differ from round to round. Only after a whole round does the run decide whether a point is known well enough.
@@ -6,74 +6,48 @@ order of configurations differ from round to round. Only after a whole round doe
 
 from __future__ import annotations
 
-import contextlib
 import random
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from dpubench.errors import EnvironmentFault, Exit, Interrupted, NothingRan, TargetLost, UserError
-from dpubench.run.journal import Journal
+from dpubench.errors import NothingRan
 from dpubench.run.record import now_utc
-from dpubench.run.setting import Setting
-from dpubench.storage.runs import RoundWriter, RunWriter
+from dpubench.run.work import Budget, Work
+from dpubench.storage.runs import RoundWriter
 from dpubench.studies.operators import choice, headline, stopping
 from dpubench.studies.operators.choice import Choice
 from dpubench.studies.operators.configuration import PREPARED, Configuration, Point, engine_word, point_id, split_engine_word
 from dpubench.studies.operators.costs import Costs
 from dpubench.studies.operators.measure import OTHER_BUILD, Groups, Measurer, Round, sizes
 from dpubench.studies.operators.plan import Plan
+from dpubench.studies.operators.rounds import WindowsWriter, windows_of
+from dpubench.studies.operators.setting import Setting
 
 #: Share of the budget reserved for the report and for errors of the estimate.
 RESERVE: Final = 0.04
 
 
-class Budget:
-    """The time that a run may take, and the rest of it."""
+class Run(Work):
+    """One run on one target, new or resumed."""
 
-    def __init__(self, seconds: float, spent_s: float = 0.0) -> None:
-        self._left_s = seconds * (1 - RESERVE) - spent_s
-
-    def left_s(self) -> float:
-        return self._left_s
-
-    def spend(self, seconds: float) -> None:
-        self._left_s -= seconds
-
-    def extend(self, seconds: float) -> None:
-        """Add time that another run did not need."""
-        self._left_s += seconds
-
-    def grant(self, seconds: float) -> None:
-        """Ensure that at least ``seconds`` are left: a resumed run owes rounds, whatever it spent before."""
-        self._left_s = max(self._left_s, seconds)
-
-
-class Run:
-    """One run on one target, new or resumed.
-
-    :meth:`execute` does all of it. Several runs alternate by :meth:`begin`, :meth:`round` and :meth:`finish`.
-    """
+    writer: WindowsWriter
 
     def __init__(
-        self, writer: RunWriter, plan: Plan, setting: Setting, record: dict[str, Any], inputs: Mapping[str, Sequence[str]],
-        budget: Budget | None = None,
+        self, writer: WindowsWriter, plan: Plan, setting: Setting, record: dict[str, Any], inputs: Mapping[str, Sequence[str]], budget: Budget
     ) -> None:  # fmt: skip
         """Prepare a run from its record; ``inputs`` maps kinds to files of this machine."""
-        self.writer = writer
+        super().__init__(writer, record, budget, setting.listener)
         self.plan = plan
         self.setting = setting
-        self.record = record
+        self.times_mean_nothing = setting.target.times_mean_nothing
         self._costs = Costs(plan, len(setting.cpus))
-        self._journal = Journal(record, setting.listener)
         self._inputs = inputs
-        self._measurer = Measurer(plan, setting, self._journal, self._costs)
+        self._measurer = Measurer(plan, setting, self.journal, self._costs)
         self._configurations = {c.id: c for c in map(Configuration.from_record, record["configurations"])}
         self._points: dict[str, Point] = {}
-        self.budget = budget or Budget(plan.budget, float(record["spent_s"]))
         self._number = 0  #: number of the next round
-        self.dropped: set[str] = set()  #: configurations that are no longer measured, because the budget is too small
         self._bring_back()
 
     # --- state
@@ -97,7 +71,7 @@ class Run:
             point.failure, point.unavailable = entry["failure"], entry["unavailable"]
             self._points[point.id] = point
         if self.writer.whole_rounds():
-            windows = self.writer.windows()
+            windows = windows_of(self.writer)
             columns = (windows.column(n).to_pylist() for n in ("point", "round", "operations", "elapsed_ns", "layout"))
             for name, number, operations, elapsed, layout in zip(*columns, strict=True):
                 if name in self._points:
@@ -105,100 +79,41 @@ class Run:
                     if layout is not None:
                         self._points[name].layouts[number] = layout
 
-    def _save(self, status: str | None = None) -> None:
-        if status is not None:
-            self.record["status"] = status
-            self.record["finished"] = "" if status == "running" else now_utc()
+    def _update(self) -> None:
         self.record["configurations"] = [c.record() for c in self._configurations.values()]
         self.record["points"] = [p.record() for p in self._points.values()]
-        self.writer.write_record(self.record)
+
+    def has_results(self) -> bool:
+        return any(p.rates for p in self.points)
+
+    def why_nothing(self) -> str:
+        failures = self.record["failures"]
+        return "nothing could be measured: " + (failures[0]["message"] if failures else "no engine can run here")
+
+    def kept(self) -> tuple[int, int | None, str]:
+        return sum(len(r) for p in self.points for r in p.rates.values()), None, "windows"
 
     # --- the run
 
-    def execute(self) -> Exit:
-        """Measure until every point is known well enough or the budget is spent.
-
-        Raises:
-            Interrupted: a stop was requested; all measurements are kept.
-            TargetLost: the connection to the target broke; all measurements are kept.
-            NothingRan: no requested engine can run here.
-        """
-        self.begin()
-        while self.round():
-            pass
-        return self.finish()
-
-    def begin(self) -> None:
-        """Place inputs where programs read them, and choose engines if the plan leaves that to the run. @raises as :meth:`execute`"""
-        with self._keeping():
-            self._choose_without_choice()
-            with self.setting.stop.at_once():
-                self._measurer.inputs = {kind: self.setting.target.place([Path(f) for f in files]) for kind, files in self._inputs.items()}
-            self._select()
-            if not any(not p.unavailable for p in self.points):
-                raise NothingRan("nothing that was asked for can run here: `dpubench list engines` gives the reasons")
-            self._number = 1 + max((r["number"] for r in self.record["rounds"]), default=-1)
-            for path in self.writer.whole_rounds():
-                self._number = max(self._number, int(path.stem) + 1)
-            if self.record["rounds"]:
-                self.budget.grant(self._needed_s())
-
-    def round(self) -> bool:
-        """Measure one more round; return False when no round is owed or none fits the budget. @raises as :meth:`execute`"""
-        with self._keeping():
-            return self._one_round()
-
-    def finish(self) -> Exit:
-        """Conclude the run and save its record. @raises NothingRan nothing could be measured"""
-        self._conclude()
-        measured = any(p.rates for p in self.points)
-        self._save("complete" if measured else "failed")
-        if not measured:
-            raise NothingRan(
-                "nothing could be measured: " + (self.record["failures"][0]["message"] if self.record["failures"] else "no engine can run here")
-            )
-        return Exit.FAILED if self.record["failures"] else Exit.DONE
-
-    @contextlib.contextmanager
-    def _keeping(self) -> Iterator[None]:
-        """Account for the time of a part of the run and save its measurements and status, however the part ends."""
-        begun = time.monotonic()
-
-        def count() -> None:
-            passed = time.monotonic() - begun
-            self.budget.spend(passed)
-            self.record["spent_s"] = round(self.record["spent_s"] + passed, 3)
-
-        self._save("running")
-        try:
-            yield
-        except (Interrupted, TargetLost):
-            count()
-            self._save_if_possible("interrupted")
-            raise
-        except UserError as error:
-            count()
-            self._journal.failure("job", str(error))
-            self._save_if_possible("failed")
-            raise
-        count()
-        self._save()
+    def _begin(self) -> None:
+        """Place inputs where programs read them, and choose engines if the plan leaves that to the run."""
+        self._choose_without_choice()
+        with self.setting.stop.at_once():
+            self._measurer.inputs = {kind: self.setting.target.place([Path(f) for f in files]) for kind, files in self._inputs.items()}
+        self._select()
+        if not any(not p.unavailable for p in self.points):
+            raise NothingRan("nothing that was asked for can run here: `dpubench list engines` gives the reasons")
+        self._number = 1 + max((r["number"] for r in self.record["rounds"]), default=-1)
+        for path in self.writer.whole_rounds():
+            self._number = max(self._number, int(path.stem) + 1)
+        if self.record["rounds"]:
+            self.budget.grant(self._needed_s())
 
     def leave_out(self, configurations: Iterable[str], why: str) -> None:
         """Stop measuring those of ``configurations`` that this run still measures."""
         for name in sorted(set(configurations) & set(self._active())):
             self.dropped.add(name)
-            self._journal.left_out(f"{name}: {why}")
-
-    def interrupt(self) -> None:
-        """Mark a run that is not at work as interrupted."""
-        self._save_if_possible("interrupted")
-
-    def _save_if_possible(self, status: str) -> None:
-        try:
-            self._save(status)
-        except EnvironmentFault:  # The user already hears of the full disk.
-            return
+            self.journal.left_out(f"{name}: {why}")
 
     def _select(self) -> None:
         """Choose each configuration's engines; if the plan wants the best one, measure all of them briefly once."""
@@ -206,18 +121,18 @@ class Run:
         chosen: dict[str, Choice] = {}
         failed: dict[str, str] = {}
         if contested:
-            failures = self._journal.failures
+            failures = self.journal.failures
             writer = self.writer.begin_selection()
             try:
                 chosen, failed = self._measure_choices({c.id: [self._point(c, e, "") for e in c.candidates] for c in contested}, writer)
             finally:
                 writer.close()
             # A candidate that failed stays in the run as a failed point, so that nobody believes the choice went without trouble.
-            self.record["selection"]["failed"] = self._journal.failures - failures
+            self.record["selection"]["failed"] = self.journal.failures - failures
             writer.finish()
         for configuration in contested:
             self._choose(configuration, chosen.get(configuration.id), failed)
-        self._save()
+        self.save()
 
     def _measure_choices(self, groups: Groups, writer: RoundWriter) -> tuple[dict[str, Choice], dict[str, str]]:
         """Return the choice for each of ``groups``, and the failed points with their reasons.
@@ -227,9 +142,9 @@ class Run:
         """
         chosen: dict[str, Choice] = {}
         rates: dict[str, list[list[float]]] = {}
-        begun, left_s, owing = time.monotonic(), self.budget.left_s(), groups
+        owing = groups
         for number in range(choice.ROUNDS):
-            if not owing or (number and self._costs.round_s(sizes(owing), choice.CYCLES) > choice.SHARE * (left_s - (time.monotonic() - begun))):
+            if not owing or (number and self._costs.round_s(sizes(owing), choice.CYCLES) > choice.SHARE * self.budget.left_s()):
                 break
             self._tell_stage(f"choosing the best engine of {len(owing)} configurations", owing, choice.CYCLES)
             selection = Round(number, choice.CYCLES, writer)
@@ -248,7 +163,7 @@ class Run:
         for configuration in self._undecided():
             if not self._is_contested(configuration):
                 self._choose(configuration, None, {})
-        self._save()
+        self.save()
 
     def _undecided(self) -> list[Configuration]:
         """Return the configurations whose engines are not chosen yet."""
@@ -300,7 +215,7 @@ class Run:
         }  # fmt: skip
         return {g: p for g, p in groups.items() if g not in done}
 
-    def _one_round(self) -> bool:
+    def _round(self) -> bool:
         groups = self._active()
         if not groups:
             return False
@@ -320,15 +235,14 @@ class Run:
             groups,
             cycles,
         )
-        self._round(self._number, groups, cycles)
+        self._measure_round(self._number, groups, cycles)
         self._number += 1
         return True
 
     def _tell_stage(self, text: str, groups: Groups, cycles: int) -> None:
         windows = sum(2 * cycles * len(points) for points in groups.values())
         # Under an emulator everything runs once, whatever the budget is.
-        left_s = None if self.setting.target.times_mean_nothing else self.budget.left_s()
-        self.setting.listener.stage(self.setting.heading + text, windows, left_s)
+        self.stage(text, windows, None if self.times_mean_nothing else self.budget.left_s())
 
     def _needed_s(self) -> float:
         """Return the seconds for the rounds that a resumed run still owes."""
@@ -357,7 +271,7 @@ class Run:
             dearest = max(spare, key=lambda g: prices[g])
             del fitting[dearest]
             self.dropped.add(dearest)
-            self._journal.left_out(
+            self.journal.left_out(
                 f"{dearest} after {len(groups[dearest][0].rates)} rounds: {prices[dearest]:.1f} s in every round do not fit the budget (--budget)"
             )
         return fitting
@@ -366,7 +280,7 @@ class Run:
         parameters = self.record["operators"][configuration.operator]["parameters"]
         return all(configuration.params.get(p["name"], p["default"]) == p["default"] for p in parameters)
 
-    def _round(self, number: int, groups: Groups, cycles: int) -> None:
+    def _measure_round(self, number: int, groups: Groups, cycles: int) -> None:
         begun, started = time.monotonic(), now_utc()
         order = list(groups)
         random.Random(f"{self.plan.seed}/{number}").shuffle(order)
@@ -392,16 +306,16 @@ class Run:
     # --- the end
 
     def _conclude(self) -> None:
-        if self.setting.target.times_mean_nothing:
+        if self.times_mean_nothing:
             return
         for point in self.points:
             if point.failure or point.unavailable or not point.rates:
                 continue
             where = {"point": point.id, "group": point.configuration.id}
             if len(point.rates) < stopping.MINIMUM_ROUNDS:
-                self._journal.warn({"code": "few-rounds", "message": f"{len(point.rates)} of at least {stopping.MINIMUM_ROUNDS} rounds", **where})
+                self.journal.warn({"code": "few-rounds", "message": f"{len(point.rates)} of at least {stopping.MINIMUM_ROUNDS} rounds", **where})
             elif not stopping.has_converged(point, self.plan.precision, self.plan.rounds.min):
                 reached = stopping.precision(point)
-                self._journal.warn(
+                self.journal.warn(
                     {"code": "not-converged", "message": f"known to ±{100 * reached:.1f} %, asked for ±{100 * self.plan.precision:g} %", **where}
                 )

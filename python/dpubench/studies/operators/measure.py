@@ -12,14 +12,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from dpubench import programs
+from dpubench import programs, wire
 from dpubench.errors import EnvironmentFault
 from dpubench.run.journal import Journal
-from dpubench.run.setting import Setting
 from dpubench.storage.runs import Event, RoundWriter
 from dpubench.studies.operators.configuration import PREPARED, Point
 from dpubench.studies.operators.costs import Costs
 from dpubench.studies.operators.plan import Plan
+from dpubench.studies.operators.setting import Setting
 from dpubench.workers import job as jobs
 from dpubench.workers.blame import Blame
 from dpubench.workers.process import Worker, WorkerFault
@@ -73,9 +73,15 @@ class Measurer:
         self._run_alternating(shared, work)
         self._fail_unmeasured(groups, work.rates)
 
+    def _fail(self, point: Point, phase: str, message: str) -> None:
+        """Take ``point`` out of the run; the first reason is kept."""
+        if not point.failure:
+            point.failure = wire.cut(f"{phase}: {message}")
+            self._journal.failure(phase, message, point=point.id, group=point.configuration.id)
+
     def _fail_unmeasured(self, groups: Groups, rates: Mapping[str, list[float]]) -> None:
         for point in (p for members in groups.values() for p in members if p.id not in rates and not p.failure):
-            self._journal.fail(point, "measure", "the program measured nothing for it and gave no reason")
+            self._fail(point, "measure", "the program measured nothing for it and gave no reason")
 
     # --- programs
 
@@ -166,7 +172,7 @@ class Measurer:
     def _without_broken(self, groups: Groups) -> Groups:
         """Return ``groups`` without the points of contract programs that cannot begin; those fail with the known reason."""
         for point in (p for members in groups.values() for p in members if p.side in self._broken):
-            self._journal.fail(point, "prepare", self._broken[point.side])
+            self._fail(point, "prepare", self._broken[point.side])
         rest = {g: [p for p in members if not p.failure] for g, members in groups.items()}
         return {g: members for g, members in rest.items() if members}
 
@@ -207,7 +213,7 @@ class Measurer:
         return suspects[0], fault
 
     def _blame(self, point: Point, phase: str, fault: WorkerFault) -> None:
-        self._journal.fail(point, phase, fault.reason)
+        self._fail(point, phase, fault.reason)
         message = f"the worker broke at this point ({fault.reason}); the rest went on without it"
         self._journal.warn({"code": "restarted", "message": message, "point": point.id, "group": point.configuration.id})
 
@@ -248,7 +254,7 @@ class Measurer:
     def _take_failure(self, event: Event, points: Mapping[str, Point], side: str) -> None:
         concerned = [p for p in points.values() if event.get("point") == p.id or ("point" not in event and event.get("group") == p.configuration.id)]
         for point in concerned:
-            self._journal.fail(point, event["phase"], event["message"])
+            self._fail(point, event["phase"], event["message"])
         if not concerned:
             self._journal.failure(event["phase"], f"{side}: {event['message']}" if _is_foreign(side) else event["message"])
 

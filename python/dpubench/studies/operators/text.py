@@ -12,6 +12,7 @@ from dpubench.analysis.digits import percent, significant
 from dpubench.analysis.model import COUNTED, Interval
 from dpubench.analysis.naming import layout_text, parameters_text
 from dpubench.analysis.tables import LOOSE, count, cpus_text, failure_line, loose_note, precision_text, section, table, warning_lines
+from dpubench.analysis.verdicts import MIN_EFFECT
 from dpubench.studies.operators import comparison, layouts
 from dpubench.studies.operators.export import engine_text, verified_text
 from dpubench.studies.operators.model import ENERGY, PointSummary, RunSummary
@@ -79,9 +80,6 @@ def _correctness_table(run: RunSummary) -> str:
 
 def _is_verified(point: PointSummary) -> bool:
     return bool(point.verified) and not point.failure and not point.unavailable
-
-
-MIN_EFFECT: Final = 0.03
 
 
 def targets(runs: Sequence[RunSummary], room: int = 20, width: int = 120) -> list[str]:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from dpubench import wire
 from dpubench.storage.runs import DamagedRunError, RunDirectory
+from dpubench.studies.operators.rounds import windows_of
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -59,7 +60,7 @@ class Windows:
 def read_windows(run_dir: Path) -> Windows:
     """Return all windows of the run in ``run_dir``, of whole and of unfinished rounds. @raises DamagedRunError, EnvironmentFault as read_round"""
     try:
-        table = RunDirectory(run_dir).windows()
+        table = windows_of(RunDirectory(run_dir))
         if fault := _fault(table):
             raise DamagedRunError(f"{run_dir / 'rounds'}: {fault}: move the file of its round away to go on without it")
         return _columns(table)

@@ -16,7 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from dpubench.storage.runs import RunDirectory, windows_schema
+from dpubench.storage.runs import RunDirectory
+from dpubench.studies.operators.rounds import tables_of_windows, windows_schema
 
 _METRIC: Final = "metric_"
 _NAMES: Final = ("point", "group")
@@ -73,7 +74,7 @@ class WindowsView(ds.InMemoryDataset):  # type: ignore[misc]  # pyarrow has no t
         lengths = np.zeros(len(self.runs), dtype=np.int64)
         for i, run in enumerate(self.runs):
             with self.telling():
-                of_run = list(run.directory.tables_of_windows(physical))
+                of_run = list(tables_of_windows(run.directory, physical))
                 lengths[i] = sum(table.num_rows for table in of_run)
                 tables += of_run
         empty = windows_schema().empty_table().select(physical)

@@ -81,7 +81,7 @@ def build(all_runs: Sequence[RunSummary], baseline: str | None = None) -> Page:
     failures = [Trouble(run.name, f.point or f.group or "", f"{f.phase}: {f.message}") for run in runs for f in run.failures]
     return Page(
         title=f"dpubench {runs[0].study}: {', '.join(run.name for run in runs)}",
-        measured="Instructions per operation of each engine, counted: no times",
+        measured="Counted instructions per operation of each engine, no times",
         all_runs=infos,
         parts=[_part(run, info) for run, info in zip(runs, infos, strict=True)],
         warnings=warning_groups(((run.name, w) for run in runs for w in run.warnings), warnings.advice),

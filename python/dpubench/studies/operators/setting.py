@@ -1,4 +1,4 @@
-"""The surroundings of a run besides its plan, and its listener."""
+"""The surroundings of a run besides its plan."""
 
 from __future__ import annotations
 
@@ -6,22 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dpubench.storage.runs import Event
+from dpubench.run.listener import Listener
 from dpubench.targets import Target
 from dpubench.workers.process import StopRequest
-
-
-class Listener:
-    """The observer of a run: the progress display, or nobody."""
-
-    def event(self, event: Event) -> None:
-        """Take an event of a worker."""
-
-    def stage(self, text: str, windows: int, seconds_left: float | None) -> None:
-        """Take the start of a round with ``windows`` expected windows; None for ``seconds_left`` means that there is no time limit."""
-
-    def note(self, text: str) -> None:
-        """Take a message that a person should read now."""
 
 
 @dataclass
@@ -41,4 +28,3 @@ class Setting:
     layouts: Mapping[str, int] = field(default_factory=dict)  #: build -> number of its code layouts; 1 for a build not named here
     environment: Mapping[str, str] = field(default_factory=dict)
     devices: Sequence[str] = ()  #: devices for device engines: PCI addresses or DPDK virtual devices
-    heading: str = ""  #: prefix of stage messages, where several targets are at work
