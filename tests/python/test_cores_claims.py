@@ -102,10 +102,10 @@ def test_what_was_not_simulated_is_said_and_not_judged() -> None:
 def test_a_claim_says_what_the_kernels_wait_for() -> None:
     points = [replace(p, stalls={"queue": 0.54, "branch": 0.21, "window": 0.01}) if p.kernel == "lookup" else p for p in grid()]
     found = judged(points)
-    where = "cycles without an instruction entering the window (superscalar, 7 at 500 MHz)"
+    where = "cycles in which no instruction enters the window (superscalar, 7 at 500 MHz)"
     told = f"{where}: lookup: issue queue full 54 %, behind a mispredicted branch 21 %"
     assert found["parallelism"].waits == told
-    assert found["smt-linear"].waits.startswith("cycles without an instruction entering the window (SMT, 7 at 500 MHz)")
+    assert found["smt-linear"].waits.startswith("cycles in which no instruction enters the window (SMT, 7 at 500 MHz)")
     assert found["misses"].waits == "" and judged(grid())["parallelism"].waits == ""
 
 
@@ -124,10 +124,10 @@ def test_a_rate_that_memory_holds_back_is_not_linear_in_the_clock() -> None:
 
     claim = changed(bound)["clock"]
     assert claim.verdict == "not reproduced"
-    assert claim.measured.startswith("73 % of proportional in the median of 42 series, 73 % at the least")
+    assert claim.measured.startswith("median of 42 series: 73 % of proportional; lowest: 73 % (")
     one = changed(lambda k, o, s, c: bound(k, o, s, c) if (k, o, s) == ("md5", "fgmt", 7) else paper_rate(k, o, s, c))["clock"]
     assert one.verdict == "partly"
-    assert one.measured == "100 % of proportional in the median of 42 series, 73 % at the least (md5, fgmt, 7)"
+    assert one.measured == "median of 42 series: 100 % of proportional; lowest: 73 % (md5, fgmt, 7)"
 
 
 @pytest.mark.parametrize(("lookup", "md5", "verdict"), [(0.009, 0.0099, "reproduced"), (0.009, 0.02, "partly"), (0.01, 0.05, "not reproduced")])
@@ -159,7 +159,7 @@ def gaining_to(lookup: int, md5: int) -> Rate:
 def test_both_readings_of_the_first_five_additional_unit_sets(lookup: int, md5: int, verdict: str, reading: str) -> None:
     claim = changed(gaining_to(lookup, md5))["unit-sets"]
     assert claim.verdict == verdict
-    assert f"lookup gains up to {lookup} in all (+10.0 %" in claim.measured and f"md5 gains up to {md5} in all" in claim.measured
+    assert f"lookup gains up to {lookup} sets in all (+10.0 %" in claim.measured and f"md5 gains up to {md5} sets in all" in claim.measured
     assert ("fits the sets counted as " + reading in claim.measured) == bool(reading)
 
 
@@ -186,7 +186,7 @@ def test_smt_loses_a_share_with_each_further_context(loss: float, verdict: str) 
 
     claim = changed(rate)["smt-linear"]
     assert claim.verdict == verdict
-    assert f"{100 * (1 - 6 * loss):.0f} % at the least (lookup, 7 contexts at" in claim.measured
+    assert f"lowest: {100 * (1 - 6 * loss):.0f} % (lookup, 7 contexts at" in claim.measured
 
 
 def test_counts_of_configurations_have_slack_and_halves() -> None:

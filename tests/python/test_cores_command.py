@@ -57,7 +57,7 @@ def started(bench: RealBench, outcomes: int) -> subprocess.Popen[str]:
 def test_a_run_and_the_commands_that_read_it(cores: RealBench) -> None:
     done = cores(*arguments(cores))
     assert done.returncode == 0, done.stderr
-    assert "40 points, 40 with a result, of 40 simulations" in done.stdout and "modelled, general-purpose cores only" in done.stdout
+    assert "40 points, 40 with a result, from 40 simulations" in done.stdout and "modelled, general-purpose cores only" in done.stdout
     folder = cores.folder / "results/r"
     assert not schemas.fault("run", json.loads((folder / "run.json").read_text()))
     assert (folder / "report.html").is_file() and (cores.folder / "results/latest").resolve() == folder

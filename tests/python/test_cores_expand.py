@@ -98,7 +98,7 @@ def test_what_a_kernel_cannot_take_is_left_out() -> None:
     text = "study: cores\nkernels: [tcp_segment]\nframe_sizes: [64B, 1518B, imix]\n"
     expansion = expanded(text)
     assert list(expansion.uses) == ["tcp_segment/1518"]
-    assert expansion.left_out == ["tcp_segment at 64, imix: tcp_segment takes messages from 1480 to 65475 B"]
+    assert expansion.left_out == ["tcp_segment at 64, imix: tcp_segment takes messages of 1480 to 65475 B"]
     assert expansion.inputs == set()
 
 
@@ -128,7 +128,7 @@ def answered(combinations: Sequence[tuple[str, dict[str, str]]]) -> list[tuple[s
         ("md5/openssl", "[1518B, imix]", ["1518", "imix"], {"md5/openssl/1518": "whole blocks", "md5/openssl/594": "whole blocks"}, []),
         ("{operator: md5, engine: openssl, frames: [64B, 1518B]}", "[64B]", ["64", "1518"], {"md5/openssl/1518": "whole blocks"}, []),
         ("lpm/patricia", "[64B]", ["64"], {"lpm/patricia": "one at a time"}, []),
-        ("tcp_segment", "[64B]", ["64"], {"tcp_segment/64": "tcp_segment takes messages from 1480 to 65475 B"}, []),
+        ("tcp_segment", "[64B]", ["64"], {"tcp_segment/64": "tcp_segment takes messages of 1480 to 65475 B"}, []),
     ],
 )
 def test_what_a_kernel_never_does_is_left_out_or_at_fault_before_it_is_traced(
@@ -197,8 +197,8 @@ def test_frames_arrive_where_messages_lie_if_there_is_room() -> None:
         ("widow/instructions", 1, "widow/instructions: the processor has no 'widow'; did you mean 'window'?"),
         ("queues/load/entries", 1, "queues/load/entries: there is nothing called 'load'"),
         ("queues/integer", 1, "queues/integer: names a whole element of a list: name a key of it"),
-        ("clock/mhz/x", 1, "clock/mhz/x: there is a value, and no section, before 'x'"),
-        ("branches/predictor", "x2", "branches/predictor: x2 is a multiple of what the processor has, and it has no number there"),
+        ("clock/mhz/x", 1, "clock/mhz/x: the part before 'x' is a value, not a section"),
+        ("branches/predictor", "x2", "branches/predictor: x2 multiplies a number, and the processor has no number there"),
         ("data_cache/size_bytes", "32", "data_cache/size_bytes: '32' has no unit"),
     ],
 )

@@ -52,15 +52,15 @@ def test_rates_and_clocks_have_units() -> None:
         ("study: cores\nsweeps: [{name: a, organisation: smpt}]", "must be 'described', 'superscalar', 'fgmt', 'smt' or 'cmp', not 'smpt'"),
         ("study: cores\nsweeps: [{name: a, stepz: [1]}]", "sweeps.0.stepz: unknown key 'stepz'; did you mean 'steps'?"),
         ("study: cores\nsweeps: [{name: a, steps: [0]}]", "sweeps.0.steps.0: the number of steps must lie between 1 and 64, not 0"),
-        ("study: cores\nsweeps: [{name: a, organisation: smt, steps: [all]}]", "'all' is the number of cores of a modelled product, and smt counts"),
+        ("study: cores\nsweeps: [{name: a, organisation: smt, steps: [all]}]", "'all' means all cores of a modelled product, but steps of smt"),
         ("study: cores\nsweeps: [{name: a, organisation: superscalar, unit_sets: 2}]", "the steps of a superscalar processor are its unit sets"),
         ("study: cores\nsweeps: [{name: a}, {name: a}]", "sweeps: two are called 'a': give one of them another name"),
         ("study: cores\nsweeps: [{name: a, vary: {window/instructions: []}}]", "vary: an empty list varies nothing"),
         ("study: cores\nkernels: [md5, md5]", "kernels: two are called 'md5': give one of them another name"),
-        ("study: cores\nkernels: [md5/]", "kernels.0: 'md5/' is no kernel: write OPERATOR or OPERATOR/ENGINE"),
-        ("study: cores\nvariants: {base: {a: 1}}", "variants.base: is the model as it is described: choose another name"),
+        ("study: cores\nkernels: [md5/]", "kernels.0: 'md5/' is not a kernel: write OPERATOR or OPERATOR/ENGINE"),
+        ("study: cores\nvariants: {base: {a: 1}}", "variants.base: this name means the model as described: choose another name"),
         ("study: cores\nvariants: {v: {a: [1]}}", "expected a number, a word or a section, not a list"),
-        ("study: cores\nkernels: [md5]\nmixes: {md5: [md5]}", "mixes.md5: a kernel is called so: choose another name"),
+        ("study: cores\nkernels: [md5]\nmixes: {md5: [md5]}", "mixes.md5: a kernel has this name: choose another name"),
         ("study: cores\nsample: {every: 2, measured: 3}", "sample.measured (3) is above sample.every (2)"),
         ("study: cores\nframe_sizes: [32B]", "a frame size must be from 64B to 9018B with FCS, or imix, not '32B'"),
         ("study: cores\nkernels: []", "kernels: an empty list measures nothing: name at least one"),
@@ -88,11 +88,11 @@ sweeps: [{name: s, kernels: [trie, nothing], variants: [base, fast]}]
     found = problems(text)
     for line, message in (
         (2, "target.0: there is no processor model 'neoverse-n2'"),
-        (2, "target.1: 'bf2' is no model of a processor, and this study measures nothing"),
+        (2, "target.1: 'bf2' is not a model of a processor, and this study runs only on models"),
         (4, "kernels.0: unknown operator 'lpmm'; did you mean 'lpm'?"),
         (5, "kernels.1.engine: operator md5 has no engine 'isal'; known: portable, openssl"),
         (6, "kernels.2.params.prefix: operator lpm has no parameter 'prefix'; did you mean 'prefixes'?"),
-        (7, "kernels.3.params.size: the size of a message is that of its frame: give `frames`"),
+        (7, "kernels.3.params.size: the frame sets the size of a message: give `frames` instead"),
         (8, "mixes.both: the plan has no kernel 'sha'"),
         (9, "claims.lookup: the plan has no kernel 'tri'; did you mean 'trie'?"),
         (9, "claims.md5: the plan has no kernel 'md5'"),
@@ -115,7 +115,7 @@ def test_options_of_other_studies_are_refused_and_its_own_are_there(bench: Bench
 
 def test_an_operator_cannot_take_the_place_of_kernels_that_sweeps_name() -> None:
     plan = plan_of(PAPER).model_copy(update={"kernels": plan_of("study: cores\nkernels: [md5]\n").kernels})
-    with pytest.raises(PlanError, match=r"^--operator: the plan's sweeps, mixes or claims name its own kernels \(lookup\): choose plan quick, or"):
+    with pytest.raises(PlanError, match=r"^--operator: the plan's sweeps, mixes or claims need its own kernels \(lookup\): choose plan quick, or"):
         expand(plan, operators(), Where("p.yaml", {}, {"kernels": "--operator"}))
 
 
@@ -135,7 +135,7 @@ def test_it_is_listed(bench: Bench) -> None:
         ("exact: true", "mixes: {both: []}", "mixes.both: an empty list measures nothing"),
         ("exact: true", "claims: {lookup: [lookup], md5: []}", "claims.md5: an empty list measures nothing"),
         ("operator: md5}", "operator: md5, frames: []}", "kernels.1.frames: an empty list measures nothing"),
-        ("exact: true", "dask: nonsense", "dask: 'nonsense' is no address of a Dask scheduler: write it as tcp://HOST:8786"),
+        ("exact: true", "dask: nonsense", "dask: 'nonsense' is not the address of a Dask scheduler: write it as tcp://HOST:8786"),
     ],
 )
 def test_what_would_simulate_nothing_is_refused(was: str, instead: str, told: str) -> None:

@@ -135,7 +135,7 @@ def test_what_no_processor_has_is_refused_by_name(loop: Path) -> None:
     assert "/configurations/0/processor/window/instructions" in failure["message"]
     assert "/configurations/0/processor/caches/l2/ways: is missing" in failure["message"]
     (failure,) = of(run(job_of(loop, loop), status=2), "failure")
-    assert "has 1 contexts (1 cores of 1), and there are 2 traces" in failure["message"]
+    assert "has 1 contexts (1 cores of 1), but there are 2 traces" in failure["message"]
     assert "is no JSON" in of(run("{", status=2), "failure")[0]["message"]
 
 

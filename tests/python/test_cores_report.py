@@ -154,7 +154,7 @@ def test_a_sweep_that_varies_caches_shows_misses(paper_run: RunSummary) -> None:
 def test_the_page_says_that_nothing_was_measured_and_what_is_compared(paper_run: RunSummary) -> None:
     page = html(paper_run)
     assert page.count(LABEL) > 10 and page.count("A64 trace") > 10
-    assert "Nothing here was measured." in page and "This machine simulated. No figure depends on it" in page
+    assert "Nothing here was measured." in page and "This machine ran the simulations. No figure depends on it" in page
     assert "Measured with dpubench" not in page
     assert "Modelled, not measured; run of" in page and "{Measured" not in page
     for claim in paper_run.claims:
@@ -233,7 +233,7 @@ def test_show_tells_the_share_of_unknown_instructions(lines_run: RunSummary, bro
     head, first, second = [line for line in text.points_table(run).splitlines() if line.strip("- ")][:3]
     assert head.split()[-2:] == ["unknown", "remarks"]
     assert (first[: head.index("remarks")].split()[-1], second[: head.index("remarks")].split()[-2:]) == ("-", ["0.0321", "%"])
-    assert "unknown: instructions" in text.show([run])
+    assert "unknown: share of the simulated instructions" in text.show([run])
     gone = next(line for line in text.points_table(broken_run).splitlines() if "it crashed" in line)
     assert gone.split("no trace")[0].split()[-6:] == ["-"] * 6  # three figures, two lines, the share
 
@@ -264,14 +264,14 @@ def test_cores_that_are_extrapolated_are_marked_and_have_no_interval() -> None:
 def test_misses_of_the_claims_and_those_of_the_models_say_what_they_are_of(paper_run: RunSummary) -> None:
     claim = next(c for c in paper_run.claims if c.id == "misses")
     assert claim.note.startswith(
-        "counted of lookup (lpm, prefixes 1000) over 70 messages one by one; md5 (md5) over 70 messages one by one; their cold beginning counted."
+        "counted for lookup (lpm, prefixes 1000) over 70 messages one by one; md5 (md5) over 70 messages one by one; including the cold start."
     )
     assert not any(c.note for c in paper_run.claims if c is not claim)
     (where,) = [where for what, _, where, _, _ in paper_run.models[0].comparisons if "look-ups" in what]
     ours = "; ours: lpm, patricia, prefixes 1000, uniform, single, 20,000 messages one by one, after 2,000 that are not counted"
     assert where.endswith(ours)
     page, shown = html(paper_run), text.show([paper_run])
-    assert "Counted of lookup" in page and ours in page and claim.note in shown
+    assert "Counted for lookup" in page and ours in page and claim.note in shown
 
 
 def test_only_shows_the_operators_asked_for(lines_run: RunSummary) -> None:
@@ -369,7 +369,7 @@ def test_models_of_one_run_are_set_against_its_first(lines_run: RunSummary, pape
     assert (part.title, part.between_targets) == ("xeon-e5-2620v3 against neoverse-n1", True)
     clocks = {m.name: m.clock_mhz for m in lines_run.models}
     assert {round(r.ratio.value, 6) for r in part.rows if r.ratio} == {round(clocks["xeon-e5-2620v3"] / clocks["neoverse-n1"], 6)}
-    with pytest.raises(UserError, match="is of one model: name a second run"):
+    with pytest.raises(UserError, match="has only one model: name a second run"):
         compared([paper_run], None, 0.03, None)
     with pytest.raises(UserError, match="study cores compares points with the same engines"):
         compared([lines_run], [lines_run], 0.03, True)

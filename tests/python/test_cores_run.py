@@ -20,12 +20,12 @@ from dpubench.plans.load import Where, parse_plan
 from dpubench.run import session
 from dpubench.simulation import reads, simulator, sweep
 from dpubench.simulation.kernels import Kernel, NotTraced, Trace
-from dpubench.storage.query import query
 from dpubench.storage.runs import RunDirectory
 from dpubench.studies.cores import draft
 from dpubench.studies.cores.plan import Plan
 from dpubench.studies.cores.summary import summaries
 from dpubench.studies.modelled import execute, outcomes
+from dpubench.studies.query import query
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -243,11 +243,11 @@ def with_variant(settings: str) -> str:
         ("dma: {line_rate_gbps: 1, deliver: l7}", ".dma: dma/deliver: is 'l7', and must be memory or the name of a cache"),
         ("units/integer/count: -1", ".units/integer/count: units/integer/count: must be a whole number"),
         ('window/loads: "5"', ".window/loads: window/loads: must be a whole number"),
-        ("window/loads: .nan", ".window/loads: nan is no number that a processor has"),
+        ("window/loads: .nan", ".window/loads: nan is out of range: numbers go up to"),
         ("queues: {}", ".queues: queues: must be an array"),
-        ("organisation/policy: {a: 1}", ".organisation/policy: is one value, and no section"),
-        ("organisation/contexts: 4", ": alpha21264-1999: organisation/contexts: is set to 4, and the sweep makes it 1"),
-        ("clock: {mhz: 5}", ": alpha21264-1999: clock/mhz: is set to 5, and the sweep makes it 100"),
+        ("organisation/policy: {a: 1}", ".organisation/policy: must be one value, not a section"),
+        ("organisation/contexts: 4", ": alpha21264-1999: organisation/contexts: is set to 4, but the sweep sets it to 1"),
+        ("clock: {mhz: 5}", ": alpha21264-1999: clock/mhz: is set to 5, but the sweep sets it to 100"),
     ],
 )
 def test_an_impossible_processor_is_refused_before_anything_is_traced(

@@ -18,7 +18,6 @@ from dpubench.errors import Exit, NothingRan, UserError
 from dpubench.plans.load import Where, parse_plan, plan_text, read_plan
 from dpubench.run import session
 from dpubench.simulation import _capture, counts
-from dpubench.storage.query import query
 from dpubench.storage.runs import RunDirectory
 from dpubench.studies import Request
 from dpubench.studies.counts import export, report, text
@@ -26,6 +25,7 @@ from dpubench.studies.counts.compare import compare
 from dpubench.studies.counts.model import PointSummary, RunSummary
 from dpubench.studies.counts.plan import Plan, words_from
 from dpubench.studies.counts.summary import summaries
+from dpubench.studies.query import query
 from dpubench.targets import _bundles
 from kernels_fixtures import DONE, TRACED, arm_bundle
 from real_program import BUILD, FIXTURES
@@ -82,7 +82,7 @@ def test_the_plugin_refuses_what_it_does_not_know(tmp_path: Path) -> None:
     program = assemble(tmp_path, "loop")
     assert "cannot be created: No such file" in plugin("qemu-aarch64", program, tmp_path / "none")[0]
     words = ["qemu-aarch64", "-plugin", str(programs.count_plugin()), str(program)]
-    assert "say where the count goes" in subprocess.run(words, capture_output=True, text=True, timeout=60).stderr
+    assert "give the folder for the count as the only argument" in subprocess.run(words, capture_output=True, text=True, timeout=60).stderr
 
 
 # --------------------------------------------------------------------------- real engines
@@ -283,7 +283,7 @@ def test_counts_that_scatter_are_judged_by_a_test_beyond_their_scatter() -> None
     one_more, much_more = ([int(n * f) for n in scattered] for f in (1.01, 1.3))
     old = a_run("a", a_point("x", *scattered))
     [row] = compare(old, a_run("b", a_point("x", *one_more)), 0.005)
-    assert row.verdict in ("same", "undecided") and "differs by 2.0 % in 5 counts: judged at 6 %" in row.reason
+    assert row.verdict in ("same", "undecided") and "differs by 2.0 % in 5 counts: only a change above 6 % counts" in row.reason
     [row] = compare(old, a_run("b", a_point("x", *much_more)), 0.005)
     assert row.verdict == "more" and row.ratio is not None and row.ratio.low > 1.2
     [row] = compare(old, a_run("b", a_point("x", 5)), 0.005)
@@ -291,7 +291,7 @@ def test_counts_that_scatter_are_judged_by_a_test_beyond_their_scatter() -> None
     # Counts that hardly scatter (RSA with blinding) can still be judged at half a per cent.
     rsa = [24_766_592, 24_766_589, 24_766_598, 24_766_601, 24_766_601]
     [row] = compare(a_run("a", a_point("x", *rsa)), a_run("b", a_point("x", *(int(n * 1.006) for n in rsa))), 0.005)
-    assert row.verdict == "more" and "judged at 0.5 %" in row.reason
+    assert row.verdict == "more" and "only a change above 0.5 % counts" in row.reason
 
 
 @pytest.mark.parametrize(
@@ -301,8 +301,8 @@ def test_counts_that_scatter_are_judged_by_a_test_beyond_their_scatter() -> None
         ({"operator_version": 2}, {}, "the operator's version differs"),
         ({"operations": 200}, {}, "100 operations were counted before, 200 now"),
         ({"counts": [], "failure": "it crashed"}, {}, "new: it crashed"),
-        ({}, {"architecture": "aarch64"}, "other code: x86_64 before, aarch64 now"),
-        ({}, {"emulator": "qemu-x86_64 version 8.1.0"}, "another processor may choose other code"),
+        ({}, {"architecture": "aarch64"}, "the architecture differs: x86_64 before, aarch64 now"),
+        ({}, {"emulator": "qemu-x86_64 version 8.1.0"}, "now: the code may depend on the processor"),
     ],
 )
 def test_what_did_other_work_is_not_compared(point: dict[str, Any], run: dict[str, Any], reason: str) -> None:

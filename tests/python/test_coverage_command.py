@@ -48,11 +48,11 @@ def kept_of(bench: RealBench, status: str) -> int:
 def test_a_run_and_the_commands_that_read_it(bench: RealBench) -> None:
     done = bench(*arguments(bench))
     assert done.returncode == 0, done.stderr
-    assert "3 points, 3 with a result, of 3 simulations" in done.stdout and "modelled, general-purpose cores only" in done.stdout
+    assert "3 points, 3 with a result, from 3 simulations" in done.stdout and "modelled, general-purpose cores only" in done.stdout
     folder = bench.folder / "results/r"
     record = json.loads((folder / "run.json").read_text())
     assert not schemas.fault("run", record) and (folder / "report.html").is_file()
-    assert any(line.startswith("all applications: the programs for 64-bit Arm hold no dpubench-applications") for line in record["left_out"])
+    assert any(line.startswith("all applications: the programs for 64-bit Arm do not include dpubench-applications") for line in record["left_out"])
     shown = bench("show", "r", "--operator", "lookup")
     assert shown.returncode == 0 and "lookup" in shown.stdout and "Principal components explain" in shown.stdout
     records = json.loads(bench("show", "r", "--json").stdout)["runs"][0]["points"]

@@ -35,7 +35,7 @@ def test_a_plan_becomes_operators_and_whole_programs_on_their_inputs(tmp_path: P
     seeds = [cell.what for cell in expansion.cells.values() if cell.kind == "workload"]
     assert seeds == [Workload("forward", frames=3200, seed=1), Workload("forward", frames=3200, seed=2)]
     # An operator that cannot run at 64 B is traced at the nearest size, and a note says so.
-    assert any("tcp_segment at 64 B: its messages have from 1480 to 65475 B; it is traced at 1480 B" in line for line in expansion.left_out)
+    assert any("tcp_segment at 64 B: its messages have 1480 to 65475 B; it is traced at 1480 B" in line for line in expansion.left_out)
 
 
 def test_engines_are_the_reference_those_named_or_all(tmp_path: Path) -> None:
@@ -75,7 +75,8 @@ def test_inputs_are_limited_unless_all_is_simulated(tmp_path: Path) -> None:
     found, _ = expanded(tmp_path, text)
     files = found.cells["application/files/one.bin"]
     assert isinstance(files.what, Application) and files.what.limit_bytes == 65536
-    assert "application/files/two.bin" not in found.cells and "application/files: 1 more files of input corpus: raise inputs_each" in found.left_out
+    assert "application/files/two.bin" not in found.cells
+    assert "application/files: 1 more files of input corpus are not traced: raise inputs_each" in found.left_out
     assert extent_of(files, plan_of(text)) == {"phase_instructions": 1000, "instructions": 7000}
     assert extent_of(found.cells["operator/lpm"], plan_of(text)) == {"warm_up_messages": 0, "messages": 8}
     exact = text.replace("exact: false", "exact: true")
@@ -93,14 +94,14 @@ def test_what_a_limit_leaves_out_is_what_the_files_hold_beyond_it(tmp_path: Path
         text = PLAN.replace("exact: true", f"exact: false\n{more}")
         (tmp_path / "long.bin").write_bytes(bytes(4000))
         found, _ = expanded(tmp_path, text.replace("corpus: [ONE, TWO]", f"corpus: [ONE, {tmp_path / 'long.bin'}]"))
-        return [line for line in found.left_out if "beyond" in line]
+        return [line for line in found.left_out if "reads only" in line]
 
-    told = "application/files: what lies beyond the first {} of {} (long.bin): {}"
-    assert beyond("limit: 1KiB") == [told.format("1KiB", "1 of its 2 inputs", "--exact, or a larger limit")]
-    assert beyond("limit: 1KiB\napplication_limits: {files: 3kB}") == [told.format("3000B", "1 of its 2 inputs", "--exact, or a larger limit")]
+    told = "application/files: reads only the first {} of {} (long.bin): {}"
+    assert beyond("limit: 1KiB") == [told.format("1KiB", "1 of its 2 inputs", "use --exact or a larger limit")]
+    assert beyond("limit: 1KiB\napplication_limits: {files: 3kB}") == [told.format("3000B", "1 of its 2 inputs", "use --exact or a larger limit")]
     assert beyond("limit: 8MiB") == beyond("limit: all") == beyond("limit: 4000B") == []
     own = PLAN.replace("[files, packets]", "[{name: files, limit: 1KiB}]").replace("[ONE, TWO]", f"[{tmp_path / 'long.bin'}]")
-    assert [line for line in expanded(tmp_path, own)[0].left_out if "beyond" in line] == [told.format("1KiB", "its input", "raise its limit")]
+    assert [line for line in expanded(tmp_path, own)[0].left_out if "reads only" in line] == [told.format("1KiB", "its input", "raise its limit")]
 
 
 def test_the_plans_that_come_along_claim_nothing_of_inputs_that_nobody_has_seen() -> None:
@@ -115,8 +116,8 @@ def test_the_plans_that_come_along_claim_nothing_of_inputs_that_nobody_has_seen(
         ("operators: [md6]", "p.yaml:2: operators.0: unknown operator 'md6'; did you mean 'md5'?"),
         ("operators: [md5/opnssl]", "operator md5 has no engine 'opnssl'; did you mean 'openssl'?"),
         ("engines: opnssl", "p.yaml:2: engines.0: no operator has an engine 'opnssl'; did you mean 'openssl'?"),
-        ("operators: [md5]\nengines: [patricia]", "p.yaml:3: engines.0: none of the plan's operators that name no engine of their own has an engine"),
-        ("operators: [lpm/patricia]\nengines: [openssl]", "that name no engine of their own has an engine 'openssl'"),
+        ("operators: [md5]\nengines: [patricia]", "p.yaml:3: engines.0: no operator of the plan uses engine 'patricia': operators with their"),
+        ("operators: [lpm/patricia]\nengines: [openssl]", "no operator of the plan uses engine 'openssl': operators with their own engine"),
         (
             "operators: [md5, lpm]\nengines: [openssl]",
             "p.yaml:2: operators.1: lpm has none of the engines openssl: it has portable, patricia, dpdk-lpm",
@@ -129,11 +130,11 @@ def test_the_plans_that_come_along_claim_nothing_of_inputs_that_nobody_has_seen(
         ("workloads: [{name: flow-table, engines: {lokup: dpdk}}]", "workload flow-table has no stage 'lokup'; did you mean 'lookup'?"),
         ("workloads: [{name: flow-table, engines: {lookup: dpkd}}]", "stage lookup has no engine 'dpkd'; did you mean 'dpdk'?"),
         ("target: model:neoverse-n2", "there is no processor model 'neoverse-n2'; did you mean 'neoverse-n1'?"),
-        ("target: bluefield", "'bluefield' is no model of a processor, and not local"),
-        ("target: [model:neoverse-n1, local]", "a run is of one processor"),
-        ("frame_sizes: [64B, imix]", "imix is a mixture, and an operator is one point at one size"),
+        ("target: bluefield", "'bluefield' is not a model of a processor, nor target local"),
+        ("target: [model:neoverse-n1, local]", "a run has only one processor"),
+        ("frame_sizes: [64B, imix]", "imix is a mix of sizes, and a point of an operator has one size"),
         ("operators: [md5, {operator: lpm, name: md5}]", "two are called 'md5'"),
-        ("applications: [files, files]", "'files' stands there twice"),
+        ("applications: [files, files]", "'files' is named twice: name it once"),
         ("phase: 0", "the number of instructions must lie between 1 and 1000000000, not 0"),
         ("aplications: all", "unknown key 'aplications'; did you mean 'applications'?"),
         ("applications: []", "an empty list measures nothing"),
@@ -203,13 +204,13 @@ def test_what_is_named_gives_a_trace_or_is_at_fault_and_what_all_stands_for_is_l
 def test_whole_programs_that_refuse_what_they_are_given_are_at_fault_before_anything_is_traced(tmp_path: Path) -> None:
     def refusals(wanted: Sequence[Application | Workload]) -> list[str]:
         assert [one.name for one in wanted] == ["files", "flow-table"], "what is given nothing is not asked about"
-        return ["files: speed is one of slow, fast, not 'fats'", "stage lookup: needs a port of kind xdp"]
+        return ["files: speed must be one of slow, fast, not 'fats'", "stage lookup: needs a port of kind xdp"]
 
     text = PLAN.replace("[files, packets]", "[{name: files, params: {speed: fats}}, packets]")
     plan = plan_of(text_of(tmp_path, text.replace("[forward]", "[forward, {name: flow-table, engines: {lookup: portable}}]")))
     found, _ = expand(plan, replace(catalogs(), refusals=refusals), Where("p"))
     assert found.unavailable == {
-        "application/files": "files: speed is one of slow, fast, not 'fats'", "workload/flow-table": "stage lookup: needs a port of kind xdp",
+        "application/files": "files: speed must be one of slow, fast, not 'fats'", "workload/flow-table": "stage lookup: needs a port of kind xdp",
     }  # fmt: skip
     assert {cell.name for cell in found.cells.values() if cell.kind != "operator"} == {"packets", "forward"}
 

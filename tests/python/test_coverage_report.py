@@ -101,7 +101,7 @@ def test_the_answer_comes_first_with_its_interval(whole_run: RunSummary) -> None
     page = html(known)
     answer = page.index(f"3 operators cover {share} of the phases of 2 applications")
     assert answer < page.index("<main>")
-    assert "Least of packets" in page[answer : page.index("<main>")] and "outside by" in page[answer : page.index("<main>")]
+    assert "Lowest for packets" in page[answer : page.index("<main>")] and "outside by" in page[answer : page.index("<main>")]
 
 
 def test_data_of_figures_are_the_points_numbers(whole_run: RunSummary) -> None:
@@ -171,7 +171,7 @@ def test_text_has_every_point_and_what_is_covered(whole_run: RunSummary, broken_
         LABEL,
     ):
         assert expected in shown
-    assert "the same of every point: instruction-TLB misses, data-TLB misses" in shown
+    assert "the same for every point: instruction-TLB misses, data-TLB misses" in shown
     broken = text.show([broken_run])
     assert "no trace: it crashed" in broken and "two.bin: no trace: it crashed" in broken
 
@@ -184,22 +184,22 @@ def test_how_much_was_simulated_is_what_was(tmp_path: Path, sampled_run: RunSumm
 
     # Files have 4 and 2 phases, packets 4, the workload 3 and 1.
     cut = (
-        "what comes after the first {} instructions of application/files ({} of 2 inputs), application/packets (1 of 1 inputs){}: "
-        "--exact, or more phases"
+        "only the first {} instructions are simulated of application/files ({} of 2 inputs), application/packets (1 of 1 inputs){}: "
+        "use --exact or more phases"
     )
     assert told("half", "sample: {share: 50%}\nphases: 3") == (
-        "operators sampled, of whole programs the first 3 phases of each input",
+        "operators sampled, whole programs with the first 3 phases of each input",
         [cut.format("3,000", 1, ", workload/forward (1 of 2 inputs)")],
     )
     assert told("all", "sample: {share: 100%}\nphases: 4") == (
-        "operators by all messages of their traces, of whole programs the first 4 phases of each input",
+        "operators with all messages of their traces, whole programs with the first 4 phases of each input",
         [cut.format("4,000", 1, "")],
     )
-    assert told("whole", "phases: 5") == ("operators by all messages of their traces, whole programs in all their phases", [])
+    assert told("whole", "phases: 5") == ("operators with all messages of their traces, whole programs with all their phases", [])
     assert all(p.sampled == (p.kind == "operator") for p in sampled_run.points)
     assert text.how_text(operators_run) == "whole traces"
     alone = run_of(tmp_path, PLAN.replace("exact: true", "phases: 4").replace("[files, packets]", "none").replace("[forward]", "none"), name="alone")
-    assert text.how_text(alone) == "operators by all messages of their traces"
+    assert text.how_text(alone) == "operators with all messages of their traces"
     assert all(p.ipc is not None and math.isnan(p.ipc.low) for p in alone.points) and "95 % interval over" not in text.show([alone])
 
 
@@ -221,7 +221,7 @@ def test_a_share_of_a_hull_of_few_points_says_so(whole_run: RunSummary, operator
     assert [(w.code, w.message) for w in whole_run.warnings] == [("thin-hull", told)] and warnings.advice("thin-hull")
     page = html(whole_run)
     assert page.index("Few points for a hull:") < page.index("<main>") and page.count(told[1:]) >= 3 and 'id="w-thin-hull"' in page
-    assert f"warning: {told}: so few points that another operator would be outside too" in text.show([whole_run])
+    assert f"warning: {told}: with so few points another operator would be outside too" in text.show([whole_run])
     assert any(line.startswith(f"warning: {told}") for line in tell.summary(whole_run, {"failures": []}, tmp_path, None))
     # Many points give no warning. Without whole programs there is no share to warn about.
     enough = replace(space, hull=Hull(200, 5, 5, 40))

@@ -21,13 +21,13 @@ from dpubench.run import session
 from dpubench.simulation import applications as whole
 from dpubench.simulation import hardware, sweep
 from dpubench.simulation.kernels import Kernel, NotTraced, Trace
-from dpubench.storage.query import query
 from dpubench.storage.runs import RunDirectory
 from dpubench.studies.coverage import draft, measure, text
 from dpubench.studies.coverage import execute as coverage_execute
 from dpubench.studies.coverage.plan import Plan
 from dpubench.studies.coverage.summary import summaries
 from dpubench.studies.modelled import execute
+from dpubench.studies.query import query
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -117,17 +117,17 @@ def test_a_run_simulates_operators_and_whole_programs_in_phases(traced: dict[str
     )
     assert space.constant
     out = capsys.readouterr().out
-    assert "6 points, 6 with a result, of 8 simulations" in out and "3 operators cover" in out
+    assert "6 points, 6 with a result, from 8 simulations" in out and "3 operators cover" in out
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (("phase: 1000", "phase: 10"), "p.yaml:11: phase: is 10, and a phase has at least 1000 instructions"),
+        (("phase: 1000", "phase: 10"), "p.yaml:11: phase: is 10, but a phase has at least 1000 instructions"),
         (
             ("exact: true", "exact: false\nphases: 70000"),
-            "p.yaml:13: phases: are 70000 phases, and 65536 can be kept apart: give fewer, or larger ones",
+            "p.yaml:13: phases: make 70000 phases, but at most 65536 are kept apart: give fewer or larger phases",
         ),
         (
             ("capture: [PACKETS]", "capture: [ONE]"),
@@ -303,7 +303,7 @@ def test_operators_are_measured_with_what_the_machine_counts(tmp_path: Path, mon
     assert run(tmp_path, "study: coverage\ntarget: local\noperators: [md5]\nmessages: 2000000\ntraced_bytes: 128MiB\n") == 0
     record = RunDirectory(tmp_path / "r").record()
     assert not schemas.fault("run", record) and record["models"] == {} and record["target_info"] == {"spec": "local", "label": ""}
-    assert any(line.startswith("whole programs: a counter cannot tell") for line in record["left_out"])
+    assert any(line.startswith("whole programs: counters cannot separate") for line in record["left_out"])
     (analysed,) = summaries(tmp_path / "r")
     (point,) = analysed.points
     assert (point.origin, point.labels) == ("measured", [measure.LABEL]) and point.instructions > 10_000_000  # task time in ns of two million digests

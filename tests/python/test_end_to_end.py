@@ -92,8 +92,8 @@ def problems(text: str) -> list[str]:
         ("rates: [2M]", "p.yaml:2: rates.0: '2M' is no rate: write 2Mpps, 10Gb/s (of frames with FCS), flood or recorded"),
         ("rates: [-1pps]", "p.yaml:2: rates.0: a rate must be above 0, not '-1pps'"),
         ("rates: [recorded]", "p.yaml:1: rates: recorded are a capture's own times: set traffic.source to capture"),
-        ("frame_sizes: [63B]", "p.yaml:2: frame_sizes.0: a frame has from 64B to 9018B with FCS, not '63B'; or it is imix"),
-        ("frame_sizes: [imx]", "p.yaml:2: frame_sizes.0: 'imx' is no size"),
+        ("frame_sizes: [63B]", "p.yaml:2: frame_sizes.0: a frame size must be from 64B to 9018B with FCS, or imix, not '63B'"),
+        ("frame_sizes: [imx]", "p.yaml:2: frame_sizes.0: 'imx' is not a size"),
         ("placements: [all-hots]", "p.yaml:2: placements.0: must be 'all-host', 'all-device' or 'split', not 'all-hots'; did you mean 'all-host'?"),
         ("trafic: {}", "p.yaml:2: trafic: unknown key 'trafic'; did you mean 'traffic'?"),
         ("traffic:\n  flow: 3", "p.yaml:3: traffic.flow: unknown key 'flow'; did you mean 'flows'?"),
@@ -316,7 +316,7 @@ def test_a_split_has_two_servers_and_says_what_it_proves(bench: Bench, run: Any)
         ("client", "kill", "client: it was killed by SIGKILL"),
         ("client", "exit3", "client: it ended with status 3; it said: scripted: out of luck"),
         ("client", "hang", "client: it hung"),
-        ("server", "rubbish", "server: it printed a line that is no JSON"),
+        ("server", "rubbish", "server: it printed a line that is not JSON"),
         ("client", "schema", "client: it printed a trial event that breaks the contract"),
         ("client", "unknown-event", "client: it printed an event of unknown kind"),
         ("client", "failure", "client: scripted: trial went wrong"),
@@ -461,7 +461,7 @@ def test_a_run_of_one_study_is_not_compared_with_one_of_another(bench: Bench, ru
     refused = bench("compare", "r", "o")
     assert refused.returncode == 2 and "only runs of one study can be compared" in refused.stderr
     refused = bench("report", "r", "o")
-    assert refused.returncode == 2 and "a report is of one study" in refused.stderr
+    assert refused.returncode == 2 and "name runs of one study" in refused.stderr
 
 
 def test_an_interrupted_round_is_read_line_by_line(bench: Bench, run: Any) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from dpubench import network
 from dpubench.errors import UserError
-from dpubench.run.setting import Listener
+from dpubench.run.listener import Listener
 from dpubench.storage.runs import Event
 from dpubench.studies.end_to_end.pair import Done, Pair, PairFault
 from pairs import Pairs, at_hand, enough_cpus, plan_of, unlike
@@ -229,7 +229,7 @@ def test_huge_pages_that_are_not_there_are_told(pairs: Pairs) -> None:
     if free:
         pytest.skip("this machine has huge pages")
     with (
-        pytest.raises(PairFault, match=r"huge pages: 512 MiB are wanted for packets, and 0 MiB are free; reserve some") as raised,
+        pytest.raises(PairFault, match=r"huge pages: packets need 512 MiB, and 0 MiB are free: reserve some") as raised,
         pairs.opened(plan_of(workloads=["flow-table"], memory={"huge_pages": "yes"})),
     ):
         pytest.fail("huge pages came from nowhere")

@@ -15,8 +15,8 @@ import pytest
 from conftest import Bench, bench_in
 from dpubench.analysis import warnings
 from dpubench.analysis.model import Interval
-from dpubench.storage import query
 from dpubench.storage.runs import RunDirectory
+from dpubench.studies import query
 from dpubench.studies.end_to_end import export, lag, text, trials, wording
 from dpubench.studies.end_to_end.model import LAG_UNKNOWN, Percentiles, PointSummary, RunSummary
 from dpubench.studies.end_to_end.report import model as report_model

@@ -41,7 +41,7 @@ def dry(real: RealBench, plan: str) -> subprocess.CompletedProcess[str]:
             "workloads:\n- {name: flow-table, params: {flows: [1000, 20000000]}}\n",
             "plan.yaml:6: workloads.0.params.flows", "from 1000 to 10000000, not 20000000",
         ),
-        ("workloads: [flow-table]\nparams: {key: [none]}\n", "plan.yaml:6: params.key", "is one of paper, five_tuple, not 'none'"),
+        ("workloads: [flow-table]\nparams: {key: [none]}\n", "plan.yaml:6: params.key", "must be one of paper, five_tuple, not 'none'"),
         ("workloads: [flow-table]\nparams: {idle_ms: [0, -1]}\n", "plan.yaml:6: params.idle_ms", "-1"),
     ],
 )  # fmt: skip

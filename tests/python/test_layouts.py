@@ -16,13 +16,13 @@ import pytest
 from conftest import ROOT, Bench, make_program
 from dpubench import programs
 from dpubench.analysis import statistics
-from dpubench.storage.query import query
 from dpubench.storage.runs import RunDirectory
 from dpubench.studies.operators import layouts, stopping, text
 from dpubench.studies.operators.comparison import compare_builds
 from dpubench.studies.operators.configuration import Configuration, Point
 from dpubench.studies.operators.rounds import windows_of
 from dpubench.studies.operators.summary import summarize
+from dpubench.studies.query import query
 from real_program import BUILD, PROGRAM, RealBench, job, kinds
 from simulation import Noise, SimulatedPoint, write_run
 

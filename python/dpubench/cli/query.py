@@ -22,8 +22,8 @@ def query(
     from dpubench.analysis import formats, tables
     from dpubench.cli import results_directory
     from dpubench.errors import UserError
-    from dpubench.storage import query as queries
     from dpubench.storage.runs import find_run
+    from dpubench.studies import query as queries
 
     if as_json and as_csv:
         raise UserError("--json and --csv: choose one")

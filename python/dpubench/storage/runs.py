@@ -17,6 +17,8 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
@@ -57,6 +59,20 @@ def writing(path: Path, consequence: str = "") -> Iterator[None]:
         if remedy is None:
             remedy = f"cannot be written: {error.strerror or error}"
         raise EnvironmentFault(f"{path}: {remedy}") from error
+
+
+@dataclass(frozen=True)
+class KeptRun:
+    """A run on one target, for SQL views."""
+
+    name: str  #: as other commands name it
+    path: Path
+    record: dict[str, Any]  #: its ``run.json``
+    label: str  #: label of its target
+
+
+#: Opens a block in which a run of a view is read; it may suppress the errors of a damaged run, which is then left out.
+Reading = Callable[[], AbstractContextManager[None]]
 
 
 class DamagedRunError(UserError):

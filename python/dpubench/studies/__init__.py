@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dpubench.plans.load import Where
     from dpubench.plans.model import StudyPlan
     from dpubench.run.session import Draft, Ending, Told
-    from dpubench.storage.runs import RunDirectory, RunWriter
+    from dpubench.storage.runs import KeptRun, Reading, RunDirectory, RunWriter
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,20 @@ class Study(Protocol):
     def ended(self, runs: list[Any], ending: Ending) -> Told:
         """Return the last lines of a run that was executed to its end, and its exit status."""
 
-    def summaries(self, path: Path) -> list[Any]:
-        """Return the run in ``path``, analysed: one summary per target. @raises UserError"""
+    #: Names of its SQL views, besides its part of ``points``.
+    views: tuple[str, ...]
+
+    def view(self, name: str, runs: Sequence[KeptRun], reading: Reading) -> Any:
+        """Return one of its :attr:`views` over ``runs``, all of this study, for DuckDB. It reads each run inside ``reading()``. @raises UserError"""
+
+    def table(self, runs: Sequence[Any]) -> Any:
+        """Return the analysed ``runs`` as an Arrow table, one row per point."""
+
+    def summaries(self, path: Path, label: str = "") -> list[Any]:
+        """Return the run in ``path``, analysed: one summary per target. @raises UserError
+
+        ``label``: the label of the target, for a run that does not record it.
+        """
 
     def only(self, runs: list[Any], names: Sequence[str]) -> list[Any]:
         """Return ``runs`` with only the points of the operators or workloads in ``names``. @raises UserError with the nearest name"""

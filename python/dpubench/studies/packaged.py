@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dpubench.plans.load import Where
     from dpubench.plans.model import StudyPlan
     from dpubench.run.session import Draft, Ending, Told
-    from dpubench.storage.runs import RunWriter
+    from dpubench.storage.runs import KeptRun, Reading, RunWriter
 
 
 class PackagedStudy:
@@ -60,7 +60,16 @@ class PackagedStudy:
         lines = [line for run in at_work for line in self._module("tell").summary(run, records[run.target], ending.path, ending.report)]
         return Told(lines, ending.status, {})
 
-    def summaries(self, path: Path) -> list[Any]:
+    views: tuple[str, ...] = ()
+
+    def view(self, name: str, runs: Sequence[KeptRun], reading: Reading) -> Any:
+        return self._module("views").VIEWS[name](runs, reading)
+
+    def table(self, runs: Sequence[Any]) -> Any:
+        return self._module("export").to_table(runs)
+
+    def summaries(self, path: Path, label: str = "") -> list[Any]:
+        """Return the run in ``path``, analysed. Ignore ``label``, except in a study whose earlier runs did not record it."""
         found: list[Any] = self._module("summary").summaries(path)
         return found
 

@@ -19,6 +19,7 @@ class EndToEnd(PackagedStudy):
     question = "what do whole applications gain: throughput, loss, server CPU and latency for each placement"
     plan_model: type[StudyPlan] = Plan
     chosen_by = "workload"
+    views = ("trials",)
 
     def names_of(self, point: PointSummary) -> tuple[str, ...]:
         return (point.workload,)

@@ -22,6 +22,12 @@ class Operators(PackagedStudy):
     plan_model: type[StudyPlan] = Plan
     run_options = frozenset({"--engine-dir", "--device", "--against"})
 
+    views = ("windows",)
+
+    def summaries(self, path: Path, label: str = "") -> list[Any]:
+        found: list[Any] = self._module("summary").summaries(path, label)
+        return found
+
     def names_of(self, point: PointSummary) -> tuple[str, ...]:
         return (point.operator,)
 

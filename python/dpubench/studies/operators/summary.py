@@ -35,21 +35,21 @@ _DECIDED_HERE: Final = ("canary-moved", "few-rounds", "not-converged")
 _OF_TIMES: Final = (*_DECIDED_HERE, "clock-coarse", "clock-drift", "few-bursts", "not-pinned", "oversubscribed")
 #: Note for runs whose program assumed three cycles for a multiplication on every processor.
 NO_ESTIMATE: Final = (
-    "cycles per operation that this run estimated: its version took three cycles for a multiplication on any x86-64 processor, which does not hold "
-    "for all, and did not say which one it was"
+    "the estimated cycles per operation: this run's version assumed three cycles for a multiplication on every x86-64 processor, which is not true "
+    "of all, and did not record the processor"
 )
 _PRIMARY: Final = {"gbps": ("Gb/s", 1.0), "mops": ("Mops/s", 1e-6), "kops": ("kops/s", 1e-3)}
 
 
-def summaries(path: Path) -> list[RunSummary]:
-    """Analyse the run in ``path``, or every run of the set in it, in the set's order.
+def summaries(path: Path, label: str = "") -> list[RunSummary]:
+    """Analyse the run in ``path``, or every run of the set in it, in the set's order. ``label``: as for :func:`summarize`.
 
     A lost target has the results up to its loss. Raises :class:`~dpubench.errors.UserError` as :func:`summarize`.
     """
     directory = RunDirectory(path)
     record = directory.record()
     if record["schema"] != RUN_SET:
-        return [summarize(path)]
+        return [summarize(path, label=label)]
     members = directory.members()
     entries = list(record["targets"])
     baseline = baseline_target([(str(e["name"]), str(e.get("label", ""))) for e in entries], str(record.get("baseline", "")))
@@ -405,7 +405,7 @@ def _intervals(summary: RunSummary, rounds: _Rounds, counts: IntArray, number: i
             message = f"{point.rounds} of at least {statistics.MINIMUM_ROUNDS} rounds ({number} in the run)"
             point.warnings.append(Warning_("few-rounds", message, point.id))
         elif not point.converged and math.isfinite(summary.precision_target):
-            message = f"known to ±{100 * point.precision:.1f} %, asked for ±{100 * summary.precision_target:g} %"
+            message = f"known to ±{100 * point.precision:.1f} %, the plan asks for ±{100 * summary.precision_target:g} %"
             point.warnings.append(Warning_("not-converged", message, point.id))
 
 
@@ -499,7 +499,9 @@ def _canary_rates(summary: RunSummary, rounds: _Rounds, group_of: IntArray) -> N
         for group, movement in moved.items():
             others = float(np.median([m for g, m in moved.items() if g != group])) if len(moved) > 1 else movement
             if movement > max(math.log1p(CANARY_LIMIT), CANARY_FACTOR * others):
-                message = f"{name} moved by {100 * math.expm1(movement):.0f} % beside it, by {100 * math.expm1(others):.0f} % beside others"
+                message = (
+                    f"{name} moved by {100 * math.expm1(movement):.0f} % beside this point, and by {100 * math.expm1(others):.0f} % beside others"
+                )
                 for i in np.flatnonzero(group_of == group):
                     if summary.points[i].rounds:
                         summary.points[i].warnings.append(Warning_("canary-moved", message, summary.points[i].id))

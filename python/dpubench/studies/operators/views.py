@@ -1,4 +1,4 @@
-"""The windows of many runs as a view for SQL, which reads only the columns that a query asks for.
+"""The SQL view of study ``operators``: the windows of many runs, which reads only the columns that a query asks for.
 
 DuckDB tells an Arrow dataset which columns it needs (projection pushdown). A folder of 3,000 runs has 18,000 rounds of 16 columns each, and reading
 columns takes most of the time.
@@ -6,9 +6,7 @@ columns takes most of the time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -16,7 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from dpubench.storage.runs import RunDirectory
+from dpubench.analysis.model import EMULATED
+from dpubench.storage.runs import KeptRun, Reading, RunDirectory
 from dpubench.studies.operators.rounds import tables_of_windows, windows_schema
 
 _METRIC: Final = "metric_"
@@ -25,18 +24,9 @@ _WHOLE: Final = ("round", "cycle", "half", "layout")
 _REAL: Final = ("operations", "elapsed_ns", "rate_bytes", "ghz", "core_cycles", "energy_uj")
 
 
-@dataclass(frozen=True)
-class RunOfView:
-    """A run whose windows are in the view."""
-
-    name: str
-    directory: RunDirectory
-    metrics: Sequence[str]  #: names of the metrics that its operators declare
-
-
-def schema(runs: Sequence[RunOfView]) -> pa.Schema:
+def schema(runs: Sequence[KeptRun]) -> pa.Schema:
     """Return the columns of the view; ``metrics`` holds all metrics of a window, declared or not."""
-    names = sorted({metric for run in runs for metric in run.metrics})
+    names = sorted({metric for run in runs for metric in _metrics_of(run.record)})
     return pa.schema(
         [
             *((name, pa.string()) for name in ("run", *_NAMES)),
@@ -48,11 +38,19 @@ def schema(runs: Sequence[RunOfView]) -> pa.Schema:
     )
 
 
+def _metrics_of(record: Mapping[str, Any]) -> list[str]:
+    """Return the metrics that a run's operators declare; empty where ``run.json`` is malformed."""
+    try:
+        return [str(metric["name"]) for operator in record["operators"].values() for metric in operator.get("metrics", [])]
+    except (AttributeError, KeyError, TypeError):
+        return []
+
+
 class WindowsView(ds.InMemoryDataset):  # type: ignore[misc]  # pyarrow has no types
     """The dataset that :func:`view` returns. It reads the runs when DuckDB scans it."""
 
-    runs: Sequence[RunOfView]
-    telling: Callable[[], AbstractContextManager[None]]
+    runs: Sequence[KeptRun]
+    telling: Reading
     fault: BaseException | None = None  #: error of a scan, kept because DuckDB replaces it by an error of its own
 
     def scanner(self, columns: Sequence[str] | None = None, **options: Any) -> ds.Scanner:
@@ -74,7 +72,7 @@ class WindowsView(ds.InMemoryDataset):  # type: ignore[misc]  # pyarrow has no t
         lengths = np.zeros(len(self.runs), dtype=np.int64)
         for i, run in enumerate(self.runs):
             with self.telling():
-                of_run = list(tables_of_windows(run.directory, physical))
+                of_run = list(tables_of_windows(RunDirectory(run.path), physical))
                 lengths[i] = sum(table.num_rows for table in of_run)
                 tables += of_run
         empty = windows_schema().empty_table().select(physical)
@@ -103,8 +101,12 @@ def _metric(maps: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
     return pc.cast(pc.map_lookup(maps, pa.scalar(name), "first"), pa.float64(), safe=False)
 
 
-def view(runs: Sequence[RunOfView], telling: Callable[[], AbstractContextManager[None]]) -> WindowsView:
-    """Return the view of ``runs``. Each run is read inside ``telling``, which may suppress its errors."""
-    made = WindowsView(schema(runs).empty_table())
-    made.runs, made.telling = runs, telling
+def windows(runs: Sequence[KeptRun], reading: Reading) -> WindowsView:
+    """Return every window of ``runs``. Windows of an emulated target are not in the view: their times mean nothing."""
+    timed = [run for run in runs if run.label != EMULATED]
+    made = WindowsView(schema(timed).empty_table())
+    made.runs, made.telling = timed, reading
     return made
+
+
+VIEWS: Final = {"windows": windows}

@@ -1,4 +1,4 @@
-"""SQL over runs. Views: ``windows`` (study operators), ``trials`` (study end-to-end), ``points`` and ``runs``.
+"""SQL over runs. Views: those that studies supply (``windows``, ``trials``), ``points`` and ``runs``.
 
 The views live in an in-memory DuckDB that can neither read nor write files.
 """
@@ -6,24 +6,23 @@ The views live in an in-memory DuckDB that can neither read nor write files.
 from __future__ import annotations
 
 import contextlib
-import importlib
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import duckdb
 import pyarrow as pa
 
-from dpubench.analysis.model import EMULATED
+from dpubench import studies
 from dpubench.errors import EnvironmentFault, UserError
 from dpubench.plans.load import DEFAULT_STUDY
-from dpubench.storage.runs import RUN_SET, RunDirectory
-from dpubench.studies.operators import export, windows_view
-from dpubench.studies.operators.summary import summarize
+from dpubench.storage.runs import RUN_SET, KeptRun, RunDirectory
 
-VIEWS: Final = ("windows", "trials", "points", "runs")
+
+def views() -> list[str]:
+    """Return the names of all views: those of studies, then those over all runs."""
+    return [view for name in studies.names() for view in studies.find(name).views] + ["points", "runs"]
 
 
 class QueryError(UserError):
@@ -53,13 +52,13 @@ def query(run_dirs: Sequence[Path], sql: str, left_out: Callable[[str], None] | 
     """
     runs = _each_run(run_dirs, left_out)
     connection = duckdb.connect(":memory:")
-    scanned: list[windows_view.WindowsView] = []
+    scanned: list[Any] = []
     try:
         # Make only the views that the SQL names: the analysis of every run in a large directory takes a while.
-        for view in VIEWS:
+        for view in views():
             if re.search(rf"\b{view}\b", sql, re.IGNORECASE):
-                table = {"windows": _windows, "trials": _trials, "points": _points, "runs": _runs}[view](runs, left_out)
-                scanned += [table] if isinstance(table, windows_view.WindowsView) else []
+                table = _points(runs, left_out) if view == "points" else _runs(runs) if view == "runs" else _of_study(view, runs, left_out)
+                scanned.append(table)
                 connection.register(f"_{view}", table)
                 connection.execute(f"CREATE VIEW {view} AS SELECT * FROM _{view}")
         connection.execute("SET enable_external_access = false")
@@ -72,53 +71,34 @@ def query(run_dirs: Sequence[Path], sql: str, left_out: Callable[[str], None] | 
         names = [column[0] for column in result.description or []]
         return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
     except duckdb.Error as error:
-        if fault := next((view.fault for view in scanned if view.fault is not None), None):
+        # A view that is read while DuckDB scans it keeps the error, which DuckDB replaces by one of its own.
+        if fault := next((found for table in scanned if (found := getattr(table, "fault", None)) is not None), None):
             raise fault from None
-        raise QueryError(f"SQL: {error}\nviews: {', '.join(VIEWS)}; their columns: SELECT * FROM points LIMIT 0") from error
+        raise QueryError(f"SQL: {error}\nviews: {', '.join(views())}; their columns: SELECT * FROM points LIMIT 0") from error
     finally:
         connection.close()
-
-
-@dataclass(frozen=True)
-class _Run:
-    name: str
-    path: Path
-    record: dict[str, Any]
-    label: str
-
-    @property
-    def study(self) -> str:
-        return str(self.record.get("study", DEFAULT_STUDY))
-
-    @property
-    def metrics(self) -> list[str]:
-        """Return the metrics that the run's operators declare (study operators); empty where ``run.json`` is malformed."""
-        try:
-            return [str(metric["name"]) for operator in self.record["operators"].values() for metric in operator.get("metrics", [])]
-        except (AttributeError, KeyError, TypeError):
-            return []
 
 
 _LeftOut = Callable[[str], None] | None
 
 
-def _each_run(run_dirs: Sequence[Path], left_out: _LeftOut) -> list[_Run]:
+def _each_run(run_dirs: Sequence[Path], left_out: _LeftOut) -> list[KeptRun]:
     """Return the runs of ``run_dirs`` under the names that other commands use, without targets whose run never began."""
-    found: list[_Run] = []
+    found: list[KeptRun] = []
     for run_dir in run_dirs:
         with _telling(left_out):
             found += _runs_of(run_dir)
     return found
 
 
-def _runs_of(run_dir: Path) -> list[_Run]:
+def _runs_of(run_dir: Path) -> list[KeptRun]:
     directory = RunDirectory(run_dir)
     record = directory.record()
     if record["schema"] != RUN_SET:
         info = record.get("target_info")
-        return [_Run(run_dir.name, run_dir, record, str(info.get("label", "")) if isinstance(info, dict) else "")]
+        return [KeptRun(run_dir.name, run_dir, record, str(info.get("label", "")) if isinstance(info, dict) else "")]
     return [
-        _Run(f"{run_dir.name}@{entry['name']}", member.path, member.record(), str(entry.get("label", "")))
+        KeptRun(f"{run_dir.name}@{entry['name']}", member.path, member.record(), str(entry.get("label", "")))
         for entry, member in zip(record["targets"], directory.members(), strict=True)
         if member.run_file.is_file()
     ]
@@ -137,48 +117,30 @@ def _telling(left_out: _LeftOut) -> Iterator[None]:
         left_out(str(error))
 
 
-def _windows(runs: Sequence[_Run], left_out: _LeftOut) -> windows_view.WindowsView:
-    told: set[str] = set()  # a query may read the windows several times
+def _once(left_out: _LeftOut) -> _LeftOut:
+    """Return a receiver that passes on each text once: a query may read a view several times."""
+    told: set[str] = set()
 
-    def tell_once(text: str) -> None:
+    def tell(text: str) -> None:
         if left_out is not None and text not in told:
             told.add(text)
             left_out(text)
 
-    of_view = [
-        windows_view.RunOfView(run.name, RunDirectory(run.path), run.metrics) for run in runs if run.label != EMULATED and run.study == DEFAULT_STUDY
-    ]
-    return windows_view.view(of_view, lambda: _telling(None if left_out is None else tell_once))
+    return None if left_out is None else tell
 
 
-def _trials(runs: Sequence[_Run], left_out: _LeftOut) -> pa.Table:
-    """Return every trial of runs of study end-to-end, with the properties of its configuration.
-
-    Trials that searched for the client's ceiling have the event ``calibration``.
-    """
-    from dpubench.studies.end_to_end import trials
-
-    tables = [trials.schema().empty_table().add_column(0, "run", pa.array([], pa.string()))]
-    for run in runs:
-        if run.study == "end-to-end":
-            with _telling(left_out):
-                tables.append(_trials_of(run))
-    return pa.concat_tables(tables, promote_options="default")
+def _of_study(view: str, runs: Sequence[KeptRun], left_out: _LeftOut) -> Any:
+    """Return the view of the study that has it, over its own runs."""
+    study = next(study for study in map(studies.find, studies.names()) if view in study.views)
+    tell = _once(left_out)
+    return study.view(view, [run for run in runs if _study_of(run) == study.name], lambda: _telling(tell))
 
 
-def _trials_of(run: _Run) -> pa.Table:
-    from dpubench.studies.end_to_end import trials
-
-    calibration = [row | {"event": trials.CALIBRATION} for row in trials.read_calibration(run.path)]
-    table = pa.Table.from_pylist(calibration + trials.read(run.path), schema=trials.schema())
-    of = {c["id"]: c for c in run.record.get("configurations", [])}
-    for name in ("frame", "port", "placement", "workload"):
-        values = [str(of.get(c, {}).get(name, "")) for c in table.column("configuration").to_pylist()]
-        table = table.add_column(0, name, pa.array(values, pa.string()))
-    return table.add_column(0, "run", pa.array([run.name] * table.num_rows, pa.string()))
+def _study_of(run: KeptRun) -> str:
+    return str(run.record.get("study", DEFAULT_STUDY))
 
 
-def _points(runs: Sequence[_Run], left_out: _LeftOut) -> pa.Table:
+def _points(runs: Sequence[KeptRun], left_out: _LeftOut) -> pa.Table:
     tables = []
     for run in runs:
         with _telling(left_out):
@@ -186,17 +148,14 @@ def _points(runs: Sequence[_Run], left_out: _LeftOut) -> pa.Table:
     return pa.concat_tables(tables, promote_options="permissive") if tables else pa.table({"run": pa.array([], pa.string())})
 
 
-def _points_of(run: _Run) -> pa.Table:
-    if run.study != DEFAULT_STUDY:
-        package = f"dpubench.studies.{run.study.replace('-', '_')}"
-        summaries = importlib.import_module(f"{package}.summary").summaries
-        table = importlib.import_module(f"{package}.export").to_table(summaries(run.path))
-        return table.set_column(0, "run", pa.array([run.name] * table.num_rows, pa.string()))
-    table = export.to_table([summarize(run.path, label=run.label)]).replace_schema_metadata(None)
-    return table.add_column(0, "run", pa.array([run.name] * table.num_rows, pa.string()))
+def _points_of(run: KeptRun) -> pa.Table:
+    study = studies.find(_study_of(run))
+    table = study.table(study.summaries(run.path, label=run.label)).replace_schema_metadata(None)
+    name = pa.array([run.name] * table.num_rows, pa.string())
+    return table.set_column(0, "run", name) if "run" in table.column_names else table.add_column(0, "run", name)
 
 
-def _runs(found: Sequence[_Run], _left_out: _LeftOut) -> pa.Table:
+def _runs(found: Sequence[KeptRun]) -> pa.Table:
     names = ("target", "study", "plan", "status", "started", "finished", "command", "version")
     columns: dict[str, pa.Array] = {"run": pa.array([run.name for run in found], pa.string())}
     columns["label"] = pa.array([run.label for run in found], pa.string())
