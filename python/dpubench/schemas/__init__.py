@@ -27,9 +27,24 @@ def schema(name: str) -> dict[str, Any]:
     """Return the schema called ``name``.
 
     Names are ``job``, those of the other programs (``server-job``, ``traffic-job``, ``cores-job``, ``application-job``, ``workload-job``),
-    ``event``, ``run``, ``run-set`` and ``target``.
+    ``event``, ``run``, ``run-set`` and ``target``. Each study adds its own part to ``run``: the file ``run.schema.json`` of its folder.
     """
-    return cast("dict[str, Any]", json.loads(resources.files(__package__).joinpath(f"{name}.schema.json").read_text(encoding="utf-8")))
+    found = cast("dict[str, Any]", json.loads(resources.files(__package__).joinpath(f"{name}.schema.json").read_text(encoding="utf-8")))
+    return found | _of_studies() if name == "run" else found
+
+
+def _of_studies() -> dict[str, Any]:
+    """Return the studies' parts of the schema of ``run``: each applies to the runs of its study."""
+    parts: list[dict[str, Any]] = []
+    definitions: dict[str, Any] = {}
+    for folder in sorted(resources.files("dpubench").joinpath("studies").iterdir(), key=lambda folder: folder.name):
+        file = folder.joinpath("run.schema.json")
+        if file.is_file():
+            study = folder.name.replace("_", "-")
+            own = json.loads(file.read_text(encoding="utf-8"))
+            definitions |= own.pop("$defs", {}) | {study: own}
+            parts.append({"if": {"properties": {"study": {"const": study}}}, "then": {"$ref": f"#/$defs/{study}"}})
+    return {"allOf": parts, "$defs": definitions}
 
 
 @cache
