@@ -162,7 +162,7 @@ def read(target: Target, devices: Sequence[str] = (), engine_dirs: Sequence[Path
         UserError: when the program cannot be run, does not speak the contract, or has no such device.
         TargetLost: the connection to the target broke.
     """
-    program = target.operators_program()
+    program = target.program(programs.OPERATORS)
     hello = _ask(target, program, programs.options(engine_dirs, devices))
     return Catalog(target, program, hello, engine_dirs=tuple(engine_dirs), devices=tuple(devices))
 
@@ -218,7 +218,7 @@ def _answer(target: Target, program: str, question: str, options: Sequence[str],
         if fault.kind == "rubbish":
             raise _breaks_contract(program, question, fault.reason) from None
         kind = _NoAnswer if fault.kind == "crash" else EnvironmentFault
-        raise kind(f"{_there(target, program)} {question}: without an answer, {fault.reason}: run it by hand to see why") from None
+        raise kind(f"{_there(target, program)} {question}: gave no answer: {fault.reason}: run it by hand to see why") from None
     if not events:
         raise _NoAnswer(f"{_there(target, program)} {question}: it ended without an answer: run it by hand to see why")
     return events
@@ -230,7 +230,7 @@ def _there(target: Target, program: str) -> str:
 
 def _breaks_contract(program: str, question: str, fault: str) -> EnvironmentFault:
     return EnvironmentFault(
-        f"{program} {question}: its answer breaks the contract {schemas.EVENT}: {fault}: build program and package from one revision"
+        f"{program} {question}: its answer breaks the contract {schemas.EVENT}: {fault}: build the program and the package from one revision"
     )
 
 

@@ -61,6 +61,11 @@ def operators_program(build: Path | None = None) -> Path:
     return program.resolve()
 
 
+def find(name: str) -> Path:
+    """Return the native program ``name`` of this installation. @raises UserError when it is not there"""
+    return operators_program() if name == OPERATORS else agent_program() if name == AGENT else _datapath_program(name)
+
+
 def in_layout(program: str, layout: int) -> str:
     """Return ``program``, a path or a bundle's name, in one of its code layouts; layout 0 is the program itself."""
     folder, slash, name = program.rpartition("/")
@@ -76,7 +81,7 @@ def agent_program(build: Path | None = None) -> Path:
     """Return the program ``dpubench-agent`` beside the other. @raises UserError when it is not there"""
     program = operators_program(build).with_name(AGENT)
     if not program.is_file():
-        raise UserError(f"{program}: there is no such program: the build is older than it, run `make build`")
+        raise UserError(f"{program}: there is no such program: the build is too old: run `make build`")
     return program
 
 
@@ -103,7 +108,7 @@ def count_plugin() -> Path:
     plugin = directory() / COUNT_PLUGIN
     if not plugin.is_file():
         raise NothingRan(
-            f"{plugin}: there is no plugin to count with: run `make build` where libzstd is installed, or set DPUBENCH_PROGRAMS to its folder"
+            f"{plugin}: there is no counting plugin: run `make build` where libzstd is installed, or set DPUBENCH_PROGRAMS to its folder"
         )
     return plugin.resolve()
 

@@ -270,6 +270,7 @@ def as_target(run: RunSummary, target: str, *, run_set: str = "operators-quick-2
     run.path, run.is_baseline = f"results/{run_set}/targets/{target.replace(':', '-')}", target == "local"
     run.command = "dpubench run operators --plan paper --target local --target bf2"
     run.label, run.lost, run.status = label, lost, "interrupted" if lost else "complete"
+    run.times_mean_nothing = label == EMULATED
     for point in run.points:
         point.target = target
         point.id += f"@{target}" if target != "local" else ""

@@ -174,7 +174,7 @@ def test_a_shared_connection_of_the_users_is_used(sshd: Sshd, make: Callable[...
     try:
         target.open()
         assert socket.exists()
-        assert ask(target, target.operators_program(), ["--list"], **LIMITS)[0]["event"] == "hello"
+        assert ask(target, target.program("dpubench-operators"), ["--list"], **LIMITS)[0]["event"] == "hello"
     finally:
         target.close()
         subprocess.run(["ssh", "-F", sshd.config, "-O", "exit", "x"], capture_output=True, timeout=20, check=False)

@@ -134,7 +134,7 @@ def test_programs_in_an_emulator_are_verified_and_never_timed(real: RealBench) -
     done = real("run", "--operator", "crc,lz77", "--target", f"qemu:{machine}", "--name", "emulated", timeout=300)
     assert done.returncode == 0, done.stderr
     record = real.record("emulated")
-    assert record["target_info"] == {"spec": f"qemu:{machine}", "label": EMULATED}
+    assert record["target_info"] == {"spec": f"qemu:{machine}", "label": EMULATED, "emulated": True}
     measured = [p for p in record["points"] if not p["unavailable"]]
     assert {p["operator"] for p in measured} == {"crc", "lz77"}
     assert all(p["verified"]["compared"] > 0 and not p["failure"] for p in measured)

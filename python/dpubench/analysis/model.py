@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 #: Sources of cycle counts: a counter of the core, named as the counting program names it (the name may add "user mode only"), or an estimate from
 #: the core canary beside the point.
@@ -15,6 +16,11 @@ ESTIMATED: Final = "estimated"
 
 #: Label of a target whose outputs can be checked but whose times mean nothing.
 EMULATED: Final = "emulated: correctness only"
+
+
+def is_emulated(target: Mapping[str, Any]) -> bool:
+    """Return whether the times of a target mean nothing, from its entry in a record. Earlier versions told it by the label alone."""
+    return bool(target.get("emulated", target.get("label") == EMULATED))
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ def compare(rows: Sequence[Comparison], min_effect: float, *, targets: bool = Fa
     cells = [(row.verdict, row.configuration, told[0](row.ratio), told[1](row.ratio), row.reason) for row in listed]
     text = table(("verdict", "configuration", "ratio" if targets else "change", "95 % interval", "reason"), cells, [False, False, True, False, False])
     what = what or ("rate against the baseline's" if targets else "new rate against old")
-    what += "" if moved is None else " beyond what the machine moved"
+    what += "" if moved is None else " beyond the machine's movement"
     return "\n".join([text, "", f"{verdict_counts(rows)} ({what}; minimum effect {100 * min_effect:g} %)", *_machine_lines(moved, min_effect), ""])
 
 
@@ -55,17 +55,17 @@ def _machine_lines(moved: Movement | None, min_effect: float) -> list[str]:
     canaries = [f"{name} {_percent(math.exp(c))}" for name, c in (("core canary", moved.core), ("memory canary", moved.memory)) if c is not None]
     together = moved.interval
     if together is None or moved.null is None:
-        engines = f"{count(moved.owners, 'pair')} of operator and engine in both runs, and each point needs {LEAST_OWNERS} others beside it"
+        engines = f"{count(moved.owners, 'pair')} of operator and engine in both runs, but each point needs {LEAST_OWNERS} others beside it"
         seen = [f"not known ({engines})", *canaries]
     else:
         by = "rates over the core canary" if moved.over_canary else "plain rates"
         points = f"{count(moved.null.points, 'point')}, {by}"
         spread = f"{_percent(together.value)} ({_percent(together.low)} to {_percent(together.high)}; {points})"
-        seen = [f"points moved by {spread}, single ones scatter about that by {100 * math.expm1(moved.null.scatter):.1f} %", *canaries]
+        seen = [f"points moved by {spread}, single points scatter about that by {100 * math.expm1(moved.null.scatter):.1f} %", *canaries]
     lines = [f"the machine between the two runs: {', '.join(seen)}", *moved.remarks]
     if abs(moved.together) > math.log1p(min_effect):
         lines.append("all points moved together, further than the core canary: either the machine did this, or the whole build changed")
-    return [*lines, f"a change of all points together looks like another machine in two runs; to tell them apart, {verdicts.ANCHOR_ADVICE}"]
+    return [*lines, f"in two runs, a change of all points together looks like another machine; to tell them apart, {verdicts.ANCHOR_ADVICE}"]
 
 
 def rows(found: Sequence[Mapping[str, Any]]) -> str:
@@ -90,7 +90,7 @@ LOOSE: Final = "*"
 
 def loose_note(target: float) -> str:
     """Return the explanation of the mark for a precision of ``target``."""
-    return f"{LOOSE} wider than the ±{100 * target:g} % that the plan asks for, or of fewer than {statistics.MINIMUM_ROUNDS} rounds"
+    return f"{LOOSE} wider than the ±{100 * target:g} % that the plan asks for, or from fewer than {statistics.MINIMUM_ROUNDS} rounds"
 
 
 def precision_text(precision: float) -> str:

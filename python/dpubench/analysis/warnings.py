@@ -28,7 +28,7 @@ class WarningKind:
 _KINDS: Final = (
     WarningKind(
         "few-bursts",
-        "a burst is so slow that a window holds fewer of them than asked for, so single stalls weigh more",
+        "bursts are so slow that a window holds fewer than the plan asks for, so a single stall weighs more",
         "raise window.max_ms or lower the burst in the plan",
     ),
     WarningKind(
@@ -48,8 +48,8 @@ _KINDS: Final = (
     ),
     WarningKind(
         "input-skipped",
-        "part of the input could not be used and was passed over",
-        "read the message for how much; give another input with --input if it is a large share",
+        "part of the input could not be used and was skipped",
+        "the message tells how much; if it is a large share, give another input with --input",
     ),
     WarningKind(
         "expansion",
@@ -59,62 +59,62 @@ _KINDS: Final = (
     WarningKind(
         "passthrough",
         "the input already fits, so the operator had nothing to do",
-        "choose a size above the limit that the operator cuts at",
+        "choose a size above the operator's limit",
     ),
     WarningKind(
         "footprint-capped",
-        "fewer buffers than the footprint asks for were used, so that caches may hold more of them",
-        "free memory, or read the point by the cache that holds its buffers (touched_level), not by the footprint's name",
+        "the run used fewer buffers than the footprint asks for, so caches may hold more of them",
+        "free memory, or judge the point by the cache that holds its buffers (touched_level), not by the footprint's name",
     ),
     WarningKind(
         "oversubscribed",
         "more threads than CPUs: the scheduler is part of the measurement",
-        "lower threads, or read the point as a statement about oversubscription",
+        "use fewer threads, or read the point as a measurement of oversubscription",
     ),
     WarningKind(
         "canary-moved",
-        "the machine's own speed moved by more than 5 %, beside most configurations of the run or, at a point, by far more than beside the others",
-        "trust ratios more than absolute rates; quieten the machine or fix its frequency",
+        "the machine's own speed changed by more than 5 %: beside most configurations of the run, or far more beside this point than beside others",
+        "trust ratios more than absolute rates; stop other work on the machine or fix its frequency",
     ),
     WarningKind(
         "not-converged",
-        "the interval is wider than the precision asked for",
+        "the interval is wider than the precision that the plan asks for",
         "raise the time budget or the number of rounds, or ask for less precision",
     ),
     WarningKind(
         "few-rounds",
-        "fewer rounds than inference needs: the interval is a rough one",
-        "let the run go on (dpubench resume) or raise rounds in the plan",
+        "fewer rounds than inference needs: the interval is rough",
+        "continue the run (dpubench resume) or raise rounds in the plan",
     ),
     WarningKind(
         "restarted",
-        "a worker ended before its round did, and the rest was measured by another process",
-        "look at the run's failures for what ended it",
+        "a worker ended before its round, and another process measured the rest",
+        "see the run's failures for the cause",
     ),
     WarningKind(
         "search-unfinished",
-        "a search for NDR and PDR had no time to narrow its bounds: its round says nothing of them",
-        "quieten the machine, so that fewer trials have to be repeated; raise search.limit or search.width in the plan",
+        "a search for NDR and PDR had no time to narrow its bounds: its round says nothing about them",
+        "stop other work on the machine, so that fewer trials are repeated; raise search.limit or search.width in the plan",
     ),
     WarningKind(
         "undecided",
-        "an engine left part of its work undecided, so that its rate is one of less work: ratios to others are withheld",
+        "an engine left part of its work undecided, so its rate is for less work: ratios to other engines are withheld",
         "give rules that every engine compiles and that need less backtracking, with --input rules=FILE",
     ),
     WarningKind(
         "superseded",
-        "an earlier version of the operator did other work than its name says",
-        "measure again; docs/methodology.md says what such figures must not be read for",
+        "an earlier version of the operator did different work than its name says",
+        "measure again; docs/methodology.md says how such figures mislead",
     ),
     WarningKind(
         "thin-hull",
-        "the operators' hull is of so few points that what is outside of it says little",
-        "read the distances, and take more points: --engine all, --size 64B,512B,1518B, or --plan full",
+        "the operators' hull has so few points that a place outside of it says little",
+        "read the distances, and measure more points: --engine all, --size 64B,512B,1518B, or --plan full",
     ),
     WarningKind(
         "link-down",
         "the other side of a port went away during a trial",
-        "look at the run's failures for what ended it",
+        "see the run's failures for the cause",
     ),
 )
 

@@ -128,31 +128,40 @@ class Head:
     request: Request
 
 
+@dataclass(frozen=True)
+class TargetInfo:
+    """A target in a record."""
+
+    name: str
+    spec: str
+    label: str  #: words shown beside every figure of it
+    emulated: bool = False  #: whether it only tells right outputs from wrong ones: its times mean nothing
+
+    def record(self) -> dict[str, Any]:
+        return {"spec": self.spec, "label": self.label, **({"emulated": True} if self.emulated else {})}
+
+
 def command_line() -> str:
     """Return the command of this process, for the record."""
     return shlex.join(["dpubench", *sys.argv[1:]])
 
 
-def new_record(head: Head, plan: StudyPlan, target: tuple[str, str, str], hello: Mapping[str, Any], left_out: Iterable[str]) -> dict[str, Any]:
+def new_record(head: Head, plan: StudyPlan, target: TargetInfo, hello: Mapping[str, Any], left_out: Iterable[str]) -> dict[str, Any]:
     """Return the common part of ``run.json`` of a run that has no result yet; a study adds its own keys.
 
-    ``target`` is (name, spec, label); ``hello`` is the greeting of the program at work.
+    ``hello`` is the greeting of the program at work.
     """
-    name, spec, label = target
     return {
         "schema": schemas.RUN, "name": head.name, "study": plan.study, "plan": plan.plan, "status": "running", "started": now_utc(), "finished": "",
-        "command": head.command, "version": __version__, "precision_target": plan.precision, "seed": plan.seed, "target": name,
-        "target_info": {"spec": spec, "label": label}, "spent_s": 0.0, "machine": hello["machine"], "build": hello["build"], "builds": {},
+        "command": head.command, "version": __version__, "precision_target": plan.precision, "seed": plan.seed, "target": target.name,
+        "target_info": target.record(), "spent_s": 0.0, "machine": hello["machine"], "build": hello["build"], "builds": {},
         "inputs": dict(head.inputs), "rounds": [], "failures": [], "warnings": [], "left_out": list(left_out),
     }  # fmt: skip
 
 
-def new_set_record(name: str, plan: StudyPlan, command: str, members: Iterable[tuple[tuple[str, str, str], str]]) -> dict[str, Any]:
-    """Return ``run.json`` of a run on several targets.
-
-    ``members`` pairs each target (name, spec, label) with its directory's path in the run's.
-    """
-    targets = [{"name": n, "spec": spec, "label": label, "path": path, "status": "running", "lost": ""} for (n, spec, label), path in members]
+def new_set_record(name: str, plan: StudyPlan, command: str, members: Iterable[tuple[TargetInfo, str]]) -> dict[str, Any]:
+    """Return ``run.json`` of a run on several targets. ``members`` pairs each with its directory's path in the run's."""
+    targets = [{"name": target.name, **target.record(), "path": path, "status": "running", "lost": ""} for target, path in members]
     baseline = "local" if any(t["name"] == "local" for t in targets) else targets[0]["name"]
     return {
         "schema": schemas.RUN_SET, "name": name, "study": plan.study, "plan": plan.plan, "status": "running", "started": now_utc(), "finished": "",

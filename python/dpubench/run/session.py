@@ -22,7 +22,7 @@ from dpubench.plans.quantities import spoken
 from dpubench.run.console import conclude, going_on, summary_event, write_report
 from dpubench.run.listener import Listener
 from dpubench.run.progress import listener
-from dpubench.run.record import COMPLETE, Head, check_named, command_line, gone_on_with, inputs_again, new_name, new_set_record
+from dpubench.run.record import COMPLETE, Head, TargetInfo, check_named, command_line, gone_on_with, inputs_again, new_name, new_set_record
 from dpubench.run.turns import RunSet, missing_text
 from dpubench.run.work import Budget, Work
 from dpubench.storage.runs import RunDirectory, RunSetWriter, RunWriter, member_path
@@ -40,7 +40,7 @@ class Draft(abc.ABC):
     reserve: ClassVar[float] = 0.0  #: share of the budget reserved for the report and for errors of the estimate
 
     plan: StudyPlan  #: the plan as it applies to this target
-    target: tuple[str, str, str]  #: name, specification and label of the target, as in records
+    target: TargetInfo
 
     @property
     @abc.abstractmethod
@@ -145,10 +145,10 @@ def start(study: Study, plan: StudyPlan, where: Where, request: Request) -> int:
             return _carry_out(study, [part], None, stop, request)
         whole = opened.enter_context(RunSetWriter.create(request.results, name, exact=exact))
         called = whole.path.name
-        record = new_set_record(called, plan, command_line(), [(draft.target, member_path(draft.target[0])) for draft in drafts])
+        record = new_set_record(called, plan, command_line(), [(draft.target, member_path(draft.target.name)) for draft in drafts])
         whole.write_plan(plan_text(plan))
-        writers = [opened.enter_context(whole.member(draft.target[0], draft.writer)) for draft in drafts]
-        parts = [_new_part(draft, w, f"{called}@{draft.target[0]}", files, request) for draft, w in zip(drafts, writers, strict=True)]
+        writers = [opened.enter_context(whole.member(draft.target.name, draft.writer)) for draft in drafts]
+        parts = [_new_part(draft, w, f"{called}@{draft.target.name}", files, request) for draft, w in zip(drafts, writers, strict=True)]
         whole.write_record(record)
         whole.mark_latest()
         return _carry_out(study, parts, (whole, record), stop, request)
@@ -175,10 +175,10 @@ def _new_part(draft: Draft, writer: RunWriter, name: str, files: Resolved, reque
 
 def _print_dry_run(plan: StudyPlan, drafts: Sequence[Draft], *, as_json: bool) -> None:
     if as_json:
-        print_json(drafts[0].described() if len(drafts) == 1 else {"targets": {draft.target[0]: draft.described() for draft in drafts}})
+        print_json(drafts[0].described() if len(drafts) == 1 else {"targets": {draft.target.name: draft.described() for draft in drafts}})
         return
     for draft in drafts:
-        name, _, label = draft.target
+        name, label = draft.target.name, draft.target.label
         if len(drafts) > 1:
             print(f"target {name}" + (f" ({label})" if label else ""))
         print("\n".join([f"{plan.study}, plan {plan.plan}: {plan.summary}".rstrip(": "), *draft.lines()]))

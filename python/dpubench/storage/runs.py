@@ -69,6 +69,7 @@ class KeptRun:
     path: Path
     record: dict[str, Any]  #: its ``run.json``
     label: str  #: label of its target
+    emulated: bool  #: whether its times mean nothing
 
 
 #: Opens a block in which a run of a view is read; it may suppress the errors of a damaged run, which is then left out.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import duckdb
 import pyarrow as pa
 
 from dpubench import studies
+from dpubench.analysis.model import is_emulated
 from dpubench.errors import EnvironmentFault, UserError
 from dpubench.plans.load import DEFAULT_STUDY
 from dpubench.storage.runs import RUN_SET, KeptRun, RunDirectory
@@ -96,12 +97,16 @@ def _runs_of(run_dir: Path) -> list[KeptRun]:
     record = directory.record()
     if record["schema"] != RUN_SET:
         info = record.get("target_info")
-        return [KeptRun(run_dir.name, run_dir, record, str(info.get("label", "")) if isinstance(info, dict) else "")]
+        return [_kept_run(run_dir.name, run_dir, record, info if isinstance(info, dict) else {})]
     return [
-        KeptRun(f"{run_dir.name}@{entry['name']}", member.path, member.record(), str(entry.get("label", "")))
+        _kept_run(f"{run_dir.name}@{entry['name']}", member.path, member.record(), entry)
         for entry, member in zip(record["targets"], directory.members(), strict=True)
         if member.run_file.is_file()
     ]
+
+
+def _kept_run(name: str, path: Path, record: dict[str, Any], target: Mapping[str, Any]) -> KeptRun:
+    return KeptRun(name, path, record, str(target.get("label", "")), is_emulated(target))
 
 
 @contextlib.contextmanager

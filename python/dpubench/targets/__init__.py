@@ -67,6 +67,7 @@ class Target(Protocol):
     spec: str  #: specification as on the command line
     label: str  #: words shown beside every figure of it; empty for a machine measured as it is
     times_mean_nothing: bool  #: emulated: results are right or wrong, times are never shown
+    is_here: bool  #: whether it is this machine: it shares files, clock and network with this process
 
     def unavailable(self) -> str:
         """Return why nothing can be started there, as far as this machine knows; empty without a known reason."""
@@ -74,8 +75,8 @@ class Target(Protocol):
     def open(self) -> None:
         """Prepare the target to start native programs. @raises UserError, EnvironmentFault when this is impossible, TargetLost"""
 
-    def operators_program(self) -> str:
-        """Return the word for ``dpubench-operators`` that :meth:`start` takes."""
+    def program(self, name: str) -> str:
+        """Return the word for the native program ``name`` (``dpubench-operators``) that :meth:`start` takes."""
 
     def cpus(self) -> list[int]:
         """Return the usable CPUs there, one of each physical core first: threads are pinned to them in this order."""
@@ -133,11 +134,13 @@ def named(name: str, entry: Entry) -> Target:
     """Return the target of ``entry`` in the registry. @raises UserError when it is wrong"""
     kind = entry.spec.partition(":")[0]
     if kind not in kinds():
-        raise UserError(f"target {name}: '{entry.spec}' is of no kind of target{nearest(kind, kinds())}")
-    if kind != "ssh" and (entry.directory or entry.bundle):
-        raise UserError(f"target {name}: a directory and a bundle are for ssh targets")
-    more = {"directory": entry.directory, "bundle": Path(entry.bundle) if entry.bundle else None} if kind == "ssh" else {}
-    return cast("Target", kind_module(kind).make(name, entry.spec, **more))
+        raise UserError(f"target {name}: '{entry.spec}' does not begin with a kind of target{nearest(kind, kinds())}")
+    module = kind_module(kind)
+    takes: Sequence[str] = getattr(module, "REGISTERED", ())
+    given = {"directory": entry.directory, "bundle": Path(entry.bundle) if entry.bundle else None}
+    if unknown := [key for key, value in given.items() if value and key not in takes]:
+        raise UserError(f"target {name}: a target of kind {kind} takes no {unknown[0]}: remove it")
+    return cast("Target", module.make(name, entry.spec, **{key: given[key] for key in takes}))
 
 
 def settings(spec: str, known: Sequence[str]) -> dict[str, str]:
@@ -153,7 +156,7 @@ def settings(spec: str, known: Sequence[str]) -> dict[str, str]:
         if not equals and last:
             found[last] += f",{word}"
         elif not equals or not value:
-            raise UserError(f"--target {spec}: '{word}' is no setting: write KEY=VALUE{nearest(key, known)}")
+            raise UserError(f"--target {spec}: '{word}' is not a setting: write KEY=VALUE{nearest(key, known)}")
         elif key not in known:
             raise UserError(f"--target {spec}: unknown setting '{key}'{nearest(key, known)}")
         elif key in found:

@@ -25,7 +25,7 @@ def archive(architecture: str) -> Path:
     if architecture == bundle.host_architecture():
         build = programs.operators_program().parent
     else:
-        terminal.note(f"bundle for {architecture}: compiling what is not up to date (minutes the first time)")
+        terminal.note(f"bundle for {architecture}: compiling the changed files (the first time takes minutes)")
         build = bundle.build(architecture)
     folder = programs.cache_directory() / "bundles"
     path = folder / f"{bundle.folder_name(architecture)}-{_key(build)}.tar.gz"

@@ -28,7 +28,7 @@ def hierarchy(root: Path = Path("/sys/fs/cgroup")) -> tuple[Path | None, str]:
         folder = root
         with contextlib.suppress(OSError):
             if "cpu" not in (root / "cgroup.subtree_control").read_text(encoding="ascii").split():
-                return None, f"{root}: the controller 'cpu' is not given to groups: echo +cpu > {root}/cgroup.subtree_control, as root"
+                return None, f"{root}: control groups lack the controller 'cpu': run `echo +cpu > {root}/cgroup.subtree_control` as root"
     elif (root / "cpu" / "cpu.cfs_quota_us").exists() or (root / "cpu" / "cgroup.procs").exists():
         folder = root / "cpu"
     else:

@@ -47,7 +47,7 @@ def load() -> dict[str, Entry]:
     except FileNotFoundError:
         return {}
     except UnicodeDecodeError:
-        raise UserError(f"{file}: is no text in UTF-8") from None
+        raise UserError(f"{file}: is not UTF-8 text") from None
     except OSError as error:
         raise EnvironmentFault(f"{file}: {error.strerror}") from None
     if all(not line.strip() or line.startswith("#") for line in text.splitlines()):
@@ -61,7 +61,7 @@ def load() -> dict[str, Entry]:
         elif not isinstance(value, dict) or not isinstance(value.get("spec"), str):
             problems.append(Problem("needs a `spec`, such as ssh://user@host", name, lines.get((name,))))
         elif wrong := [k for k, v in value.items() if k not in _KEYS or not isinstance(v, str)]:
-            known = "is no text" if wrong[0] in _KEYS else f"is unknown{nearest(wrong[0], _KEYS)}"
+            known = "must be text" if wrong[0] in _KEYS else f"is unknown{nearest(wrong[0], _KEYS)}"
             problems.append(Problem(known, f"{name}.{wrong[0]}", lines.get((name, wrong[0]))))
         else:
             entries[name] = Entry(**value)
@@ -75,7 +75,7 @@ def name_fault(name: str) -> str:
     from dpubench.targets import kinds
 
     if not _NAME.fullmatch(name):
-        return f"{name!r} is no name for a target: letters, digits, '-', '_' and '.', at most 63, and no '-' or '.' first"
+        return f"{name!r} cannot name a target: use at most 63 letters, digits, '-', '_' and '.', and no '-' or '.' first"
     return f"'{name}' is a kind of target: choose another name" if name in kinds() else ""
 
 

@@ -18,7 +18,7 @@ from dpubench.plans.quantities import fraction
 from dpubench.remote.agent import Session, described
 from dpubench.targets import RESTRICTED, _quota, settings
 
-SUMMARY: Final = "this machine; with settings only some of its CPUs, or a part of their time"
+SUMMARY: Final = "this machine; settings limit it to some of its CPUs, or to a part of their time"
 EXAMPLES: Final = ("local", "local:cpus=0-1,quota=50%")
 
 #: Seconds to wait for the killed descendants of a program.
@@ -100,6 +100,7 @@ class LocalTarget:
     """The target that starts programs as children of this process."""
 
     times_mean_nothing = False
+    is_here = True
 
     def __init__(self, name: str = "local", spec: str = "local") -> None:
         self.name = name
@@ -111,13 +112,13 @@ class LocalTarget:
         except ValueError as error:
             raise UserError(f"--target {spec}: quota: {error}") from None
         if self._share is not None and self._share > 1:
-            raise UserError(f"--target {spec}: quota: above 100 % of its CPUs there is nothing")
+            raise UserError(f"--target {spec}: quota: must be at most 100 % of its CPUs")
         self.label = RESTRICTED if given else ""
         self._group: _quota.QuotaGroup | None = None
 
     def unavailable(self) -> str:
         if self._cpus is not None and (missing := sorted(set(self._cpus) - os.sched_getaffinity(0))):
-            return f"this process may not use CPU {', '.join(map(str, missing))}: it has {ranges(sorted(os.sched_getaffinity(0)))}"
+            return f"this process may not use CPU {', '.join(map(str, missing))}: it may use {ranges(sorted(os.sched_getaffinity(0)))}"
         return _quota.hierarchy()[1] if self._share is not None else ""
 
     def open(self) -> None:
@@ -126,8 +127,8 @@ class LocalTarget:
         if self._share is not None and self._group is None:
             self._group = _quota.QuotaGroup(self._share, len(self.cpus()))
 
-    def operators_program(self) -> str:
-        return str(programs.operators_program())
+    def program(self, name: str) -> str:
+        return str(programs.find(name))
 
     def cpus(self) -> list[int]:
         usable = [c for c in sorted(os.sched_getaffinity(0)) if self._cpus is None or c in self._cpus]
@@ -205,7 +206,7 @@ def _cpu_list(text: str, spec: str) -> list[int]:
         low = int(found[1]) if found else 0
         high = int(found[2] or found[1]) if found else -1
         if high < low:
-            raise UserError(f"--target {spec}: cpus: '{part}' is neither a CPU nor a range: write 0-1,3")
+            raise UserError(f"--target {spec}: cpus: '{part}' is neither a CPU nor a range: write for example 0-1,3")
         cpus |= set(range(low, high + 1))
     return sorted(cpus)
 

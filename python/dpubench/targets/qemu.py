@@ -11,7 +11,7 @@ from dpubench import bundle
 from dpubench.errors import UserError, nearest
 from dpubench.targets import EMULATED, _bundles, local, settings
 
-SUMMARY: Final = "known answers on another architecture's code, emulated: correctness only"
+SUMMARY: Final = "known answers on another architecture's code, under an emulator: correctness only"
 EXAMPLES: Final = ("qemu:aarch64", "qemu:aarch64,bundle=FILE")
 
 #: The emulated core. neoverse-n1 is the core of the first Arm servers and has the features of DPUs' cores; on x86-64 it is all that QEMU offers.
@@ -31,7 +31,7 @@ class QemuTarget(local.LocalTarget):
         words = spec.removeprefix("qemu").removeprefix(":").split(",")
         self._architecture = words[0]
         if self._architecture not in bundle.ARCHITECTURES:
-            raise UserError(f"--target {spec}: no architecture '{words[0]}' to emulate{nearest(words[0], bundle.ARCHITECTURES)}")
+            raise UserError(f"--target {spec}: cannot emulate the architecture '{words[0]}'{nearest(words[0], bundle.ARCHITECTURES)}")
         given = settings(f"qemu:{','.join(words[1:])}" if words[1:] else "qemu", ("bundle",))
         self._bundle = Path(given["bundle"]) if "bundle" in given else None
         self._folder: Path | None = None
@@ -50,15 +50,15 @@ class QemuTarget(local.LocalTarget):
         return f"qemu-{self._architecture}"
 
     def unavailable(self) -> str:
-        return "" if shutil.which(self._emulator) else f"there is no {self._emulator} here: install the package qemu-user"
+        return "" if shutil.which(self._emulator) else f"{self._emulator} is not installed: install the package qemu-user"
 
     def open(self) -> None:
         super().open()
         self._folder = _bundles.unpacked(self._bundle or _bundles.archive(self._architecture))
 
-    def operators_program(self) -> str:
+    def program(self, name: str) -> str:
         assert self._folder is not None  # open() comes first
-        return str(self._folder / "lib" / "dpubench-operators")
+        return str(self._folder / "lib" / name)
 
     def start(
         self, program: str, arguments: Sequence[str], environment: Mapping[str, str] | None = None, prefix: Sequence[str] = ()

@@ -11,13 +11,12 @@ from typing import Any, Final
 from dpubench import terminal
 from dpubench.bundle import ARCHITECTURES
 from dpubench.errors import EnvironmentFault, TargetLost, UserError
-from dpubench.programs import OPERATORS
 from dpubench.remote import deploy, destination, scripts, trouble
 from dpubench.remote.agent import CONNECTION_FAILED, AgentFault, AgentProcess, Session, described, run_request
 from dpubench.remote.channel import Channel, Silence
 from dpubench.targets import _bundles
 
-SUMMARY: Final = "a machine reached with ssh, as the user's configuration of it says"
+SUMMARY: Final = "a machine reached with ssh and the user's ssh configuration"
 EXAMPLES: Final = ("ssh://user@host",)
 
 #: A script answers at once; the rest is time for ssh to connect, perhaps through jump hosts.
@@ -51,6 +50,7 @@ class SshTarget:
 
     label = ""
     times_mean_nothing = False
+    is_here = False
 
     def __init__(self, name: str, spec: str, directory: str = "", bundle: Path | None = None) -> None:
         self.name = name
@@ -90,10 +90,10 @@ class SshTarget:
         self._cache = _text(session.ask("cache"), "path", self.name)
         self._description = described({**session.ask("describe"), **({"libc": found.libc} if found.libc else {})}, self.name)
         if not self.cpus():
-            raise EnvironmentFault(f"target {self.name}: its agent names no CPU that may be used there")
+            raise EnvironmentFault(f"target {self.name}: its agent names no usable CPU")
 
-    def operators_program(self) -> str:
-        return OPERATORS
+    def program(self, name: str) -> str:
+        return name
 
     def cpus(self) -> list[int]:
         told = self._description["cpus"]
@@ -141,7 +141,7 @@ class SshTarget:
             UserError, EnvironmentFault: it cannot be reached, or cannot be measured.
         """
         found = self._probe_there()
-        return f"{found.architecture} answers; programs and inputs will be in {found.directory}"
+        return f"the machine answers ({found.architecture}); programs and inputs go to {found.directory}"
 
     def purge(self) -> str:
         """Remove dpubench's files there and return the folder.
@@ -154,7 +154,7 @@ class SshTarget:
         if self._probe.state == "absent":
             return directory
         if self._probe.state != "ours":
-            raise UserError(f"target {self.name}: {directory}: carries no mark of dpubench's, so nothing in it is removed")
+            raise UserError(f"target {self.name}: {directory}: has no mark of dpubench: nothing in it is removed")
         self._script(scripts.PURGE, [directory], b"", scripts.PURGE_MARK, f"{directory} cannot be removed", _INSTALL_S)
         return directory
 
@@ -172,7 +172,7 @@ class SshTarget:
         terminal.note(f"target {self.name}: {what}")
 
     def _probe_there(self, *, to_use: bool = True) -> _Probe:
-        answer = self._script(scripts.PROBE, [self._directory], b"", scripts.PROBE_MARK, "what is there cannot be told", _SCRIPT_S)
+        answer = self._script(scripts.PROBE, [self._directory], b"", scripts.PROBE_MARK, "the machine cannot be examined", _SCRIPT_S)
         self._probe = found = _parse_probe(answer)
         if not found.directory.startswith("/") or not found.state:
             raise EnvironmentFault(f"target {self.name}: its shell answers, but not as /bin/sh does: {_shown(answer)}")
@@ -183,13 +183,13 @@ class SshTarget:
             raise UserError(f"target {self.name}: there is no {', no '.join(found.lacks)} there: install what is missing")
         if found.architecture not in ARCHITECTURES:
             known = " and ".join(ARCHITECTURES)
-            raise UserError(f"target {self.name}: is {found.architecture or 'of an unknown architecture'}; there are bundles for {known}")
+            raise UserError(f"target {self.name}: is {found.architecture or 'of an unknown architecture'}: bundles exist only for {known}")
         if found.blocked:
-            raise UserError(f"target {self.name}: {found.directory}: {found.blocked} is there and is no folder: {folder}")
+            raise UserError(f"target {self.name}: {found.directory}: {found.blocked} is not a folder: {folder}")
         if found.state == "foreign":
-            raise UserError(f"target {self.name}: {found.directory}: holds files that are not of dpubench: {folder}")
+            raise UserError(f"target {self.name}: {found.directory}: holds files that do not belong to dpubench: {folder}")
         if found.unwritable:
-            raise UserError(f"target {self.name}: {found.directory}: {found.unwritable} cannot be written there: {folder}")
+            raise UserError(f"target {self.name}: {found.directory}: {found.unwritable} is not writable: {folder}")
         return found
 
     def _install(self, archive: Path, mode: str) -> None:
@@ -200,7 +200,7 @@ class SshTarget:
             raise EnvironmentFault(f"{archive}: {error.strerror}") from None
         self._say(f"sending the native programs ({len(data) / (1 << 20):.0f} MiB) to {self._probe.directory}")
         lines = [self._probe.directory, self._digest, mode]
-        self._script(scripts.INSTALL, lines, data, scripts.INSTALL_MARK, f"the bundle cannot be put into {self._probe.directory}", _INSTALL_S)
+        self._script(scripts.INSTALL, lines, data, scripts.INSTALL_MARK, f"the bundle cannot be installed in {self._probe.directory}", _INSTALL_S)
 
     def _verify(self, known: deploy.Known) -> None:
         self._agent().ask("verify", manifest=known.manifest_sha256)
@@ -225,7 +225,7 @@ class SshTarget:
                     channel.pump(silence_s)
                     if len(channel.received) > _MAX_ANSWER_BYTES:
                         raise EnvironmentFault(
-                            f"target {self.name}: {purpose}: it prints without end: {_shown(channel.received[:60].decode('utf-8', 'replace'))}"
+                            f"target {self.name}: {purpose}: its output does not end: {_shown(channel.received[:60].decode('utf-8', 'replace'))}"
                         )
             except Silence:
                 raise TargetLost(f"target {self.name}: {self._destination}: no answer within {silence_s:.0f} s") from None
@@ -244,6 +244,10 @@ class SshTarget:
         raise EnvironmentFault(f"target {self.name}: {purpose}: {reason}")
 
 
+#: Settings of a registered target that this kind takes, besides its specification.
+REGISTERED: Final = ("directory", "bundle")
+
+
 def make(name: str, spec: str, directory: str = "", bundle: Path | None = None) -> SshTarget:
     """Return the target ``spec``, called ``name``; ``directory`` holds programs and inputs there. @raises UserError for a wrong spec"""
     return SshTarget(name, spec, directory, bundle)
@@ -252,7 +256,7 @@ def make(name: str, spec: str, directory: str = "", bundle: Path | None = None) 
 def check_directory(directory: str) -> None:
     """Check that a folder's name is one line, because it goes to the target as a line. @raises UserError when it is more"""
     if any(ord(c) < 0x20 or ord(c) == 0x7F for c in directory):
-        raise UserError(f"--directory {directory!r}: a folder with a line break or another control character in its name cannot be used there")
+        raise UserError(f"--directory {directory!r}: a name with a line break or another control character cannot be used: choose another folder")
 
 
 def _parse_probe(answer: str) -> _Probe:

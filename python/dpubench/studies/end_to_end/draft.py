@@ -15,7 +15,7 @@ from dpubench.plans.quantities import spoken
 from dpubench.run import record as records
 from dpubench.run import session
 from dpubench.run.listener import Listener
-from dpubench.run.record import Head, check_same_machine
+from dpubench.run.record import Head, TargetInfo, check_same_machine
 from dpubench.run.work import Budget
 from dpubench.studies import Request
 from dpubench.studies.end_to_end import calibrate, catalog, ceiling, links, possible, selection, trials
@@ -46,7 +46,7 @@ class Draft(session.Draft):
         """Describe a run of ``expansion`` on ``places`` (of client and server, and of the device)."""
         self.plan, self.expansion, self._known = plan, expansion, known
         self._server, self._device = places
-        self.target = (self._server.name, self._server.spec, self._server.label)
+        self.target = TargetInfo(self._server.name, self._server.spec, self._server.label)
         self._of_traffic = _inputs_of_traffic(plan)
 
     @property
@@ -87,7 +87,7 @@ class Draft(session.Draft):
 
     def work(self, writer: TrialsWriter, record: dict[str, Any], files: Resolved, stop: StopRequest, display: Listener, budget: Budget) -> Run:
         for what in network.sweep():
-            display.note(f"removed what a run that was killed had left: {what}")
+            display.note(f"removed leftovers of a killed run: {what}")
         server, device = self._server, self._device
         huge_pages = {target.name: _huge_pages(self.plan, target) for target in (server, device)}
         setting = Setting(server, server, device, stop, display, huge_pages, files.for_job(), self.plan.seed)
@@ -113,11 +113,11 @@ class Draft(session.Draft):
         if choices := selection.candidates_of(expansion.configurations):
             numbers = " and ".join(str(len(candidates)) for candidates in choices)
             share = f"{100 * selection.SHARE:g} % of the budget"
-            lines.append(f"short floods choose between {numbers} sets of engines, in at most {share}; the default ones stand for them above")
+            lines.append(f"short floods choose between {numbers} sets of engines, in at most {share}; the list above shows the default ones")
         lines += [calibrate.dry_run_text(plan, calibrated, first_s)] if calibrated else []
         lines += [f"left out: {line}" for line in expansion.left_out]
         most_s = estimate_s(plan, expansion, ATTEMPTS)
-        spoiled = f"up to {spoken(most_s)} where the machine stalls and trials are tried again, {ATTEMPTS} times at most"
+        spoiled = f"up to {spoken(most_s)} if the machine stalls and trials are tried again, {ATTEMPTS} times at most"
         return [*lines, f"{points} points, about {spoken(round_s)} a round, {spoiled}; {rounds} rounds (budget {spoken(plan.budget)})"]
 
     def _estimate(self) -> tuple[int, dict[str, Any], float, float, int]:
@@ -137,7 +137,7 @@ def drafts(plan: Plan, where: Where, request: Request, opened: contextlib.ExitSt
     known = catalog.read(server)
     expansion = expand(plan, known, len(server.cpus()), where)
     possible.settle(plan, expansion, where, lambda combinations: catalog.check(server, combinations))
-    _without_links(plan, expansion, remote=not device.spec.startswith("local"))
+    _without_links(plan, expansion, remote=not device.is_here)
     return [Draft(plan, (server, device), known, expansion)]
 
 
@@ -150,14 +150,18 @@ def draft_again(plan: Plan, where: Where, record: Mapping[str, Any], request: Re
 def _opened(plan: Plan, where: Where, opened: contextlib.ExitStack) -> tuple[Target, Target]:
     """Return (target of client and server, target of the device), both open until ``opened`` closes. @raises UserError, PlanError"""
     if len(plan.target) > 1:
-        raise PlanError(where.source, [where.problem("a run of study end-to-end has one target, and its `device` is another", "target")])
+        raise PlanError(where.source, [where.problem("a run of study end-to-end has one target: name the other one as `device`", "target")])
     server = targets.find(plan.target[0])
-    if not server.spec.startswith("local"):
-        raise PlanError(where.source, [where.problem(f"the client runs here: give {server.name} as `device` (--set device={server.name})", "target")])
+    if not server.is_here:
+        raise PlanError(
+            where.source, [where.problem(f"the client runs on this machine: name {server.name} as `device` (--set device={server.name})", "target")]
+        )
     device = server if plan.device == plan.target[0] else targets.find(plan.device)
     for target in dict.fromkeys((server, device)):
         if target.times_mean_nothing:
-            raise PlanError(where.source, [where.problem(f"{target.name} is {target.label}: packets are not sent through it", "device")])
+            raise PlanError(
+                where.source, [where.problem(f"{target.name} is {target.label}: choose a target that packets can be sent through", "device")]
+            )
         if reason := target.unavailable():
             raise UserError(f"target {target.name}: {reason}")
         opened.callback(target.close)
@@ -166,7 +170,7 @@ def _opened(plan: Plan, where: Where, opened: contextlib.ExitStack) -> tuple[Tar
         text = "all-device needs a device that is not the host: --set device=TARGET (`dpubench list targets`)"
         raise PlanError(where.source, [where.problem(text, "placements")])
     if len(server.cpus()) < 2:
-        raise UserError(f"target {server.name}: a client and a server need a CPU each, and it has {len(server.cpus())}")
+        raise UserError(f"target {server.name}: a client and a server need a CPU each, but it has {len(server.cpus())}")
     return server, device
 
 
@@ -186,7 +190,7 @@ def _without_links(plan: Plan, expansion: Expansion, *, remote: bool) -> None:
         elsewhere = remote and configuration.placement == "all-device"
         reason = links.unavailable(configuration.port, arguments, end, remote=elsewhere, max_frame=max_frame(plan, configuration))
         if remote and configuration.placement == "split":
-            reason = reason or "the parts of a split are joined by memif, which ends at this machine: --set device=local"
+            reason = reason or "memif joins the parts of a split and cannot reach another machine: --set device=local"
         configuration.unavailable = configuration.unavailable or reason
 
 
@@ -203,7 +207,7 @@ def _huge_pages(plan: Plan, target: Target) -> bool:
     if plan.memory.huge_pages != "auto":
         return plan.memory.huge_pages == "yes"
     programs = 3 if "split" in plan.placements else 2
-    if target.spec.startswith("local"):
+    if target.is_here:
         return _free_huge_bytes() >= programs * plan.memory.mb << 20
     free = sum(int(pages["bytes"]) * int(pages["free"]) for pages in target.describe()["huge_pages"])
     return free >= plan.memory.mb << 20  # only a server runs there

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from dpubench import network, programs
 from dpubench.errors import EnvironmentFault
-from dpubench.run.setting import Listener
+from dpubench.run.listener import Listener
 from dpubench.storage.runs import Event
 from dpubench.studies.end_to_end import links, server_cpu
 from dpubench.studies.end_to_end.expand import Configuration, link_end, max_frame, signature_share
@@ -68,7 +68,7 @@ class Setting:
 
     def on_one_machine(self, configuration: Configuration) -> bool:
         """Return whether its client and servers share a clock and a file system."""
-        return all(_is_here(t) for t in (self.client, *self.targets_of(configuration)))
+        return all(t.is_here for t in (self.client, *self.targets_of(configuration)))
 
     def cpus_of(self, configuration: Configuration) -> tuple[int, list[list[int]], bool]:
         """Return the client's CPU, the CPUs of each server, and whether two programs share one.
@@ -89,10 +89,6 @@ class Setting:
             free[key] = pool[number:]
             servers.append(taken)
         return here[0], servers, shared
-
-
-def _is_here(target: Target) -> bool:
-    return target.spec.startswith("local")
 
 
 @dataclass
@@ -184,7 +180,7 @@ class Pair:
         if gone := next((work.side for work in self._receive_work if network.went_down(work)), None):
             self._stack.close()
             self._start()
-            message = f"the interface {gone.interface} went down during trial {self.number}: the link was made and both programs were started anew"
+            message = f"the interface {gone.interface} went down during trial {self.number}: the link was made anew, and both programs were restarted"
             self.warnings.append({"code": "link-down", "message": message})
 
     def _start_servers(self, ends: links.Ends) -> list[Worker]:
@@ -208,9 +204,7 @@ class Pair:
         return found
 
     def _worker(self, side: str, target: Target, program: str, prefix: Sequence[str], job: dict[str, Any]) -> Worker:
-        known = {programs.SERVER: programs.server_program, programs.TRAFFIC: programs.traffic_program}
-        path = str(known[program]()) if _is_here(target) else program
-        words = [*prefix, path]
+        words = [*prefix, target.program(program)]
         silence_s = self.plan.silence + self._longest_trial_s()
         worker = self._stack.enter_context(
             Worker(target, words[0], words[1:], stop=self.setting.stop, silence_s=silence_s, limit_s=self._limit_s() + 60, parse=parse_datapath_event)
@@ -240,7 +234,7 @@ class Pair:
     def _server_job(self, index: int, ports: list[dict[str, Any]], target: Target) -> dict[str, Any]:
         configuration = self.configuration
         files = {k: list(v) for k, v in self.setting.inputs.items() if k in configuration.inputs and k != "capture"}
-        if not _is_here(target):
+        if not target.is_here:
             with self.setting.stop.at_once():
                 files = {kind: target.place([Path(f) for f in paths]) for kind, paths in files.items()}
         job = {
@@ -323,8 +317,8 @@ class Pair:
             found = self._begin_servers(duration_s, keep_flows=True)
             if knows(found, self._flows) or ages:
                 return found | {"flows": self._flows}
-        known = f"the server's tables know {found['known']} of the traffic's {self._flows} flows, though each sent a packet {_FILLS} times"
-        raise PairFault("server", "prefill", f"{known} ({filled['answered']} were answered); use start=cold, or a table with more room (flows)")
+        known = f"the server's tables know {found['known']} of the traffic's {self._flows} flows, though {_FILLS} packets of each were sent"
+        raise PairFault("server", "prefill", f"{known} ({filled['answered']} were answered): use start=cold, or a table with more room (flows)")
 
     def _begin_servers(self, duration_s: float, *, keep_flows: bool = False) -> dict[str, int]:
         """Begin the trial of the next number. Return how many flows all servers' tables know, and how many they have room for."""
@@ -352,7 +346,7 @@ class Pair:
             for i, server in enumerate(self._servers)
         ]
         for event, target in zip(served, self.setting.targets_of(self.configuration), strict=True):
-            if not _is_here(target):
+            if not target.is_here:
                 event.pop("begun_ns", None)  # a time of another machine's clock is never set against the client's
         # The first server sees every packet come and go: packets that the second one lost never came back to it.
         checked = self._ask("client", self._client, {"check": number, "dump": str(folders[0])}, "checked") if here else None
@@ -370,7 +364,7 @@ class Pair:
         worker.send(json.dumps(command, separators=(",", ":")).encode() + b"\n")
         event = self._await(side, worker, answer)
         if "trial" in event and event["trial"] != self.number:
-            raise PairFault(side, "contract", f"answered trial {event['trial']} when it was asked for {self.number}")
+            raise PairFault(side, "contract", f"answered trial {event['trial']} instead of {self.number}")
         return event
 
     def _await(self, side: str, worker: Worker, kind: str, *, preparing: bool = False) -> Event:
@@ -387,7 +381,7 @@ class Pair:
                 elif event["event"] == "failure":
                     raise PairFault(side, event["phase"] if preparing else "trial", event["message"])
                 elif event["event"] != "progress":
-                    raise PairFault(side, "contract", f"sent {event['event']} when {kind} was awaited")
+                    raise PairFault(side, "contract", f"sent {event['event']} instead of {kind}")
         except WorkerFault as fault:
             raise PairFault(side, "start" if preparing else "trial", fault.reason) from None
         raise PairFault(side, "start" if preparing else "trial", f"ended before it sent {kind}")

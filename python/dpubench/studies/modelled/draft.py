@@ -10,7 +10,7 @@ from dpubench.errors import OtherThingError, UserError
 from dpubench.plans.model import StudyPlan
 from dpubench.run import record as records
 from dpubench.run import session
-from dpubench.run.record import Head, anyway
+from dpubench.run.record import Head, TargetInfo, anyway
 from dpubench.simulation import simulator
 from dpubench.studies.modelled.outcomes import OutcomesWriter
 from dpubench.studies.modelled.plan import MODEL_PREFIX
@@ -42,10 +42,10 @@ class SimulatedDraft(session.Draft):
             raise OtherThingError(f"{path}: this version makes other processors of the plan's models than the run began with: {again}")
 
 
-def target_of(plan: StudyPlan, label: str) -> tuple[str, str, str]:
-    """Return name, specification and label of the target of a plan of simulations, as in records: all its models together."""
+def target_of(plan: StudyPlan, label: str) -> TargetInfo:
+    """Return the target of a plan of simulations, as in records: all its models together."""
     name = plan.target[0] if len(plan.target) == 1 else MODEL_PREFIX + ",".join(t.removeprefix(MODEL_PREFIX) for t in plan.target)
-    return name, name, label
+    return TargetInfo(name, name, label)
 
 
 def simulator_hello() -> dict[str, Any]:

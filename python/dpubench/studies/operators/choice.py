@@ -63,7 +63,7 @@ class Choice:
             return f"slower than {self.best} in the one cycle of the selection, which has no interval"
         interval = f"95 % interval {ratio.low:.2f} to {ratio.high:.2f} over {self.cycles} cycles of the selection"
         how = f"{ratio.value:.2f} times slower than {self.best} ({interval})"
-        return how if engine not in self.tied else f"{how}: not told apart from it, and {KEPT} such engines are kept"
+        return how if engine not in self.tied else f"{how}: may be as fast, but only {KEPT} such engines are kept"
 
 
 def choice_of(rates: Mapping[str, Sequence[Sequence[float]]]) -> Choice | None:

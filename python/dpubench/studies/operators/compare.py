@@ -20,9 +20,7 @@ def compared(before: Sequence[RunSummary], after: Sequence[RunSummary] | None, e
         base = next((run for run in before if run.is_baseline), before[0])
         others = [run for run in before if run is not base]
         if not others:
-            raise UserError(
-                f"{base.path}: only one build is in this run, of one target: name a second run, or measure with `dpubench run --against BUILD`"
-            )
+            raise UserError(f"{base.path}: this run has one build and one target: name a second run, or measure with `dpubench run --against BUILD`")
         return [
             Part(f"{run.target} against {base.target}", _nothing(run) or comparison.compare(base, run, effect, best_engine=best is not False), True)
             for run in others

@@ -64,7 +64,7 @@ def compare_targets(
 
 def _check_effect(min_effect: float) -> None:
     if not (min_effect >= 0 and math.isfinite(min_effect)):
-        raise ValueError(f"min_effect is {min_effect}: a share of at least 0, such as 0.03 for 3 %, is needed")
+        raise ValueError(f"min_effect is {min_effect}: give a share of at least 0, such as 0.03 for 3 %")
 
 
 def _alone(run: RunSummary, where: str, *, old: bool) -> list[Comparison | Tested]:
@@ -104,7 +104,7 @@ def compare_builds(run: RunSummary, min_effect: float) -> list[Comparison]:
         difference = statistics.difference_of_rounds(*layouts.joined_rounds(pair.round_ratios, pair.round_cycles, pair.round_layouts))
         if difference is None:
             sides = [point for name in (pair.old, pair.new) if (point := points.get(name)) is not None]
-            why = next((p.unavailable or p.failure for p in sides if p.unavailable or p.failure), "fewer than two whole rounds hold both builds")
+            why = next((p.unavailable or p.failure for p in sides if p.unavailable or p.failure), "fewer than two whole rounds have both builds")
             rows.append(Comparison(label, pair.old, pair.new, None, "not comparable", None, why))
             continue
         few = len(pair.round_ratios) < statistics.MINIMUM_ROUNDS
@@ -211,11 +211,11 @@ def _why_alone(point: PointSummary, other_side: _Side, best_engine: bool) -> str
     for other in alike:
         if other.operator_version != point.operator_version:
             versions = f"{point.operator_version}, {where} {other.operator_version}"
-            return f"the operator's version differs ({versions}): the same parameters mean other work"
+            return f"the operator's version differs ({versions}): the same parameters mean different work"
         if other.input_sha256 != point.input_sha256:
             return f"the input differs ({point.input_name} {point.input_sha256[:12]}, {where} {other.input_name} {other.input_sha256[:12]})"
     if alike:
-        return f"several targets or builds {where} have this point, none of them {point.target}{'#' + point.build if point.build else ''}"
+        return f"several targets or builds {where} have this point, but none is {point.target}{'#' + point.build if point.build else ''}"
     flights = sorted({p.in_flight for p in here if p.engine == point.engine})
     if flights:
         told = ", ".join(str(n) if n else "the engine's default" for n in flights)
@@ -226,7 +226,7 @@ def _why_alone(point: PointSummary, other_side: _Side, best_engine: bool) -> str
         return f"engine {point.engine} is not {where} for this configuration"
     if threads := sorted(other_side.threads_of_work.get(_work(point), ())):
         asked = "1 thread was" if point.threads == 1 else f"{point.threads} threads were"
-        return f"{asked} not measured {where} ({', '.join(map(str, threads))})"
+        return f"{asked} not measured {where} (only {', '.join(map(str, threads))})"
     if point.operator in other_side.operators:
         return f"this configuration is not {where}"
     return f"operator {point.operator} is not {where}"
@@ -279,14 +279,15 @@ def _difference_of_runs(
     difference = beyond or statistics.unpaired_difference(before, after)
     if difference is None:
         one = " and ".join(_in(which) for point, which in zip((old, new), names, strict=True) if point.rounds < 2)
-        return not_comparable(f"an interval needs two rounds, and there is only one {one}")
+        return not_comparable(f"an interval needs two rounds, but there is only one {one}")
     if machine is None:
         return Tested(label, old.id, new.id, [difference], note)
     unwatched = "" if machine.movement().watched else "no canary watched the machine between the two runs"
     if beyond is None:
         others = len({o for o in machine.owners if o != machine.owners[number]})
         unwatched = (
-            f"too little watched the machine: {others or 'no'} other pairs of operator and engine in both runs, at least {LEAST_OWNERS} are needed"
+            f"too little to tell how the machine moved: {others or 'no'} other pairs of operator and engine in both runs, "
+            f"but at least {LEAST_OWNERS} are needed"
         )
     # A slope may rest on one disturbed round. Its correction may hide a difference, but must not create one.
     plain = machine.as_measured.difference(number) if machine.as_measured is not None and beyond is not None else None
@@ -384,9 +385,9 @@ def _comparable_memory(old: RunSummary, new: RunSummary, memory: float | None) -
         return memory, ()
     told = " and ".join(f"{w:.1f} ms" for w in windows)
     if max(windows) > 2 * min(windows):
-        return None, (f"the memory canary was timed in windows of {told}: it cannot be compared, and says nothing here",)
+        return None, (f"the memory canary was timed in windows of {told}: it cannot be compared, and is ignored",)
     if max(windows) < SHORT_CANARY_MS:
-        return memory, (f"the memory canary was timed in windows of {told}, too short to tell more than how its table returns to the caches",)
+        return memory, (f"the memory canary was timed in windows of {told}, too short to show more than its table's return to the caches",)
     return memory, ()
 
 
@@ -399,7 +400,7 @@ def describe(moved: Movement) -> str:
     """Return the machine's movement in words."""
     parts = [f"{name} {percent_of_log(c)}" for name, c in (("core canary", moved.core), ("memory canary", moved.memory)) if c is not None]
     if moved.null is not None:
-        parts.insert(0, f"all points {percent_of_log(moved.null.centre)}, single ones within {100 * moved.null.scatter:.1f} % of that")
+        parts.insert(0, f"all points {percent_of_log(moved.null.centre)}, single points within {100 * moved.null.scatter:.1f} % of that")
     return ", ".join(parts)
 
 

@@ -17,7 +17,7 @@ from dpubench.plans.quantities import format_bytes
 from dpubench.run import record as records
 from dpubench.run import session
 from dpubench.run.listener import Listener
-from dpubench.run.record import Head, check_same_machine
+from dpubench.run.record import Head, TargetInfo, check_same_machine
 from dpubench.run.session import other_program
 from dpubench.run.work import Budget
 from dpubench.studies import Request
@@ -48,7 +48,7 @@ class Draft(session.Draft):
     def __init__(self, plan: Plan, target: Target, known: Catalog, expansion: Expansion, other: Path | None) -> None:
         """Describe a run of ``expansion``, alternating with the build ``other`` if there is one; the expansion of an interrupted run is empty."""
         self.plan, self.expansion = plan, expansion
-        self.target = (target.name, target.spec, target.label)
+        self.target = TargetInfo(target.name, target.spec, target.label, target.times_mean_nothing)
         self._target, self._known, self._other = target, known, other
 
     @property
@@ -75,8 +75,8 @@ class Draft(session.Draft):
         points, seconds, disk = self._estimate()
         lines = [f"  {c.id}: {', '.join(c.candidates) or 'no engine can run it here'}" for c in self.expansion.configurations]
         if self.expansion.select_best:
-            kept = "the best, one that it does not tell apart, the next best of another library, and the reference"
-            lines.append(f"of more than two engines a short selection keeps {kept}")
+            kept = "the best, one that may be as fast, the next best of another library, and the reference"
+            lines.append(f"if there are more than two engines, a short selection keeps {kept}")
         lines += [f"left out: {line}" for line in self.expansion.left_out]
         total = f"{points} points, {costs.describe_time(seconds, self.plan)}, {format_bytes(disk // 1024 * 1024)} on disk"
         return [*lines, total]
@@ -109,7 +109,7 @@ class Draft(session.Draft):
     def _add_unavailable(self, record: dict[str, Any], configuration: Configuration, engine: str, reason: str) -> None:
         """Add an engine that the plan names and that cannot run, as a point and as a failure."""
         version = int(record["operators"][configuration.operator]["version"])
-        point = Point(configuration, engine, self.target[0], "", version, unavailable=reason)
+        point = Point(configuration, engine, self.target.name, "", version, unavailable=reason)
         message = f"{engine} was asked for and cannot run here: {reason}"
         record["points"].append(point.record())
         record["failures"].append({"phase": "prepare", "message": message, "point": point.id, "group": configuration.id})
@@ -155,7 +155,7 @@ def _lacking(operators: Mapping[str, dict[str, Any]], other: Path) -> dict[tuple
                 found[name, engine] = "the other build does not have this operator"
             elif there["version"] != operator["version"]:
                 versions = f"{operator['version']}, in the other build {there['version']}"
-                found[name, engine] = f"the operator's version differs ({versions}): the same parameters mean other work"
+                found[name, engine] = f"the operator's version differs ({versions}): the same parameters mean different work"
             elif not known.get(engine, {}).get("available", False):
                 found[name, engine] = f"the other build cannot run this engine: {known.get(engine, {}).get('reason') or 'it does not have it'}"
     return found
@@ -173,7 +173,7 @@ def drafts(plan: Plan, where: Where, request: Request, opened: contextlib.ExitSt
     other = other_program(request)
     found = [_draft(plan, where, target, request, other) for target in _opened(plan, opened)]
     if other is not None and programs.layouts(other) == 1:
-        terminal.note(f"--against {other}: has one code layout, so that no interval holds the effect of its code placement: build it anew")
+        terminal.note(f"--against {other}: has one code layout, so no interval holds the effect of its code placement: build it again")
     return list(found)
 
 
@@ -194,11 +194,11 @@ def _opened(plan: Plan, opened: contextlib.ExitStack) -> list[Target]:
 def _draft(plan: Plan, where: Where, target: Target, request: Request, other: Path | None) -> Draft:
     devices = _devices_of(target.name, plan.target, request.devices)
     # The catalog of this machine may be cached from an earlier call. Other targets have to be asked.
-    here = target.spec == "local"
+    here = target.is_here and not target.label
     known = catalog.read_here(programs.operators_program(), list(request.engine_dirs), devices) if here else catalog.read(target, devices)
     for other_engines, operator, engine, reason in known.refused():
         what = f"{engine} of {operator} in {other_engines.path}" if engine else "a program of --engine-dir"
-        terminal.note(f"{what} takes no part: {reason}")
+        terminal.note(f"{what} is not used: {reason}")
     own = plan_for(plan, target)
     return Draft(own, target, known, expand(own, known, len(target.cpus()), where), other)
 
@@ -220,7 +220,7 @@ def draft_again(plan: Plan, where: Where, record: Mapping[str, Any], request: Re
     target = targets.find(record["target"])
     opened.callback(target.close)
     target.open()
-    known = catalog.read_here(programs.operators_program()) if target.spec == "local" else catalog.read(target)
+    known = catalog.read_here(programs.operators_program()) if target.is_here and not target.label else catalog.read(target)
     if other := record["setting"].get("anchor"):
         record["setting"]["against"] = str(anchors.program(anchors.again(other)))
     return Draft(plan, target, known, Expansion([], select_best=False), None)

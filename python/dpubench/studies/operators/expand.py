@@ -14,8 +14,8 @@ from dpubench.studies.operators.configuration import Configuration, Expansion, e
 from dpubench.studies.operators.plan import Plan
 
 SIZE = "size"
-SOFTWARE_DEVICE = "a device API's driver in software: plan device measures it, or --engine with its name"
-NO_DEVICE = "is no device engine, and not the reference beside them"
+SOFTWARE_DEVICE = "a software driver of a device API: measure it with plan device, or name it with --engine"
+NO_DEVICE = "is neither a device engine nor the reference engine"
 
 
 def expand(plan: Plan, catalog: Catalog, cpus: int, where: Where) -> Expansion:
@@ -60,11 +60,11 @@ def check(plan: Plan, catalog: Catalog, where: Where) -> Iterable[Problem]:
                 yield where.problem(f"unknown engine '{name}'{nearest(name, engines)}", "engines", i)
     asynchronous = [e["name"] for o in chosen for e in o["engines"] if e.get("in_flight") and _may_take_part(plan, e)]
     if plan.in_flight != "default" and chosen and not asynchronous:
-        yield where.problem("none of the chosen engines keeps jobs in flight: leave this out, or choose device engines", "in_flight")
+        yield where.problem("none of the chosen engines keeps jobs in flight: remove this, or choose device engines", "in_flight")
     if isinstance(plan.sizes, list):
         sized = [(o, p) for o in chosen for p in o["parameters"] if p["name"] == SIZE]
         if chosen and not sized:
-            yield where.problem("none of the chosen operators has a size", "sizes")
+            yield where.problem("none of the chosen operators has a size: remove this", "sizes")
         for i, size in enumerate(plan.sizes):
             fitting = [o for o, p in sized if p["min"] <= size <= p["max"]]
             if sized and not fitting:
@@ -96,7 +96,7 @@ def _may_take_part(plan: Plan, engine: dict[str, Any]) -> bool:
 
 def _value_fault(parameter: dict[str, Any], value: str) -> str:
     if not parameter["unit"]:
-        return "" if value in parameter["values"] else f"'{value}' is no {parameter['name']}{nearest(value, parameter['values'])}"
+        return "" if value in parameter["values"] else f"unknown {parameter['name']} '{value}'{nearest(value, parameter['values'])}"
     try:
         number = _number(parameter, value)
     except ValueError as error:
@@ -110,7 +110,7 @@ def _number(parameter: dict[str, Any], value: str) -> int:
     if parameter["unit"] == "B":
         return size_bytes(value)
     if not value.isascii() or not value.isdigit():
-        raise ValueError(f"'{value}' is no whole number: {parameter['name']} lies between {parameter['min']} and {parameter['max']}")
+        raise ValueError(f"'{value}' is not a whole number: {parameter['name']} lies between {parameter['min']} and {parameter['max']}")
     return int(value)
 
 
@@ -230,7 +230,7 @@ def _words(plan: Plan, engine: dict[str, Any], burst: int, configuration: Config
     possible = [jobs for jobs in sorted(set(plan.in_flight)) if jobs >= burst]
     if len(possible) < len(set(plan.in_flight)):
         few = ", ".join(str(jobs) for jobs in sorted(set(plan.in_flight)) if jobs < burst)
-        reason = f"{few} jobs in flight with bursts of {burst}: a burst is submitted whole"
+        reason = f"{few} jobs in flight with bursts of {burst}: too few, a burst is submitted whole"
         reasons[reason] = None
         if not possible:
             configuration.not_measured[engine["name"]] = reason

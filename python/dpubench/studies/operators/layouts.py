@@ -119,16 +119,16 @@ def told(run: RunSummary) -> str:
         return ""
     number = max(p.layouts for p in measured)
     if number == 0:
-        return "one code layout in all rounds: what the place of the code does to a figure is in no interval"
-    said = f"{number} code layouts, taken in turn by rounds"
+        return "one code layout in all rounds: no interval holds the effect of code placement"
+    said = f"{number} code layouts, which rounds take in turn"
     alone = sorted({p.build or "its own" for p in measured if p.layouts == 0})
     if alone:
-        said += f"; one only of build {', '.join(alone)}, whose place is in no interval"
+        said += f"; build {', '.join(alone)} has only one, so no interval holds the effect of its placement"
     known = [(p.layout_deviation, p.layout_share.value) for p in measured if p.layout_share is not None and p.layout_deviation is not None]
     if not known:
-        return said + "; none came twice, so that its share of the scatter is not known apart"
+        return said + "; none came twice, so their share of the scatter is not known"
     deviation, share_of = (100 * float(np.median([values[i] for values in known])) for i in (0, 1))
-    differ = f"in the median of {len(known)} points rates differ between them by {deviation:.2g} % (standard deviation)"
+    differ = f"in the median of {len(known)} points, rates differ between layouts by {deviation:.2g} % (standard deviation)"
     return f"{said}; {differ}, which is {share_of:.0f} % of the variance of rounds"
 
 

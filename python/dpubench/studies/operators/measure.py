@@ -81,7 +81,7 @@ class Measurer:
 
     def _fail_unmeasured(self, groups: Groups, rates: Mapping[str, list[float]]) -> None:
         for point in (p for members in groups.values() for p in members if p.id not in rates and not p.failure):
-            self._fail(point, "measure", "the program measured nothing for it and gave no reason")
+            self._fail(point, "measure", "the program measured nothing for this point and gave no reason")
 
     # --- programs
 
@@ -163,7 +163,7 @@ class Measurer:
                         self._take(event, points, work, side)
                         ended = ended or event["event"] == "done"
                     if not ended and not self._journal.failures:
-                        raise WorkerFault("it ended without saying that it was done", "crash")
+                        raise WorkerFault("it ended without the event `done`", "crash")
                 return
             except WorkerFault as fault:
                 remaining = self._without_suspect(fault, blame, remaining, points, side, {g for g in remaining if blame.finished(g)}, work.number)
@@ -214,7 +214,7 @@ class Measurer:
 
     def _blame(self, point: Point, phase: str, fault: WorkerFault) -> None:
         self._fail(point, phase, fault.reason)
-        message = f"the worker broke at this point ({fault.reason}); the rest went on without it"
+        message = f"the worker broke at this point ({fault.reason}); the rest continued without it"
         self._journal.warn({"code": "restarted", "message": message, "point": point.id, "group": point.configuration.id})
 
     def _take(self, event: Event, points: Mapping[str, Point], work: Round, side: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from dpubench.analysis.model import EMULATED, Failure, Interval, Warning_
+from dpubench.analysis.model import Failure, Interval, Warning_
 
 #: Meaning of energy, shown with every energy figure.
 ENERGY: Final = "package energy, including the package's idle power and other work on it"
@@ -140,14 +140,10 @@ class RunSummary:
     target: str = "local"  #: target that was measured, as in point ids
     spec: str = ""  #: specification of ``target``; "" for runs of earlier versions
     label: str = ""  #: words shown beside every figure of the run; "" where there are none
+    times_mean_nothing: bool = False  #: whether the run only tells right outputs from wrong ones; it then has no time, rate or ratio
     run_set: str = ""  #: name of the run of several targets that it belongs to
     is_baseline: bool = False  #: whether the other targets of its set are compared with it
     lost: str = ""  #: why its target was lost before it was complete
-
-    @property
-    def times_mean_nothing(self) -> bool:
-        """Return whether the run only tells right outputs from wrong ones; it then has no time, rate or ratio."""
-        return self.label == EMULATED
 
     def all_warnings(self) -> list[Warning_]:
         """Return the warnings of the run and of its points, each once, although both lists have those that name a point."""

@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from dpubench.analysis import statistics, warnings
-from dpubench.analysis.model import COUNTED, EMULATED, ESTIMATED, Failure, Interval, Warning_
+from dpubench.analysis.model import COUNTED, EMULATED, ESTIMATED, Failure, Interval, Warning_, is_emulated
 from dpubench.errors import UserError
 from dpubench.storage.runs import RUN_SET, DamagedRunError, RunDirectory
 from dpubench.studies.operators import footprint, headline, layouts, superseded, undecided
@@ -35,8 +35,8 @@ _DECIDED_HERE: Final = ("canary-moved", "few-rounds", "not-converged")
 _OF_TIMES: Final = (*_DECIDED_HERE, "clock-coarse", "clock-drift", "few-bursts", "not-pinned", "oversubscribed")
 #: Note for runs whose program assumed three cycles for a multiplication on every processor.
 NO_ESTIMATE: Final = (
-    "the estimated cycles per operation: this run's version assumed three cycles for a multiplication on every x86-64 processor, which is not true "
-    "of all, and did not record the processor"
+    "cycles per operation that this run estimated: its version assumed three cycles for a multiplication on every x86-64 processor, which is not "
+    "true of all, and did not record the processor"
 )
 _PRIMARY: Final = {"gbps": ("Gb/s", 1.0), "mops": ("Mops/s", 1e-6), "kops": ("kops/s", 1e-3)}
 
@@ -52,7 +52,7 @@ def summaries(path: Path, label: str = "") -> list[RunSummary]:
         return [summarize(path, label=label)]
     members = directory.members()
     entries = list(record["targets"])
-    baseline = baseline_target([(str(e["name"]), str(e.get("label", ""))) for e in entries], str(record.get("baseline", "")))
+    baseline = baseline_target([(str(e["name"]), is_emulated(e)) for e in entries], str(record.get("baseline", "")))
     set_name = str(record.get("name", path.name))
     found = []
     for entry, member in zip(entries, members, strict=True):
@@ -63,15 +63,16 @@ def summaries(path: Path, label: str = "") -> list[RunSummary]:
         name = str(entry["name"])
         run.name, run.run_set, run.target = f"{set_name}@{name}", set_name, name
         run.spec, run.label, run.lost = (str(entry.get(key, "")) for key in ("spec", "label", "lost"))
+        run.times_mean_nothing = is_emulated(entry)
         run.is_baseline = name == baseline
         run.command = str(record.get("command", run.command))
         found.append(run)
     return found
 
 
-def baseline_target(targets: Sequence[tuple[str, str]], wanted: str = "") -> str:
-    """Return the baseline among ``targets`` (name, label): ``wanted`` if it has times, else ``local``, else the first target with times."""
-    timed = [name for name, label in targets if label != EMULATED]
+def baseline_target(targets: Sequence[tuple[str, bool]], wanted: str = "") -> str:
+    """Return the baseline among ``targets`` (name, emulated): ``wanted`` if it has times, else ``local``, else the first target with times."""
+    timed = [name for name, emulated in targets if not emulated]
     return next((name for name in (wanted, "local", *timed) if name in timed), "")
 
 
@@ -89,6 +90,7 @@ def summarize(run_dir: Path, *, label: str = "") -> RunSummary:
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DamagedRunError(f"{run_dir / 'run.json'}: does not follow dpubench.run/1 ({error!r})") from error
     summary.label = summary.label or label
+    summary.times_mean_nothing = summary.times_mean_nothing or label == EMULATED
     # This analysis decides these warnings itself, from all windows: an earlier warning of the runner may rest on a part of them.
     passed_over = _OF_TIMES if summary.times_mean_nothing else _DECIDED_HERE
     summary.warnings = [w for w in summary.warnings if not ((w.point or summary.times_mean_nothing) and w.code in passed_over)]
@@ -130,6 +132,7 @@ def _described_run(run: Mapping[str, Any], run_dir: Path) -> RunSummary:
         target=str(run.get("target", "local")),
         spec=str(_mapping(run, "target_info").get("spec", "")),
         label=str(_mapping(run, "target_info").get("label", "")),
+        times_mean_nothing=is_emulated(_mapping(run, "target_info")),
         given_inputs={str(kind): [str(w) for w in entry["given"]] for kind, entry in _mapping(run, "inputs").items() if entry.get("given")},
     )
 

@@ -25,7 +25,7 @@ _CHANGES: Final = (
         ("lpm", "toeplitz", "checksum"),
         2,
         lambda p: p.footprint == "stream" and (p.operator != "checksum" or p.params.get("mode") == "incremental"),
-        "the footprint counted whole packets, of which a line each is read: keys and lines stayed within L2, and the rates are too high for `stream`",
+        "the footprint counted whole packets, but one line of each is read: keys and lines stayed in L2, and the rates are too high for `stream`",
     ),
     _Change(
         ("deflate", "huffman", "lz77", "snappy", "regex"),
@@ -37,7 +37,7 @@ _CHANGES: Final = (
         ("ip_fragment", "tcp_segment"),
         2,
         lambda p: p.engine == "dpdk",
-        "engine dpdk wrote its chains of mbufs out as records in the timed loop: its rate is too low, and its ratio to others says nothing",
+        "engine dpdk wrote its chains of mbufs out as records in the timed loop: its rate is too low, and its ratios to other engines mean nothing",
     ),
 )
 

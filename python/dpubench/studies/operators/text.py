@@ -24,7 +24,7 @@ def show(runs: Sequence[RunSummary]) -> str:
 
 
 def _shown(run: RunSummary) -> list[str]:
-    kept = "; what was measured is kept" if run.points else ""
+    kept = "; its measurements are kept" if run.points else ""
     lines = [
         f"{run.name}{f' [{run.label}]' if run.label else ''}: study {run.study}, plan {run.plan}, {run.status}, started {run.started}",
         ", ".join(
@@ -114,7 +114,7 @@ def targets(runs: Sequence[RunSummary], room: int = 20, width: int = 120) -> lis
         text = twice if max(map(len, twice)) <= width and len(twice) <= left else text
     if len(text) > left:
         more = len(text) - max(left - 1, 1)
-        text = [*text[: max(left - 1, 1)], f"... and {count(more, 'operator')} more: the report, or `dpubench show`"]
+        text = [*text[: max(left - 1, 1)], f"... and {count(more, 'operator')} more: see the report or `dpubench show`"]
     return lines + text
 
 

@@ -27,12 +27,12 @@ def other_work(old: PointSummary, new: PointSummary) -> str:
     shares = [point.verified.get("undecided_share") for point in (old, new)]
     if None in shares or abs(share_of(old) - share_of(new)) <= LIMIT:
         return ""
-    return f"the engine left {percent(share_of(old))} of its work undecided before and {percent(share_of(new))} now: other work"
+    return f"the engine left {percent(share_of(old))} of its work undecided before and {percent(share_of(new))} now: the work differs"
 
 
 def reason_of(point: PointSummary, other: PointSummary) -> str:
     """Return why a ratio of two engines' rates would compare different work; empty where it would not."""
     for one in (point, other):
         if (share := share_of(one)) > LIMIT:
-            return f"{one.engine} left {percent(share)} of its work undecided: above {percent(LIMIT)} a rate is not set against another engine's"
+            return f"{one.engine} left {percent(share)} of its work undecided: above {percent(LIMIT)} its rate is not compared with another engine's"
     return ""

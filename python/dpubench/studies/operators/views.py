@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from dpubench.analysis.model import EMULATED
 from dpubench.storage.runs import KeptRun, Reading, RunDirectory
 from dpubench.studies.operators.rounds import tables_of_windows, windows_schema
 
@@ -103,7 +102,7 @@ def _metric(maps: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
 
 def windows(runs: Sequence[KeptRun], reading: Reading) -> WindowsView:
     """Return every window of ``runs``. Windows of an emulated target are not in the view: their times mean nothing."""
-    timed = [run for run in runs if run.label != EMULATED]
+    timed = [run for run in runs if not run.emulated]
     made = WindowsView(schema(timed).empty_table())
     made.runs, made.telling = timed, reading
     return made

@@ -150,7 +150,7 @@ def _troubles(runs: Sequence[RunSummary], names: Sequence[str]) -> tuple[list[Tr
     for run, name in zip(runs, names, strict=True):
         told: set[str] = set()
         if run.lost:
-            kept = "what was measured before is kept" if run.points else "nothing was measured"
+            kept = "its measurements are kept" if run.points else "nothing was measured"
             failures.append(Trouble(name, f"target {run.target}", f"lost: {run.lost}; {kept}; continue with dpubench resume"))
         for f in run.failures:
             told.add(f.point or "")

@@ -56,7 +56,7 @@ class Verdicts:
         reason = (
             f"{top.engine} cannot run there: {why}; {here}"
             if why
-            else f"{here}, {_where(self.baseline)} {', '.join(sorted({p.engine for p in measured_points(old)}))}"
+            else f"{here}, {_where(self.baseline)} has {', '.join(sorted({p.engine for p in measured_points(old)}))}"
         )
         return Versus(None, "no engine in common", reason)
 
