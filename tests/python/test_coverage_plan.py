@@ -106,7 +106,7 @@ def test_what_a_limit_leaves_out_is_what_the_files_hold_beyond_it(tmp_path: Path
 
 def test_the_plans_that_come_along_claim_nothing_of_inputs_that_nobody_has_seen() -> None:
     for plan in plan_names("coverage"):
-        said = read_plan(plan_path("coverage", plan))[0].leaves_out
+        said = read_plan(plan_path("coverage", plan))[0].omissions
         assert not [line for line in said if "KiB of" in line or "instructions" in line]
 
 

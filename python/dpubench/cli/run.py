@@ -161,6 +161,7 @@ def _plan(
     from dpubench.errors import UserError, nearest
     from dpubench.inputs import parse_option
     from dpubench.plans.load import Where, parse_plan, plan_from_words, read_plan
+    from dpubench.plans.model import Omission
 
     if kept is not None:
         source = f"the plan of anchor '{kept.name}'"
@@ -195,16 +196,17 @@ def _plan(
         key = study.plan_model.OPTIONS[option]
         words[key] = words[key] | _pairs(option, value, "mode=gcm") if option == "--param" else value
         options[key] = option
+    changed = set(options)
     for key, value in _pairs("--set", values, "rounds.max=8").items():
         _lay(words, study, key, value)
         options[key.partition(".")[0]] = f"--set {key}"
+        changed.add(key)
     if inputs:
         words["inputs"] = words["inputs"] | parse_option(inputs)
         options["inputs"] = "--input"
-    # An option that now asks for something removes it from the list of omissions.
-    words["leaves_out"] = [
-        line for line in words["leaves_out"] if not any(f"{option} " in line or f"{option})" in line for option in options.values())
-    ]
+        changed |= {f"inputs.{kind}" for kind in words["inputs"]}
+    # A key that now asks for something removes it from the list of omissions.
+    words["leaves_out"] = [omission for omission in words["leaves_out"] if Omission.model_validate(omission).holds_after(changed)]
     where = Where(source, lines, options)
     return plan_from_words(words, where), where
 

@@ -6,7 +6,7 @@ ports, ranges).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationInfo, field_validator, model_validator
@@ -45,8 +45,24 @@ class Rounds(Strict):
     @model_validator(mode="after")
     def _ordered(self) -> Rounds:
         if self.max < self.min:
-            raise ValueError(f"rounds.max ({self.max}) is below rounds.min ({self.min}): raise one or lower the other")
+            raise ValueError(f"rounds.max ({self.max}) is below rounds.min ({self.min}): raise rounds.max or lower rounds.min")
         return self
+
+
+class Omission(Strict):
+    """A sentence on what a plan leaves out, and the keys whose change makes it untrue."""
+
+    what: str
+    unless: list[Word] = Field(default_factory=list)  #: plan keys, such as ``sizes`` or ``search.last_trial``
+
+    def holds_after(self, changed: Collection[str]) -> bool:
+        """Return whether the omission still holds after the plan keys ``changed`` were set."""
+        return not any(key == set_key or f"{set_key}.".startswith(f"{key}.") for key in self.unless for set_key in changed)
+
+
+def _omission(value: object) -> object:
+    """Return a sentence alone as an omission that always holds."""
+    return {"what": value} if isinstance(value, str) else value
 
 
 class StudyPlan(Strict):
@@ -60,7 +76,8 @@ class StudyPlan(Strict):
     study: Word
     plan: Word = "custom"  #: its name in run names and reports
     summary: str = ""
-    leaves_out: list[str] = Field(default_factory=list)  #: omissions as sentences, repeated in every report
+    #: omissions, repeated in every report
+    leaves_out: list[Annotated[Omission, BeforeValidator(_omission)]] = Field(default_factory=list)
     precision: Share = 0.05
     seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = 1
     target: Annotated[list[Word], BeforeValidator(listed)] = Field(default=["local"])
@@ -72,6 +89,11 @@ class StudyPlan(Strict):
         if value == [] and info.field_name not in cls.MAY_BE_EMPTY:
             raise ValueError("an empty list measures nothing: name at least one")
         return value
+
+    @property
+    def omissions(self) -> list[str]:
+        """Return what the plan leaves out, as sentences."""
+        return [omission.what for omission in self.leaves_out]
 
     def words(self) -> dict[str, Any]:
         """Return a mapping from which :func:`dpubench.plans.load.plan_from_words` makes the same plan."""

@@ -86,7 +86,7 @@ def expand(plan: Plan, operators: Sequence[Mapping[str, Any]], where: Where, che
     Raises:
         PlanError: with every problem that only the programs and the models of this version show.
     """
-    expansion = Expansion(left_out=list(plan.leaves_out))
+    expansion = Expansion(left_out=plan.omissions)
     expansion.models, unknown = load_models(plan.target, where)
     problems = [*unknown, *problems_of(plan, operators, where)]
     if problems:
@@ -113,7 +113,7 @@ def problems_of(plan: Plan, operators: Sequence[Mapping[str, Any]], where: Where
         yield from check_kernel(kernel, catalog, where, "kernels", i)
     kernels = [kernel.label for kernel in plan.kernels]
     if "kernels" in where.options and (lost := sorted(_named_kernels(plan) - {*kernels, *plan.mixes})):
-        text = f"the plan's sweeps, mixes or claims name its own kernels ({', '.join(lost)}): choose plan quick, or write a plan file"
+        text = f"the plan's sweeps, mixes or claims need its own kernels ({', '.join(lost)}): choose plan quick, or write a plan file"
         yield where.problem(text, "kernels")
         return
     for name, parts in plan.mixes.items():
@@ -212,7 +212,7 @@ def _wanted(plan: Plan, kernel: KernelPlan, entry: Mapping[str, Any]) -> Iterato
     low, high = sizes
     for size in _sizes_in(_asked(plan, kernel)):
         use = use_of(plan, kernel, entry, int(size))
-        beyond = "" if low <= int(size) <= high else f"{kernel.operator} takes messages from {low} to {high} B"
+        beyond = "" if low <= int(size) <= high else f"{kernel.operator} takes messages of {low} to {high} B"
         yield size, replace(use, unavailable=use.unavailable or beyond)
 
 
@@ -235,7 +235,7 @@ def _expand_sweep(
     ):
         at_key = ("variants", variant) if variant in plan.variants else ("sweeps", number)
         if section := next((path for path in organisations.DERIVED if isinstance(settings.get(path), Mapping)), ""):
-            yield where.problem("is one value, and no section", *at_key, section)
+            yield where.problem("must be one value, not a section", *at_key, section)
             continue
         try:
             made = organisations.make(model, sweep, step, None if clock == DESCRIBED else float(clock), settings)

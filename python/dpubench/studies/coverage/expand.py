@@ -99,7 +99,7 @@ def expand(plan: Plan, catalogs: Catalogs, where: Where) -> tuple[Expansion, Res
         PlanError: with every problem that only catalogs and models show.
         UserError: a given input cannot be used.
     """
-    expansion = Expansion(left_out=list(plan.leaves_out))
+    expansion = Expansion(left_out=plan.omissions)
     measured = plan.target == [LOCAL]
     expansion.models, problems = ({}, []) if measured else load_models(plan.target, where, LOCAL)
     problems += check(plan, catalogs, where)

@@ -146,7 +146,7 @@ def expand(plan: Plan, catalog: DatapathCatalog, cpus: int, where: Where) -> Exp
     if problems := list(check(plan, catalog, cpus, where)):
         raise PlanError(where.source, problems)
     frames = [str(frame) for frame in dict.fromkeys(plan.frame_sizes)]
-    expansion = Expansion([], {frame: loads_of(plan, frame) for frame in frames}, list(plan.leaves_out))
+    expansion = Expansion([], {frame: loads_of(plan, frame) for frame in frames}, plan.omissions)
     found: dict[str, Configuration] = {}
     for port, frame, number in itertools.product(dict.fromkeys(plan.ports), frames, sorted(set(plan.server_cpus))):
         entry = catalog.port(port)
@@ -159,7 +159,7 @@ def expand(plan: Plan, catalog: DatapathCatalog, cpus: int, where: Where) -> Exp
                 configuration.unavailable = f"port {port}: {entry['reason']}" + (f" ({entry['remedy']})" if entry.get("remedy") else "")
             found.setdefault(configuration.id, configuration)
     if small := [f for f in frames if signature_share(plan, f) < plan.traffic.payload.signature_share]:
-        expansion.left_out.append(f"signatures in frames of {', '.join(small)} B: they have no room for one")
+        expansion.left_out.append(f"signatures: frames of {', '.join(small)} B have no room for one")
     expansion.configurations = list(found.values())
     expansion.left_out = list(dict.fromkeys(expansion.left_out))
     return expansion
@@ -180,9 +180,9 @@ def check(plan: Plan, catalog: DatapathCatalog, cpus: int, where: Where) -> Iter
     yield from _check_engines(plan, chosen, where)
     for number in plan.server_cpus:
         if number + 1 > cpus:
-            yield where.problem(f"a server on {number} CPUs and a client on one need {number + 1}, and there are {cpus}", "server_cpus")
+            yield where.problem(f"a server on {number} CPUs and a client on one need {number + 1} CPUs, but there are {cpus}", "server_cpus")
     if "split" in plan.placements and not any(len(w["stages"]) > 1 for w in chosen):
-        yield where.problem("no chosen workload has two stages, so that there is nothing to split", "placements")
+        yield where.problem("no chosen workload has two stages to split: remove split, or add a workload with two stages", "placements")
 
 
 def _check_port_arguments(plan: Plan, catalog: DatapathCatalog, kinds: list[str], where: Where) -> Iterator[Problem]:
@@ -195,14 +195,14 @@ def _check_port_arguments(plan: Plan, catalog: DatapathCatalog, kinds: list[str]
         for name, value in given.items():
             at = ("port_arguments", kind, name)
             if name in LINK_ENDS and isinstance(value, str):
-                yield where.problem(f"{name} holds arguments: write port_arguments.{kind}.{name}.ARGUMENT", *at)
+                yield where.problem(f"{name} is a placement, not an argument: write port_arguments.{kind}.{name}.ARGUMENT", *at)
             elif name in LINK_ENDS:
                 unknown = [inner for inner in value if inner not in known]
                 yield from (where.problem(f"port {kind} has no argument '{w}'{nearest(w, known)}", *at, w) for w in unknown)
             elif name == "split":
-                yield where.problem("the client's link of a split is told what stands under all-host: its parts are joined by memif", *at)
+                yield where.problem("split takes no arguments: its client's link uses those under all-host, and memif joins its parts", *at)
             elif not isinstance(value, str):
-                yield where.problem(f"'{name}' is no placement{nearest(name, LINK_ENDS)}", *at)
+                yield where.problem(f"unknown placement '{name}'{nearest(name, LINK_ENDS)}", *at)
             elif name not in known:
                 yield where.problem(f"port {kind} has no argument '{name}'{nearest(name, [*known, *LINK_ENDS])}", *at)
 
@@ -274,7 +274,7 @@ def _configurations(
         first = plan.split.get(workload.name, stages[:1])
         parts = [[s for s in stages if s in first], [s for s in stages if s not in first]]
         if not all(parts):
-            left_out.append(f"{workload.name} split: {'a stage more' if len(stages) < 2 else 'a stage in each part'} would be needed")
+            left_out.append(f"{workload.name}: a split needs {'a stage more' if len(stages) < 2 else 'a stage in each part'}")
             return
     for params in _parameter_sets(plan, entry, workload):
         sets = list(_engine_sets(plan, entry, workload, link[0]))

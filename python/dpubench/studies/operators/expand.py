@@ -24,7 +24,7 @@ def expand(plan: Plan, catalog: Catalog, cpus: int, where: Where) -> Expansion:
     if problems:
         raise PlanError(where.source, problems)
     operators = catalog.operators if plan.operators == "all" else [catalog.operator(n) for n in dict.fromkeys(plan.operators)]
-    expansion = Expansion([], plan.engines == "best-and-reference", left_out=list(plan.leaves_out))
+    expansion = Expansion([], plan.engines == "best-and-reference", left_out=plan.omissions)
     seen: set[str] = set()
     reasons: dict[str, None] = {}
     sets = _existing(plan, catalog, [(o, p, e) for o in operators for p, e in _parameter_sets(plan, o)], where, expansion)
