@@ -18,9 +18,9 @@ from typing import Any, Final
 
 from dpubench import inputs
 from dpubench.errors import UserError
-from dpubench.simulation import applications as whole
+from dpubench.simulation import applications as traced_programs
 from dpubench.simulation import kernels, simulator
-from dpubench.simulation.applications import Application, WholeTrace, Workload
+from dpubench.simulation.applications import Application, ProgramTrace, Workload
 from dpubench.simulation.kernels import ArmPrograms, Kernel, Trace
 from dpubench.workers.process import StopRequest
 
@@ -60,13 +60,15 @@ def all_whole(arm: ArmPrograms, scratch: Path, processes: int, stop: StopRequest
     files = small_inputs(scratch)
     wanted: list[Application | Workload] = [
         Application(entry["name"], tuple((kind["name"], files[kind["name"]]) for kind in entry["inputs"] if kind["name"] in read_by_default(entry)))
-        for entry in whole.applications(arm)
+        for entry in traced_programs.applications(arm)
     ]
     wanted += [
         Workload(entry["name"], frames=128, files=tuple((k, files[k]) for k in sorted(read_by_default(entry) & {"corpus", "rules"})))
-        for entry in whole.workloads(arm)
+        for entry in traced_programs.workloads(arm)
     ]
-    one, two = (dict(whole.trace_all(wanted, arm, cache=scratch / name, processes=processes, stop=stop)) for name in ("whole-one", "whole-two"))
+    one, two = (
+        dict(traced_programs.trace_all(wanted, arm, cache=scratch / name, processes=processes, stop=stop)) for name in ("whole-one", "whole-two")
+    )
     failed = refused_before_traced(arm)
     for what in wanted:
         said = judge_whole(one[what], two[what])
@@ -85,7 +87,7 @@ def refused_before_traced(arm: ArmPrograms) -> int:
         Workload("flow-table", (("table", "portable"),)): "",
         Workload("flow-table", (("table", "no-such"),)): "stage table has no engine 'no-such'",
     }
-    answers = whole.refusals(list(asked), arm)
+    answers = traced_programs.refusals(list(asked), arm)
     told = zip(asked.items(), answers, strict=True)
     wrong = [f"{what.label}: {answer!r}" for (what, said), answer in told if said not in answer or bool(said) != bool(answer)]
     print("arm_traces: what whole programs refuse: " + ("; ".join(wrong) or "as it should be"))
@@ -130,12 +132,12 @@ def capture(payloads: Sequence[bytes]) -> bytes:
     return struct.pack("<IHHIIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1) + b"".join(records)
 
 
-def judge_whole(one: WholeTrace | UserError, two: WholeTrace | UserError) -> str:
+def judge_whole(one: ProgramTrace | UserError, two: ProgramTrace | UserError) -> str:
     """Return the outcome of an application or workload as a line of text."""
     for trace in (one, two):
         if isinstance(trace, UserError):
             return f"FAILED: {trace}"
-    assert isinstance(one, WholeTrace) and isinstance(two, WholeTrace)
+    assert isinstance(one, ProgramTrace) and isinstance(two, ProgramTrace)
     if one.digest != two.digest:
         return "FAILED: two captures differ"
     extent = {"phase_instructions": 1_000_000}

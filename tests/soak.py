@@ -17,7 +17,7 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tests/python")]
 
 from dpubench.errors import UserError  # noqa: E402
-from dpubench.studies.end_to_end.pair import Pair, PairFault  # noqa: E402
+from dpubench.studies.end_to_end.session import Session, SessionFault  # noqa: E402
 from pairs import Pairs, at_hand, plan_of, unlike  # noqa: E402
 
 WORKLOADS: Final = ("flow-table", "application-recognition")
@@ -56,13 +56,13 @@ def grown(early_kib: dict[str, int], now_kib: dict[str, int]) -> str:
 class Soak:
     """One workload in one pair of processes."""
 
-    def __init__(self, workload: str, pair: Pair, seconds: float) -> None:
+    def __init__(self, workload: str, pair: Session, seconds: float) -> None:
         self.workload, self._pair, self._seconds = workload, pair, seconds
         self._trials = self._packets = self._lost = 0
         self._early_kib: dict[str, int] | None = None
 
     def run(self) -> None:
-        """Run trials until the time is over. @raises Failed, PairFault"""
+        """Run trials until the time is over. @raises Failed, SessionFault"""
         begun = told = time.monotonic()
         while (now := time.monotonic()) - begun < self._seconds:
             self._trial()
@@ -100,7 +100,7 @@ class Soak:
 
 
 def soak(pairs: Pairs, seconds: float) -> None:
-    """Run all workloads, each for its share of the time. @raises Failed, PairFault"""
+    """Run all workloads, each for its share of the time. @raises Failed, SessionFault"""
     each_s = seconds / len(WORKLOADS)
     for workload in WORKLOADS:
         with pairs.opened(plan_of(**_PLAN, workloads=[workload]), session_s=each_s + 60) as pair:
@@ -117,7 +117,7 @@ def main() -> int:
     try:
         with at_hand() as pairs:
             soak(pairs, seconds)
-    except (Failed, PairFault, UserError) as fault:
+    except (Failed, SessionFault, UserError) as fault:
         print(f"soak: {fault}", file=sys.stderr)
         return 1
     return 0

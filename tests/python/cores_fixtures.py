@@ -20,8 +20,8 @@ from dpubench.studies.cores.plan import Plan
 from dpubench.studies.cores.summary import summaries
 from dpubench.studies.modelled import outcomes
 from dpubench.studies.modelled.outcomes import OutcomesWriter
+from dpubench.studies.modelled.planned import PlannedKernel
 from dpubench.studies.modelled.possible import Check, all_done
-from dpubench.studies.modelled.use import Use
 
 #: A run of two kernels on two models, one of them not A64, with frames and IMIX, at steps 1 and 2.
 LINES = """
@@ -226,5 +226,5 @@ def point(
     )  # fmt: skip
 
 
-def uses_of(text: str) -> dict[str, Use]:
+def uses_of(text: str) -> dict[str, PlannedKernel]:
     return expanded(text).uses

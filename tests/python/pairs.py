@@ -11,11 +11,11 @@ from typing import Any
 import yaml
 from dpubench import inputs
 from dpubench.plans.load import Where
-from dpubench.run.setting import Listener
+from dpubench.run.listener import Listener
 from dpubench.studies.end_to_end import catalog, judge
 from dpubench.studies.end_to_end.expand import Configuration, expand
-from dpubench.studies.end_to_end.pair import Done, Pair, Setting
 from dpubench.studies.end_to_end.plan import Plan
+from dpubench.studies.end_to_end.session import Done, Session, Setting
 from dpubench.targets.local import LocalTarget
 from dpubench.workers.process import StopRequest
 
@@ -32,7 +32,7 @@ def plan_of(**given: Any) -> Plan:
     return Plan.model_validate(yaml.safe_load(yaml.safe_dump(COMMON | given)))
 
 
-def unlike(pair: Pair, done: Done) -> str:
+def unlike(pair: Session, done: Done) -> str:
     """Return why the accounts of a trial cannot be right, or an empty string.
 
     They are right where every packet came back or has a place, and every answer and flow is right.
@@ -73,7 +73,7 @@ class Pairs:
         files: Mapping[str, Sequence[Path]] | None = None,
         session_s: float = 60,
         listener: Listener | None = None,
-    ) -> Iterator[Pair]:
+    ) -> Iterator[Session]:
         """Yield the pair of ``configuration``, or of the plan's first one.
 
         ``files`` holds inputs by kind; kinds that are not given use the default.
@@ -85,7 +85,7 @@ class Pairs:
         setting = Setting(
             target, target, target, self._stop, listener or Listener(), {target.name: plan.memory.huge_pages == "yes"}, resolved.for_job(), plan.seed
         )
-        with Pair(setting, plan, chosen, session_s) as pair:
+        with Session(setting, plan, chosen, session_s) as pair:
             yield pair
 
 

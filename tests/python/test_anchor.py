@@ -46,7 +46,7 @@ def test_a_build_is_kept_and_a_later_one_alternates_with_it(kept: RealBench) -> 
     assert Path(known[0]["path"]).is_file() and known[0]["revision"]
     done = kept("run", "--against", "anchor", "--name", "r")  # the plan comes from the anchor too: no study is named
     assert done.returncode == 0, done.stderr
-    assert "the plan is that of anchor 'default'" in done.stderr and "against anchor 'default' (saved " in done.stdout
+    assert "the plan comes from anchor 'default'" in done.stderr and "against anchor 'default' (saved " in done.stdout
     record = kept.record("r")
     assert not schemas.fault("run", record)
     assert {p["id"] for p in record["points"]} == {f"sha256/size=256/t1/b32/stream/portable{build}" for build in ("", "#against")}
@@ -69,7 +69,7 @@ def test_it_stays_what_it_was_when_the_build_changes(kept: RealBench) -> None:
     module.write_bytes(b"")  # somebody tidied the cache
     assert anchors.program(again).is_file() and module.stat().st_size > 0
     shutil.rmtree(Path(kept.environment["XDG_CACHE_HOME"]) / "dpubench/unpacked" / before.sha256)
-    with pytest.raises(UserError, match="anchor 'old' was removed or is another build now"):
+    with pytest.raises(UserError, match="anchor 'old' was removed or replaced"):
         anchors.again({"name": "old", "sha256": before.sha256})
     assert anchors.again({"name": "another", "sha256": again.sha256}).sha256 == again.sha256
 
@@ -105,12 +105,12 @@ def test_what_is_wrong_with_an_anchor_is_said(kept: RealBench) -> None:
             anchors.program(anchors.find(name))
         return str(caught.value)
 
-    assert "there is no anchor 'default'; none is saved yet: keep a build as one with `dpubench anchor save`" in refused("default")
+    assert "there is no anchor 'default'; none is saved yet: save a build with `dpubench anchor save`" in refused("default")
     anchor = anchors.save("main")
     assert "did you mean 'main'?" in refused("maim")
     data = anchor.bundle.read_bytes()
     anchor.bundle.write_bytes(data[: len(data) // 2])
-    assert "is not what was saved as anchor 'main': its SHA-256 differs" in refused("main")
+    assert "the bundle of anchor 'main' has changed: its SHA-256 differs" in refused("main")
     done = kept("run", *SHORT, "--against", "anchor:main")
     assert done.returncode == 1 and "its SHA-256 differs" in done.stderr and not (kept.folder / "results").exists(), done
     anchor.bundle.unlink()
@@ -118,11 +118,11 @@ def test_what_is_wrong_with_an_anchor_is_said(kept: RealBench) -> None:
     record = anchors.directory() / "main.json"
     other = "aarch64" if anchor.architecture == "x86_64" else "x86_64"
     record.write_text(record.read_text().replace(f'"{anchor.architecture}"', f'"{other}"'))
-    assert f"anchor 'main': is of {other}, and this machine is {anchor.architecture}" in refused("main")
+    assert f"anchor 'main': it is for {other}, but this machine is {anchor.architecture}" in refused("main")
     record.write_text("{")
-    assert "is no readable record of an anchor" in refused("main")
+    assert "the record of this anchor cannot be read" in refused("main")
     assert "there is no anchor '../main'" in refused("../main")
-    with pytest.raises(UserError, match="a name has letters"):
+    with pytest.raises(UserError, match="invalid name: use at most 63 letters"):
         anchors.save("../x")
     assert kept.half_made() == []
 
@@ -166,7 +166,7 @@ def test_what_an_older_build_lacks_is_not_compared_and_no_failure(bench: Bench) 
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["--fail-on", "regression"], "of a run there is nothing to compare with: add --against anchor"),
+        (["--fail-on", "regression"], "the run has nothing to compare with: add --against anchor"),
         (["--fail-on", "rain", "--against", "anchor"], "only 'regression' is known"),
         (["--fail-on", "regression", "--against", "programs", "--min-effect", "much"], "--min-effect much: "),
         (["end-to-end", "--against", "programs"], "study 'end-to-end' has no such option"),

@@ -260,8 +260,8 @@ def test_the_command_packs_a_build_and_says_how_to_use_it(real: RealBench) -> No
 @pytest.mark.parametrize(
     ("arguments", "status", "words"),
     [
-        (("--arch", "arm64"), 2, "no bundles for it; did you mean"),
-        (("--arch", "riscv64"), 2, "no bundles for it; known: aarch64, x86_64"),
+        (("--arch", "arm64"), 2, "no bundles for this architecture; did you mean"),
+        (("--arch", "riscv64"), 2, "no bundles for this architecture; known: aarch64, x86_64"),
         (("-o", "no/where/x.tar.gz"), 2, "there is no folder"),
         (("--build", "/nonexistent"), 2, "there is no such program"),
         (("--build", str(BUILD), "-o", "/proc/x.tar.gz"), 1, "cannot be written"),
@@ -275,11 +275,11 @@ def test_what_cannot_be_packed(real: RealBench, arguments: tuple[str, ...], stat
 
 def test_a_build_of_another_architecture_or_without_a_library_is_refused(tmp_path: Path) -> None:
     other = next(a for a in bundle.ARCHITECTURES if a != bundle.host_architecture())
-    with pytest.raises(UserError, match=f"is not for {other}"):
+    with pytest.raises(UserError, match=f"this file is not for {other}"):
         bundle.pack(BUILD, other, tmp_path / "x.tar.gz")
     broken = tmp_path / "native"
     shutil.copytree(PROGRAM.parent, broken, ignore=shutil.ignore_patterns("*.p", "bare", "fixtures"))
     next((broken / "engines").glob("*.so")).write_bytes(b"no library")
-    with pytest.raises(UserError, match="is no program and no library"):
+    with pytest.raises(UserError, match="this file is neither a program nor a library"):
         bundle.pack(broken, bundle.host_architecture(), tmp_path / "x.tar.gz")
     assert not list(tmp_path.glob("x.tar.gz*"))

@@ -14,7 +14,7 @@ from dpubench.studies import plan_names, plan_path
 from dpubench.studies.coverage.execute import extent_of
 from dpubench.studies.coverage.expand import Catalogs, expand
 from dpubench.studies.coverage.plan import Plan
-from dpubench.studies.modelled.use import Use
+from dpubench.studies.modelled.planned import PlannedKernel
 
 HEAD = "study: coverage\n"
 BLOCKS = "md5: whole blocks"
@@ -27,7 +27,7 @@ def test_a_plan_becomes_operators_and_whole_programs_on_their_inputs(tmp_path: P
         "application/packets/packets.pcap", "workload/forward/64 B, seed 1", "workload/forward/64 B, seed 2",
     ]  # fmt: skip
     md5 = expansion.cells["operator/md5/64"]
-    assert isinstance(md5.what, Use) and (md5.name, md5.what.message_bytes, md5.what.engine) == ("md5", 64, "portable")
+    assert isinstance(md5.what, PlannedKernel) and (md5.name, md5.what.message_bytes, md5.what.engine) == ("md5", 64, "portable")
     two = expansion.cells["application/files/two.bin"].what
     assert two == Application("files", (("corpus", files.inputs["corpus"].files[1]),))
     packets = expansion.cells["application/packets/packets.pcap"]
@@ -56,7 +56,7 @@ def test_engines_are_the_reference_those_named_or_all(tmp_path: Path) -> None:
 def test_an_operator_that_takes_long_has_messages_of_its_own(tmp_path: Path) -> None:
     text = HEAD + "target: model:neoverse-n1\noperators: [lpm, md5]\napplications: none\nworkloads: none\nburst: 32\noperator_messages: {md5: 8}\n"
     uses = [cell.what for cell in expanded(tmp_path, text)[0].cells.values()]
-    assert [(use.operator, use.messages, use.burst) for use in uses if isinstance(use, Use)] == [("lpm", 2000, 32), ("md5", 8, 2)]
+    assert [(use.operator, use.messages, use.burst) for use in uses if isinstance(use, PlannedKernel)] == [("lpm", 2000, 32), ("md5", 8, 2)]
 
 
 def test_what_all_stands_for_and_cannot_be_traced_is_left_out_and_what_is_named_fails(tmp_path: Path) -> None:

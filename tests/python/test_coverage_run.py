@@ -18,7 +18,7 @@ from dpubench import schemas, studies, traces
 from dpubench.errors import Interrupted, NothingRan, UserError
 from dpubench.plans.load import Where, parse_plan
 from dpubench.run import session
-from dpubench.simulation import applications as whole
+from dpubench.simulation import applications as traced_programs
 from dpubench.simulation import hardware, sweep
 from dpubench.simulation.kernels import Kernel, NotTraced, Trace
 from dpubench.storage.runs import RunDirectory
@@ -61,16 +61,16 @@ def traced(loop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[
             failed = failing.get(kernel.operator)
             yield kernel, NotTraced(failed) if failed else Trace(loop, kernel, "d" * 64, 1000, 1, 64_000, 16_000)
 
-    def wholes(wanted: Sequence[Any], *_: Any, **__: Any) -> Iterator[tuple[Any, whole.WholeTrace | UserError]]:
+    def wholes(wanted: Sequence[Any], *_: Any, **__: Any) -> Iterator[tuple[Any, traced_programs.ProgramTrace | UserError]]:
         for what in wanted:
             failed = failing.get(what.name)
-            yield what, NotTraced(failed) if failed else whole.WholeTrace(loop, "d" * 64, what.label)
+            yield what, NotTraced(failed) if failed else traced_programs.ProgramTrace(loop, "d" * 64, what.label)
 
     monkeypatch.setattr(draft.ArmPrograms, "found", Arm)
-    monkeypatch.setattr(whole, "applications", lambda _arm: catalogs().applications)
-    monkeypatch.setattr(whole, "workloads", lambda _arm: catalogs().workloads)
+    monkeypatch.setattr(traced_programs, "applications", lambda _arm: catalogs().applications)
+    monkeypatch.setattr(traced_programs, "workloads", lambda _arm: catalogs().workloads)
     monkeypatch.setattr(execute, "trace_all", kernels)
-    monkeypatch.setattr(whole, "trace_all", wholes)
+    monkeypatch.setattr(traced_programs, "trace_all", wholes)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return failing
 

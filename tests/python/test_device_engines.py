@@ -40,7 +40,7 @@ def test_in_flight_is_an_axis_of_asynchronous_engines_alone(real: RealBench) -> 
     found = dry_run(real, *BATCHES, "--engine", "portable,batches", "--burst", "1,32", "--in-flight", "64,8,32,8")
     candidates = {c["burst"]: c["candidates"] for c in found["configurations"]}
     assert candidates == {1: ["portable", "batches~8", "batches~32", "batches~64"], 32: ["portable", "batches~32", "batches~64"]}
-    assert "8 jobs in flight with bursts of 32: a burst is submitted whole" in found["left_out"]
+    assert "8 jobs in flight with bursts of 32: too few, a burst is submitted whole" in found["left_out"]
     found = dry_run(real, *BATCHES, "--engine", "portable,batches", "--burst", "32", "--in-flight", "8")
     [only] = found["configurations"]
     assert only["candidates"] == ["portable"] and only["not_measured"]["batches"].startswith("8 jobs in flight with bursts of 32")
@@ -50,7 +50,7 @@ def test_in_flight_is_an_axis_of_asynchronous_engines_alone(real: RealBench) -> 
 def test_software_drivers_are_measured_where_they_are_asked_for(real: RealBench) -> None:
     usual = dry_run(real, *BATCHES)
     assert "batches" not in usual["configurations"][0]["candidates"]
-    assert any(line.startswith("batches: a device API's driver in software: plan device measures it") for line in usual["left_out"])
+    assert any(line.startswith("batches: a software driver of a device API: measure it with plan device") for line in usual["left_out"])
     assert "batches" in dry_run(real, *BATCHES, "--engine", "all")["configurations"][0]["candidates"]
     devices = dry_run(real, *BATCHES, "--engine", "devices")["configurations"][0]
     assert {"portable", "batches", "loses-later"} <= set(devices["candidates"]) and "honest" not in devices["candidates"]
@@ -114,8 +114,8 @@ def test_resume_finds_its_points_again(real: RealBench) -> None:
 @pytest.mark.parametrize(
     ("device", "says"),
     [
-        ("eth0", "device 'eth0': give a PCI address (0000:03:00.0), or a DPDK virtual device"),
-        ("ffff:ff:1f.7", "device ffff:ff:1f.7: there is no PCI device of this address here"),
+        ("eth0", "device 'eth0' is not a device name: give a PCI address (0000:03:00.0), or a DPDK virtual device"),
+        ("ffff:ff:1f.7", "device ffff:ff:1f.7: this machine has no PCI device with this address"),
         ("; rm -rf /", "give a PCI address"),
     ],
 )
@@ -159,5 +159,5 @@ def test_a_lost_burst_is_a_failure_of_its_point(real: RealBench) -> None:
     status, events, _ = by_hand(job("loses-later", "portable", **more), "--engine-dir", str(FIXTURES))
     assert status == 1
     [failure] = kinds(events, "failure")
-    assert failure["point"] == "loses-later" and "still under way: the device lost them, or hangs" in failure["message"]
+    assert failure["point"] == "loses-later" and "still in flight: the device lost them, or hangs" in failure["message"]
     assert len([w for w in kinds(events, "window") if w["point"] == "portable"]) == 40

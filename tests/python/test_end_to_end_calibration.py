@@ -106,7 +106,7 @@ def test_a_dry_run_says_that_it_will_happen(bench: Bench, monkeypatch: pytest.Mo
         assert status(["run", "plan.yaml", "--dry-run", *options]) == 0
         return capsys.readouterr().out
 
-    assert "first the highest rate that the client can offer is measured on 1 link with the null workload (2 fresh processes each" in said()
+    assert "first the null workload measures the highest rate that the client can offer on 1 link (2 fresh processes each" in said()
     told = json.loads(said("--json"))
     assert told["calibration"]["links"] == 1 and told["calibration"]["processes"] == 2 and told["calibration"]["seconds"] > 0
     assert "highest rate that the client can offer" not in said("--set", "calibration.processes=0")
@@ -161,7 +161,7 @@ def test_loads_come_back_when_the_client_can_offer_them_after_all(bench: Bench) 
     assert process.returncode == 0, (out, err)
     (ceiling,) = analysed(bench).ceilings
     assert ceiling.missed_pps is None and ceiling.processes == 3 and ceiling.left_out == 0
-    assert "2 points that were left out are measured after all" in err
+    assert "the client can offer more than before: 2 points are no longer left out" in err
     found = {p.id: p for p in analysed(bench).points}
     assert found[f"{FLOW}/5Mpps"].rounds == 1 and not found[f"{FLOW}/5Mpps"].left_out and found[f"{FLOW}/100kpps"].rounds == 2
     assert not any("above the client's ceiling" in line for line in bench.record("r")["left_out"])

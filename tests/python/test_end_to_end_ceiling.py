@@ -87,7 +87,7 @@ def test_loads_above_are_left_out_and_those_within_the_margin_are_not() -> None:
     found = Ceiling("memif", "64", 1, "all-host", "constant", 20e6, held_pps=0.95e6, missed_pps=1e6, processes=3)
     why = {load.name: ceiling.reason(found, made, load) for load in loads_of(made, "64")}
     assert [name for name, reason in why.items() if reason] == ["1.3Mpps"]
-    assert why["1.3Mpps"].startswith("above the client's ceiling: on the null workload the client kept up with 0.950 Mpps and not with 1.00 Mpps")
+    assert why["1.3Mpps"].startswith("above the client's ceiling: on the null workload the client kept up with 0.950 Mpps but not with 1.00 Mpps")
     assert found.limit_pps == 1.25e6
 
 

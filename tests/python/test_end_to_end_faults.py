@@ -18,7 +18,7 @@ from dpubench import network
 from dpubench.errors import UserError
 from dpubench.run.listener import Listener
 from dpubench.storage.runs import Event
-from dpubench.studies.end_to_end.pair import Done, Pair, PairFault
+from dpubench.studies.end_to_end.session import Done, Session, SessionFault
 from pairs import Pairs, at_hand, enough_cpus, plan_of, unlike
 from real_program import BUILD, RealBench
 
@@ -51,14 +51,14 @@ def of_this_process() -> list[str]:
     return [str(found) for place in dict.fromkeys(places) for found in place.glob(f"{network._own_name()}-*")]
 
 
-def held_to_account(pair: Pair, rate_pps: float | None = 20_000, schedule: str = "constant", duration_s: float = 0.2) -> Done:
+def held_to_account(pair: Session, rate_pps: float | None = 20_000, schedule: str = "constant", duration_s: float = 0.2) -> Done:
     """Run a trial, check that its accounts agree, and return it."""
     done = pair.trial(rate_pps, schedule, duration_s)
     assert unlike(pair, done) == "", (done.trial, done.served, done.checked)
     return done
 
 
-def something_back(pair: Pair, rate_pps: float | None = 20_000, duration_s: float = 0.2) -> Done:
+def something_back(pair: Session, rate_pps: float | None = 20_000, duration_s: float = 0.2) -> Done:
     """Return the first trial from which a packet comes back. Other work may take the CPUs for a while, and a new link needs time."""
     for _ in range(TRIES):
         done = held_to_account(pair, rate_pps, duration_s=duration_s)
@@ -218,7 +218,7 @@ def test_the_least_memory_is_enough_or_more_is_asked_for(pairs: Pairs) -> None:
         held_to_account(pair, None, "flood")
         pair.end()
     with (
-        pytest.raises(PairFault, match=r"give the job more memory \(memory\.mb\)"),
+        pytest.raises(SessionFault, match=r"give the job more memory \(memory\.mb\)"),
         pairs.opened(plan_of(workloads=["flow-table"], memory={"mb": 64}, frame_sizes=["9018B"])),
     ):
         pytest.fail("64 MiB hold all packets of 9 KiB")
@@ -229,7 +229,7 @@ def test_huge_pages_that_are_not_there_are_told(pairs: Pairs) -> None:
     if free:
         pytest.skip("this machine has huge pages")
     with (
-        pytest.raises(PairFault, match=r"huge pages: packets need 512 MiB, and 0 MiB are free: reserve some") as raised,
+        pytest.raises(SessionFault, match=r"huge pages: packets need 512 MiB, and 0 MiB are free: reserve some") as raised,
         pairs.opened(plan_of(workloads=["flow-table"], memory={"huge_pages": "yes"})),
     ):
         pytest.fail("huge pages came from nowhere")

@@ -135,12 +135,12 @@ def test_runs_of_before_say_that_half_of_the_trial_time_could_lose_more(tmp_path
 def test_what_ended_a_search_is_said(tmp_path: Path) -> None:
     reason = "the search reached the client's ceiling, 1.000 Mpps"
     point = of_goal(analysed(tmp_path, [trial(RATE), found("NDR", RATE, limit="client-limited", reason=reason)]), "NDR")
-    assert wording.remarks(point)[0] == f"client-limited (1 of 1 rounds): {reason}: the server's limit lies above"
+    assert wording.remarks(point)[0] == f"client-limited (1 of 1 rounds): {reason}: the server's limit is higher"
 
 
 def test_a_search_that_the_client_ended_at_its_lowest_rate_blames_no_server(tmp_path: Path) -> None:
     client = [trial(RATE, 999_000, limit="client-limited", attempt=i) for i in range(2)]
     run = analysed(tmp_path, [*client, found("NDR", None, limit="client-limited"), found("PDR", None)])
     assert of_goal(run, "NDR").failure == ""
-    assert wording.why_empty(of_goal(run, "NDR")) == "client-limited (1 of 1 rounds): no statement on the server"
-    assert of_goal(run, "PDR").failure == "search: at the lowest rate, 10kpps, more is lost than the goal"
+    assert wording.why_empty(of_goal(run, "NDR")) == "client-limited (1 of 1 rounds): says nothing about the server"
+    assert of_goal(run, "PDR").failure == "search: the loss exceeds the goal even at the lowest rate, 10kpps"

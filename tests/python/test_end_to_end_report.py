@@ -93,7 +93,7 @@ def test_what_is_missing_says_why_in_the_data_and_on_the_page() -> None:
     for words in (
         "failed: trial: the server was killed by SIGKILL",
         "cannot run here: xdp: needs root",
-        "client-limited (6 of 6 rounds): no statement",
+        "client-limited (6 of 6 rounds): says nothing about the server",
     ):
         assert words in text
     withheld = [e for part in page.parts for e in part.data["points"] if e["frame"] == "512"]
@@ -175,13 +175,13 @@ def test_points_whose_latency_may_be_the_clients_are_counted() -> None:
     page = page_of(example_run())
     late = [p for p in example_run().points if p.latency_withheld]
     assert len(late) == page.trust.latency_withheld > 0
-    assert f"latencies of {len(late)} points are withheld in part" in report.render(page)
+    assert f"some latencies of {len(late)} points are withheld: " in report.render(page)
 
 
 def test_without_a_search_the_highest_rate_tried_is_no_limit() -> None:
     page = page_of(rates_only())
     assert page.parts[0].answer.startswith("flow-table carried 4.00 Mpps of 64 B frames over memif (dpdk-hash, all-host), 0 of 12.0 M packets lost")
-    assert page.parts[0].answer.endswith(": the highest rate tried, no limit was searched for.")
+    assert page.parts[0].answer.endswith(": the highest rate tried, without a search for the limit.")
     assert "at least" in report.render(page)
 
 
@@ -198,7 +198,7 @@ def test_a_clients_limit_is_never_the_servers() -> None:
     cell = part.rows[0].cells[1]
     assert cell is not None and cell.ndr is limited and cell.beyond is None and "client-limited (6 of 7 rounds)" in cell.why_no_beyond
     rows = [r for r in part.ratios if r.frame == "512" and r.load == "NDR"]
-    assert [r.verdict for r in rows] == ["not comparable"] and "no statement on the server" in rows[0].reason
+    assert [r.verdict for r in rows] == ["not comparable"] and "says nothing about the server" in rows[0].reason
     assert "client-limited (6 of 7 rounds): not the server's limit, which may be higher" in report.render(page)
     fastest = find(run, "flow-table", "64", "NDR", "dpdk-hash")
     fastest.limit = "client-limited"
@@ -390,7 +390,7 @@ def test_a_run_of_which_nothing_could_be_measured_says_why_at_its_head() -> None
         p.unavailable, p.stages, p.floor = "memif: the peer never came", [], None
     text = html(run)
     head = text[text.index("<header") : text.index("</header>")]
-    assert page_of(run).parts[0].answer.startswith("flow-table: nothing can be said of what the server sustains: cannot run here: memif")
+    assert page_of(run).parts[0].answer.startswith("flow-table: the rate that the server sustains is not known: cannot run here: memif")
     assert "Nothing could be measured</strong>: cannot run here: memif: the peer never came" in head and "all known to" not in head
 
 
@@ -411,17 +411,17 @@ def test_no_interval_is_no_number(tmp_path: Path) -> None:
     [
         (
             Interval(0.912, 0.891, 0.934), Interval(14.2, 10.1, 18.3),
-            "0.912 times (95 % interval 0.891–0.934) what the null workload does: "
-            "14.2 ns (95 % interval 10.1 to 18.3) of a server CPU per packet beyond it",
+            "0.912 times the null workload's rate (95 % interval 0.891–0.934), "
+            "14.2 ns (95 % interval 10.1 to 18.3) of server CPU time per packet beyond it",
         ),
         (
             Interval(1.05, 0.97, 1.13), Interval(-3.0, -9.0, 3.0),
-            "1.05 times (95 % interval 0.97–1.13) what the null workload does: "
-            "-3.00 ns (95 % interval -9.00 to 3.00) of a server CPU per packet beyond it",
+            "1.05 times the null workload's rate (95 % interval 0.97–1.13), "
+            "-3.00 ns (95 % interval -9.00 to 3.00) of server CPU time per packet beyond it",
         ),
         (
             Interval(0.9, math.nan, math.nan), Interval(-3.0, math.nan, math.nan),
-            "0.900 times what the null workload does, 3.00 ns less of a server CPU per packet (one round: no interval)",
+            "0.900 times the null workload's rate, 3.00 ns less of server CPU time per packet (one round: no interval)",
         ),
     ],
 )  # fmt: skip

@@ -11,9 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 from conftest import Bench
 from dpubench import schemas
-from dpubench.studies.end_to_end import pair, server_cpu, trials
+from dpubench.studies.end_to_end import server_cpu, trials
 from dpubench.studies.end_to_end.export import record
 from dpubench.studies.end_to_end.model import PointSummary
+from dpubench.studies.end_to_end.session import knows as table_knows
 from dpubench.studies.end_to_end.summary import summaries
 
 PLAN = """study: end-to-end
@@ -89,7 +90,7 @@ PACKET = {"kind": "af_packet", "kernel_receives": True}
     [
         ([served()], MEMIF, False, ""),
         ([served(kernel_ms=30)], PACKET, False, ""),
-        ([served()], PACKET, False, "port af_packet: the kernel receives for it outside of threads"),
+        ([served()], PACKET, False, "port af_packet: the kernel receives for it in threads that dpubench did not place"),
         ([served()], {"kind": "memif"}, False, ""),
         ([{}], MEMIF, False, "saw nothing of the measured part"),
         ([served(), {}], MEMIF, False, "saw nothing of the measured part"),
@@ -123,10 +124,10 @@ def _is_of_before(bench: Bench) -> None:
     assert point.throughput_pps is not None and point.server_cpu_share is None and point.server_cpu_ns_per_packet is None
     assert point.server_cpu_withheld == server_cpu.BEFORE and point.inserted_share is None
     assert point.params["start"] == "cold"
-    assert bench("show", "r").stdout.count("the dpubench that made this run counted from begin to collect") == 1
+    assert bench("show", "r").stdout.count("the dpubench that made this run counted set-up and drain too (from begin to collect)") == 1
     assert bench("report", "r").returncode == 0
     page = (bench.results / "r" / "report.html").read_text()
-    assert "left the kernel" in page and "start=cold: the table was empty before each trial; the share of inserts is not known" in page
+    assert "but not the kernel" in page and "start=cold: the table was empty before each trial; the share of inserts is not known" in page
     flat = record(point)
     assert flat["server_cpu_share"] is None and flat["server_cpu_withheld"] == server_cpu.BEFORE and "start=cold" in flat["params"]
     assert bench("compare", "r", "r").returncode == 0
@@ -188,4 +189,4 @@ def test_a_table_that_does_not_know_the_flows_fails_the_point_with_the_numbers(b
      (0, 0, 5000, False)],
 )  # fmt: skip
 def test_a_table_knows_all_flows_or_is_full(known: int, room: int, flows: int, knows: bool) -> None:
-    assert pair.knows({"known": known, "room": room}, flows) is knows
+    assert table_knows({"known": known, "room": room}, flows) is knows

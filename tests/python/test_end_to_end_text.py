@@ -41,7 +41,7 @@ def test_what_is_missing_says_why() -> None:
     failed, missing, client = run.points[-1], run.points[-2], run.points[-3]
     assert any("failed: trial: the server was killed by SIGKILL" in line for line in lines_of(shown, failed))
     assert any("cannot run here: xdp: needs root" in line for line in lines_of(shown, missing))
-    assert any("client-limited (6 of 6 rounds): no statement on the server" in line for line in lines_of(shown, client))
+    assert any("client-limited (6 of 6 rounds): says nothing about the server" in line for line in lines_of(shown, client))
 
 
 def test_a_limit_of_the_client_is_never_one_of_the_server() -> None:
@@ -86,7 +86,7 @@ def test_each_figure_is_judged_by_its_own_interval() -> None:
     assert point.not_converged == ["latency.p99_9", f"stage {point.stages[-1].name}"]
     (line,) = [line for line in lines_of(text.show([small(run, point.frame)]), point) if "1000*" in line]
     assert line.count("*") == 1
-    assert "* wider than the ±5 % that the plan asks for, or of fewer than 6 rounds" in text.show([run])
+    assert "* wider than the ±5 % that the plan asks for, or from fewer than 6 rounds" in text.show([run])
     assert export.records([run])[run.points.index(point)]["not_converged"] == f"latency.p99_9 stage:{point.stages[-1].name}"
     point.loss_ratio, point.latency_rounds = Interval(1e-5, -1e-5, 3e-5), 5
     assert {"loss_ratio", "latency.p50", "latency.p99_9"} <= set(convergence.not_converged(point, 0.05))

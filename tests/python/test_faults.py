@@ -9,6 +9,7 @@ import pytest
 from conftest import Bench
 from dpubench import schemas
 from dpubench.storage.runs import RunDirectory
+from dpubench.studies.operators.rounds import windows_of
 
 GCM = "aes/mode=gcm,size=1024/t1/b32/stream"
 QUICK = ("run", "--name", "r", "--rounds", "2", "--operator", "aes")
@@ -19,7 +20,7 @@ def fault(kind: str, phase: str, point: str = "gcm,size=1024/t1/b32/stream/opens
 
 
 def windows_per_point(bench: Bench) -> dict[str, int]:
-    table = RunDirectory(bench.results / "r").windows()
+    table = windows_of(RunDirectory(bench.results / "r"))
     names = table.column("point").to_pylist()
     return {n: names.count(n) for n in set(names)}
 
@@ -34,18 +35,18 @@ def windows_per_point(bench: Bench) -> dict[str, int]:
         ("hang", "prepare", "it hung: no event for 1 s"),
         ("hang", "measure", "it hung: no event for 1 s"),
         ("fork-hang", "verify", "it hung: no event for 1 s"),
-        ("rubbish", "prepare", "a line that is no JSON: 'Segmentation fault (not really)'"),
-        ("binary", "verify", "a line that is no JSON"),
+        ("rubbish", "prepare", "a line that is not JSON: 'Segmentation fault (not really)'"),
+        ("binary", "verify", "a line that is not JSON"),
         ("gigabyte", "measure", "a line of more than 1 MiB"),
         ("flood", "prepare", "it printed more than"),
         ("schema", "measure", "a window event that breaks the contract: lacks bursts, cycle"),
         ("unknown-event", "prepare", "an event of unknown kind 'celebration'"),
-        ("nan", "prepare", "since NaN is no JSON"),
-        ("huge-count", "measure", "a line that cannot be kept, since 9223372036854775808 is out of range"),
-        ("surrogate", "measure", "it holds a text that is no UTF-8"),
+        ("nan", "prepare", "because NaN is not JSON"),
+        ("huge-count", "measure", "a line that cannot be stored, because 9223372036854775808 is out of range"),
+        ("surrogate", "measure", "it holds a text that is not UTF-8"),
         ("foreign-point", "prepare", "a window of a point that nobody asked for: nobody"),
         ("closed", "prepare", "it closed its output and did not end"),
-        ("quiet", "prepare", "it ended without saying that it was done"),
+        ("quiet", "prepare", "it ended without the event `done`"),
         ("failure", "verify", "scripted: outputs differ"),
     ],
 )
@@ -73,7 +74,7 @@ def test_a_point_at_fault_fails_and_the_rest_goes_on(bench: Bench, kind: str, ph
 def test_windows_before_a_crash_are_kept_and_never_mixed_up(bench: Bench) -> None:
     bench.script(faults=[fault("segv", "measure", round=1, after=5)])
     assert bench(*QUICK, "--engine", "portable,openssl").returncode == 1
-    table = RunDirectory(bench.results / "r").windows().to_pylist()
+    table = windows_of(RunDirectory(bench.results / "r")).to_pylist()
     places = [(w["point"], w["group"], w["round"], w["cycle"], w["half"]) for w in table]
     assert len(places) == len(set(places))
     assert {w["round"] for w in table if w["point"].endswith("xts,size=1024/t1/b32/stream/portable")} == {0, 1}
@@ -92,7 +93,7 @@ def test_a_program_without_a_catalog(bench: Bench) -> None:
     bench.script(list="rubbish")
     done = bench("list")
     assert done.returncode == 1
-    assert "--list: its answer breaks the contract" in done.stderr and "no JSON: 'no catalog today'" in done.stderr
+    assert "--list: its answer breaks the contract" in done.stderr and "a line that is not JSON: 'no catalog today'" in done.stderr
 
 
 def test_every_point_failing_is_nothing_ran(bench: Bench) -> None:
@@ -123,7 +124,7 @@ def test_two_builds_one_of_which_breaks(bench: Bench, kind: str, phase: str) -> 
     for point in record["points"]:
         if not point["failure"]:
             assert counts[point["id"]] >= 2 * 3 * 2, point["id"]
-    table = RunDirectory(bench.results / "r").windows().to_pylist()
+    table = windows_of(RunDirectory(bench.results / "r")).to_pylist()
     places = [(w["point"], w["group"], w["round"], w["cycle"], w["half"]) for w in table if not w["point"].startswith("canary")]
     assert len(places) == len(set(places))
     assert bench.workers() == []
@@ -131,7 +132,7 @@ def test_two_builds_one_of_which_breaks(bench: Bench, kind: str, phase: str) -> 
 
 def test_two_builds_alternate_in_abba_order(bench: Bench) -> None:
     assert bench(*QUICK[:4], "1", "--operator", "crc", "--against", str(bench.programs)).returncode == 0
-    table = RunDirectory(bench.results / "r").windows().to_pylist()
+    table = windows_of(RunDirectory(bench.results / "r")).to_pylist()
     a = "crc/size=1024/t1/b32/stream/"
     up = [f"{a}portable", f"{a}portable#against", f"{a}isal", f"{a}isal#against", "canary-core", "canary-memory"]
     # Builds of an engine change places from cycle to cycle.

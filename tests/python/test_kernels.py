@@ -156,7 +156,7 @@ def test_what_there_is_not_is_refused_by_name(tmp_path: Path, kernel: Kernel, me
     [
         (REFUSES, (FAILURE,), "crc, portable, size 64: has no trace: verify: item 3 differs"),
         (CRASHES, (), "was ended by SIGSEGV under qemu-aarch64, before a region was opened"),
-        (0, (), "the program ended well and did not say what it traced"),
+        (0, (), "the program ended without an error but reported no trace"),
         (0, (TRACED, FAILURE), "verify: item 3 differs"),
         (0, "Segmentation fault (not really)\n", "the program printed a line that is not JSON"),
     ],
@@ -389,5 +389,5 @@ def test_a_trace_that_cannot_be_locked_is_an_error(tmp_path: Path, monkeypatch: 
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
     monkeypatch.setattr(_cache.fcntl, "flock", refuse)
-    with pytest.raises(EnvironmentFault, match=f"{folder}: this trace cannot be locked, which keeps others from removing it: No locks available"):
+    with pytest.raises(EnvironmentFault, match=f"{folder}: this trace cannot be locked against removal by other processes: No locks available"):
         kernels.trace(KERNEL, NOTHING, arm, cache=tmp_path / "traces")

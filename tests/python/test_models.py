@@ -151,9 +151,9 @@ def test_a_divided_window_has_the_same_share_for_each_context(resident: reads.Re
 
 def test_organisations_that_a_model_has_not_are_refused() -> None:
     bluefield = models.load("cortex-a72-bluefield2")
-    with pytest.raises(UserError, match="cortex-a72-bluefield2: its units do not come in sets"):
+    with pytest.raises(UserError, match="cortex-a72-bluefield2: this model has no unit sets"):
         bluefield.with_organisation(unit_sets=2)
-    with pytest.raises(UserError, match="5 cores cannot share 'l2' by 2: give a multiple of 2, or fewer"):
+    with pytest.raises(UserError, match="5 cores cannot share 'l2' in groups of 2: give a multiple of 2, or fewer"):
         bluefield.with_organisation(cores=5)
     with pytest.raises(UserError, match="there is no 'window/instruction' in its description; did you mean 'window/instructions'"):
         bluefield.with_organisation(changes={"window/instruction": 64})
@@ -251,15 +251,15 @@ def test_a_file_is_read_with_its_sources() -> None:
         ("source: book, at: page 1", "source: books, at: page 1", "there is no reference 'books'; did you mean 'book'?"),
         (", source: book, at: page 1", "", "processor.clock.mhz.value: has neither a source nor an assumption"),
         ("mhz: {value: 1000, source: book, at: page 1}", "mhz: 1000", "processor.clock.mhz: has neither a source nor an assumption"),
-        ("assumed: nobody knows", "assumed: nobody knows, source: book, at: page 9", "what has a source is not assumed"),
+        ("assumed: nobody knows", "assumed: nobody knows, source: book, at: page 9", "a value has either a source or an assumption"),
         ("assumed: nobody knows", "assumed: ''", "assumed: must be a text"),
         ("assumed: nobody knows", "sourced: nobody knows", "unknown key 'sourced' beside a value; did you mean 'source'?"),
         ("value: 2, assumed", "value: [2], assumed", "must be a number or a word"),
-        ('{book: "A book"}', '{book: "A book", web: "A page"}', "nothing comes from 'web'"),
-        ("processor:\n", "processor:\n  name: {value: other, assumed: it}\n", "processor.name: the name is the file's"),
+        ('{book: "A book"}', '{book: "A book", web: "A page"}', "nothing cites the reference 'web'"),
+        ("processor:\n", "processor:\n  name: {value: other, assumed: it}\n", "processor.name: the name of the file is the name of the model"),
         ("quantity: ns_per_read", "quantity: furlongs", "quantity: must be 'cycles_per_byte'"),
         ("quantity: ns_per_read", "quantity: cycles_per_byte", "cycles_per_byte is a quantity of kernels"),
-        ("    reads: {buffer_bytes: 4096}\n", "", "needs what gives our figure: kernel or reads, and not both"),
+        ("    reads: {buffer_bytes: 4096}\n", "", "our figure comes from kernel or from reads: give one of them, and not both"),
         ("buffer_bytes: 4096", "buffer_bytes: 1", "buffer_bytes"),
         ("reads: {buffer_bytes: 4096}", "kernel: {operator: md5, engine: portable, messages: 9}", "ns_per_read is a quantity of reads"),
         ("comparisons:", "measurements:", "comparisons: is missing"),
@@ -275,7 +275,7 @@ def test_a_wrong_file_is_refused_with_the_key_and_the_line(old: str, new: str, s
 def test_kernels_of_comparisons_count_more_than_they_warm_up() -> None:
     kernel = "kernel: {operator: md5, engine: portable, message_bytes: 64, messages: 32}"
     text = SMALL.replace("reads: {buffer_bytes: 4096}", kernel).replace("ns_per_read", "cycles_per_byte")
-    with pytest.raises(PlanError, match="of 32 messages 32 warm up: none is left to count"):
+    with pytest.raises(PlanError, match="32 of 32 messages warm up: none is left to count"):
         models.parse(text, "small", "small.yaml")
     (comparison,) = models.parse(text.replace("messages: 32", "messages: 33"), "small", "small.yaml").comparisons
     assert comparison.kernel == Kernel("md5", "portable", (), 64, "resident", 33, seed=1, burst=1)

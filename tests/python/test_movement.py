@@ -101,7 +101,7 @@ def test_few_points_claim_little_and_nothing_false(others: int) -> None:
     few = compare(*pair(places, 1, replace(QUIET, core=0.1), {others: 0.6}), EFFECT)[-1]
     if others < 3:
         assert (few.verdict, few.p_value) == ("undecided", None)
-        assert few.reason.startswith(f"too little watched the machine: {others or 'no'} other pairs of operator and engine")
+        assert few.reason.startswith(f"too little to tell how the machine moved: {others or 'no'} other pairs of operator and engine")
     else:
         assert few.verdict == "slower"
 
@@ -180,7 +180,7 @@ def test_memory_canaries_of_unlike_windows_are_not_compared() -> None:
     assert moved is not None and moved.memory is None and "0.5 ms and 3.0 ms: it cannot be compared" in moved.remarks[0]
     new.canary_window_ms = {"canary-memory": 0.5}
     moved = movement(old, new)
-    assert moved is not None and moved.memory is not None and "too short to tell more" in moved.remarks[0]
+    assert moved is not None and moved.memory is not None and "too short to show more" in moved.remarks[0]
 
 
 def test_the_same_runs_give_the_same_rows() -> None:

@@ -100,7 +100,7 @@ def test_the_program_says_which_combinations_exist() -> None:
     first, second, third, fourth = events[-1]["combinations"]
     assert "size=112" in first["invalid"] and not first["engines"]
     assert not second["invalid"] and second["engines"]["portable"] == ""
-    assert "size belongs to input=message" in third["invalid"]
+    assert "size applies only with input=message" in third["invalid"]
     assert "no operator 'nonesuch'" in fourth["invalid"]
     status, events, _ = by_hand("[{", "--check")
     assert status == 1 and kinds(events, "failure")

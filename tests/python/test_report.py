@@ -377,7 +377,7 @@ def test_json_is_safe_inside_a_script_element() -> None:
 
 
 def test_vendored_libraries_come_with_their_licences() -> None:
-    vendor = Path(report.__file__).parent / "vendor"
+    vendor = Path(frame.__file__).parent / "vendor"
     scripts = sorted(p.name for p in vendor.glob("*.js"))
     assert sorted(f for files in frame.LIBRARIES.values() for f in files) == scripts
     for name in scripts:

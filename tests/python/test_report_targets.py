@@ -106,7 +106,7 @@ def test_a_lost_target_keeps_what_it_has_and_says_why() -> None:
     assert versus_of(page, "lpm", "bf2").verdict == "slower"
     gone = versus_of(page, "sha256", "bf2")
     assert (gone.verdict, gone.reason) == ("not measured", "the target was lost: connection closed")
-    assert any(f.where == "target bf2" and f.reason.startswith("lost: connection closed; what was measured before is kept") for f in page.failures)
+    assert any(f.where == "target bf2" and f.reason.startswith("lost: connection closed; its measurements are kept") for f in page.failures)
 
 
 # --------------------------------------------------------------------------- pairings

@@ -88,7 +88,7 @@ def test_rates_of_a_chip_are_sums_with_the_widest_interval() -> None:
     whole = sampling.messages_per_s({"clock_mhz": 1000, "contexts": [one, two]}, exact=True)
     assert (whole.low, whole.high, whole.batches) == (whole.value, whole.value, 0)
     assert sampling.messages_per_s({"clock_mhz": 1000, "contexts": [one, context([7] * 9)]}).batches == 1
-    with pytest.raises(ValueError, match="2 contexts, and bursts of 1"):
+    with pytest.raises(ValueError, match="2 contexts, but bursts for 1"):
         sampling.messages_per_s({"clock_mhz": 1000, "contexts": [one, two]}, bursts=[1])
 
 

@@ -11,8 +11,8 @@ import pytest
 from dpubench import programs, schemas
 from dpubench.errors import UserError
 from dpubench.simulation import _capture, _machine
-from dpubench.simulation import applications as whole
-from dpubench.simulation.applications import Application, NotTraced, WholeTrace, Workload
+from dpubench.simulation import applications as traced_programs
+from dpubench.simulation.applications import Application, NotTraced, ProgramTrace, Workload
 from dpubench.workers.process import StopRequest
 from kernels_fixtures import CRASHES, FINE, REFUSES, arm_bundle
 from test_traces import inspect
@@ -69,7 +69,7 @@ def capture_file(folder: Path, content: str = "packets") -> Path:
 def test_an_application_is_traced_once_and_said_what_it_did(tmp_path: Path) -> None:
     arm = arm_of(tmp_path / "arm")
     what = Application("ips", (("capture", capture_file(tmp_path)),))
-    one = whole.trace(what, arm, cache=tmp_path / "traces")
+    one = traced_programs.trace(what, arm, cache=tmp_path / "traces")
     assert one.label == "ips, a.pcap"
     assert {key: one.about[key] for key in _FINDINGS} == _FINDINGS
     assert len(one.about["program"]) == 64
@@ -77,9 +77,9 @@ def test_an_application_is_traced_once_and_said_what_it_did(tmp_path: Path) -> N
     made = (one.folder / "stream").stat().st_ino
     # The same program, described differently, with its input in another place.
     again = replace(what, files=(("capture", capture_file(tmp_path / "elsewhere")),), params=(("level", "6"),))
-    two = whole.trace(again, arm, cache=tmp_path / "traces")
+    two = traced_programs.trace(again, arm, cache=tmp_path / "traces")
     assert (two.folder, two.digest, (two.folder / "stream").stat().st_ino) == (one.folder, one.digest, made)
-    other = whole.trace(replace(what, limit_bytes=3), arm, cache=tmp_path / "traces")
+    other = traced_programs.trace(replace(what, limit_bytes=3), arm, cache=tmp_path / "traces")
     assert other.folder != one.folder
     assert list((tmp_path / "machines").iterdir()) == []
 
@@ -87,35 +87,35 @@ def test_an_application_is_traced_once_and_said_what_it_did(tmp_path: Path) -> N
 def test_two_captures_are_equal(tmp_path: Path) -> None:
     arm = arm_of(tmp_path / "arm")
     what = Application("ips", (("capture", capture_file(tmp_path)),))
-    one, two = (whole.trace(what, arm, cache=tmp_path / name) for name in ("one", "two"))
+    one, two = (traced_programs.trace(what, arm, cache=tmp_path / name) for name in ("one", "two"))
     assert one.digest == two.digest
 
 
 def test_a_workload_is_traced(tmp_path: Path) -> None:
     archive = arm_bundle(tmp_path / "arm", FINE, (SERVED, DONE), program_name=programs.WORKLOADS, catalog=WORKLOADS)
     arm = _capture.ArmPrograms.of(archive)
-    assert [entry["name"] for entry in whole.workloads(arm)] == ["forward"]
-    found = whole.trace(Workload("forward", frames=64), arm, cache=tmp_path / "traces")
+    assert [entry["name"] for entry in traced_programs.workloads(arm)] == ["forward"]
+    found = traced_programs.trace(Workload("forward", frames=64), arm, cache=tmp_path / "traces")
     assert found.label == "forward, 64 B"
     assert found.about["bursts"] == 1
     with pytest.raises(UserError, match="unknown workload 'forwart'; did you mean 'forward'"):
-        whole.trace(Workload("forwart"), arm, cache=tmp_path / "traces")
+        traced_programs.trace(Workload("forwart"), arm, cache=tmp_path / "traces")
     with pytest.raises(UserError, match="has no stage 'swop'; did you mean 'swap'"):
-        whole.trace(Workload("forward", (("swop", "portable"),)), arm, cache=tmp_path / "traces")
+        traced_programs.trace(Workload("forward", (("swop", "portable"),)), arm, cache=tmp_path / "traces")
     with pytest.raises(UserError, match="has no engine 'portabel'; did you mean 'portable'"):
-        whole.trace(Workload("forward", (("swap", "portabel"),)), arm, cache=tmp_path / "traces")
+        traced_programs.trace(Workload("forward", (("swap", "portabel"),)), arm, cache=tmp_path / "traces")
     with pytest.raises(NotTraced, match="gpu cannot run as 64-bit Arm code here: no"):
-        whole.trace(Workload("forward", (("swap", "gpu"),)), arm, cache=tmp_path / "traces")
+        traced_programs.trace(Workload("forward", (("swap", "gpu"),)), arm, cache=tmp_path / "traces")
 
 
 def test_jobs_are_of_the_contract(tmp_path: Path) -> None:
     arm = arm_of(tmp_path / "arm")
-    task = whole._application(Application("ips", (("capture", capture_file(tmp_path)),)), arm)
+    task = traced_programs._application(Application("ips", (("capture", capture_file(tmp_path)),)), arm)
     job = json.loads(task.job({"capture": ["/inputs/capture/0/a.pcap"]}))
     assert not schemas.fault("application-job", job)
     assert job["params"] == {"level": "6"}
     archive = arm_bundle(tmp_path / "workloads", FINE, (SERVED, DONE), program_name=programs.WORKLOADS, catalog=WORKLOADS)
-    served = whole._workload(Workload("forward"), _capture.ArmPrograms.of(archive))
+    served = traced_programs._workload(Workload("forward"), _capture.ArmPrograms.of(archive))
     assert not schemas.fault("workload-job", json.loads(served.job({})))
 
 
@@ -126,14 +126,14 @@ def test_what_there_is_not_is_refused_by_name(tmp_path: Path) -> None:
         (Application("isp", (capture,)), "unknown application 'isp'; did you mean 'ips'"),
         (Application("ips", (capture,), (("levle", "1"),)), "ips has no parameter 'levle'; did you mean 'level'"),
         (Application("ips", ()), "needs the input capture"),
-        (Application("ips", (capture, ("corpus", capture[1]))), "reads no input corpus"),
+        (Application("ips", (capture, ("corpus", capture[1]))), "does not read the input corpus"),
         (Application("ips", (("capture", tmp_path / "none"),)), "there is no such file"),
         (Application("ipsec", (capture,)), "cannot run as 64-bit Arm code here: not built: libcrypto was not found"),
     ):
         with pytest.raises(UserError, match=message):
-            whole.trace(what, arm, cache=tmp_path / "traces")
-    with pytest.raises(UserError, match="hold no dpubench-workloads: make the bundle anew"):
-        whole.workloads(arm)
+            traced_programs.trace(what, arm, cache=tmp_path / "traces")
+    with pytest.raises(UserError, match="do not include dpubench-workloads: install everything that README names, then make the bundle again"):
+        traced_programs.workloads(arm)
     assert not (tmp_path / "traces").exists()
 
 
@@ -144,12 +144,12 @@ def test_programs_say_what_no_input_would_mend(tmp_path: Path) -> None:
     def programs_for(folder: str, name: str, catalog: dict[str, Any], said: dict[str, Any]) -> _capture.ArmPrograms:
         return _capture.ArmPrograms.of(arm_bundle(tmp_path / folder, program_name=name, catalog=catalog, answers=(said,)))
 
-    arm = programs_for("one", programs.APPLICATIONS, CATALOG, answer(("", {}), ("ips: level is one of 1, 6, not '7'", {})))
-    assert whole.refusals([], arm) == []
+    arm = programs_for("one", programs.APPLICATIONS, CATALOG, answer(("", {}), ("ips: level must be one of 1, 6, not '7'", {})))
+    assert traced_programs.refusals([], arm) == []
     given = [Application("ips", (), (("level", value),)) for value in "67"]
-    assert whole.refusals(given, arm) == ["", "ips: level is one of 1, 6, not '7'"]
+    assert traced_programs.refusals(given, arm) == ["", "ips: level must be one of 1, 6, not '7'"]
     arm = programs_for("two", programs.WORKLOADS, WORKLOADS, answer(("", {"swap": "needs a port of kind xdp"}), ("", {"swap": ""})))
-    assert whole.refusals([Workload("forward"), Workload("forward", frame_bytes=9000)], arm) == ["stage swap: needs a port of kind xdp", ""]
+    assert traced_programs.refusals([Workload("forward"), Workload("forward", frame_bytes=9000)], arm) == ["stage swap: needs a port of kind xdp", ""]
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_programs_say_what_no_input_would_mend(tmp_path: Path) -> None:
     [
         (REFUSES, (FAILURE,), "ips, a.pcap: has no trace: inputs: capture x: is no capture"),
         (CRASHES, (DONE,), "was ended by SIGSEGV under qemu-aarch64, before a region was opened"),
-        (FINE, (DONE,), "the program ended well and did not say what it traced"),
+        (FINE, (DONE,), "the program ended without an error but reported no trace"),
         (FINE, ({**TRACED, "verified": False}, DONE), "breaks the contract"),
     ],
 )
@@ -166,7 +166,7 @@ def test_an_application_that_goes_wrong_says_why_and_leaves_nothing(
 ) -> None:
     arm = arm_of(tmp_path / "arm", case, *events)
     with pytest.raises(NotTraced) as caught:
-        whole.trace(Application("ips", (("capture", capture_file(tmp_path)),)), arm, cache=tmp_path / "traces")
+        traced_programs.trace(Application("ips", (("capture", capture_file(tmp_path)),)), arm, cache=tmp_path / "traces")
     assert message in str(caught.value)
     assert list((tmp_path / "traces").iterdir()) == []
     assert list((tmp_path / "machines").iterdir()) == []
@@ -178,8 +178,8 @@ def test_many_are_traced_beside_each_other_and_failures_are_outcomes(tmp_path: P
     wanted = [good, replace(good, name="none"), replace(good, limit_bytes=5), good]
     told: list[tuple[str, int, int]] = []
     with StopRequest() as stop:
-        found = dict(whole.trace_all(wanted, arm, cache=tmp_path / "traces", processes=2, stop=stop, tell=lambda *what: told.append(what)))
-    assert isinstance(found[good], WholeTrace) and isinstance(found[wanted[2]], WholeTrace)
+        found = dict(traced_programs.trace_all(wanted, arm, cache=tmp_path / "traces", processes=2, stop=stop, tell=lambda *what: told.append(what)))
+    assert isinstance(found[good], ProgramTrace) and isinstance(found[wanted[2]], ProgramTrace)
     assert isinstance(found[wanted[1]], UserError)
     assert [done for _, done, _ in told] == [1, 2, 3]
 

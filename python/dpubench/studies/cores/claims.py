@@ -75,10 +75,10 @@ def _counted_over(plan: Plan) -> str:
         burst, messages = kernel.burst or plan.burst, kernel.messages or plan.messages
         words = ", ".join([kernel.operator, *(f"{key} {value}" for key, value in sorted(kernel.params.items()))])
         told.append(f"{name} ({words}) over {messages:,} messages {f'in bursts of {burst}' if burst > 1 else 'one by one'}")
-    warm = f"after {100 * plan.warm_up:g} % that warm up" if plan.warm_up else "their cold beginning counted"
+    warm = f"after {100 * plan.warm_up:g} % that warm up" if plan.warm_up else "including the cold start"
     return (
-        f"counted of {'; '.join(told)}; {warm}. The section Models has another figure of these caches, for it gives messages one by one, "
-        "and says of which: there what the harness accesses around a burst counts for each message"
+        f"counted for {'; '.join(told)}; {warm}. The section Models has another figure of these caches, because it counts messages one by one, "
+        "and names them. There the accesses of the harness around a burst count for each message"
     )
 
 
@@ -94,7 +94,7 @@ def _waits(claim: _Claim, grid: Grid) -> str:
         if causes:
             told.append(f"{role}: " + ", ".join(f"{wording.STALLS.get(cause, cause)} {_percent(share)}" for share, cause in causes))
     where = f"{wording.ORGANISATIONS[organisation]}, {step} at {clock:g} MHz"
-    return f"cycles without an instruction entering the window ({where}): {'; '.join(told)}" if told else ""
+    return f"cycles in which no instruction enters the window ({where}): {'; '.join(told)}" if told else ""
 
 
 def _sensitivities(claim: _Claim, measured: str, others: Sequence[tuple[str, Grid]]) -> list[Sensitivity]:
@@ -146,7 +146,7 @@ def linear_in_clock(grid: Grid) -> Found:
     least, where = min(shares)
     median = statistics.median(share for share, _ in shares)
     verdict: Verdict = "reproduced" if least >= 1 - CLOSE else "partly" if median >= 1 - ROUGHLY else "not reproduced"
-    return verdict, f"{_percent(median)} of proportional in the median of {len(shares)} series, {_percent(least)} at the least ({where})"
+    return verdict, f"median of {len(shares)} series: {_percent(median)} of proportional; lowest: {_percent(least)} ({where})"
 
 
 def few_misses_at_32k(grid: Grid) -> Found:
@@ -184,7 +184,7 @@ def gains_of_unit_sets(grid: Grid) -> Found:
     either = any(last[LOOKUP] == lookup or last[MD5] == md5 for lookup, md5 in readings.values())
     verdict: Verdict = "reproduced" if fitting else "partly" if either else "not reproduced"
     gains = "; ".join(
-        f"{role} gains up to {last[role]} in all ({', '.join(_gains(grid, role, steps, clock))} for each further set)" for role in ROLES
+        f"{role} gains up to {last[role]} sets in all ({', '.join(_gains(grid, role, steps, clock))} for each further set)" for role in ROLES
     )
     return verdict, f"{gains}; at {clock:g} MHz" + (f"; fits the sets counted as {' and as '.join(fitting)}" if fitting else "")
 
@@ -238,7 +238,7 @@ def smt_linear_in_contexts(grid: Grid) -> Found:
     least, where = min(shares)
     median = statistics.median(share for share, _ in shares)
     verdict: Verdict = "reproduced" if least >= 1 - ABOUT else "partly" if median >= 1 - ROUGHLY else "not reproduced"
-    return verdict, f"{_percent(median)} of proportional in the median, {_percent(least)} at the least ({where})"
+    return verdict, f"median: {_percent(median)} of proportional; lowest: {_percent(least)} ({where})"
 
 
 def lookup_lines(grid: Grid) -> Found:
@@ -332,27 +332,27 @@ def _percent(share: float) -> str:
 
 CLAIMS: Final = (
     _Claim("clock", "throughput is linear in the clock",
-           f"reproduced: every series has at least {_percent(1 - CLOSE)} of what the clock promises; partly: their median {_percent(1 - ROUGHLY)}",
+           f"reproduced: every series has at least {_percent(1 - CLOSE)} of proportional; partly: their median has {_percent(1 - ROUGHLY)}",
            linear_in_clock, ("superscalar", 7, 500)),
     _Claim("misses", "under 1 % of accesses miss with 32 KB caches",
            "reproduced: below 1 % in both first-level caches for both kernels at every associativity; partly: for some", few_misses_at_32k),
     _Claim("unit-sets", "lookup gains through the first five additional unit sets, MD5 stops after two",
-           f"a gain is at least {_percent(GAIN)} over one set fewer. Reproduced: both by one reading (sets additional to the first, or in all); "
-           "partly: one kernel by one reading", gains_of_unit_sets, ("superscalar", 7, 500)),
+           f"a gain is at least {_percent(GAIN)} over one set fewer. Reproduced: both kernels fit one reading (sets additional to the "
+           "first, or in all); partly: one kernel fits one reading", gains_of_unit_sets, ("superscalar", 7, 500)),
     _Claim("parallelism", "lookup has nearly three times the parallelism of MD5",
            "instructions per cycle with 7 unit sets. Reproduced: 2.5 to 3.2 times; partly: 1.5 times or more", parallelism, ("superscalar", 7, 500)),
     _Claim("fgmt", "FGMT is about equal to superscalar",
            f"with as many unit sets as contexts. Reproduced: every ratio within {_percent(ABOUT)}; partly: their median", fgmt_equals_superscalar,
            ("fgmt", 7, 500)),
     _Claim("smt-linear", "SMT is linear in the number of contexts",
-           f"reproduced: every number of contexts gives at least {_percent(1 - ABOUT)} of as many times one; partly: their median "
+           f"reproduced: every n contexts give at least {_percent(1 - ABOUT)} of n times the rate of one; partly: their median gives "
            f"{_percent(1 - ROUGHLY)}", smt_linear_in_contexts, ("smt", 7, 500)),
     _Claim("lookup-lines", "nearly all configurations sustain lookup at 1 Gb/s, and no superscalar one at 10 Gb/s",
-           "reproduced: 90 % at 1 Gb/s, and none; partly: one of both", lookup_lines, ("superscalar", 7, 500)),
+           "reproduced: 90 % sustain 1 Gb/s, and no superscalar one 10 Gb/s; partly: one of the two", lookup_lines, ("superscalar", 7, 500)),
     _Claim("smt-10g", "13 SMT configurations sustain lookup at 10 Gb/s", f"reproduced: 13, give or take {COUNT_SLACK}; partly: any", smt_at_10g,
            ("smt", 7, 500)),
     _Claim("md5-1g", "11 SMT configurations sustain MD5 at 1 Gb/s, and no superscalar one",
-           f"reproduced: 11, give or take {COUNT_SLACK}, and none; partly: one of both, or any", md5_at_1g, ("smt", 7, 500)),
+           f"reproduced: 11, give or take {COUNT_SLACK}, and no superscalar one; partly: one of the two, or any SMT one", md5_at_1g, ("smt", 7, 500)),
     _Claim("contexts-clock", "SMT of 4 contexts at 500 MHz is about equal to 7 contexts at 300 MHz",
            f"reproduced: within {_percent(ABOUT)} for both kernels; partly: for one", contexts_for_clock, ("smt", 7, 300)),
 )  # fmt: skip

@@ -14,13 +14,13 @@ from dpubench.studies.modelled.versus import ratio_of, verdict_of
 def compared(old: Sequence[RunSummary], new: Sequence[RunSummary] | None, effect: float, best: bool | None) -> list[Part]:
     """Return the comparisons, see :meth:`dpubench.studies.Study.compare`. In a single run compare each model with the first. @raises UserError"""
     if best:
-        raise UserError("--best-engine: study cores compares points with the same engines")
+        raise UserError("--best-engine: study cores compares points with the same engines: remove the option")
     if new is not None:
         return [Part("", compare(old[0].points, new[0].points, effect))]
     run = old[0]
     first, *others = [model.name for model in run.models]
     if not others:
-        raise UserError(f"{run.path}: is of one model: name a second run, or run several models (--target model:A --target model:B)")
+        raise UserError(f"{run.path}: has only one model: name a second run, or run several models (--target model:A --target model:B)")
     base = [p for p in run.points if p.model == first]
     return [Part(f"{name} against {first}", compare(base, [p for p in run.points if p.model == name], effect, across=True), True) for name in others]
 
@@ -58,5 +58,5 @@ def _row(old: PointSummary, new: PointSummary, effect: float) -> Comparison:
     assert old.messages_per_s is not None and new.messages_per_s is not None  # the loop above checked both
     ratio = ratio_of(old.messages_per_s, new.messages_per_s)
     verdict = verdict_of(ratio, effect)
-    reason = "the interval of the sampled messages is too wide: --exact, or more messages" if verdict == "undecided" else ""
+    reason = "the interval of sampled messages is too wide: use --exact or more messages" if verdict == "undecided" else ""
     return Comparison(new.id, old.id, new.id, ratio, verdict, None, reason)

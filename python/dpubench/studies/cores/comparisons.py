@@ -15,7 +15,7 @@ from dpubench.simulation import reads, sweep
 from dpubench.simulation.comparison import Comparison, compare
 from dpubench.simulation.kernels import Kernel, Trace, cache_folder
 from dpubench.simulation.models import Model
-from dpubench.studies.modelled.use import Use
+from dpubench.studies.modelled.planned import PlannedKernel
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Wanted:
     number: int  #: index among the model's comparisons
     comparison: Comparison
     processor: dict[str, Any]
-    use: Use | None  #: the kernel to trace; None if the trace is generated
+    use: PlannedKernel | None  #: the kernel to trace; None if the trace is generated
 
 
 def wanted(models: Mapping[str, Model], operators: Sequence[Mapping[str, Any]]) -> Iterator[Wanted]:
@@ -42,10 +42,10 @@ def wanted(models: Mapping[str, Model], operators: Sequence[Mapping[str, Any]]) 
             yield Wanted(which, name, number, comparison, comparison.processor(model), use)
 
 
-def _use(name: str, kernel: Kernel, entry: Mapping[str, Any]) -> Use:
+def _use(name: str, kernel: Kernel, entry: Mapping[str, Any]) -> PlannedKernel:
     state = next((e for e in entry["engines"] if e["name"] == kernel.engine), {"available": False, "reason": f"there is no engine {kernel.engine}"})
     full = {str(p["name"]): str(p["default"]) for p in entry["parameters"]} | dict(kernel.params)
-    return Use(
+    return PlannedKernel(
         name, name, kernel.operator, kernel.engine, dict(kernel.params), kernel.message_bytes, kernel.messages, kernel.footprint, kernel.burst,
         sorted(inputs_of(entry, full)), "" if state["available"] else str(state["reason"]),
     )  # fmt: skip
@@ -81,8 +81,8 @@ def _simulation(of: Wanted, traces: Mapping[str, Trace], folder: Path) -> sweep.
 def told(of: Wanted, result: Mapping[str, Any]) -> list[str]:
     """Return our figure and its error in words, for the record of a run. @raises ValueError when the result has nothing to divide by"""
     ours = compare(of.comparison, of.processor, result)
-    kind = "" if of.comparison.independent else "; not independent: a value of the model is from it"
+    kind = "" if of.comparison.independent else "; not independent: the model takes a value from it"
     error = (
-        "within it" if of.comparison.at_most and ours.error_percent == 0 else (f"{percent:+d} %" if (percent := round(ours.error_percent)) else "0 %")
+        "in bounds" if of.comparison.at_most and ours.error_percent == 0 else (f"{percent:+d} %" if (percent := round(ours.error_percent)) else "0 %")
     )
     return [f"{ours.modelled:.3g} {of.comparison.unit}", error + kind]

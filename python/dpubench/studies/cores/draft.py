@@ -24,7 +24,7 @@ from dpubench.studies.cores.plan import Plan
 from dpubench.studies.modelled.draft import SimulatedDraft, target_of
 from dpubench.studies.modelled.models import described
 from dpubench.studies.modelled.outcomes import OutcomesWriter
-from dpubench.studies.modelled.use import marked
+from dpubench.studies.modelled.planned import marked
 from dpubench.workers.process import StopRequest
 
 WRITER: Final = OutcomesWriter

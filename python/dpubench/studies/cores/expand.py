@@ -16,8 +16,8 @@ from dpubench.studies.cores.comparisons import Wanted
 from dpubench.studies.cores.plan import BASE, DESCRIBED, Plan, Sweep
 from dpubench.studies.modelled.models import digest, load_models
 from dpubench.studies.modelled.plan import ALL, KernelPlan, check_kernel
+from dpubench.studies.modelled.planned import PlannedKernel, planned_kernel, size_range
 from dpubench.studies.modelled.possible import Asked, Check, all_done, checked, parted
-from dpubench.studies.modelled.use import Use, size_range, use_of
 
 #: The frame of an operator whose work does not depend on the frame size. One simulation then stands for all sizes.
 ANY_FRAME = "any"
@@ -65,7 +65,7 @@ class Point:
 class Expansion:
     """The traces, simulations and points of a plan."""
 
-    uses: dict[str, Use] = field(default_factory=dict)
+    uses: dict[str, PlannedKernel] = field(default_factory=dict)
     cells: dict[str, Cell] = field(default_factory=dict)
     points: dict[str, Point] = field(default_factory=dict)
     models: dict[str, Model] = field(default_factory=dict)
@@ -148,7 +148,7 @@ class Frames:
     """The frames of a kernel, with its uses."""
 
     asked: list[str]  #: "64", ..., "imix"
-    uses: dict[str, Use]  #: use by size; under ANY_FRAME if the work does not depend on the size
+    uses: dict[str, PlannedKernel]  #: use by size; under ANY_FRAME if the work does not depend on the size
 
     @property
     def sized(self) -> bool:
@@ -160,7 +160,7 @@ class Frames:
         """Return the sizes to simulate, those of a mix of frames one by one."""
         return _sizes_in(self.asked)
 
-    def use(self, size: str) -> Use:
+    def use(self, size: str) -> PlannedKernel:
         """Return the use to trace for a simulation at ``size``."""
         return self.uses[size if self.sized else ANY_FRAME]
 
@@ -182,7 +182,7 @@ def _frames(plan: Plan, catalog: Mapping[str, Mapping[str, Any]], check: Check, 
     """
     wanted = [(kernel, frame, use) for kernel in plan.kernels for frame, use in _wanted(plan, kernel, catalog[kernel.operator])]
     answered = checked([(use, catalog[use.operator]) for _, _, use in wanted], plan.seed, check)
-    uses: dict[str, dict[str, Use]] = {kernel.label: {} for kernel in plan.kernels}
+    uses: dict[str, dict[str, PlannedKernel]] = {kernel.label: {} for kernel in plan.kernels}
     for (kernel, size, _), use in zip(wanted, answered, strict=True):
         uses[kernel.label][size] = use
     found = {}
@@ -203,15 +203,15 @@ def _asked(plan: Plan, kernel: KernelPlan) -> list[str]:
     return [str(frame) for frame in dict.fromkeys(kernel.frames or plan.frame_sizes)]
 
 
-def _wanted(plan: Plan, kernel: KernelPlan, entry: Mapping[str, Any]) -> Iterator[tuple[str, Use]]:
+def _wanted(plan: Plan, kernel: KernelPlan, entry: Mapping[str, Any]) -> Iterator[tuple[str, PlannedKernel]]:
     """Yield (size, use) for ``kernel``. A use is unavailable if the messages cannot have its size."""
     sizes = size_range(kernel, entry)
     if sizes is None:
-        yield ANY_FRAME, use_of(plan, kernel, entry, None)
+        yield ANY_FRAME, planned_kernel(plan, kernel, entry, None)
         return
     low, high = sizes
     for size in _sizes_in(_asked(plan, kernel)):
-        use = use_of(plan, kernel, entry, int(size))
+        use = planned_kernel(plan, kernel, entry, int(size))
         beyond = "" if low <= int(size) <= high else f"{kernel.operator} takes messages of {low} to {high} B"
         yield size, replace(use, unavailable=use.unavailable or beyond)
 

@@ -14,10 +14,10 @@ from dpubench.simulation.kernels import Trace
 from dpubench.studies.cores.expand import Cell
 from dpubench.studies.cores.plan import Plan
 from dpubench.studies.modelled.extents import part_of
-from dpubench.studies.modelled.use import Use
+from dpubench.studies.modelled.planned import PlannedKernel
 
 
-def contexts_of(cell: Cell, uses: Mapping[str, Use]) -> list[tuple[str, int]]:
+def contexts_of(cell: Cell, uses: Mapping[str, PlannedKernel]) -> list[tuple[str, int]]:
     """Return (use, bursts to skip) for every context, those of core 0 first."""
     number = cell.cores * cell.contexts
     running = [cell.uses[i % len(cell.uses)] for i in range(number)]
@@ -31,7 +31,7 @@ def contexts_of(cell: Cell, uses: Mapping[str, Use]) -> list[tuple[str, int]]:
     return found
 
 
-def extent_of(cell: Cell, uses: Mapping[str, Use], plan: Plan) -> dict[str, Any]:
+def extent_of(cell: Cell, uses: Mapping[str, PlannedKernel], plan: Plan) -> dict[str, Any]:
     """Return the extent of each context, in the form of docs/cores.md."""
     number = cell.cores * cell.contexts
     repeat = {"repeat": number > 1}

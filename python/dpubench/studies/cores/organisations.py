@@ -63,5 +63,5 @@ def contradicted(made: Made, processor: Mapping[str, Any]) -> str:
         part = processor.get(section)
         # The simulator refuses a value that is no section or lacks the key.
         if isinstance(part, Mapping) and key in part and part[key] != was:
-            return f"{section}/{key}: is set to {str(part[key])[:40]}, and the sweep makes it {was:g}: change the sweep's {by} instead"
+            return f"{section}/{key}: is set to {str(part[key])[:40]}, but the sweep sets it to {was:g}: change the sweep's {by} instead"
     return ""

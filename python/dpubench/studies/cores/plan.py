@@ -32,7 +32,7 @@ def _setting(value: object) -> Any:
     if isinstance(value, (list, type(None))):
         raise ValueError(f"expected a number, a word or a section, not {'a list' if isinstance(value, list) else 'nothing'}")
     if isinstance(value, (int, float)) and not -_LARGEST <= value <= _LARGEST:  # also catches NaN
-        raise ValueError(f"{str(value)[:40]} is no number that a processor has: numbers go up to {_LARGEST:g}")
+        raise ValueError(f"{str(value)[:40]} is out of range: numbers go up to {_LARGEST:g}")
     return value
 
 
@@ -64,9 +64,9 @@ class Sweep(Strict):
     @model_validator(mode="after")
     def _means_something(self) -> Sweep:
         if self.organisation == "superscalar" and self.unit_sets is not None:
-            raise ValueError("unit_sets: the steps of a superscalar processor are its unit sets: leave one of them out")
+            raise ValueError("unit_sets: the steps of a superscalar processor are its unit sets: remove unit_sets")
         if ALL in self.steps and self.organisation not in ("described", "cmp"):
-            raise ValueError(f"steps: '{ALL}' is the number of cores of a modelled product, and {self.organisation} counts something else")
+            raise ValueError(f"steps: '{ALL}' means all cores of a modelled product, but steps of {self.organisation} are not cores: give numbers")
         if any(values == [] for values in self.vary.values()):
             raise ValueError("vary: an empty list varies nothing: name at least one value")
         return self
@@ -106,7 +106,7 @@ class Plan(SimulatedPlan):
             if twice := next((n for n in names if names.count(n) > 1), None):
                 raise ValueError(f"{what}: two are called '{twice}': give one of them another name")
         if BASE in self.variants:
-            raise ValueError(f"variants.{BASE}: is the model as it is described: choose another name")
+            raise ValueError(f"variants.{BASE}: this name means the model as described: choose another name")
         if both := next((name for name in self.mixes if name in kernels), None):
-            raise ValueError(f"mixes.{both}: a kernel is called so: choose another name")
+            raise ValueError(f"mixes.{both}: a kernel has this name: choose another name")
         return self

@@ -31,7 +31,7 @@ def summaries(path: Path) -> list[RunSummary]:
     """Return the run in ``path``, analysed, whatever its status. @raises UserError when it is not readable"""
     record = RunDirectory(path).record()
     if record["schema"] == RUN_SET:
-        raise UserError(f"{path}: a run of study cores is one run, and this is a set of several")
+        raise UserError(f"{path}: is a set of several runs, and a run of study cores is a single run")
     plan, _ = read_plan(RunDirectory(path).plan_file)
     if not isinstance(plan, Plan):
         raise UserError(f"{path}: its plan is of study {plan.study}")

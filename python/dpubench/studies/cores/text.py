@@ -34,7 +34,7 @@ def _shown(run: RunSummary) -> list[str]:
     fits = [f"{name}: {what}: {value} published, {ours} modelled, {error}" for name, what, value, _, ours, error in compared if ours]
     return [
         *lines,
-        *section("Models beside what was published", fits),
+        *section("Models compared with published figures", fits),
         *section("Warnings", warning_lines(run.warnings)),
         *section("Failures", [failure_line(f.point or f.group, f.phase, f.message) for f in run.failures]),
         *section("Left out", run.left_out),
@@ -49,7 +49,7 @@ def counts(run: RunSummary) -> str:
     loose = sum(not p.converged for p in done)
     how = "whole traces" if run.exact else f"sampled messages, {loose} of {len(done)} points beyond ±{100 * run.precision_target:g} %"
     return (
-        f"{count(len(run.points), 'point')}, {len(done)} with a result, of {count(run.simulations, 'simulation')} "
+        f"{count(len(run.points), 'point')}, {len(done)} with a result, from {count(run.simulations, 'simulation')} "
         f"({run.instructions / 1e6:,.0f} million instructions); {how}"
     )
 
@@ -91,14 +91,14 @@ def _row(point: PointSummary, run: RunSummary) -> tuple[str, ...]:
 def _notes(run: RunSummary) -> list[str]:
     """Return notes that explain the columns."""
     notes = [
-        "messages/s and Gb/s: of the whole chip; Gb/s is the line that so many messages fill.",
-        "Columns of lines: how many such processors (of organisations that are cores: cores of one chip) sustain the line.",
-        "unknown: instructions, of those simulated, that the model does not know; above 0.1 % it refuses the trace.",
-        "*: more than were simulated together (or more may be needed), extrapolated from the most that were: no interval.",
-        "?: the interval of this point holds the line's rate.",
+        "messages/s and Gb/s are of the whole chip; Gb/s is the rate of the line that these messages fill.",
+        "Columns of lines: the number of such processors that sustain the line (cores of one chip if the steps of the organisation are cores).",
+        "unknown: share of the simulated instructions that the model does not know; above 0.1 % it refuses the trace.",
+        "*: more than the most cores simulated together, or more may be needed: extrapolated from the most, no interval.",
+        "?: undecided, the interval of this point contains the line's rate.",
     ]
     if not run.exact:
-        notes.append("[low, high]: 95 % interval over sampled messages. It says nothing of how well the model fits the processor.")
+        notes.append("[low, high]: 95 % interval over sampled messages. It does not say how well the model fits the processor.")
     return notes
 
 

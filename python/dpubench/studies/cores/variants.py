@@ -78,7 +78,7 @@ def _lay(at: Any, steps: list[str], path: str, value: Any) -> None:
             _lay(element, rest, path, value)
         return
     if not isinstance(at, dict):
-        raise Unfit(f"{path}: there is a value, and no section, before '{step}'")
+        raise Unfit(f"{path}: the part before '{step}' is a value, not a section")
     if not rest:
         at[step] = _value(at.get(step), value, step, path)
         return
@@ -97,7 +97,7 @@ def _value(there: Any, value: Any, key: str, path: str) -> Any:
         return value
     if times := _TIMES.fullmatch(value):
         if isinstance(there, bool) or not isinstance(there, (int, float)):
-            raise Unfit(f"{path}: {value} is a multiple of what the processor has, and it has no number there")
+            raise Unfit(f"{path}: {value} multiplies a number, and the processor has no number there")
         product = there * float(times[1])
         return round(product) if isinstance(there, int) else product
     if key.endswith("_bytes") and value[:1].isdigit():

@@ -70,5 +70,5 @@ def verdict_text(line: OnLine) -> str:
 
 def overhead_text(overhead_bytes: int) -> str:
     """Return in words how many bytes a message takes on a line."""
-    beside = f"and {overhead_bytes} B of preamble, delimiter and gap" if overhead_bytes else "and nothing besides (no preamble, no gap)"
+    beside = f"and {overhead_bytes} B of preamble, delimiter and gap" if overhead_bytes else "and nothing else (no preamble, no gap)"
     return f"a message takes its frame with FCS {beside} on the line"

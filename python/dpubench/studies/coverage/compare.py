@@ -16,9 +16,9 @@ from dpubench.studies.modelled.versus import ratio_of, verdict_of
 def compared(old: Sequence[RunSummary], new: Sequence[RunSummary] | None, effect: float, best: bool | None) -> list[Part]:
     """Return the comparisons, see :meth:`dpubench.studies.Study.compare`. @raises UserError"""
     if best:
-        raise UserError("--best-engine: study coverage compares points with the same engines")
+        raise UserError("--best-engine: study coverage compares points with the same engines: remove the option")
     if new is None:
-        raise UserError(f"{old[0].path}: is of one processor: name a second run to set it against")
+        raise UserError(f"{old[0].path}: has only one processor: name a second run to compare it with")
     return [Part("", compare(old[0].points, new[0].points, effect))]
 
 
@@ -46,7 +46,7 @@ def _key(point: PointSummary) -> tuple[object, ...]:
 
 
 def _alone(name: str, old: str | None, new: str | None) -> Comparison:
-    return Comparison(name, old, new, None, "not comparable", None, "this point is not in the other")
+    return Comparison(name, old, new, None, "not comparable", None, "this point is not in the other run")
 
 
 def _row(old: PointSummary, new: PointSummary, name: str, effect: float) -> Comparison:
@@ -60,7 +60,7 @@ def _row(old: PointSummary, new: PointSummary, name: str, effect: float) -> Comp
     ratio = ratio_of(before, after)
     verdict = verdict_of(ratio, effect)
     if verdict == "undecided":
-        return Comparison(which, old.id, new.id, ratio, verdict, None, "the interval of the sampled messages is too wide: --exact, or more messages")
+        return Comparison(which, old.id, new.id, ratio, verdict, None, "the interval of sampled messages is too wide: use --exact or more messages")
     if name != "ipc" and verdict in ("faster", "slower"):
         return Comparison(which, old.id, new.id, ratio, "not comparable", None, "more now" if verdict == "faster" else "less now")
     return Comparison(which, old.id, new.id, ratio, verdict, None, "")

@@ -16,7 +16,7 @@ from dpubench.run import session
 from dpubench.run.listener import Listener
 from dpubench.run.record import Head
 from dpubench.run.work import Budget
-from dpubench.simulation import applications as whole
+from dpubench.simulation import applications as traced_programs
 from dpubench.simulation.kernels import ArmPrograms
 from dpubench.simulation.models import LABEL
 from dpubench.studies import Request
@@ -141,7 +141,10 @@ def catalogs_of(arm: ArmPrograms, plan: Plan) -> Catalogs:
     """Return the catalogs of ``arm``. @raises UserError when ``plan`` names something that the programs were built without"""
     found: dict[str, tuple[dict[str, Any], ...]] = {}
     missing = []
-    for what, chosen, ask in (("applications", plan.applications, whole.applications), ("workloads", plan.workloads, whole.workloads)):
+    for what, chosen, ask in (
+        ("applications", plan.applications, traced_programs.applications),
+        ("workloads", plan.workloads, traced_programs.workloads),
+    ):
         try:
             found[what] = ask(arm) if chosen != NONE else ()
         except UserError as error:
@@ -149,5 +152,5 @@ def catalogs_of(arm: ArmPrograms, plan: Plan) -> Catalogs:
                 raise
             found[what] = ()
             missing.append(f"all {what}: {error}")
-    operators, refusals = arm.catalog()["catalog"]["operators"], partial(whole.refusals, arm=arm)
+    operators, refusals = arm.catalog()["catalog"]["operators"], partial(traced_programs.refusals, arm=arm)
     return Catalogs(operators, found["applications"], found["workloads"], tuple(missing), arm.check, refusals)

@@ -8,7 +8,7 @@ from typing import Any, Final
 from dpubench.inputs import Resolved
 from dpubench.run.listener import Listener
 from dpubench.run.work import Budget
-from dpubench.simulation import applications as whole
+from dpubench.simulation import applications as traced_programs
 from dpubench.simulation import sweep
 from dpubench.simulation.kernels import ArmPrograms, cache_folder, release
 from dpubench.studies.coverage.expand import Cell, Expansion
@@ -18,7 +18,7 @@ from dpubench.studies.modelled.execute import Kept, SimulatedRun
 from dpubench.studies.modelled.extents import part_of
 from dpubench.studies.modelled.outcomes import OutcomesWriter
 from dpubench.studies.modelled.plan import ALL
-from dpubench.studies.modelled.use import Use
+from dpubench.studies.modelled.planned import PlannedKernel
 from dpubench.workers.process import StopRequest
 
 #: Simulations prepared at a time. Traces of whole programs take gigabytes, and each is needed only once.
@@ -44,33 +44,33 @@ class Run(SimulatedRun):
             self._carry_out_portion([self.expansion.cells[name] for name in owing[at : at + _PORTION]], kept)
 
     def _carry_out_portion(self, cells: list[Cell], kept: Kept) -> None:
-        uses: Mapping[str, sweep.Traced] = self._trace_kernels([cell.what for cell in cells if isinstance(cell.what, Use)], self._arm)
-        wholes = self._trace_wholes([cell for cell in cells if not isinstance(cell.what, Use)])
+        uses: Mapping[str, sweep.Traced] = self._trace_kernels([cell.what for cell in cells if isinstance(cell.what, PlannedKernel)], self._arm)
+        wholes = self._trace_wholes([cell for cell in cells if not isinstance(cell.what, PlannedKernel)])
         ready = []
         for cell in cells:
-            traced = uses.get(cell.what.id) if isinstance(cell.what, Use) else wholes.get(cell.id)
+            traced = uses.get(cell.what.id) if isinstance(cell.what, PlannedKernel) else wholes.get(cell.id)
             if traced is None:
-                name = cell.what.id if isinstance(cell.what, Use) else cell.id
+                name = cell.what.id if isinstance(cell.what, PlannedKernel) else cell.id
                 kept.take(outcomes.kept(cell.id, None, self._untraced(name), cached=False))
             else:
                 ready.append(sweep.Simulation(cell.id, cell.processor, (sweep.Context(traced),), extent_of(cell, self.plan)))
         self._simulate(ready, kept)
         release({simulation.contexts[0].trace.folder for simulation in ready})
 
-    def _trace_wholes(self, cells: list[Cell]) -> dict[str, whole.WholeTrace]:
+    def _trace_wholes(self, cells: list[Cell]) -> dict[str, traced_programs.ProgramTrace]:
         """Return the trace of each of ``cells`` that could be captured, by id. Record the others as failures of the run."""
-        names: dict[whole.Application | whole.Workload, list[str]] = {}
+        names: dict[traced_programs.Application | traced_programs.Workload, list[str]] = {}
         for cell in cells:
-            assert not isinstance(cell.what, Use)  # a Use is a kernel, not a whole program
+            assert not isinstance(cell.what, PlannedKernel)  # a PlannedKernel is a kernel, not a whole program
             names.setdefault(cell.what, []).append(cell.id)
         if not names:
             return {}
         self._stage("traces of whole programs", len(names))
-        found: dict[str, whole.WholeTrace] = {}
-        captured = whole.trace_all(list(names), self._arm, cache=cache_folder(), processes=self._processes(), stop=self._stop)
+        found: dict[str, traced_programs.ProgramTrace] = {}
+        captured = traced_programs.trace_all(list(names), self._arm, cache=cache_folder(), processes=self._processes(), stop=self._stop)
         for what, outcome in captured:
             for name in names[what]:
-                if isinstance(outcome, whole.WholeTrace):
+                if isinstance(outcome, traced_programs.ProgramTrace):
                     found[name] = outcome
                 else:
                     self._fail("trace", str(outcome), name)
@@ -80,7 +80,7 @@ class Run(SimulatedRun):
 
 def extent_of(cell: Cell, plan: Plan) -> dict[str, Any]:
     """Return the extent in the form of docs/cores.md: an operator's sample of its bursts, or a whole program's first phases."""
-    if not isinstance(cell.what, Use):
+    if not isinstance(cell.what, PlannedKernel):
         cut = {} if plan.exact or plan.phases == ALL else {"instructions": plan.phase * int(plan.phases)}
         return {"phase_instructions": plan.phase, **cut}
     return part_of(cell.what.bursts, plan)

@@ -18,8 +18,8 @@ from dpubench.simulation.models import Model
 from dpubench.studies.coverage.plan import LOCAL, NONE, REFERENCE, ApplicationPlan, Plan, WorkloadPlan
 from dpubench.studies.modelled.models import digest, load_models
 from dpubench.studies.modelled.plan import ALL, KernelPlan, check_kernel
+from dpubench.studies.modelled.planned import PlannedKernel, marked, planned_kernel, size_range
 from dpubench.studies.modelled.possible import Asked, Check, all_done, checked, parted
-from dpubench.studies.modelled.use import Use, marked, size_range, use_of
 
 Entry = Mapping[str, Any]
 Kind = Literal["operator", "application", "workload"]
@@ -56,7 +56,7 @@ class Cell:
     message_bytes: int | None  #: message size of an operator if its work depends on it; frame size of a workload
     model: str
     processor: Mapping[str, Any]
-    what: Use | Application | Workload
+    what: PlannedKernel | Application | Workload
 
     @property
     def point(self) -> str:
@@ -81,8 +81,8 @@ class Expansion:
     left_out: list[str] = field(default_factory=list)
 
     @property
-    def uses(self) -> list[Use]:
-        return [cell.what for cell in self.cells.values() if isinstance(cell.what, Use)]
+    def uses(self) -> list[PlannedKernel]:
+        return [cell.what for cell in self.cells.values() if isinstance(cell.what, PlannedKernel)]
 
     @property
     def refused(self) -> dict[str, str]:
@@ -206,7 +206,7 @@ def _check_wholes(
 # --------------------------------------------------------------------------- operators
 
 
-def _wanted(plan: Plan, catalogs: Catalogs, expansion: Expansion) -> Iterator[tuple[Use, Entry, set[str]]]:
+def _wanted(plan: Plan, catalogs: Catalogs, expansion: Expansion) -> Iterator[tuple[PlannedKernel, Entry, set[str]]]:
     """Yield every operator with an engine at a size, its catalog entry, and the names by which the plan asks for it (none for `all`)."""
     entries = {str(o["name"]): o for o in catalogs.operators}
     for kernel in plan.operators if plan.operators != ALL else [KernelPlan(operator=name) for name in entries]:
@@ -224,7 +224,7 @@ def _wanted(plan: Plan, catalogs: Catalogs, expansion: Expansion) -> Iterator[tu
                 yield use, entry, _names(plan, kernel, use)
 
 
-def _names(plan: Plan, kernel: KernelPlan, use: Use) -> set[str]:
+def _names(plan: Plan, kernel: KernelPlan, use: PlannedKernel) -> set[str]:
     """Return the names by which ``plan`` asks for ``use``, which belongs to its ``kernel``."""
     names = set() if plan.operators == ALL else {f"operator {kernel.label}"}
     if kernel.frames:
@@ -242,11 +242,11 @@ def _engines(plan: Plan, kernel: KernelPlan, entry: Entry) -> list[str]:
     return known if plan.engines == ALL else [name for name in dict.fromkeys(plan.engines) if name in known]
 
 
-def _uses(plan: Plan, kernel: KernelPlan, entry: Entry, expansion: Expansion) -> Iterator[Use]:
+def _uses(plan: Plan, kernel: KernelPlan, entry: Entry, expansion: Expansion) -> Iterator[PlannedKernel]:
     """Yield ``kernel`` at each frame size, or at the nearest size that its messages can have."""
     sizes = size_range(kernel, entry)
     if sizes is None:
-        yield use_of(plan, kernel, entry, None)
+        yield planned_kernel(plan, kernel, entry, None)
         return
     asked = [int(frame) for frame in kernel.frames or plan.frame_sizes]
     fitting = [min(max(size, sizes[0]), sizes[1]) for size in asked]
@@ -254,10 +254,10 @@ def _uses(plan: Plan, kernel: KernelPlan, entry: Entry, expansion: Expansion) ->
         if size != other:
             expansion.left_out.append(f"{kernel.label} at {size} B: its messages have {sizes[0]} to {sizes[1]} B; it is traced at {other} B")
     for size in dict.fromkeys(fitting):
-        yield use_of(plan, kernel, entry, size)
+        yield planned_kernel(plan, kernel, entry, size)
 
 
-def _possible(uses: Sequence[tuple[Use, set[str]]], expansion: Expansion) -> list[Use]:
+def _possible(uses: Sequence[tuple[PlannedKernel, set[str]]], expansion: Expansion) -> list[PlannedKernel]:
     """Return the uses of (use, its names) that stay in the plan: possible ones, and impossible ones that the plan names."""
     stay, out = parted(Asked(use, names, use.unavailable) for use, names in uses)
     left_out: dict[tuple[str, str], list[str]] = {}

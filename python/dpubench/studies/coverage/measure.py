@@ -19,7 +19,7 @@ from dpubench.studies.coverage.plan import NONE, Plan
 from dpubench.studies.modelled import outcomes
 from dpubench.studies.modelled.execute import Kept, SimulatedRun
 from dpubench.studies.modelled.outcomes import OutcomesWriter
-from dpubench.studies.modelled.use import Use
+from dpubench.studies.modelled.planned import PlannedKernel
 from dpubench.workers.process import StopRequest
 
 #: Label printed beside every figure.
@@ -53,7 +53,7 @@ class MeasuredRun(SimulatedRun):
         for name in owing:
             self._stop.check()
             use = self._expansion.cells[name].what
-            assert isinstance(use, Use)  # only operators are measured
+            assert isinstance(use, PlannedKernel)  # only operators are measured
             try:
                 if use.unavailable:
                     raise UserError(use.unavailable)
@@ -62,7 +62,7 @@ class MeasuredRun(SimulatedRun):
                 kept.take(outcomes.kept(name, None, str(error), cached=False))
                 self._fail("measure", str(error), name)
 
-    def _measured(self, name: str, use: Use) -> dict[str, Any]:
+    def _measured(self, name: str, use: PlannedKernel) -> dict[str, Any]:
         once = use.traced(self._plan.seed)
         jobs = [
             kernels.job_of(dataclasses.replace(once, messages=messages), self._files, self._known) for messages in (use.messages, 2 * use.messages)

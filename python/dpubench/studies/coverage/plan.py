@@ -73,14 +73,14 @@ class Plan(SimulatedPlan):
     @model_validator(mode="after")
     def _means_something(self) -> Plan:
         if IMIX in self.frame_sizes or any(IMIX in (kernel.frames or ()) for kernel in (self.operators if self.operators != ALL else ())):
-            raise ValueError(f"frame_sizes: {IMIX} is a mixture, and an operator is one point at one size: name sizes")
+            raise ValueError(f"frame_sizes: {IMIX} is a mix of sizes, and a point of an operator has one size: name sizes")
         if len(self.target) > 1:
-            raise ValueError("target: a run is of one processor: run one after another, and set them against each other with `dpubench compare`")
+            raise ValueError("target: a run has only one processor: start one run for each, and compare them with `dpubench compare`")
         labels = [kernel.label for kernel in self.operators] if self.operators != ALL else []
         if twice := next((name for name in labels if labels.count(name) > 1), None):
-            raise ValueError(f"operators: two are called '{twice}': give one of them a name")
+            raise ValueError(f"operators: two are called '{twice}': give one of them another name")
         for what, chosen in (("applications", self.applications), ("workloads", self.workloads)):
             names = [] if isinstance(chosen, str) else [part.name for part in chosen]
             if twice := next((name for name in names if names.count(name) > 1), None):
-                raise ValueError(f"{what}: '{twice}' stands there twice: one run has it once")
+                raise ValueError(f"{what}: '{twice}' is named twice: name it once")
         return self

@@ -29,7 +29,7 @@ def summaries(path: Path) -> list[RunSummary]:
     """Return the run in ``path``, analysed, whatever its status. @raises UserError when it is not readable"""
     record = RunDirectory(path).record()
     if record["schema"] == RUN_SET:
-        raise UserError(f"{path}: a run of study coverage is one run, and this is a set of several")
+        raise UserError(f"{path}: is a set of several runs, and a run of study coverage is a single run")
     plan, _ = read_plan(RunDirectory(path).plan_file)
     if not isinstance(plan, Plan):
         raise UserError(f"{path}: its plan is of study {plan.study}")
@@ -79,7 +79,7 @@ def _cut(points: Sequence[PointSummary], plan: Plan) -> list[str]:
     most = plan.phase * int(plan.phases)
     cut = {point.id: sum(i.instructions >= most for i in point.inputs) for point in points}
     told = [f"{point.id} ({cut[point.id]} of {len(point.inputs)} inputs)" for point in points if cut[point.id]]
-    return [f"what comes after the first {most:,} instructions of {', '.join(told)}: --exact, or more phases"] if told else []
+    return [f"only the first {most:,} instructions are simulated of {', '.join(told)}: use --exact or more phases"] if told else []
 
 
 def _point(name: str, cells: Sequence[Row], found: Mapping[str, Row], models: Mapping[str, Row], plan: Plan) -> tuple[PointSummary, Counted | None]:

@@ -51,23 +51,23 @@ def counts(run: RunSummary) -> str:
     if not there:
         return "nothing was simulated" if run.models else "nothing was measured"
     of = f"{count(run.simulations, 'simulation' if run.models else 'measurement')} ({run.instructions / 1e6:,.1f} million instructions)"
-    return f"{count(len(run.points), 'point')}, {len(there)} with a result, of {of}; {how_text(run)}"
+    return f"{count(len(run.points), 'point')}, {len(there)} with a result, from {of}; {how_text(run)}"
 
 
 def how_text(run: RunSummary) -> str:
     """Return the simulated part of the traces in words; for measurements, how they are made."""
     if not run.models:
-        return "two runs each, of which the second has twice the messages: the difference"
+        return "two runs each, the second with twice the messages: figures are their difference"
     if run.exact:
         return "whole traces"
     kinds = {p.kind == "operator" for p in run.points if p.there}
     told = []
     if True in kinds:
-        told.append("operators sampled" if any(p.sampled for p in run.points) else "operators by all messages of their traces")
+        told.append("operators sampled" if any(p.sampled for p in run.points) else "operators with all messages of their traces")
     if False in kinds:
         most = run.phases * run.phase_instructions
         cut = run.phases and any(i.instructions >= most for p in run.points for i in p.inputs)
-        told.append(f"of whole programs the first {run.phases} phases of each input" if cut else "whole programs in all their phases")
+        told.append(f"whole programs with the first {run.phases} phases of each input" if cut else "whole programs with all their phases")
     return ", ".join(told) or "nothing"
 
 
@@ -92,11 +92,9 @@ def _row(point: PointSummary, run: RunSummary) -> tuple[str, ...]:
 
 
 def _notes(run: RunSummary) -> list[str]:
-    notes = [
-        "Misses are of accesses; integer, branch and load/store are shares of instructions. What is none of the three is vector, crypto or other."
-    ]
+    notes = ["Misses are shares of accesses; integer, branch and load/store are shares of instructions. The rest is vector, crypto or other."]
     if any(p.ipc is not None and math.isfinite(p.ipc.low) for p in run.points):
-        notes.append("[low, high]: 95 % interval over sampled messages. It says nothing of how well the model fits the processor.")
+        notes.append("[low, high]: 95 % interval over sampled messages. It does not say how well the model fits the processor.")
     return notes
 
 
@@ -112,7 +110,7 @@ def _space(run: RunSummary, space: Space) -> list[str]:
     lines = []
     if rows:
         header = ["", "phases inside", "share", "within 1", "median off", "most off", "outside by"]
-        lines += ["", f"Phases of {run.phase_instructions:,} instructions inside the operators' hull; off in standard deviations"]
+        lines += ["", f"Phases of {run.phase_instructions:,} instructions inside the operators' hull; off: distance in standard deviations"]
         lines.append(wording.hull_text(space.hull))
         lines += [table(header, rows, [False, True, True, True, True, True, False])]
     if space.left_out:
@@ -121,19 +119,19 @@ def _space(run: RunSummary, space: Space) -> list[str]:
             ("inside or at most one standard deviation off", [(e.operator, e.near_change) for e in space.left_out]),
         ):
             shown = ", ".join(f"{operator} {100 * change:+.3g}" for operator, change in sorted(changes, key=lambda kv: kv[1]) if change)
-            lines += ["", f"Without one operator the share {what} changes by (percentage points): {shown or 'nothing, whichever it is'}"]
+            lines += ["", f"Without one operator the share {what} changes by (percentage points): {shown or '0 for each operator'}"]
     if space.compositions:
         lines += [
             "",
-            "Applications beside the nearest mixture of their operators",
+            "Applications compared with the nearest mixture of their operators",
             *(line for c in space.compositions for line in _composed(c, names)),
         ]
     variance = ", ".join(f"{100 * c.variance:.1f} %" for c in space.components)
     lines += ["", f"Principal components explain {variance} of the variance"]
     if space.dropped:
-        lines.append(f"not counted of every point, and so in no space: {', '.join(WORDS[name] for name in space.dropped)}")
+        lines.append(f"not counted for every point, so left out of the space: {', '.join(WORDS[name] for name in space.dropped)}")
     if space.constant:
-        lines.append(f"the same of every point: {', '.join(WORDS[name] for name in space.constant)}")
+        lines.append(f"the same for every point: {', '.join(WORDS[name] for name in space.constant)}")
     return lines
 
 

@@ -77,15 +77,15 @@ def thin_text(space: Space) -> str:
     if not space.hull.thin:
         return ""
     return (
-        f"{hull_text(space.hull)}: so few points that another operator would be outside too. A small share says little of what operators cover; "
-        "read the distances, and take more engines and sizes (--engine all, --size 64B,512B,1518B, --plan full)"
+        f"{hull_text(space.hull)}: with so few points another operator would be outside too. A small share says little about what operators cover; "
+        "read the distances, and use more engines and sizes (--engine all, --size 64B,512B,1518B, --plan full)"
     )
 
 
 def answer(run: RunSummary) -> list[str]:
     """Return the answer of the run, first the share that operators cover."""
     if run.space is None:
-        return ["there are too few points for a space: nothing is said of what operators cover"]
+        return ["there are too few points for a space: the coverage by operators is unknown"]
     lines, number = [], run.space.operators
     for kind, share in (("application", run.space.share), ("workload", run.space.workload_share)):
         own = [c for c in run.space.covered if c.point.startswith(f"{kind}/")]
@@ -99,8 +99,8 @@ def answer(run: RunSummary) -> list[str]:
             lines[-1] += f"; {percent(run.space.near_share)} are inside or at most one standard deviation off"
         worst = min(own, key=lambda c: (c.share.value, -c.median_distance))
         if worst.share.value < 1:
-            lines.append(f"least of {run.space.names[worst.point]}: {share_text(worst.share)}; outside by {reason_text(worst)}")
-    return lines or [f"{count(number, 'operator')}; no whole program was traced, and nothing is said of what they cover"]
+            lines.append(f"lowest for {run.space.names[worst.point]}: {share_text(worst.share)}; outside by {reason_text(worst)}")
+    return lines or [f"{count(number, 'operator')}; no whole program was traced, so their coverage is unknown"]
 
 
 def ordered(values: Mapping[str, float | None]) -> list[tuple[str, float | None]]:

@@ -18,8 +18,8 @@ from dpubench.storage.runs import RoundWriter
 from dpubench.studies.end_to_end import ceiling, judge
 from dpubench.studies.end_to_end.ceiling import TRIES, Ceiling, Tried
 from dpubench.studies.end_to_end.expand import Configuration, Load
-from dpubench.studies.end_to_end.pair import Pair, PairFault, Setting
 from dpubench.studies.end_to_end.plan import Plan
+from dpubench.studies.end_to_end.session import Session, SessionFault, Setting
 from dpubench.studies.end_to_end.trials import TrialsWriter, kept_trial
 
 #: Approximate number of trials in one process of a calibration: the first process of a link finds the ceiling, further ones begin there.
@@ -62,9 +62,9 @@ class Calibration:
         writer.finish()
         if missing := [null for null, found in owed.items() if any(not c.processes for c, _ in found)]:
             share = f"{100 * self._plan.calibration.share:g} % of the budget"
-            self._once(f"the client's ceiling on {len(missing)} of {len(owed)} links: {share} was spent before, or the client did not run")
+            self._once(f"the client's ceiling on {len(missing)} of {len(owed)} links: {share} was used up, or the client did not run")
         elif late:
-            self._setting.listener.note("the client's ceiling: the time allowed for fewer processes than the plan asks for; the margin is wider")
+            self._setting.listener.note("the client's ceiling: there was no time for all processes that the plan asks for, so the margin is wider")
 
     def again(self, number: int, configurations: Sequence[Configuration], loads: Mapping[str, list[Load]], until_s: float) -> None:
         """Measure before round ``number`` whether the client keeps up with more than before, on each link whose ceiling bounds a load."""
@@ -75,7 +75,7 @@ class Calibration:
                 owed[null] = bounding
         if not owed or time.monotonic() >= until_s:
             return
-        self._setting.listener.stage("looking whether the client can offer more than before", sum(map(len, owed.values())), None)
+        self._setting.listener.stage("checking whether the client can offer more than before", sum(map(len, owed.values())), None)
         with contextlib.closing(self._writer.begin_calibration(number)) as writer:
             for null, found in owed.items():
                 if time.monotonic() < until_s:
@@ -97,36 +97,36 @@ class Calibration:
         trial_s = plan.trial.ramp + plan.calibration.trial + plan.trial.drain + 1
         begun = time.monotonic()
         try:
-            with Pair(self._setting, plan, null, len(found) * TRIES * FIRST_TRIALS * trial_s) as pair:
+            with Session(self._setting, plan, null, len(found) * TRIES * FIRST_TRIALS * trial_s) as session:
                 for of, lowest_pps in found:
-                    before = pair.number
+                    before = session.number
 
-                    def attempt(rate_pps: float, of: Ceiling = of, pair: Pair = pair) -> Tried:
-                        return self._tried(pair, null, of, rate_pps, process, writer)
+                    def attempt(rate_pps: float, of: Ceiling = of, session: Session = session) -> Tried:
+                        return self._tried(session, null, of, rate_pps, process, writer)
 
                     if of.missed_pps is None:
                         held, missed = ceiling.bracket(attempt, lowest_pps, of.asked_pps)
                     else:
                         held, missed = ceiling.confirm(attempt, of.missed_pps, of.asked_pps)
                     of.take(held, missed)
-                    of.trials += pair.number - before
+                    of.trials += session.number - before
                     now = time.monotonic()
                     of.seconds, begun = round(of.seconds + now - begun, 3), now
                     self.ceilings[of.key] = of
                     self._keep()
-        except PairFault as fault:
+        except SessionFault as fault:
             if fault.is_preparing:  # the first round reports it for all its points
                 self._setting.listener.note(f"the client's ceiling: {null.id}: {fault}")
             else:
                 self._journal.failure("calibration", fault.message, group=null.id)
 
-    def _tried(self, pair: Pair, null: Configuration, of: Ceiling, rate_pps: float, process: int, writer: RoundWriter) -> Tried:
+    def _tried(self, session: Session, null: Configuration, of: Ceiling, rate_pps: float, process: int, writer: RoundWriter) -> Tried:
         duration_s, offered_pps = self._plan.calibration.trial, 0.0
         for attempt in range(TRIES):
-            done = pair.trial(rate_pps, of.schedule, duration_s)
+            done = session.trial(rate_pps, of.schedule, duration_s)
             verdict = judge.judge(
                 done.trial, done.served, goal=0.0, together=judge.due_together(of.schedule, self._plan.burst_packets),
-                queue_packets=pair.queue_packets,
+                queue_packets=session.queue_packets,
             )  # fmt: skip
             where = {
                 "round": process, "configuration": null.id, "load": f"{LOAD} {of.schedule}", "attempt": attempt, "rate_pps": rate_pps,
@@ -177,7 +177,7 @@ class Calibration:
             where = link + (f", {found.end}" if found.end != "all-host" else "") + f", {found.schedule}"
             self._journal.left_out(f"{where}: {', '.join(names)} ({number} points){_ABOVE}{ceiling.words(found)}")
         if back:
-            self._setting.listener.note(f"the client can offer more than before: {back} points that were left out are measured after all")
+            self._setting.listener.note(f"the client can offer more than before: {back} points are no longer left out")
         if self.ceilings:
             self._keep()
 
@@ -201,6 +201,6 @@ def dry_run_text(plan: Plan, links: Mapping[str, list[tuple[Ceiling, float]]], s
     """Return the sentence that announces the calibration."""
     several = "" if len(links) == 1 else "s"
     return (
-        f"first the highest rate that the client can offer is measured on {len(links)} link{several} with the null workload "
+        f"first the null workload measures the highest rate that the client can offer on {len(links)} link{several} "
         f"({plan.calibration.processes} fresh processes each, about {format_duration(round(seconds))}); loads above it are left out, with that reason"
     )

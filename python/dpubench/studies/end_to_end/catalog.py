@@ -93,7 +93,7 @@ def check(target: Target, combinations: Iterable[Mapping[str, Any]], program: Pa
     lines = b"".join(json.dumps(one, separators=(",", ":")).encode() + b"\n" for one in asked)
     event = next((e for e in _ask(target, path, "--check", lines) if e["event"] == "checked"), None)
     if event is None or len(event.get("combinations", ())) != len(asked):
-        raise EnvironmentFault(f"{path} --check: it does not answer each question: build program and package from one revision")
+        raise EnvironmentFault(f"{path} --check: it did not answer every question: build program and package from one revision")
     return [Verdict(answer["invalid"], answer["engines"]) for answer in event["combinations"]]
 
 
@@ -102,7 +102,7 @@ def _ask(target: Target, path: str, question: str, given: bytes = b"") -> list[d
     try:
         events = ask(target, path, [question], given, silence_s=_LIST_LIMIT_S, limit_s=_LIST_LIMIT_S, parse=parse_datapath_event)
     except WorkerFault as fault:
-        raise EnvironmentFault(f"{path} {question}: without an answer, {fault.reason}: run it by hand to see why") from None
+        raise EnvironmentFault(f"{path} {question}: it gave no answer, {fault.reason}: run it by hand to see why") from None
     if not events:
         raise EnvironmentFault(f"{path} {question}: it ended without an answer: run it by hand to see why")
     return events

@@ -166,9 +166,11 @@ def words(ceiling: Ceiling) -> str:
     processes = f"{ceiling.processes} fresh process{'' if ceiling.processes == 1 else 'es'}"
     if missed is None:
         return f"the client kept up with {_mpps(ceiling.asked_pps)}, the highest rate of the plan ({processes})"
-    held = f"kept up with {_mpps(ceiling.held_pps)} and not with {_mpps(missed)}" if ceiling.held_pps is not None else f"missed {_mpps(missed)}"
+    held = f"kept up with {_mpps(ceiling.held_pps)} but not with {_mpps(missed)}" if ceiling.held_pps is not None else f"missed {_mpps(missed)}"
     best = f"the best of {processes}" if ceiling.processes > 1 else processes
-    return f"on the null workload the client {held} ({best}, {TRIES} trials at a rate); loads up to {100 * ceiling.margin:.0f} % above that are tried"
+    return (
+        f"on the null workload the client {held} ({best}, {TRIES} trials at each rate); loads up to {100 * ceiling.margin:.0f} % above that are tried"
+    )
 
 
 def _mpps(rate_pps: float) -> str:

@@ -29,7 +29,7 @@ def compared(old: Sequence[RunSummary], new: Sequence[RunSummary] | None, effect
     if new is None:
         raise UserError(f"{old[0].path}: a run of study end-to-end has one target and one build: name a second run")
     if best:
-        raise UserError("--best-engine: study end-to-end compares points with the same engines")
+        raise UserError("--best-engine: study end-to-end compares points with the same engines: remove the option")
     return [Part("", compare(old[0], new[0], effect))]
 
 
@@ -69,9 +69,9 @@ def _why_not(old: PointSummary, new: PointSummary, names: tuple[str, str]) -> Co
         if why := wording.why_no_statement(point):
             return Comparison(new.id, old.id, new.id, None, "not comparable", None, f"{which.removeprefix('the ')}: {why}")
     if differing := _asked_differently(old, new):
-        return Comparison(new.id, old.id, new.id, None, "not comparable", None, f"the searches asked for different things: {differing}")
+        return Comparison(new.id, old.id, new.id, None, "not comparable", None, f"the searches have different goals: {differing}")
     if min(len(old.round_pps), len(new.round_pps)) < 2:
-        return Comparison(new.id, old.id, new.id, None, "not comparable", None, "fewer than two rounds on a side")
+        return Comparison(new.id, old.id, new.id, None, "not comparable", None, "one side has fewer than two rounds")
     return None
 
 
@@ -93,7 +93,7 @@ def _tested(old: RunSummary, new: RunSummary, pairs: Sequence[tuple[PointSummary
         few = min(a.rounds, b.rounds)
         notes += [f"only {few} rounds"] if few < statistics.MINIMUM_ROUNDS else []
         row = verdicts.tested(Tested(b.id, a.id, b.id, [], "; ".join(notes), watch), _rates(a, old), _rates(b, new))
-        rows.append(row or Comparison(b.id, a.id, b.id, None, "not comparable", None, "fewer than two rounds on a side"))
+        rows.append(row or Comparison(b.id, a.id, b.id, None, "not comparable", None, "one side has fewer than two rounds"))
     return rows
 
 

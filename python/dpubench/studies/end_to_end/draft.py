@@ -22,14 +22,14 @@ from dpubench.studies.end_to_end import calibrate, catalog, ceiling, links, poss
 from dpubench.studies.end_to_end.catalog import DatapathCatalog
 from dpubench.studies.end_to_end.execute import ATTEMPTS, RESERVE, Run
 from dpubench.studies.end_to_end.expand import Configuration, Expansion, expand, link_end, max_frame
-from dpubench.studies.end_to_end.pair import Setting
 from dpubench.studies.end_to_end.plan import Plan
+from dpubench.studies.end_to_end.session import Setting
 from dpubench.studies.end_to_end.trials import TrialsWriter
 from dpubench.targets import Target
 from dpubench.workers.process import StopRequest
 
 WRITER: Final = TrialsWriter
-#: Guesses in seconds for estimates before the run: the start of a pair of programs, and the overhead of a trial.
+#: Guesses in seconds for estimates before the run: the start of a session, and the overhead of a trial.
 _START_S: Final = 2.0
 _TRIAL_OVERHEAD_S: Final = 0.1
 #: Approximate number of trials of a search.

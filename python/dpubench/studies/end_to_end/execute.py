@@ -20,9 +20,9 @@ from dpubench.studies.end_to_end import judge, search, selection, trials
 from dpubench.studies.end_to_end.calibrate import Calibration
 from dpubench.studies.end_to_end.expand import Configuration, Load
 from dpubench.studies.end_to_end.model import FORMER_EXCEED, NULL_WORKLOAD, SHARED_CPUS, Limit
-from dpubench.studies.end_to_end.pair import Done, Pair, PairFault, Setting
 from dpubench.studies.end_to_end.plan import FLOOD, Plan
 from dpubench.studies.end_to_end.search import Outcome, SearchFailed
+from dpubench.studies.end_to_end.session import Done, Session, SessionFault, Setting
 from dpubench.studies.end_to_end.trials import FOUND, TrialsWriter, kept_trial
 
 #: Largest number of attempts at a trial while something other than the server limits it.
@@ -166,10 +166,10 @@ class Run(Work):
     def _flood(self, configuration: Configuration) -> float | str:
         """Return the packets per second that come back when as many are sent as the port takes, or why the configuration does not run."""
         try:
-            with Pair(self.setting, self.plan, configuration, selection.FLOOD_S) as pair:
-                done = pair.trial(None, FLOOD, selection.FLOOD_S)
+            with Session(self.setting, self.plan, configuration, selection.FLOOD_S) as session:
+                done = session.trial(None, FLOOD, selection.FLOOD_S)
                 return float(done.trial["received"]) / float(done.trial["duration_s"])
-        except PairFault as fault:
+        except SessionFault as fault:
             return str(fault)
 
     # --- the client's ceiling
@@ -290,24 +290,24 @@ class Run(Work):
             self.setting.stop.check()
             at_work: list[tuple[str, Load]] = []
             try:
-                with Pair(self.setting, self.plan, configuration, self._session_s(left)) as pair:
-                    self._told(configuration, pair)
+                with Session(self.setting, self.plan, configuration, self._session_s(left)) as session:
+                    self._told(configuration, session)
                     while left:
                         searched = [item for item in left if item[1].kind in _SEARCH_KINDS]
                         at_work = [left[0]] if left[0] not in searched else searched
-                        self._point(pair, configuration, at_work, number, writer)
+                        self._point(session, configuration, at_work, number, writer)
                         left = [item for item in left if item not in at_work]
                         at_work = []
-                    self._end(pair, configuration)
-            except PairFault as fault:
+                    self._end(session, configuration)
+            except SessionFault as fault:
                 self._fault(configuration, fault, at_work)
                 left = [item for item in left if item not in at_work] if at_work else []
 
-    def _end(self, pair: Pair, configuration: Configuration) -> None:
+    def _end(self, session: Session, configuration: Configuration) -> None:
         """End the programs. A program that fails while it ends is a failure, but the trials that are whole and checked stay valid."""
         try:
-            pair.end()
-        except PairFault as fault:
+            session.end()
+        except SessionFault as fault:
             self.journal.failure("end", fault.message, group=configuration.id)
 
     def _session_s(self, points: Sequence[tuple[str, Load]]) -> float:
@@ -315,22 +315,22 @@ class Run(Work):
         trial_s = plan.trial.ramp + plan.trial.duration + plan.trial.drain + 1
         return sum(plan.search.limit if load.kind in _SEARCH_KINDS else ATTEMPTS * trial_s for _, load in points)
 
-    def _told(self, configuration: Configuration, pair: Pair) -> None:
+    def _told(self, configuration: Configuration, session: Session) -> None:
         """Record what the programs report of themselves when they are ready."""
         entry = self._entries[configuration.id]
-        entry.setdefault("ready", pair.ready)
+        entry.setdefault("ready", session.ready)
         entry.setdefault("build_ns", {})
-        for event in pair.ready.values():
+        for event in session.ready.values():
             for stage in event.get("stages", []):
                 entry["build_ns"].setdefault(stage["name"], []).append(stage.get("build_ns"))
         if self.setting.cpus_of(configuration)[2]:
             entry["labels"] = [SHARED_CPUS]
-        for side, hello in pair.hellos.items():
+        for side, hello in session.hellos.items():
             self.record["builds"][side] = {k: hello[k] for k in ("program", "version", "build")}
             if side.startswith("server"):
                 self.record["machine"], self.record["build"] = hello["machine"], hello["build"]
 
-    def _fault(self, configuration: Configuration, fault: PairFault, at_work: Sequence[tuple[str, Load]]) -> None:
+    def _fault(self, configuration: Configuration, fault: SessionFault, at_work: Sequence[tuple[str, Load]]) -> None:
         """Record that a program failed: for the points at work or, if there were none, for the whole configuration.
 
         A configuration whose programs say that it cannot run here is unavailable instead, unless the plan names one of its engines.
@@ -353,13 +353,13 @@ class Run(Work):
 
     # --- one point
 
-    def _point(self, pair: Pair, configuration: Configuration, items: Sequence[tuple[str, Load]], number: int, writer: RoundWriter) -> None:
+    def _point(self, session: Session, configuration: Configuration, items: Sequence[tuple[str, Load]], number: int, writer: RoundWriter) -> None:
         try:
             if items[0][1].kind in _SEARCH_KINDS:
-                self._search(pair, configuration, items, number, writer)
+                self._search(session, configuration, items, number, writer)
             else:
                 load = items[0][1]
-                self._tries(pair, configuration, load, number, writer, load.rate_pps, self.plan.trial.duration)
+                self._tries(session, configuration, load, number, writer, load.rate_pps, self.plan.trial.duration)
         except WrongResult as error:
             for point, _ in items:
                 self._fail(configuration, point, "check", str(error))
@@ -367,12 +367,12 @@ class Run(Work):
             for point, _ in items:
                 self.journal.warn({"code": "search-unfinished", "message": str(error), "point": point, "group": configuration.id})
         finally:
-            for warning in pair.warnings:
+            for warning in session.warnings:
                 self.journal.warn({**warning, "group": configuration.id})
-            pair.warnings.clear()
+            session.warnings.clear()
 
-    def _search(self, pair: Pair, configuration: Configuration, items: Sequence[tuple[str, Load]], number: int, writer: RoundWriter) -> None:
-        """Search for all goals at once and record their bounds. @raises WrongResult, SearchFailed, PairFault"""
+    def _search(self, session: Session, configuration: Configuration, items: Sequence[tuple[str, Load]], number: int, writer: RoundWriter) -> None:
+        """Search for all goals at once and record their bounds. @raises WrongResult, SearchFailed, SessionFault"""
         loads = [load for _, load in items]
         exceeds = {f"{x.name.lower()}_exceed": FORMER_EXCEED if x.exceed_ratio is None else x.exceed_ratio for x in loads}
         plan = self.plan.search.model_copy(update={"goals": [x.name for x in loads], **exceeds})
@@ -380,7 +380,7 @@ class Run(Work):
         load = min(loads, key=lambda x: x.loss_goal or 0.0)
 
         def measure(rate_pps: float, duration_s: float) -> Outcome:
-            done, limit = self._tries(pair, configuration, load, number, writer, rate_pps, duration_s)
+            done, limit = self._tries(session, configuration, load, number, writer, rate_pps, duration_s)
             due = judge.due(done.trial)
             return Outcome(due, due if limit == "client-limited" else judge.lost(done.trial), limit)
 
@@ -398,19 +398,19 @@ class Run(Work):
             self._count(row)
 
     def _tries(
-        self, pair: Pair, configuration: Configuration, load: Load, number: int, writer: RoundWriter, rate_pps: float | None, duration_s: float
+        self, session: Session, configuration: Configuration, load: Load, number: int, writer: RoundWriter, rate_pps: float | None, duration_s: float
     ) -> tuple[Done, Limit]:
         """Repeat a trial while something other than the server limits it, and return the last one's accounts and limit.
 
-        @raises WrongResult, PairFault
+        @raises WrongResult, SessionFault
         """
         for attempt in range(SEARCH_ATTEMPTS if load.kind in _SEARCH_KINDS else ATTEMPTS):
-            done = pair.trial(rate_pps, load.schedule, duration_s)
+            done = session.trial(rate_pps, load.schedule, duration_s)
             self._trials += 1
             goal = load.loss_goal if load.loss_goal is not None else self.plan.search.pdr_loss
             verdict = judge.judge(
                 done.trial, done.served, goal=goal, together=judge.due_together(load.schedule, self.plan.burst_packets),
-                queue_packets=pair.queue_packets, for_rate=load.kind in _SEARCH_KINDS,
+                queue_packets=session.queue_packets, for_rate=load.kind in _SEARCH_KINDS,
             )  # fmt: skip
             where = {
                 "round": number, "configuration": configuration.id, "load": load.name, "attempt": attempt, "rate_pps": rate_pps,

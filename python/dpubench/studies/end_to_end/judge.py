@@ -112,12 +112,12 @@ def client_late(trial: dict[str, Any], together: int) -> str:
     allowed = max(LAG_INTERVALS * together / rate * 1e9, LAG_NS)
     if float(lag["p99"]) <= allowed:
         return ""
-    told = f"the client sent late: 1 % of its packets by more than {float(lag['p99']) / 1e3:.0f} us, allowed are {allowed / 1e3:.0f} us"
+    told = f"the client sent late: 1 % of its packets by more than {float(lag['p99']) / 1e3:.0f} us (allowed: {allowed / 1e3:.0f} us)"
     stood_ns = sum(float(length) for _, length in trial["gaps"])
     if not stood_ns:
         return told
     longest_ns = max(float(length) for _, length in trial["gaps"])
-    return f"{told}; its loop stood still for {stood_ns / 1e6:.1f} ms in all, {longest_ns / 1e6:.1f} ms at a time"
+    return f"{told}; its loop stood still for {stood_ns / 1e6:.1f} ms in all, at most {longest_ns / 1e6:.1f} ms at a time"
 
 
 def _rate_pps(trial: dict[str, Any]) -> float:
@@ -189,7 +189,7 @@ def disagreement(trial: dict[str, Any], checked: dict[str, Any]) -> str:
     located = sum(int(n) for n in checked["lost"].values()) + int(checked.get("excused", 0)) + int(checked.get("unlocated", 0))
     missing = int(trial["due"]) - int(trial["received"])
     if located != missing:
-        return f"{missing} packets did not come back, and {located} losses were located"
+        return f"{missing} packets did not come back, but {located} losses were located"
     return ""
 
 
@@ -202,9 +202,9 @@ def disagreement_with(served: dict[str, Any], trial: dict[str, Any]) -> str:
         return wrong
     left = int(served["transmitted"]) + int(served["tx_full"]) + sum(int(n) for n in served["dropped"].values())
     if left > int(served["received"]):
-        return f"the server received {served['received']} packets and sent or dropped {left}"
+        return f"the server received {served['received']} packets but sent or dropped {left}"
     if int(trial["received"]) > int(served["transmitted"]):
-        return f"{trial['received']} answers came, and the server sent {served['transmitted']}"
+        return f"{trial['received']} answers came, but the server sent {served['transmitted']}"
     return ""
 
 

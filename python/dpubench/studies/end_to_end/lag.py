@@ -38,7 +38,7 @@ def checked(latency: Percentiles, lag: Percentiles) -> tuple[Percentiles, dict[s
     for name in CHECKED:
         own, behind = getattr(latency, name), getattr(lag, name)
         if own is not None and behind is not None and _is_too_much(behind.value, own.value):
-            why[name] = f"the client's own lag is {significant(behind.value / 1e3, 3)} us there, more than a tenth of it"
+            why[name] = f"the client's own lag there is {significant(behind.value / 1e3, 3)} us, more than a tenth of the latency"
     withheld: dict[str, Any] = dict.fromkeys(why, _WITHHELD)
     return dataclasses.replace(latency, **withheld), why
 

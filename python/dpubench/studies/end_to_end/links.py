@@ -69,12 +69,12 @@ def unavailable(kind: str, arguments: Mapping[str, str], end: str, *, remote: bo
     if kind not in KINDS:
         return f"a port of kind {kind} does not join two programs: choose {', '.join(KINDS)}"
     if remote and kind not in REACHING:
-        return f"a port of kind {kind} ends at this machine: a server elsewhere is reached by {', '.join(REACHING)} (--set ports=KIND)"
+        return f"a port of kind {kind} cannot reach another machine: choose {', '.join(REACHING)} (--set ports=KIND)"
     lacking = [f"{side}_{word}" for side in SIDES for word in _address_words(kind) if not given_for(side, arguments).get(word)]
     if lacking and _needs_addresses(kind, arguments, remote=remote):
-        what = "two devices that are cabled" if kind == "pci" else "the addresses of both ends"
+        what = "two cabled devices" if kind == "pci" else "the addresses of both ends"
         example = "0000:03:00.0" if kind == "pci" else "ADDRESS"
-        return f"port {kind}: {what} are needed: --set port_arguments.{kind}.{end}.{lacking[0]}={example}"
+        return f"port {kind} needs {what}: --set port_arguments.{kind}.{end}.{lacking[0]}={example}"
     if not lacking or kind in _OF_A_FILE:
         return ""
     return network.unavailable() or _too_large(kind, max_frame)

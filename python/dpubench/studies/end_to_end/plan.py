@@ -36,7 +36,7 @@ class Rate:
         elif self.word.endswith("/s"):
             self.bps = q.rate_bps(word)
         else:
-            raise ValueError(f"'{self.word[:40]}' is no rate: write 2Mpps, 10Gb/s (of frames with FCS), {FLOOD} or {RECORDED}")
+            raise ValueError(f"'{self.word[:40]}' is not a rate: write 2Mpps, 10Gb/s (of frames with FCS), {FLOOD} or {RECORDED}")
 
     def of_frames(self, mean_bytes: float) -> float | None:
         """Return the packets per second for frames of ``mean_bytes`` with FCS; None for ``flood`` and ``recorded``."""
@@ -86,7 +86,7 @@ def _ratio(value: object) -> float:
     try:
         number = float(str(value))
     except ValueError:
-        raise ValueError(f"'{str(value)[:40]}' is no number") from None
+        raise ValueError(f"'{str(value)[:40]}' is not a number") from None
     if not 0 <= number < 1e9:
         raise ValueError(f"must lie between 0 and a billion, not {value}")
     return number
@@ -149,7 +149,7 @@ class Traffic(Strict):
     def _has_segments(self) -> Traffic:
         for key in ("retransmit_share", "overlap_share"):
             if getattr(self, key) and self.segments == 1:
-                raise ValueError(f"traffic.{key} is about the segments of a TCP message: set traffic.segments above 1 and traffic.protocol to tcp")
+                raise ValueError(f"traffic.{key} needs TCP messages of several segments: set traffic.segments above 1 and traffic.protocol to tcp")
         return self
 
 
@@ -182,13 +182,15 @@ class Search(Strict):
         if self.last_trial < self.first_trial:
             raise ValueError("search.last_trial is shorter than search.first_trial: lengthen one or shorten the other")
         if self.duration_sum < self.last_trial:
-            raise ValueError("search.duration_sum is shorter than search.last_trial: one trial at least makes a bound")
+            raise ValueError(
+                "search.duration_sum is shorter than search.last_trial: lengthen one or shorten the other, a bound needs one whole trial"
+            )
         for key in ("ndr_exceed", "pdr_exceed"):
             if getattr(self, key) >= 1:
                 raise ValueError(f"search.{key}: 100% of the trial time above the goal would accept every rate: write a smaller share")
         for key, rate in (("min_rate", self.min_rate), ("max_rate", self.max_rate)):
             if rate.pps is None:
-                raise ValueError(f"search.{key}: write packets per second, as 2Mpps")
+                raise ValueError(f"search.{key} must be in packets per second: write it as 2Mpps")
         if self.max_rate.pps <= self.min_rate.pps:
             raise ValueError("search.max_rate is not above search.min_rate: raise one or lower the other")
         return self
@@ -254,7 +256,7 @@ class Plan(MeasuredPlan):
     @model_validator(mode="after")
     def _has_loads(self) -> Plan:
         if not self.rates and not self.intervals and not self.search.goals:
-            raise ValueError("no load is offered: name rates, intervals or goals of search")
+            raise ValueError("the plan offers no load: set rates, intervals or search.goals")
         if self.traffic.source == "model" and any(rate.word == RECORDED for rate in self.rates):
-            raise ValueError(f"rates: {RECORDED} are a capture's own times: set traffic.source to capture")
+            raise ValueError(f"rates: {RECORDED} needs a capture's own times: set traffic.source to capture")
         return self

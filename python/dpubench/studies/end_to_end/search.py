@@ -88,7 +88,7 @@ def find(plan: Search, measure: Callable[[float, float], Outcome], ceiling_pps: 
     except RuntimeError as error:
         if measurer.failed is not None:
             raise measurer.failed from None
-        raise SearchFailed(f"the search came to no end: {error} (search.limit is {plan.limit:g} s)") from None
+        raise SearchFailed(f"the search did not end: {error} (search.limit is {plan.limit:g} s)") from None
     found = []
     for name, goal in goals.items():
         lower, upper = results[goal].relevant_lower_bound, results[goal].relevant_upper_bound

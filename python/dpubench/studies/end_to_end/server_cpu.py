@@ -11,7 +11,7 @@ from typing import Any, Final
 
 #: The reason why a run of an earlier version has no figure.
 BEFORE: Final = (
-    "the dpubench that made this run counted from begin to collect, set-up and drain included, and left the kernel's receive work out: measure again"
+    "the dpubench that made this run counted set-up and drain too (from begin to collect), but not the kernel's receive work: measure again"
 )
 #: Smallest and largest share of the measured part that the server's loops may have noted.
 _LEAST_SEEN: Final = 0.5
@@ -50,8 +50,8 @@ def why_not(served: Sequence[Mapping[str, Any]], duration_s: float, port: Mappin
     if found is None:
         return "a server's loops saw nothing of the measured part"
     if port.get("kernel_receives") and found["receive_work_ns"] is None:
-        return f"port {port['kind']}: the kernel receives for it outside of threads that dpubench has placed, and their time is not known"
+        return f"port {port['kind']}: the kernel receives for it in threads that dpubench did not place, and their time is not known"
     seen = found["core_ns"] / found["cores"] / (duration_s * 1e9)
     if not _LEAST_SEEN <= seen <= _MOST_SEEN:
-        return f"the server's loops noted {100 * seen:.0f} % of the measured part: they were kept from their CPU"
+        return f"the server's loops noted {100 * seen:.0f} % of the measured part: other work kept them from their CPU"
     return ""

@@ -25,7 +25,7 @@ SERVER_JOB: Final = "dpubench.server-job/1"
 TRAFFIC_JOB: Final = "dpubench.traffic-job/1"
 #: A failure in one of these phases means that a configuration cannot run here; any other failure means that something went wrong.
 PREPARING: Final = ("job", "inputs", "prepare", "ports", "frames")
-#: Time that a pair of processes may take besides its trials, in seconds.
+#: Time that a session of processes may take besides its trials, in seconds.
 _SESSION_S: Final = 600.0
 MAX_TRIAL: Final = 65_535
 #: Value of a workload's parameter ``start`` with which its tables know the traffic's flows before a trial begins.
@@ -34,8 +34,8 @@ PREFILLED: Final = "prefilled"
 _FILLS: Final = 3
 
 
-class PairFault(Exception):
-    """A fault of a program of a pair: it died, hung, printed rubbish, or said that something failed."""
+class SessionFault(Exception):
+    """A fault of a program of a session: it died, hung, printed rubbish, or said that something failed."""
 
     def __init__(self, side: str, phase: str, message: str) -> None:
         super().__init__(f"{side}: {message}")
@@ -49,7 +49,7 @@ class PairFault(Exception):
 
 @dataclass(frozen=True)
 class Setting:
-    """The targets, inputs and options with which pairs are started."""
+    """The targets, inputs and options with which sessions are started."""
 
     client: Target
     server: Target  #: target of all-host, and of a split's first part
@@ -103,7 +103,7 @@ class Done:
 
 
 @dataclass
-class Pair:
+class Session:
     """A client and the servers on its way. As a context manager it ends and removes at its exit all that it started and made."""
 
     setting: Setting
@@ -115,7 +115,7 @@ class Pair:
     warnings: list[dict[str, str]] = field(default_factory=list)
     number: int = 0  #: number of the last trial
 
-    def __enter__(self) -> Pair:
+    def __enter__(self) -> Session:
         self._stack = contextlib.ExitStack()
         try:
             self._start()
@@ -267,7 +267,7 @@ class Pair:
         """Carry out one trial in the order of docs/end-to-end.md, check it, and return its accounts.
 
         Raises:
-            PairFault: a program failed; the pair cannot be used any more.
+            SessionFault: a program failed; the session cannot be used any more.
             Interrupted: a stop was asked for.
         """
         self._start_anew_if_a_link_went_down()
@@ -298,7 +298,7 @@ class Pair:
         Returns:
             the numbers for ``Done.prefill``; None: the tables are empty
         Raises:
-            PairFault: the tables could not be filled
+            SessionFault: the tables could not be filled
         """
         if self.configuration.params.get("start") != PREFILLED:
             self._begin_servers(duration_s)
@@ -318,7 +318,7 @@ class Pair:
             if knows(found, self._flows) or ages:
                 return found | {"flows": self._flows}
         known = f"the server's tables know {found['known']} of the traffic's {self._flows} flows, though {_FILLS} packets of each were sent"
-        raise PairFault("server", "prefill", f"{known} ({filled['answered']} were answered): use start=cold, or a table with more room (flows)")
+        raise SessionFault("server", "prefill", f"{known} ({filled['answered']} were answered): use start=cold, or a table with more room (flows)")
 
     def _begin_servers(self, duration_s: float, *, keep_flows: bool = False) -> dict[str, int]:
         """Begin the trial of the next number. Return how many flows all servers' tables know, and how many they have room for."""
@@ -355,7 +355,7 @@ class Pair:
         return served, checked
 
     def end(self) -> None:
-        """End the programs in good order, so that a failure at the end is seen. @raises PairFault"""
+        """End the programs in good order, so that a failure at the end is seen. @raises SessionFault"""
         for side, worker in [("client", self._client), *((_side(i, len(self._servers)), w) for i, w in enumerate(self._servers))]:
             worker.send(b'{"end":true}\n', last=True)
             self._await(side, worker, "done")
@@ -364,11 +364,11 @@ class Pair:
         worker.send(json.dumps(command, separators=(",", ":")).encode() + b"\n")
         event = self._await(side, worker, answer)
         if "trial" in event and event["trial"] != self.number:
-            raise PairFault(side, "contract", f"answered trial {event['trial']} instead of {self.number}")
+            raise SessionFault(side, "contract", f"answered trial {event['trial']} instead of {self.number}")
         return event
 
     def _await(self, side: str, worker: Worker, kind: str, *, preparing: bool = False) -> Event:
-        """Return the next event of ``kind``. Pass it and all events before it to the listener. @raises PairFault"""
+        """Return the next event of ``kind``. Pass it and all events before it to the listener. @raises SessionFault"""
         try:
             while (event := worker.next_event()) is not None:
                 self.setting.listener.event(event)
@@ -379,12 +379,12 @@ class Pair:
                 elif event["event"] == "warning":
                     self.warnings.append({"code": event["code"], "message": f"{side}: {event['message']}"})
                 elif event["event"] == "failure":
-                    raise PairFault(side, event["phase"] if preparing else "trial", event["message"])
+                    raise SessionFault(side, event["phase"] if preparing else "trial", event["message"])
                 elif event["event"] != "progress":
-                    raise PairFault(side, "contract", f"sent {event['event']} instead of {kind}")
+                    raise SessionFault(side, "contract", f"sent {event['event']} instead of {kind}")
         except WorkerFault as fault:
-            raise PairFault(side, "start" if preparing else "trial", fault.reason) from None
-        raise PairFault(side, "start" if preparing else "trial", f"ended before it sent {kind}")
+            raise SessionFault(side, "start" if preparing else "trial", fault.reason) from None
+        raise SessionFault(side, "start" if preparing else "trial", f"ended before it sent {kind}")
 
 
 def knows(found: Mapping[str, int], flows: int) -> bool:

@@ -56,10 +56,10 @@ def summaries(path: Path) -> list[RunSummary]:
     """Return the analysed run in ``path``, whatever its status. @raises UserError when it is not readable"""
     record = RunDirectory(path).record()
     if record["schema"] == RUN_SET:
-        raise UserError(f"{path}: a run of study end-to-end is of one target, and this is a set of several")
+        raise UserError(f"{path}: is a run of several targets: name a run of study end-to-end, which has one target")
     plan, _ = read_plan(RunDirectory(path).plan_file)
     if not isinstance(plan, Plan):
-        raise UserError(f"{path}: its plan is of study {plan.study}")
+        raise UserError(f"{path}: its plan belongs to study {plan.study}, not to end-to-end")
     try:
         return [_summary(record, plan, path)]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -192,7 +192,7 @@ def _measured(point: PointSummary, rows: Sequence[Row], plan: Plan, entry: Mappi
     if not by_round:
         # If the client or stalls bounded the search at the lowest rate, the loss is not the server's.
         if is_search and point.limit not in NOT_THE_SERVER and any(r["event"] == trials.FOUND for r in rows):
-            point.failure = f"search: at the lowest rate, {plan.search.min_rate}, more is lost than the goal"
+            point.failure = f"search: the loss exceeds the goal even at the lowest rate, {plan.search.min_rate}"
         return
     point.rounds = len(by_round)
     chosen = [pooled(of_round) for _, of_round in by_round if of_round]

@@ -44,7 +44,7 @@ def _trials(run: RunSummary) -> str:
     above = sum(bool(p.left_out) for p in run.points)
     left = f"{above} points lie above the client's ceiling and were left out" if above else ""
     tried = wording.discarded(run.tried, run.tried_again)
-    return "; ".join(filter(None, [f"of {run.trials} trials {tried}" if tried else "", left]))
+    return "; ".join(filter(None, [f"of {run.trials} trials, {tried}" if tried else "", left]))
 
 
 def _row(point: PointSummary) -> tuple[str, ...]:

@@ -60,7 +60,7 @@ def _counts(run: RunSummary) -> str:
     loose = sum(not p.converged for p in measured)
     told = f"{loose} of them not converged" if loose else "all converged"
     tails = sum("latency.p99" in p.not_converged for p in measured)
-    told += f" (throughput), {tails} in their p99 latency" if tails else ""
+    told += f" (throughput), {tails} not converged (p99 latency)" if tails else ""
     limited = sum(not wording.says_of_the_server(p) for p in run.points)
     silent = f", {limited} limited by the client or by stalls" if limited else ""
     above = sum(bool(p.left_out) for p in run.points)
@@ -145,16 +145,16 @@ def _share(interval: Interval | None) -> str:
 def _notes(run: RunSummary) -> list[str]:
     """Return the notes that explain the columns."""
     notes = [
-        "Mpps and Gb/s: what came back to the client, frames with FCS (L2); of NDR and PDR the highest rate found that met what was asked.",
+        "Mpps and Gb/s: frames with FCS (L2) that came back to the client; for NDR and PDR the highest rate found that met the goal.",
         *wording.requirements(run.points),
-        "Loss: of the packets that were due in the trials behind the figures (column packets); of NDR and PDR in all trials at the rate found.",
-        "Where none was lost, in brackets: the smallest loss ratio that so many packets can show (3 / N, the rule of three, 95 %).",
-        "Trials: all that were tried. Those that the client or a stall limited were discarded, and tried again a few times.",
-        "CPU: of the server's CPUs in the measured part, the application's time and the kernel's receive work for it.",
-        "ns/packet: that time per packet. Inserts: packets of the measured part that entered a flow in the table, of all.",
-        "Latency: from when a packet was due to the client's receive burst. In parentheses the client's own lag: how late it sent (?: not known).",
-        "Where the lag is more than a tenth of the latency of the same percentile, the latency is withheld (-).",
-        "Behind p99.9: packets beyond it in the round that has fewest.",
+        "Loss: share of the packets due in the trials behind the figures (column packets); for NDR and PDR in all trials at the rate found.",
+        "If none was lost, the brackets hold the smallest loss ratio that so many packets can show (3 / N, the rule of three, 95 %).",
+        "Trials: all trials. Those that the client or a stall limited were discarded, and tried again a few times.",
+        "CPU: share of the server's CPU time in the measured part: the application's time and the kernel's receive work for it.",
+        "ns/packet: that time per packet. Inserts: share of the measured part's packets that entered a flow in the table.",
+        "Latency: from a packet's due time to the client's receive burst. In parentheses the client's own lag, how late it sent (?: not known).",
+        "A latency is withheld (-) if the lag of the same percentile is more than a tenth of it.",
+        "Behind p99.9: packets beyond it in the round with the fewest.",
     ]
     if any(p.not_converged for p in run.points):
         notes.append(loose_note(run.precision_target))

@@ -76,7 +76,7 @@ def why_empty(point: PointSummary) -> str:
     if point.left_out:
         return f"left out: {point.left_out}"
     if point.limit in NOT_THE_SERVER:
-        return f"{limit_text(point)}: no statement on the server"
+        return f"{limit_text(point)}: says nothing about the server"
     return "no valid trial" if point.trials else "not measured: the run ended before its turn"
 
 
@@ -85,7 +85,7 @@ def why_no_statement(point: PointSummary) -> str:
     if why := why_empty(point):
         return why
     if not says_of_the_server(point):
-        return f"{limit_text(point)}: no statement on the server"
+        return f"{limit_text(point)}: says nothing about the server"
     return f"{point.placement} on too few CPUs: proves correctness only" if proves_correctness_only(point) else ""
 
 
@@ -105,7 +105,7 @@ def _not_the_server(point: PointSummary) -> str:
     """Return what a limit of the client or of stalls means for the server."""
     if point.load_kind not in {"NDR", "PDR"}:
         return "not the server's limit"
-    return f"{point.bounded_by}: the server's limit lies above" if point.bounded_by else "the server's limit lies above"
+    return f"{point.bounded_by}: the server's limit is higher" if point.bounded_by else "the server's limit is higher"
 
 
 def tables(points: Iterable[PointSummary]) -> list[str]:
@@ -119,7 +119,7 @@ def tables(points: Iterable[PointSummary]) -> list[str]:
         shares = [p.inserted_share.value for p in found if p.inserted_share is not None]
         begins = "the flows of the traffic were in the table" if start == "prefilled" else "the table was empty"
         if not shares:
-            told.append(f"start={start}: {begins} before each trial; the share of inserts is not known, for the run was made before it was told.")
+            told.append(f"start={start}: {begins} before each trial; the share of inserts is not known: this run did not record it.")
             continue
         low, high = percent(min(shares), 2), percent(max(shares), 2)
         told.append(f"start={start}: {begins} before each trial; {low if low == high else f'{low} to {high}'} of the packets entered a flow.")
@@ -132,7 +132,7 @@ def cpu_parts(point: PointSummary) -> list[str]:
     if kernel is None or point.server_cpu_share is None:
         return []
     if application is None:
-        return ["the CPU time is the kernel's receive work, with the eBPF program in it"]
+        return ["the CPU time is the kernel's receive work, including the eBPF program"]
     return [f"CPU: application {100 * application.value:.1f} %, kernel's receive work {100 * kernel.value:.1f} %"]
 
 

@@ -18,7 +18,7 @@ from dpubench.simulation.kernels import ArmPrograms, Kernel, Trace, cache_folder
 from dpubench.studies.modelled import outcomes
 from dpubench.studies.modelled.outcomes import OutcomesWriter
 from dpubench.studies.modelled.plan import ALL, SimulatedPlan
-from dpubench.studies.modelled.use import Use
+from dpubench.studies.modelled.planned import PlannedKernel
 from dpubench.workers.process import StopRequest
 
 #: Least time between two writes of `run.json` while outcomes arrive, in seconds. The round's file keeps each outcome at once.
@@ -72,7 +72,7 @@ class SimulatedRun(Work):
 
     # --- traces
 
-    def _trace_kernels(self, wanted: Sequence[Use], arm: ArmPrograms) -> dict[str, Trace]:
+    def _trace_kernels(self, wanted: Sequence[PlannedKernel], arm: ArmPrograms) -> dict[str, Trace]:
         """Return the trace of each use that could be captured, by id. Record the others as failures of the run."""
         for use in wanted:
             if use.unavailable:

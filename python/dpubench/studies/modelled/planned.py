@@ -12,7 +12,7 @@ from dpubench.studies.modelled.plan import SIZE, KernelPlan, SimulatedPlan
 
 
 @dataclass(frozen=True)
-class Use:
+class PlannedKernel:
     """A kernel at a frame size, to be captured in one trace."""
 
     id: str  #: ``<kernel>`` or ``<kernel>/<frame>``
@@ -41,7 +41,7 @@ class Use:
         return asdict(self)
 
     @classmethod
-    def from_record(cls, record: Mapping[str, Any]) -> Use:
+    def from_record(cls, record: Mapping[str, Any]) -> PlannedKernel:
         return cls(**record)
 
 
@@ -59,7 +59,7 @@ def size_range(kernel: KernelPlan, entry: Mapping[str, Any]) -> tuple[int, int] 
     return int(size.get("min") or 1), int(size.get("max") or 1 << 30)
 
 
-def use_of(plan: SimulatedPlan, kernel: KernelPlan, entry: Mapping[str, Any], message_bytes: int | None) -> Use:
+def planned_kernel(plan: SimulatedPlan, kernel: KernelPlan, entry: Mapping[str, Any], message_bytes: int | None) -> PlannedKernel:
     """Return ``kernel`` at a message size, or without one, with the messages, footprint and burst of ``plan``."""
     messages = kernel.messages or plan.messages
     if kernel.messages is None and message_bytes is not None:
@@ -67,14 +67,14 @@ def use_of(plan: SimulatedPlan, kernel: KernelPlan, entry: Mapping[str, Any], me
     engine = kernel.engine or str(entry["reference_engine"])
     state = next((e for e in entry["engines"] if e["name"] == engine), {"available": True, "reason": ""})
     inputs = sorted(inputs_of(entry, parameters_of(kernel, entry)))
-    return Use(
+    return PlannedKernel(
         f"{kernel.label}/{message_bytes}" if message_bytes is not None else kernel.label, kernel.label, kernel.operator, engine, dict(kernel.params),
         message_bytes, messages, kernel.footprint or plan.footprint, kernel.burst or plan.burst, inputs,
         "" if state["available"] else str(state["reason"]),
     )  # fmt: skip
 
 
-def marked(use: Use, missing: Mapping[str, str]) -> Use:
+def marked(use: PlannedKernel, missing: Mapping[str, str]) -> PlannedKernel:
     """Return ``use``, marked unavailable if it reads a kind of input that is ``missing`` (kind: reason)."""
     reason = next((missing[kind] for kind in use.inputs if kind in missing), "")
     return replace(use, unavailable=use.unavailable or reason)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from dpubench.simulation.kernels import parameters_of
-from dpubench.studies.modelled.use import Use
+from dpubench.studies.modelled.planned import PlannedKernel
 
 #: Returns, per (operator, parameters), why it does not exist (empty if it does), and per engine why the engine cannot do it.
 Check = Callable[[Sequence[tuple[str, dict[str, str]]]], Sequence[tuple[str, Mapping[str, str]]]]
@@ -25,7 +25,7 @@ def all_done(combinations: Sequence[tuple[str, dict[str, str]]]) -> list[tuple[s
     return [("", {}) for _ in combinations]
 
 
-def checked(uses: Sequence[tuple[Use, Mapping[str, Any]]], seed: int, check: Check) -> list[Use]:
+def checked(uses: Sequence[tuple[PlannedKernel, Mapping[str, Any]]], seed: int, check: Check) -> list[PlannedKernel]:
     """Return the use of each (use, its operator's entry in the catalog).
 
     Mark a use unavailable if the program says that its parameters do not exist or that its engine never does them.

@@ -43,7 +43,7 @@ def _over_frames(sweep: SweepInfo, points: Sequence[PointSummary], run: RunSumma
     for kernel, own in _by(points, lambda p: p.kernel).items():
         series, gone = _series(own, lambda p: p.frame_bytes, lambda p: p.line_gbps, _processor_name(own), apart=lambda p: p.frame == IMIX)
         references = [(wording.line_text(line), line) for line in run.lines_gbps]
-        note = f"Gb/s: {wording.overhead_text(run.line_overhead_bytes)}. Marks apart: IMIX at its mean size."
+        note = f"Gb/s: {wording.overhead_text(run.line_overhead_bytes)}. Separate marks: IMIX at its mean size."
         found.append(
             Figure(_id(sweep, kernel), f"{kernel}: line sustained over frame size", "frame with FCS, B", "Gb/s", True, True, series, references, gone,
                    _labels(own, run), note)
@@ -64,7 +64,7 @@ def _over_steps(sweep: SweepInfo, points: Sequence[PointSummary], run: RunSummar
             references = [(wording.line_text(line), line / of_message * 1e-6) for line in run.lines_gbps]
         several = len({p.model for p in points}) > 1
         title = f"{kernel}, {wording.frame_text(one)}" + (f", {model}" if several else "")
-        note = f"Lines across: {wording.overhead_text(run.line_overhead_bytes)}."
+        note = f"Horizontal lines are line rates: {wording.overhead_text(run.line_overhead_bytes)}."
         figure = _id(sweep, kernel, frame, model)
         x = f"{wording.STEPS[one.organisation]}s"
         found.append(Figure(figure, title, x, "million messages/s", False, True, series, references, gone, _labels(own, run), note))
@@ -94,7 +94,7 @@ def _over_varied(sweep: SweepInfo, points: Sequence[PointSummary], run: RunSumma
             title = f"{kernel}, {wording.frame_text(own[0])}: {what}"
             found.append(
                 Figure(_id(sweep, kernel, frame, model, what), title, _path_words(first), unit, True, False, series, [], gone, _labels(own, run),
-                       "Both first-level caches alike." if first.startswith("first_caches") else "")
+                       "Both first-level caches have this value." if first.startswith("first_caches") else "")
             )  # fmt: skip
     return found
 

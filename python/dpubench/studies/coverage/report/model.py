@@ -59,7 +59,7 @@ def _headline(runs: Sequence[RunSummary]) -> str:
         return "How operators behave on this machine, by its hardware counters"
     models = {model.name: model.title for run in runs for model in run.models}
     on = f"a modelled {next(iter(models.values()))}" if len(models) == 1 else f"{len(models)} modelled processors: {', '.join(models)}"
-    return f"How operators behave, and what of whole applications they cover, on {on}"
+    return f"How operators behave, and how much of whole applications they cover, on {on}"
 
 
 def _part(run: RunSummary, info: RunInfo) -> RunPart:

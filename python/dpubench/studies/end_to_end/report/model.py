@@ -198,7 +198,7 @@ def _answer(part: Part) -> str:
             best = f"{variant.label}{f', the best of {len(told)}' if len(told) > 1 else ''}"
             lost = f", {words_lost}" if (words_lost := wording.lost_text(point)) else ""
             if kind == "tried":
-                return f"{part.workload} carried {rate} ({best}){lost}: the highest rate tried, no limit was searched for."
+                return f"{part.workload} carried {rate} ({best}){lost}: the highest rate tried, without a search for the limit."
             beside = ""
             if cell.beyond is not None:
                 beside = f", {_beyond_text(cell.beyond)}"
@@ -209,14 +209,14 @@ def _answer(part: Part) -> str:
 def _beyond_text(beyond: Beyond) -> str:
     """Return both figures with their intervals, or with the words that one round has none; without CPU time the ratio alone."""
     ratio = quantity(beyond.ratio)
-    times = f"{ratio.value} times (95 % interval {ratio.range}) what the null workload does" if ratio.low else ""
+    times = f"{ratio.value} times the null workload's rate (95 % interval {ratio.range})" if ratio.low else ""
     if beyond.extra_ns is None:
-        return times or f"{ratio.value} times what the null workload does (one round: no interval)"
+        return times or f"{ratio.value} times the null workload's rate (one round: no interval)"
     extra = quantity(beyond.extra_ns)
     if not (times and extra.low):
         apart = f"{extra.value.removeprefix('-')} ns {'less' if extra.value.startswith('-') else 'more'}"
-        return f"{ratio.value} times what the null workload does, {apart} of a server CPU per packet (one round: no interval)"
-    return f"{times}: {extra.value} ns (95 % interval {extra.low} to {extra.high}) of a server CPU per packet beyond it"
+        return f"{ratio.value} times the null workload's rate, {apart} of server CPU time per packet (one round: no interval)"
+    return f"{times}, {extra.value} ns (95 % interval {extra.low} to {extra.high}) of server CPU time per packet beyond it"
 
 
 def _between(parts: Sequence[Part], run: int, names: Sequence[str]) -> str:
@@ -229,8 +229,8 @@ def _between(parts: Sequence[Part], run: int, names: Sequence[str]) -> str:
 def _silence(part: Part, points: Sequence[PointSummary]) -> str:
     """Return a sentence on why nothing can be said of a part."""
     reasons = [wording.why_empty(p) or (f"{wording.limit_text(p)}" if not wording.says_of_the_server(p) else "") for p in points]
-    why = _commonest([reason for reason in reasons if reason]) or "every rate tried lost packets"
-    return f"{part.workload}: nothing can be said of what the server sustains: {why if len(why) < 120 else why[:119] + '…'}."
+    why = _commonest([reason for reason in reasons if reason]) or "packets were lost at every rate tried"
+    return f"{part.workload}: the rate that the server sustains is not known: {why if len(why) < 120 else why[:119] + '…'}."
 
 
 def _headline(runs: Sequence[RunSummary], infos: Sequence[RunInfo], parts: Sequence[Part]) -> str:

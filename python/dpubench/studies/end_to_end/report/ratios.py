@@ -101,23 +101,23 @@ def _rows(index: int, old: PointSummary, new: PointSummary, rounds: int) -> list
 
 def _why_not(old: PointSummary, new: PointSummary) -> str:
     """Return why two points are not compared; empty if they may be."""
-    for point, who in ((new, ""), (old, "what it is set against: ")):
+    for point, who in ((new, ""), (old, "baseline: ")):
         if why := wording.why_no_statement(point):
             return f"{who}{why}"
         if old.load_kind == "rate" and point.limit:
-            return f"{who}overloaded at this rate, so that its latency is the length of its queues"
+            return f"{who}overloaded at this rate, so its latency is the length of its queues"
     return ""
 
 
 def _row(index: int, old: PointSummary, new: PointSummary, quantity: str, rounds: int) -> Judgeable:
-    for point, who in ((new, ""), (old, "what it is set against: ")):
+    for point, who in ((new, ""), (old, "baseline: ")):
         if quantity != THROUGHPUT and (why := point.latency_withheld.get(LATENCY[quantity][0])):
             return Ratio(old.frame, old.load, quantity, index, None, "not comparable", f"{who}{quantity} is withheld: {why}", False, 0)
     values = [p.round_pps if quantity == THROUGHPUT else getattr(p, LATENCY[quantity][1]) for p in (old, new)]
     found, paired = difference(values[0], values[1], rounds)
     number = min(len(v) for v in values)
     if found is None:
-        return Ratio(old.frame, old.load, quantity, index, None, "not comparable", "fewer than two rounds hold both", False, number)
+        return Ratio(old.frame, old.load, quantity, index, None, "not comparable", "fewer than two rounds have both", False, number)
     row = Ratio(old.frame, old.load, quantity, index, found.interval, "", "", paired, number)
     faster = found if quantity == THROUGHPUT else Difference(-found.log_ratio, found.error, found.freedom, -found.moved_up, -found.moved_down)
     return _Tested(row, faster)
@@ -159,7 +159,7 @@ def beyond(point: PointSummary, null: PointSummary, rounds: int) -> tuple[Beyond
     if wording.proves_correctness_only(point):
         return None, "split on too few CPUs: proves correctness only"
     if point.server_cpus != null.server_cpus:
-        return None, "the null workload ran on another number of CPUs"
+        return None, "the null workload ran on a different number of CPUs"
     found, _ = difference(null.round_pps, point.round_pps, rounds)
     rate, floor = point.throughput_pps, null.throughput_pps
     if rate is None or floor is None or not (rate.value > 0 and floor.value > 0):

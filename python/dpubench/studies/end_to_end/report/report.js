@@ -134,9 +134,9 @@
         shown.forEach((p, i) => { const sum = p.stages.reduce((t, s) => t + (s.perPacket[0] ?? 0), 0); sums.push({ y: y[i], sum }); });
         for (const p of at) {
           for (const s of p.stages) rows.push([nameOf(part, p.variant), s.name, s.engine, ...marked(p, `stage ${s.name}`, cells(s.perPacket)), ...marked(p, `stage ${s.name}`, cells(s.ns)), shareText(s.share), s.sampled, s.buildNs === null ? "" : num(s.buildNs / 1e6), s.memoryBytes === null ? "" : num(s.memoryBytes / 1048576), s.path, s.verified]);
-          if (!p.stages.length) rows.push([nameOf(part, p.variant), "", "", "", "", "", "", "", "", "", "", p.why || "no stage of it was timed here", ""]);
+          if (!p.stages.length) rows.push([nameOf(part, p.variant), "", "", "", "", "", "", "", "", "", "", p.why || "none of its stages was timed here", ""]);
         }
-        const hidden = leftOut(at.filter((p) => !shown.includes(p)), "no stage of it was timed here");
+        const hidden = leftOut(at.filter((p) => !shown.includes(p)), "none of its stages was timed here");
         return { traces, sums, legend, categories: shown.map((p) => nameOf(part, p.variant)), y, xtitle: "ns of server CPU per packet received", gone: hidden, ends: [],
           note: "Sampled on some bursts; a stage's cost is spread over all packets that the server received, so that stages add up. The null workload's bar is the floor.",
           table: { columns: ["variant", "stage", "engine", "ns per packet of the server", "95 % interval", "ns per packet of the stage", "95 % interval", "share of packets", "packets timed", "build, ms", "memory, MiB", "path", "verified"], rows } };
@@ -151,7 +151,7 @@
         f.traces.unshift({ x: ordered.map((o) => o.x), y: ordered.map((o) => o.y), mode: "lines", hoverinfo: "skip", line: { color: th.soft, width: 1, dash: "dot" } });
         f.extra = ordered.map((o) => o.y);
         f.gone.push(...leftOut(atFrame(part).filter((p) => !isSearch(p) && !points.includes(p)), "it has no offered rate; its throughput is in the table of all points"));
-        return { ...f, ylog: true, ytitle: `${unit.label} that came back`, note: "Dotted: all that was offered.",
+        return { ...f, ylog: true, ytitle: `${unit.label} that came back`, note: "Dotted: the offered rate.",
           table: { columns: ["variant", "load", "offered, Mpps", "Mpps", "95 % interval", "Gb/s (L2)", "95 % interval", "loss", "limits of its rounds", "note"], rows: points.map((p) => [nameOf(part, p.variant), p.load, num(p.offered * 1e-6), ...cells(scaled(p.pps, 1e-6)), ...cells(p.gbps), p.loss[0] === null ? "" : lossText(p), p.limitText, p.why || p.remarks]) } };
       },
     },
@@ -161,7 +161,7 @@
         const points = offered(part), of = (p) => scaled(p.cpu, 100);
         const withheld = points.filter((p) => p.cpuWithheld);
         return { ...overRate(part, th, points, of, (p) => cpuLines(p), "server_cpu_share"), ylog: false, ytop: 100, ytitle: "% of the server's CPUs", gone: [...points.filter((p) => usable(p) && p.cpu[0] === null).map((p) => ({ p, why: p.cpuWithheld ? `withheld: ${p.cpuWithheld}` : "its CPU share was not measured" })), ...missing(points)],
-          note: withheld.length ? `Withheld for ${plural(withheld.length, "point")}: ${[...new Set(withheld.map((p) => p.cpuWithheld))].join("; ")}.` : "Of the measured part: the application's time and the kernel's receive work for it.",
+          note: withheld.length ? `Withheld for ${plural(withheld.length, "point")}: ${[...new Set(withheld.map((p) => p.cpuWithheld))].join("; ")}.` : "In the measured part: the application's time and the kernel's receive work for it.",
           table: { columns: ["variant", "load", "offered, Mpps", "server CPU, %", "95 % interval", "application, %", "kernel's receive work, %", "ns per packet", "95 % interval", "inserts, % of packets", "limits of its rounds", "note"], rows: points.map((p) => [nameOf(part, p.variant), p.load, num(p.offered * 1e-6), ...marked(p, "server_cpu_share", cells(of(p))), percentText(p.application), percentText(p.receiveWork), ...cells(p.cpuNs), percentText(p.inserted), p.limitText, p.why || (p.cpuWithheld ? `withheld: ${p.cpuWithheld}` : p.remarks)]) } };
       },
     },
@@ -169,7 +169,7 @@
       title: (part) => `Latency over offered rate, ${part.state.percentile === SPREAD ? SPREAD : PERCENTILE[part.state.percentile]}`, file: "latency", over: true, percentile: true,
       build(part, th) {
         const { state } = part, points = offered(part), spread = state.percentile === SPREAD, shown = spread ? "p50" : state.percentile;
-        const told = (p) => [...data.percentiles.map((n) => `${PERCENTILE[n]} ${p.latencyWithheld[n] ? "withheld" : spanText(latencyOf(p, n), "us")}, client's lag ${lagText(p, n)}${p.lag ? " us" : ""}`), `${plural(p.behind ?? 0, "packet")} beyond p99.9 in the round that has fewest`];
+        const told = (p) => [...data.percentiles.map((n) => `${PERCENTILE[n]} ${p.latencyWithheld[n] ? "withheld" : spanText(latencyOf(p, n), "us")}, client's lag ${lagText(p, n)}${p.lag ? " us" : ""}`), `${plural(p.behind ?? 0, "packet")} beyond p99.9 in the round with the fewest`];
         const f = overRate(part, th, points, (p) => latencyOf(p, shown), told, `latency.${shown}`);
         if (spread) {
           for (const t of f.traces) { delete t.error_y; if (t.fill) t.fillcolor = "rgba(0,0,0,0)"; }
@@ -188,7 +188,7 @@
           });
         }
         const gone = [...leftOut(points.filter((p) => usable(p) && !p.latency), "its latency was not measured"), ...(spread ? ["p50", "p90", "p99", "p99_9"] : [shown]).flatMap((n) => withheldAt(points, n)), ...missing(points)];
-        return { ...f, gone, intervals: !spread, ylog: true, ytitle: "us", note: `${spread ? "Line: p50; stems end at p99.9 with dashes at p90 and p99 (choose one of them for its intervals). " : ""}From due time to receive burst; what may be more than a tenth the client's own lag is withheld. ${behindText(points)}${[...new Set(points.map((p) => p.timestamps).filter(Boolean))].join("; ") || "timestamps: none"}. Floor: the null workload.`,
+        return { ...f, gone, intervals: !spread, ylog: true, ytitle: "us", note: `${spread ? "Line: p50; stems end at p99.9 with dashes at p90 and p99 (choose one percentile to see its intervals). " : ""}From due time to receive burst; a latency is withheld if more than a tenth of it may be the client's own lag. ${behindText(points)}${[...new Set(points.map((p) => p.timestamps).filter(Boolean))].join("; ") || "timestamps: none"}. Floor: the null workload.`,
           table: { columns: ["variant", "load", "offered, Mpps", ...data.percentiles.flatMap((n) => [`${PERCENTILE[n]}, us`, "95 % interval", `client's lag ${PERCENTILE[n]}, us`]), "packets behind p99.9", "p50 of the floor, us", "residence p50, us", "residence p99, us", "limits of its rounds", "note"],
             rows: points.map((p) => [nameOf(part, p.variant), p.load, num(p.offered * 1e-6), ...data.percentiles.flatMap((n) => [...marked(p, `latency.${n}`, cells(latencyOf(p, n))), lagText(p, n)]), p.behind ?? "–", p.floor === null ? "" : num(latencyOf(part.points[p.floor], "p50")[0]), ...["p50", "p99"].map((n) => (p.residence ? marked(p, `residence.${n}`, [num(p.residence[n][0] / 1e3)])[0] : "–")), p.limitText, p.why || noteOf(p)]) } };
       },
@@ -217,12 +217,12 @@
         const shown = points.filter((p) => usable(p) && p.places.some((v) => v[0] !== null));
         let at = 0; const x = [], groups = [];
         shown.forEach((p, i) => { if (i && shown[i - 1].variant !== p.variant) at += 1; if (!groups.length || groups[groups.length - 1].index !== p.variant) groups.push({ index: p.variant, from: at, to: at }); groups[groups.length - 1].to = at; x.push(at++); });
-        const traces = data.places.map((place, k) => ({ type: "bar", name: plain(place), x, y: shown.map((p) => 100 * (p.places[k][0] ?? 0)), marker: { color: shown.map((p) => (silent(p) ? alpha(placeColor(th, k), 0.4) : placeColor(th, k))), line: { color: th.paper, width: 0.5 } }, hoverinfo: "text", hovertext: shown.map((p) => hover(part, p, [`lost at ${place}: ${spanText(scaled(p.places[k], 100), "% of what was due")}`, `in all ${lossText(p)}`])) }));
+        const traces = data.places.map((place, k) => ({ type: "bar", name: plain(place), x, y: shown.map((p) => 100 * (p.places[k][0] ?? 0)), marker: { color: shown.map((p) => (silent(p) ? alpha(placeColor(th, k), 0.4) : placeColor(th, k))), line: { color: th.paper, width: 0.5 } }, hoverinfo: "text", hovertext: shown.map((p) => hover(part, p, [`lost at ${place}: ${spanText(scaled(p.places[k], 100), "% of the packets due")}`, `in all ${lossText(p)}`])) }));
         traces.push({ type: "scatter", mode: "markers", x, y: shown.map((p) => 100 * (p.loss[0] ?? 0)), hoverinfo: "skip", marker: { symbol: shown.map((p) => (silent(p) ? SYMBOL[p.limit] : "line-ew-open")), size: shown.map((p) => (silent(p) ? 8 : 1)), color: th.ink },
           error_y: { type: "data", symmetric: false, color: th.ink, thickness: 1, width: 3, array: shown.map((p) => (p.loss[2] ? 100 * (p.loss[2] - p.loss[0]) : 0)), arrayminus: shown.map((p) => (p.loss[1] !== null ? 100 * (p.loss[0] - p.loss[1]) : 0)) } });
         const clean = shown.filter((p) => p.loss[0] === 0).length;
-        return { traces, x, nothing: shown.length && clean === shown.length ? `No packet was lost: ${plural(clean, "point")}; a loss below ${Math.max(...shown.map((p) => p.resolvable ?? 0)).toExponential(1)} would not show at all of them.` : "", ticks: shown.map((p) => (p.offered ? shortRate(p.offered) : p.load)), groups, ends: [], ytitle: "% of what was due", gone: leftOut(points.filter((p) => !shown.includes(p)), "where it lost packets is not known"), legend: data.places.map((name, k) => ({ name, color: placeColor(th, k) })), intervals: true,
-          note: `${clean} of ${plural(shown.length, "point")} lost no packet (the table has what so many packets can show). Pale bars with ✕ or ✚: limited by the client or a stall, no statement on the server.`,
+        return { traces, x, nothing: shown.length && clean === shown.length ? `No packet was lost: ${plural(clean, "point")}; a loss below ${Math.max(...shown.map((p) => p.resolvable ?? 0)).toExponential(1)} would not show at every point.` : "", ticks: shown.map((p) => (p.offered ? shortRate(p.offered) : p.load)), groups, ends: [], ytitle: "% of the packets due", gone: leftOut(points.filter((p) => !shown.includes(p)), "the places of its losses are not known"), legend: data.places.map((name, k) => ({ name, color: placeColor(th, k) })), intervals: true,
+          note: `${clean} of ${plural(shown.length, "point")} lost no packet (the table of all points has the smallest loss that so many packets can show). Pale bars with ✕ or ✚: limited by the client or a stall, they say nothing about the server.`,
           table: { columns: ["variant", "load", "lost, %", "95 % interval", ...data.places.map((n) => `${n}, %`), "limits of its rounds", "note"], rows: points.map((p) => [nameOf(part, p.variant), p.load, ...cells(scaled(p.loss, 100)), ...p.places.map((v) => (v[0] === null ? "–" : num2(100 * v[0]))), p.limitText, p.why || p.remarks]) } };
       },
     },

@@ -468,7 +468,7 @@
     canvas.style.height = `${f.height || 0}px`;
     if (f.layout) { library("lib-plotly"); window.Plotly.newPlot(canvas, f.data, f.layout, CONFIG); } else canvas.replaceChildren();
     canvas.setAttribute("aria-label", `Ratio to ${base.name} at ${ratioWhere()}: ${f.total || 0} ratios; the numbers are in the first table and in the CSV`);
-    $(".under", section).replaceChildren(`Measured; ${ratioWhere()}; ${data.pairings[pairing]}; default modes. Engines: that of the target / that of ${base.name}.${ratioState.threads === WHOLE ? " Whole machines get no verdict: all markers are hollow." : ""}`, f.without.length ? ` No ratio here: ${f.without.join(", ")}; the first table says why.` : "");
+    $(".under", section).replaceChildren(`Measured; ${ratioWhere()}; ${data.pairings[pairing]}; default modes. Engines: on the target / on ${base.name}.${ratioState.threads === WHOLE ? " Whole machines get no verdict: all markers are hollow." : ""}`, f.without.length ? ` No ratio here: ${f.without.join(", ")}; the first table says why.` : "");
   }
   async function saveRatios(format) {
     if (format === "csv") {
@@ -550,7 +550,7 @@
         const [a, b] = [curve[i - 1], curve[i]], t = (size - a.size) / (b.size - a.size);
         const mix = (n) => (a[n] === null || b[n] === null ? null : a[n] + t * (b[n] - a[n]));
         cost = { ns: mix("ns"), low: null, high: null, weak: a.weak || b.weak, rounds: Math.min(a.rounds, b.rounds) };
-        note = `Interpolated: time per operation taken as linear in size between ${sizeText(a.size)} and ${sizeText(b.size)}; nothing was measured at ${size} B, so that there is no interval.`;
+        note = `Interpolated: the time per operation is taken as linear in size between ${sizeText(a.size)} and ${sizeText(b.size)}; nothing was measured at ${size} B, so there is no interval.`;
       }
     }
     const of = (ns) => (ns === null ? null : packets * ns * 1e-9), high = of(cost.high);
@@ -591,7 +591,7 @@
     function answer() {
       const op = state.op, N = Number(gbps.value), S = Number(size.value);
       delete out.dataset.cores;
-      if (!(N > 0) || !(S >= 1) || !Number.isFinite(N * S)) { out.replaceChildren(h("p", { class: "empty" }, "A rate above 0 Gb/s and a packet size of at least 1 byte are needed.")); return; }
+      if (!(N > 0) || !(S >= 1) || !Number.isFinite(N * S)) { out.replaceChildren(h("p", { class: "empty" }, "Enter a rate above 0 Gb/s and a packet size of at least 1 byte.")); return; }
       let list = here().filter((p) => p.engine === state.engine && other(op, p) === state.config && get(p, "ns") !== null);
       if (!list.length) { out.replaceChildren(h("p", { class: "empty" }, `${op.name} was not measured in this run.`)); return; }
       const pick = (name, usual) => { const values = distinct(list, name); const v = values.includes(String(usual)) ? String(usual) : values[0]; list = list.filter((p) => key(p, name) === v); return v; };
@@ -607,9 +607,9 @@
         h("div", { class: "answer" }, `${c.cost.weak ? "○ " : ""}${s.value}${c.extrapolated ? "*" : ""} cores `, h("span", { class: "ci" }, s.range === "no interval" ? `no interval; ${plural(whole, "whole core")}` : `95 % interval ${s.range}; ${plural(whole, "whole core")}`)),
         h("ul", {},
           h("li", {}, `${rate}; ${num(c.cost.ns)} ns per operation on one core of ${r.cpu}, ${state.engine}, burst ${burst}, ${footprint}${threads > 1 ? `, from a measurement of ${threads} threads` : ""}.`),
-          h("li", {}, sized ? `Each packet is one operation on ${S} B: an upper bound, since headers and FCS are not taken off.` : "Each packet is one operation, whatever its size."),
+          h("li", {}, sized ? `Each packet is one operation on ${S} B: an upper bound, since headers and FCS are not subtracted.` : "Each packet is one operation, whatever its size."),
           c.note ? h("li", {}, h("b", {}, c.note)) : "",
-          c.extrapolated ? h("li", {}, h("b", {}, `* Extrapolated from ${plural(threads, "core")}: so many were not measured together, and how well they add up is in no interval.`)) : "",
+          c.extrapolated ? h("li", {}, h("b", {}, `* Extrapolated from ${plural(threads, "core")}: more were not measured together, and no interval holds how well they add up.`)) : "",
           h("li", {}, `Computed from measured rates, assuming that cores add up linearly${r.physical ? `; this machine has ${plural(r.physical, "core")}` : ""}. The operator alone: no data movement, no packet input or output.${scaling(op, state, list, threads)}`),
           c.cost.weak ? h("li", {}, `The rate behind it did not converge or rests on few rounds (${c.cost.rounds}).`) : ""));
       for (const li of $$("li:empty", out)) li.remove();
@@ -620,7 +620,7 @@
       const same = here().filter((p) => p.engine === st.engine && p.raw[F.params] === one.raw[F.params] && p.burst === one.burst && p.footprint === one.footprint && p.threads > threads);
       if (!same.length) return "";
       const top = same.reduce((a, b) => (b.threads > a.threads ? b : a));
-      return ` Measured here: ${top.threads} threads reach ${num(get(top, "ops") / (get(one, "ops") / threads))} times one.`;
+      return ` Measured here: ${top.threads} threads reach ${num(get(top, "ops") / (get(one, "ops") / threads))} times the rate of one.`;
     }
     form.addEventListener("input", () => {
       state.op = usable.find((o) => o.name === ops.value); state.run = Number(runs.value); state.layer = layers.value; state.config = configs.value; state.engine = engines.value;
