@@ -31,7 +31,7 @@ SHF_EXECINSTR = 4
 def functions(data: bytes) -> list[str]:
     """Return the names of the sections of functions in a relocatable object (ELF-64, gABI chapter 4)."""
     if data[:5] != b"\x7fELF\x02":
-        raise ValueError("is no ELF-64 object")
+        raise ValueError("is not an ELF-64 object")
     order = "<" if data[5] == 1 else ">"
     (table,) = struct.unpack_from(order + "Q", data, 40)
     size, count, names = struct.unpack_from(order + "HHH", data, 58)

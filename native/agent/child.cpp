@@ -64,7 +64,7 @@ struct Pipe {
 
 Pipe make_pipe() {
   std::array<int, 2> ends{};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) throw Error(std::string("no pipe: ") + std::strerror(errno));
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) throw Error(std::string("cannot make a pipe: ") + std::strerror(errno));
   return {Fd(ends[0]), Fd(ends[1])};
 }
 
@@ -100,7 +100,7 @@ pid_t start(const Command& command, int in, int out, int err) {
   Pipe failure = make_pipe();
   const pid_t parent = getpid();
   const pid_t pid = fork();
-  if (pid < 0) throw Error(std::string("no process: fork: ") + std::strerror(errno));
+  if (pid < 0) throw Error(std::string("cannot start a process: fork: ") + std::strerror(errno));
   if (pid == 0) become(words, command, in, out, err, failure.write.get(), parent);
   failure.write.reset();
   int reason = 0;
@@ -220,7 +220,7 @@ class Session {
     const int ready = poll(fds.data(), fds.size(), timeout_ms);
     if (ready < 0 && errno != EINTR) throw Ended(std::string("poll: ") + std::strerror(errno));
     if (ready < 0) return;
-    if (ready == 0) throw Ended("nothing was taken for 10 minutes");
+    if (ready == 0) throw Ended("the other side read nothing for 10 minutes");
     if ((fds[0].revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL)) != 0) throw Ended("the other side closed the connection");
     if ((fds[1].revents & (POLLERR | POLLHUP | POLLNVAL)) != 0) throw Ended("nobody reads the output any more");
     if ((fds[0].revents & POLLIN) != 0) connection_.read_some();
@@ -234,7 +234,7 @@ class Session {
     while (waiting_.empty()) {
       auto frame = connection_.next();
       if (!frame) return;
-      if (frame->kind == Frame::kRequest || input_over_) throw Error("a frame that has no place here: the program is at work");
+      if (frame->kind == Frame::kRequest || input_over_) throw Error("unexpected frame: a program is running");
       if (frame->kind == Frame::kEnd) {
         input_over_ = true;
         to_program_.reset();
@@ -299,7 +299,7 @@ class Session {
 
 void run_program(Connection& connection, const Command& command) {
   if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
-    throw Error(std::string("cannot look after programs: prctl: ") + std::strerror(errno));
+    throw Error(std::string("cannot supervise programs: prctl: ") + std::strerror(errno));
   const Signals signals;
   Session(connection, command, signals.fd()).run();
 }

@@ -27,7 +27,7 @@ void wait_for(int fd, short events) {
   for (;;) {
     const int ready = poll(&waited, 1, kIdleLimitMs);
     if (ready > 0) return;
-    if (ready == 0) throw Ended("nothing was heard for 10 minutes");
+    if (ready == 0) throw Ended("the other side was silent for 10 minutes");
     if (errno != EINTR) throw Ended(std::string("poll: ") + std::strerror(errno));
   }
 }
@@ -45,12 +45,12 @@ std::optional<Frame> FrameReader::next() {
   const char kind = buffer_[0];
   // The set is closed. Invalid input therefore fails at its first byte, not after the length that it would announce.
   if (kind != Frame::kRequest && kind != Frame::kData && kind != Frame::kEnd)
-    throw Error("what came is no frame: it begins with byte " + std::to_string(static_cast<unsigned char>(kind)));
+    throw Error("the bytes received are not a frame: they begin with byte " + std::to_string(static_cast<unsigned char>(kind)));
   if (buffer_.size() < kHeaderBytes) return std::nullopt;
   std::size_t length = 0;
   for (std::size_t i = 1; i < kHeaderBytes; ++i) length = length << 8 | static_cast<unsigned char>(buffer_[i]);
   if (length > kMaxPayload)
-    throw Error("a frame of " + std::to_string(length) + " bytes: at most " + std::to_string(kMaxPayload) + " are allowed");
+    throw Error("a frame has " + std::to_string(length) + " bytes: at most " + std::to_string(kMaxPayload) + " are allowed");
   if (buffer_.size() < kHeaderBytes + length) return std::nullopt;
   Frame frame{kind, buffer_.substr(kHeaderBytes, length)};
   buffer_.erase(0, kHeaderBytes + length);

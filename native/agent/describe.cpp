@@ -392,7 +392,7 @@ std::optional<json> dpu(const fs::path& root, const json& all_nics) {
     const std::string representor = host_representor(all_nics);
     if (found["mode"] == "unknown" && is_inside && !representor.empty()) {
       found["mode"] = "embedded";
-      found["how"] = "the host's representor " + representor + " is here; whether the host is restricted " +
+      found["how"] = "the host's representor " + representor + " is present; the restriction of the host " +
                      found["reason"].get<std::string>().insert(0, "is ");
       found.erase("reason");
     }

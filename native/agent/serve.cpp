@@ -24,7 +24,7 @@ bool is_loader_variable(const std::string& name) {
 }
 
 const fs::path& home_of(const Place& place) {
-  if (place.home.empty()) throw Error("this agent was not installed by dpubench: there is no folder for inputs");
+  if (place.home.empty()) throw Error("dpubench did not install this agent: there is no folder for inputs");
   return place.home;
 }
 
@@ -48,7 +48,7 @@ std::string layout_in(std::string_view program) {
 Command read_command(const json& request, const Place& place) {
   const auto program = request.at("program").get<std::string>();
   const std::string layout = layout_in(program);
-  if (!is_file_name(program.substr(layout.size()))) throw Error("'" + program + "' is no name of a program of this bundle");
+  if (!is_file_name(program.substr(layout.size()))) throw Error("'" + program + "' is not the name of a program in this bundle");
   const fs::path path = place.lib / program;
   std::error_code error;
   if (!fs::is_regular_file(path, error)) throw Error(path.string() + ": there is no such program in this bundle");
@@ -65,7 +65,7 @@ Command read_command(const json& request, const Place& place) {
     command.environment.emplace_back(name, value.get<std::string>());
   }
   for (const std::string& word : command.words) {
-    if (word.find('\0') != std::string::npos) throw Error("an argument holds a zero byte");
+    if (word.find('\0') != std::string::npos) throw Error("an argument contains a zero byte");
   }
   return command;
 }
@@ -84,7 +84,7 @@ json put(Connection& connection, const json& request, const Place& place) {
   for (;;) {
     const Frame frame = connection.receive();
     if (frame.kind == Frame::kEnd) return {{"path", file.finish().string()}};
-    if (frame.kind != Frame::kData) throw Error("a request in the middle of a file");
+    if (frame.kind != Frame::kData) throw Error("a request came in the middle of a file");
     file.add(frame.payload);
   }
 }
@@ -94,7 +94,7 @@ json put(Connection& connection, const json& request, const Place& place) {
 Place find_place() {
   std::error_code error;
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
-  if (error) throw Error("/proc/self/exe: " + error.message() + ": /proc has to be mounted");
+  if (error) throw Error("/proc/self/exe: " + error.message() + ": mount /proc");
   Place place;
   place.lib = self.parent_path();
   // If the agent was started through the bundle's loader, the kernel runs the loader.
@@ -109,7 +109,7 @@ void serve(Connection& connection, const Place& place) {
   for (;;) {
     connection.write_some();
     const Frame frame = connection.receive();
-    if (frame.kind != Frame::kRequest) throw Error("a frame without a request before it");
+    if (frame.kind != Frame::kRequest) throw Error("a frame came before any request");
     json answer;
     try {
       const json request = json::parse(frame.payload);
@@ -128,9 +128,9 @@ void serve(Connection& connection, const Place& place) {
       else if (what == "put")
         answer = put(connection, request, place);
       else
-        throw Error("unknown request '" + what.substr(0, 40) + "': agent and dpubench are of different versions");
+        throw Error("unknown request '" + what.substr(0, 40) + "': agent and dpubench have different versions");
     } catch (const json::exception& error) {
-      throw Error(std::string("a request that cannot be read: ") + error.what());
+      throw Error(std::string("cannot read a request: ") + error.what());
     }
     connection.send(Frame::kAnswer, answer.dump(-1, ' ', false, json::error_handler_t::replace));
   }

@@ -67,13 +67,13 @@ std::size_t verify_bundle(const fs::path& folder, const std::string& manifest_sh
   const auto size = fs::file_size(file, error);
   if (error) throw Error(file.string() + ": " + error.message() + ": the bundle is not complete");
   if (size > kMaxManifest || digest_of(file) != manifest_sha256)
-    throw Error(file.string() + ": is not the manifest that was sent");
+    throw Error(file.string() + ": differs from the manifest that was sent");
   std::ifstream in(file);
   const auto manifest = nlohmann::json::parse(in);
   std::size_t count = 0;
   for (const auto& [name, digest] : manifest.at("files").items()) {
     if (digest_of(folder / name) != digest.get<std::string>())
-      throw Error((folder / name).string() + ": is not the file that was sent");
+      throw Error((folder / name).string() + ": differs from the file that was sent");
     ++count;
   }
   return count;
@@ -99,8 +99,8 @@ std::vector<std::string> remove_other_bundles(const fs::path& folder, const std:
 }
 
 fs::path input_path(const fs::path& cache, const Input& input) {
-  if (!is_digest(input.sha256)) throw Error("'" + input.sha256 + "' is no SHA-256");
-  if (!is_file_name(input.name)) throw Error("an input's name may hold neither '/' nor control characters");
+  if (!is_digest(input.sha256)) throw Error("'" + input.sha256 + "' is not a SHA-256");
+  if (!is_file_name(input.name)) throw Error("the name of an input must not contain '/' or control characters");
   return cache / "inputs" / input.sha256 / input.name;
 }
 
@@ -113,12 +113,12 @@ bool has_input(const fs::path& cache, const Input& input) {
 Incoming::Incoming(const fs::path& cache, Input input) : input_(std::move(input)), path_(input_path(cache, input_)) {
   std::error_code error;
   fs::create_directories(path_.parent_path(), error);
-  if (error) throw Error(path_.parent_path().string() + ": cannot be made: " + because(error.value()));
+  if (error) throw Error(path_.parent_path().string() + ": cannot be created: " + because(error.value()));
   const fs::path inputs = path_.parent_path().parent_path();
   remove_abandoned(inputs);
   temporary_ = inputs / (std::string(kPartPrefix) + std::to_string(getpid()));
   fd_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (fd_ < 0) throw Error(temporary_.string() + ": cannot be made: " + because(errno));
+  if (fd_ < 0) throw Error(temporary_.string() + ": cannot be created: " + because(errno));
 }
 
 Incoming::~Incoming() {
@@ -130,7 +130,7 @@ Incoming::~Incoming() {
 }
 
 void Incoming::add(std::string_view bytes) {
-  if (bytes.size() > input_.bytes - written_) fail("more came than the " + std::to_string(input_.bytes) + " bytes announced");
+  if (bytes.size() > input_.bytes - written_) fail("received more than the " + std::to_string(input_.bytes) + " bytes announced");
   sha_.update(std::as_bytes(std::span(bytes)));
   while (!bytes.empty()) {
     const ssize_t got = write(fd_, bytes.data(), bytes.size());
@@ -143,7 +143,7 @@ void Incoming::add(std::string_view bytes) {
 
 fs::path Incoming::finish() {
   if (written_ != input_.bytes) fail("ends after " + std::to_string(written_) + " of " + std::to_string(input_.bytes) + " bytes");
-  if (inputs::Sha256::hex(sha_.finish()) != input_.sha256) fail("what came is not the file with SHA-256 " + input_.sha256);
+  if (inputs::Sha256::hex(sha_.finish()) != input_.sha256) fail("the received file does not have SHA-256 " + input_.sha256);
   // Some file systems notice a full disk only now.
   if (fsync(fd_) != 0) fail("cannot be written: " + because(errno));
   const int closed = close(std::exchange(fd_, -1));

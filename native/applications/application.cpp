@@ -9,14 +9,15 @@ namespace dpubench::applications {
 const std::vector<std::filesystem::path>& Task::files(std::string_view kind) const {
   const auto found = inputs.find(kind);
   if (found == inputs.end() || found->second.empty())
-    throw Error("inputs/" + std::string(kind) + ": the application reads it, and the job names no file");
+    throw Error("inputs/" + std::string(kind) + ": the application reads this input, but the job names no file: name one");
   return found->second;
 }
 
 const std::filesystem::path& Task::file(std::string_view kind) const {
   const auto& all = files(kind);
   if (all.size() > 1)
-    throw Error("inputs/" + std::string(kind) + ": " + std::to_string(all.size()) + " files, and one is read: give each a job");
+    throw Error("inputs/" + std::string(kind) + ": " + std::to_string(all.size()) +
+                " files are given, but the application reads one: give each file its own job");
   return all.front();
 }
 

@@ -51,10 +51,10 @@ TEST(Applications, RefuseJobsThatAreNone) {
 TEST(Applications, RefuseInputsThatTheyDoNotReadOrLack) {
   expect_error([] { OneRun("l3-forwarding").input("routes4", kRoutes).job(); }, {"inputs/capture"});
   expect_error([] { OneRun("l3-forwarding").input("routes4", kRoutes).capture({}).input("rules", "1:/x/\n").job(); },
-               {"inputs/rules", "is not read"});
+               {"inputs/rules", "there is no such input of l3-forwarding"});
   expect_error([] { OneRun("l3-forwarding").input("routes4", kRoutes).input("capture", "no capture at all, whatever").job(); },
-               {"is no capture"});
-  expect_error([] { OneRun("l3-forwarding").input("routes4", kRoutes).capture({}).job(); }, {"not one record"});
+               {"is not a capture"});
+  expect_error([] { OneRun("l3-forwarding").input("routes4", kRoutes).capture({}).job(); }, {"its input holds no record"});
 }
 
 TEST(Applications, SayWhatTheyDid) {
@@ -166,7 +166,7 @@ TEST(L3Forwarding, FindsThatItsOutputWasChanged) {
   run.input("routes4", kRoutes).capture({ethernet(udp4("one"))});
   run.go();
   run.application().output[60] ^= std::byte{1};
-  expect_error([&] { run.application().verify(run.task()); }, {"what came out is wrong"});
+  expect_error([&] { run.application().verify(run.task()); }, {"the output is wrong"});
 }
 
 TEST(Ipsec, WhatComesOutIsWhatWentIn) {
@@ -210,7 +210,7 @@ TEST(FileCompression, GivesWhatGzipReads) {
     inflateEnd(&stream);
     EXPECT_EQ(run.application().records, (bytes + 4095) / 4096);
     run.application().output.back() ^= std::byte{1};
-    expect_error([&] { run.application().verify(run.task()); }, {"CRC or length"});
+    expect_error([&] { run.application().verify(run.task()); }, {"the CRC or the length"});
   }
 }
 
@@ -250,7 +250,7 @@ TEST(Ips, GivesAVerdictForEachConnection) {
   EXPECT_NE(output.find("tcp 198.18.0.1:3000 198.19.0.1:80 1 7 pass\n"), std::string::npos) << output;
   EXPECT_EQ(run.fact("requests"), 1U);
   run.application().output[10] ^= std::byte{1};
-  expect_error([&] { run.application().verify(run.task()); }, {"and the reference"});
+  expect_error([&] { run.application().verify(run.task()); }, {"but the reference says"});
 }
 
 TEST(Ips, FindsWhatLiesAcrossSegmentsInAnyOrder) {

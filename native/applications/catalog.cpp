@@ -38,9 +38,9 @@ ApplicationSlot ApplicationCatalog::load_module(const fs::path& file) {
   const auto abi = reinterpret_cast<std::uint32_t (*)()>(dlsym(module, "dpubench_application_abi"));
   const auto get = reinterpret_cast<const ApplicationModule* (*)()>(dlsym(module, "dpubench_application"));
   if (abi == nullptr || get == nullptr) {
-    slot.reason = file.string() + " is no application module: it does not use DPUBENCH_APPLICATION";
+    slot.reason = file.string() + " is not an application module: it does not use DPUBENCH_APPLICATION";
   } else if (abi() != kApplicationAbi) {
-    slot.reason = file.string() + " was built for another interface of applications than this program's: rebuild it";
+    slot.reason = file.string() + " was built for another version of the application interface: rebuild it";
   } else {
     slot.module = get();
   }

@@ -32,7 +32,8 @@ FrameReader::FrameReader(std::span<const std::byte> file, const std::string& nam
   if (in_blocks_) return;
   big_ = swapped == kMicro || swapped == kNano;
   nano_ = magic == kNano || swapped == kNano;
-  if (!big_ && magic != kMicro && magic != kNano) throw Error("capture " + name + ": is no capture: give a pcap or pcapng file");
+  if (!big_ && magic != kMicro && magic != kNano)
+    throw Error("capture " + name + ": is not a capture: give a pcap or pcapng file");
   link_type_ = u32(20) & 0x0fffffffU;
   at_ = kFileHeader;
 }
@@ -42,8 +43,8 @@ std::uint32_t FrameReader::u32(std::size_t at) const {
 }
 
 void FrameReader::refuse(std::size_t at, std::uint32_t bytes) const {
-  throw Error("capture " + name_ + ": at byte " + std::to_string(at) + " something of " + std::to_string(bytes) +
-              " bytes begins, which cannot be: the file is damaged");
+  throw Error("capture " + name_ + ": the record at byte " + std::to_string(at) + " claims " + std::to_string(bytes) +
+              " bytes, which is impossible: the file is damaged");
 }
 
 bool FrameReader::next(Frame& frame) {

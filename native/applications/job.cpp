@@ -23,14 +23,14 @@ void read_inputs(protocol::Reader& reader, const json& whole, Task& into) {
   for (const auto& [kind, paths] : given->items()) {
     const std::string where = "/inputs/" + kind;
     if (!paths.is_array() || paths.empty()) {
-      reader.fault(where, "must be an array of paths, one at least");
+      reader.fault(where, "must be an array of at least one path");
       continue;
     }
     for (const json& path : paths) {
       if (path.is_string() && !path.get_ref<const std::string&>().empty()) {
         into.inputs[kind].emplace_back(path.get<std::string>());
       } else {
-        reader.fault(where, "holds what is no path");
+        reader.fault(where, "must hold paths only");
       }
     }
   }
@@ -48,7 +48,8 @@ void check_inputs(const ApplicationInfo& info, const Task& task) {
   }
   for (const auto& [kind, unused] : task.inputs) {
     if (!known.contains(kind))
-      throw Error("inputs/" + kind + ": is not read by " + info.name + " with " + task.params.str() + ", which reads: " + names);
+      throw Error("inputs/" + kind + ": there is no such input of " + info.name + " with " + task.params.str() +
+                  "; it reads: " + names);
   }
 }
 
@@ -62,7 +63,7 @@ ApplicationJob parse_application_job(std::string_view text) {
   std::string schema;
   reader.text(whole, "", "schema", schema);
   if (!schema.empty() && schema != kJobSchema)
-    reader.fault("/schema", "is '" + schema + "', and this program reads " + std::string(kJobSchema));
+    reader.fault("/schema", "is '" + schema + "', but this program reads " + std::string(kJobSchema));
   reader.text(whole, "", "application", job.application);
   reader.params(whole, "", "params", job.task.params);
   read_inputs(reader, whole, job.task);
@@ -107,7 +108,7 @@ json run_application(const ApplicationJob& job, const ApplicationCatalog& catalo
   measure::close_region();
   phase.name = "verify";
   if (application->records == 0)
-    throw Error(info.name + ": its input holds not one record: give another, or a larger limit_bytes");
+    throw Error(info.name + ": its input holds no record: give another input, or a larger limit_bytes");
   application->verify(task);
   return {{"event", "traced"},
           {"group", info.name},

@@ -89,7 +89,7 @@ rte_mempool* make_pool(const std::string& name, std::uint32_t packets, std::uint
   constexpr std::uint32_t kCache = std::min<std::uint32_t>(kMaxPacketBurst, RTE_MEMPOOL_CACHE_MAX_SIZE);
   const std::uint32_t room = RTE_PKTMBUF_HEADROOM + frame_room(max_frame);
   if (max_frame > kMaxFrame || room > std::numeric_limits<std::uint16_t>::max()) {
-    throw Error("a pool of packets of " + std::to_string(max_frame) + " bytes: at most " + std::to_string(kMaxFrame));
+    throw Error("a packet of the pool has " + std::to_string(max_frame) + " bytes: give at most " + std::to_string(kMaxFrame));
   }
   const std::uint32_t cache = packets >= 4 * kCache ? kCache : 0;
   const std::uint32_t share = filled_share(room);
@@ -97,7 +97,7 @@ rte_mempool* make_pool(const std::string& name, std::uint32_t packets, std::uint
       share != 0 ? make_filled(name, packets, cache, share, room)
                  : rte_pktmbuf_pool_create(name.c_str(), packets, cache, 0, static_cast<std::uint16_t>(room), SOCKET_ID_ANY);
   if (pool == nullptr) {
-    throw Error("a pool of " + std::to_string(packets) + " packets of " + std::to_string(max_frame) + " bytes (" +
+    throw Error("cannot make a pool of " + std::to_string(packets) + " packets of " + std::to_string(max_frame) + " bytes (" +
                 std::to_string((static_cast<std::uint64_t>(packets) * (room + sizeof(rte_mbuf)) >> 20) + 1) +
                 " MiB): " + rte_strerror(rte_errno) + "; give the job more memory (memory.mb)");
   }

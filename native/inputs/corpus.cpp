@@ -66,7 +66,8 @@ void read_directory(const fs::path& directory, Corpus& corpus) {
       if (!bytes.empty()) corpus.files.push_back({it->path().lexically_relative(directory).generic_string(), std::move(bytes)});
     }
   }
-  if (error) throw Error("corpus " + directory.string() + ": " + error.message() + "; check the permissions of what is below it");
+  if (error)
+    throw Error("corpus " + directory.string() + ": " + error.message() + "; check the permissions of the files below it");
 }
 
 }  // namespace
@@ -80,7 +81,7 @@ Corpus read_corpus(const std::vector<fs::path>& paths) {
       read_directory(path, corpus);
       if (corpus.files.size() == before) {
         throw Error("corpus " + path.string() +
-                    ": no file with content is in this directory (hidden files are left out); name another");
+                    ": this directory has no file with content (hidden files are left out); name another");
       }
     } else {
       std::vector<std::byte> bytes = read_file(path, "corpus");

@@ -33,7 +33,7 @@ std::string parse_line(std::string_view line, Rule& out) {
   const bool open = letters.size() < out.flags.size() &&
                     (!out.flags.ends_with('}') || out.flags.find('{', letters.size() + 1) != std::string::npos);
   if (const std::size_t bad = letters.find_first_not_of(kFlags); bad != std::string_view::npos || open) {
-    return "after the last slash stands " + excerpt(out.flags) + ", but flags are letters of " + std::string(kFlags) +
+    return "the text after the last slash is " + excerpt(out.flags) + ", but flags are letters of " + std::string(kFlags) +
            " and {parameters}; was a closing slash forgotten?";
   }
   return {};

@@ -181,17 +181,18 @@ void Store::note(const std::string& text) {
 
 void Store::note_duplicates(const fs::path& path, std::uint64_t duplicates) {
   if (duplicates == 0) return;
-  notes_.push_back(path.string() + ": " + count_of(duplicates, "line names", "lines name") +
-                   " a prefix again; the last next hop counts");
+  notes_.push_back(path.string() + ": " + count_of(duplicates, "line repeats", "lines repeat") +
+                   " a prefix; the last next hop is used");
 }
 
 void Store::note_passed_over(const fs::path& path, const Capture& capture) {
   const std::string where = path.string() + ": ";
   if (capture.non_ip > 0)
-    notes_.push_back(where + count_of(capture.non_ip, "frame carries", "frames carry") + " no IP and was passed over");
+    notes_.push_back(where + count_of(capture.non_ip, "frame without IP was", "frames without IP were") + " skipped");
   if (capture.malformed > 0) {
-    notes_.push_back(where + count_of(capture.malformed, "frame has", "frames have") +
-                     " a cut off or inconsistent IP header and was passed over");
+    notes_.push_back(where + count_of(capture.malformed, "frame with a cut off or inconsistent IP header was",
+                                      "frames with a cut off or inconsistent IP header were") +
+                     " skipped");
   }
   if (capture.truncated) notes_.push_back(where + "ends inside a record; the packets before it are used");
 }

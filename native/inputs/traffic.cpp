@@ -46,7 +46,7 @@ void check(const TrafficModel& model, const std::vector<TrafficModel::SizeShare>
              std::to_string(longest) + " B");
     }
     if (!(weight >= 0) || !std::isfinite(weight))
-      refuse("weight of packet size " + std::to_string(ip_length) + " B is negative or no number");
+      refuse("weight of packet size " + std::to_string(ip_length) + " B is negative or not a number");
     sum += weight;
   }
   if (!(sum > 0) || !std::isfinite(sum)) refuse("the weights of the packet sizes must add up to more than 0");

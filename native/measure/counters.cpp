@@ -155,7 +155,7 @@ CounterFault cycle_counter_fault(int error, std::string_view paranoid) {
       return {"the processor, or the virtual machine, offers no cycle counter",
               "measure on the bare machine, or give the virtual machine a performance monitoring unit"};
     case ENOSYS:
-      return {"this kernel has no perf events", "a kernel with CONFIG_PERF_EVENTS"};
+      return {"this kernel has no perf events", "use a kernel with CONFIG_PERF_EVENTS"};
     case EBUSY:
       return {"another program holds the cycle counter", "end other programs that use hardware counters (perf)"};
     case EACCES:
@@ -168,7 +168,8 @@ CounterFault cycle_counter_fault(int error, std::string_view paranoid) {
       return {"the system call perf_event_open is forbidden here", "run outside the container, or grant it CAP_PERFMON"};
     }
     default:
-      return {"perf_event_open: " + std::generic_category().message(error), "measure without, or see perf_event_open(2)"};
+      return {"perf_event_open: " + std::generic_category().message(error),
+              "measure without the counter, or see perf_event_open(2)"};
   }
 }
 
@@ -203,7 +204,7 @@ EnergyMeter::EnergyMeter(const fs::path& sysfs, std::chrono::milliseconds settle
   }
   if (!entries(sysfs / "class/ipmi", "ipmi").empty()) power.insert("IPMI");
   if (!power.empty()) {
-    refuse("sensors of power (" + joined(power) + ") average over longer than a window",
+    refuse("the power sensors (" + joined(power) + ") average over more than a window",
            "measure energy from outside, over a whole run");
   }
   if (fault_.reason.empty()) {
@@ -270,7 +271,7 @@ void EnergyMeter::find_hwmon(const fs::path& sysfs, std::chrono::milliseconds se
     }
   }
   if (overlap || chips.size() > 1) {
-    return refuse("hwmon has several energy counters (" + joined(chips) + ") of which one may hold another: they are not summed",
+    return refuse("hwmon has several energy counters (" + joined(chips) + "), and one may include another: they are not summed",
                   "measure energy from outside, over a whole run");
   }
   for (const Counter& counter : found) {
@@ -285,7 +286,7 @@ void EnergyMeter::find_hwmon(const fs::path& sysfs, std::chrono::milliseconds se
     if (!advanced) {
       // A counter that stands still longer than a window charges the energy of one window to another.
       return refuse(
-          counter.domain + " advances more slowly than every " + std::to_string(settle.count()) + " ms, longer than a window",
+          counter.domain + " advances less often than every " + std::to_string(settle.count()) + " ms: a window is shorter",
           "measure energy from outside, over a whole run");
     }
   }

@@ -79,7 +79,7 @@ MultiplyLatency multiply_latency(const Signature& processor) {
     return {0,
             {},
             {},
-            "the latency of a multiplication differs from core to core of this architecture, and there is no list of them"};
+            "the latency of a multiplication differs between the cores of this architecture, and there is no list of them"};
   }
   const auto found = std::find_if(kKnown.begin(), kKnown.end(), [&](const Known& known) {
     return known.vendor == processor.vendor && known.family == processor.family && known.from <= processor.model &&
@@ -89,7 +89,7 @@ MultiplyLatency multiply_latency(const Signature& processor) {
   return {0,
           {},
           {},
-          "how many cycles a multiplication takes on this processor is not known: " + processor.vendor + " family " +
+          "the latency of a multiplication on this processor is not known: " + processor.vendor + " family " +
               std::to_string(processor.family) + " model " + std::to_string(processor.model) +
               " is not in the list with sources (native/measure/processor.cpp)"};
 }

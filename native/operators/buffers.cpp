@@ -55,7 +55,7 @@ std::size_t BufferSet::bytes_of(Items items, std::size_t count) const {
 
 BufferSet::BufferSet(const Work& work, std::size_t count, std::uint32_t burst, std::uint64_t seed, std::span<const Items> others)
     : work_(work), burst_(burst), seed_(seed) {
-  if (work.items.empty()) throw Error("a work without items cannot be laid out");
+  if (work.items.empty()) throw Error("the work has no items");
   const Items all{0, work.items.size()};
   const std::size_t repeat = std::lcm(all.count, static_cast<std::size_t>(burst));
   const std::size_t whole = count < repeat ? burst : repeat;
@@ -87,7 +87,7 @@ BufferSet::BufferSet(const Work& work, std::size_t count, std::uint32_t burst, s
 void BufferSet::hold(Items items) {
   const std::size_t repeat = std::lcm(items.count, static_cast<std::size_t>(burst_));
   if (size() > repeat && size() % repeat != 0)
-    throw Error("a ring that is no whole number of cycles holds some items more often");
+    throw Error("the ring is not a whole number of cycles: it would hold some items more often than others");
   footprint_bytes_ = bytes_of(items, size());
   if (footprint_bytes_ + kLayoutLines * kAlignment > memory().size()) throw Error("the items do not fit in the buffers' memory");
   held_ = items;
@@ -160,7 +160,7 @@ Output BufferSet::output(std::size_t buffer) const {
       throw Error(where + "the engine wrote past its " + std::to_string(out_room_[buffer]) + " bytes of room");
     if (out.status == kStatusOk) {
       if (out_len_[buffer] > out_room_[buffer]) {
-        throw Error(where + "the engine claims " + std::to_string(out_len_[buffer]) + " bytes in a room of " +
+        throw Error(where + "the engine reports " + std::to_string(out_len_[buffer]) + " bytes of output in a room of " +
                     std::to_string(out_room_[buffer]));
       }
       out.bytes.assign(out_[buffer], out_[buffer] + out_len_[buffer]);

@@ -42,21 +42,22 @@ void name_devices(std::vector<std::string> given) {
     if ((!is_pci && !std::regex_match(device, virtual_device)) || !std::regex_match(rest, arguments)) {
       throw Error(
           "device '" + name +
-          "': give a PCI address (0000:03:00.0), or a DPDK virtual device (crypto_openssl0, compress_isal0, dma_skeleton0; "
-          "arguments after a comma)");
+          "' is not a device name: give a PCI address (0000:03:00.0), or a DPDK virtual device (crypto_openssl0, "
+          "compress_isal0, dma_skeleton0; arguments after a comma)");
     }
     if (is_pci) {
       const auto lower = [](unsigned char c) { return static_cast<char>(std::tolower(c)); };
       std::transform(device.begin(), device.end(), device.begin(), lower);
       if (!fs::exists(fs::path("/sys/bus/pci/devices") / device)) {
-        throw Error("device " + device + ": there is no PCI device of this address here; lspci -D lists those that there are");
+        throw Error("device " + device + ": this machine has no PCI device with this address: `lspci -D` lists its devices");
       }
     }
     name = device + rest;
   }
   for (std::size_t i = 0; i < given.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
-      if (device_name(given[i]) == device_name(given[j])) throw Error("device " + device_name(given[i]) + ": is named twice");
+      if (device_name(given[i]) == device_name(given[j]))
+        throw Error("device " + device_name(given[i]) + ": is named twice: name it once");
     }
   }
   names() = std::move(given);
@@ -90,7 +91,7 @@ std::string driver_missing(std::span<const fs::path> folders, const std::string&
     }
     searched += (searched.empty() ? "" : " or ") + folder.string();
   }
-  return "the driver " + driver + " is not here: no " + library + ".so in " + searched + " (Debian package " + package + ")";
+  return "the driver " + driver + " is missing: no " + library + ".so in " + searched + " (Debian package " + package + ")";
 }
 
 fs::path program_folder() {

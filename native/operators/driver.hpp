@@ -67,8 +67,8 @@ class LaneStepper final : public measure::Stepper {
   /// @throws Error
   void require_progress() const {
     if (!stalled_) return;
-    throw Error("for " + std::to_string(kPatienceNs / 1'000'000'000) + " s no burst was taken or completed, and " +
-                std::to_string(under_way_) + " are still under way: the device lost them, or hangs");
+    throw Error("no burst was accepted or completed for " + std::to_string(kPatienceNs / 1'000'000'000) + " s, and " +
+                std::to_string(under_way_) + " are still in flight: the device lost them, or hangs");
   }
 
   /// Return the index of the burst that the next step begins with.

@@ -40,7 +40,7 @@ void EngineCatalog::load(const fs::path& folder) {
   std::vector<fs::path> files;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) files.push_back(it->path());
   if (error)
-    throw Error("engine folder " + folder.string() + ": " + error.message() + "; build the programs, or name another folder");
+    throw Error("engine folder " + folder.string() + ": " + error.message() + ": build the programs, or name another folder");
   std::sort(files.begin(), files.end());
   for (const fs::path& file : files) {
     if (file.extension() == ".so") load_module(file);
@@ -64,9 +64,9 @@ void EngineCatalog::load_module(const fs::path& file) {
   const auto abi = reinterpret_cast<std::uint32_t (*)()>(dlsym(module, "dpubench_engine_abi"));
   const auto engines = reinterpret_cast<void (*)(EngineSink&)>(dlsym(module, "dpubench_engines"));
   if (abi == nullptr || engines == nullptr)
-    return refuse(file.string() + " is no engine module: it does not use DPUBENCH_ENGINES");
+    return refuse(file.string() + " is not an engine module: it does not use DPUBENCH_ENGINES");
   if (abi() != kEngineAbi) {
-    return refuse(file.string() + " was built for engine interface " + std::to_string(abi()) + ", this program has " +
+    return refuse(file.string() + " was built for engine interface " + std::to_string(abi()) + ", and this program has " +
                   std::to_string(kEngineAbi) + ": rebuild it");
   }
   Collector sink(*this);

@@ -79,10 +79,10 @@ RingSize ring_size(const Operator& op, const Work& work, const protocol::JobGrou
   if (size.buffers <= most) return size;
   size.buffers = most;
   const std::size_t level = memory ? caches.l3 : caches.l2;
-  size.capped = "footprint " + std::string(memory ? "memory" : "stream") + " asks for " + mib(wanted_bytes) +
-                " of cache lines a thread, and may take " + mib(most_bytes) +
-                " of memory for the messages around them: it fills " + mib(most * mean) + " a thread, " + (memory ? "L3" : "L2") +
-                " holds " + (level == 0 ? "an unknown number" : mib(level));
+  size.capped = "footprint " + std::string(memory ? "memory" : "stream") + " needs " + mib(wanted_bytes) +
+                " of cache lines per thread, but its messages may take only " + mib(most_bytes) + " of memory: it fills " +
+                mib(most * mean) + " per thread, and " + (memory ? "L3" : "L2") + " holds " +
+                (level == 0 ? "an unknown amount" : mib(level));
   return size;
 }
 

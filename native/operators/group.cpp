@@ -37,7 +37,7 @@ void Group::prepare() {
     events_.write({{"event", "progress"}, {"group", spec_.id}, {"phase", phase}, {"done", 0}, {"of", points_.size()}});
   };
   op_ = find_operator(spec_.op);
-  if (op_ == nullptr) return fail_all("job", "there is no operator '" + spec_.op + "'; --list names them");
+  if (op_ == nullptr) return fail_all("job", "there is no operator '" + spec_.op + "': --list shows all operators");
   progress("inputs");
   try {
     const Params params = op_->complete(spec_.params);
@@ -257,7 +257,7 @@ bool Group::trace(PointRun& run, std::uint64_t operations) {
     stepper.require_progress();
     check_window(run, {&touched, 1}, {&first, 1}, totals);
   } catch (const std::exception& error) {
-    fail(run, "measure", std::string("after what was traced: ") + error.what());
+    fail(run, "measure", std::string("after the trace: ") + error.what());
     return false;
   }
   nlohmann::json event = {{"event", "traced"},
@@ -311,7 +311,8 @@ void Group::finish() {
       if (!run.alive) continue;
       fail(run, "measure",
            std::string(error.what()) +
-               ", and not where it was at work: which of those that share it here cannot be told; measure each alone");
+               ", in a buffer that it was not working on: it is unknown which of the engines that share the inputs did this: "
+               "measure each alone");
     }
   }
 }

@@ -66,15 +66,15 @@ Params complete(const std::string& whose, std::span<const Parameter> parameters,
     } else if (std::find(it->values.begin(), it->values.end(), value) == it->values.end()) {
       std::string known;
       for (const std::string& choice : it->values) known += (known.empty() ? "" : ", ") + choice;
-      throw Error(whose + ": " + name + " is one of " + known + ", not '" + value + "'");
+      throw Error(whose + ": " + name + " must be one of " + known + ", not '" + value + "'");
     }
   }
   for (const Parameter& parameter : parameters) {
     if (parameter.belongs_to(full)) continue;
     full.remove(parameter.name);
     if (given.has(parameter.name)) {
-      throw Error(whose + ": " + parameter.name + " belongs to " + parameter.only_with.parameter + "=" +
-                  parameter.only_with.value + "; leave it out here");
+      throw Error(whose + ": " + parameter.name + " applies only with " + parameter.only_with.parameter + "=" +
+                  parameter.only_with.value + ": leave it out here");
     }
   }
   return full;
@@ -120,7 +120,7 @@ std::string Operator::check(const Work&, std::size_t, const Output& got, const O
     return std::to_string(got.bytes.size()) + " bytes of output instead of " + std::to_string(want->bytes.size());
   }
   const auto [a, b] = std::mismatch(got.bytes.begin(), got.bytes.end(), want->bytes.begin());
-  if (a != got.bytes.end()) return "output differs from byte " + std::to_string(a - got.bytes.begin()) + " on";
+  if (a != got.bytes.end()) return "the output differs from byte " + std::to_string(a - got.bytes.begin()) + " on";
   return {};
 }
 

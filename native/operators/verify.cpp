@@ -132,11 +132,11 @@ void Verifier::judge_inverse(std::span<const std::size_t> items, std::span<const
   bool judged = false;
   for (const Engine* engine : able(op_, engines_, inverse->params)) {
     const std::unique_ptr<Session> session = engine->prepare(*inverse);
-    judge_all(op_, *inverse, run_once(*inverse, *session, burst_), "undone by " + engine->info().name + ": ");
+    judge_all(op_, *inverse, run_once(*inverse, *session, burst_), "inverse with " + engine->info().name + ": ");
     judged = true;
     if (!every_engine) break;
   }
-  if (!judged) throw Error("no engine here can undo " + work_.params.str() + ", so that its output cannot be verified");
+  if (!judged) throw Error("no engine here can undo " + work_.params.str() + ": its output cannot be verified");
 }
 
 }  // namespace dpubench

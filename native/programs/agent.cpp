@@ -53,7 +53,7 @@ int main(int argc, char**) {
   try {
     return program();
   } catch (...) {
-    std::fputs("dpubench-agent: ended by a fault of unknown type\n", stderr);
+    std::fputs("dpubench-agent: ended by an unknown error\n", stderr);
     return kFailed;
   }
 }

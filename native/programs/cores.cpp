@@ -23,8 +23,8 @@ class Cores final : public dpubench::programs::Program {
       : Program(
             "dpubench-cores",
             "Models processors: reads a job (JSON) with processors and traces from standard input and writes events (NDJSON) to "
-            "standard output. Nothing that it says was measured.",
-            "print what descriptions of processors are made of as one hello event") {}
+            "standard output. Its results are computed, not measured.",
+            "print the parts of a processor description as one hello event") {}
 
  private:
   void add_options(CLI::App& app) override {

@@ -88,7 +88,7 @@ int Program::main(int argc, char** argv) noexcept {
   } catch (const std::exception& error) {  // before a writer of events existed, or when the writer failed
     std::fprintf(stderr, "%s: %s\n", name_.c_str(), error.what());
   } catch (...) {
-    std::fprintf(stderr, "%s: ended by a fault of unknown type\n", name_.c_str());
+    std::fprintf(stderr, "%s: ended by an unknown error\n", name_.c_str());
   }
   return kFailed;
 }

@@ -25,7 +25,7 @@ void obey(const Command& command, ServerSession& session, EventWriter& events) {
   } else if (const auto* collect = std::get_if<CollectCommand>(&command)) {
     events.write(event("served", session.collect(collect->trial, collect->dump)));
   } else {
-    throw Error("a server takes the commands begin, collect and end");
+    throw Error("this command is not for a server: send begin, collect or end");
   }
 }
 

@@ -60,7 +60,7 @@ int SessionProgram<Job>::run(const EngineCatalog& engines, protocol::EventWriter
   Job job;
   try {
     const auto text = commands_->next();
-    if (!text) throw Error("standard input ended before there was a job");
+    if (!text) throw Error("standard input ended before a job came");
     job = parse(*text);
   } catch (const Error& error) {
     return refuse(events, error.what());

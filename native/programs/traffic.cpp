@@ -26,7 +26,7 @@ void warn(ClientSession& session, EventWriter& events) {
 
 ServerSession& server_of(ClientSession& session) {
   if (session.server() == nullptr) {
-    throw Error("begin and collect are for the server; this job has none in the client's process");
+    throw Error("begin and collect need a server in the client's process: add server to the job");
   }
   return *session.server();
 }

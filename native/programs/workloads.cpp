@@ -25,8 +25,7 @@ class Workloads final : public dpubench::programs::Program {
   Workloads()
       : Program("dpubench-workloads",
                 "Runs a workload's stages on frames within one thread: reads a job (JSON) from standard input and writes events "
-                "(NDJSON) "
-                "to standard output.",
+                "(NDJSON) to standard output.",
                 "print the catalog of workloads as one hello event") {}
 
  private:

@@ -60,11 +60,11 @@ JobGroup read_group(Reader& reader, const json& value, const std::string& where)
 
 /// Check that the job can be traced: a trace has one thread that does one thing.
 void require_traceable(Reader& reader, const Job& job) {
-  if (job.operations == 0) reader.fault("/operations", "is missing: how many are to be traced");
+  if (job.operations == 0) reader.fault("/operations", "is missing: give the number of operations to trace");
   if (job.groups.size() != 1 || job.groups[0].points.size() != 1) {
-    reader.fault("/groups", "must hold one group with one point: that is what is traced");
+    reader.fault("/groups", "must hold one group with one point: a trace has one point");
   } else if (job.groups[0].threads != 1) {
-    reader.fault("/groups/0/threads", "must be 1: a trace is of one thread");
+    reader.fault("/groups/0/threads", "must be 1: a trace has one thread");
   }
 }
 

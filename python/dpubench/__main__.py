@@ -59,7 +59,7 @@ def status(arguments: list[str]) -> int:
             show()
             return Exit.USAGE
         if limit := limits.met(error):
-            kept = "; what was measured is kept: `dpubench resume` goes on with it" if {"run", "resume"} & set(arguments[:1]) else ""
+            kept = "; what was measured is kept: continue with `dpubench resume`" if {"run", "resume"} & set(arguments[:1]) else ""
             terminal.note(f"{limit}{kept}")
             return Exit.FAILED
         terminal.tell(traceback.format_exc().rstrip(), to_stderr=True)

@@ -78,7 +78,7 @@ def save(name: str, build: Path | None = None, *, note: str = "", plan: str = ""
         UserError: the name is malformed, there is no such build, or it cannot be saved.
     """
     if not _NAME.fullmatch(name):
-        raise UserError(f"anchor save {name}: a name has letters, digits, '-', '_' and '.', does not begin with '-' or '.', and is at most 63 long")
+        raise UserError(f"anchor save {name}: invalid name: use at most 63 letters, digits, '-', '_' and '.', and do not begin with '-' or '.'")
     program = programs.operators_program(build)
     hello = catalog.read_here(program).hello
     built, machine = hello["build"], hello["machine"]
@@ -98,7 +98,7 @@ def save(name: str, build: Path | None = None, *, note: str = "", plan: str = ""
                 _drop_unused(place)
     except OSError as error:
         raise EnvironmentFault(
-            f"{place}: the anchor cannot be kept: {error.strerror or error}: check the folder's permissions and the disk"
+            f"{place}: the anchor cannot be saved: {error.strerror or error}: check the folder's permissions and the disk"
         ) from None
     return anchor
 
@@ -114,9 +114,7 @@ def find(name: str) -> Anchor:
     if not (_NAME.fullmatch(name) and file.is_file()):
         known = [f.stem for f in sorted(directory().glob("*.json"))]
         remedy = nearest(name, known) if known else "; none is saved yet"
-        raise UserError(
-            f"there is no anchor '{name}'{remedy}: keep a build as one with `dpubench anchor save{'' if name == DEFAULT else f' {name}'}`"
-        )
+        raise UserError(f"there is no anchor '{name}'{remedy}: save a build with `dpubench anchor save{'' if name == DEFAULT else f' {name}'}`")
     return _read(file)
 
 
@@ -142,12 +140,12 @@ def program(anchor: Anchor) -> Path:
     """
     here = bundle.host_architecture()
     if anchor.architecture != here:
-        raise UserError(f"anchor '{anchor.name}': is of {anchor.architecture}, and this machine is {here}: save one here, under another name")
+        raise UserError(f"anchor '{anchor.name}': it is for {anchor.architecture}, but this machine is {here}: save one here, under another name")
     again = f"save it again (`dpubench anchor save {anchor.name}` from that build) or remove it"
     if not anchor.bundle.is_file():
         raise EnvironmentFault(f"{anchor.bundle}: the bundle of anchor '{anchor.name}' is gone: {again}")
     if _bundles.sha256(anchor.bundle) != anchor.sha256:
-        raise EnvironmentFault(f"{anchor.bundle}: is not what was saved as anchor '{anchor.name}': its SHA-256 differs: {again}")
+        raise EnvironmentFault(f"{anchor.bundle}: the bundle of anchor '{anchor.name}' has changed: its SHA-256 differs: {again}")
     folder = _bundles.unpacked(anchor.bundle)
     if not _is_whole(folder):  # somebody cleaned the cache, or the disk lost a file
         shutil.rmtree(folder, ignore_errors=True)
@@ -159,7 +157,7 @@ def again(record: dict[str, Any]) -> Anchor:
     """Return the anchor with the digest in a run's ``record``, because its name may mean another build now. @raises UserError it was removed"""
     known = next((a for a in saved() if a.sha256 == record["sha256"]), None)
     if known is None:
-        raise UserError(f"the build that this run alternates with is gone: anchor '{record['name']}' was removed or is another build now")
+        raise UserError(f"the build that this run alternates with is gone: anchor '{record['name']}' was removed or replaced")
     return known
 
 
@@ -183,10 +181,10 @@ def _read(file: Path) -> Anchor:
             raise ValueError(f"its schema is {record.get('schema')!r}, not {SCHEMA}")
         values = {f.name: record[f.name] for f in fields(Anchor)}
         if not re.fullmatch(r"[0-9a-f]{64}", values["sha256"]) or values["name"] != file.stem:
-            raise ValueError("its name or digest is another one")
+            raise ValueError("its name or digest is wrong")
         return Anchor(**values)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise EnvironmentFault(f"{file}: is no readable record of an anchor ({error}): remove the file, and save the build again") from None
+        raise EnvironmentFault(f"{file}: the record of this anchor cannot be read ({error}): remove the file, and save the build again") from None
 
 
 @contextlib.contextmanager

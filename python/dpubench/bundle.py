@@ -94,7 +94,7 @@ def build(architecture: str) -> Path:
     """
     repository = Path(__file__).resolve().parents[2]
     if not (repository / "scripts" / "cross.sh").is_file():
-        raise UserError("a bundle is compiled from the sources: run this from a clone of the repository, or give a build with --build")
+        raise UserError("there are no sources to compile the bundle from: run this from a clone of the repository, or give a build with --build")
     folder = repository / f"build-bundle-{architecture}"
     words = ["scripts/build.sh", str(folder)] if architecture == host_architecture() else ["scripts/cross.sh", architecture, str(folder)]
     if _run(words, repository) != 0:
@@ -149,7 +149,7 @@ def pack(build_folder: Path, architecture: str, output: Path) -> Bundle:
     if xdp := [file for name, file in closure.libraries.items() if name.startswith("libxdp.so")]:
         placed |= {f"lib/bpf/{file.name}": file for file in _xdp_objects(xdp[0], root)}
     if not closure.loader:
-        raise UserError(f"{program}: names no loader: it is no dynamically linked program")
+        raise UserError(f"{program}: the program names no loader: it is not dynamically linked")
     contents = {name: file.read_bytes() for name, file in placed.items()}
     started = {script: name for script, name in {**_SCRIPTS, "run": program.name}.items() if f"lib/{name}" in placed}
     contents |= {script: _RUN.format(loader=closure.loader, program=name).encode() for script, name in started.items()}
@@ -229,7 +229,7 @@ class _Closure:
             with file.open("rb") as stream:
                 elf = ELFFile(stream)
                 if elf["e_machine"] != _MACHINE[self._architecture]:
-                    raise UserError(f"{file}: is not for {self._architecture}, but {elf.get_machine_arch()}")
+                    raise UserError(f"{file}: this file is not for {self._architecture}, but for {elf.get_machine_arch()}")
                 for segment in elf.iter_segments():
                     if isinstance(segment, InterpSegment):
                         yield Path(segment.get_interp_name()).name, "loader"
@@ -239,7 +239,7 @@ class _Closure:
         except OSError as error:
             raise UserError(f"{file}: {error.strerror}: build first, or give a build with --build") from None
         except ELFError as error:
-            raise UserError(f"{file}: is no program and no library: {error}") from None
+            raise UserError(f"{file}: this file is neither a program nor a library: {error}") from None
 
     def _find(self, name: str, needed_by: Path) -> Path:
         for folder in self._folders:

@@ -66,7 +66,7 @@ def ask(path: Path) -> ContractProgram:
         if not events:
             raise WorkerFault("it ended without an answer", "crash")
         if len(events) > 1 or events[0]["event"] != "hello":
-            raise WorkerFault(f"it printed a {events[-1]['event']} event besides its one hello event", "rubbish")
+            raise WorkerFault(f"it printed a {events[-1]['event']} event, but must print one hello event and nothing else", "rubbish")
         hello = events[0]
         if "catalog" not in hello:
             raise WorkerFault("its hello event holds no catalog", "rubbish")
@@ -92,7 +92,7 @@ def join(hello: Mapping[str, Any], programs: Sequence[ContractProgram]) -> dict[
         for theirs in program.operators:
             ours = own.get(theirs["name"])
             if ours is None:
-                reason = f"{program.path.name} speaks of an operator '{theirs['name']}', which is not known here"
+                reason = f"{program.path.name} has the operator '{theirs['name']}', which dpubench does not know"
                 program.refused += [(theirs["name"], e["name"], reason) for e in theirs["engines"]]
             else:
                 _join_operator(ours, theirs, program)
@@ -123,10 +123,15 @@ def _join_operator(ours: dict[str, Any], theirs: Mapping[str, Any], program: Con
 def _mismatch(ours: Mapping[str, Any], theirs: Mapping[str, Any], name: str) -> str:
     """Return why figures of the two would be for different work; empty when they would not."""
     if ours["version"] != theirs["version"]:
-        return f"{name} speaks of version {theirs['version']} of {ours['name']}, here it is version {ours['version']}: figures do not compare"
+        return (
+            f"{name} implements version {theirs['version']} of {ours['name']}, but dpubench implements version {ours['version']}: "
+            "their figures cannot be compared"
+        )
     mine, others = ({p["name"] for p in o["parameters"]} for o in (ours, theirs))
     if mine != others:
-        return f"{name} gives {ours['name']} the parameters {', '.join(sorted(others)) or 'none'}, here they are {', '.join(sorted(mine)) or 'none'}"
+        return (
+            f"parameters of {ours['name']} differ: {name} has {', '.join(sorted(others)) or 'none'}; dpubench has {', '.join(sorted(mine)) or 'none'}"
+        )
     return ""
 
 

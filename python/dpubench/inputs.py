@@ -31,7 +31,7 @@ KINDS: Final = {
     "rules": "regular expressions, lines `id:/regex/flags` (one file), or one of the words `selective`, `crs`",
     "corpus": "files or directories from which messages are cut",
     "capture": "packets, pcap or pcapng (no default: traffic models)",
-    "domains": "host names, one a line (one file; no default)",
+    "domains": "host names, one per line (one file; no default)",
 }
 _ONE_FILE: Final = ("routes4", "routes6", "rules", "domains")
 _RULE_WORDS: Final = ("selective", "crs")
@@ -93,7 +93,7 @@ def parse_option(options: Sequence[str]) -> dict[str, list[str]]:
     for option in options:
         kind, equals, path = option.partition("=")
         if not equals or not path:
-            raise UserError(f"--input {option}: write KIND=PATH, as --input rules=my.rules (kinds: {', '.join(KINDS)})")
+            raise UserError(f"--input {option}: write KIND=PATH, such as --input rules=my.rules (kinds: {', '.join(KINDS)})")
         if kind not in KINDS:
             raise UserError(f"--input {option}: unknown kind '{kind}'{nearest(kind, KINDS)}")
         given.setdefault(kind, []).append(path)
@@ -103,8 +103,8 @@ def parse_option(options: Sequence[str]) -> dict[str, list[str]]:
 def refuse_unread(given: Iterable[str], read: Collection[str]) -> None:
     """Refuse inputs that nothing in the run reads. @raises UserError where a kind of ``given`` is not ``read``"""
     if unread := sorted(set(given) - set(read)):
-        reads = f"it reads {', '.join(sorted(read))}" if read else "it reads no input"
-        raise UserError(f"--input {unread[0]}: nothing that was chosen reads it, so that it would change nothing in this run; {reads}")
+        reads = f"the run reads {', '.join(sorted(read))}" if read else "the run reads no input"
+        raise UserError(f"--input {unread[0]}: nothing in this run reads it: remove the option; {reads}")
 
 
 def resolve(kinds: Collection[str], given: Mapping[str, Sequence[str]]) -> Resolved:
@@ -136,7 +136,7 @@ def _given(kind: str, paths: Sequence[str]) -> Input:
         except _NoDefault as error:
             raise UserError(f"--input rules={paths[0]}: {error}") from None
     if kind in _ONE_FILE and len(paths) > 1:
-        raise UserError(f"--input {kind}: given {len(paths)} times, but it is one file: join them first")
+        raise UserError(f"--input {kind}: is given {len(paths)} times, but takes one file: join the files first")
     files: list[Path] = []
     for text in paths:
         if not text.strip():
@@ -145,9 +145,9 @@ def _given(kind: str, paths: Sequence[str]) -> Input:
         if not path.exists():
             raise UserError(f"--input {kind}={text}: there is no such file")
         if path.is_dir() and kind != "corpus":
-            raise UserError(f"--input {kind}={text}: is a directory; give a file")
+            raise UserError(f"--input {kind}={text}: is a directory: give a file")
         if not path.is_file() and not path.is_dir():
-            raise UserError(f"--input {kind}={text}: is no regular file (a pipe or a device has no end that can be relied on): save it as a file")
+            raise UserError(f"--input {kind}={text}: is not a regular file (a pipe or a device may have no end): save the data as a file")
         if not os.access(path, os.R_OK):
             raise UserError(f"--input {kind}={text}: cannot be read: check its permissions")
         if path.is_file() and path.stat().st_size == 0:
@@ -157,7 +157,7 @@ def _given(kind: str, paths: Sequence[str]) -> Input:
     # Use the files of a folder, not the folder, because files travel to other targets.
     files = [file for path in files for file in (_files_below(path) if path.is_dir() else [path])]
     if unnamed := [file for file in files if not str(file).isprintable()]:
-        raise UserError(f"--input {kind}: {str(unnamed[0])!r}: this name holds what is no printable UTF-8, which no run can record: rename it")
+        raise UserError(f"--input {kind}: {str(unnamed[0])!r}: the name is not printable UTF-8, and a run cannot record it: rename the file")
     digest = _digest(files)
     date = time.strftime("%Y-%m-%d", time.gmtime(max(f.stat().st_mtime for f in files)))
     if kind in ("routes4", "routes6"):
@@ -308,7 +308,7 @@ def _files_below(folder: Path) -> list[Path]:
     """Return non-empty files below ``folder``, by path, without hidden ones. @raises UserError when there is none, or a folder cannot be read"""
 
     def refuse(error: OSError) -> None:
-        raise UserError(f"--input corpus={folder}: {error.filename}: {error.strerror}; check the permissions of what is below it")
+        raise UserError(f"--input corpus={folder}: {error.filename}: {error.strerror}: check the permissions in this directory")
 
     found = []
     for at, folders, names in os.walk(folder, onerror=refuse):
@@ -316,7 +316,7 @@ def _files_below(folder: Path) -> list[Path]:
         files = [Path(at, name) for name in names if not name.startswith(".")]
         found += [file for file in files if file.is_file() and file.stat().st_size > 0]
     if not found:
-        raise UserError(f"--input corpus={folder}: no file with content is in this directory (hidden files are left out); name another")
+        raise UserError(f"--input corpus={folder}: this directory holds no file with content (hidden files do not count): name another")
     return sorted(found)
 
 
@@ -368,10 +368,10 @@ def _text(path: Path, what: str) -> str:
             data = file.read(MOST_TEXT_BYTES + 1)
         if len(data) > MOST_TEXT_BYTES:
             unpacked = " unpacked" if packed else ""
-            raise UserError(f"{what}: {path}: is more than {MOST_TEXT_BYTES >> 20} MiB{unpacked}: no table or list of rules is so large")
+            raise UserError(f"{what}: {path}: is larger than {MOST_TEXT_BYTES >> 20} MiB{unpacked}, the limit of a route table or a list of rules")
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise UserError(f"{what}: {path}: not text at byte {error.start}") from None
+        raise UserError(f"{what}: {path}: is not UTF-8 text at byte {error.start}") from None
     except (OSError, EOFError, zlib.error) as error:
         raise UserError(f"{what}: {path}: cannot be read: {error}") from None
 
@@ -387,7 +387,9 @@ def _converted(source: Path, digest: str, suffix: str, convert: Callable[[], str
         scratch.sweep(place)  # removes files of killed runs
         scratch.write_sealed(file, text)
     except OSError as error:
-        raise EnvironmentFault(f"{place}: cannot keep {source.name} converted: {error.strerror}: set XDG_CACHE_HOME to a folder with room") from None
+        raise EnvironmentFault(
+            f"{place}: cannot store the converted {source.name}: {error.strerror}: set XDG_CACHE_HOME to a folder with room"
+        ) from None
     return file
 
 

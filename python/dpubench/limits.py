@@ -22,7 +22,7 @@ LEAST_THREADS: Final = 16
 _MET: Final = {
     errno.EAGAIN: "no further process or thread can be started: raise the limit (`ulimit -u`; pids.max of a container)",
     errno.EMFILE: "too many files are open: raise the limit (`ulimit -n`)",
-    errno.ENFILE: "the whole machine has too many files open: end what has them, or raise fs.file-max",
+    errno.ENFILE: "the whole machine has too many files open: end programs that hold some, or raise fs.file-max",
     errno.ENOMEM: "there is not enough memory: free some, or raise the limit (`ulimit -v`; memory.max of a container)",
     errno.ENOSPC: "a disk is full: free some space, or name another place (--results, TMPDIR, XDG_CACHE_HOME)",
     errno.EDQUOT: "a disk quota is used up: free some space, or name another place (--results, TMPDIR, XDG_CACHE_HOME)",
@@ -36,13 +36,13 @@ def check() -> None:
     space, _ = resource.getrlimit(resource.RLIMIT_AS)
     if space != resource.RLIM_INFINITY and space < LEAST_ADDRESS_SPACE_BYTES:
         raise EnvironmentFault(
-            f"the limit of address space (`ulimit -v`) is {space >> 20} MiB, and {LEAST_ADDRESS_SPACE_BYTES >> 20} MiB are needed: raise it; "
+            f"the limit of address space (`ulimit -v`) is {space >> 20} MiB, but {LEAST_ADDRESS_SPACE_BYTES >> 20} MiB are needed: raise it; "
             "nothing was read or changed"
         )
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if files != resource.RLIM_INFINITY and files < LEAST_FILES:
         raise EnvironmentFault(
-            f"the limit of open files (`ulimit -n`) is {files}, and {LEAST_FILES} are needed: raise it; nothing was read or changed"
+            f"the limit of open files (`ulimit -n`) is {files}, but {LEAST_FILES} are needed: raise it; nothing was read or changed"
         )
     _check_threads()
 
@@ -57,7 +57,7 @@ def _check_threads() -> None:
             threads[-1].start()
     except RuntimeError:
         raise EnvironmentFault(
-            f"{len(threads) - 1} threads could be started, and {wanted} are needed: raise the limit of processes and threads (`ulimit -u`; "
+            f"only {len(threads) - 1} threads could be started, but {wanted} are needed: raise the limit of processes and threads (`ulimit -u`; "
             "pids.max of a container) or of address space (`ulimit -v`); nothing was read or changed"
         ) from None
     finally:

@@ -52,7 +52,7 @@ def _governor(root: Path) -> Iterator[Finding]:
     files = sorted((root / "sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_governor"))
     found = sorted({t for f in files if (t := _text(f)) is not None})
     if not found:
-        yield Finding("CPU governor", "note", "no frequency control here", "the clock may change unseen", "none from inside")
+        yield Finding("CPU governor", "note", "no frequency control here", "the clock may change unnoticed", "none on this machine")
     elif found == ["performance"]:
         yield Finding("CPU governor", "good", "performance")
     else:
@@ -90,8 +90,8 @@ def _smt(root: Path) -> Iterator[Finding]:
     active = _text(root / "sys/devices/system/cpu/smt/active")
     if active == "1":
         yield Finding(
-            "SMT", "note", "on", "two threads share a core: thread counts above the cores are no cores",
-            "threads take one CPU of each core first; echo off > /sys/devices/system/cpu/smt/control to be sure",
+            "SMT", "note", "on", "two threads share a core: more threads than cores do not add cores",
+            "dpubench uses one CPU of each core first; to be sure: echo off > /sys/devices/system/cpu/smt/control",
         )  # fmt: skip
     else:
         yield Finding("SMT", "good", "off" if active == "0" else "not visible")
@@ -103,7 +103,7 @@ def _isolated(root: Path) -> Iterator[Finding]:
         yield Finding("isolated CPUs", "good", isolated, remedy="use them: taskset -c " + isolated + " dpubench run")
     else:
         yield Finding(
-            "isolated CPUs", "note", "none", "other programs interrupt the windows (medians bear with a few)", "boot with isolcpus=1-N nohz_full=1-N"
+            "isolated CPUs", "note", "none", "other programs interrupt windows (medians tolerate a few)", "boot with isolcpus=1-N nohz_full=1-N"
         )
 
 
@@ -126,7 +126,7 @@ def _steal(root: Path) -> Iterator[Finding]:
             "steal time",
             "harm",
             f"{share:.1%} now, {boot:.1%} since boot",
-            "the host takes the CPU away: rates swing",
+            "the host takes the CPU away: rates vary",
             "measure on a dedicated machine or at a quieter time",
         )
     else:
@@ -153,7 +153,7 @@ def _huge_pages(root: Path) -> Iterator[Finding]:
         yield Finding("huge pages", "good", f"{number} of {values.get('Hugepagesize', '?')} kB")
     else:
         yield Finding(
-            "huge pages", "note", "none", "large tables pay for address translation; DPDK engines run without", "sysctl vm.nr_hugepages=256"
+            "huge pages", "note", "none", "address translation slows large tables; DPDK engines run without huge pages", "sysctl vm.nr_hugepages=256"
         )
 
 
@@ -212,7 +212,7 @@ def counters(machine: Mapping[str, Any]) -> Iterator[Finding]:
         if source == COUNTED[0]:
             yield Finding("cycles", "good", source)
         elif source.startswith(COUNTED[1]):
-            harm = "it counts what the hypervisor lets it, and an emulator's what that makes up"
+            harm = "it counts only what the hypervisor allows, and an emulator invents the count"
             yield Finding("cycles", "note", source, harm, "measure on the bare machine")
         else:
             yield Finding("cycles", "note", source, "cycles in the kernel are not counted", "sysctl kernel.perf_event_paranoid=1")
@@ -221,7 +221,7 @@ def counters(machine: Mapping[str, Any]) -> Iterator[Finding]:
         clock = machine.get("clock_estimate") or {}
         instead = "cycles are estimated from a multiply chain"
         if "multiply_cycles" in clock:
-            instead += f" ({clock['multiply_cycles']:g} cycles a step on {clock['processor']}: {clock['source']})"
+            instead += f" ({clock['multiply_cycles']:g} cycles per step on {clock['processor']}: {clock['source']})"
         else:
             instead = f"there are no cycles: {clock.get('unavailable', 'the program does not say what they could be estimated by')}"
         yield Finding("cycles", "note", reason, instead, remedy)
@@ -249,7 +249,7 @@ def _engines() -> Iterator[Finding]:
             reasons.setdefault(engine["reason"], []).append(f"{operator['name']}/{engine['name']}")
     for reason, names in reasons.items():
         yield Finding(
-            "engines", "note", ", ".join(names), f"cannot run: {reason}", "install what is missing and `make build`, if it can run here at all"
+            "engines", "note", ", ".join(names), f"cannot run: {reason}", "if this machine can run them: install what is missing and run `make build`"
         )
 
 

@@ -65,7 +65,7 @@ def unavailable() -> str:
     """Return why this machine cannot make namespaces, with a remedy; empty if it can. Makes nothing."""
     for program, package in (("ip", "iproute2"), ("nsenter", "util-linux")):
         if _program(program) is None:
-            return f"the program '{program}' is not here: install the package {package}"
+            return f"the program '{program}' is not installed: install the package {package}"
     effective = 0
     with contextlib.suppress(OSError, ValueError):
         found = re.search(r"^CapEff:\s*([0-9a-f]+)", Path("/proc/self/status").read_text(encoding="ascii"), re.MULTILINE)
@@ -173,7 +173,7 @@ def move_receive_work(side: Side, cpu: int) -> ReceiveWork:
         )
     threads = _napi_threads(side.interface)
     if not threads:
-        raise EnvironmentFault(f"veth: the kernel's receive work cannot be moved to CPU {cpu}: no thread napi/{side.interface}-* came")
+        raise EnvironmentFault(f"veth: the kernel's receive work cannot be moved to CPU {cpu}: no thread napi/{side.interface}-* appeared")
     for thread in threads:
         os.sched_setaffinity(thread, {cpu})
         # Like a softirq, it goes before a program that polls on the same CPU, and does not wait for the end of its time slice.
@@ -242,7 +242,7 @@ def receive_work_elsewhere(work: ReceiveWork, before: ReceiveCounts, after: Rece
         return f"the NAPI threads of CPU {work.cpu} did not run while {packets} packets arrived"
     softirqs = sum(count - before.softirqs.get(cpu, 0) for cpu, count in after.softirqs.items())
     if softirqs > packets // 64:
-        return f"there were {softirqs} receive softirqs while {packets} packets arrived: some were handled outside of the NAPI threads"
+        return f"there were {softirqs} receive softirqs while {packets} packets arrived: some packets were handled outside the NAPI threads"
     return ""
 
 
@@ -259,9 +259,7 @@ def socket_folder() -> Iterator[Path]:
             folder.mkdir(mode=0o700)
             break
     else:
-        raise EnvironmentFault(
-            f"no folder for sockets can be made in {' or '.join(map(str, _socket_parents()))}: set XDG_RUNTIME_DIR to a short path"
-        )
+        raise EnvironmentFault(f"cannot make a folder for sockets in {' or '.join(map(str, _socket_parents()))}: set XDG_RUNTIME_DIR to a short path")
     try:
         yield folder
     finally:

@@ -128,7 +128,7 @@ def _check_program(program: Path) -> None:
         raise UserError(f"{program}: cannot be traced: {error.strerror}") from None
     offset, machine = _ELF_MACHINE
     if not head.startswith(_ELF_IDENT) or head[offset:] != struct.pack("<H", machine):
-        raise UserError(f"{program}: is no program for 64-bit Arm: cross-compile it for aarch64")
+        raise UserError(f"{program}: is not a program for 64-bit Arm: cross-compile it for aarch64")
     if not os.access(program, os.X_OK):
         raise UserError(f"{program}: is not executable: chmod +x it")
 
@@ -136,7 +136,7 @@ def _check_program(program: Path) -> None:
 def emulator_words(cpu: str, sysroot: Path | None, emulator: str = EMULATOR) -> list[str]:
     """Return the emulator's command: without random addresses and core files, and ended with this process. @raises UserError when it is not there"""
     if shutil.which(emulator) is None:
-        raise UserError(f"there is no {emulator} here, which kernels are traced under: install the package qemu-user")
+        raise UserError(f"{emulator}, which runs kernels for traces, is not installed: install the package qemu-user")
     limits = ["prlimit", "--core=0", f"--stack={_STACK_BYTES}", "setpriv", "--pdeathsig", "KILL", "setarch", "-R"]
     # The seed fixes the random bytes that the program gets from the emulator.
     return [*limits, emulator, "-cpu", cpu, "-seed", "1", "-s", str(_STACK_BYTES), *(["-L", str(sysroot)] if sysroot else [])]
@@ -155,7 +155,7 @@ def _partial(folder: Path) -> Iterator[Path]:
     try:
         # Check under the lock: its last holder may have finished just now.
         if folder.exists():
-            raise CaptureExists(f"{folder}: is there already: remove it, or give the trace another name")
+            raise CaptureExists(f"{folder}: already exists: remove it, or give the trace another name")
         for left in partial.iterdir():
             left.unlink()
         yield partial
@@ -256,4 +256,4 @@ def _where(progress: Path) -> str:
         return "before it began"
     if state == _INSIDE:
         return f"in a region, after {messages} messages had begun"
-    return "before a region was opened" if state == _BEFORE else "behind its last region"
+    return "before a region was opened" if state == _BEFORE else "after its last region"

@@ -61,7 +61,7 @@ def _real(text: str) -> float:
 
 
 def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def _check_texts(value: Any) -> None:

@@ -181,7 +181,7 @@ def test_a_latency_that_may_be_the_clients_is_withheld_with_the_reason_and_its_l
     driver = page("end-to-end")
     section = bring(driver)
     box = one(section, ".plot[data-kind='latency']")
-    assert "p99.9 is withheld: the client's own lag is" in box.text
+    assert "p99.9 is withheld: the client's own lag there is" in box.text
     script = "return [...arguments[0].data].filter((t) => !t.name && t.mode === 'lines' && t.hoverinfo === 'skip' && !t.fill).map((t) => t.y)"
     stems = driver.execute_script(script, one(box, ".canvas"))
     assert stems and all(None not in (low, top) for y in stems for low, top in zip(y[::3], y[1::3], strict=True)), "to the highest that is shown"
@@ -244,7 +244,7 @@ def test_without_a_search_there_is_no_figure_of_one(page: Open) -> None:
     driver = page("end-to-end-rates")
     section = bring(driver)
     assert [p.get_attribute("data-kind") for p in section.find_elements(By.CSS_SELECTOR, ".plot")] == KINDS[1:]
-    assert "No packet was lost: 10 points; a loss below 5.0e-6 would not show at all of them." in one(section, ".plot[data-kind='loss']").text
+    assert "No packet was lost: 10 points; a loss below 5.0e-6 would not show at every point." in one(section, ".plot[data-kind='loss']").text
 
 
 def test_ratios_have_verdicts(page: Open) -> None:

@@ -42,11 +42,11 @@ TEST_F(Agents, InputsArriveOnceAndAreKnownAfterwards) {
 
 TEST_F(Agents, InputsWrongOnesLeaveNothing) {
   const Installed installed;
-  const std::vector<std::pair<json, std::string>> cases = {{file("f", 3, std::string(64, '0')), "is not the file with SHA-256"},
-                                                           {file("f", 2), "more came than the 2 bytes"},
+  const std::vector<std::pair<json, std::string>> cases = {{file("f", 3, std::string(64, '0')), "does not have SHA-256"},
+                                                           {file("f", 2), "received more than the 2 bytes"},
                                                            {file("f", 4), "ends after 3 of 4"},
-                                                           {file("../f", 3), "may hold neither"},
-                                                           {file("f", 3, "../../x"), "is no SHA-256"}};
+                                                           {file("../f", 3), "must not contain"},
+                                                           {file("f", 3, "../../x"), "is not a SHA-256"}};
   for (auto [put, words] : cases) {
     Agent agent(installed);
     put["do"] = "put";

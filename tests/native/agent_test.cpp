@@ -48,20 +48,20 @@ TEST(AgentFrames, RubbishAndHugeLengthsAreRefusedAtOnce) {
 TEST_F(Agents, RubbishIsAnsweredWithAFault) {
   const Installed installed;
   const std::vector<std::pair<std::string, std::string>> cases = {
-      {"GET / HTTP/1.1\r\n", "no frame"},
+      {"GET / HTTP/1.1\r\n", "are not a frame"},
       {std::string("R\x7f\xff\xff\xff", 5), "at most 1048576"},
-      {encode('R', "{"), "cannot be read"},
-      {encode('R', "[1]"), "cannot be read"},
+      {encode('R', "{"), "cannot read a request"},
+      {encode('R', "[1]"), "cannot read a request"},
       {encode('R', R"({"do":"dance"})"), "unknown request 'dance'"},
-      {encode('R', R"({"do":"run"})"), "cannot be read"},
-      {encode('R', R"({"do":"run","program":"../../sh","arguments":[],"environment":{}})"), "no name of a program"},
-      {encode('R', R"({"do":"run","program":"layouts/../sh","arguments":[],"environment":{}})"), "no name of a program"},
-      {encode('R', R"({"do":"run","program":"layouts/1/../sh","arguments":[],"environment":{}})"), "no name of a program"},
+      {encode('R', R"({"do":"run"})"), "cannot read a request"},
+      {encode('R', R"({"do":"run","program":"../../sh","arguments":[],"environment":{}})"), "not the name of a program"},
+      {encode('R', R"({"do":"run","program":"layouts/../sh","arguments":[],"environment":{}})"), "not the name of a program"},
+      {encode('R', R"({"do":"run","program":"layouts/1/../sh","arguments":[],"environment":{}})"), "not the name of a program"},
       {encode('R', R"({"do":"run","program":"layouts/1/sh","arguments":[],"environment":{}})"), "no such program"},
       {encode('R', R"({"do":"run","program":"sh","arguments":[],"environment":{}})"), "no such program"},
       {encode('R', R"({"do":"run","program":"dpubench-agent","arguments":[],"environment":{"LD_PRELOAD":"x"}})"),
        "cannot be set"},
-      {encode('D', "x"), "without a request"}};
+      {encode('D', "x"), "before any request"}};
   for (const auto& [bytes, words] : cases) {
     Agent agent(installed);
     agent.write_raw(bytes);

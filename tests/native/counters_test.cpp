@@ -278,23 +278,23 @@ TEST_F(Energy, OfHwmonIsUsedWhereThereIsNoPackage) {
 
 TEST_F(Energy, OfASlowCounterIsRefused) {
   sensor("hwmon0", "ibmaem", "energy1", "1000");
-  EXPECT_EQ(reason(), "hwmon ibmaem advances more slowly than every 1 ms, longer than a window");
+  EXPECT_EQ(reason(), "hwmon ibmaem advances less often than every 1 ms: a window is shorter");
 }
 
 TEST_F(Energy, ThatMayOverlapIsNotSummed) {
   sensor("hwmon0", "scmi_sensors", "energy1", "1000", "big");
   sensor("hwmon0", "scmi_sensors", "energy2", "9000", "system");
-  EXPECT_NE(reason().find("(scmi_sensors) of which one may hold another"), std::string::npos) << reason();
+  EXPECT_NE(reason().find("(scmi_sensors), and one may include another"), std::string::npos) << reason();
   std::filesystem::remove(tree.path() / "class/hwmon/hwmon0/energy2_input");
   sensor("hwmon1", "ibmaem", "energy1", "1000");
-  EXPECT_NE(reason().find("(ibmaem, scmi_sensors) of which one may hold another"), std::string::npos) << reason();
+  EXPECT_NE(reason().find("(ibmaem, scmi_sensors), and one may include another"), std::string::npos) << reason();
 }
 
 TEST_F(Energy, SensorsOfPowerAreNamedAndNotUsed) {
   sensor("hwmon0", "power_meter", "power1", "55000000");
   sensor("hwmon1", "ina226", "power1", "9000000");
   tree.write("class/ipmi/ipmi0/dev", "240:0\n");
-  EXPECT_EQ(reason(), "sensors of power (IPMI, hwmon ina226, hwmon power_meter) average over longer than a window");
+  EXPECT_EQ(reason(), "the power sensors (IPMI, hwmon ina226, hwmon power_meter) average over more than a window");
 }
 
 TEST_F(Energy, OfAGraphicsCardIsNone) {

@@ -35,7 +35,7 @@ TEST_F(Devices, PciAddressesMustExist) {
     name_devices({address + ",class=crypto:compress"});  // NVIDIA's cards are network cards unless told otherwise
     EXPECT_EQ(device_name(named_devices()[0]), address);
   }
-  test::expect_error([] { name_devices({"ffff:ff:1f.7"}); }, {"ffff:ff:1f.7", "no PCI device of this address", "lspci"});
+  test::expect_error([] { name_devices({"ffff:ff:1f.7"}); }, {"ffff:ff:1f.7", "no PCI device with this address", "lspci"});
   test::expect_error([] { name_devices({"ff:1f.7"}); }, {"0000:ff:1f.7", "no PCI device"});
 }
 
@@ -55,7 +55,7 @@ TEST(Drivers, AreMissingWithTheFolderAndThePackage) {
   const test::TemporaryDirectory dir;
   const std::filesystem::path folders[] = {dir.path() / "absent", dir.path()};
   const auto missing = [&] { return driver_missing(folders, "crypto_x", "librte_crypto_x", "librte-crypto-x23"); };
-  EXPECT_EQ(missing(), "the driver crypto_x is not here: no librte_crypto_x.so in " + folders[0].string() + " or " +
+  EXPECT_EQ(missing(), "the driver crypto_x is missing: no librte_crypto_x.so in " + folders[0].string() + " or " +
                            folders[1].string() + " (Debian package librte-crypto-x23)");
   dir.write("librte_crypto_xy.so.23", "");
   EXPECT_NE(missing(), "");

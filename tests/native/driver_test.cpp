@@ -165,7 +165,7 @@ TEST(Buffers, HoldSomeItemsInTheSameMemory) {
     }
     buffers.check_inputs();
   }
-  test::expect_error([&] { buffers.hold({0, 12}); }, {"no whole number of cycles"});
+  test::expect_error([&] { buffers.hold({0, 12}); }, {"not a whole number of cycles"});
   work.items[0].in.resize(1U << 20);
   test::expect_error([&] { buffers.hold(first); }, {"do not fit"});
 }
@@ -209,7 +209,7 @@ TEST(Driver, ALostBurstEndsTheWait) {
   std::uint64_t operations = stepper.step(30);
   operations += stepper.finish();
   EXPECT_LT(operations, 30U * kBurst);
-  test::expect_error([&] { stepper.require_progress(); }, {"1 are still under way: the device lost them, or hangs"});
+  test::expect_error([&] { stepper.require_progress(); }, {"1 are still in flight: the device lost them, or hangs"});
   EXPECT_EQ(stepper.step(1000), 0U) << "nothing more is submitted";
 }
 
@@ -220,7 +220,7 @@ TEST(Driver, ALaneThatTakesNothingEndsTheWait) {
   ShufflingLane lane({.refuses_everything = true});
   LaneStepper stepper(lane, buffers, 4);
   EXPECT_EQ(stepper.step(1), 0U);
-  test::expect_error([&] { stepper.require_progress(); }, {"no burst was taken or completed"});
+  test::expect_error([&] { stepper.require_progress(); }, {"no burst was accepted or completed"});
 }
 
 }  // namespace

@@ -82,8 +82,8 @@ TEST(Footprint, MemoryIsCappedByWhatIsFreeAndSaysWhy) {
   const RingSize ring = ring_size(*p.op, *p.work, g, 32, 0, large, std::uint64_t{1} << 30);
   const std::size_t touched = extent(*p.op, *p.work, ring.buffers).touched_bytes;
   EXPECT_LE(touched, std::size_t{1} << 28);
-  EXPECT_NE(ring.capped.find("asks for 600 MiB"), std::string::npos) << ring.capped;
-  EXPECT_NE(ring.capped.find("fills 256 MiB a thread, L3 holds 300 MiB"), std::string::npos) << ring.capped;
+  EXPECT_NE(ring.capped.find("needs 600 MiB"), std::string::npos) << ring.capped;
+  EXPECT_NE(ring.capped.find("fills 256 MiB per thread, and L3 holds 300 MiB"), std::string::npos) << ring.capped;
 }
 
 TEST(Footprint, ResidentIs32BuffersOrWhatIsInFlight) {

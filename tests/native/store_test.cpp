@@ -63,7 +63,7 @@ TEST(Store, ReadsEachInputOnceAndIdentifiesIt) {
   EXPECT_EQ(store.identity("corpus").sha256, sha256("aabb"));
   EXPECT_THROW(static_cast<void>(store.identity("capture")), std::invalid_argument);
   ASSERT_EQ(store.notes().size(), 2U);
-  EXPECT_NE(store.notes()[0].find("1 line names a prefix again"), std::string::npos);
+  EXPECT_NE(store.notes()[0].find("1 line repeats a prefix"), std::string::npos);
   EXPECT_NE(store.notes()[1].find("r.regex:2: "), std::string::npos);
 }
 
@@ -84,8 +84,8 @@ TEST(Store, ConcatenatesCapturesAndNotesWhatWasPassedOver) {
   EXPECT_EQ(store.identity("capture").name, "a.pcap, b.pcap");
   EXPECT_EQ(store.identity("capture").sha256, Sha256::hex(Sha256::of(join(first, second))));
   ASSERT_EQ(store.notes().size(), 3U);
-  EXPECT_NE(store.notes()[0].find("a.pcap: 1 frame has a cut off"), std::string::npos) << store.notes()[0];
-  EXPECT_NE(store.notes()[1].find("b.pcap: 2 frames carry no IP"), std::string::npos) << store.notes()[1];
+  EXPECT_NE(store.notes()[0].find("a.pcap: 1 frame with a cut off"), std::string::npos) << store.notes()[0];
+  EXPECT_NE(store.notes()[1].find("b.pcap: 2 frames without IP"), std::string::npos) << store.notes()[1];
   EXPECT_NE(store.notes()[2].find("b.pcap: ends inside a record"), std::string::npos) << store.notes()[2];
 }
 

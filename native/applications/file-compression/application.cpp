@@ -16,22 +16,22 @@ namespace {
 const ApplicationInfo& info() {
   static const ApplicationInfo info{
       .name = "file-compression",
-      .summary = "a file to a gzip member, read and deflated chunk by chunk, with its CRC",
+      .summary = "compresses a file to a gzip member, chunk by chunk, with its CRC",
       .definition =
           "Reads the file in chunks, deflates them into one stream, and writes a gzip member: header with the file's name, "
           "stream, CRC-32 and length. A record is a chunk. Verified: another implementation inflates the stream to the file's "
-          "bytes, and header, CRC and length are what they must be.",
-      .inputs = {{"corpus", "the file"}},
+          "bytes, and header, CRC and length are correct.",
+      .inputs = {{"corpus", "file to compress"}},
       .operators = {"deflate", "crc"},
       .parameters = {{.name = "level",
-                      .summary = "effort, as zlib's",
+                      .summary = "compression level, as of zlib",
                       .values = {"1", "6", "9"},
                       .default_value = "6",
                       .unit = "1",
                       .min = 1,
                       .max = 9},
                      {.name = "chunk",
-                      .summary = "bytes that are read at once",
+                      .summary = "bytes per read",
                       .values = {"4096", "65536", "1048576"},
                       .default_value = "65536",
                       .unit = "B",
@@ -75,7 +75,7 @@ class FileCompression final : public Application {
     if (file == nullptr) throw Error("corpus " + path.string() + ": cannot be read");
     const int level = static_cast<int>(task.params.number("level"));
     if (deflateInit2(&stream_, level, Z_DEFLATED, kRawWindowBits, kMemoryLevel, Z_DEFAULT_STRATEGY) != Z_OK)
-      throw Error("zlib cannot begin");
+      throw Error("zlib: deflateInit2 failed");
     write_header(member_name(path), level);
     std::vector<unsigned char> chunk(task.params.number("chunk"));
     std::uint64_t left = task.limit_bytes == 0 ? ~std::uint64_t{0} : task.limit_bytes;
@@ -114,7 +114,7 @@ class FileCompression final : public Application {
       throw Error("file-compression: the stream does not inflate to the file's bytes");
     if (wire::le32(all, all.size() - 4) != static_cast<std::uint32_t>(original.size()) ||
         wire::le32(all, all.size() - 8) != slow_crc32(original))
-      throw Error("file-compression: CRC or length behind the stream are wrong");
+      throw Error("file-compression: the CRC or the length behind the stream is wrong");
   }
 
  private:

@@ -17,15 +17,15 @@ namespace {
 const ApplicationInfo& info() {
   static const ApplicationInfo info{
       .name = "file-integrity",
-      .summary = "SHA-256 of files in blocks, a manifest, and the files checked against it",
+      .summary = "SHA-256 of files in blocks, a manifest, and a check of the files against it",
       .definition =
-          "Reads each file in blocks, writes a manifest (lines `digest  name`, as sha256sum does), then reads the manifest and "
-          "every file again and says of each whether it is as it was. A record is a file that was read. Verified: digests "
-          "by another implementation, and a manifest with one digit changed finds the one file changed.",
-      .inputs = {{"corpus", "files to be guarded"}},
+          "Reads each file in blocks and writes a manifest (lines `digest  name`, as sha256sum does). Then reads the manifest "
+          "and every file again, and reports whether each file is unchanged. A record is a file that was read. Verified: "
+          "another implementation gives the same digests, and with one digit of the manifest changed, that one file is found.",
+      .inputs = {{"corpus", "files to check"}},
       .operators = {"sha256"},
       .parameters = {{.name = "block",
-                      .summary = "bytes that are read at once",
+                      .summary = "bytes per read",
                       .values = {"4096", "65536", "1048576"},
                       .default_value = "65536",
                       .unit = "B",
@@ -85,7 +85,7 @@ class FileIntegrity final : public Application {
       report += path.string() + ": OK\n";
     }
     const std::string_view text(reinterpret_cast<const char*>(output.data()), output.size());
-    if (text != expected + report) throw Error("file-integrity: the manifest, or what it says of the files, is wrong");
+    if (text != expected + report) throw Error("file-integrity: the manifest or the report on the files is wrong");
     check_that_changes_are_found(task);
   }
 
@@ -94,7 +94,7 @@ class FileIntegrity final : public Application {
     measure::next_message();
     const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "rb"));
     if (file == nullptr) throw Error("corpus " + path.string() + ": cannot be read");
-    if (EVP_DigestInit_ex2(context_.get(), sha256_.get(), nullptr) != 1) throw Error("OpenSSL: SHA-256 cannot begin");
+    if (EVP_DigestInit_ex2(context_.get(), sha256_.get(), nullptr) != 1) throw Error("OpenSSL: SHA-256 cannot be started");
     std::uint64_t left = limit_bytes == 0 ? ~std::uint64_t{0} : limit_bytes;
     while (left > 0) {
       const std::size_t wanted = std::min<std::uint64_t>(left, block_.size());
@@ -107,7 +107,7 @@ class FileIntegrity final : public Application {
     if (std::ferror(file.get()) != 0) throw Error("corpus " + path.string() + ": cannot be read to its end");
     Digest digest{};
     if (EVP_DigestFinal_ex(context_.get(), reinterpret_cast<unsigned char*>(digest.data()), nullptr) != 1)
-      throw Error("OpenSSL: SHA-256 cannot end");
+      throw Error("OpenSSL: SHA-256 cannot be finished");
     ++records;
     return digest;
   }
@@ -119,7 +119,7 @@ class FileIntegrity final : public Application {
       const std::size_t end = manifest.find('\n');
       const std::optional<Entry> entry = parse_line(manifest.substr(0, end));
       manifest.remove_prefix(end == std::string_view::npos ? manifest.size() : end + 1);
-      if (!entry) throw Error("file-integrity: a line of the manifest is none");
+      if (!entry) throw Error("file-integrity: a line of the manifest has the wrong format");
       const bool same = inputs::Sha256::hex(digest_of(std::filesystem::path(entry->name), limit_bytes)) == entry->digest;
       failed_ += same ? 0 : 1;
       report += std::string(entry->name) + (same ? ": OK\n" : ": FAILED\n");

@@ -22,12 +22,12 @@ const ApplicationInfo& info() {
       .summary =
           "intrusion prevention: connections, TCP streams in order, HTTP requests in normal form, literals and rules, verdicts",
       .definition =
-          "Decodes the packets of a capture into connections, puts TCP segments in order, brings HTTP requests to their "
-          "normal form, and looks for rules in datagrams, in pieces of streams (2048 octets, of which 256 overlap) and in "
-          "requests: all literals at once first, then the rules whose literal is there. A rule whose number is a multiple of 4 "
-          "drops, and what it was found in is looked at no further; others alert. The output is a line a connection. A record "
-          "is a packet. Verified: a slow reference (streams octet by octet, a parser of its own, every rule "
-          "interpreted on everything) writes the same.",
+          "Decodes the packets of a capture into connections, puts TCP segments in order, and brings HTTP requests to their "
+          "normal form. It searches datagrams, pieces of streams (2048 octets, of which 256 overlap) and requests: first for "
+          "all literals at once, then for the rules whose literal was found. A rule whose number is a multiple of 4 drops: the "
+          "payload or the requests in which it matched are searched no further. Other rules alert. The output has one line per "
+          "connection. A record is a packet. Verified: a slow reference (streams octet by octet, a parser of its own, every "
+          "rule interpreted on everything) writes the same.",
       .inputs = {{"capture", "packets"}, {"rules", "rules, `id:/expression/flags`"}},
       .operators = {"regex"},
       .parameters = {},
@@ -118,7 +118,8 @@ class Ips final : public Application {
     if (said == expected) return;
     const auto differs = std::mismatch(said.begin(), said.end(), expected.begin(), expected.end()).first - said.begin();
     const std::size_t line = said.rfind('\n', static_cast<std::size_t>(differs) - (differs > 0 ? 1 : 0)) + 1;
-    throw Error("ips: it says '" + inputs::excerpt(said.substr(line, said.find('\n', line) - line)) + "', and the reference '" +
+    throw Error("ips: the application says '" + inputs::excerpt(said.substr(line, said.find('\n', line) - line)) +
+                "', but the reference says '" +
                 inputs::excerpt(std::string_view(expected).substr(line, expected.find('\n', line) - line)) + "'");
   }
 

@@ -24,22 +24,27 @@ const ApplicationInfo& info() {
       .summary =
           "ESP tunnels between two gateways: association by destination, sealing, sequence numbers, opening with replay window",
       .definition =
-          "Every IP packet of a capture goes into the tunnel of its destination, which gets one when it is first seen: ESP in "
-          "tunnel mode with padding, sequence number and an outer IPv4 header. The other gateway finds the association by its "
-          "SPI, checks replay window, authenticity and padding, and takes the packet out; every 64th ESP packet arrives twice. "
-          "The output is a capture of the ESP packets. A record is a packet. Verified: what comes out is what went in, packets "
-          "that arrive twice are taken once, no plaintext is in the ESP packets, and one changed bit is always found.",
-      .inputs = {{"capture", "packets to be protected"}},
+          "Every IP packet of a capture goes into the tunnel of its destination; a destination gets its tunnel with its first "
+          "packet. The tunnel is ESP in tunnel mode with padding, sequence number and an outer IPv4 header. The other gateway "
+          "finds the association by its SPI, checks replay window, authenticity and padding, and takes the packet out. Every "
+          "64th ESP packet arrives twice. The output is a capture of the ESP packets. A record is a packet. Verified: the "
+          "packets that come out are those that went in, packets that arrive twice are accepted once, no ESP packet holds "
+          "plaintext, and one changed bit is always found.",
+      .inputs = {{"capture", "packets to protect"}},
       .operators = {"aes", "hmac", "sha256", "checksum"},
       .parameters = {{.name = "algorithm",
-                      .summary = "of the tunnels",
+                      .summary = "algorithm of the tunnels",
                       .values = {"aes-gcm", "aes-cbc-hmac-sha-256-128"},
                       .default_value = "aes-gcm",
                       .is_mode = true,
                       .unit = {}},
-                     {.name = "key_bits", .summary = "of AES", .values = {"128", "256"}, .default_value = "128", .unit = {}},
+                     {.name = "key_bits",
+                      .summary = "length of the AES key",
+                      .values = {"128", "256"},
+                      .default_value = "128",
+                      .unit = {}},
                      {.name = "tunnels",
-                      .summary = "destinations share so many",
+                      .summary = "number of tunnels, which the destinations share",
                       .values = {"16", "1024"},
                       .default_value = "16",
                       .unit = "1",
@@ -177,9 +182,9 @@ class Ipsec final : public Application {
     for (const inputs::Packet& packet : capture.packets) {
       if (destination_of(capture.ip(packet))) append(expected, capture.ip(packet));
     }
-    if (opened_ != expected) throw Error("ipsec: what came out of the tunnels is not what went in");
+    if (opened_ != expected) throw Error("ipsec: the packets that came out of the tunnels differ from those that went in");
     if (counts_[0] != records || counts_[2] != records / kReplayEvery || counts_[1] + counts_[3] + counts_[4] != 0)
-      throw Error("ipsec: packets were refused that are right, or taken twice");
+      throw Error("ipsec: correct packets were refused, or packets were accepted twice");
     check_sealed();
   }
 
@@ -201,7 +206,7 @@ class Ipsec final : public Application {
       const std::size_t place = kOuterHeader + 4 + random.below(changed.size() - kOuterHeader - 4);
       changed[place] ^= static_cast<std::byte>(1U << random.below(8));
       if (receiver.receive(changed, opened) == Verdict::kAccepted)
-        throw Error("ipsec: ESP packet " + std::to_string(number) + " was taken with a changed bit");
+        throw Error("ipsec: ESP packet " + std::to_string(number) + " was accepted with a changed bit");
       opened.clear();
       if (receiver.receive(frame.bytes, opened) != Verdict::kAccepted)
         throw Error("ipsec: ESP packet " + std::to_string(number) + " cannot be opened a second time");

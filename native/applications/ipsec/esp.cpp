@@ -47,7 +47,7 @@ void require(bool succeeded, const char* what) {
 
 CipherContext cipher_of(const SaKeys& keys, const EVP_CIPHER* cipher, bool encrypts) {
   CipherContext context(EVP_CIPHER_CTX_new());
-  require(context != nullptr, "a cipher's context");
+  require(context != nullptr, "creating a cipher's context");
   require(EVP_CipherInit_ex2(context.get(), cipher, raw(keys.cipher.data()), nullptr, encrypts ? 1 : 0, nullptr) == 1,
           "setting a cipher's key");
   EVP_CIPHER_CTX_set_padding(context.get(), 0);
@@ -69,7 +69,7 @@ MacContext mac_of(const SaKeys& keys) {
   char digest[] = "SHA2-256";
   const OSSL_PARAM parameters[] = {OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest, 0),
                                    OSSL_PARAM_construct_end()};
-  require(EVP_MAC_init(context.get(), raw(keys.integrity.data()), keys.integrity.size(), parameters) == 1, "HMAC's key");
+  require(EVP_MAC_init(context.get(), raw(keys.integrity.data()), keys.integrity.size(), parameters) == 1, "setting HMAC's key");
   return context;
 }
 
@@ -108,7 +108,7 @@ Outbound::Outbound(const SaKeys& keys) : keys_(keys), cipher_(packet_cipher(keys
 
 void Outbound::protect(std::span<const std::byte> packet, std::vector<std::byte>& out) {
   // Section 3.3.3: an association must end before its sequence numbers start again.
-  if (sequence_ == 0xffffffff) throw Error("ipsec: the sequence numbers of an association are used up: give it more tunnels");
+  if (sequence_ == 0xffffffff) throw Error("ipsec: the sequence numbers of an association are used up: set more tunnels");
   ++sequence_;
   const std::size_t iv = iv_bytes(keys_.algorithm);
   const std::size_t align = alignment(keys_.algorithm);

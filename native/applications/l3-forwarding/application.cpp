@@ -21,16 +21,16 @@ const ApplicationInfo& info() {
       .name = "l3-forwarding",
       .summary = "a router: header checks, longest prefix match, TTL, checksum, new link-layer header, statistics of next hops",
       .definition =
-          "Reads a capture frame by frame. Frames with up to two VLAN tags; IPv4 packets pass the checks of RFC 1812, "
-          "IPv6 packets those of RFC 8200; what has a route gets a TTL less, its checksum updated, a new Ethernet header, and is "
-          "written to a capture. A record is a frame. Verified: a slow reference (a map of prefixes by length, checksums "
-          "summed anew) sends the same packets to the same next hops.",
+          "Reads a capture frame by frame. A frame may have up to two VLAN tags. IPv4 packets pass the checks of RFC 1812, "
+          "IPv6 packets those of RFC 8200. A packet with a route gets a TTL lower by one, an updated checksum and a new Ethernet "
+          "header, and is written to a capture. A record is a frame. Verified: a slow reference (a map of prefixes by length, "
+          "checksums summed anew) sends the same packets to the same next hops.",
       .inputs = {{"capture", "frames that come in"},
-                 {"routes4", "IPv4 routes, beside a default route"},
-                 {"routes6", "IPv6 routes, beside a default route", true}},
+                 {"routes4", "IPv4 routes, in addition to a default route"},
+                 {"routes6", "IPv6 routes, in addition to a default route", true}},
       .operators = {"lpm", "checksum"},
       .parameters = {{.name = "routes",
-                      .summary = "of each list, taken evenly; 0: all of them",
+                      .summary = "routes taken evenly from each list; 0: all of them",
                       .values = {"4096", "0"},
                       .default_value = "4096",
                       .unit = "1",
@@ -172,11 +172,11 @@ class L3Forwarding final : public Application {
                         std::equal(packet.begin(), packet.end(), made.bytes.begin() + kEthernet) &&
                         wire::u8(made.bytes, 5) == hop && wire::u8(made.bytes, 11) == hop;
       if (!same)
-        throw Error("l3-forwarding: frame " + std::to_string(number) + " of " + path.string() + ": what came out is wrong");
+        throw Error("l3-forwarding: frame " + std::to_string(number) + " of " + path.string() + ": the output is wrong");
       ++hops[hop].packets;
       hops[hop].bytes += packet.size();
     }
-    if (ours.next(made)) throw Error("l3-forwarding: more frames came out than the reference sends");
+    if (ours.next(made)) throw Error("l3-forwarding: the output has more frames than the reference sends");
     std::string statistics;
     for (std::uint32_t hop = 0; hop < kNextHops; ++hop)
       statistics += std::to_string(hop) + "," + std::to_string(hops[hop].packets) + "," + std::to_string(hops[hop].bytes) + "\n";

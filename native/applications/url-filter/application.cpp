@@ -24,14 +24,14 @@ const ApplicationInfo& info() {
       .summary = "URLs or HTTP requests: parsed, decoded, looked up by domain suffix, matched against rules",
       .definition =
           "Reads URLs line by line, or the HTTP requests that begin in a TCP segment of a capture. Each is parsed, decoded and "
-          "brought to its normal form; its host and all that it ends in are looked up in a list of domains; path and query "
-          "are matched against rules. Without a list of domains every eighth host of the input, by its hash, is one. The "
-          "output says of each what was decided and why. A record is a URL or request. Verified: a slow reference, with a parser "
-          "of its own, an ordered set and interpreted rules, decides the same.",
-      .inputs = {{"corpus", "URLs, one a line", false, {"source", "list"}},
+          "brought to its normal form. Its host and every suffix of the host are looked up in a list of domains. Path and query "
+          "are matched against rules. Without a list of domains, every eighth host of the input, by its hash, is blocked. The "
+          "output has the decision on each URL and the reason. A record is a URL or request. Verified: a slow reference, with a "
+          "parser of its own, an ordered set and interpreted rules, decides the same.",
+      .inputs = {{"corpus", "URLs, one per line", false, {"source", "list"}},
                  {"capture", "packets with HTTP requests", false, {"source", "requests"}},
-                 {"domains", "blocked domains, one a line; `#` begins a comment", true},
-                 {"rules", "rules for path and query; one that matches blocks"}},
+                 {"domains", "blocked domains, one per line; `#` begins a comment", true},
+                 {"rules", "rules for path and query; a rule that matches blocks the URL"}},
       .operators = {"regex"},
       .parameters = {{.name = "source",
                       .summary = "where URLs come from: lines of a file, or HTTP requests",
@@ -318,12 +318,13 @@ void UrlFilter::verify(const Task& task) const {
     }
     // A decoded octet may be a line feed, so the output cannot be split into lines.
     if (!said.starts_with(expected + "\n")) {
-      throw Error("url-filter: of URL " + std::to_string(number) + " it says '" +
-                  inputs::excerpt(said.substr(0, said.find('\n'))) + "', and the reference '" + inputs::excerpt(expected) + "'");
+      throw Error("url-filter: for URL " + std::to_string(number) + " the application says '" +
+                  inputs::excerpt(said.substr(0, said.find('\n'))) + "', but the reference says '" + inputs::excerpt(expected) +
+                  "'");
     }
     said.remove_prefix(expected.size() + 1);
   });
-  if (!said.empty()) throw Error("url-filter: it says more than there are URLs");
+  if (!said.empty()) throw Error("url-filter: the output has more lines than there are URLs");
 }
 
 }  // namespace

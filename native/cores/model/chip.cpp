@@ -48,14 +48,14 @@ Chip::Chip(const Description& description, std::vector<Load> loads, std::vector<
   const std::size_t contexts = std::size_t{organisation.cores} * organisation.contexts;
   if (loads.size() != contexts) {
     throw Error("the processor '" + description_.name + "' has " + std::to_string(contexts) + " contexts (" +
-                std::to_string(organisation.cores) + " cores of " + std::to_string(organisation.contexts) + "), and there are " +
-                std::to_string(loads.size()) + " traces for them: give each context one");
+                std::to_string(organisation.cores) + " cores of " + std::to_string(organisation.contexts) + "), but there are " +
+                std::to_string(loads.size()) + " traces: give one trace per context");
   }
   if (description_.dma) {
     dma_.emplace(description_, std::move(buffers), hierarchy_);
     hierarchy_.memory().call_before_requests([this](Cycle at) { dma_->advance(at); });
   } else if (!buffers.empty()) {
-    throw Error("there are buffers for frames, and the processor '" + description_.name + "' has no DMA agent");
+    throw Error("there are frame buffers, but the processor '" + description_.name + "' has no DMA agent");
   }
   for (std::uint32_t core = 0; core < organisation.cores; ++core) {
     const auto first = loads.begin() + std::ptrdiff_t{core} * organisation.contexts;
@@ -98,7 +98,7 @@ std::uint64_t Chip::simulated() const {
 void Chip::run(const std::function<void(std::uint64_t)>& progress) {
   for (std::uint64_t steps = 1; !is_done(); ++steps) {
     const Cycle now = *std::min_element(next_.begin(), next_.end());
-    if (now == kNever) throw std::logic_error("no context of '" + description_.name + "' can go on, and not all are done");
+    if (now == kNever) throw std::logic_error("no context of '" + description_.name + "' can go on, but not all are done");
     now_.cycle = now;
     if (!counting_) begin_counting();
     if (dma_) dma_->advance(now);

@@ -266,7 +266,7 @@ void Core::schedule(Context& context, const Fetched& fetched, Cycle now) {
     if (choice.issue == kNever) {
       throw Error("the processor '" + description_->name + "' has no unit for instructions of kind '" +
                   std::string(kKindNames[index_of(what.kind)]) +
-                  "', which the trace has: take a processor that executes them, or another engine");
+                  "', but the trace has such instructions: use a processor that executes them, or another engine");
     }
     issue = choice.issue;
     table_.take(choice.unit, issue, choice.every, context.number);

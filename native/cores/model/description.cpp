@@ -61,7 +61,7 @@ void read_policy(const Fields& whole, const Fields& fields, Organisation& into, 
   into.policy = name == "icount" ? Policy::kIcount : Policy::kRoundRobin;
   into.fetch_contexts = contexts;
   if (whole.sound("widths/fetch") && widths.fetch != width) {
-    fields.fault("policy", "fetches " + std::to_string(width) + " instructions a cycle, and widths/fetch says " +
+    fields.fault("policy", "fetches " + std::to_string(width) + " instructions a cycle, but widths/fetch says " +
                                std::to_string(widths.fetch));
   }
 }
@@ -78,10 +78,10 @@ void read_organisation(protocol::Reader& reader, const Fields& whole, Descriptio
   read_policy(whole, *fields, organisation, into.widths);
   if (!fields->sound("policy")) return;
   if (organisation.policy == Policy::kSingle && organisation.contexts > 1) {
-    fields->fault("policy", "is single, and the core has " + std::to_string(organisation.contexts) + " contexts");
+    fields->fault("policy", "is single, but the core has " + std::to_string(organisation.contexts) + " contexts");
   }
   if (organisation.switch_cycles > 0 && organisation.policy != Policy::kSwitchOnStall) {
-    fields->fault("switch_cycles", "belongs to the policy switch_on_stall");
+    fields->fault("switch_cycles", "applies only with policy switch_on_stall");
   }
 }
 
@@ -143,7 +143,7 @@ void read_executions(protocol::Reader& reader, const Fields& unit, Unit& into) {
     const auto kind = std::find(kKindNames.begin(), kKindNames.end(), name);
     const Fields fields(reader, value, unit.at("executes") + "/" + name);
     if (kind == kKindNames.end() || name == "nop" || name == "unknown") {
-      reader.fault(fields.where(), "is no kind of instruction that a unit executes");
+      reader.fault(fields.where(), "is not a kind of instruction that a unit executes");
       continue;
     }
     if (!reader.object(value, fields.where(), {"latency_cycles", "every_cycles"})) continue;
@@ -192,7 +192,7 @@ void read_units(protocol::Reader& reader, const Fields& whole, Description& into
 }
 
 void power_of_two(const Fields& fields, const char* key, std::uint32_t value) {
-  if (fields.sound(key) && !std::has_single_bit(value)) fields.fault(key, std::to_string(value) + " is no power of two");
+  if (fields.sound(key) && !std::has_single_bit(value)) fields.fault(key, std::to_string(value) + " is not a power of two");
 }
 
 void read_branches(protocol::Reader& reader, const Fields& whole, Branches& into) {
@@ -231,7 +231,7 @@ void read_branches(protocol::Reader& reader, const Fields& whole, Branches& into
   if (!fields->sound("target_entries", "target_ways")) return;
   if (into.target_entries % into.target_ways != 0 || !std::has_single_bit(into.target_entries / into.target_ways)) {
     fields->fault("target_entries", std::to_string(into.target_entries) + " entries in " + std::to_string(into.target_ways) +
-                                        " ways give no power of two of sets");
+                                        " ways give a number of sets that is not a power of two");
   }
 }
 

@@ -22,14 +22,15 @@ std::string bytes(std::uint64_t count) {
 
 void check_geometry(const Fields& fields, const CacheLevel& cache) {
   if (!fields.sound("size_bytes", "ways", "line_bytes")) return;
-  if (!std::has_single_bit(cache.line_bytes)) return fields.fault("line_bytes", bytes(cache.line_bytes) + " is no power of two");
+  if (!std::has_single_bit(cache.line_bytes))
+    return fields.fault("line_bytes", bytes(cache.line_bytes) + " is not a power of two");
   const std::uint64_t way_bytes = std::uint64_t{cache.line_bytes} * cache.ways;
   if (cache.size_bytes % way_bytes != 0 || cache.size_bytes == 0) {
     return fields.fault("size_bytes", bytes(cache.size_bytes) + " cannot be divided into " + std::to_string(cache.ways) +
                                           " ways of lines of " + bytes(cache.line_bytes));
   }
   if (cache.replacement == Replacement::kPlru && !std::has_single_bit(cache.ways)) {
-    fields.fault("replacement", "plru is a tree, and needs a power of two of ways");
+    fields.fault("replacement", "plru is a tree, so the number of ways must be a power of two");
   }
 }
 
@@ -44,7 +45,7 @@ void read_prefetch(protocol::Reader& reader, const Fields& cache, CacheLevel& in
 /// Read a cache's latency in cycles of the core. A cache with its own clock gives it in ns, and this function converts it.
 void read_latency(const Fields& fields, double clock_mhz, std::uint32_t& cycles) {
   if (!fields.has("latency_ns")) return fields.number("latency_cycles", cycles, 1, kMostLatency);
-  if (fields.has("latency_cycles")) return fields.fault("latency_ns", "is there beside latency_cycles: give one of them");
+  if (fields.has("latency_cycles")) return fields.fault("latency_ns", "is given beside latency_cycles: give one of them");
   double ns = 0;
   fields.number("latency_ns", ns, 0.01, 1e6);
   if (!fields.sound("latency_ns")) return;
@@ -93,7 +94,7 @@ void link_caches(protocol::Reader& reader, const Fields& caches, Description& in
     if (next.empty() || next == "memory") continue;
     const auto index = index_of(into.caches, next);
     if (!index) {
-      fields.fault("next", "there is no cache '" + next + "', and it is not memory");
+      fields.fault("next", "there is no cache '" + next + "': give the name of a cache, or memory");
     } else {
       cache.next = *index;
     }
@@ -138,11 +139,11 @@ void check_neighbours(protocol::Reader& reader, const Fields& whole, const Field
     const Fields behind(reader, caches.json()[next.name], caches.at(next.name.c_str()));
     if (next.ideal) continue;
     if (fields.sound("shared_by") && behind.sound("shared_by") && next.shared_by % cache.shared_by != 0) {
-      fields.fault("shared_by", "is " + std::to_string(cache.shared_by) + ", and '" + next.name + "' behind it is shared by " +
+      fields.fault("shared_by", "is " + std::to_string(cache.shared_by) + ", but '" + next.name + "' behind it is shared by " +
                                     std::to_string(next.shared_by));
     }
     if (fields.sound("line_bytes") && behind.sound("line_bytes") && next.line_bytes != cache.line_bytes) {
-      fields.fault("line_bytes", "is " + std::to_string(cache.line_bytes) + ", and that of '" + next.name + "' behind it " +
+      fields.fault("line_bytes", "is " + std::to_string(cache.line_bytes) + ", but that of '" + next.name + "' behind it is " +
                                      std::to_string(next.line_bytes));
     }
     if (fields.sound("latency_cycles", "latency_ns") && behind.sound("latency_cycles", "latency_ns") &&
@@ -176,7 +177,7 @@ void read_caches(protocol::Reader& reader, const Fields& whole, Description& int
     CacheLevel cache;
     cache.name = name;
     if (name == "memory") {
-      whole.fault("caches", "memory is no name of a cache");
+      whole.fault("caches", "a cache must not be called memory");
     } else if (!value.is_object()) {
       caches.fault(name.c_str(), "must be an object");
     } else {
@@ -211,7 +212,7 @@ void read_tlbs(protocol::Reader& reader, const Fields& whole, Description& into)
   Tlbs tlbs;
   fields.number("page_bytes", tlbs.page_bytes, 1024, 1U << 30);
   if (fields.sound("page_bytes") && !std::has_single_bit(tlbs.page_bytes))
-    fields.fault("page_bytes", bytes(tlbs.page_bytes) + " is no power of two");
+    fields.fault("page_bytes", bytes(tlbs.page_bytes) + " is not a power of two");
   read_tlb(reader, fields, "instruction", false, tlbs.instruction);
   read_tlb(reader, fields, "data", false, tlbs.data);
   if (fields.has("second")) read_tlb(reader, fields, "second", true, tlbs.second.emplace());
@@ -246,7 +247,7 @@ void read_dma(protocol::Reader& reader, const Fields& whole, Description& into) 
     if (!level) {
       fields.fault("deliver", "is '" + deliver + "', and must be memory or the name of a cache");
     } else if (into.caches.at(*level).ideal || *level == into.instruction_cache || *level == into.data_cache) {
-      fields.fault("deliver", "frames cannot come into '" + deliver + "': it is ideal, or a cache of the first level");
+      fields.fault("deliver", "frames cannot be delivered to '" + deliver + "': it is ideal, or a cache of the first level");
     } else {
       dma.level = *level;
     }

@@ -59,7 +59,7 @@ TEST(Description, UnknownKeysAreRefusedByName) {
 TEST(Description, ImpossibleValuesAreRefusedByName) {
   refuses("/caches/d/ways", 0, {"/processor/caches/d/ways", "from 1"});
   refuses("/caches/d/size_bytes", 1000, {"/processor/caches/d/size_bytes", "cannot be divided into 2 ways"});
-  refuses("/caches/d/line_bytes", 48, {"48 bytes is no power of two"});
+  refuses("/caches/d/line_bytes", 48, {"48 bytes is not a power of two"});
   refuses("/widths/issue", 0, {"/processor/widths/issue"});
   refuses("/widths/fetch", 2.5, {"/processor/widths/fetch", "whole number"});
   refuses("/window/instructions", 0, {"/processor/window/instructions"});
@@ -151,9 +151,9 @@ TEST(Description, WhatIsMissingIsNamed) {
 }
 
 TEST(Description, PoliciesAndContextsHaveToFit) {
-  refuses("/organisation/policy", "icount.2.4", {"fetches 4 instructions a cycle, and widths/fetch says 8"});
+  refuses("/organisation/policy", "icount.2.4", {"fetches 4 instructions a cycle, but widths/fetch says 8"});
   refuses("/organisation/policy", "oldest", {"is 'oldest'", "icount.N.M"});
-  refuses("/organisation/contexts", 2, {"is single, and the core has 2 contexts"});
+  refuses("/organisation/contexts", 2, {"is single, but the core has 2 contexts"});
   json divided = with("/organisation/window", "divided");
   divided["organisation"]["contexts"] = 3;
   divided["organisation"]["policy"] = "rr.2.8";
@@ -176,7 +176,7 @@ TEST(Chip, MoreContextsThanTracesAreRefused) {
   const Program program;
   json description = processor();
   description["organisation"]["cores"] = 2;
-  expect_error([&] { run(description, {&program}); }, {"has 2 contexts (2 cores of 1), and there are 1 traces"});
+  expect_error([&] { run(description, {&program}); }, {"has 2 contexts (2 cores of 1), but there are 1 traces"});
 }
 
 }  // namespace

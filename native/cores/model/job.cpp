@@ -34,16 +34,16 @@ void read_extent(protocol::Reader& reader, const Fields& configuration, Extent& 
   fields.maybe_boolean("repeat", into.repeat);
   fields.maybe_number("phase_instructions", into.phase_instructions, 0, kMost);
   if (into.phase_instructions != 0 && into.phase_instructions < PhaseLog::kLeastInstructions) {
-    fields.fault("phase_instructions", "is " + std::to_string(into.phase_instructions) + ", and a phase has at least " +
+    fields.fault("phase_instructions", "is " + std::to_string(into.phase_instructions) + ", but a phase has at least " +
                                            std::to_string(PhaseLog::kLeastInstructions) + " instructions");
   }
   if (fields.sound("instructions", "phase_instructions") && into.phase_instructions != 0 &&
       into.instructions / into.phase_instructions > PhaseLog::kMostPhases) {
-    fields.fault("instructions", "are " + std::to_string(into.instructions / into.phase_instructions) + " phases, and " +
-                                     std::to_string(PhaseLog::kMostPhases) + " can be kept apart: give fewer, or larger ones");
+    fields.fault("instructions", "make " + std::to_string(into.instructions / into.phase_instructions) + " phases, but at most " +
+                                     std::to_string(PhaseLog::kMostPhases) + " are kept apart: give fewer or larger phases");
   }
   if (fields.sound("every", "measured") && into.measured > into.every)
-    fields.fault("measured", "is more than `every`: of " + std::to_string(into.every) + " messages " +
+    fields.fault("measured", "is more than `every`: of " + std::to_string(into.every) + " messages, " +
                                  std::to_string(into.measured) + " cannot be measured");
 }
 
@@ -70,8 +70,8 @@ void read_contexts(protocol::Reader& reader, const Fields& configuration, JobCon
   if (contexts->size() != needed) {
     configuration.fault("contexts", "the processor '" + into.processor.name + "' has " + std::to_string(needed) + " contexts (" +
                                         std::to_string(organisation.cores) + " cores of " +
-                                        std::to_string(organisation.contexts) + "), and there are " +
-                                        std::to_string(contexts->size()) + " traces for them: give each one");
+                                        std::to_string(organisation.contexts) + "), but there are " +
+                                        std::to_string(contexts->size()) + " traces: give one trace per context");
   }
 }
 
@@ -99,8 +99,8 @@ void check_phases(const Fields& configuration, const JobConfiguration& into) {
   const Description& processor = into.processor;
   const bool shares_cache = processor.organisation.cores > 1 && processor.caches[processor.data_cache].shared_by > 1;
   if (processor.organisation.contexts == 1 && !shares_cache) return;
-  configuration.fault("extent", "has phase_instructions, and contexts of the processor '" + processor.name +
-                                    "' share a data cache, which cannot tell their misses apart: give each context a core");
+  configuration.fault("extent", "has phase_instructions, but contexts of the processor '" + processor.name +
+                                    "' share a data cache, and it cannot tell their misses apart: give each context a core");
 }
 
 void read_configuration(protocol::Reader& reader, const Fields& fields, JobConfiguration& into) {
@@ -166,7 +166,7 @@ CoresJob parse_cores_job(std::string_view text) {
   std::string schema;
   fields.text("schema", schema);
   if (!schema.empty() && schema != kJobSchema)
-    fields.fault("schema", "is '" + schema + "', and this program reads " + std::string(kJobSchema));
+    fields.fault("schema", "is '" + schema + "', but this program reads " + std::string(kJobSchema));
   fields.maybe_number("time_limit_s", job.time_limit_s, 0.001, 1e7);
   const json* const configurations = reader.array(whole, "", "configurations", true);
   std::set<std::string> ids;
@@ -176,7 +176,7 @@ CoresJob parse_cores_job(std::string_view text) {
     const std::string& id = job.configurations.back().id;
     if (!id.empty() && !ids.insert(id).second) one.fault("id", "another configuration is called '" + id + "'");
   }
-  if (configurations != nullptr && configurations->empty()) fields.fault("configurations", "holds none");
+  if (configurations != nullptr && configurations->empty()) fields.fault("configurations", "has no configuration");
   reader.finish();
   return job;
 }

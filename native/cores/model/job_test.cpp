@@ -46,9 +46,9 @@ TEST(CheckedConfigurations, EachIsToldWhatIsWrongWithIt) {
 TEST(CheckedConfigurations, AnExtentIsCheckedWithItsProcessor) {
   EXPECT_EQ(faults_of_extent({{"phase_instructions", 1000}, {"instructions", 65'536'000}}), Texts{});
   EXPECT_EQ(faults_of_extent({{"phase_instructions", 10}}),
-            Texts{"/extent/phase_instructions: is 10, and a phase has at least 1000 instructions"});
+            Texts{"/extent/phase_instructions: is 10, but a phase has at least 1000 instructions"});
   EXPECT_EQ(faults_of_extent({{"phase_instructions", 1000}, {"instructions", 70'000'000}}),
-            Texts{"/extent/instructions: are 70000 phases, and 65536 can be kept apart: give fewer, or larger ones"});
+            Texts{"/extent/instructions: make 70000 phases, but at most 65536 are kept apart: give fewer or larger phases"});
   EXPECT_EQ(faults_of_extent({{"every", 0}, {"measured", 2}}).size(), 1U);
   EXPECT_EQ(faults_of_extent({{"every", 2}, {"measured", 3}}).size(), 1U);
   json threads = processor();

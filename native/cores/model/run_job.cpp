@@ -23,7 +23,7 @@ void refuse_unknown(const Chip& chip) {
   char percent[32];
   std::snprintf(percent, sizeof percent, "%.3f %%", share * 100);
   throw Error(std::to_string(chip.unknown()) + " of " + std::to_string(chip.instructions()) + " executed instructions (" +
-              percent + ") are not known to the decoder, and more than 0.1 % are refused: trace a kernel that does without them");
+              percent + ") are unknown to the decoder, and at most 0.1 % are accepted: trace a kernel without them");
 }
 
 json simulate(const JobConfiguration& configuration, std::size_t number, std::size_t of, protocol::EventWriter& events) {
@@ -48,7 +48,7 @@ json simulate(const JobConfiguration& configuration, std::size_t number, std::si
   });
   refuse_unknown(chip);
   if (chip.instructions() == 0)
-    throw Error("not one instruction was counted: the traces are shorter than what is skipped and warmed up");
+    throw Error("no instruction was counted: the traces are shorter than the parts to skip and to warm up");
   json result = chip.result();
   for (std::size_t i = 0; i < traces.size(); ++i) result["contexts"][i]["trace"] = traces[i];
   return result;

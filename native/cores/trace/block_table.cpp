@@ -26,8 +26,8 @@ T read_integer(CompressedFile& file, const std::string& what) {
 std::string read_text(CompressedFile& file, const std::string& what) {
   const auto bytes = read_integer<std::uint32_t>(file, what);
   if (bytes > kMaxTextBytes) {
-    file.refuse(what + " is " + std::to_string(bytes) + " bytes long, more than the " + std::to_string(kMaxTextBytes) +
-                " that any has: the file is damaged, capture the trace again");
+    file.refuse(what + " is " + std::to_string(bytes) + " bytes long, but at most " + std::to_string(kMaxTextBytes) +
+                " are possible: the file is damaged: capture the trace again");
   }
   std::string text(bytes, '\0');
   file.read_exactly(std::as_writable_bytes(std::span(text)), what);
@@ -42,7 +42,7 @@ TraceHead read_head(CompressedFile& file) {
   TraceHead head;
   head.architecture = read_text(file, "the name of the architecture");
   if (head.architecture != "aarch64") {
-    file.refuse("is a trace of '" + head.architecture + "', and only those of aarch64 can be read");
+    file.refuse("is a trace of '" + head.architecture + "', but this program reads only traces of aarch64");
   }
   head.kernel = read_text(file, "the name of the kernel");
   head.cpu = read_text(file, "the name of the CPU model");
@@ -68,9 +68,9 @@ Block read_block(CompressedFile& file, std::uint32_t number, std::uint32_t count
 }  // namespace
 
 std::string magic_fault(std::span<const std::byte> magic, std::uint64_t version) {
-  if (std::memcmp(magic.data(), DPUBENCH_TRACE_MAGIC, magic.size()) != 0) return "is no trace: it does not begin as one does";
+  if (std::memcmp(magic.data(), DPUBENCH_TRACE_MAGIC, magic.size()) != 0) return "is not a trace: its first bytes are wrong";
   if (version != DPUBENCH_TRACE_VERSION) {
-    return "is a trace of version " + std::to_string(version) + ", and this program reads version " +
+    return "is a trace of version " + std::to_string(version) + ", but this program reads version " +
            std::to_string(DPUBENCH_TRACE_VERSION) + ": capture it again with the plugin of this build";
   }
   return {};
@@ -85,13 +85,13 @@ BlockTable read_block_table(const std::filesystem::path& path) {
     const auto count = read_integer<std::uint32_t>(file, "its table of blocks");
     if (number == DPUBENCH_NO_BLOCK && count == table.blocks.size()) break;
     if (number != table.blocks.size()) {
-      file.refuse("after " + std::to_string(table.blocks.size()) + " blocks comes number " + std::to_string(number) +
+      file.refuse("after " + std::to_string(table.blocks.size()) + " blocks comes block number " + std::to_string(number) +
                   ": capture the trace again");
     }
     table.blocks.push_back(read_block(file, number, count));
   }
   std::array<std::byte, 1> more{};
-  if (file.read(more) != 0) file.refuse("goes on behind its table of blocks: capture the trace again");
+  if (file.read(more) != 0) file.refuse("goes on after its table of blocks: capture the trace again");
   return table;
 }
 

@@ -74,7 +74,7 @@ struct CompressedFile::State {
     }
     constexpr std::array<unsigned char, 4> kMagic = {0x28, 0xb5, 0x2f, 0xfd};
     constexpr unsigned char kChecksum = 1U << 2;
-    if (!std::equal(kMagic.begin(), kMagic.end(), head.begin())) refuse_damaged("a zstd frame does not begin as one does");
+    if (!std::equal(kMagic.begin(), kMagic.end(), head.begin())) refuse_damaged("the first bytes of a zstd frame are wrong");
     if ((head[4] & kChecksum) == 0) refuse_damaged("a zstd frame has no checksum");
     ZSTD_inBuffer from = {head.data(), head.size(), 0};
     ZSTD_outBuffer nowhere = {nullptr, 0, 0};

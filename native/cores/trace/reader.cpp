@@ -105,12 +105,12 @@ class TraceReader::Impl {
   const Step& next() {
     if (is_finished_) return step_;
     step_ = {};
-    if (!words_.more()) words_.refuse_whole("has no end mark: the capture did not finish, capture the trace again");
+    if (!words_.more()) words_.refuse_whole("has no end mark: the capture did not finish: capture the trace again");
     const std::uint64_t word = words_.take();
     if ((word & DPUBENCH_WORD_MARK) == DPUBENCH_WORD_MARK) {
       mark(word);
     } else if (is_access(word)) {
-      words_.refuse("an access that belongs to no block");
+      words_.refuse("an access belongs to no block");
     } else {
       block(word);
     }
@@ -127,9 +127,10 @@ class TraceReader::Impl {
  private:
   void block(std::uint64_t number) {
     if (number >= table_.blocks.size()) {
-      words_.refuse("block " + std::to_string(number) + " of a table of " + std::to_string(table_.blocks.size()));
+      words_.refuse("there is no block " + std::to_string(number) + ": the number of blocks is " +
+                    std::to_string(table_.blocks.size()));
     }
-    if (!is_open_) words_.refuse("a block outside any region");
+    if (!is_open_) words_.refuse("a block is outside any region");
     const Block& block = table_.blocks[number];
     accesses_.clear();
     Joiner joiner(accesses_);
@@ -142,10 +143,10 @@ class TraceReader::Impl {
       access.size_log2 = static_cast<std::uint8_t>(word >> DPUBENCH_SIZE_SHIFT & DPUBENCH_SIZE_MASK);
       access.is_store = (word >> DPUBENCH_STORE_SHIFT & 1) != 0;
       if (access.index >= block.words.size()) {
-        words_.refuse("an access of instruction " + std::to_string(access.index) + " of a block of " +
+        words_.refuse("an access belongs to instruction " + std::to_string(access.index) + ", but its block has only " +
                       std::to_string(block.words.size()));
       }
-      if (access.index < latest) words_.refuse("an access that comes too late in its block");
+      if (access.index < latest) words_.refuse("an access comes too late in its block");
       latest = access.index;
       joiner.add(access);
     }
@@ -174,7 +175,7 @@ class TraceReader::Impl {
         end((word & ~DPUBENCH_WORD_MARK) >> DPUBENCH_MARK_SHIFT);
         return;
       default:
-        words_.refuse("an unknown mark");
+        words_.refuse("it is an unknown mark");
     }
   }
 
@@ -182,10 +183,10 @@ class TraceReader::Impl {
     if (is_open_) words_.refuse("a region was opened and never closed");
     if (!was_open_) words_.refuse("no region was ever opened");
     if (instructions != executed_) {
-      words_.refuse("the end mark counts " + std::to_string(instructions) + " instructions, the blocks have " +
+      words_.refuse("the end mark counts " + std::to_string(instructions) + " instructions, but the blocks have " +
                     std::to_string(executed_));
     }
-    if (words_.more()) words_.refuse("something follows the end mark");
+    if (words_.more()) words_.refuse("data follows the end mark");
     is_finished_ = true;
     step_.what = Step::What::kEnd;
   }

@@ -198,10 +198,11 @@ TEST(TraceReader, RefusesAStreamThatContradictsItself) {
   expect_refused([](TraceWriter& w) { w.open(), w.open(); }, {"opened while one is open"});
   expect_refused([](TraceWriter& w) { w.close(); }, {"closed while none is open"});
   expect_refused([](TraceWriter& w) { w.message(); }, {"message begins outside any region"});
-  expect_refused([](TraceWriter& w) { w.run(0); }, {"block outside any region"});
-  expect_refused([](TraceWriter& w) { w.open(), w.word(1); }, {"block 1 of a table of 1"});
+  expect_refused([](TraceWriter& w) { w.run(0); }, {"a block is outside any region"});
+  expect_refused([](TraceWriter& w) { w.open(), w.word(1); }, {"there is no block 1: the number of blocks is 1"});
   expect_refused([](TraceWriter& w) { w.open(), w.access(0, 0, 0, false); }, {"belongs to no block"});
-  expect_refused([](TraceWriter& w) { w.open(), w.run(0), w.access(0, 4, 0, false); }, {"instruction 4 of a block of 4"});
+  expect_refused([](TraceWriter& w) { w.open(), w.run(0), w.access(0, 4, 0, false); },
+                 {"instruction 4, but its block has only 4"});
   expect_refused([](TraceWriter& w) { w.open(), w.run(0), w.access(0, 2, 0, false), w.access(0, 1, 0, false); }, {"too late"});
   expect_refused([](TraceWriter& w) { w.open(), w.mark(4); }, {"unknown mark"});
   expect_refused([](TraceWriter& w) { w.open(), w.run(0), w.close(), w.mark(DPUBENCH_MARK_END, 5); }, {"counts 5", "have 4"});
@@ -214,8 +215,8 @@ TEST(TraceReader, RefusesATableOfBlocksThatIsNone) {
   expect_refused([](TraceWriter& w) { w.block(0x1002, {1}); }, {"block 1", "middle of an instruction"});
   expect_refused([](TraceWriter& w) { w.block(0x1000, {}); }, {"block 1 has 0 instructions"});
   expect_refused([](TraceWriter& w) { w.block(0x1000, std::vector<std::uint32_t>(1025)); }, {"block 1 has 1025 instructions"});
-  expect_refused([](TraceWriter& w) { w.blocks() += std::string(8, '\1'); }, {"after 1 blocks comes number 16843009"});
-  expect_refused([](TraceWriter& w) { w.end_of_blocks(); }, {"goes on behind its table"});
+  expect_refused([](TraceWriter& w) { w.blocks() += std::string(8, '\1'); }, {"after 1 blocks comes block number 16843009"});
+  expect_refused([](TraceWriter& w) { w.end_of_blocks(); }, {"goes on after its table"});
   expect_refused([](TraceWriter& w) { w.blocks().replace(12, 4, 4, '\x7f'); }, {"name of the architecture is 2139062143 bytes"});
 }
 
@@ -227,7 +228,7 @@ TEST(TraceReader, RefusesWhatItDoesNotKnow) {
   };
   refused(TraceWriter("k", "x86_64"), {"blocks", "'x86_64'", "aarch64"});
   refused(TraceWriter("k", "aarch64", 1), {"version 1", "reads version 2"});
-  refused(TraceWriter("k", "aarch64", DPUBENCH_TRACE_VERSION, "dpubtrax"), {"is no trace"});
+  refused(TraceWriter("k", "aarch64", DPUBENCH_TRACE_VERSION, "dpubtrax"), {"is not a trace"});
 }
 
 TEST(TraceReader, GivesNothingOutThatItDidNotCheck) {
@@ -305,7 +306,7 @@ TEST(TraceReader, RefusesFilesThatAreMissingDamagedOrCutOff) {
     std::ofstream(path, std::ios::binary | std::ios::app) << "more";
     refused({path.filename().string(), "was cut off"});
     std::ofstream(path, std::ios::binary | std::ios::app) << " than a head";
-    refused({path.filename().string(), "does not begin as one does"});
+    refused({path.filename().string(), "the first bytes of a zstd frame are wrong"});
     TraceWriter::write_file(path, TraceWriter::compressed("dpubtrac", false));
     refused({path.filename().string(), "has no checksum"});
     const std::string long_one(DPUBENCH_TRACE_FRAME_BYTES + 1, '\0');

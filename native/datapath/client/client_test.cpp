@@ -448,9 +448,9 @@ TEST_F(Client, FramesThatAreTooShortAreRefusedWithTheLeast) {
     job.traffic.frame_sizes = {{size, 1.0}};
     dpubench::test::expect_error([&] { prepare(); }, {least});
   };
-  refused("tcp", 4, 64, "the least frame is 82 B");
-  refused("udp", 6, 89, "the least frame is 90 B");
-  refused("tcp", 6, 100, "the least frame is 102 B");
+  refused("tcp", 4, 64, "the smallest frame is 82 B");
+  refused("udp", 6, 89, "the smallest frame is 90 B");
+  refused("tcp", 6, 100, "the smallest frame is 102 B");
   job.traffic.frame_sizes = {{102, 1.0}};
   EXPECT_NO_THROW(prepare());
 }
@@ -578,11 +578,11 @@ TEST_F(Client, SharesOfSegmentsThatCannotBeAreRefused) {
   };
   refused(1, 0.1, 0, {"traffic/retransmit_share", "set segments"});
   refused(1, 0, 0.1, {"traffic/overlap_share", "set segments"});
-  refused(3, 0.5, 0, {"traffic/retransmit_share", "of 3 segments", "up to 2 would be sent again", "raise segments"});
-  refused(2, 0.1, 0.1, {"traffic/overlap_share", "up to 2 would be sent again or overlap"});
+  refused(3, 0.5, 0, {"traffic/retransmit_share", "of 3 segments", "up to 2 would repeat another one", "raise segments"});
+  refused(2, 0.1, 0.1, {"traffic/overlap_share", "up to 2 would repeat or overlap another one"});
   job.traffic.retransmit_share = 0;
   job.traffic.frame_sizes = {{83, 1.0}};  // a byte of payload
-  dpubench::test::expect_error([&] { prepare(); }, {"the least frame is 84 B"});
+  dpubench::test::expect_error([&] { prepare(); }, {"the smallest frame is 84 B"});
 }
 
 }  // namespace

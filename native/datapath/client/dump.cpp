@@ -23,7 +23,7 @@ T take(const std::byte*& at) {
 std::unordered_set<std::uint64_t> read_numbers(const std::filesystem::path& path) {
   const std::vector<std::byte> bytes = inputs::read_file(path, "dump");
   if (bytes.size() % 8 != 0) {
-    throw Error("dump " + path.string() + ": " + std::to_string(bytes.size()) + " bytes are no list of numbers of 8 bytes");
+    throw Error("dump " + path.string() + ": " + std::to_string(bytes.size()) + " bytes are not a list of 8-byte numbers");
   }
   std::unordered_set<std::uint64_t> numbers;
   numbers.reserve(bytes.size() / 8);

@@ -200,7 +200,7 @@ FlowCheck check_flows(const TrialRunner& runner, const Traffic& traffic, const P
     if (tally.most_packets == 0 && tally.packets == 0) return;
     ++check.flows;
     if (tally.right()) return;
-    wrong("of a flow the server counted " + number_of(tally.packets, tally.bytes) + " instead of " +
+    wrong("the server counted for a flow " + number_of(tally.packets, tally.bytes) + " instead of " +
           number_of(tally.most_packets, tally.most_bytes));
   });
   return check;

@@ -45,23 +45,23 @@ std::uint32_t payload_bytes(const Layout& layout, std::uint32_t frame) {
 }
 
 void check(const TrafficSpec& spec, const Layout& layout) {
-  if (spec.frame_sizes.empty()) throw Error("traffic/frame_sizes: there is none; give [[64, 1]]");
+  if (spec.frame_sizes.empty()) throw Error("traffic/frame_sizes: is empty; give a size, such as [[64, 1]]");
   // A segment that overlaps has a byte of the one before it, and one of its own.
   const std::uint32_t least = least_frame(layout.headers, spec.overlap_share > 0 ? 2 : spec.segments > 1 ? 1 : 0);
   for (const auto& [size, weight] : spec.frame_sizes) {
     if (size < least) {
-      throw Error("traffic/frame_sizes: " + std::to_string(size) + " B hold no " + spec.protocol + " packet of IPv" +
-                  std::to_string(spec.version) + " with its trailer; the least frame is " + std::to_string(least) +
+      throw Error("traffic/frame_sizes: " + std::to_string(size) + " B is too small for a " + spec.protocol + " packet of IPv" +
+                  std::to_string(spec.version) + " with its trailer; the smallest frame is " + std::to_string(least) +
                   " B with FCS");
     }
   }
   if (spec.segments > 1 && spec.protocol != "tcp") {
     throw Error("traffic/segments: " + std::to_string(spec.segments) +
-                " segments of a message are those of TCP; set protocol to tcp");
+                " segments of a message need TCP; set protocol to tcp");
   }
   if (spec.segments == 1 && (spec.retransmit_share > 0 || spec.overlap_share > 0)) {
     throw Error("traffic/" + std::string(spec.retransmit_share > 0 ? "retransmit_share" : "overlap_share") +
-                ": is about the segments of a message, of which there is one; set segments");
+                ": needs a message of several segments; set segments to more than 1");
   }
 }
 

@@ -105,7 +105,7 @@ bool Receiver::is_lossy(std::uint64_t number) noexcept {
 void Receiver::verify(const Trailer& trailer, std::span<const std::byte> reply) noexcept {
   if (expectation_ == nullptr) return;
   const PacketRef packet = cursor_.at(trailer.number, trailer.due_ns);
-  if (packet.index != trailer.frame) return report_wrong(trailer.number, "its trailer names another frame than was sent");
+  if (packet.index != trailer.frame) return report_wrong(trailer.number, "its trailer names another frame than the one sent");
   const Shape& shape = traffic_.shapes[packet.index];
   std::memcpy(sent_.data(), shape.bytes, shape.length);
   traffic_.write_headers(packet, sent_.data());

@@ -52,13 +52,14 @@ std::vector<SegmentKind> segment_kinds(const TrafficSpec& spec) {
   const Count again = count_of(spec.retransmit_share, spec.segments);
   const Count overlapping = count_of(spec.overlap_share, spec.segments);
   const auto refuse = [&spec](const char* field, std::uint32_t most, const char* what) {
-    throw Error("traffic/" + std::string(field) + ": of " + std::to_string(spec.segments) + " segments of a message up to " +
+    throw Error("traffic/" + std::string(field) + ": of " + std::to_string(spec.segments) + " segments of a message, up to " +
                 std::to_string(most) + what + "; raise segments or lower the share");
   };
-  if (2 * again.most() > spec.segments) refuse("retransmit_share", again.most(), " would be sent again, each of another one");
+  if (2 * again.most() > spec.segments)
+    refuse("retransmit_share", again.most(), " would repeat another one, each a different one");
   const std::uint32_t most = again.most() + overlapping.most();
   if (overlapping.most() > 0 && most >= spec.segments) {
-    refuse("overlap_share", most, " would be sent again or overlap, and the first one can do neither");
+    refuse("overlap_share", most, " would repeat or overlap another one, and the first one can do neither");
   }
   std::vector<SegmentKind> kinds;
   for (const bool one_more : {false, true}) {

@@ -52,7 +52,7 @@ ClientSession::ClientSession(const TrafficJob& job, const EngineCatalog& engines
   port_ = open_port(job.port, {pool, 1, max_frame});
   if (port_->info().mtu_frame < traffic_->max_frame) {
     throw Error("port " + port_->info().kind + " carries frames of " + std::to_string(port_->info().mtu_frame) +
-                " B at most, and the traffic has one of " + std::to_string(traffic_->max_frame) +
+                " B at most, but the traffic has one of " + std::to_string(traffic_->max_frame) +
                 " B; give smaller frame sizes, or a port with a larger MTU");
   }
   runner_ = std::make_unique<TrialRunner>(*port_, *traffic_, expectation_.get(), job);
@@ -101,8 +101,8 @@ void ClientSession::wait_until_up() const {
   const auto until = std::chrono::steady_clock::now() + kPatience;
   while (!port_->is_up()) {
     if (std::chrono::steady_clock::now() > until) {
-      throw Error("port " + port_->info().kind + " (" + port_->info().detail + "): the other side did not come within " +
-                  std::to_string(kPatience.count()) + " s; is the server at work, with the same arguments?");
+      throw Error("port " + port_->info().kind + " (" + port_->info().detail + "): the other side did not connect within " +
+                  std::to_string(kPatience.count()) + " s; check that the server runs with the same arguments");
     }
     std::this_thread::sleep_for(kStep);
   }
@@ -113,7 +113,7 @@ json ClientSession::trial(const TrialSpec& spec, const std::atomic<bool>& stop) 
   json event = runner_->run(spec, stop);
   if (!port_->is_up()) {
     warnings_.push_back({"link-down", "trial " + std::to_string(spec.number) + ": the other side of port " + port_->info().kind +
-                                          " went away; what was sent since then is lost"});
+                                          " went away; the packets sent since then are lost"});
   }
   return event;
 }

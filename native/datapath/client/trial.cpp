@@ -50,10 +50,11 @@ TrialRunner::TrialRunner(Port& port, const Traffic& traffic, Expectation* expect
 
 void TrialRunner::require_possible(const TrialSpec& spec) const {
   if (spec.schedule == Schedule::kRecorded && traffic_.recorded.at.empty()) {
-    throw Error("/trial/schedule: recorded is the times of a capture, and the traffic is a model; give traffic/source capture");
+    throw Error(
+        "/trial/schedule: recorded needs the times of a capture, but the traffic is a model; set traffic/source to capture");
   }
   if (spec.schedule == Schedule::kFlood && traffic_.churn_per_s > 0) {
-    throw Error("/trial/schedule: flood has no due times by which flows could be replaced; leave churn_per_s out");
+    throw Error("/trial/schedule: flood has no due times, so it cannot replace flows; leave churn_per_s out");
   }
   const TrialTimes times = times_of(spec);
   const std::uint64_t most = due_times(spec).at_most_before(times.end_ns);

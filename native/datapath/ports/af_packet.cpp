@@ -23,7 +23,7 @@ class AfPacket final : public PortKind {
     static const PortKindInfo info{
         .name = "af_packet",
         .summary = "a kernel interface through memory-mapped packet sockets",
-        .arguments = {{"interface", "of the kernel, up, such as one end of a veth pair", "", true}},
+        .arguments = {{"interface", "kernel interface that is up, such as one end of a veth pair", "", true}},
         .needs_root = true,
         .kernel_receives = true,
     };

@@ -57,7 +57,7 @@ std::string find_program_of_sockets() {
     }
   }
   return std::string("; libxdp's ") + kObject +
-         " is nowhere under /usr/lib or /usr/local/lib: install the package libxdp1, or use a bundle, which has it";
+         " is not under /usr/lib or /usr/local/lib: install the package libxdp1, or use a bundle, which has it";
 }
 
 /// Require that a buffer fits into a page. @throws Error if it is larger: the kernel takes no such buffer
@@ -67,7 +67,7 @@ void require_page(const std::string& kind, const PortResources& resources) {
   const std::uint32_t buffer = rte_mempool_calc_obj_size(resources.pool->elt_size, resources.pool->flags, nullptr);
   if (buffer <= page) return;
   throw Error(port_prefix(kind) + "a buffer for frames of " + std::to_string(resources.max_frame) + " B takes " +
-              std::to_string(buffer) + " B with its headers, and AF_XDP at most a page (" + std::to_string(page) +
+              std::to_string(buffer) + " B with its headers, but AF_XDP allows at most a page (" + std::to_string(page) +
               " B): give smaller frames");
 }
 
@@ -92,7 +92,7 @@ void require_side_by_side(const std::string& kind, rte_mempool* pool) {
   if (pool->nb_mem_chunks == 1 && span.last - span.first + buffer <= pool->populated_size * buffer) return;
   throw Error(port_prefix(kind) + "the " + std::to_string(pool->populated_size) + " buffers of " + std::to_string(buffer) +
               " B lie in " + std::to_string(pool->nb_mem_chunks) + " pieces of memory or " +
-              "with room between them, which DPDK's driver does not expect: give the job more memory (memory.mb), or huge pages");
+              "with gaps between them, but DPDK's driver needs one piece: give the job more memory (memory.mb), or huge pages");
 }
 
 /// An af_xdp port. Its info() says how its program is attached.
@@ -114,8 +114,8 @@ class AfXdp final : public PortKind {
     static const PortKindInfo info{
         .name = "af_xdp",
         .summary = "a kernel interface before the kernel's stack, through an XDP program",
-        .arguments = {{"interface", "of the kernel, up, such as one end of a veth pair", "", true},
-                      {"busy_budget", "packets of a busy poll of the driver; 0: the kernel polls by itself", "0"}},
+        .arguments = {{"interface", "kernel interface that is up, such as one end of a veth pair", "", true},
+                      {"busy_budget", "packets per busy poll of the driver; 0: the kernel polls by itself", "0"}},
         .needs_root = true,
         .kernel_receives = true,
     };
@@ -161,7 +161,7 @@ class AfXdp final : public PortKind {
           if (!missing.empty()) throw Error(error.what() + missing);
           throw Error(std::string(error.what()) + "; tried for " + std::to_string(kQueueFree.count()) +
                       " s: another program may have the interface's queue (ip -d link show " + interface +
-                      " tells its XDP program), or the kernel lacks the right to lock memory (ulimit -l)");
+                      " shows its XDP program), or this process may not lock enough memory (ulimit -l)");
         }
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(250));

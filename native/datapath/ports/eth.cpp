@@ -87,7 +87,7 @@ EthPort::EthPort(std::unique_ptr<VirtualDevice> device, const std::string& devic
                  EthOptions options)
     : device_(std::move(device)), options_(std::move(options)), queues_(resources.queues) {
   if (const int failed = rte_eth_dev_get_port_by_name(device_name.c_str(), &port_); failed != 0) {
-    fail(options_.info, "no port of the device " + device_name, failed);
+    fail(options_.info, "there is no port for the device " + device_name, failed);
   }
   try {
     configure(resources);
@@ -102,7 +102,7 @@ void EthPort::configure(const PortResources& resources) {
   rte_eth_dev_info device{};
   if (const int failed = rte_eth_dev_info_get(port_, &device); failed != 0) fail(info, "rte_eth_dev_info_get", failed);
   if (queues_ > device.max_rx_queues || queues_ > device.max_tx_queues) {
-    throw Error(port_prefix(info.kind) + std::to_string(queues_) + " queues are wanted, one for each CPU, and " + info.driver +
+    throw Error(port_prefix(info.kind) + std::to_string(queues_) + " queues are needed, one for each CPU, but " + info.driver +
                 " has " + std::to_string(std::min(device.max_rx_queues, device.max_tx_queues)));
   }
   rte_eth_conf conf{};
@@ -111,7 +111,7 @@ void EthPort::configure(const PortResources& resources) {
     conf.rxmode.mtu = std::max<std::uint32_t>(resources.max_frame, RTE_ETHER_MAX_LEN) - kMtuOverhead;
     if (conf.rxmode.mtu + kMtuOverhead > most) conf.rxmode.mtu = resources.max_frame - kMtuOverhead;
   } else if (!options_.ignores_mtu) {
-    throw Error(port_prefix(info.kind) + "frames of " + std::to_string(resources.max_frame) + " bytes are wanted, and " +
+    throw Error(port_prefix(info.kind) + "frames of " + std::to_string(resources.max_frame) + " bytes are needed, but " +
                 info.driver + " takes " + std::to_string(most) + " at most");
   }
   info.mtu_frame = std::max<std::uint32_t>(resources.max_frame, RTE_ETHER_MAX_LEN);
@@ -131,18 +131,18 @@ void EthPort::configure(const PortResources& resources) {
   const auto socket = static_cast<unsigned>(std::max(0, rte_eth_dev_socket_id(port_)));
   for (std::uint16_t queue = 0; queue < queues_; ++queue) {
     int failed = rte_eth_rx_queue_setup(port_, queue, receive_descriptors, socket, nullptr, resources.pool);
-    if (failed != 0) fail(info, "receive queue " + std::to_string(queue), failed);
+    if (failed != 0) fail(info, "setting up receive queue " + std::to_string(queue), failed);
     failed = rte_eth_tx_queue_setup(port_, queue, transmit_descriptors, socket, nullptr);
-    if (failed != 0) fail(info, "transmit queue " + std::to_string(queue), failed);
+    if (failed != 0) fail(info, "setting up transmit queue " + std::to_string(queue), failed);
   }
   if (options_.sets_mtu) {
     const int refused = rte_eth_dev_set_mtu(port_, static_cast<std::uint16_t>(info.mtu_frame - kMtuOverhead));
-    if (refused != 0) fail(info, "an MTU of " + std::to_string(info.mtu_frame - kMtuOverhead), refused);
+    if (refused != 0) fail(info, "setting an MTU of " + std::to_string(info.mtu_frame - kMtuOverhead), refused);
   }
   if (const int failed = rte_eth_dev_start(port_); failed != 0) fail(info, "rte_eth_dev_start", failed);
   // Software drivers have no filter, and report that they do not support this.
   const int promiscuous = rte_eth_promiscuous_enable(port_);
-  if (promiscuous != 0 && promiscuous != -ENOTSUP && !info.is_virtual) fail(info, "promiscuous mode", promiscuous);
+  if (promiscuous != 0 && promiscuous != -ENOTSUP && !info.is_virtual) fail(info, "enabling promiscuous mode", promiscuous);
 }
 
 EthPort::~EthPort() {

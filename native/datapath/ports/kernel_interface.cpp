@@ -132,7 +132,7 @@ void require_interface(const std::string& kind, const std::string& interface, st
   }
   if (static_cast<std::uint32_t>(request.ifr_mtu) + kMtuOverhead < max_frame) {
     throw Error(port_prefix(kind) + "the interface " + interface + " has an MTU of " + std::to_string(request.ifr_mtu) +
-                ", and frames of " + std::to_string(max_frame) + " bytes need " + std::to_string(max_frame - kMtuOverhead) +
+                ", but frames of " + std::to_string(max_frame) + " bytes need " + std::to_string(max_frame - kMtuOverhead) +
                 ": ip link set dev " + interface + " mtu " + std::to_string(max_frame - kMtuOverhead));
   }
 }

@@ -101,7 +101,7 @@ TEST(PortMemif, SidesWithDifferentQueuesDoNotMeet) {
   Peer second(client);
   EXPECT_NE(second.wait(), 0) << second.output();
   EXPECT_NE(first.wait(), 0) << first.output();
-  EXPECT_NE(second.output().find("the other side did not come"), std::string::npos) << second.output();
+  EXPECT_NE(second.output().find("the other side did not connect"), std::string::npos) << second.output();
 }
 
 TEST(PortMemif, ServerWithoutAClientIsNotUp) {
@@ -110,7 +110,7 @@ TEST(PortMemif, ServerWithoutAClientIsNotUp) {
   server.patience_s = 0.5;
   Peer alone(server);
   EXPECT_NE(alone.wait(), 0);
-  EXPECT_NE(alone.output().find("the other side did not come"), std::string::npos) << alone.output();
+  EXPECT_NE(alone.output().find("the other side did not connect"), std::string::npos) << alone.output();
   EXPECT_TRUE(fs::is_empty(folder.path())) << "the socket is gone with the port";
 }
 
@@ -162,7 +162,7 @@ TEST(PortMemif, RefusesASocketInUse) {
   leave_socket(path, true, listening);
   const std::string fault = fault_of({"memif", Role::kServer, {{"socket", path}}}, resources());
   close(listening);
-  EXPECT_NE(fault.find("somebody listens at the socket " + path.string()), std::string::npos) << fault;
+  EXPECT_NE(fault.find("another program listens at the socket " + path.string()), std::string::npos) << fault;
   EXPECT_TRUE(fs::is_socket(path)) << "what belongs to somebody else stays";
 }
 
@@ -170,10 +170,10 @@ TEST(PortMemif, RefusesWhatIsNoSocket) {
   const TemporaryDirectory folder;
   const fs::path file = folder.write("file", "mine");
   const std::string fault = fault_of({"memif", Role::kServer, {{"socket", file}}}, resources());
-  EXPECT_NE(fault.find("is there and no socket"), std::string::npos) << fault;
+  EXPECT_NE(fault.find("exists and is not a socket"), std::string::npos) << fault;
   EXPECT_TRUE(fs::exists(file));
   const std::string nowhere = fault_of({"memif", Role::kServer, {{"socket", folder.path() / "no/such/folder/s"}}}, resources());
-  EXPECT_NE(nowhere.find("no socket can be made in"), std::string::npos) << nowhere;
+  EXPECT_NE(nowhere.find("cannot make a socket in"), std::string::npos) << nowhere;
   const std::string longer = fault_of({"memif", Role::kServer, {{"socket", "/tmp/" + std::string(120, 'x')}}}, resources());
   EXPECT_NE(longer.find("give a shorter one"), std::string::npos) << longer;
 }
@@ -200,7 +200,7 @@ TEST(PortVhost, RefusesASocketInUse) {
   leave_socket(folder.path() / "s", true, listening);
   const std::string fault = fault_of({"vhost", Role::kServer, {{"socket", folder.path() / "s"}}}, resources());
   close(listening);
-  EXPECT_NE(fault.find("somebody listens at the socket"), std::string::npos) << fault;
+  EXPECT_NE(fault.find("another program listens at the socket"), std::string::npos) << fault;
 }
 
 TEST(PortVhost, ReplacesAStaleSocket) {
@@ -256,7 +256,7 @@ TEST(PortSocket, IsNotUpWithoutAPeer) {
   spec.patience_s = 1;
   Peer alone(spec);
   EXPECT_NE(alone.wait(), 0);
-  EXPECT_NE(alone.output().find("the other side did not come"), std::string::npos) << alone.output();
+  EXPECT_NE(alone.output().find("the other side did not connect"), std::string::npos) << alone.output();
 }
 
 TEST(PortSocket, CountsWhatTheKernelDropped) {

@@ -81,13 +81,13 @@ class Memif final : public PortKind {
             {{"socket", "path of the socket, the same on both sides", "", true},
              {"ring", "descriptors of each ring, a power of two", "1024"},
              {"zero_copy",
-              "the server reads and writes the client's buffers where they lie (yes, no); of the client. Its driver "
-              "keeps those of the ring when it closes",
+              "the server reads and writes the client's buffers without a copy (yes, no). Only for the client; its driver "
+              "keeps the buffers of the ring when it closes",
               "no"},
              {"secret",
-              "what the other side must say too; by default the number of queues and the size of buffers, since sides that "
-              "differ in it would mix up their rings and, with DPDK later than 22.11, write past their buffers. Empty: none, for "
-              "programs that have none",
+              "text that must be the same on both sides. By default it holds the number of queues and the size of buffers: sides "
+              "that differ in them would mix up their rings and, with DPDK later than 22.11, write past their buffers. Empty: no "
+              "secret, for programs that have none",
               "link"}},
     };
     return info;
@@ -101,7 +101,7 @@ class Memif final : public PortKind {
     if (!std::has_single_bit(ring)) throw Error("port memif: ring=" + std::to_string(ring) + ": must be a power of two");
     const bool zero_copy = flag_argument(info(), spec, "zero_copy");
     const bool is_server = spec.role == Role::kServer;
-    if (zero_copy && is_server) throw Error("port memif: zero_copy is of the client, which makes the memory");
+    if (zero_copy && is_server) throw Error("port memif: zero_copy is only for the client: remove it from the server");
 
     std::unique_ptr<SocketFile> file;
     if (is_server) {

@@ -10,7 +10,7 @@ class Null final : public PortKind {
   [[nodiscard]] const PortKindInfo& info() const override {
     static const PortKindInfo info{
         .name = "null",
-        .summary = "no link: what is sent vanishes, and nothing comes in unless asked for",
+        .summary = "no link: sent packets vanish, and none come in unless `receives` is yes",
         .arguments = {{"receives", "empty frames come in as fast as they are taken (yes, no)", "no"},
                       {"frame", "bytes of such a frame, without FCS", "60"}},
     };

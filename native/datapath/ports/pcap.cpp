@@ -91,7 +91,7 @@ class Pcap final : public PortKind {
         .name = "pcap",
         .summary = "capture files: received packets are read from one, transmitted packets are written to another",
         .arguments = {{"in", "capture of Ethernet frames that come in, as fast as they are taken", ""},
-                      {"out", "capture that is written, in place of what is there", ""}},
+                      {"out", "capture to write; an existing file is replaced", ""}},
     };
     return info;
   }
@@ -101,7 +101,7 @@ class Pcap final : public PortKind {
   [[nodiscard]] std::unique_ptr<Port> open(const PortSpec& spec, const PortResources& resources) const override {
     const std::string in = argument(info(), spec, "in");
     const std::string out = argument(info(), spec, "out");
-    if (in.empty() && out.empty()) throw Error("port pcap: in=FILE, out=FILE or both are missing");
+    if (in.empty() && out.empty()) throw Error("port pcap: there is no file: give in=FILE, out=FILE or both");
     if (resources.queues != 1) throw Error("port pcap: a file has one queue: give one CPU");
     std::string arguments;
     if (!in.empty()) {
@@ -128,7 +128,7 @@ class Pcap final : public PortKind {
     if (access(in.c_str(), R_OK) != 0) throw Error("port pcap: " + in + " cannot be read: " + std::strerror(errno));
     constexpr int kEthernet = 1;
     const int type = link_type(in);
-    if (type == -1) throw Error("port pcap: " + in + " is no capture; give a pcap or pcapng file");
+    if (type == -1) throw Error("port pcap: " + in + " is not a capture; give a pcap or pcapng file");
     if (type != kEthernet) {
       throw Error("port pcap: " + in + " holds no Ethernet frames (its link type is " + std::to_string(type) +
                   "); give a capture of an Ethernet interface");

@@ -29,7 +29,7 @@ class Pair {
         if (ring == nullptr) {
           const std::string reason = rte_strerror(rte_errno);
           free_all();
-          throw Error("port ring: " + name + ": a ring of " + std::to_string(packets) + " packets: " + reason);
+          throw Error("port ring: " + name + ": cannot make a ring of " + std::to_string(packets) + " packets: " + reason);
         }
         towards_[side].push_back(ring);
       }
@@ -123,7 +123,8 @@ class Ring final : public PortKind {
     static const PortKindInfo info{
         .name = "ring",
         .summary = "both sides in one process: pointers to packets pass through a ring in each direction",
-        .arguments = {{"name", "of the pair, the same on both sides", "pair"}, {"ring", "packets that each ring holds", "1024"}},
+        .arguments = {{"name", "name of the pair, the same on both sides", "pair"},
+                      {"ring", "packets that each ring holds", "1024"}},
         .shares_buffers = true,
     };
     return info;

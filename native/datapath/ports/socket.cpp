@@ -38,7 +38,7 @@ struct Endpoint {
   /// Return the address with a port number that is higher by `offset`. @throws Error when there is no such number
   [[nodiscard]] sockaddr_in at(std::uint32_t offset) const {
     const std::uint32_t port = ntohs(address.sin_port) + offset;
-    if (port > 65535) throw Error("port socket: " + text + ": no " + std::to_string(offset) + " numbers are left above");
+    if (port > 65535) throw Error("port socket: " + text + ": there are no " + std::to_string(offset) + " port numbers above it");
     sockaddr_in moved = address;
     moved.sin_port = htons(static_cast<std::uint16_t>(port));
     return moved;
@@ -68,8 +68,8 @@ class Udp {
     if (number_ < 0) throw Error(std::string("port socket: socket: ") + std::strerror(errno));
     if (bind(number_, reinterpret_cast<const sockaddr*>(&local), sizeof local) != 0) {
       fail("local", local,
-           errno == EADDRINUSE ? "is in use: end the program that has it (ss -ulnp), or give another number"
-           : errno == EACCES   ? "is not for this user: give a number from 1024 on, or run as root"
+           errno == EADDRINUSE ? "is in use: end the program that has it (ss -ulnp), or give another port number"
+           : errno == EACCES   ? "is not for this user: give a port number from 1024 on, or run as root"
                                : std::string(std::strerror(errno)) + ": it must be an address of this machine (ip address)");
     }
     if (connect(number_, reinterpret_cast<const sockaddr*>(&peer), sizeof peer) != 0) {
@@ -139,10 +139,10 @@ class SocketPort final : public Port {
     const int mtu = first.option(IPPROTO_IP, IP_MTU);
     const std::uint32_t needed = resources.max_frame - kFcsBytes + kIpUdpHeaders;
     if (mtu > 0 && static_cast<std::uint32_t>(mtu) < needed) {
-      throw Error("port socket: the way to " + peer.text + " has an MTU of " + std::to_string(mtu) + ", and frames of " +
+      throw Error("port socket: the path to " + peer.text + " has an MTU of " + std::to_string(mtu) + ", but frames of " +
                   std::to_string(resources.max_frame) + " bytes in datagrams need " + std::to_string(needed) +
                   ": give frames of at most " + std::to_string(mtu - kIpUdpHeaders + kFcsBytes) +
-                  " bytes, or raise it on the whole way (ip link set dev ... mtu " + std::to_string(needed) + ")");
+                  " bytes, or raise the MTU on the whole path (ip link set dev ... mtu " + std::to_string(needed) + ")");
     }
     const auto receive_bytes = static_cast<std::uint32_t>(std::max(0, first.option(SOL_SOCKET, SO_RCVBUF)));
     queue_packets_ = receive_bytes / (kSkbBytes + resources.max_frame) * resources.queues;
@@ -304,10 +304,11 @@ class Socket final : public PortKind {
     static const PortKindInfo info{
         .name = "socket",
         .summary = "the kernel's UDP stack: each frame is the payload of a datagram",
-        .arguments = {{"local", "IPv4 address and number of this side (further queues, and one more, have the next numbers)", "",
-                       true},
-                      {"peer", "those of the other side", "", true},
-                      {"buffer_kib", "of the kernel, for each socket and direction", "8192"}},
+        .arguments = {{"local",
+                       "IPv4 address and port number of this side; further queues and a control socket take the next numbers",
+                       "", true},
+                      {"peer", "IPv4 address and port number of the other side", "", true},
+                      {"buffer_kib", "the kernel's buffer for each socket and direction", "8192"}},
         .kernel_receives = true,
     };
     return info;

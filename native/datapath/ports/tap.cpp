@@ -16,7 +16,7 @@ class Tap final : public PortKind {
     static const PortKindInfo info{
         .name = "tap",
         .summary = "a kernel interface of its own, which others may then use",
-        .arguments = {{"interface", "name of the interface that is made", "", true}},
+        .arguments = {{"interface", "name of the interface to make", "", true}},
         .needs_root = true,
         .kernel_receives = true,
     };
@@ -34,7 +34,7 @@ class Tap final : public PortKind {
   [[nodiscard]] std::unique_ptr<Port> open(const PortSpec& spec, const PortResources& resources) const override {
     const std::string interface = argument(info(), spec, "interface");
     if (interface.size() >= IFNAMSIZ) {
-      throw Error("port tap: interface=" + interface + ": at most " + std::to_string(IFNAMSIZ - 1) + " characters");
+      throw Error("port tap: interface=" + interface + ": must have at most " + std::to_string(IFNAMSIZ - 1) + " characters");
     }
     if (if_nametoindex(interface.c_str()) != 0) {
       throw Error("port tap: there is an interface '" + interface + "' already; give another name");

@@ -21,8 +21,8 @@ bool somebody_listens(const std::string& kind, const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path) {
-    throw Error(port_prefix(kind) + "the socket's path has " + std::to_string(path.size()) + " characters, and " +
-                std::to_string(sizeof address.sun_path - 1) + " is the most: " + path + "; give a shorter one");
+    throw Error(port_prefix(kind) + "the socket's path has " + std::to_string(path.size()) + " characters, but at most " +
+                std::to_string(sizeof address.sun_path - 1) + " are allowed: " + path + "; give a shorter one");
   }
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
   // Listeners have other socket types, so they refuse this with EPROTOTYPE, and it disturbs no one. ECONNREFUSED means that no
@@ -33,7 +33,7 @@ bool somebody_listens(const std::string& kind, const std::string& path) {
   close(probe);
   if (failed == EACCES) {
     throw Error(port_prefix(kind) + "the socket " + path +
-                " is out of this user's reach: run both ends as one user, or give a path in a folder that may be opened");
+                " may not be opened by this user: run both ends as one user, or give a path in a folder that both may open");
   }
   return failed == 0 || failed == EPROTOTYPE;
 }
@@ -57,7 +57,7 @@ void wait_for_server(const std::string& kind, const std::string& path) {
 
 void claim_socket(const std::string& kind, const std::string& path) {
   if (somebody_listens(kind, path)) {
-    throw Error(port_prefix(kind) + "somebody listens at the socket " + path +
+    throw Error(port_prefix(kind) + "another program listens at the socket " + path +
                 " already: end that program, or give this port another socket");
   }
   std::error_code error;
@@ -66,11 +66,11 @@ void claim_socket(const std::string& kind, const std::string& path) {
     fs::remove(path, error);
     if (error) throw Error(port_prefix(kind) + "the stale socket " + path + " cannot be removed: " + error.message());
   } else if (fs::exists(status)) {
-    throw Error(port_prefix(kind) + path + " is there and no socket; give another path");
+    throw Error(port_prefix(kind) + path + " exists and is not a socket; give another path");
   }
   const fs::path folder = fs::path(path).has_parent_path() ? fs::path(path).parent_path() : fs::path(".");
   if (access(folder.c_str(), W_OK | X_OK) != 0) {
-    throw Error(port_prefix(kind) + "no socket can be made in " + folder.string() + ": " + std::strerror(errno));
+    throw Error(port_prefix(kind) + "cannot make a socket in " + folder.string() + ": " + std::strerror(errno));
   }
 }
 

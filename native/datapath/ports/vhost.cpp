@@ -24,7 +24,7 @@ class Vhost final : public PortKind {
   [[nodiscard]] const PortKindInfo& info() const override {
     static const PortKindInfo info{
         .name = "vhost",
-        .summary = "as between a host (server, vhost-user) and a virtual machine's driver (client, virtio-user)",
+        .summary = "the link between a host (server, vhost-user) and a virtual machine's driver (client, virtio-user)",
         .arguments = {{"socket", "path of the socket, the same on both sides", "", true}},
     };
     return info;

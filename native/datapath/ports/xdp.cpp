@@ -119,7 +119,7 @@ class Xdp final : public PortKind {
         .summary =
             "an interface of the kernel on which the engine xdp of a workload answers in the driver; the other end of a veth "
             "needs an XDP program too (af_xdp)",
-        .arguments = {{"interface", "its name, in this process's network namespace", "", true}},
+        .arguments = {{"interface", "name of the interface, in this process's network namespace", "", true}},
         .needs_root = true,
         .kernel_receives = true,
         .answers_elsewhere = true,

@@ -119,7 +119,7 @@ void PreparedOperator::prepare(inputs::Store& store, const EngineCatalog& engine
   }
   if (most_in_bytes_ < spec_.most_in_bytes) {
     throw Error(spec_.op + " with " + params.str() + " is prepared for inputs of at most " + std::to_string(most_in_bytes_) +
-                " bytes, and the stage has " + std::to_string(spec_.most_in_bytes));
+                " bytes, but the stage has " + std::to_string(spec_.most_in_bytes));
   }
   const measure::Clock& clock = measure::Clock::instance();
   const std::uint64_t start = clock.ticks();
@@ -171,9 +171,10 @@ std::vector<Output> PreparedOperator::run_unaligned() {
       out.push_back(place({}, 0, item.out_room));
       runner->add(in, static_cast<std::uint32_t>(item.in.size()), out.back(), item.out_room, aux);
     }
-    if (!runner->run()) throw Error("engine " + spec_.engine + ": the device lost what it was given");
+    if (!runner->run()) throw Error("engine " + spec_.engine + ": the device lost operations");
     for (std::uint32_t i = 0; i < runner->size(); ++i) {
-      if (runner->out_len(i) > work_->items[done + i].out_room) throw Error("engine " + spec_.engine + " wrote past its room");
+      if (runner->out_len(i) > work_->items[done + i].out_room)
+        throw Error("engine " + spec_.engine + " wrote past its output buffer");
       outputs.push_back({{out[i], out[i] + runner->out_len(i)}, runner->result(i), runner->status(i)});
     }
     done += runner->size();

@@ -21,7 +21,7 @@ SparseArray<T>::SparseArray(std::size_t count) {
   const std::size_t bytes = count * sizeof(T);
   void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) {
-    throw Error("no " + std::to_string(bytes >> 20) +
+    throw Error("cannot reserve " + std::to_string(bytes >> 20) +
                 " MiB of address space for the record of packets (memory is taken as packets come): raise the limit (ulimit -v), "
                 "or allow overcommitment (vm.overcommit_memory=0)");
   }

@@ -437,7 +437,7 @@ TEST_F(ServerTest, NamesWhatTheJobGetsWrong) {
     };
   };
   expect_error(opens([](ServerJob& job) { job.workload.name = "foward"; }), {"no workload 'foward'", "forward"});
-  expect_error(opens([](ServerJob& job) { job.workload.params = {{"mode", "c"}}; }), {"mode is one of a, b"});
+  expect_error(opens([](ServerJob& job) { job.workload.params = {{"mode", "c"}}; }), {"mode must be one of a, b"});
   expect_error(opens([](ServerJob& job) { job.workload.params = {{"size", "c"}}; }), {"no parameter 'size'"});
   expect_error(opens([](ServerJob& job) { job.stages = {"skript"}; }), {"no stage 'skript'", "script"});
   expect_error(opens([](ServerJob& job) { job.workload.engines["other"] = "x"; }), {"no stage 'other'"});

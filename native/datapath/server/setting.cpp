@@ -39,7 +39,7 @@ const StageEngine& engine_of(const StageInfo& stage, const std::string& name, co
 /// Return why packets of a port of this kind do not come to `engine`, or an empty string if they do.
 std::string port_fault(const StageEngine& engine, const std::vector<StageEngine>& all, std::string_view kind) {
   if (engine.port == kind) return {};
-  if (!engine.port.empty()) return "needs a port of kind " + engine.port + ": choose that, or another engine";
+  if (!engine.port.empty()) return "needs a port of kind " + engine.port + ": choose that port, or another engine";
   const auto kinds = port_kinds();
   const bool elsewhere = std::any_of(kinds.begin(), kinds.end(), [&](const PortKind* port) {
     return port->info().name == kind && port->info().answers_elsewhere;

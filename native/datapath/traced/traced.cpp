@@ -173,7 +173,7 @@ class Client {
   void judge(std::span<const std::byte> reply) {
     const std::optional<Trailer> trailer = read_trailer(reply);
     if (!trailer || trailer->number >= came_back_.size() || came_back_[trailer->number])
-      throw Error("a reply carries no trailer of ours, or came twice");
+      throw Error("a reply carries no trailer of this run, or came twice");
     came_back_[trailer->number] = true;
     const PacketRef packet = cursor_.at(trailer->number, trailer->due_ns);
     const Shape& shape = traffic_.shapes[packet.index];
@@ -219,8 +219,8 @@ json event_of(const WorkloadJob& job, const Core& core, Client& client, std::uin
   }
   const std::uint64_t frames = bursts * job.traffic.burst;
   if (core.received != frames || core.transmitted + lost != frames || lost != missing)
-    throw Error("of " + std::to_string(frames) + " frames " + std::to_string(core.transmitted) + " were answered and " +
-                std::to_string(lost) + " dropped, and " + std::to_string(missing) + " did not come back");
+    throw Error("sent " + std::to_string(frames) + " frames: " + std::to_string(core.transmitted) + " were answered, " +
+                std::to_string(lost) + " were dropped, and " + std::to_string(missing) + " did not come back");
   return {{"event", "traced"},
           {"group", job.traffic.workload.name},
           {"workload", job.traffic.workload.name},
@@ -248,8 +248,8 @@ WorkloadJob parse_workload_job(std::string_view text) {
     reader.text(whole, "", "schema", schema);
     reader.text(whole, "", "control", control);
     if (!schema.empty() && schema != kWorkloadJobSchema)
-      reader.fault("/schema", "is '" + schema + "', and this program reads " + std::string(kWorkloadJobSchema));
-    if (!control.empty() && control != "traced") reader.fault("/control", "is '" + control + "', and there is only traced");
+      reader.fault("/schema", "is '" + schema + "', but this program reads " + std::string(kWorkloadJobSchema));
+    if (!control.empty() && control != "traced") reader.fault("/control", "is '" + control + "', but must be traced");
     if (!whole.contains("frames")) reader.fault("/frames", "is missing");
     reader.number(whole, "", "frames", job.frames, 1, kMostFrames);
   }

@@ -21,9 +21,9 @@ StageModule load(const fs::path& file, const std::string& name, std::uint32_t ab
   const auto built_for = reinterpret_cast<std::uint32_t (*)()>(dlsym(module, "dpubench_stage_abi"));
   const auto engine = reinterpret_cast<const void* (*)()>(dlsym(module, "dpubench_stage_engine"));
   if (built_for == nullptr || engine == nullptr)
-    return {name, file.string() + " is no engine of a stage: it does not use DPUBENCH_STAGE_ENGINE"};
+    return {name, file.string() + " is not a stage engine: it does not use DPUBENCH_STAGE_ENGINE"};
   if (built_for() != abi) {
-    return {name, file.string() + " was built for stage interface " + std::to_string(built_for()) + ", this program has " +
+    return {name, file.string() + " was built for stage interface " + std::to_string(built_for()) + ", but this program has " +
                       std::to_string(abi) + ": rebuild it"};
   }
   return {name, {}, engine()};

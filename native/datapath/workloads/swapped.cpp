@@ -23,11 +23,11 @@ class SwappedExpectation final : public Expectation {
   }
   std::string explain(std::uint32_t /*index*/, std::span<const std::byte> sent, std::span<const std::byte> reply) override {
     if (sent.size() != reply.size()) {
-      return "the reply has " + std::to_string(reply.size()) + " bytes, and " + std::to_string(sent.size()) + " were sent";
+      return "the reply has " + std::to_string(reply.size()) + " bytes, but " + std::to_string(sent.size()) + " were sent";
     }
     const std::size_t at = differs_at(sent, reply);
-    return at < kAddresses ? "the addresses are not those that were sent, swapped"
-                           : "the reply differs from what was sent from byte " + std::to_string(at) + " on";
+    return at < kAddresses ? "the addresses are not the sent addresses, swapped"
+                           : "the reply differs from the sent frame from byte " + std::to_string(at) + " on";
   }
 
  private:

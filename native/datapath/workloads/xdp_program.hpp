@@ -69,7 +69,7 @@ inline std::string missing_right() {
 inline std::string unsupported(std::uint32_t cores, std::uint32_t max_frame) {
   if (cores != 1) return "the kernel spreads packets over CPUs itself: name one CPU for the server's loop";
   if (max_frame > kMostFrame)
-    return "a driver's frame lies in one page: frames of at most " + std::to_string(kMostFrame) + " bytes";
+    return "a driver's frame must lie in one page: give frames of at most " + std::to_string(kMostFrame) + " bytes";
   return {};
 }
 

@@ -78,25 +78,22 @@ class AesOperator final : public Operator {
       i.scenarios = {"security"};
       i.summary = "AES encryption and decryption of a message";
       i.definition =
-          "in: the message of `size` bytes; GCM decryption: the ciphertext of `size` bytes and its 16-byte tag. aux: per message "
-          "the IV "
-          "(CBC 16 bytes; CTR the first 16-byte counter block, one 128-bit big-endian number; XTS the 16-byte tweak; GCM 12 "
-          "bytes, "
-          "followed by 16 bytes of additional data). out: the converted message; GCM encryption appends the 16-byte tag. status: "
-          "rejected where GCM's tag is wrong. One key per work, expanded untimed. No padding: CBC takes whole blocks; XTS takes "
-          "a block "
-          "and more, and steals ciphertext. One operation is one message with its own IV; Gb/s counts its `size` bytes.";
+          "in: the message of `size` bytes; for GCM decryption, the ciphertext of `size` bytes and its 16-byte tag. aux: the IV "
+          "of the message: CBC 16 bytes; CTR the first 16-byte counter block, one 128-bit big-endian number; XTS the 16-byte "
+          "tweak; GCM 12 bytes, followed by 16 bytes of additional data. out: the converted message; GCM encryption appends the "
+          "16-byte tag. status: rejected if GCM's tag is wrong. A work has one key, and its expansion is not timed. There is no "
+          "padding: CBC takes whole blocks; XTS takes one block or more, and uses ciphertext stealing. One operation is one "
+          "message with its own IV. Gb/s counts its `size` bytes.";
       i.parameters = {
           {"mode", "mode of operation", {"cbc", "ctr", "gcm", "xts"}, "gcm", true, "", 0, 0},
-          {"direction", "what is done", {"encrypt", "decrypt"}, "encrypt", true, "", 0, 0},
+          {"direction", "encrypt or decrypt", {"encrypt", "decrypt"}, "encrypt", true, "", 0, 0},
           {"key_bits", "size of the key (XTS: of each of its two keys)", {"128", "256"}, "128", false, "", 0, 0},
           size_parameter(),
       };
       i.equivalence = Equivalence::kIdentical;
       i.equivalence_text =
-          "the same bytes as the reference engine (given key and IV, all modes are deterministic); a message with a flipped bit "
-          "in IV, "
-          "additional data, ciphertext or tag is rejected (GCM)";
+          "the same bytes as the reference engine (the output of each mode depends only on key, IV and input); GCM rejects a "
+          "message with a flipped bit in IV, additional data, ciphertext or tag";
       i.primary_metric = "gbps";
       i.processes_all_bytes = true;
       i.reference_engine = "portable";
@@ -110,7 +107,7 @@ class AesOperator final : public Operator {
   [[nodiscard]] std::string invalid(const Params& params) const override {
     const std::uint64_t size = params.number("size");
     if (params.is("mode", "cbc") && size % kBlockBytes != 0) {
-      return "mode=cbc takes whole blocks of 16 bytes (padding is the protocol's business): give size=" +
+      return "mode=cbc takes whole blocks of 16 bytes (the protocol does the padding): give size=" +
              std::to_string(size / kBlockBytes * kBlockBytes + kBlockBytes) + " instead of " + std::to_string(size);
     }
     if (params.is("mode", "xts") && size < kBlockBytes) {

@@ -65,8 +65,8 @@ class Portable final : public Engine {
   [[nodiscard]] const EngineInfo& info() const override {
     static const EngineInfo info{"aes", "portable",
                                  "table lookups in plain C++ (8 KiB of tables, GHASH 8 KiB); more than ten times slower than AES "
-                                 "instructions, which do in one "
-                                 "step what takes it 16 dependent-address loads per round; not constant-time",
+                                 "instructions: they do a round in one step, and this engine needs 16 dependent-address loads; "
+                                 "not constant-time",
                                  ""};
     return info;
   }

@@ -25,17 +25,13 @@ class ChecksumOperator final : public Operator {
       i.scenarios = {"network", "storage"};
       i.summary = "Internet checksum of a message, and its incremental update";
       i.definition =
-          "full: in is the message, result its 16-bit checksum as a number (the first byte in the packet is the high one); an "
-          "odd "
-          "last byte counts as followed by a zero. incremental: in is a TCP/IPv4 packet of `size` bytes without IP options, aux "
-          "a "
-          "new source address (4 bytes) and source port (2 bytes, then 2 of zero), as a NAT sets them; result is the updated "
-          "IPv4 "
-          "header checksum << 16 | the updated TCP checksum, by RFC 1624 equation 3 from the old checksums, the old fields and "
-          "the "
-          "new ones. The packet is not written. There is no out. One operation is one message or packet.";
+          "full: in: the message; result: its 16-bit checksum as a number (the first byte in the packet is the high one); an odd "
+          "last byte is padded with a zero byte. incremental: in: a TCP/IPv4 packet of `size` bytes without IP options; aux: a "
+          "new source address (4 bytes) and source port (2 bytes, then 2 zero bytes), as a NAT sets them; result: the updated "
+          "IPv4 header checksum << 16 | the updated TCP checksum, computed by RFC 1624 equation 3 from the old checksums, the "
+          "old fields and the new fields. The packet is not written. There is no out. One operation is one message or packet.";
       i.parameters = {{"mode",
-                       "over the whole message, or updated for a rewritten address and port",
+                       "full: over the whole message; incremental: updated for a new address and port",
                        {"full", "incremental"},
                        "full",
                        true,
@@ -45,9 +41,8 @@ class ChecksumOperator final : public Operator {
                       size_parameter()};
       i.equivalence = Equivalence::kIdentical;
       i.equivalence_text =
-          "the same checksums as the reference engine, which are compared with sums over every byte (incremental: of the "
-          "rewritten "
-          "packet)";
+          "the same checksums as the reference engine, whose checksums are compared with sums over every byte (incremental: of "
+          "the rewritten packet)";
       i.primary_metric = "mops";  // incremental reads 18 bytes of a packet, whatever its size
       i.uses_result = true;
       i.processes_all_bytes = true;

@@ -88,7 +88,7 @@ std::string objection_to(rte_net_crc_alg wanted) {
 std::string neon_left_out() {
   if (rte_lcore_count() == 0) rte_vect_set_max_simd_bitwidth(128);
   const std::string said = objection_to(RTE_NET_CRC_NEON);
-  return said.empty() ? said : "this DPDK was built without it, for a core without PMULL: " + said;
+  return said.empty() ? said : "this DPDK was built for a core without PMULL, and lacks the routine: " + said;
 }
 #endif
 

@@ -40,7 +40,7 @@ class CrcOperator final : public Operator {
           "in: the message. result: its CRC, in the low bits, with the initial value, reflection and final inversion of the "
           "named "
           "algorithm. There is no out. One operation is one whole message.";
-      Parameter algorithm{"algorithm", "which CRC, by its name in the RevEng catalogue", {}, "CRC-32/ISO-HDLC", true, "", 0, 0};
+      Parameter algorithm{"algorithm", "name of the CRC in the RevEng catalogue", {}, "CRC-32/ISO-HDLC", true, "", 0, 0};
       for (const crc::Algorithm& a : crc::kAlgorithms) algorithm.values.emplace_back(a.name);
       i.parameters = {algorithm, size_parameter()};
       i.equivalence = Equivalence::kIdentical;

@@ -87,26 +87,25 @@ std::optional<int> api_level(const Params& params, const std::string& library) {
 }
 
 std::string why_not(const Params& params, const Capabilities& capabilities, const std::string& library) {
-  if (reuses_stream(params)) return "compressdev's operations are stateless: each is a message of its own";
+  if (reuses_stream(params)) return "compressdev's operations are stateless: each is a separate message";
   const std::uint64_t size = params.number("size");
   const bool packs = CodecOperator::packs(params);
   if (packs && !api_level(params, library)) {
-    if (level_of(params, library)) return "compressdev's levels begin at 1; below it is what it calls no compression";
+    if (level_of(params, library)) return "compressdev's levels begin at 1; its level 0 means no compression";
     return params.text("level") + " is a level of another library";
   }
   if (packs && !capabilities.has(kCodes)) return "the driver makes neither fixed nor dynamic codes";
   if (!packs && capabilities.window_bits < kWindowBits) {
-    return "the driver's window has " + std::to_string(capabilities.window_bits) + " bits, streams of other engines have " +
+    return "the driver's window has " + std::to_string(capabilities.window_bits) + " bits, and streams of other engines have " +
            std::to_string(kWindowBits);
   }
   const bool linear = size <= (packs ? kLinearInput : kSegment);
   if (!linear && !capabilities.takes(segments_of(size), segments_of(packs ? compressed_room(params, size) : size))) {
-    return "the driver takes no chains of mbufs, and one holds at most 65535 B";
+    return "the driver takes no chains of mbufs, and one mbuf holds at most 65535 B";
   }
   if (!packs && !linear && !capabilities.knows_end) {
-    return "the driver takes a stream that ends early for a whole one, and nothing tells them apart where the output needs a "
-           "chain of "
-           "mbufs (beyond 65535 B)";
+    return "the driver accepts a truncated stream as a whole one, and the engine cannot detect this if the output needs a chain "
+           "of mbufs (beyond 65535 B)";
   }
   return {};
 }
@@ -144,7 +143,7 @@ class CompressSession final : public Session {
       // The stream of an incompressible message is longer than the message. Drivers in software read chains even if they do not
       // report this feature.
       const bool takes = device.capabilities.takes(shape_.in_segments, shape_.out_segments) || (!packs && !device.is_hardware);
-      if (!takes) throw Error(device.name + " takes no such chains of mbufs, and one holds at most 65535 B");
+      if (!takes) throw Error(device.name + " does not take such chains of mbufs, and one mbuf holds at most 65535 B");
       path_.detail +=
           "; chains of " + std::to_string(shape_.in_segments) + " and " + std::to_string(shape_.out_segments) + " mbufs";
     }
@@ -163,10 +162,9 @@ class CompressSession final : public Session {
     shape_.tail_bytes = tail_for(most_out_);
     const bool takes = shape_.out_segments == 1 && (!device.is_hardware || device.capabilities.takes(shape_.in_segments + 2, 1));
     if (!takes || !knows_the_end(provider_, ordinals_, transform_, shape_)) {
-      throw Error(device.name + " does not tell a stream that ends early from a whole one, which the operator asks for");
+      throw Error(device.name + " accepts truncated streams, and the operator must reject them");
     }
-    path_.detail +=
-        "; mbufs of ones follow each stream, since the driver takes a stream that ends early for a whole one otherwise";
+    path_.detail += "; mbufs of ones follow each stream, because the driver otherwise accepts a truncated stream as a whole one";
   }
 
   Provider provider_;

@@ -131,7 +131,7 @@ class Devices {
     }
     dpdk::create_virtual_device(name, "");
     const int id = rte_compressdev_get_dev_id(name.c_str());
-    if (id < 0) throw Error("DPDK: the virtual device " + name + " is no compression device");
+    if (id < 0) throw Error("DPDK: the virtual device " + name + " is not a compression device");
     rte_log_set_level_pattern("pmd.compress.*", RTE_LOG_CRIT);  // the drivers log every message that they reject
     return *made_.emplace_back(start_device(static_cast<std::uint8_t>(id), static_cast<std::uint16_t>(1U << which)));
   }
@@ -186,7 +186,7 @@ class Provider {
       before += device->queue_pairs;
     }
     throw Error("the devices named with --device have " + std::to_string(before) +
-                " queue pairs: use no more threads than that, or name more of them");
+                " queue pairs: use no more threads than that, or name more devices");
   }
 
  private:

@@ -15,14 +15,13 @@ class DeflateOperator final : public CodecOperator {
       i.summary = "DEFLATE compression and decompression of a message";
       i.definition =
           "compress: in: the message; out: one complete raw stream (RFC 1951, no zlib or gzip wrapper, no checksum). decompress: "
-          "in: a raw "
-          "stream; out: the message; a malformed or truncated stream is rejected and never written past its room. One operation "
-          "is one "
-          "whole message, independent of those before it. Every rate stands beside the ratio it was reached with.";
+          "in: a raw stream; out: the message; a malformed or truncated stream is rejected, and nothing is written past the room "
+          "for its output. One operation is one whole message, independent of earlier messages. Every rate is reported with its "
+          "compression ratio.";
       i.parameters.push_back(
           {"stream",
-           "stateless: a message is one call on no state, or on a state set up for it; reused: one state per thread is "
-           "reset for every message",
+           "stateless: one call per message, without state or with a state that is set up for the message; reused: each thread "
+           "has one state, and resets it for every message",
            {"stateless", "reused"},
            "stateless",
            true,
@@ -31,8 +30,8 @@ class DeflateOperator final : public CodecOperator {
            0});
       i.parameters.push_back(
           {"level",
-           "compress only: fast, default and best are what each library itself offers under that name (recorded per point); "
-           "LIBRARY-N is level N of that library alone, since equal numbers of different libraries mean different work",
+           "compress only: fast, default and best are each library's own levels of that name (recorded per point); LIBRARY-N is "
+           "level N of that library alone, because equal numbers mean different work in different libraries",
            level_names(), "default", false, "", 0, 0});
       i.reference_engine = "zlib";
       i.sources = {"RFC 1951", "DPUBench (2023), storage operators"};
@@ -42,7 +41,7 @@ class DeflateOperator final : public CodecOperator {
   }
 
   [[nodiscard]] std::string invalid(const Params& params) const override {
-    if (!packs(params) && !params.is("level", "default")) return "decompression has no level: its work is the same for all";
+    if (!packs(params) && !params.is("level", "default")) return "decompression is the same for all levels: remove level";
     return {};
   }
 

@@ -26,10 +26,9 @@ class Des3Operator final : public Operator {
       i.scenarios = {"security"};
       i.summary = "triple DES (EDE, three keys, CBC) encryption and decryption of a message";
       i.definition =
-          "in: the message, whole blocks of 8 bytes. aux: its 8-byte IV. out: the converted message, as long as in. One bundle "
-          "of three "
-          "keys per work, expanded untimed. One operation is one message with its own IV.";
-      i.parameters = {{"direction", "what is done", {"encrypt", "decrypt"}, "encrypt", true, "", 0, 0}, size_parameter(8)};
+          "in: the message, in whole blocks of 8 bytes. aux: its 8-byte IV. out: the converted message, as long as in. A work "
+          "has one bundle of three keys, and its expansion is not timed. One operation is one message with its own IV.";
+      i.parameters = {{"direction", "encrypt or decrypt", {"encrypt", "decrypt"}, "encrypt", true, "", 0, 0}, size_parameter(8)};
       i.equivalence = Equivalence::kIdentical;
       i.equivalence_text = "the same bytes as the reference engine";
       i.primary_metric = "gbps";
@@ -44,7 +43,7 @@ class Des3Operator final : public Operator {
   [[nodiscard]] std::string invalid(const Params& params) const override {
     const std::uint64_t size = params.number("size");
     if (size % kBlockBytes == 0) return {};
-    return "CBC takes whole blocks of 8 bytes (padding is the protocol's business): give size=" +
+    return "CBC takes whole blocks of 8 bytes (the protocol does the padding): give size=" +
            std::to_string(size / kBlockBytes * kBlockBytes + kBlockBytes) + " instead of " + std::to_string(size);
   }
 

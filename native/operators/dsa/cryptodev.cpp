@@ -79,7 +79,7 @@ class Dsa final : public cryptodev::DeviceEngine {
     return "crypto_openssl loses a DSA session's key with the first operation (DPDK 22.11, OpenSSL 3)";
   }
   [[nodiscard]] std::string unsupported(const Params& params) const override {
-    if (params.is("input", "message")) return "devices sign what was hashed: input=digest";
+    if (params.is("input", "message")) return "devices take digests only: use input=digest";
     if (provider().is_software()) return {};
     return dpdk::reason_of([&] { return device_lacks(*provider().device(0).first, params.is("operation", "sign"), kPrimeBits); });
   }
@@ -90,7 +90,7 @@ class Dsa final : public cryptodev::DeviceEngine {
       throw Error(reason);
     }
     return std::make_unique<cryptodev::AsymSession<DsaAlgorithm>>(
-        provider(), std::move(dsa), "rte_cryptodev_enqueue_burst, DSA; signatures are encoded and decoded here");
+        provider(), std::move(dsa), "rte_cryptodev_enqueue_burst, DSA; the engine encodes and decodes the signatures");
   }
 
  private:

@@ -20,9 +20,8 @@ class DsaOperator final : public SignatureOperator {
           "signatures are timed. Parameters and key are those of RFC 6979 A.2.2.";
       i.parameters = {operation_parameter({"sign", "verify"}), input_parameter(), message_size_parameter()};
       i.equivalence_text =
-          "a signature is verified by every engine, and refused with a bit flipped in it or in what was signed; verifying "
-          "accepts "
-          "signatures made by the operator's own arithmetic";
+          "every engine verifies the signature, and rejects it after a bit flip in the signature or in the signed input; "
+          "verifying accepts signatures made by the operator's own arithmetic";
       i.sources = {"FIPS 186-4 section 4", "RFC 6979 A.2.2"};
       return i;
     }();

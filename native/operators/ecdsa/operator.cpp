@@ -99,14 +99,13 @@ class EcdsaOperator final : public SignatureOperator {
           "(P-256) or 104 (P-384) bytes, with a fresh random nonce. verify: aux: the signature's length (32-bit, native order), "
           "then "
           "the signature; status: ok or rejected; only valid signatures are timed. Keys are those of RFC 6979 A.2.5 and A.2.6.";
-      i.parameters = {{"curve", "group of the key", {"P-256", "P-384"}, "P-256", true, "", 0, 0},
+      i.parameters = {{"curve", "curve of the key", {"P-256", "P-384"}, "P-256", true, "", 0, 0},
                       operation_parameter({"sign", "verify"}),
                       input_parameter(),
                       message_size_parameter()};
       i.equivalence_text =
-          "a signature is verified by every engine, and refused with a bit flipped in it or in what was signed; verifying "
-          "accepts "
-          "signatures made by the operator's own arithmetic";
+          "every engine verifies the signature, and rejects it after a bit flip in the signature or in the signed input; "
+          "verifying accepts signatures made by the operator's own arithmetic";
       i.sources = {"FIPS 186-4 section 6", "RFC 6979 A.2.5 and A.2.6"};
       return i;
     }();

@@ -50,9 +50,9 @@ class HmacOperator final : public Operator {
       i.scenarios = {"security"};
       i.summary = "HMAC tag of a message over MD5, SHA-1 or SHA-256";
       i.definition =
-          "in: the message. out: its tag, untruncated (16, 20 or 32 bytes). One key per work, as long as the tag (RFC 2104 "
-          "section 3); what "
-          "depends on it alone is computed untimed. One operation is one whole message: inner and outer hash.";
+          "in: the message. out: its tag, not truncated (16, 20 or 32 bytes). A work has one key, as long as the tag (RFC 2104 "
+          "section 3); computations that depend on the key alone are not timed. One operation is one whole message: inner and "
+          "outer hash.";
       i.parameters = {{"hash", "underlying hash function", {"md5", "sha1", "sha256"}, "sha256", true, "", 0, 0},
                       size_parameter()};
       i.equivalence = Equivalence::kIdentical;

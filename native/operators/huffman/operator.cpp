@@ -14,12 +14,10 @@ class HuffmanOperator final : public CodecOperator {
       i.summary = "Huffman coding of single bytes, and the inverse";
       i.definition =
           "encode: in: the message; out: a raw DEFLATE stream (RFC 1951) that holds literals only. The portable engine writes "
-          "one dynamic "
-          "block, header included, with the code of least total length for its 15 bits; zlib may split blocks and choose stored "
-          "or fixed "
-          "ones. decode: in: a portable engine's stream; out: the message; a malformed stream is rejected and never written past "
-          "its "
-          "room. One operation is one whole message, counting frequencies and building codes or tables included.";
+          "one dynamic block, header included, with the code of at most 15 bits that has the least total length; zlib may split "
+          "blocks and choose stored or fixed ones. decode: in: a portable engine's stream; out: the message; a malformed stream "
+          "is rejected, and nothing is written past the room for its output. One operation is one whole message, including the "
+          "counting of frequencies and the building of codes or tables.";
       i.reference_engine = "portable";
       i.sources = {"Huffman, A method for the construction of minimum-redundancy codes (1952)", "RFC 1951 section 3.2.7",
                    "Larmore and Hirschberg, A fast algorithm for optimal length-limited Huffman codes (1990)",

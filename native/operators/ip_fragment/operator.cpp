@@ -29,18 +29,14 @@ class IpFragmentOperator final : public DividingOperator {
       i.summary = "IP fragmentation, with the header checksums of every fragment";
       i.definition =
           "in: a datagram from its IP header on (IPv4 without options; IPv6 without hop-by-hop, routing or fragment header). "
-          "aux: the "
-          "4-byte identification of the IPv6 fragment header (IPv4 keeps the datagram's). out: its fragments in order, each at "
-          "most "
-          "`mtu` bytes from the IP header on and all but the last as full as that and the 8-byte unit allow, with valid IPv4 "
-          "header "
-          "checksums. variant=copy: out is, per packet, a u32 length and the packet. variant=zero_copy: out is, per packet, a "
-          "12-byte descriptor (u32 payload offset in `in`, u32 payload length, u16 header length, u16 zero) and the headers. "
-          "variant=mbuf: the packets are chains of DPDK's mbufs, a header and a part of the input each, which are given back "
-          "after "
-          "as many packets as the buffers hold; they are judged as the records of zero_copy. A "
-          "datagram that fits already stays as it is. result: number of packets. One operation is one datagram. What is no such "
-          "datagram, or is too long and must not be fragmented, is rejected.";
+          "aux: the 4-byte identification of the IPv6 fragment header (IPv4 keeps the datagram's). out: its fragments in order, "
+          "with valid IPv4 header checksums. Each fragment has at most `mtu` bytes from the IP header on, and all but the last "
+          "are as full as the MTU and the 8-byte unit allow. variant=copy: out is, per packet, a u32 length and the packet. "
+          "variant=zero_copy: out is, per packet, a 12-byte descriptor (u32 payload offset in `in`, u32 payload length, u16 "
+          "header length, u16 zero) and the headers. variant=mbuf: each packet is a chain of DPDK mbufs: a header and a part of "
+          "the input. The mbufs are given back after as many packets as the buffers hold. The packets are judged as the records "
+          "of zero_copy. A datagram that fits already stays as it is. result: number of packets. One operation is one datagram. "
+          "An input is rejected if it is not such a datagram, or if it is too long and must not be fragmented.";
       i.equivalence_text =
           "the fragments reassemble to the input, their offsets and flags are right, they fit the MTU, and every header checksum "
           "is "
@@ -72,10 +68,10 @@ class IpFragmentOperator final : public DividingOperator {
 
   [[nodiscard]] std::string misfit(const Piece& piece) const override {
     const std::size_t payload = piece.payload_bytes();
-    if (fits(piece)) return piece.last ? "" : "a datagram that fits was cut";
+    if (fits(piece)) return piece.last ? "" : "the datagram fits the MTU, but was cut";
     if (payload == 0) return "no payload";
     if (piece.last || (payload % ip_fragment::kUnit == 0 && piece.mtu - piece.packet.size() < ip_fragment::kUnit)) return {};
-    return std::to_string(payload) + " bytes of payload, which is no multiple of 8 or not as much as fits";
+    return std::to_string(payload) + " bytes of payload: not a multiple of 8, or less than fits";
   }
 
   void expect(const Piece& piece, std::vector<std::byte>& headers) const override {

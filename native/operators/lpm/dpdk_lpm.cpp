@@ -100,8 +100,7 @@ class DpdkLpm final : public Engine {
   [[nodiscard]] std::string unsupported(const Params& params) const override {
     const std::uint64_t prefixes = params.number("prefixes");
     if (params.is("ip_version", "6") || params.is("fill", "any") || (prefixes != 0 && prefixes <= kFastPrefixes)) return {};
-    return "filling rte_lpm with a whole IPv4 table takes a minute and grows quadratically: ask for it with fill=any, or for at "
-           "most " +
+    return "filling rte_lpm with a whole IPv4 table takes a minute, and the time grows quadratically: use fill=any, or at most " +
            std::to_string(kFastPrefixes) + " prefixes";
   }
   [[nodiscard]] std::unique_ptr<Session> prepare(const Work& work) const override {

@@ -30,7 +30,7 @@ class LpmTable {
   /// Create the heap. @throws Error when a next hop of the work does not fit
   void reserve(const LpmWork& work, std::uint32_t largest, std::size_t rules, std::size_t extensions) {
     if (work.next_hops > largest + 1) {
-      throw Error("the table has " + std::to_string(work.next_hops) + " next hops, this DPDK table holds indexes up to " +
+      throw Error("the table has " + std::to_string(work.next_hops) + " next hops, and this DPDK table holds indexes up to " +
                   std::to_string(largest) + ": give fewer prefixes or next hops");
     }
     heap_ = std::make_unique<dpdk::Heap>(kRootBytes + extensions * kExtensionBytes + rules * kRuleBytes + kSpareBytes);

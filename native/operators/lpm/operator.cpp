@@ -187,20 +187,18 @@ class LpmOperator final : public Operator {
       i.summary = "route of a packet's destination: longest matching prefix";
       i.definition =
           "in: an IP packet from its IP header on. result: the next hop, a dense index, of the longest prefix that covers its "
-          "destination, or 0xFFFFFFFF where none does. Reading the destination from the packet is part of the operation. Stream "
-          "uniform: every packet to a prefix drawn anew; zipf: packets of 100,000 flows of Zipf popularity (exponent 1), each "
-          "flow "
-          "to a drawn prefix; both of IMIX lengths, host bits random. capture: the packets of the capture as recorded. lookup "
-          "single "
-          "is one call per packet, bulk one call per burst. The table is built beforehand; its build time and memory are "
-          "reported.";
+          "destination, or 0xFFFFFFFF if no prefix does. Reading the destination from the packet is part of the operation. "
+          "stream=uniform: each packet goes to a newly drawn prefix. stream=zipf: the packets belong to 100,000 flows of Zipf "
+          "popularity (exponent 1), and each flow goes to a drawn prefix. Both have IMIX lengths and random host bits. "
+          "stream=capture: the packets of the capture as recorded. lookup=single: one call per packet; lookup=bulk: one call per "
+          "burst. The table is built beforehand; its build time and memory are reported.";
       i.parameters = {
           {"ip_version", "version of the Internet Protocol", {"4", "6"}, "4", true, "", 0, 0},
-          {"lookup", "one library call per packet, or per burst", {"single", "bulk"}, "bulk", true, "", 0, 0},
-          {"stream", "how destinations follow each other", {"uniform", "zipf", "capture"}, "zipf", false, "", 0, 0},
-          {"prefixes", "size of the table, drawn from the input; 0 is all of it", {"0"}, "0", false, "1", 0, 1U << 24},
+          {"lookup", "single: one library call per packet; bulk: one per burst", {"single", "bulk"}, "bulk", true, "", 0, 0},
+          {"stream", "order of the destinations", {"uniform", "zipf", "capture"}, "zipf", false, "", 0, 0},
+          {"prefixes", "prefixes in the table, drawn from the input; 0: all of them", {"0"}, "0", false, "1", 0, 1U << 24},
           {"fill",
-           "fast: without engines whose table takes minutes to fill; any: with them",
+           "fast: leaves out engines whose table takes minutes to fill; any: includes them",
            {"fast", "any"},
            "fast",
            false,
@@ -209,8 +207,7 @@ class LpmOperator final : public Operator {
            0},
       };
       i.equivalence = Equivalence::kIdentical;
-      i.equivalence_text =
-          "the same next hop as the reference engine, itself checked by comparing with every prefix of the table";
+      i.equivalence_text = "the same next hop as the reference engine, which is itself checked against every prefix of the table";
       i.primary_metric = "mops";
       i.uses_result = true;
       i.inputs = {{"routes4", {"ip_version", "4"}}, {"routes6", {"ip_version", "6"}}, {"capture", {"stream", "capture"}}};
@@ -267,7 +264,7 @@ class LpmOperator final : public Operator {
     const std::string version = "IPv" + params.text("ip_version");
     std::vector<KnownAnswer> answers;
     answers.push_back({version + " table of overlapping prefixes", made_by_hand(params, false)});
-    answers.push_back({version + " the same with a default route", made_by_hand(params, true)});
+    answers.push_back({version + " table of overlapping prefixes with a default route", made_by_hand(params, true)});
     return answers;
   }
 

@@ -153,7 +153,7 @@ class PatriciaSession final : public Session {
     if (v6_) return std::make_unique<SyncLane<LookUp<Key6>>>(LookUp<Key6>{&trie6_});
     return std::make_unique<SyncLane<LookUp<Key4>>>(LookUp<Key4>{&trie4_});
   }
-  [[nodiscard]] PathInfo path() const override { return {"generic", "binary trie without nodes of one way", false}; }
+  [[nodiscard]] PathInfo path() const override { return {"generic", "binary trie without one-way nodes", false}; }
   [[nodiscard]] std::size_t memory_bytes() const override { return v6_ ? trie6_.bytes() : trie4_.bytes(); }
 
  private:
@@ -165,11 +165,11 @@ class PatriciaSession final : public Session {
 class Patricia final : public Engine {
  public:
   [[nodiscard]] const EngineInfo& info() const override {
-    static const EngineInfo info{"lpm", "patricia", "binary trie without nodes of one way (PATRICIA)", ""};
+    static const EngineInfo info{"lpm", "patricia", "binary trie without one-way nodes (PATRICIA)", ""};
     return info;
   }
   [[nodiscard]] std::string unsupported(const Params& params) const override {
-    return params.is("lookup", "bulk") ? "look-ups follow pointers one after the other: lookup=single" : "";
+    return params.is("lookup", "bulk") ? "look-ups follow pointers, one address at a time: use lookup=single" : "";
   }
   [[nodiscard]] std::unique_ptr<Session> prepare(const Work& work) const override {
     return std::make_unique<PatriciaSession>(lpm::table_of(work));

@@ -13,11 +13,10 @@ class Lz77Operator final : public CodecOperator {
       OperatorInfo i = common_info("lz77", "encode", "decode");
       i.summary = "LZ77: match finding and token emission, and the inverse";
       i.definition =
-          "encode: in: the message; out: one block of the LZ4 block format, a sequence of tokens, each a run of literals and a "
-          "match of at "
-          "least four bytes at most 65,535 back. Which matches are found is the engine's choice. decode: in: a block; out: the "
-          "message; a "
-          "malformed block is rejected and never written past its room. One operation is one whole message.";
+          "encode: in: the message; out: one block of the LZ4 block format: a sequence of tokens, each a run of literals and a "
+          "match of at least four bytes at most 65,535 bytes back. The engine chooses the matches. decode: in: a block; out: the "
+          "message; a malformed block is rejected, and nothing is written past the room for its output. One operation is one "
+          "whole message.";
       i.reference_engine = "portable";
       i.sources = {"Ziv and Lempel, A universal algorithm for sequential data compression (1977)",
                    "LZ4 Block Format Description (lz4 1.9.4)", "DPUBench (2023), storage operators"};

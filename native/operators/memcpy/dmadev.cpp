@@ -321,7 +321,7 @@ class SkeletonSession final : public Session {
  public:
   explicit SkeletonSession(const dpdk::SoftwareDriver& driver) : driver_(driver) {
     path_ = {"chosen by library",
-             "rte_dma_copy; a thread of the driver copies, on another CPU than the one that submits if there is one", false,
+             "rte_dma_copy; a thread of the driver copies, on another CPU than the submitting one if there is one", false,
              driver.prefix, driver.prefix};
     path_.max_in_flight = dpdk::kQueueJobs;
   }
@@ -367,7 +367,7 @@ class NamedSession final : public Session {
       number -= device->channels;
     }
     throw Error("the devices named with --device have " + std::to_string(lease->number() - number) +
-                " virtual DMA channels: use no more threads than that, or name more of them");
+                " virtual DMA channels: use no more threads than that, or name more devices");
   }
   [[nodiscard]] PathInfo path() const override { return path_; }
 
@@ -387,7 +387,7 @@ class SkeletonDmadev final : public Engine {
 
  private:
   dpdk::SoftwareDriver driver_ = dpdk::software_driver("dmadev-skeleton", "dma_skeleton", "librte_dma_skeleton");
-  EngineInfo info_{"memcpy",        "dmadev-skeleton",      "DPDK dmadev, the skeleton driver: a thread of it copies",
+  EngineInfo info_{"memcpy",        "dmadev-skeleton",      "DPDK dmadev, the skeleton driver: its thread copies",
                    dpdk::version(), dpdk::kDefaultInFlight, true};
 };
 

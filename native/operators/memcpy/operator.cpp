@@ -16,9 +16,8 @@ class MemcpyOperator final : public Operator {
       i.summary = "copy of a message to another buffer";
       i.definition =
           "in: the message. out: the same bytes. Both buffers are 64-byte aligned. One operation is one whole message, moved by "
-          "the calling core. Footprint `resident` copies within the caches; `stream` reads and writes memory that no longer is "
-          "in "
-          "L2.";
+          "the calling core. Footprint `resident` copies within the caches; `stream` reads and writes memory that is no longer "
+          "in L2.";
       i.parameters = {size_parameter()};
       i.equivalence = Equivalence::kIdentical;
       i.equivalence_text = "the same bytes as the input";

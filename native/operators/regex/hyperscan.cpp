@@ -160,7 +160,7 @@ std::shared_ptr<const RuleSet> build(const RegexWork& work) {
   std::span<const std::byte> rest(bytes);
   const auto number = [&] {
     std::uint32_t value = 0;
-    if (rest.size() < sizeof value) throw Error("Hyperscan: the cached database is cut short; delete the cache directory");
+    if (rest.size() < sizeof value) throw Error("Hyperscan: the cached database is cut short: delete the cache directory");
     std::memcpy(&value, rest.data(), sizeof value);
     rest = rest.subspan(sizeof value);
     return value;
@@ -170,7 +170,7 @@ std::shared_ptr<const RuleSet> build(const RegexWork& work) {
     const std::uint32_t rule = number();
     const std::uint32_t length = number();
     if (rule >= work.rules.size() || length > rest.size())
-      throw Error("Hyperscan: the cached database is damaged; delete the cache directory");
+      throw Error("Hyperscan: the cached database is damaged: delete the cache directory");
     if (i == 0) {
       set->first_reason =
           "id " + std::to_string(work.rules[rule].id) + ": " + std::string(reinterpret_cast<const char*>(rest.data()), length);

@@ -160,8 +160,8 @@ void add_capture(RegexWork& work, inputs::Store& store, std::size_t count, std::
   }
   if (units.empty()) {
     throw Error("capture " + store.identity("capture").name + ": no packet carries a TCP, UDP or SCTP payload" +
-                (work.stream ? " in a flow of two or more" : "") +
-                "; give another with --input capture=FILE, or use payload=text");
+                (work.stream ? " in a flow of two or more packets" : "") +
+                ": give another with --input capture=FILE, or use payload=text");
   }
   for (const auto& unit : some_of(std::move(units), count, random)) {
     work.items.push_back(work.stream ? flow_item(unit, work.rules.size())
@@ -208,20 +208,15 @@ class RegexOperator final : public Operator {
       i.summary = "Search of a packet payload, or of a flow, for all rules of a set of regular expressions";
       i.definition =
           "mode block: in: a payload. mode stream: in: the " + std::to_string(kSegments) +
-          " segments of a flow, lying apart as in packet buffers; aux: their count, then offset and length of each (32-bit, "
-          "native "
-          "order); a match may cross segments. out: a bitmap of the rules that match at all (bit i % 8 of byte i / 8 for rule i "
-          "of "
-          "the set), then a bitmap of the rules left undecided (a match limit was reached, the engine's compiler refused the "
-          "rule, "
-          "or "
-          "a UTF-8 rule met bytes that are no UTF-8). result: the number of rules that match. Where and how often a rule matches "
-          "is "
-          "not asked. Syntax and flags are PCRE's; a line ends at LF. One operation is one payload or one flow against the whole "
-          "set. Gb/s is of payload bytes, each counted once.";
+          " segments of a flow, in separate places as in packet buffers; aux: the number of segments, then offset and length of "
+          "each (32-bit, native order); a match may cross segments. out: a bitmap of the rules that match at least once (bit i % "
+          "8 of byte i / 8 for rule i of the set), then a bitmap of the undecided rules (a match limit was reached, the engine's "
+          "compiler refused the rule, or a UTF-8 rule met bytes that are not UTF-8). result: the number of rules that match. The "
+          "place and the number of a rule's matches do not count. Syntax and flags are PCRE's; a line ends at LF. One operation "
+          "is one payload or one flow against the whole set. Gb/s counts each payload byte once.";
       i.parameters = {
           {"mode",
-           "block: payloads one by one; stream: flows, matches across segments found",
+           "block: single payloads; stream: flows, with matches across segments",
            {"block", "stream"},
            "block",
            true,
@@ -230,8 +225,8 @@ class RegexOperator final : public Operator {
            0},
           size_parameter(),
           {"payload",
-           "text: cut from the corpus (model text where there is none) with planted matches; capture: payloads of the job's "
-           "capture in random choice, cut to the size",
+           "text: pieces of the corpus (model text if there is no corpus) with planted matches; capture: random payloads of the "
+           "job's capture, cut to the size",
            {"text", "capture"},
            "text",
            false,
@@ -239,18 +234,18 @@ class RegexOperator final : public Operator {
            0,
            0},
           {"planted_percent",
-           "of units of text into which a string drawn from a random rule is planted",
+           "percentage of the text units that get a string drawn from a random rule",
            {"0", "10", "50"},
            "10",
            false,
            "1",
            0,
            100}};
-      i.parameters[1].summary = "bytes of a payload; a flow has " + std::to_string(kSegments) + " of them";
+      i.parameters[1].summary = "bytes of a payload; a flow has " + std::to_string(kSegments) + " payloads";
       i.equivalence = Equivalence::kIdentical;
       i.equivalence_text =
-          "for every unit and rule the same answer to \"matches at all\" as the reference engine; a pair that one of the two "
-          "leaves undecided is not compared, but counted and told, and an engine must decide at least half of them";
+          "for every unit and rule the same answer to \"matches at all\" as the reference engine; a pair that either engine "
+          "leaves undecided is counted and reported, but not compared; an engine must decide at least half of the pairs";
       i.primary_metric = "gbps";
       i.uses_result = true;
       i.processes_all_bytes = true;
@@ -344,8 +339,8 @@ class RegexOperator final : public Operator {
     const auto [pairs, undecided] = count_pairs(static_cast<const RegexWork&>(base), items, outputs);
     if (2 * undecided <= pairs) return {};
     return std::to_string(undecided) + " of " + std::to_string(pairs) +
-           " pairs of payload and rule were left undecided: more than half, so that a rate would mean little; give rules that "
-           "every engine compiles and that need less backtracking, with --input rules=FILE";
+           " pairs of payload and rule were left undecided: this is more than half, and the rate would mean little: give rules "
+           "that every engine compiles and that need less backtracking, with --input rules=FILE";
   }
 
   [[nodiscard]] std::optional<double> undecided_share(const Work& base, std::span<const Output> outputs) const override {
@@ -372,8 +367,9 @@ class RegexOperator final : public Operator {
     const auto undecided = std::count(pairs.begin(), pairs.end(), true);
     if (undecided == 0) return std::nullopt;
     return Remark{"input-skipped", std::to_string(undecided) + " of " + std::to_string(pairs.size()) +
-                                       " pairs of payload and rule were undecided in one of the engines of this configuration (a "
-                                       "match limit, a rule that its compiler refuses, or no UTF-8) and were not compared"};
+                                       " pairs of payload and rule were undecided in an engine of this configuration (a match "
+                                       "limit, a rule that its compiler refuses, or bytes that are not UTF-8), and were not "
+                                       "compared"};
   }
 
  private:

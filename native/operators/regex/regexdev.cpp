@@ -51,7 +51,7 @@ struct Device {
   [[nodiscard]] std::string unfit() const {
     if ((capabilities & RTE_REGEXDEV_CAPA_RUNTIME_COMPILATION_F) != 0) return {};
     return "the device " + name + " (driver " + driver +
-           ") compiles no rules: it takes databases that its vendor's own compiler made, which are not made here";
+           ") compiles no rules: it takes only databases from its vendor's compiler, and dpubench does not make these";
   }
 };
 
@@ -160,7 +160,7 @@ class RuleSet {
     entry.rule_flags |= device_.rule_flags & RTE_REGEX_PCRE_RULE_ALLOW_EMPTY_F;
     std::string reason;
     if ((entry.rule_flags & ~device_.rule_flags) != 0) {
-      reason = "the device does not have its flags";
+      reason = "the device does not support its flags";
     } else if (rule.pattern.size() > std::numeric_limits<std::uint16_t>::max()) {
       reason = "longer than 65535 B";
     } else if (rte_regexdev_rule_db_update(device_.id, &entry, 1) != 1) {

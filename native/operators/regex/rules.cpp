@@ -193,7 +193,7 @@ Selection select(const inputs::RuleList& list, const std::string& name) {
   }
   for (const auto& [reason, ids] : left_out) {
     std::string note = "rules " + name + ": " + std::to_string(ids.size()) + " of " + std::to_string(list.rules.size()) +
-                       " left out, since not every engine knows: " + reason + " (id";
+                       " left out, because not every engine supports: " + reason + " (id";
     constexpr std::size_t kShown = 20;
     for (std::size_t i = 0; i < std::min(kShown, ids.size()); ++i) note += (i == 0 ? " " : ", ") + std::to_string(ids[i]);
     if (ids.size() > kShown) note += " and " + std::to_string(ids.size() - kShown) + " more";
@@ -201,8 +201,8 @@ Selection select(const inputs::RuleList& list, const std::string& name) {
   }
   if (selection.rules.empty()) {
     throw Error("rules " + name + ": none of the " + std::to_string(list.rules.size()) +
-                " rules can be run by every engine (lookaround, back-references and the like are left out); first reason: " +
-                left_out.begin()->first + ". Give other rules with --input rules=FILE");
+                " rules runs on every engine (rules with lookaround, back-references and the like are left out); first reason: " +
+                left_out.begin()->first + ": give other rules with --input rules=FILE");
   }
   return selection;
 }

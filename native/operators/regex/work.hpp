@@ -112,7 +112,7 @@ inline std::string compiled_summary(const RegexWork& work, std::size_t rejected,
   const std::string of = " of " + std::to_string(work.rules.size()) + " rules";
   if (rejected == work.rules.size()) {
     throw Error(work.rules_name + ": " + engine + " compiles none" + of + ": " + first_reason +
-                "; give other rules with --input rules=FILE");
+                ": give other rules with --input rules=FILE");
   }
   return "; " + std::to_string(rejected) + of + " not compiled and undecided (" + first_reason + ")";
 }

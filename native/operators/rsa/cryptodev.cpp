@@ -80,7 +80,7 @@ class Rsa final : public cryptodev::DeviceEngine {
 
   [[nodiscard]] std::string unsupported(const Params& params) const override {
     if (!params.is("padding", "pkcs1")) return "PKCS #1 v1.5 only: few drivers have PSS or OAEP";
-    if (params.is("input", "message")) return "devices sign what was hashed: input=digest";
+    if (params.is("input", "message")) return "devices take digests only: use input=digest";
     if (provider().is_software()) {
       // DPDK 22.11: process_openssl_rsa_op_evp compares the signature's content with the message, logs a difference, and reports
       // success.
@@ -99,7 +99,7 @@ class Rsa final : public cryptodev::DeviceEngine {
     }
     return std::make_unique<cryptodev::AsymSession<RsaAlgorithm>>(
         provider(), std::move(rsa),
-        "rte_cryptodev_enqueue_burst, RSA; the 32 bytes of a digest are copied behind their DigestInfo");
+        "rte_cryptodev_enqueue_burst, RSA; the engine copies the 32 bytes of a digest behind their DigestInfo");
   }
 };
 

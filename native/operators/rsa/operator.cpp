@@ -83,22 +83,19 @@ class RsaOperator final : public SignatureOperator {
       i.definition =
           "sign: in: a 32-byte digest, or a message; out: the signature, as long as the modulus. verify: in: the same; aux: the "
           "signature's length (32-bit, native order), then the signature; status: ok or rejected; only valid signatures are "
-          "timed. "
-          "encrypt: in: 32 bytes, a session key; out: the ciphertext, as long as the modulus. decrypt: in: a ciphertext; out: "
-          "the 32 "
-          "bytes. PSS has a salt of 32 bytes; OAEP has MGF1 with SHA-256 and no label. Test keys with e = 65537, private "
-          "operations "
-          "by the Chinese remainder theorem.";
+          "timed. encrypt: in: 32 bytes, a session key; out: the ciphertext, as long as the modulus. decrypt: in: a ciphertext; "
+          "out: the 32 bytes. PSS has a salt of 32 bytes; OAEP has MGF1 with SHA-256 and no label. The test keys have e = 65537; "
+          "private operations use the Chinese remainder theorem.";
       i.parameters = {
           operation_parameter({"sign", "verify", "encrypt", "decrypt"}),
-          {"padding", "pkcs1, pss: of signatures; oaep: of encryption", {"pkcs1", "pss", "oaep"}, "pkcs1", true, "", 0, 0},
+          {"padding", "pkcs1, pss: for signatures; oaep: for encryption", {"pkcs1", "pss", "oaep"}, "pkcs1", true, "", 0, 0},
           {"key_bits", "bits of the modulus", {"2048", "3072", "4096"}, "2048", false, "", 0, 0},
           input_parameter(),
           message_size_parameter()};
       i.equivalence_text =
           "PKCS #1 v1.5 signatures, verifying and decrypting: the same as the operator's own arithmetic; PSS signatures are "
-          "verified "
-          "and refused with a flipped bit, OAEP ciphertexts are decrypted to the input and refused with a flipped bit";
+          "verified, and rejected with a flipped bit; OAEP ciphertexts are decrypted to the input, and rejected with a flipped "
+          "bit";
       i.sources = {"RFC 8017", "NIST CAVP 186-3 RSA SigGen15", "DPUBench (2023), security operators"};
       return i;
     }();
@@ -109,7 +106,7 @@ class RsaOperator final : public SignatureOperator {
     const bool encryption = params.is("operation", "encrypt") || params.is("operation", "decrypt");
     if (encryption != params.is("padding", "oaep"))
       return "pkcs1 and pss are for sign and verify, oaep is for encrypt and decrypt";
-    if (encryption && params.is("input", "message")) return "OAEP carries 32 bytes: encrypt and decrypt have input=digest";
+    if (encryption && params.is("input", "message")) return "OAEP carries 32 bytes: use input=digest with encrypt and decrypt";
     return {};
   }
 

@@ -185,7 +185,7 @@ TEST_F(NamedDevice, SaysWhatIsWrongWithTheName) {
   EXPECT_NE(engine_->unavailable().find("no DPDK driver here makes a virtual device of this name"), std::string::npos)
       << engine_->unavailable();
   name_devices({"dma_skeleton"});
-  EXPECT_NE(engine_->unavailable().find("is no crypto device"), std::string::npos) << engine_->unavailable();
+  EXPECT_NE(engine_->unavailable().find("is not a crypto device"), std::string::npos) << engine_->unavailable();
 }
 
 }  // namespace

@@ -13,11 +13,9 @@ class SnappyOperator final : public CodecOperator {
       OperatorInfo i = common_info("snappy", "compress", "decompress");
       i.summary = "Snappy compression and decompression of a message";
       i.definition =
-          "compress: in: the message; out: a raw Snappy stream (not the framing format) with its length in front; which copies "
-          "are found is "
-          "the engine's choice. decompress: in: a stream; out: the message; a malformed stream is rejected and never written "
-          "past its "
-          "room. One operation is one whole message.";
+          "compress: in: the message; out: a raw Snappy stream (not the framing format) with its length in front; the engine "
+          "chooses the copies. decompress: in: a stream; out: the message; a malformed stream is rejected, and nothing is "
+          "written past the room for its output. One operation is one whole message.";
       i.reference_engine = "snappy";
       i.sources = {"Snappy compressed format description (snappy 1.1.9)", "DPUBench (2023), storage operators"};
       return i;

@@ -49,7 +49,7 @@ class Snappy final : public Engine {
         // RawCompress does not take the room as an argument.
         if (item.out_room < snappy::MaxCompressedLength(item.in.size())) {
           throw Error("snappy::RawCompress needs room for " + std::to_string(snappy::MaxCompressedLength(item.in.size())) +
-                      " bytes, the work gives " + std::to_string(item.out_room));
+                      " bytes, and the work gives " + std::to_string(item.out_room));
         }
       }
       return kernel_session([] { return Compress{}; }, {"chosen by library", "snappy::RawCompress", false});

@@ -60,7 +60,7 @@ std::unique_ptr<Work> CodecOperator::prepare(const Params& params, inputs::Store
     for (std::vector<std::byte>& message : messages)
       work->items.push_back({std::move(message), {}, static_cast<std::uint32_t>(room)});
   } else {
-    work->input_name += ", packed by the core's own encoder";
+    work->input_name += ", packed by dpubench's own encoder";
     std::vector<std::byte> packed(room);
     for (std::vector<std::byte>& message : messages) {
       const std::size_t used = pack(message, packed);
@@ -109,7 +109,7 @@ std::optional<Operator::Remark> CodecOperator::remark(const Work& work, const Wi
   if (!packs(work.params) || totals.out_bytes <= totals.in_bytes) return std::nullopt;
   const double percent = 100.0 * (static_cast<double>(totals.out_bytes) / static_cast<double>(totals.in_bytes) - 1.0);
   return Remark{"expansion", "the output is " + std::to_string(percent) + " % larger than the input: messages of " +
-                                 work.params.text("size") + " B of this corpus are too small or too random to gain"};
+                                 work.params.text("size") + " B of this corpus are too small or too random to compress"};
 }
 
 std::uint64_t CodecOperator::rate_bytes(const Work& work, const WindowTotals& totals) const {

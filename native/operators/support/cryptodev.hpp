@@ -80,7 +80,8 @@ class DeviceEngine : public Engine {
       });
       if (!reason.empty()) return reason;
     }
-    return chained ? "" : "the driver takes no chained buffers, and one holds at most " + std::to_string(kMostSegment) + " bytes";
+    return chained ? ""
+                   : "the driver takes no chained buffers, and a buffer holds at most " + std::to_string(kMostSegment) + " bytes";
   }
 
  private:

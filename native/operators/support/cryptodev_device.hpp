@@ -113,7 +113,7 @@ struct Device {
     } else {
       fits = rte_cryptodev_sym_capability_check_aead(found, key, x.aead.digest_length, x.aead.aad_length, x.aead.iv.length);
     }
-    return fits == 0 ? "" : driver + " does not have it with these lengths of key, IV, additional data and tag";
+    return fits == 0 ? "" : driver + " does not support these lengths of key, IV, additional data and tag";
   }
 };
 
@@ -147,7 +147,7 @@ inline Device& start(const std::string& name) {
     device->id = static_cast<std::uint8_t>(id);
     found = info.device != nullptr && name == rte_dev_name(info.device);
   }
-  if (!found) throw Error("device " + name + " is no crypto device, or no driver of one has taken it");
+  if (!found) throw Error("device " + name + " is not a crypto device, or no crypto driver has taken it");
   device->driver = info.driver_name;
   device->features = info.feature_flags;
   device->device = info.device;

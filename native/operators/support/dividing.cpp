@@ -31,7 +31,7 @@ OperatorInfo DividingOperator::common_info(std::string name, std::vector<std::st
   i.parameters = {
       {"ip_version", "IP version of the " + protocol_.input, {"4", "6"}, "4", true, "", 0, 0},
       {"variant",
-       "records with the payload copied behind each header, or left in place and named; or chains of DPDK's mbufs",
+       "copy: records with the payload behind each header; zero_copy: records that point to it; mbuf: chains of DPDK mbufs",
        {"copy", "zero_copy", "mbuf"},
        "copy",
        true,
@@ -44,7 +44,7 @@ OperatorInfo DividingOperator::common_info(std::string name, std::vector<std::st
   i.equivalence = Equivalence::kChecked;
   i.uses_result = true;
   i.processes_all_bytes = true;
-  i.metrics = {{"packets_per_operation", "1", "packets that an input becomes", true}};
+  i.metrics = {{"packets_per_operation", "1", "packets per input", true}};
   i.reference_engine = "portable";
   i.distinct_items = 64;
   i.version = 2;  // version 1 timed how engine dpdk wrote records; it writes none now
@@ -88,13 +88,14 @@ std::string DividingOperator::check(const Work& work, std::size_t item, const Ou
   const bool v4 = is_v4(work.params);
   const std::size_t mtu = work.params.number("mtu");
   const Layout parts = layout(v4, mtu, input);
-  if (parts.packets == 0) return "was carried out, though its input cannot be divided";
+  if (parts.packets == 0) return "the engine accepted an input that cannot be divided";
   const std::size_t before = input.size() - parts.payload;  // the input's headers
   std::size_t at = before;
   for (std::size_t k = 0; k < packets.size(); ++k) {
     const std::span<const std::byte> packet(packets[k].bytes);
     const auto wrong = [&](const std::string& what) { return protocol_.output + ' ' + std::to_string(k) + ": " + what; };
-    if (packet.size() < parts.headers || packet.size() > mtu) return wrong(std::to_string(packet.size()) + " bytes");
+    if (packet.size() < parts.headers || packet.size() > mtu)
+      return wrong(std::to_string(packet.size()) + " bytes: less than its headers, or more than the MTU");
     const Piece piece{work.items[item],
                       v4,
                       mtu,
@@ -108,7 +109,7 @@ std::string DividingOperator::check(const Work& work, std::size_t item, const Ou
     const auto payload = packet.subspan(parts.headers);
     if (payload.size() > input.size() - at ||
         !std::equal(payload.begin(), payload.end(), input.begin() + static_cast<std::ptrdiff_t>(at))) {
-      return wrong("its payload is not the input's from byte " + std::to_string(at - before) + " on");
+      return wrong("its payload differs from the input's from byte " + std::to_string(at - before) + " on");
     }
     // The headers must be the input's, except for the fields that have to change.
     std::vector<std::byte> should(input.begin(), input.begin() + static_cast<std::ptrdiff_t>(before));
@@ -121,7 +122,7 @@ std::string DividingOperator::check(const Work& work, std::size_t item, const Ou
     }
     expect(piece, should);
     const auto [a, b] = std::mismatch(should.begin(), should.end(), packet.begin());
-    if (a != should.end()) return wrong("byte " + std::to_string(a - should.begin()) + " of its headers");
+    if (a != should.end()) return wrong("byte " + std::to_string(a - should.begin()) + " of its headers is wrong");
     if (const std::string flawed = flaw(piece); !flawed.empty()) return wrong(flawed);
     at += payload.size();
   }

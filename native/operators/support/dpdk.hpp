@@ -137,9 +137,9 @@ inline std::uint64_t free_huge_mb() {
 inline void check_huge_pages(std::uint32_t wanted_mb) {
   const std::uint64_t free_mb = free_huge_mb();
   if (free_mb >= wanted_mb) return;
-  throw Error("huge pages: " + std::to_string(wanted_mb) + " MiB are wanted for packets, and " + std::to_string(free_mb) +
-              " MiB are free; reserve some as root (`sysctl -w vm.nr_hugepages=" + std::to_string(wanted_mb / 2 + 8) +
-              "`, which /proc/sys/vm/nr_hugepages shows), or run without huge pages");
+  throw Error("huge pages: packets need " + std::to_string(wanted_mb) + " MiB, and " + std::to_string(free_mb) +
+              " MiB are free: reserve some as root (`sysctl -w vm.nr_hugepages=" + std::to_string(wanted_mb / 2 + 8) +
+              "`; /proc/sys/vm/nr_hugepages shows the number), or run without huge pages");
 }
 
 /// Return the arguments of rte_eal_init. @param cpu  CPU that lcore 0 runs on
@@ -189,7 +189,8 @@ inline void start_eal(const EalOptions& options) {
       shared_object("dpdk eal", [] { return std::make_shared<std::optional<std::string>>(); }));
   if (*failure && !(*failure)->empty()) throw Error(**failure);
   if (*failure) {
-    if (options.huge_pages && rte_eal_has_hugepages() == 0) throw Error("DPDK: was started without huge pages in this process");
+    if (options.huge_pages && rte_eal_has_hugepages() == 0)
+      throw Error("DPDK: this process has already started it without huge pages");
     return;
   }
   if (options.huge_pages) detail::check_huge_pages(options.memory_mb);

@@ -109,7 +109,7 @@ inline rte_device* pci_device_of(const std::string& object) {
       if (rte_dev_name(device) == addresses[0]) return device;
     }
   }
-  throw Error("which PCI device " + object + " is cannot be told: name one device alone");
+  throw Error("cannot tell which PCI device " + object + " is: name only one device");
 }
 
 /// Return the answer of `ask`: a reason, or an empty string. If there is no device to ask, return that error as the reason.

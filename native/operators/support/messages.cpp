@@ -43,7 +43,7 @@ std::vector<std::byte> from_hex(std::string_view text) {
     } else if (c >= 'A' && c <= 'F') {
       digit = c - 'A' + 10;
     } else {
-      throw Error("'" + std::string(1, c) + "' is no hexadecimal digit");
+      throw Error("'" + std::string(1, c) + "' is not a hexadecimal digit");
     }
     if (high < 0) {
       high = digit;

@@ -75,11 +75,11 @@ inline std::vector<Bytes> numbers(const Bytes& der) {
     for (n &= 127; n != 0; --n) value = value << 8 | take();
     return value;
   };
-  if (take() != 0x30) throw Error("the key is no DER sequence");
+  if (take() != 0x30) throw Error("the key is not a DER sequence");
   static_cast<void>(length());
   std::vector<Bytes> found;
   while (at < der.size()) {
-    if (take() != 0x02) throw Error("the key holds something else than numbers");
+    if (take() != 0x02) throw Error("the key holds something other than numbers");
     const std::size_t n = length();
     if (n > der.size() - at) throw Error("the key ends too early");
     const auto begin = der.begin() + static_cast<std::ptrdiff_t>(at);
@@ -169,7 +169,7 @@ class SignatureOperator : public Operator {
     constexpr std::size_t kCorrupted = 4;  // every output is verified; a few corrupted copies show that verifying can fail
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       const std::vector<std::byte>& in = made.items.at(items[i]).in;
-      if (outputs[i].bytes.empty()) throw Error("an empty signature");
+      if (outputs[i].bytes.empty()) throw Error("the signature is empty");
       if (i < kCorrupted) {
         add_verification_and_copies(*work, in, outputs[i].bytes);
       } else {
@@ -200,11 +200,11 @@ class SignatureOperator : public Operator {
     return i;
   }
   static Parameter operation_parameter(std::vector<std::string> values) {
-    return {"operation", "what the key is used for", std::move(values), "sign", true, "", 0, 0};
+    return {"operation", "use of the key", std::move(values), "sign", true, "", 0, 0};
   }
   static Parameter input_parameter() {
     return {"input",
-            "digest: 32 bytes, as they are; message: `size` bytes, hashed with SHA-256 as part of the operation",
+            "digest: 32 bytes, not hashed again; message: `size` bytes, hashed with SHA-256 as part of the operation",
             {"digest", "message"},
             "digest",
             true,

@@ -36,14 +36,14 @@ inline bool ends_in_mbufs(const Params& params) {
 
 /// Return why an engine that writes records does not do these parameters, or an empty string.
 inline std::string records_only(const Params& params) {
-  return ends_in_mbufs(params) ? "it writes records, and has no mbufs: variant=copy and zero_copy are its" : "";
+  return ends_in_mbufs(params) ? "it writes records and has no mbufs: use variant=copy or zero_copy" : "";
 }
 
 /// Return why an engine whose packets are mbufs does not do these parameters, or an empty string.
 inline std::string mbufs_only(const Params& params) {
   return ends_in_mbufs(params)
              ? ""
-             : "its packets are chains of mbufs (variant=mbuf), which a data plane does not write out as records";
+             : "its packets are chains of mbufs, which a data plane does not write out as records: use variant=mbuf";
 }
 
 /// Call `make.operator()<V>()` with the variant in the parameters, so that kernels know it when they are compiled.

@@ -27,19 +27,15 @@ class TcpSegmentOperator final : public DividingOperator {
       i.summary = "TCP segmentation (TSO in software), with the checksums of every packet";
       i.definition =
           "in: a TCP packet from its IP header on (IPv4 without options, IPv6 without extension headers; TCP options are kept on "
-          "every "
-          "packet). out: the packets that it becomes, each at most `mtu` bytes from the IP header on and all but the last as "
-          "full as "
-          "that allows, with valid IPv4 header and TCP checksums; those of the input are ignored. IPv4 identifications count up "
-          "from the input's; FIN and PSH stay on the last packet only, CWR on the first only. variant=copy: out is, per packet, "
-          "a "
-          "u32 length and the packet. variant=zero_copy: out is, per packet, a 12-byte descriptor (u32 payload offset in `in`, "
-          "u32 "
-          "payload length, u16 header length, u16 zero) and the header. variant=mbuf: the packets are chains of DPDK's mbufs, a "
-          "header and a part of the input each, which are given back after as many packets as the buffers hold; they are judged "
-          "as "
-          "the records of zero_copy. An input that fits already becomes one packet. result: "
-          "number of packets. One operation is one input packet. Something that is no such packet is rejected.";
+          "every packet). out: the packets that it becomes, with valid IPv4 header and TCP checksums; the checksums of the input "
+          "are ignored. Each packet has at most `mtu` bytes from the IP header on, and all but the last are as full as that "
+          "allows. IPv4 identifications count up from the input's; FIN and PSH stay on the last packet only, CWR on the first "
+          "only. variant=copy: out is, per packet, a u32 length and the packet. variant=zero_copy: out is, per packet, a 12-byte "
+          "descriptor (u32 payload offset in `in`, u32 payload length, u16 header length, u16 zero) and the header. "
+          "variant=mbuf: each packet is a chain of DPDK mbufs: a header and a part of the input. The mbufs are given back after "
+          "as many packets as the buffers hold. The packets are judged as the records of zero_copy. An input that fits already "
+          "becomes one packet. result: number of packets. One operation is one input packet. An input that is not such a packet "
+          "is rejected.";
       i.equivalence_text =
           "the packets carry the input's payload in sequence, differ from its headers only where the definition says, fit the "
           "MTU, and "

@@ -80,17 +80,18 @@ class ToeplitzOperator final : public Operator {
       i.scenarios = {"network"};
       i.summary = "Toeplitz hash of a packet's addresses and ports (receive-side scaling)";
       i.definition =
-          "in: an IP packet from its IP header on, IMIX lengths, without IP options or extension headers, carrying TCP or UDP. "
-          "result: the 32-bit hash of source address, destination address and, for tuple 4, source port and destination port, in "
-          "network byte order. Reading the tuple from the packet is part of the operation. The 40-byte key is that of the RSS "
-          "verification suite, the 52-byte key the default one of Intel's i40e driver.";
+          "in: a TCP or UDP packet from its IP header on, of IMIX length, without IP options or extension headers. result: the "
+          "32-bit hash of source address, destination address and, with tuple=4, source port and destination port, in network "
+          "byte order. Reading the tuple from the packet is part of the operation. The 40-byte key is that of the RSS "
+          "verification suite; the 52-byte key is the default key of Intel's i40e driver.";
       i.parameters = {
           {"ip_version", "version of the Internet Protocol", {"4", "6"}, "4", true, "", 0, 0},
           {"tuple", "2: addresses; 4: addresses and ports", {"2", "4"}, "4", true, "", 0, 0},
           {"key_bytes", "length of the hash key", {"40", "52"}, "40", false, "", 0, 0},
       };
       i.equivalence = Equivalence::kIdentical;
-      i.equivalence_text = "the same 32-bit hash as the reference engine, itself checked against the definition bit by bit";
+      i.equivalence_text =
+          "the same 32-bit hash as the reference engine, which is itself checked bit by bit against the definition";
       i.primary_metric = "mops";
       i.uses_result = true;
       i.reference_engine = "portable";

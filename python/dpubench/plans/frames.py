@@ -21,7 +21,7 @@ def _frame(value: object) -> object:
         return IMIX
     size = q.size_bytes(value)
     if not SMALLEST_FRAME <= size <= LARGEST_FRAME:
-        raise ValueError(f"a frame has from {SMALLEST_FRAME}B to {LARGEST_FRAME}B with FCS, not '{value}'; or it is {IMIX}")
+        raise ValueError(f"a frame size must be from {SMALLEST_FRAME}B to {LARGEST_FRAME}B with FCS, or {IMIX}, not '{value}'")
     return size
 
 

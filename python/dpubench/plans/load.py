@@ -60,7 +60,7 @@ def read_plan(path: Path) -> tuple[StudyPlan, yaml_lines.Lines]:
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise PlanError(str(path), [Problem(f"not UTF-8 at byte {error.start}: save the plan as UTF-8 text")]) from None
+        raise PlanError(str(path), [Problem(f"is not UTF-8 at byte {error.start}: save the plan as UTF-8 text")]) from None
     except OSError as error:
         raise UserError(f"{path}: {error.strerror or error}: check the path of the plan") from None
     return parse_plan(text, str(path))
@@ -160,4 +160,4 @@ def _message(item: dict[str, Any], path: tuple[str | int, ...], model: type[Base
     if kind == "literal_error":
         expected = str(item["ctx"]["expected"])
         return f"must be {expected}, not '{value[:40]}'" + nearest(value, [w.strip(" '") for w in expected.replace(" or ", ",").split(",")])
-    return f"must be otherwise: {item['msg'][0].lower()}{item['msg'][1:]} (found '{value[:40]}')"
+    return f"must be valid: {item['msg'][0].lower()}{item['msg'][1:]} (found '{value[:40]}')"

@@ -26,12 +26,12 @@ def _parse(value: object, what: str, units: Mapping[str, int | Decimal], example
     match = _SHAPE.fullmatch(text)
     shown = text if len(text) <= 40 else text[:37] + "..."
     if isinstance(value, bool) or match is None:
-        raise ValueError(f"'{shown}' is no {what}: write a number with its unit, as {example}")
+        raise ValueError(f"'{shown}' is not a {what}: write a number with its unit, such as {example}")
     number, unit = match.groups()
     if not unit:
         raise ValueError(f"'{shown}' has no unit: write {number}{next(iter(units))} (units: {', '.join(units)})")
     if unit not in units:
-        raise ValueError(f"'{unit}' is no unit of a {what}: use one of {', '.join(units)}, as {example}")
+        raise ValueError(f"'{unit}' is not a unit of a {what}: use one of {', '.join(units)}, such as {example}")
     return Decimal(number) * units[unit]
 
 
@@ -41,7 +41,7 @@ def size_bytes(value: object) -> int:
     if size <= 0:
         raise ValueError(f"a size must be at least 1 byte, not '{value}'")
     if size != int(size):
-        raise ValueError(f"'{value}' is no whole number of bytes")
+        raise ValueError(f"'{value}' is not a whole number of bytes")
     return int(size)
 
 
@@ -89,7 +89,7 @@ def count(value: object, what: str, most: int) -> int:
     """Return a whole number from 1 to ``most``."""
     text = str(value).strip()
     if isinstance(value, bool) or not re.fullmatch(r"[+-]?[0-9]{1,18}", text, re.ASCII):
-        raise ValueError(f"'{text[:40]}' is no number of {what}: write a whole number from 1 to {most}")
+        raise ValueError(f"'{text[:40]}' is not a number of {what}: write a whole number from 1 to {most}")
     number = int(text)
     if not 1 <= number <= most:
         raise ValueError(f"the number of {what} must lie between 1 and {most}, not {number}")

@@ -39,7 +39,7 @@ class _Builder:
         line = node.start_mark.line + 1
         self.lines[path] = line
         if self.nodes > MAX_NODES or len(path) > MAX_DEPTH:
-            raise PlanError("", [Problem("too many or too deeply nested values (is an alias repeated?)", line=line)])
+            raise PlanError("", [Problem("has too many values, or nests them too deeply (is an alias repeated?)", line=line)])
         if node.tag not in _TAGS:
             self.problems.append(Problem(f"the YAML tag {node.tag} is not allowed in a {self._what}", _dotted(path), line))
             return None
@@ -63,7 +63,7 @@ class _Builder:
                 continue
             key = str(key_node.value)
             if key in result:
-                self.problems.append(Problem(f"'{key}' stands here twice", _dotted((*path, key)), line))
+                self.problems.append(Problem(f"'{key}' is given twice: remove one", _dotted((*path, key)), line))
                 continue
             inner = (*path, key)
             result[key] = self.build(value_node, inner)
@@ -82,25 +82,27 @@ def parse(text: str, source: str, what: str = "plan") -> tuple[dict[str, Any], L
         PlanError: with all its faults as YAML, with ``source`` and lines.
     """
     if len(text) > MAX_CHARACTERS:
-        raise PlanError(source, [Problem(f"larger than {MAX_CHARACTERS // 1024} KiB: this is no {what}")])
+        raise PlanError(source, [Problem(f"is larger than {MAX_CHARACTERS // 1024} KiB, the limit of a {what}")])
     builder = _Builder(what)
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
         if root is None:
-            raise PlanError(source, [Problem(f"empty: a {what} needs at least `{_EXAMPLES[what]}`", line=1)])
+            raise PlanError(source, [Problem(f"is empty: a {what} needs at least `{_EXAMPLES[what]}`", line=1)])
         if not isinstance(root, yaml.MappingNode):
-            raise PlanError(source, [Problem(f"a {what} is a mapping of keys to values, as `{_EXAMPLES[what]}`", line=root.start_mark.line + 1)])
+            raise PlanError(
+                source, [Problem(f"a {what} must be a mapping of keys to values, such as `{_EXAMPLES[what]}`", line=root.start_mark.line + 1)]
+            )
         data = builder.build(root, ())
     except PlanError as error:
         raise PlanError(source, error.problems) from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         message = " ".join(str(part) for part in (error.context, error.problem) if part)
-        raise PlanError(source, [Problem(f"not YAML: {message}", line=mark.line + 1 if mark else None)]) from None
+        raise PlanError(source, [Problem(f"is not YAML: {message}", line=mark.line + 1 if mark else None)]) from None
     except (yaml.YAMLError, ValueError) as error:  # ReaderError (control characters), a bad escape in a character code
-        raise PlanError(source, [Problem(f"not YAML: {str(error).splitlines()[0]}")]) from None
+        raise PlanError(source, [Problem(f"is not YAML: {str(error).splitlines()[0]}")]) from None
     except RecursionError:
-        raise PlanError(source, [Problem("nested too deeply")]) from None
+        raise PlanError(source, [Problem("is nested too deeply")]) from None
     if builder.problems:
         raise PlanError(source, builder.problems)
     assert isinstance(data, dict)  # a MappingNode builds one

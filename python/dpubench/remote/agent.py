@@ -235,7 +235,7 @@ class AgentProcess:
         if self._popen.returncode is not None or channel.end(self._popen, _LINGER_S if was_told else channel.END_S):
             self._status = self._status if self._status is not None or self._popen.returncode != 0 else -9
         elif not was_told:
-            self._broken = self._broken or "it does not answer any more; what runs there ends when it notices, or at the time limit of its job"
+            self._broken = self._broken or "it does not answer any more; its programs end when it notices, or at the time limit of their job"
 
     def close(self) -> None:
         if self._popen.returncode is None:
@@ -269,5 +269,5 @@ def _printable(text: object) -> str:
 def described(answer: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Return the checked answer to ``describe``. @raises EnvironmentFault when it is no description"""
     if fault := schemas.fault("target", answer):
-        raise EnvironmentFault(f"target {name}: what its agent says of it breaks the contract {schemas.TARGET}: {_printable(fault)}")
+        raise EnvironmentFault(f"target {name}: its agent's description breaks the contract {schemas.TARGET}: {_printable(fault)}")
     return dict(answer)

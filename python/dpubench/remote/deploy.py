@@ -42,9 +42,9 @@ def choose(architecture: str, named: Path | None) -> tuple[Path, Known]:
     known = inspect(path)
     make_one = f"make one with `dpubench bundle --arch {architecture}`"
     if known.architecture != architecture:
-        raise UserError(f"{path}: is a bundle for {known.architecture}, and the machine there is {architecture}: {make_one}")
+        raise UserError(f"{path}: is a bundle for {known.architecture}, but the target is {architecture}: {make_one}")
     if known.version != __version__:
-        raise UserError(f"{path}: is a bundle of dpubench {known.version}, and this is {__version__}: {make_one}")
+        raise UserError(f"{path}: is a bundle of dpubench {known.version}, but this is {__version__}: {make_one}")
     return path, known
 
 
@@ -65,7 +65,7 @@ def inspect(path: Path) -> Known:
         manifest = json.loads(data)
         known = Known(sha256, str(manifest["architecture"]), str(manifest["version"]), hashlib.sha256(data).hexdigest())
     except (ValueError, KeyError, TypeError):
-        raise UserError(f"{path}: its manifest cannot be read: make the bundle anew with `dpubench bundle`") from None
+        raise UserError(f"{path}: its manifest cannot be read: make the bundle again with `dpubench bundle`") from None
     try:
         scratch.sweep(kept.parent)  # removes files of killed runs
         scratch.write_sealed(kept, json.dumps(asdict(known)))
@@ -86,4 +86,4 @@ def _manifest(path: Path) -> bytes:
     except OSError as error:
         if error.errno is not None:
             raise EnvironmentFault(f"{path}: {error.strerror}") from None
-    raise UserError(f"{path}: is no bundle of dpubench: make one with `dpubench bundle`")
+    raise UserError(f"{path}: is not a bundle of dpubench: make one with `dpubench bundle`")

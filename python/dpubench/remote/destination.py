@@ -78,7 +78,7 @@ class Destination:
 
 def missing_client() -> str:
     """Return why there is no ssh here; empty if there is."""
-    return "" if shutil.which("ssh") else "there is no `ssh` here: install the package openssh-client"
+    return "" if shutil.which("ssh") else "`ssh` is not installed: install the package openssh-client"
 
 
 def _ssh() -> Sequence[str]:
@@ -94,28 +94,28 @@ def parse(spec: str) -> Destination:
     """
     where = f"target {spec!r}"
     if any(c.isspace() or not c.isprintable() for c in spec):
-        raise UserError(f"{where}: blanks and control characters are no part of a destination: {_FORM}")
+        raise UserError(f"{where}: a destination cannot hold blanks or control characters: {_FORM}")
     rest = spec.removeprefix("ssh://")
     if rest == spec:
-        raise UserError(f"{where}: is no ssh target: {_FORM}")
+        raise UserError(f"{where}: is not an ssh target: {_FORM}")
     rest, slash, path = rest.partition("/")
     if path:
-        raise UserError(f"{where}: there is no path in it; the folder there is given with `dpubench target add NAME SPEC --directory {slash}{path}`")
+        raise UserError(f"{where}: a destination has no path: give the folder there with `dpubench target add NAME SPEC --directory {slash}{path}`")
     user, at, place = rest.rpartition("@")
     if ":" in user:
         raise UserError(f"{where}: a password does not belong on a command line: use a key or an agent of ssh")
     if at and not _USER.fullmatch(user):
-        raise UserError(f"{where}: {user!r} is no name of a user: {_FORM}")
+        raise UserError(f"{where}: {user!r} is not a user name: {_FORM}")
     bracketed = re.fullmatch(r"\[([^\]]*)\](?::(.*))?", place)
     if bracketed:
         host, port = bracketed[1], bracketed[2]
     elif place.count(":") > 1:
-        raise UserError(f"{where}: an IPv6 address stands in brackets: ssh://[{place}]")
+        raise UserError(f"{where}: write an IPv6 address in brackets: ssh://[{place}]")
     else:
         host, colon, port = place.partition(":")
         port = port if colon else None
     if not _HOST.fullmatch(host):
-        raise UserError(f"{where}: {host!r} is no name of a host: {_FORM}" if host else f"{where}: names no host: {_FORM}")
+        raise UserError(f"{where}: {host!r} is not a host name: {_FORM}" if host else f"{where}: names no host: {_FORM}")
     if port is not None and not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
-        raise UserError(f"{where}: {port!r} is no port: a number from 1 to 65535")
+        raise UserError(f"{where}: {port!r} is not a port: write a number from 1 to 65535")
     return Destination(host, user, int(port) if port else 0)

@@ -38,9 +38,9 @@ def document(payload: bytes) -> Mapping[str, Any]:
     try:
         value = wire.decoded(payload)
     except ValueError:
-        raise NoFrame("an answer that is no JSON") from None
+        raise NoFrame("its agent's answer is not JSON") from None
     if not isinstance(value, dict):
-        raise NoFrame("an answer that is no JSON object")
+        raise NoFrame("its agent's answer is not a JSON object")
     return value
 
 
@@ -58,14 +58,14 @@ class Reader:
             at = self._buffer.find(AGENT_MARK)
             if at < 0:
                 if len(self._buffer) > _MAX_NOISE:
-                    raise NoFrame(f"what is there is no dpubench-agent: it printed {bytes(self._buffer[:60])!r}...")
+                    raise NoFrame(f"the program there is not dpubench-agent: it printed {bytes(self._buffer[:60])!r}...")
                 return
             del self._buffer[: at + len(AGENT_MARK)]
             self._greeted = True
         while len(self._buffer) >= HEADER_BYTES:
             kind, length = _HEADER.unpack_from(self._buffer)
             if kind not in (ANSWER, FAULT, OUTPUT, EXIT) or length > MAX_PAYLOAD:
-                raise NoFrame(f"the agent's output broke off into {bytes(self._buffer[:20])!r}")
+                raise NoFrame(f"its agent sent bytes that are not a frame: {bytes(self._buffer[:20])!r}")
             if len(self._buffer) < HEADER_BYTES + length:
                 return
             payload = bytes(self._buffer[HEADER_BYTES : HEADER_BYTES + length])

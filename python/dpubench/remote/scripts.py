@@ -69,7 +69,7 @@ INSTALL: Final = _command(
     '{ gzip -dc || : >"$new/.bad"; } | tar -xf - -C "$new" || exit 3;',
     '[ -f "$new/.bad" ] && exit 3;',
     'set -- "$new"/dpubench-*;',
-    '[ -x "$1/agent" ] && [ -f "$1/manifest.json" ] || { echo "the archive is no bundle of dpubench" >&2; exit 3; };',
+    '[ -x "$1/agent" ] && [ -f "$1/manifest.json" ] || { echo "the archive is not a bundle of dpubench" >&2; exit 3; };',
     'if [ "$mode" = replace ] && [ -d "$dir/bundles/$digest" ]; then mv "$dir/bundles/$digest" "$new/.old" || exit 3; fi;',
     '[ -d "$dir/bundles/$digest" ] || mv "$1" "$dir/bundles/$digest" || exit 3;',
     "echo; echo dpubench-install/1",
@@ -85,7 +85,7 @@ AGENT: Final = _command(
 #: Input: folder. Removes dpubench's files in it, and the folder if nothing else is there.
 PURGE: Final = _command(
     "IFS= read -r dir;",
-    f'[ -f "$dir/{MARKER}" ] || {{ echo "no folder of dpubench" >&2; exit 5; }};',
+    f'[ -f "$dir/{MARKER}" ] || {{ echo "not a folder of dpubench" >&2; exit 5; }};',
     'rm -rf "$dir/bundles" "$dir/cache" || exit 3;',
     f'rm -f "$dir/{MARKER}"; rmdir "$dir" 2>/dev/null;',
     "echo; echo dpubench-purge/1",

@@ -12,8 +12,8 @@ from dpubench.remote.destination import Destination
 _KNOWN: Final = (
     (
         r"(?P<why>REMOTE HOST IDENTIFICATION HAS CHANGED)",
-        "its host key is not the one that is known here{why}: if the machine was installed anew, compare the fingerprint and remove the old key "
-        "with `ssh-keygen -R {h}`; if it was not, somebody may be in between",
+        "its host key differs from the known key{why}: if the machine was installed again, compare the fingerprint and remove the old key "
+        "with `ssh-keygen -R {h}`; if not, somebody may intercept the connection",
     ),
     (
         r"(?P<why>Host key verification failed|No .* host key is known for \S+)",
@@ -21,22 +21,22 @@ _KNOWN: Final = (
     ),
     (
         r"(?P<why>Permission denied( \([^)]*\))?)",
-        "it refuses the login{why}: a key has to let you in without a question: `ssh-copy-id {d}`, then try `ssh -o BatchMode=yes {d} true`",
+        "it refuses the login{why}: a key must log you in without a question: run `ssh-copy-id {d}`, then try `ssh -o BatchMode=yes {d} true`",
     ),
     (
         r"(?P<why>Too many authentication failures)",
-        "it refuses the login{why}: name the right key with IdentityFile, and IdentitiesOnly yes, in ~/.ssh/config",
+        "it refuses the login{why}: set IdentityFile to the right key and IdentitiesOnly to yes in ~/.ssh/config",
     ),
-    (r"(?P<why>Could not resolve hostname .*)", "no machine of this name is known{why}: try `ssh {d}`"),
-    (r"(?P<why>Connection refused)", "nothing answers at its ssh port{why}: is sshd running there, and is the port right?"),
+    (r"(?P<why>Could not resolve hostname .*)", "its host name is unknown{why}: try `ssh {d}`"),
+    (r"(?P<why>Connection refused)", "nothing answers at its ssh port{why}: check that sshd runs there and that the port is right"),
     (
         r"(?P<why>No route to host|Network is unreachable|Connection timed out|Operation timed out)",
-        "it cannot be reached{why}: is it up, and is the network?",
+        "it cannot be reached{why}: check that the machine and the network are up",
     ),
     (r"(?P<why>Timeout, server .* not responding)", "it stopped answering{why}: it hangs, was switched off, or the network is down"),
     (
         r"(?P<why>Bad configuration option.*|terminating, \d+ bad configuration.*|Bad owner or permissions on .*)",
-        "ssh cannot use its configuration{why}: put it right, and try `ssh {d}`",
+        "ssh cannot use its configuration{why}: correct it, then try `ssh {d}`",
     ),
     (
         r"(?P<why>kex_exchange_identification: .*|Connection (closed|reset) by .*|client_loop: .*|Connection to .* closed.*|.*Broken pipe)",
@@ -53,4 +53,4 @@ def explain(errors: str, destination: Destination) -> str:
         if found := re.search(pattern, text):
             return meaning.format(d=destination, h=destination.known_as, why=f" ({found['why'].strip().rstrip('.')[:200]})")
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return f"the connection ended: {lines[-1][:300]}" if lines else "the connection ended without a word"
+    return f"the connection ended: {lines[-1][:300]}" if lines else "the connection ended without a message"

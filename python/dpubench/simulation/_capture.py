@@ -75,7 +75,7 @@ class ArmPrograms:
             UserError, EnvironmentFault: there are no programs; the message says what to install or run.
         """
         if shutil.which(traces.EMULATOR) is None:
-            raise UserError(f"there is no {traces.EMULATOR} here, which kernels are traced under: install the package qemu-user")
+            raise UserError(f"kernels are traced under {traces.EMULATOR}, which is not installed here: install the package qemu-user")
         programs.trace_plugin()
         if given := os.environ.get(BUNDLE_VARIABLE):
             if not Path(given).is_file():
@@ -83,7 +83,7 @@ class ArmPrograms:
             return cls.of(Path(given))
         if bundle.host_architecture() != ARCHITECTURE and shutil.which(_COMPILER) is None:
             raise UserError(
-                f"kernels are traced as 64-bit Arm executes them, and there is no {_COMPILER} here to compile them: install the package "
+                f"kernels are traced as 64-bit Arm code, and their compiler {_COMPILER} is not installed here: install the package "
                 f"g++-aarch64-linux-gnu, or set {BUNDLE_VARIABLE} to an archive of `dpubench bundle --arch {ARCHITECTURE}` from another machine"
             )
         return cls.of(_bundles.archive(ARCHITECTURE))
@@ -98,7 +98,7 @@ class ArmPrograms:
         except (ValueError, KeyError, TypeError):
             raise EnvironmentFault(f"{archive}: its manifest cannot be read: make it again with `dpubench bundle --arch {ARCHITECTURE}`") from None
         if architecture != ARCHITECTURE:
-            raise UserError(f"{archive}: holds programs for {architecture}, and traces are of {ARCHITECTURE}: give a bundle of that")
+            raise UserError(f"{archive}: holds programs for {architecture}, but only programs for {ARCHITECTURE} are traced: give a bundle of those")
         return cls(folder, sha256(manifest).hexdigest())
 
     @property
@@ -126,7 +126,7 @@ class ArmPrograms:
             EnvironmentFault: the program gave no answer.
         """
         if not (self.lib / program).is_file():
-            raise UserError(f"the programs for 64-bit Arm hold no {program}: make the bundle anew, with all that README names installed")
+            raise UserError(f"the programs for 64-bit Arm do not include {program}: install everything that README names, then make the bundle again")
         return tuple(_hello(self, program)["catalog"][key])
 
     def check(self, combinations: Sequence[tuple[str, dict[str, str]]]) -> list[tuple[str, dict[str, str]]]:
@@ -340,7 +340,7 @@ def _record(task: Task, partial: Path, output: bytes, arm: ArmPrograms) -> dict[
     """Return the record kept beside a trace. @raises CaptureFault when the program failed or reported no trace"""
     said = {event["event"]: event for event in events_of(output)}
     if "traced" not in said or "failure" in said:
-        raise traces.CaptureFault("the program ended well and did not say what it traced", output)
+        raise traces.CaptureFault("the program ended without an error but reported no trace", output)
     files = [partial / traces.BLOCKS, partial / traces.STREAM]
     record = task.record(said)
     record.setdefault("about", {})["program"] = _bundles.sha256(arm.lib / task.program)
@@ -370,7 +370,7 @@ def _held(folder: Path, read: Callable[[Path, Mapping[str, Any]], T]) -> T | Non
     try:
         descriptor = _cache.hold(folder)
     except OSError as error:
-        raise EnvironmentFault(f"{folder}: this trace cannot be locked, which keeps others from removing it: {error.strerror}") from None
+        raise EnvironmentFault(f"{folder}: this trace cannot be locked against removal by other processes: {error.strerror}") from None
     if descriptor is None:
         return None
     with _holding:

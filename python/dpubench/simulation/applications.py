@@ -21,7 +21,7 @@ from dpubench.simulation._capture import ArmPrograms, NotTraced, cache_folder
 from dpubench.workers.checks import Event
 from dpubench.workers.process import StopRequest
 
-__all__ = ["Application", "NotTraced", "WholeTrace", "Workload", "applications", "cache_folder", "refusals", "trace", "trace_all", "workloads"]
+__all__ = ["Application", "NotTraced", "ProgramTrace", "Workload", "applications", "cache_folder", "refusals", "trace", "trace_all", "workloads"]
 
 #: Frames of a workload in one message of its trace.
 BURST: Final = 32
@@ -73,7 +73,7 @@ _VARIED: Final = ("capture", "corpus")
 
 
 @dataclass(frozen=True, slots=True)
-class WholeTrace:
+class ProgramTrace:
     """The trace of a whole program."""
 
     folder: Path
@@ -127,7 +127,7 @@ def refusals(wanted: Sequence[Application | Workload], arm: ArmPrograms) -> list
     return [invalid or "; ".join(f"stage {stage}: {why}" for stage, why in stages.items() if why) for invalid, stages in answers]
 
 
-def trace(what: Application | Workload, arm: ArmPrograms, *, cache: Path, stop: StopRequest | None = None) -> WholeTrace:
+def trace(what: Application | Workload, arm: ArmPrograms, *, cache: Path, stop: StopRequest | None = None) -> ProgramTrace:
     """Return the trace of ``what``, from ``cache`` if it is there already. Several processes may ask at once: one captures, the others wait.
 
     Raises:
@@ -137,8 +137,8 @@ def trace(what: Application | Workload, arm: ArmPrograms, *, cache: Path, stop: 
     """
     label = what.label
 
-    def read(folder: Path, record: Mapping[str, Any]) -> WholeTrace:
-        return WholeTrace(folder, str(record["digest"]), label, dict(record["about"]))
+    def read(folder: Path, record: Mapping[str, Any]) -> ProgramTrace:
+        return ProgramTrace(folder, str(record["digest"]), label, dict(record["about"]))
 
     task = _application(what, arm) if isinstance(what, Application) else _workload(what, arm)
     return _capture.obtain(task, arm, cache, read, stop)
@@ -152,7 +152,7 @@ def trace_all(
     processes: int,
     stop: StopRequest,
     tell: Callable[[str, int, int], None] = lambda _label, _done, _of: None,
-) -> Generator[tuple[Application | Workload, WholeTrace | UserError], None, None]:
+) -> Generator[tuple[Application | Workload, ProgramTrace | UserError], None, None]:
     """Trace each of ``wanted`` once, ``processes`` at a time; yield (program, its trace or the error) in order of finishing.
 
     ``tell`` gets the label of each finished program, the number finished, and the total.
@@ -161,7 +161,7 @@ def trace_all(
         Interrupted: ``stop`` was set; finished traces are kept.
     """
 
-    def one(what: Application | Workload, halt: StopRequest) -> WholeTrace:
+    def one(what: Application | Workload, halt: StopRequest) -> ProgramTrace:
         return trace(what, arm, cache=cache, stop=halt)
 
     return _capture.all_of(wanted, one, processes=processes, stop=stop, tell=tell)
@@ -196,7 +196,7 @@ def _files(label: str, files: Iterable[tuple[str, Path]], known: Sequence[str], 
     by_kind: dict[str, list[Path]] = {}
     for kind, file in files:
         if kind not in known:
-            raise UserError(f"{label}: reads no input {kind}{nearest(kind, known)}")
+            raise UserError(f"{label}: does not read the input {kind}{nearest(kind, known)}")
         if not file.is_file():
             raise UserError(f"{label}: {file}: there is no such file")
         by_kind.setdefault(kind, []).append(file)

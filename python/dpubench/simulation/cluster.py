@@ -74,9 +74,9 @@ def _connected(distributed: Any, address: str) -> Iterator[Any]:
         try:
             client = distributed.Client(address, timeout=_CONNECT_S, set_as_default=False, name="dpubench")
         except ValueError as error:
-            raise UserError(f"--dask {address}: is no address of a scheduler: {error}; write tcp://HOST:8786") from None
+            raise UserError(f"--dask {address}: is not the address of a scheduler: {error}; write tcp://HOST:8786") from None
         except (OSError, distributed.TimeoutError) as error:
-            raise EnvironmentFault(f"--dask {address}: there is no scheduler: {error}; start one with `dask scheduler`") from None
+            raise EnvironmentFault(f"--dask {address}: no scheduler answers: {error}; start one with `dask scheduler`") from None
         try:
             yield client
         finally:
@@ -146,11 +146,11 @@ class _Watch:
         if now - self._seen > _NO_WORKER_S:
             raise EnvironmentFault(
                 f"--dask {self._address}: the scheduler had no worker for {_NO_WORKER_S:g} s: start some with `dask worker {self._address}`; "
-                "what was simulated is kept"
+                "finished simulations are kept"
             )
 
     def lost(self) -> EnvironmentFault:
-        return EnvironmentFault(f"--dask {self._address}: the scheduler went away; what was simulated is kept, and the same command goes on")
+        return EnvironmentFault(f"--dask {self._address}: the scheduler went away; finished simulations are kept: repeat the command to continue")
 
 
 def _outcomes(distributed: Any, tasks: _Tasks, watch: _Watch, stop: StopRequest) -> Generator[Event, None, None]:
@@ -182,7 +182,7 @@ def _told(error: BaseException) -> str:
     if isinstance(error, ModuleNotFoundError):
         raise EnvironmentFault(f"--dask: the cluster lacks a package ({error}): install dpubench on its scheduler and workers") from None
     if type(error).__name__ == "KilledWorker":
-        return "the simulator: every worker that was at it died; it may want more memory than they have"
+        return "the simulator: every worker that ran it died; it may need more memory than they have"
     return f"the worker: {type(error).__name__}: {error}"
 
 

@@ -62,7 +62,7 @@ def found(architecture: str, archive: Path | None, engine_dirs: Sequence[Path]) 
         UserError, EnvironmentFault: there are no programs.
     """
     if shutil.which(f"qemu-{architecture}") is None:
-        raise NothingRan(f"there is no qemu-{architecture} here, under which instructions are counted: install the package qemu-user")
+        raise NothingRan(f"instructions are counted under qemu-{architecture}, which is not installed here: install the package qemu-user")
     programs.count_plugin()
     folder = _bundles.unpacked(archive or _bundles.archive(architecture))
     digest = _bundles.sha256(folder / "manifest.json")
@@ -115,12 +115,12 @@ def _count(
             output = working.end(line, limit_s + _GRACE_S, stop)
             said = {event["event"]: event for event in _capture.events_of(output)}
             if "failure" in said or "traced" not in said:
-                raise traces.CaptureFault("the program ended well and did not say what it counted", output)
+                raise traces.CaptureFault("the program ended without an error but reported no count", output)
             _, messages, instructions, _ = struct.unpack(_WORDS, (place / _COUNT).read_bytes())
         except traces.CaptureFault as fault:
             raise NotCounted(_capture.reason_of(fault)) from None
         except (OSError, struct.error) as error:
-            raise NotCounted(f"the plugin left no count: {error}") from None
+            raise NotCounted(f"the plugin wrote no count: {error}") from None
     return int(instructions), int(messages), said
 
 

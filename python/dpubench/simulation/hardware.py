@@ -84,7 +84,7 @@ def measured(program: Path, jobs: tuple[bytes, bytes]) -> Counts:
         # A smaller count for more work means that noise hides the counts of the messages.
         found |= {name: more[name] - less[name] if more[name] >= less[name] else math.nan for name in group}
     if not found["instructions"] > 0:
-        raise NoCounters("target local: instructions were not counted all the time: end other programs that use hardware counters (perf)")
+        raise NoCounters("target local: instructions were counted only part of the time: end other programs that use hardware counters (perf)")
     return Counts(**found, integer=math.nan, loads_and_stores=math.nan)
 
 
@@ -141,9 +141,9 @@ def _read(counter: int) -> float:
 def _why(number: int) -> str:
     """Return why perf_event_open failed, with advice."""
     if number in (errno.ENOENT, errno.ENODEV, errno.EOPNOTSUPP):
-        return "the processor, or the virtual machine, does not count them: measure on the bare machine, or give the virtual machine counters"
+        return "the processor or the virtual machine has no such counter: measure on the bare machine, or give the virtual machine counters"
     if number == errno.ENOSYS:
-        return "this kernel has no perf events: take one with CONFIG_PERF_EVENTS"
+        return "this kernel has no perf events: use a kernel with CONFIG_PERF_EVENTS"
     if number in (errno.EACCES, errno.EPERM):
-        return "perf_event_open is forbidden here: sysctl kernel.perf_event_paranoid=1, run outside the container, or grant it CAP_PERFMON"
+        return "perf_event_open is forbidden here: run `sysctl kernel.perf_event_paranoid=1`, leave the container, or grant it CAP_PERFMON"
     return f"perf_event_open: {os.strerror(number)}"

@@ -161,9 +161,9 @@ def parse(text: str, name: str, source: str) -> Model:
         if unit not in unit_names:
             reader.problem(f"there is no unit '{unit}'{nearest(unit, unit_names)}", ("unit_set", i))
     for unused in sorted(set(file.references) - reader.used):
-        reader.problem(f"nothing comes from '{unused}': remove it, or say what does", ("references", unused))
+        reader.problem(f"nothing cites the reference '{unused}': remove it, or cite it as a source", ("references", unused))
     if "name" in processor:
-        reader.problem("the name is the file's", ("processor", "name"))
+        reader.problem("the name of the file is the name of the model: remove this key", ("processor", "name"))
     if reader.problems:
         raise PlanError(source, reader.problems)
     return Model(
@@ -244,12 +244,12 @@ def _share(model: Model, derived: dict[str, Any], cores: int) -> None:
         elif cores < group:
             cache["shared_by"] = cores
         else:
-            raise UserError(f"{model.name}: {cores} cores cannot share '{name}' by {group}: give a multiple of {group}, or fewer")
+            raise UserError(f"{model.name}: {cores} cores cannot share '{name}' in groups of {group}: give a multiple of {group}, or fewer")
 
 
 def _set_units(model: Model, derived: dict[str, Any], sets: int) -> None:
     if not model.unit_set:
-        raise UserError(f"{model.name}: its units do not come in sets: unit_sets belongs to models whose file has a unit_set")
+        raise UserError(f"{model.name}: this model has no unit sets: give unit_sets only with a model whose file has a unit_set")
     for unit in derived["units"]:
         if unit["name"] in model.unit_set:
             unit["count"] = sets
@@ -318,13 +318,13 @@ class _Comparison(_Strict):
     @model_validator(mode="after")
     def _one(self) -> _Comparison:
         if (self.kernel is None) == (self.reads is None):
-            raise ValueError("needs what gives our figure: kernel or reads, and not both")
+            raise ValueError("our figure comes from kernel or from reads: give one of them, and not both")
         if (self.reads is None) == self.quantity.endswith(("_read", "_level")):
             raise ValueError(f"{self.quantity} is a quantity of {'reads' if self.reads is None else 'kernels'}")
         if self.quantity == "cycles_per_byte" and self.kernel is not None and self.kernel.message_bytes is None:
             raise ValueError("cycles_per_byte needs the kernel's message_bytes")
         if self.kernel is not None and self.warm_up_messages >= self.kernel.messages:
-            raise ValueError(f"of {self.kernel.messages} messages {self.warm_up_messages} warm up: none is left to count")
+            raise ValueError(f"{self.warm_up_messages} of {self.kernel.messages} messages warm up: none is left to count")
         return self
 
 
@@ -414,7 +414,7 @@ class _Reader:
                 self.problem("must be a text", (*path, key))
         if "assumed" in said:
             if len(said) > 1:
-                self.problem("what has a source is not assumed: give one of them", (*path, "assumed"))
+                self.problem("a value has either a source or an assumption: give one of them", (*path, "assumed"))
             return _Note("", "", str(said["assumed"]))
         for key in ("source", "at"):
             if key not in said:

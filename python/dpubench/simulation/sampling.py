@@ -80,7 +80,7 @@ def messages_per_s(result: Mapping[str, Any], *, exact: bool = False, bursts: Se
     contexts = result["contexts"]
     each = [bursts] * len(contexts) if isinstance(bursts, int) else list(bursts)
     if len(each) != len(contexts):
-        raise ValueError(f"there are {len(contexts)} contexts, and bursts of {len(each)}")
+        raise ValueError(f"there are {len(contexts)} contexts, but bursts for {len(each)}")
     per_s = float(result["clock_mhz"]) * 1e6
     parts = []
     for context, burst in zip(contexts, each, strict=True):

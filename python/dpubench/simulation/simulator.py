@@ -80,13 +80,13 @@ def check(configurations: Sequence[Mapping[str, Any]]) -> list[list[Fault]]:
             most_line_bytes=_MOST_LINE_BYTES,
         )  # fmt: skip
     except WorkerFault as fault:
-        raise EnvironmentFault(f"{path} --check: without an answer, {fault.reason}: build program and package from one revision") from None
+        raise EnvironmentFault(f"{path} --check: gave no answer: {fault.reason}: build program and package from one revision") from None
     if refused := next((event["message"] for event in events if event["event"] == "failure"), ""):
         raise UserError(f"the plan's processors: {refused}")
     answers: list[dict[str, Any]] = next((event["configurations"] for event in events if event["event"] == "checked"), [])
     if len(answers) != len(configurations):
         raise EnvironmentFault(
-            f"{path} --check: {len(answers)} answers to {len(configurations)} questions: build program and package from one revision"
+            f"{path} --check: gave {len(answers)} answers to {len(configurations)} questions: build program and package from one revision"
         )
     return [[Fault(fault["at"].removeprefix("/"), fault["what"]) for fault in answer["faults"]] for answer in answers]
 
@@ -132,7 +132,7 @@ def simulate(
             return
         guilty = process.at_work if process.at_work in left else next(iter(left))
         del left[guilty]
-        yield failure(guilty, process.refused or process.fault or "the simulator ended without a result and without a reason")
+        yield failure(guilty, process.refused or process.fault or "the simulator ended without a result or a reason")
 
 
 def failure(name: str, message: str) -> Event:

@@ -23,7 +23,7 @@ class Rubbish(Exception):
 
 
 def _why(error: ValueError) -> str:
-    return "it holds a text that is no UTF-8" if isinstance(error, UnicodeError) else str(error)[:120]
+    return "it holds a text that is not UTF-8" if isinstance(error, UnicodeError) else str(error)[:120]
 
 
 def _shown(line: bytes) -> str:
@@ -40,22 +40,22 @@ def _window_fault(event: Event) -> str:
         return f"has the unknown {', '.join(sorted(keys - _WINDOW_ALL))}"
     for name in _COUNTS:
         if type(event[name]) is not int or not 0 <= event[name] <= wire.LARGEST_COUNT:
-            return f"{name} is no count"
+            return f"{name} is not a count"
     if type(event["elapsed_ns"]) not in (int, float) or not 1 <= event["elapsed_ns"] <= 1e15:
-        return "elapsed_ns is no time"
+        return "elapsed_ns is not a time"
     if event["half"] not in (0, 1) or isinstance(event["half"], (bool, float)):
         return "half is neither 0 nor 1"
     if type(event["point"]) is not str or type(event["group"]) is not str or not event["point"] or not event["group"]:
-        return "point or group is no name"
+        return "point or group is not a name"
     if "ghz" in event and not (type(event["ghz"]) in (int, float) and 0 < event["ghz"] <= 1000):
-        return "ghz is no frequency"
+        return "ghz is not a frequency"
     if "core_cycles" in event and not (type(event["core_cycles"]) is int and 0 < event["core_cycles"] <= wire.LARGEST_COUNT):
-        return "core_cycles is no count of cycles"
+        return "core_cycles is not a count of cycles"
     if "energy_uj" in event and not (type(event["energy_uj"]) in (int, float) and 0 <= event["energy_uj"] <= 1e15):
-        return "energy_uj is no energy"
+        return "energy_uj is not an energy"
     metrics = event.get("metrics", {})
     if type(metrics) is not dict or any(type(v) not in (int, float) or not -1e100 <= v <= 1e100 for v in metrics.values()):
-        return "metrics are no numbers"
+        return "metrics are not numbers"
     return ""
 
 
@@ -132,9 +132,9 @@ def _decoded(line: bytes) -> Event:
     try:
         event = wire.decoded(line)
     except json.JSONDecodeError:
-        raise Rubbish(f"a line that is no JSON: {_shown(line)}") from None
+        raise Rubbish(f"a line that is not JSON: {_shown(line)}") from None
     except ValueError as error:
-        raise Rubbish(f"a line that cannot be kept, since {_why(error)}: {_shown(line)}") from None
+        raise Rubbish(f"a line that cannot be stored, because {_why(error)}: {_shown(line)}") from None
     if type(event) is not dict or type(event.get("event")) is not str:
-        raise Rubbish(f"a line that is no event: {_shown(line)}")
+        raise Rubbish(f"a line that is not an event: {_shown(line)}")
     return event

@@ -77,7 +77,7 @@ static void on_open(unsigned int cpu, void* data) {
 
 static void on_close(unsigned int cpu, void* data) {
   if (plugin.counted == NOBODY) fail_at("a region is closed while none is open,", data);
-  if (plugin.counted != (int)cpu) fail_at("a region is closed by another thread than the one that opened it,", data);
+  if (plugin.counted != (int)cpu) fail_at("a thread closes a region that another thread opened,", data);
   plugin.counted = NOBODY;
   plugin.counts[DPUBENCH_COUNT_STATE] = DPUBENCH_AFTER_REGION;
 }
@@ -178,19 +178,19 @@ static void on_exit_of_program(qemu_plugin_id_t id, void* data) {
 QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t* info, int argc, char** argv) {
   /* The interface is binary: of one that changed, not even the names of functions would tell. */
   if (info->version.min > QEMU_PLUGIN_INTERFACE || info->version.cur < QEMU_PLUGIN_INTERFACE) {
-    fprintf(stderr, "dpubench-count: this QEMU serves plugin interfaces %d to %d, and the plugin was made for %d: use QEMU 7.2\n",
+    fprintf(stderr, "dpubench-count: this QEMU serves plugin interfaces %d to %d, but the plugin was made for %d: use QEMU 7.2\n",
             info->version.min, info->version.cur, QEMU_PLUGIN_INTERFACE);
     return 1;
   }
   plugin.is_x86 = strcmp(info->target_name, "x86_64") == 0;
   if (info->system_emulation || (!plugin.is_x86 && strcmp(info->target_name, "aarch64") != 0)) {
-    fprintf(stderr, "dpubench-count: only programs under qemu-x86_64 and qemu-aarch64 are counted, and this emulates %s\n",
+    fprintf(stderr, "dpubench-count: only programs under qemu-x86_64 and qemu-aarch64 are counted, but this QEMU emulates %s\n",
             info->target_name);
     return 1;
   }
   static const char key[] = "folder=";
   if (argc != 1 || strncmp(argv[0], key, sizeof key - 1) != 0) {
-    fprintf(stderr, "dpubench-count: say where the count goes, and nothing else: folder=FOLDER\n");
+    fprintf(stderr, "dpubench-count: give the folder for the count as the only argument: folder=FOLDER\n");
     return 1;
   }
   plugin.process = getpid();

@@ -117,7 +117,7 @@ static void on_open(unsigned int cpu, void* data) {
 
 static void on_close(unsigned int cpu, void* data) {
   if (trace.recorded == NOBODY) fail_at("a region is closed while none is open,", data);
-  if (trace.recorded != (int)cpu) fail_at("a region is closed by another thread than the one that opened it,", data);
+  if (trace.recorded != (int)cpu) fail_at("a thread closes a region that another thread opened,", data);
   put_mark(DPUBENCH_MARK_CLOSE, 0);
   trace.recorded = NOBODY;
   trace.progress[0] = DPUBENCH_AFTER_REGION;
@@ -134,7 +134,7 @@ static void on_message(unsigned int cpu, void* data) {
 
 static uint32_t word_of(const struct qemu_plugin_insn* instruction) {
   uint32_t word = 0;
-  if (qemu_plugin_insn_size(instruction) != sizeof word) fail("an instruction is not four bytes long; only aarch64 is traced");
+  if (qemu_plugin_insn_size(instruction) != sizeof word) fail("an instruction is not four bytes long: only aarch64 is traced");
   memcpy(&word, qemu_plugin_insn_data(instruction), sizeof word);
   return word;
 }
@@ -238,12 +238,13 @@ static void write_heads(const char* const texts[HEAD_TEXTS]) {
 QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t* info, int argc, char** argv) {
   /* The interface is binary: of one that changed, not even the names of functions would tell. */
   if (info->version.min > QEMU_PLUGIN_INTERFACE || info->version.cur < QEMU_PLUGIN_INTERFACE) {
-    fprintf(stderr, "dpubench-trace: this QEMU serves plugin interfaces %d to %d, and the plugin was made for %d: use QEMU 7.2\n",
+    fprintf(stderr, "dpubench-trace: this QEMU serves plugin interfaces %d to %d, but the plugin was made for %d: use QEMU 7.2\n",
             info->version.min, info->version.cur, QEMU_PLUGIN_INTERFACE);
     return 1;
   }
   if (info->system_emulation || strcmp(info->target_name, "aarch64") != 0) {
-    fprintf(stderr, "dpubench-trace: only programs under qemu-aarch64 are traced, and this emulates %s\n", info->target_name);
+    fprintf(stderr, "dpubench-trace: only programs under qemu-aarch64 are traced, but this QEMU emulates %s\n",
+            info->target_name);
     return 1;
   }
   static const char* const keys[HEAD_TEXTS] = {"folder=", "kernel=", "cpu=", "digest="};
@@ -252,13 +253,13 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_
     int key = 0;
     while (key < HEAD_TEXTS && strncmp(argv[i], keys[key], strlen(keys[key])) != 0) key++;
     if (key == HEAD_TEXTS) {
-      fprintf(stderr, "dpubench-trace: there is no argument '%s'; known: folder=, kernel=, cpu=, digest=\n", argv[i]);
+      fprintf(stderr, "dpubench-trace: there is no argument '%s': use folder=, kernel=, cpu= or digest=\n", argv[i]);
       return 1;
     }
     values[key] = strdup(argv[i] + strlen(keys[key]));
   }
   if (values[0] == NULL) {
-    fprintf(stderr, "dpubench-trace: say where the trace goes: folder=FOLDER\n");
+    fprintf(stderr, "dpubench-trace: give the folder for the trace: folder=FOLDER\n");
     return 1;
   }
   trace.folder = values[0];

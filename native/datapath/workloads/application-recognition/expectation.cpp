@@ -264,10 +264,10 @@ std::string RecognitionExpectation::explain(std::uint32_t index, std::span<const
   if (known.parsed.kind == Kind::kTransport)
     text += ", " + std::to_string(payload_of(sent, known.parsed).size()) + " B of payload";
   text += ": expected " + names_of(wanted) + ", got " + std::to_string(reply.size()) + " B";
-  if (got != 0) return text + " that are the right answer of class " + names_of(got & kEvery);
-  text += " that are the right answer of no class";
+  if (got != 0) return text + ", the right answer of class " + names_of(got & kEvery);
+  text += ", the right answer of no class";
   const Parsed parsed = parse(reply);
-  if (parsed.kind != Kind::kTransport) return text + ": no whole TCP or UDP packet";
+  if (parsed.kind != Kind::kTransport) return text + ": not a whole TCP or UDP packet";
   if (!ip_checksum_valid(reply, parsed) || !transport_checksum_valid(reply, parsed)) text += ": a checksum is wrong";
   const std::span<const std::byte> payload = payload_of(reply, parsed);
   text += "; its payload has " + std::to_string(payload.size()) + " B";

@@ -16,7 +16,7 @@ Reassembly::Reassembly(const Limits& limits) : limits_(limits), secret_(process_
       limits.stretch_bytes > (1U << 30)) {
     throw Error("reassembly: " + std::to_string(limits.flows) + " flows, a stretch of " + std::to_string(limits.stretch_bytes) +
                 " B and an overlap of " + std::to_string(limits.overlap_bytes) +
-                " B: there must be a flow, and an overlap of at most a quarter of the stretch");
+                " B: give at least one flow, and an overlap of at most a quarter of the stretch");
   }
   flows_.resize(limits.flows);
   buckets_.assign(std::bit_ceil(std::size_t{limits.flows} * 2), kNone);

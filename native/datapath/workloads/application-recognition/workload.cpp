@@ -82,7 +82,7 @@ class RecognitionPipeline final : public Pipeline {
     placement_ = {.scan = here("scan"), .hash = here("hash"), .compress = here("compress"), .has_next = setting.ports.size() > 1};
     if (placement_.scan && !(placement_.hash && placement_.compress) && !placement_.has_next) {
       throw Error(std::string("application-recognition: stage ") + (placement_.hash ? "compress" : "hash") +
-                  " runs nowhere: add it to stages, or a second port to the server that runs it");
+                  " does not run: add it to stages, or add a second port, to the server that runs it");
     }
     const auto prepare = [&](OperatorSpec spec) {
       spec.engine = setting.engines.at(spec.stage);
@@ -139,7 +139,7 @@ std::string reference_engine(const std::string& op, const EngineCatalog& engines
     if (slot->reason.empty()) return slot->name;
     reasons += "; " + slot->name + ": " + slot->reason;
   }
-  throw Error("application-recognition: no engine of " + op + " can run here, so that no answer can be expected" + reasons);
+  throw Error("application-recognition: no engine of " + op + " can run here, so no answer can be expected" + reasons);
 }
 
 /// An expectation with the operator that it uses. The operator is destroyed after the expectation.
@@ -193,34 +193,26 @@ class ApplicationRecognition final : public Workload {
 };
 
 std::string definition() {
-  return "The payload of every TCP and UDP packet, to the end of the IP packet as its length says, is searched for all rules. "
-         "The "
-         "first rule of the set that matches decides the packet's class by its place: 0, 3, 6 ... echo, 1, 4, 7 ... hash, 2, 5, "
-         "8 "
-         "... compress; a packet without a match is of class echo. Rules that an engine leaves undecided do not match (the "
-         "client takes both answers for right where an engine of its machine refuses a rule). echo: the "
-         "frame comes back with its Ethernet addresses swapped. hash: the payload is replaced by the SHA-256 of the frame as it "
-         "was received, from its first byte to the end of the IP packet (the trailer lies behind that). compress: the payload is "
-         "replaced by a raw deflate stream of it (RFC 1951); where that is not shorter, the packet is treated as echo. Of a "
-         "reply "
-         "with another payload the Ethernet addresses are swapped, the lengths and checksums of IP and UDP or TCP are set anew, "
-         "every other header field stays, and the trailer moves to the new end in the form that the new length asks for. What is "
-         "no TCP or UDP packet with a payload, and every fragment, comes back as echo; only a frame shorter than an Ethernet "
-         "header "
-         "is dropped. "
-         "mode packet: each payload by itself. mode stream: payloads of a TCP flow are put side by side in sequence order. A "
-         "segment that brings new bytes is classed by a search of the contiguous text around these, `overlap` bytes to either "
-         "side: "
-         "a match of up to `overlap` + 1 bytes is found when its last byte arrives, in whatever order segments come; a longer "
-         "one "
-         "may "
-         "not be. Anchors stand for the ends of that text. A text in which something matched is not searched again. Bytes that "
-         "came before bring nothing new: of overlapping segments the first copy counts, and a retransmission is of class echo. "
-         "Segments are never held back. Of each flow " +
+  return "The payload of every TCP and UDP packet, to the end of the IP packet by its length field, is searched for all rules. "
+         "The first rule of the set that matches decides the packet's class by its place: 0, 3, 6 ... echo, 1, 4, 7 ... hash, "
+         "2, 5, 8 ... compress. A packet without a match is of class echo. Rules that an engine leaves undecided do not match; "
+         "the client accepts both answers where an engine of its machine refuses a rule. echo: the frame comes back with its "
+         "Ethernet addresses swapped. hash: the payload is replaced by the SHA-256 of the received frame, from its first byte "
+         "to the end of the IP packet (the trailer lies behind that). compress: the payload is replaced by its raw deflate "
+         "stream (RFC 1951); if that is not shorter, the packet is treated as echo. In a reply with another payload the "
+         "Ethernet addresses are swapped, the lengths and checksums of IP and UDP or TCP are set anew, every other header "
+         "field stays, and the trailer moves to the new end in the form for the new length. Every fragment, and every packet "
+         "that is not TCP or UDP or has no payload, comes back as echo; only a frame shorter than an Ethernet header is "
+         "dropped. mode packet: each payload by itself. mode stream: payloads of a TCP flow are put side by side in sequence "
+         "order. A segment with new bytes gets its class by a search of the contiguous text around these bytes, `overlap` "
+         "bytes to either side. A match of up to `overlap` + 1 bytes is found when its last byte arrives, in any order of "
+         "segments; a longer match may be missed. Anchors stand for the ends of that text. A text with a match is not searched "
+         "again. Bytes that came before bring nothing new: of overlapping segments the first copy counts, and a retransmission "
+         "is of class echo. Segments are never held back. Of each flow " +
          std::to_string(kStretch) +
-         " B of the sequence space are kept, `flows` flows on each core; then the one that was idle for longest is forgotten. "
-         "Split: the server that scans marks a packet that another one answers by its EtherType (88-B5 hash, 88-B6 compress, the "
-         "types for local experiments), which that one restores before it does anything else.";
+         " B of the sequence space are kept, and each core keeps `flows` flows; then it forgets the flow that was idle for "
+         "longest. Split: the server that scans marks a packet for another server by its EtherType (88-B5 hash, 88-B6 "
+         "compress, the types for local experiments). The other server restores the EtherType before it does anything else.";
 }
 
 WorkloadInfo ApplicationRecognition::describe() {
@@ -238,7 +230,7 @@ WorkloadInfo ApplicationRecognition::describe() {
                    0},
                   {"flows", "TCP flows that each core keeps", {"4096"}, "4096", false, "1", 256, 1U << 20, {"mode", "stream"}},
                   {"overlap",
-                   "bytes of neighbouring segments that are searched with a segment's own",
+                   "bytes of neighbouring segments that are searched with the segment's own bytes",
                    {"256"},
                    "256",
                    false,

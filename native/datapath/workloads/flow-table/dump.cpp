@@ -35,7 +35,7 @@ void dump(const FlowTable& table, KeyKind kind, const std::string& folder, bool 
   });
   if (!file.flush())
     throw Error("flow-table: cannot write " + path + ": " + std::strerror(errno) +
-                "; name a folder with room that may be written");
+                "; name a writable folder with free space");
 }
 
 }  // namespace dpubench::datapath::flow_table

@@ -174,12 +174,12 @@ void require_equal(const FlowTable& table, const FlowTable& model, const std::st
   const std::vector<FlowRecord> have = sorted_records(table);
   const std::vector<FlowRecord> want = sorted_records(model);
   if (have.size() != want.size()) {
-    throw Error(what + ": has " + std::to_string(have.size()) + " records, the model " + std::to_string(want.size()));
+    throw Error(what + ": has " + std::to_string(have.size()) + " records, the model has " + std::to_string(want.size()));
   }
   for (std::size_t i = 0; i < have.size(); ++i) {
     if (have[i].key == want[i].key && have[i].packets == want[i].packets && have[i].bytes == want[i].bytes) continue;
     throw Error(what + ": record " + std::to_string(i) + " has " + std::to_string(have[i].packets) + " packets and " +
-                std::to_string(have[i].bytes) + " bytes, the model " + std::to_string(want[i].packets) + " and " +
+                std::to_string(have[i].bytes) + " bytes, the model has " + std::to_string(want[i].packets) + " and " +
                 std::to_string(want[i].bytes) + (have[i].key == want[i].key ? "" : ", of another key"));
   }
 }

@@ -29,7 +29,7 @@ class Pages {
     mapping_ = mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapping_ == MAP_FAILED) {
       mapping_ = nullptr;
-      throw Error("flow-table: no " + std::to_string(mapped_ >> 20) + " MiB of memory for " + what + "; lower `flows`");
+      throw Error("flow-table: cannot get " + std::to_string(mapped_ >> 20) + " MiB of memory for " + what + "; lower `flows`");
     }
     const auto address = reinterpret_cast<std::uintptr_t>(mapping_);
     const std::size_t skipped = (kHuge - address % kHuge) % kHuge;

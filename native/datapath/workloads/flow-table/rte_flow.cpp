@@ -154,9 +154,7 @@ class DeviceTable final : public FlowTable {
     for (const Installed& rule : rules_) {
       static_cast<void>(read(rule, true));
       if (read(rule, false).hits != 0) {
-        throw Error(
-            "flow-table, engine rte-flow: the device does not set a rule's counter to 0 when it is asked to; "
-            "use start=cold");
+        throw Error("flow-table, engine rte-flow: the device does not reset a rule's counter to 0; use start=cold");
       }
     }
   }
@@ -232,21 +230,21 @@ class RteFlow final : public TableEngine {
       std::string code;
       if (std::ifstream(device.path() / "class") >> code && code.starts_with(kNetworkClass)) return {};
     }
-    return "no PCI network device is here, and no driver of a software port counts flows";
+    return "this machine has no PCI network device, and no driver of a software port counts flows";
   }
   [[nodiscard]] std::string unsupported(const TableSetting& setting) const override {
     const auto* const port = setting.ports.empty() ? nullptr : dynamic_cast<const EthPort*>(setting.ports[0].get());
     const bool may_be_open = setting.ports.empty() && setting.port_kind == "pci";
-    if (port == nullptr && !may_be_open) return "needs a port with a driver of DPDK's (kind pci)";
-    if (setting.key != KeyKind::kFiveTuple) return "a rule matches one protocol, which key=paper leaves out: use key=five_tuple";
+    if (port == nullptr && !may_be_open) return "needs a port with a DPDK driver (kind pci)";
+    if (setting.key != KeyKind::kFiveTuple) return "a rule matches one protocol, but key=paper has none: use key=five_tuple";
     if (setting.limits.retires()) return "a rule's last packets are lost when it is removed: use idle_ms=0 and no eviction";
     if (port == nullptr) return {};
     const std::string refusal = Rule(example(), 0, 1).refusal(port->number());
     return refusal.empty() ? refusal : port->info().driver + " counts no flows: " + refusal;
   }
   [[nodiscard]] std::string verify(const TableSetting& setting, const Frames& frames) const override {
-    return "what is counted in software: " + verify_tables(make_portable_table, frames, setting.seed) +
-           "; what the device counts is compared in every trial";
+    return "counts in software: " + verify_tables(make_portable_table, frames, setting.seed) +
+           "; every trial compares the device's counts";
   }
   [[nodiscard]] std::unique_ptr<TableSession> open(const TableSetting& setting) const override {
     return std::make_unique<DeviceSession>(setting, dynamic_cast<const EthPort&>(*setting.ports[0]));

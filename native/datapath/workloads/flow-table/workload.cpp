@@ -111,11 +111,11 @@ class FlowTableWorkload final : public Workload {
         .definition =
             "Of each packet the key is extracted and looked up, and packets and bytes (of the frame, with FCS) of its flow are "
             "counted; a new flow is entered. Packets without a whole transport header (later fragments, ICMP, tunnels) have port "
-            "0. What is not IP, ends inside a header or contradicts itself has no key: it is counted as unkeyed. A flow that had "
-            "no packet for more than idle_ms is retired, at its next packet (which begins a new record) or when the scan of the "
-            "table comes to it. The records of a key, live and retired, sum up to its packets. Each core has a table of its own. "
-            "Every frame with a whole Ethernet header is sent back with its MAC addresses swapped, unless the table is full and "
-            "drops.",
+            "0. A packet that is not IP, ends inside a header or contradicts itself has no key: it is counted as unkeyed. A flow "
+            "without a packet for more than idle_ms is retired at its next packet (which begins a new record) or when the scan "
+            "of the table comes to it. The records of a key, live and retired, sum up to its packets. Each core has its own "
+            "table. Every frame with a whole Ethernet header is sent back with its MAC addresses swapped, unless the table is "
+            "full and drops.",
         .parameters =
             {{.name = "flows",
               .summary = "flows that a table holds",
@@ -131,7 +131,7 @@ class FlowTableWorkload final : public Workload {
               .is_mode = true,
               .unit = ""},
              {.name = "idle_ms",
-              .summary = "a flow without a packet for longer is retired; 0: never",
+              .summary = "a flow without a packet for a longer time is retired; 0: never",
               .values = {"0", "100", "1000"},
               .default_value = "0",
               .unit = "ms",

@@ -212,7 +212,7 @@ std::size_t run_alike(Program& program, ModelTable& model, const Limits& limits,
     std::vector<std::byte> swapped = frame;
     if (verdict == XDP_TX) std::swap_ranges(swapped.begin(), swapped.begin() + 6, swapped.begin() + 6);
     if (out != swapped)
-      throw Error(what + ": frame " + std::to_string(n) + " does not come back with its addresses swapped alone");
+      throw Error(what + ": frame " + std::to_string(n) + " does not come back with only its addresses swapped");
   }
   require_equal(KernelTable(program), model, what);
   const xdp_state state = program.state();

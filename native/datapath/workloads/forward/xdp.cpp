@@ -42,7 +42,7 @@ class Program {
       std::swap_ranges(frame.begin(), frame.begin() + 6, frame.begin() + 6);
       if (verdict != XDP_TX || out != frame) {
         throw Error("forward, engine xdp: a frame of " + std::to_string(bytes) + " bytes (verdict " + std::to_string(verdict) +
-                    ") does not come back with its addresses swapped alone");
+                    ") does not come back with only its addresses swapped");
       }
       ++n;
     }
