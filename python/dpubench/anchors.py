@@ -1,6 +1,6 @@
 """Anchors: saved builds to measure later ones against, each with a name and its origin.
 
-``$XDG_DATA_HOME/dpubench/anchors`` holds ``NAME.json`` for each anchor, and the bundles (:mod:`dpubench.bundle`) that these files name by SHA-256. A
+``$XDG_DATA_HOME/dpubench/anchors`` holds ``NAME.json`` for each anchor, and the bundles (:mod:`.bundles.archive`) that these files name by SHA-256. A
 bundle brings its libraries, so that an upgrade of the system does not change an anchor. Records and bundles get their names when they are whole.
 Processes that save or remove at the same time wait for each other.
 """
@@ -18,10 +18,11 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
-from dpubench import __version__, bundle, catalog, programs, scratch
+from dpubench import __version__, catalog, programs, scratch
+from dpubench.bundles import archive as bundle
+from dpubench.bundles import cache as bundle_cache
 from dpubench.errors import EnvironmentFault, UserError, nearest
-from dpubench.run.record import now_utc
-from dpubench.targets import _bundles
+from dpubench.storage.runs import now_utc
 
 SCHEMA: Final = "dpubench.anchor/1"
 DEFAULT: Final = "default"
@@ -144,12 +145,12 @@ def program(anchor: Anchor) -> Path:
     again = f"save it again (`dpubench anchor save {anchor.name}` from that build) or remove it"
     if not anchor.bundle.is_file():
         raise EnvironmentFault(f"{anchor.bundle}: the bundle of anchor '{anchor.name}' is gone: {again}")
-    if _bundles.sha256(anchor.bundle) != anchor.sha256:
+    if bundle_cache.sha256(anchor.bundle) != anchor.sha256:
         raise EnvironmentFault(f"{anchor.bundle}: the bundle of anchor '{anchor.name}' has changed: its SHA-256 differs: {again}")
-    folder = _bundles.unpacked(anchor.bundle)
+    folder = bundle_cache.unpacked(anchor.bundle)
     if not _is_whole(folder):  # somebody cleaned the cache, or the disk lost a file
         shutil.rmtree(folder, ignore_errors=True)
-        folder = _bundles.unpacked(anchor.bundle)
+        folder = bundle_cache.unpacked(anchor.bundle)
     return folder / "run"
 
 
@@ -165,7 +166,7 @@ def _is_whole(folder: Path) -> bool:
     """Return whether the files of an unpacked bundle match its manifest."""
     try:
         files = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["files"]
-        return all(_bundles.sha256(folder / name) == digest for name, digest in files.items())
+        return all(bundle_cache.sha256(folder / name) == digest for name, digest in files.items())
     except (EnvironmentFault, OSError, ValueError, KeyError):
         return False
 

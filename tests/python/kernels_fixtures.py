@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from conftest import ROOT
-from dpubench import bundle
+from dpubench.bundles import archive as bundle
 from dpubench.simulation.kernels import ArmPrograms
 from scripted_worker import OPERATORS
 

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from conftest import SCRIPTED
-from dpubench import __version__, bundle, programs
+from dpubench import __version__, programs
+from dpubench.bundles import archive as bundle
 
 SSHD = "/usr/sbin/sshd"
 _UP_S = 20.0

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dpubench import bundle, network, programs
+from dpubench import network, programs
+from dpubench.bundles import archive as bundle
 from dpubench.errors import UserError
 from real_program import BUILD, PROGRAM, RealBench, job, kinds
 

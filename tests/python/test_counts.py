@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from dpubench import programs, schemas, studies
+from dpubench.bundles import cache as bundle_cache
 from dpubench.cli.compare import compare as compare_command
 from dpubench.errors import Exit, NothingRan, UserError
 from dpubench.plans.load import Where, parse_plan, plan_text, read_plan
@@ -26,7 +27,6 @@ from dpubench.studies.counts.model import PointSummary, RunSummary
 from dpubench.studies.counts.plan import Plan, words_from
 from dpubench.studies.counts.summary import summaries
 from dpubench.studies.query import query
-from dpubench.targets import _bundles
 from kernels_fixtures import DONE, TRACED, arm_bundle
 from real_program import BUILD, FIXTURES
 from test_traces import assemble
@@ -110,8 +110,8 @@ def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Pat
         current["folder"] = make(name, portable)
         return current["folder"]
 
-    monkeypatch.setattr(_bundles, "archive", lambda _architecture: Path("archive"))
-    monkeypatch.setattr(_bundles, "unpacked", lambda _archive: current["folder"])
+    monkeypatch.setattr(bundle_cache, "archive", lambda _architecture: Path("archive"))
+    monkeypatch.setattr(bundle_cache, "unpacked", lambda _archive: current["folder"])
     # The planted engine reads its name from the environment, which is the same for both builds.
     monkeypatch.setitem(_capture.ENVIRONMENT, "DPUBENCH_FIXTURE_NAME", "portable")
     monkeypatch.setenv("DPUBENCH_FIXTURE_NAME", "portable")

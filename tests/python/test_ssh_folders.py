@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from dpubench import bundle
+from dpubench.bundles import archive as bundle
 from dpubench.errors import EnvironmentFault, UserError
 from dpubench.targets.ssh import SshTarget
 from sshd import Sshd, gone

@@ -13,7 +13,7 @@ def command(
     build: Path | None = typer.Option(None, "--build", help="Pack this build folder instead of compiling."),
     json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> int:
-    from dpubench import bundle
+    from dpubench.bundles import archive as bundle
     from dpubench.errors import UserError, nearest
     from dpubench.terminal import print_json
 

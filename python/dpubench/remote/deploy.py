@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from dpubench import __version__, programs, scratch
+from dpubench.bundles import cache as bundle_cache
 from dpubench.errors import EnvironmentFault, UserError
-from dpubench.targets import _bundles
 
 #: Names the bundle for a target without one of its own, if the architecture fits.
 BUNDLE_VARIABLE: Final = "DPUBENCH_BUNDLE"
@@ -38,7 +38,7 @@ def choose(architecture: str, named: Path | None) -> tuple[Path, Known]:
         EnvironmentFault: it cannot be read or made.
     """
     given = named or (Path(os.environ[BUNDLE_VARIABLE]) if os.environ.get(BUNDLE_VARIABLE) else None)
-    path = given if given is not None else _bundles.archive(architecture)
+    path = given if given is not None else bundle_cache.archive(architecture)
     known = inspect(path)
     make_one = f"make one with `dpubench bundle --arch {architecture}`"
     if known.architecture != architecture:
@@ -55,7 +55,7 @@ def inspect(path: Path) -> Known:
         UserError: it is no bundle.
         EnvironmentFault: it cannot be read.
     """
-    sha256 = _bundles.sha256(path)
+    sha256 = bundle_cache.sha256(path)
     kept = programs.cache_directory() / "bundles" / f"{sha256}.json"
     if scratch.is_sealed(kept):
         with contextlib.suppress(OSError, ValueError, TypeError):

@@ -14,18 +14,13 @@ from dpubench import __version__, inputs, schemas
 from dpubench.errors import OtherThingError, UserError
 from dpubench.inputs import Resolved
 from dpubench.plans.model import StudyPlan
-from dpubench.storage.runs import TARGETS, RunWriter
+from dpubench.storage.runs import TARGETS, RunWriter, now_utc
 
 if TYPE_CHECKING:
     from dpubench.studies import Request
 
 #: Message for a run that has nothing to resume.
 COMPLETE: Final = "is complete: nothing is left to resume; repeat it with `dpubench run {plan}`"
-
-
-def now_utc() -> str:
-    """Return the time now in ISO 8601, to the second."""
-    return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def new_name(plan: StudyPlan) -> str:

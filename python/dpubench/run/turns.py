@@ -11,9 +11,8 @@ from typing import Any, Final
 
 from dpubench.errors import EnvironmentFault, Exit, Interrupted, NothingRan, TargetLost, UserError
 from dpubench.run.listener import Listener
-from dpubench.run.record import now_utc
 from dpubench.run.work import Work
-from dpubench.storage.runs import RunSetWriter
+from dpubench.storage.runs import RunSetWriter, now_utc
 
 #: Most missing points that the terminal names; ``dpubench show`` lists all.
 NAMED: Final = 3

@@ -12,8 +12,7 @@ from typing import Any
 from dpubench.errors import EnvironmentFault, Exit, Interrupted, NothingRan, TargetLost, UserError
 from dpubench.run.journal import Journal
 from dpubench.run.listener import Listener
-from dpubench.run.record import now_utc
-from dpubench.storage.runs import RunWriter
+from dpubench.storage.runs import RunWriter, now_utc
 
 
 class Budget:

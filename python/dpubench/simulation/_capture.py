@@ -23,11 +23,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
 
-from dpubench import bundle, catalog, programs, schemas, scratch, traces
+from dpubench import catalog, programs, schemas, scratch, traces
+from dpubench.bundles import archive as bundle
+from dpubench.bundles import cache as bundle_cache
 from dpubench.errors import EnvironmentFault, UserError, nearest
 from dpubench.simulation import _cache
 from dpubench.simulation._machine import CPU, DESCRIPTION, Machine
-from dpubench.targets import _bundles
 from dpubench.workers.checks import Event, Rubbish, parse_event
 from dpubench.workers.process import StopRequest
 
@@ -86,12 +87,12 @@ class ArmPrograms:
                 f"kernels are traced as 64-bit Arm code, and their compiler {_COMPILER} is not installed here: install the package "
                 f"g++-aarch64-linux-gnu, or set {BUNDLE_VARIABLE} to an archive of `dpubench bundle --arch {ARCHITECTURE}` from another machine"
             )
-        return cls.of(_bundles.archive(ARCHITECTURE))
+        return cls.of(bundle_cache.archive(ARCHITECTURE))
 
     @classmethod
     def of(cls, archive: Path) -> ArmPrograms:
         """Return the programs of ``archive``. @raises UserError, EnvironmentFault when it is no bundle for 64-bit Arm"""
-        folder = _bundles.unpacked(archive)
+        folder = bundle_cache.unpacked(archive)
         manifest = (folder / "manifest.json").read_bytes()
         try:
             architecture = json.loads(manifest)["architecture"]
@@ -235,9 +236,9 @@ def key_of(task: Task, arm: ArmPrograms) -> str:
         {
             "version": _VERSION,
             "job": task.job({kind: [file.name for file in of_kind] for kind, of_kind in task.files.items()}).decode(),
-            "inputs": {kind: [_bundles.sha256(file) for file in of_kind] for kind, of_kind in task.files.items()},
+            "inputs": {kind: [bundle_cache.sha256(file) for file in of_kind] for kind, of_kind in task.files.items()},
             "programs": arm.digest,
-            "plugin": _bundles.sha256(programs.trace_plugin()),
+            "plugin": bundle_cache.sha256(programs.trace_plugin()),
             "emulator": emulator(),
             "machine": DESCRIPTION,
             "environment": ENVIRONMENT,
@@ -343,7 +344,7 @@ def _record(task: Task, partial: Path, output: bytes, arm: ArmPrograms) -> dict[
         raise traces.CaptureFault("the program ended without an error but reported no trace", output)
     files = [partial / traces.BLOCKS, partial / traces.STREAM]
     record = task.record(said)
-    record.setdefault("about", {})["program"] = _bundles.sha256(arm.lib / task.program)
+    record.setdefault("about", {})["program"] = bundle_cache.sha256(arm.lib / task.program)
     return {
         "schema": _SCHEMA,
         "digest": _cache.digest_of_files(*files),

@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from dpubench import bundle, programs, scratch, traces
+from dpubench import programs, scratch, traces
+from dpubench.bundles import archive as bundle
+from dpubench.bundles import cache as bundle_cache
 from dpubench.errors import EnvironmentFault, NothingRan
 from dpubench.simulation import _capture
 from dpubench.simulation._machine import Machine, sweep
-from dpubench.targets import _bundles
 from dpubench.targets.qemu import CORE
 from dpubench.workers.checks import Event
 from dpubench.workers.process import StopRequest
@@ -64,8 +65,8 @@ def found(architecture: str, archive: Path | None, engine_dirs: Sequence[Path]) 
     if shutil.which(f"qemu-{architecture}") is None:
         raise NothingRan(f"instructions are counted under qemu-{architecture}, which is not installed here: install the package qemu-user")
     programs.count_plugin()
-    folder = _bundles.unpacked(archive or _bundles.archive(architecture))
-    digest = _bundles.sha256(folder / "manifest.json")
+    folder = bundle_cache.unpacked(archive or bundle_cache.archive(architecture))
+    digest = bundle_cache.sha256(folder / "manifest.json")
     return Programs(architecture, folder / "lib", digest, tuple(engine_dirs))
 
 

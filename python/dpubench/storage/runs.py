@@ -19,12 +19,16 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from dpubench import schemas, wire
 from dpubench.errors import EnvironmentFault, UserError, nearest
+
+if TYPE_CHECKING:
+    pass
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -437,3 +441,8 @@ def _run_at(run: str, results: Path) -> RunDirectory | None:
         if run and (path / "run.json").is_file() and (path != Path(run) or os.sep in run or path.is_dir()):
             return RunDirectory(path.resolve())
     return None
+
+
+def now_utc() -> str:
+    """Return the time now in ISO 8601, to the second."""
+    return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from dpubench import bundle
+from dpubench.bundles import archive as bundle
+from dpubench.bundles import cache as bundle_cache
 from dpubench.errors import UserError, nearest
-from dpubench.targets import EMULATED, _bundles, local, settings
+from dpubench.targets import EMULATED, local, settings
 
 SUMMARY: Final = "known answers on another architecture's code, under an emulator: correctness only"
 EXAMPLES: Final = ("qemu:aarch64", "qemu:aarch64,bundle=FILE")
@@ -54,7 +55,7 @@ class QemuTarget(local.LocalTarget):
 
     def open(self) -> None:
         super().open()
-        self._folder = _bundles.unpacked(self._bundle or _bundles.archive(self._architecture))
+        self._folder = bundle_cache.unpacked(self._bundle or bundle_cache.archive(self._architecture))
 
     def program(self, name: str) -> str:
         assert self._folder is not None  # open() comes first

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from dpubench import terminal
-from dpubench.bundle import ARCHITECTURES
+from dpubench.bundles import cache as bundle_cache
+from dpubench.bundles.archive import ARCHITECTURES
 from dpubench.errors import EnvironmentFault, TargetLost, UserError
 from dpubench.remote import deploy, destination, scripts, trouble
 from dpubench.remote.agent import CONNECTION_FAILED, AgentFault, AgentProcess, Session, described, run_request
 from dpubench.remote.channel import Channel, Silence
-from dpubench.targets import _bundles
 
 SUMMARY: Final = "a machine reached with ssh and the user's ssh configuration"
 EXAMPLES: Final = ("ssh://user@host",)
@@ -106,7 +106,7 @@ class SshTarget:
         return AgentProcess(self._words(scripts.AGENT), preamble, self.name, self._explain)
 
     def place(self, files: Sequence[Path]) -> list[str]:
-        wanted: list[dict[str, Any]] = [{"sha256": _bundles.sha256(f), "name": _name_there(f), "bytes": f.stat().st_size} for f in files]
+        wanted: list[dict[str, Any]] = [{"sha256": bundle_cache.sha256(f), "name": _name_there(f), "bytes": f.stat().st_size} for f in files]
         session = self._agent()
         placed: list[str] = []
         for at in range(0, len(wanted), _BATCH):

@@ -13,9 +13,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from dpubench.analysis import statistics
-from dpubench.run.record import now_utc
 from dpubench.run.work import Budget, Work
-from dpubench.storage.runs import RoundWriter
+from dpubench.storage.runs import RoundWriter, now_utc
 from dpubench.studies.end_to_end import judge, search, selection, trials
 from dpubench.studies.end_to_end.calibrate import Calibration
 from dpubench.studies.end_to_end.expand import Configuration, Load

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from dpubench.errors import NothingRan
-from dpubench.run.record import now_utc
 from dpubench.run.work import Budget, Work
-from dpubench.storage.runs import RoundWriter
+from dpubench.storage.runs import RoundWriter, now_utc
 from dpubench.studies.operators import choice, headline, stopping
 from dpubench.studies.operators.choice import Choice
 from dpubench.studies.operators.configuration import PREPARED, Configuration, Point, engine_word, point_id, split_engine_word

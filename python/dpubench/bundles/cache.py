@@ -7,7 +7,8 @@ import subprocess
 from pathlib import Path
 from typing import Final
 
-from dpubench import __version__, bundle, programs, scratch, terminal
+from dpubench import __version__, programs, scratch, terminal
+from dpubench.bundles import archive as bundle
 from dpubench.errors import EnvironmentFault
 
 #: Digits of a build's key in a file name.
