@@ -6,13 +6,15 @@ import os
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dpubench import terminal
 from dpubench.errors import UserError
 from dpubench.run.progress import JsonEvents, Lines
 from dpubench.run.record import named_again
-from dpubench.studies import Study
+
+if TYPE_CHECKING:
+    from dpubench.studies import Study
 
 #: Most lines of a summary, unless failures need more.
 SUMMARY_LINES: Final = 20
